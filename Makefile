@@ -1,0 +1,38 @@
+# Everything runs in a virtual environment of the project's own; Python 3.11+ and a C compiler are all it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: setup demo test lint types check benchmark clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml setup.py $(wildcard src/native/*)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Jointwise needs Python 3.11 or newer; set PYTHON=python3.11 (or later)."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "setting up $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(READY)
+
+demo: setup
+	@$(BIN)/jointwise demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+check: lint types test
+
+benchmark: setup
+	$(BIN)/python benchmarks/rigid.py
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info src/jointwise/*.so demo-output

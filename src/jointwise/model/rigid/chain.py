@@ -1,0 +1,61 @@
+"""The robot's numbers as the kernels take them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jointwise.description.mounting import Mounting, gravity_vector
+from jointwise.description.payload import Payload, loaded_inertials
+from jointwise.description.robot import Robot
+from jointwise.errors import ShapeError
+from jointwise.spatial import Array
+
+
+class Chain(NamedTuple):
+    """A serial chain of n joints: kinds, placements, bodies and gravity, in the order the native kernel expects."""
+
+    revolute: bytes
+    rotations: Array
+    translations: Array
+    inertials: Array
+    rotors: Array
+    gravity: Array
+
+    @property
+    def dof(self) -> int:
+        """Number of joints."""
+        return len(self.revolute)
+
+
+def make_chain(
+    robot: Robot,
+    gravity: Mounting = "table",
+    payload: Payload | None = None,
+    inertials: Array | None = None,
+    rotor_inertias: Array | None = None,
+) -> Chain:
+    """Return the chain of a robot; `inertials` (joints, 10) replaces the nominal ones, rotors default to none."""
+    bodies = loaded_inertials(robot, payload)
+    if inertials is not None:
+        bodies = bodies - robot.inertials + sized(inertials, (robot.dof, 10), "inertials")
+    rotors = np.zeros(robot.dof) if rotor_inertias is None else sized(rotor_inertias, (robot.dof,), "rotor_inertias")
+    return Chain(
+        revolute=robot.revolute.tobytes(),
+        rotations=robot.rotations,
+        translations=robot.translations,
+        inertials=np.ascontiguousarray(bodies),
+        rotors=np.ascontiguousarray(rotors),
+        gravity=gravity_vector(gravity),
+    )
+
+
+def sized(values: Array, shape: tuple[int, ...], name: str) -> Array:
+    """Return `values` as finite float64 of `shape` (a flat array is reshaped), or say what is wrong."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape and array.shape != (int(np.prod(shape)),):
+        raise ShapeError(f"{name} must have shape {shape}. Got {array.shape} instead.")
+    if not np.isfinite(array).all():
+        raise ShapeError(f"{name} must be finite.")
+    return array.reshape(shape)

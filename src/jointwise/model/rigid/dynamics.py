@@ -1,0 +1,184 @@
+"""Rigid-body dynamics of a serial arm, batched over samples.
+
+Arrays are (samples, joints) in rad, rad/s, rad/s² (m, m/s, m/s² for a prismatic joint); torques in Nm (N).
+`gravity` is a mounting or a vector in the base frame, `payload` a body at the tool, `inertials` (joints, 10) replace
+the robot's nominal ones, `rotor_inertias` (joints,) kg m² add ``Ia q̈`` to each joint (none unless given).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jointwise.description.mounting import Mounting
+from jointwise.description.payload import Payload
+from jointwise.description.robot import Robot
+from jointwise.errors import ShapeError
+from jointwise.model.rigid.backend import kernels
+from jointwise.model.rigid.chain import make_chain
+from jointwise.model.rigid.kinematics import wrench_torque
+from jointwise.model.rigid.samples import checked_samples, checked_states, refuse_non_finite
+from jointwise.spatial import Array
+
+
+def inverse_dynamics(
+    robot: Robot,
+    q: Array,
+    qd: Array | None = None,
+    qdd: Array | None = None,
+    *,
+    gravity: Mounting = "table",
+    payload: Payload | None = None,
+    inertials: Array | None = None,
+    rotor_inertias: Array | None = None,
+    wrench: Array | None = None,
+    out: Array | None = None,
+) -> Array:
+    """Return τ = M q̈ + C q̇ + g - Jᵀ w, shape (samples, joints).
+
+    `wrench` (samples, 6) or (6,): force (N) and moment (Nm) of the surroundings *on* the tool, at the tool's origin
+    in base axes. `out` receives the result.
+    """
+    chain = make_chain(robot, gravity, payload, inertials, rotor_inertias)
+    q, qd, qdd = checked_states(robot, q, qd, qdd)
+    torque = np.empty((len(q), robot.dof)) if out is None else _checked_out(out, (len(q), robot.dof))
+    if not kernels().inverse_dynamics(chain, q, qd, qdd, torque):
+        refuse_non_finite(q=q, qd=qd, qdd=qdd)
+    if wrench is not None:
+        torque -= wrench_torque(robot, q, wrench)
+    return torque
+
+
+def gravity_torque(
+    robot: Robot,
+    q: Array,
+    *,
+    gravity: Mounting = "table",
+    payload: Payload | None = None,
+    inertials: Array | None = None,
+) -> Array:
+    """Return g(q), shape (samples, joints)."""
+    return inverse_dynamics(robot, q, gravity=gravity, payload=payload, inertials=inertials)
+
+
+def coriolis_vector(
+    robot: Robot, q: Array, qd: Array, *, payload: Payload | None = None, inertials: Array | None = None
+) -> Array:
+    """Return C(q, q̇) q̇, shape (samples, joints)."""
+    return inverse_dynamics(robot, q, qd, gravity=np.zeros(3), payload=payload, inertials=inertials)
+
+
+def coriolis_matrix(
+    robot: Robot, q: Array, qd: Array, *, payload: Payload | None = None, inertials: Array | None = None
+) -> Array:
+    """Return C(q, q̇) of Christoffel's symbols, shape (samples, joints, joints); Ṁ - 2 C is skew-symmetric.
+
+    The vector c(q, q̇) = C q̇ is a quadratic form in q̇; column j of C is its polarisation with the unit speed e_j:
+    ``C e_j = ½ (c(q̇ + e_j) - c(q̇) - c(e_j))``.
+    """
+    q, speed, _ = checked_states(robot, q, qd)
+    assert speed is not None
+
+    def c(velocity: Array) -> Array:
+        return coriolis_vector(robot, q, velocity, payload=payload, inertials=inertials)
+
+    whole = c(speed)
+    matrix = np.empty((len(q), robot.dof, robot.dof))
+    for j in range(robot.dof):
+        unit = np.zeros_like(speed)
+        unit[:, j] = 1.0
+        matrix[:, :, j] = 0.5 * (c(speed + unit) - whole - c(unit))
+    return matrix
+
+
+def mass_matrix(
+    robot: Robot,
+    q: Array,
+    *,
+    payload: Payload | None = None,
+    inertials: Array | None = None,
+    rotor_inertias: Array | None = None,
+) -> Array:
+    """Return M(q), shape (samples, joints, joints), kg m² (composite rigid bodies)."""
+    chain = make_chain(robot, np.zeros(3), payload, inertials, rotor_inertias)
+    q, _, _ = checked_states(robot, q)
+    M = np.empty((len(q), robot.dof**2))
+    if not kernels().mass_matrix(chain, q, None, None, M):
+        refuse_non_finite(q=q)
+    return M.reshape(len(q), robot.dof, robot.dof)
+
+
+def forward_dynamics(
+    robot: Robot,
+    q: Array,
+    qd: Array | None,
+    torque: Array,
+    *,
+    gravity: Mounting = "table",
+    payload: Payload | None = None,
+    inertials: Array | None = None,
+    rotor_inertias: Array | None = None,
+    wrench: Array | None = None,
+    out: Array | None = None,
+) -> Array:
+    """Return q̈ = M⁻¹ (τ + Jᵀ w - C q̇ - g), shape (samples, joints) (articulated bodies)."""
+    chain = make_chain(robot, gravity, payload, inertials, rotor_inertias)
+    q, qd, _ = checked_states(robot, q, qd)
+    applied = checked_samples(torque, robot.dof, "torque", len(q))
+    if wrench is not None:
+        applied = applied + wrench_torque(robot, q, wrench)
+    acceleration = np.empty((len(q), robot.dof)) if out is None else _checked_out(out, (len(q), robot.dof))
+    if not kernels().forward_dynamics(chain, q, qd, applied, acceleration):
+        refuse_non_finite(q=q, qd=qd, torque=applied)
+    return acceleration
+
+
+def energy_regressors(
+    robot: Robot, q: Array, qd: Array | None = None, *, gravity: Mounting = "table"
+) -> tuple[Array, Array]:
+    """Return kinetic and potential energy per unit of each standard parameter, (samples, 10 joints) each.
+
+    ``E_kin = K π`` and ``E_pot = U π`` in J; potential energy is zero at the base origin.
+    """
+    chain = make_chain(robot, gravity)
+    q, qd, _ = checked_states(robot, q, qd)
+    kinetic, potential = (np.empty((10 * robot.dof, len(q))).T for _ in range(2))
+    if not kernels().energy_regressors(chain, q, qd, kinetic, potential):
+        refuse_non_finite(q=q, qd=qd)
+    return kinetic, potential
+
+
+def kinetic_energy(
+    robot: Robot,
+    q: Array,
+    qd: Array,
+    *,
+    payload: Payload | None = None,
+    inertials: Array | None = None,
+    rotor_inertias: Array | None = None,
+) -> Array:
+    """Return ½ q̇ᵀ M q̇ in J, shape (samples,)."""
+    chain = make_chain(robot, "table", payload, inertials, rotor_inertias)
+    kinetic, _ = energy_regressors(robot, q, qd)
+    energy: Array = kinetic @ chain.inertials.ravel() + 0.5 * np.square(qd) @ chain.rotors
+    return energy
+
+
+def potential_energy(
+    robot: Robot,
+    q: Array,
+    *,
+    gravity: Mounting = "table",
+    payload: Payload | None = None,
+    inertials: Array | None = None,
+) -> Array:
+    """Return -Σ m g·c in J, zero at the base origin, shape (samples,)."""
+    chain = make_chain(robot, gravity, payload, inertials)
+    _, potential = energy_regressors(robot, q, gravity=gravity)
+    energy: Array = potential @ chain.inertials.ravel()
+    return energy
+
+
+def _checked_out(out: Array, shape: tuple[int, int]) -> Array:
+    if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != shape or not out.flags.writeable:
+        raise ShapeError(f"out must be a writable float64 array of shape {shape}.")
+    return out
