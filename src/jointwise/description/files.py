@@ -17,7 +17,8 @@ def read_text(path: Path) -> str:
         size = path.stat().st_size
         if size > LARGEST_BYTES:
             raise DescriptionError(
-                f"{path}: {size} bytes is more than a robot description may have ({LARGEST_BYTES}). Is it the right file?"
+                f"{path}: {size} bytes is more than a robot description may have ({LARGEST_BYTES}). "
+                "Is it the right file?"
             )
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as problem:
@@ -48,4 +49,6 @@ def load_robot(path: str | Path, *, convention: str | None = None, tip: str | No
         from jointwise.description.urdf import robot_from_urdf
 
         return robot_from_urdf(read_text(file), str(file), tip)
-    raise DescriptionError(f"{file}: a description must end in .toml, .csv, .txt, .urdf or .xml. Got '{ending}' instead.")
+    raise DescriptionError(
+        f"{file}: a description must end in .toml, .csv, .txt, .urdf or .xml. Got '{ending}' instead."
+    )

@@ -49,7 +49,8 @@ def _tilted(name: str) -> Array:
     if "pi" not in parts[2]:
         angle = np.deg2rad(angle)
     axis = np.eye(3)["xyz".index(parts[1])]
-    return spatial.rotation_axis_angle(axis, angle) @ np.array([0.0, 0.0, -STANDARD_GRAVITY])
+    direction: Array = spatial.rotation_axis_angle(axis, angle) @ np.array([0.0, 0.0, -1.0])
+    return STANDARD_GRAVITY * direction
 
 
 def _checked_vector(values: Sequence[float] | Array) -> Array:

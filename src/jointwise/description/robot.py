@@ -191,8 +191,6 @@ class Robot:
         return np.array([joint.motor.reflected_inertia or 0.0 for joint in self.joints])
 
 
-
-
 def frozen_array(values: object, shape: tuple[int, ...], what: str) -> Array:
     """Return a read-only float copy of `values`, or say what is wrong with it."""
     array = np.array(values, dtype=float)

@@ -44,7 +44,9 @@ def chosen_convention(stated: str | None, asked: str | None, origin: str) -> Con
     """Return the convention that file and user agree on; say so if neither or both differ."""
     for value in (stated, asked):
         if value is not None and value not in CONVENTIONS:
-            raise DescriptionError(f"{origin}: convention must be one of {', '.join(CONVENTIONS)}. Got '{value}' instead.")
+            raise DescriptionError(
+                f"{origin}: convention must be one of {', '.join(CONVENTIONS)}. Got '{value}' instead."
+            )
     if stated and asked and stated != asked:
         raise DescriptionError(f"{origin}: the file says its convention is {stated}, but {asked} was asked for.")
     if not (stated or asked):
@@ -95,4 +97,4 @@ def _row(number: int, cells: list[str], header: list[str], origin: str) -> Row:
         raise DescriptionError(
             f"{origin}, line {number}, column type: must be revolute or prismatic. Got '{kind}' instead."
         )
-    return Row(**values, name=named.get("name", ""), kind=cast(JointKind, kind))
+    return Row(values["a"], values["alpha"], values["d"], values["theta"], named.get("name", ""), cast(JointKind, kind))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 
 VARIABLE = "JOINTWISE_NATIVE"
@@ -19,7 +20,7 @@ def kernels() -> ModuleType:
     """Return `jointwise._native`, or the twin if it is switched off (``JOINTWISE_NATIVE=0``) or not built."""
     if os.environ.get(VARIABLE) != "0":
         try:
-            from jointwise import _native
+            return import_module("jointwise._native")
         except ImportError:
             warnings.warn(
                 "the native kernel is not built: using NumPy, which is slower. With a C compiler, reinstall jointwise; "
@@ -27,8 +28,6 @@ def kernels() -> ModuleType:
                 NativeKernelWarning,
                 stacklevel=2,
             )
-        else:
-            return _native
     from jointwise.model.rigid import twin
 
     return twin

@@ -33,10 +33,10 @@ def forward_kinematics(robot: Robot, q: Array) -> Frames:
     flat = np.empty((len(q), 12 * robot.dof))
     if not kernels().kinematics(make_chain(robot), q, None, None, flat):
         refuse_non_finite(q=q)
-    flat = flat.reshape(len(q), robot.dof, 12)
+    links = flat.reshape(len(q), robot.dof, 12)
     rotation = np.empty((len(q), robot.dof + 1, 3, 3))
     position = np.empty((len(q), robot.dof + 1, 3))
-    rotation[:, :-1], position[:, :-1] = flat[..., :9].reshape(len(q), robot.dof, 3, 3), flat[..., 9:]
+    rotation[:, :-1], position[:, :-1] = links[..., :9].reshape(len(q), robot.dof, 3, 3), links[..., 9:]
     rotation[:, -1] = rotation[:, -2] @ robot.tool_rotation
     position[:, -1] = position[:, -2] + rotation[:, -2] @ robot.tool_translation
     return Frames(rotation, position)

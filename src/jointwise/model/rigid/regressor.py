@@ -45,7 +45,7 @@ class Structure:
     @cached_property
     def inertial_count(self) -> int:
         """Number of series that belong to link parameters; those of the rotors follow them."""
-        return int((self.columns < 10 * self.dof).sum())
+        return int(np.count_nonzero(self.columns < 10 * self.dof))
 
     @cached_property
     def places(self) -> bytes:
@@ -66,7 +66,7 @@ class Regressor:
     @property
     def samples(self) -> int:
         """Number of samples."""
-        return self.series.shape[1]
+        return int(self.series.shape[1])
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -77,7 +77,9 @@ def series_of(values: Array | None, block: slice, dof: int) -> Array:
 
 
 def outward(chain: Chain, q: Array, qd: Array, qdd: Array) -> list[LinkState]:
-    """Newton-Euler recursion, base to tip::
+    """Return the motion of every link, base to tip (Newton-Euler).
+
+    ::
 
         ω_j = Rᵀ ω + z q̇        ω̇_j = Rᵀ ω̇ + (Rᵀ ω) × z q̇ + z q̈        a_j = Rᵀ (a + ω̇ × p + ω × (ω × p))
 

@@ -1,0 +1,219 @@
+"""Base parameters: what the torques can tell of the standard parameters, as a projection.
+
+β = P π are the combinations that act on the joint torques; motions along the null space of P change nothing. The same
+projection comes by two ways that share no code: from the rank of the regressor at random states (`numerical`), and
+from the geometry of the chain (`closed_form`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointwise.description.mounting import Mounting, gravity_vector
+from jointwise.description.robot import Robot
+from jointwise.errors import ShapeError
+from jointwise.model import closed_form
+from jointwise.model.rigid.regressor import compute_regressor, standard_names
+from jointwise.spatial import Array
+
+Identifiability = Literal["alone", "combination", "none"]
+
+RANK_TOLERANCE = 1e-9
+"""A column counts as dependent when less than this part of it is left beside the columns before it."""
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """A choice of base parameters: `kept` standard parameters, each with the combination that goes with it.
+
+    `projection` (base, standard): β = P π. `kept` (base,): index of the standard parameter that heads each β.
+    """
+
+    standard_names: tuple[str, ...]
+    kept: NDArray[np.intp]
+    projection: Array
+
+    @property
+    def count(self) -> int:
+        """Number of base parameters."""
+        return len(self.kept)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the base parameters: `ZZ6` where it stands alone, `ZZR2` where others are grouped into it."""
+        heads = [self.standard_names[k] for k in self.kept]
+        grouped = (np.abs(self.projection) > _TINY).sum(axis=1) > 1
+        return tuple(_regrouped(head) if group else head for head, group in zip(heads, grouped, strict=True))
+
+    @cached_property
+    def formulas(self) -> tuple[str, ...]:
+        """Every base parameter as a formula of the standard ones, `ZZR2 = ZZ2 + YY3 + 0.18 m3`."""
+        return tuple(
+            f"{name} = {_combination(row, self.standard_names, head)}"
+            for name, row, head in zip(self.names, self.projection, self.kept, strict=True)
+        )
+
+    @cached_property
+    def lift(self) -> Array:
+        """The matrix L of one standard representative, π = L β with P L = 1, shape (standard, base).
+
+        It puts every β on the standard parameter that heads it and zero on the others: the torques are right, the
+        single bodies are not physical.
+        """
+        L = np.zeros((len(self.standard_names), self.count))
+        L[self.kept, np.arange(self.count)] = 1.0
+        return L
+
+    @cached_property
+    def classification(self) -> dict[str, Identifiability]:
+        """How each standard parameter can be known: alone, only in combination, or not at all (no effect)."""
+        null = null_space(self.projection)
+        free = np.abs(null).max(axis=1, initial=0.0) < 1e-8
+        silent = np.abs(self.projection).max(axis=0, initial=0.0) < _TINY
+        return {
+            name: "none" if none else "alone" if alone else "combination"
+            for name, alone, none in zip(self.standard_names, free, silent, strict=True)
+        }
+
+    def from_standard(self, parameters: Array) -> Array:
+        """Return β = P π; the last axis of `parameters` is that of the standard parameters."""
+        values = np.asarray(parameters, dtype=float)
+        if values.shape[-1] != len(self.standard_names):
+            raise ShapeError(
+                f"parameters must have {len(self.standard_names)} entries on the last axis. "
+                f"Got {values.shape[-1]} instead."
+            )
+        result: Array = values @ self.projection.T
+        return result
+
+    def to_standard(self, values: Array, prior: Array | None = None) -> Array:
+        """Return standard parameters with these base values: `lift`, or the ones nearest to a `prior` (Euclidean)."""
+        beta = np.asarray(values, dtype=float)
+        if beta.shape != (self.count,):
+            raise ShapeError(f"values must have shape ({self.count},). Got {beta.shape} instead.")
+        if prior is None:
+            result: Array = self.lift @ beta
+            return result
+        start = np.asarray(prior, dtype=float).ravel()
+        correction: Array = np.linalg.pinv(self.projection) @ (beta - self.from_standard(start))
+        return start + correction
+
+
+def base_parameters(
+    robot: Robot,
+    gravity: Mounting = "table",
+    rotors: bool = False,
+    method: Literal["numerical", "closed_form"] = "numerical",
+) -> BaseParameters:
+    """Return the base parameters of a robot under a gravity, with reflected rotor inertias if `rotors`.
+
+    Both methods drop a parameter exactly when it is a combination of those before it (base to tip, order of
+    `spatial.INERTIAL_NAMES`, rotors last), which is Gautier and Khalil's choice: YY, mZ and m go into the link before.
+    """
+    names = standard_names(robot.dof, rotors)
+    if method == "closed_form":
+        null = closed_form.null_space(robot, gravity_vector(gravity), rotors)
+        return _from_null_space(null, names)
+    return group_columns(_triangle(robot, gravity, rotors), names)
+
+
+def group_columns(matrix: Array, names: Sequence[str], tolerance: float = RANK_TOLERANCE) -> BaseParameters:
+    """Return the base parameters of an observation matrix (rows, standard), of a model's or of recorded data.
+
+    Columns are taken in their order; one of which less than `tolerance` (relative to its length) is left beside those
+    kept so far is a combination of them: ``W = Q1 [R1 R2]``, ``β = π1 + R1⁻¹ R2 π2``.
+    """
+    W = np.asarray(matrix, dtype=float)
+    lengths = np.linalg.norm(W, axis=0)
+    active = lengths > tolerance * lengths.max(initial=0.0)
+    scaled = np.where(active, W / np.where(active, lengths, 1.0), 0.0)
+    kept: list[int] = []
+    basis = np.zeros((len(W), 0))
+    for k in np.flatnonzero(active):
+        rest = scaled[:, k]
+        for _ in range(2):  # the second pass removes what rounding left of the first
+            rest = rest - basis @ (basis.T @ rest)
+        left = float(np.linalg.norm(rest))
+        if left > tolerance:
+            kept.append(int(k))
+            basis = np.column_stack([basis, rest / left])
+    coordinates = np.linalg.lstsq(scaled[:, kept], scaled, rcond=None)[0] if kept else np.zeros((0, len(lengths)))
+    projection = coordinates * lengths / lengths[kept][:, None]
+    return BaseParameters(tuple(names), np.array(kept, dtype=np.intp), _cleaned(projection, kept))
+
+
+def null_space(projection: Array) -> Array:
+    """Return an orthonormal basis of {π : P π = 0}, shape (standard, standard - base)."""
+    _, sizes, rows = np.linalg.svd(projection, full_matrices=True)
+    rank = int((sizes > 1e-10 * sizes.max(initial=0.0)).sum())
+    return rows[rank:].T
+
+
+def _triangle(robot: Robot, gravity: Mounting, rotors: bool) -> Array:
+    """Return the R factor of the regressor stacked over random states, more of them until its rank stops growing."""
+    random = np.random.default_rng(20_240_521)
+    R = np.zeros((0, robot.dof * (11 if rotors else 10)))
+    rank = -1
+    while True:
+        q, qd, qdd = random.uniform(-np.pi, np.pi, (3, 10 * robot.dof, robot.dof))
+        rows = compute_regressor(robot, q, qd, qdd, gravity=gravity, rotors=rotors).stacked()
+        R = np.asarray(np.linalg.qr(np.vstack([R, rows]), mode="r"))
+        grown = int(np.linalg.matrix_rank(R / np.maximum(np.linalg.norm(R, axis=0), 1e-300), rtol=RANK_TOLERANCE))
+        if grown == rank:
+            return R
+        rank = grown
+
+
+def _from_null_space(null: Array, names: tuple[str, ...]) -> BaseParameters:
+    """Return the projection whose null space is given: the last parameter of each null vector is dropped."""
+    dropped: list[int] = []
+    rest = null.copy()
+    for k in reversed(range(len(names))):  # column echelon form from the last parameter up
+        if rest.shape[1] == 0:
+            break
+        pivot = int(np.argmax(np.abs(rest[k])))
+        if abs(rest[k, pivot]) < _TINY * max(1.0, float(np.abs(rest).max())):
+            continue
+        dropped.append(k)
+        column = rest[:, pivot] / rest[k, pivot]
+        rest = np.delete(rest - np.outer(column, rest[k]), pivot, axis=1)
+    kept = [k for k in range(len(names)) if k not in dropped]
+    projection = np.zeros((len(kept), len(names)))
+    projection[:, kept] = np.eye(len(kept))
+    if dropped:
+        projection[:, dropped] = -np.linalg.solve(null[dropped].T, null[kept].T).T
+    return BaseParameters(names, np.array(kept, dtype=np.intp), _cleaned(projection, kept))
+
+
+def _cleaned(projection: Array, kept: list[int]) -> Array:
+    """Set rounding dust to exact zeros and ones, so that formulas show what is there."""
+    P = np.where(np.abs(projection) < _TINY, 0.0, projection)
+    P = np.where(np.abs(P - np.round(P)) < _TINY, np.round(P), P)
+    P[:, kept] = np.eye(len(kept))
+    P.setflags(write=False)
+    return P
+
+
+def _regrouped(name: str) -> str:
+    """Return `ZZR2` for `ZZ2`."""
+    letters = name.rstrip("0123456789")
+    return f"{letters}R{name[len(letters) :]}"
+
+
+def _combination(row: Array, names: tuple[str, ...], head: int) -> str:
+    """Return `ZZ2 + YY3 - 0.18 m3`, the head first."""
+    order = [int(head), *(int(k) for k in np.flatnonzero(row) if k != head)]
+    text = ""
+    for k in order:
+        size = float(f"{abs(row[k]):.11g}")  # the printed digits do not hang on the last bits
+        factor = "" if size == 1.0 else f"{size:.6g} "
+        sign = ("-" if row[k] < 0 else "") if not text else (" - " if row[k] < 0 else " + ")
+        text += f"{sign}{factor}{names[k]}"
+    return text
