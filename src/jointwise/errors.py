@@ -14,6 +14,10 @@ class DescriptionError(JointwiseError):
     """A robot description cannot be read or contradicts itself; names the file and the place."""
 
 
+class DataError(JointwiseError):
+    """A log cannot be read or cannot be trusted; names the file, the row and the column."""
+
+
 class ShapeError(JointwiseError, ValueError):
     """An array has the wrong shape, type or non-finite values."""
 
@@ -31,3 +35,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     return f"Did you mean {' or '.join(close)}?" if close else f"Known: {', '.join(names)}."
+
+
+class ModelError(JointwiseError):
+    """A model document or a choice of terms makes no sense."""
+
+
+class EstimationError(JointwiseError):
+    """The data cannot determine what was asked."""

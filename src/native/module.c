@@ -458,6 +458,8 @@ static PyMethodDef METHODS[] = {
     {NULL, NULL, 0, NULL},
 };
 
+extern PyMethodDef SIGNAL_METHODS[]; /* signals.c */
+
 static struct PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "_native", "Native kernels of Jointwise.", -1, METHODS,
                                     NULL, NULL, NULL, NULL};
 
@@ -468,5 +470,8 @@ PyMODINIT_FUNC PyInit__native(void)
             active = &KERNELS[k];
             break;
         }
-    return PyModule_Create(&MODULE);
+    PyObject *module = PyModule_Create(&MODULE);
+    if (module != NULL && PyModule_AddFunctions(module, SIGNAL_METHODS) != 0)
+        Py_CLEAR(module);
+    return module;
 }

@@ -180,19 +180,20 @@ static int NAME(regressor)(const chain *robot, const states *in, const int32_t *
                     arms[2 * i + 1] = NAME(unrotate)(&links[j].R, NAME(add)(v, NAME(cross)(u, links[j].p)));
                 }
                 vec zero = {{0}}, z = {{0}};
-                lane sum = NAME(dot)(links[j].wd, links[j].a);
-                trace += sum - sum;
+                lane sum = NAME(dot)(links[j].w, links[j].w) + NAME(dot)(links[j].wd, links[j].a);
                 z.z = NAME(splat)(1.0);
                 arms[2 * j] = robot->revolute[j] ? z : zero;
                 arms[2 * j + 1] = robot->revolute[j] ? zero : z;
                 for (Py_ssize_t i = 0; i <= j; i++) {
                     lane block[10];
                     NAME(regressor_block)(&links[j], arms[2 * i], arms[2 * i + 1], block);
+                    sum += block[6] + block[7] + (block[8] + block[9]);
                     const int32_t *place = places + 10 * (i * n + j);
                     for (int k = 0; k < 10; k++)
                         if (place[k] >= 0)
                             memcpy(tile + (Py_ssize_t)place[k] * TILE + offset, &block[k], sizeof(lane));
                 }
+                trace += sum - sum;
             }
         }
         NAME(flush)(tile, count_series, length, out, start);
@@ -465,7 +466,7 @@ static int NAME(energy_regressors)(const chain *robot, const states *in, const s
                 NAME(store)(kinetic, first, count, 10 * j + c, k[c]);
                 NAME(store)(potential, first, count, 10 * j + c, u[c]);
             }
-            lane sum = k[9] + NAME(dot)(w, g) + height;
+            lane sum = k[9] + NAME(dot)(w, w) + NAME(dot)(w, g) + height; /* bounds every entry: |v x w| <= v² + w² */
             trace += sum - sum;
         }
     }

@@ -46,8 +46,8 @@ def make_chain(
         rotations=robot.rotations,
         translations=robot.translations,
         inertials=np.ascontiguousarray(bodies),
-        rotors=np.ascontiguousarray(rotors),
-        gravity=gravity_vector(gravity),
+        rotors=np.require(rotors, requirements=["C", "A"]),
+        gravity=np.require(gravity_vector(gravity), requirements=["C", "A"]),
     )
 
 

@@ -12,11 +12,10 @@ import numpy as np
 from jointwise.description.mounting import Mounting
 from jointwise.description.payload import Payload
 from jointwise.description.robot import Robot
-from jointwise.errors import ShapeError
 from jointwise.model.rigid.backend import kernels
 from jointwise.model.rigid.chain import make_chain
 from jointwise.model.rigid.kinematics import wrench_torque
-from jointwise.model.rigid.samples import checked_samples, checked_states, refuse_non_finite
+from jointwise.model.rigid.samples import checked_out, checked_samples, checked_states, refuse_non_finite
 from jointwise.spatial import Array
 
 
@@ -40,7 +39,7 @@ def inverse_dynamics(
     """
     chain = make_chain(robot, gravity, payload, inertials, rotor_inertias)
     q, qd, qdd = checked_states(robot, q, qd, qdd)
-    torque = np.empty((len(q), robot.dof)) if out is None else _checked_out(out, (len(q), robot.dof))
+    torque = np.empty((len(q), robot.dof)) if out is None else checked_out(out, (len(q), robot.dof))
     if not kernels().inverse_dynamics(chain, q, qd, qdd, torque):
         refuse_non_finite(q=q, qd=qd, qdd=qdd)
     if wrench is not None:
@@ -72,21 +71,23 @@ def coriolis_matrix(
 ) -> Array:
     """Return C(q, q̇) of Christoffel's symbols, shape (samples, joints, joints); Ṁ - 2 C is skew-symmetric.
 
-    The vector c(q, q̇) = C q̇ is a quadratic form in q̇; column j of C is its polarisation with the unit speed e_j:
-    ``C e_j = ½ (c(q̇ + e_j) - c(q̇) - c(e_j))``.
+    The vector c(q, q̇) = C q̇ is a quadratic form in q̇; column j of C is its polarisation with a speed s of joint j:
+    ``C e_j = (c(q̇ + s e_j) - c(q̇ - s e_j)) / 4 s``. s is the largest speed of the sample, so that the difference
+    keeps its digits at any speed.
     """
     q, speed, _ = checked_states(robot, q, qd)
     assert speed is not None
+    largest = np.abs(speed).max(axis=1)
+    step = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
 
     def c(velocity: Array) -> Array:
         return coriolis_vector(robot, q, velocity, payload=payload, inertials=inertials)
 
-    whole = c(speed)
     matrix = np.empty((len(q), robot.dof, robot.dof))
     for j in range(robot.dof):
-        unit = np.zeros_like(speed)
-        unit[:, j] = 1.0
-        matrix[:, :, j] = 0.5 * (c(speed + unit) - whole - c(unit))
+        along = np.zeros_like(speed)
+        along[:, j] = step
+        matrix[:, :, j] = (c(speed + along) - c(speed - along)) / (4.0 * step[:, None])
     return matrix
 
 
@@ -126,7 +127,7 @@ def forward_dynamics(
     applied = checked_samples(torque, robot.dof, "torque", len(q))
     if wrench is not None:
         applied = applied + wrench_torque(robot, q, wrench)
-    acceleration = np.empty((len(q), robot.dof)) if out is None else _checked_out(out, (len(q), robot.dof))
+    acceleration = np.empty((len(q), robot.dof)) if out is None else checked_out(out, (len(q), robot.dof))
     if not kernels().forward_dynamics(chain, q, qd, applied, acceleration):
         refuse_non_finite(q=q, qd=qd, torque=applied)
     return acceleration
@@ -176,9 +177,3 @@ def potential_energy(
     _, potential = energy_regressors(robot, q, gravity=gravity)
     energy: Array = potential @ chain.inertials.ravel()
     return energy
-
-
-def _checked_out(out: Array, shape: tuple[int, int]) -> Array:
-    if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != shape or not out.flags.writeable:
-        raise ShapeError(f"out must be a writable float64 array of shape {shape}.")
-    return out

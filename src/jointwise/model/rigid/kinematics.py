@@ -60,6 +60,7 @@ def wrench_torque(robot: Robot, q: Array, wrench: Array) -> Array:
 
     `wrench` (samples, 6) or (6,): force (N) and moment (Nm) at the tool's origin in base axes.
     """
+    q, _, _ = checked_states(robot, q)
     w = np.asarray(wrench, dtype=float)
     if w.shape not in ((6,), (len(q), 6)) or not np.isfinite(w).all():
         raise ShapeError(f"wrench must be finite, of shape (6,) or ({len(q)}, 6). Got {w.shape} instead.")

@@ -14,7 +14,7 @@ from jointwise.errors import ShapeError
 from jointwise.model.rigid import twin
 from jointwise.model.rigid.backend import kernels
 from jointwise.model.rigid.chain import Chain, make_chain
-from jointwise.model.rigid.samples import checked_states, refuse_non_finite
+from jointwise.model.rigid.samples import checked_out, checked_states, refuse_non_finite
 from jointwise.spatial import INERTIAL_NAMES, Array
 
 _CACHE_LINE = 64
@@ -147,12 +147,17 @@ def empty_series(count: int, samples: int) -> Array:
 
 
 def _storage(out: Regressor, structure: Structure, samples: int) -> Array:
-    if out.structure is not structure or out.samples != samples:
-        raise ShapeError(
-            f"out must be a regressor of the same robot, gravity and {samples} samples. Got another structure or "
-            f"{out.samples} samples instead."
-        )
-    return out.series
+    if not isinstance(out, Regressor) or not _same(out.structure, structure) or out.samples != samples:
+        raise ShapeError(f"out must be a regressor of the same robot, gravity, rotors and {samples} samples.")
+    return checked_out(out.series, (len(structure.rows), samples))
+
+
+def _same(one: Structure, other: Structure) -> bool:
+    return one is other or (
+        (one.dof, one.rotors) == (other.dof, other.rotors)
+        and np.array_equal(one.rows, other.rows)
+        and np.array_equal(one.columns, other.columns)
+    )
 
 
 class _KinematicKey:

@@ -35,9 +35,20 @@ def checked_samples(values: ArrayLike, columns: int, name: str, samples: int | N
     rows = "samples" if samples is None else str(samples)
     if array.ndim != 2 or array.shape[1] != columns or (samples is not None and len(array) != samples):
         raise ShapeError(f"{name} must have shape ({rows}, {columns}). Got {array.shape} instead.")
-    if array.strides[0] % 8 or array.strides[1] % 8 or not array.flags.aligned or not array.dtype.isnative:
-        array = np.array(array, dtype=np.float64)
-    return array
+    return array if _in_whole_doubles(array) else np.array(array, dtype=np.float64)
+
+
+def checked_out(out: object, shape: tuple[int, int]) -> Array:
+    """Return `out` if results of `shape` can be written into it as it is, or say what it should have been."""
+    if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != shape or not out.flags.writeable:
+        raise ShapeError(f"out must be a writable float64 array of shape {shape}.")
+    if not _in_whole_doubles(out):
+        raise ShapeError("out must be aligned, with strides in whole numbers of 8 bytes.")
+    return out
+
+
+def _in_whole_doubles(array: Array) -> bool:
+    return array.flags.aligned and array.dtype.isnative and not any(stride % array.itemsize for stride in array.strides)
 
 
 def refuse_non_finite(**arrays: Array | None) -> NoReturn:

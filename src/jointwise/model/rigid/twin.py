@@ -7,6 +7,7 @@ stay in the cache. Vectors are (3, block), rotations (3, 3, block); those of lin
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,9 @@ from jointwise.model.rigid.chain import Chain
 from jointwise.spatial import Array
 
 BLOCK = 1024
+
+_quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
+"""Every kernel reports by its return value whether its results are finite; NumPy need not warn as well."""
 
 
 class LinkState(NamedTuple):
@@ -119,6 +123,7 @@ def pass_inward(R: Array, p: Array, n: Array, f: Array) -> tuple[Array, Array]:
     return rotate(R, n) + cross(p, f), f
 
 
+@_quiet()
 def inverse_dynamics(chain: Chain, q: Array, qd: Array | None, qdd: Array | None, out: Array) -> bool:
     """Write joint torques into `out` (samples, joints), Nm or N; tell whether they are finite."""
     for block in blocks(len(q)):
@@ -155,6 +160,7 @@ def regressor_block(link: LinkState, u: Array, v: Array) -> tuple[Array, ...]:
     )
 
 
+@_quiet()
 def regressor(
     chain: Chain, q: Array, qd: Array | None, qdd: Array | None, places: bytes | NDArray[np.int32], out: Array
 ) -> bool:
@@ -179,6 +185,7 @@ def regressor(
     return bool(np.isfinite(out).all())
 
 
+@_quiet()
 def kinematics(chain: Chain, q: Array, qd: None, qdd: None, out: Array) -> bool:
     """Write R (row by row) and origin of every frame in the base into `out` (samples, 12 joints)."""
     del qd, qdd
@@ -194,6 +201,7 @@ def kinematics(chain: Chain, q: Array, qd: None, qdd: None, out: Array) -> bool:
     return bool(np.isfinite(out).all())
 
 
+@_quiet()
 def mass_matrix(chain: Chain, q: Array, qd: None, qdd: None, out: Array) -> bool:
     """Write M(q) into `out` (samples, joints²): the momentum of link j.. under unit speed of joint j, at axis i <= j.
 
@@ -213,7 +221,7 @@ def mass_matrix(chain: Chain, q: Array, qd: None, qdd: None, out: Array) -> bool
                 out[block, i * n + j] = out[block, j * n + i] = entry + (chain.rotors[j] if i == j else 0.0)
                 momentum = pass_inward(*placements[i], *momentum)
             body = _composite_inward(*placements[j], body)
-    return bool(np.isfinite(out).all())
+    return bool(np.isfinite(out).all() and np.isfinite(q).all())
 
 
 def _unit_momentum(body: Array, revolute: bool) -> tuple[Array, Array]:
@@ -238,6 +246,7 @@ def _composite_inward(R: Array, p: Array, body: Array) -> Array:
     return np.stack([*six, *(h + m * p), m])
 
 
+@_quiet()
 def forward_dynamics(chain: Chain, q: Array, qd: Array | None, torque: Array, out: Array) -> bool:
     """Write accelerations into `out` (samples, joints): q̈ = M⁻¹ (τ - C q̇ - g), by Cholesky of M."""
     n = chain.dof
@@ -253,16 +262,16 @@ def _cholesky_solve(M: Array, b: Array) -> Array:
     """Solve M x = b for symmetric positive M (n, n, block) and b (n, block)."""
     n = len(b)
     L, x = np.zeros_like(M), b.copy()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for j in range(n):
-            L[j, j] = np.sqrt(M[j, j] - (L[j, :j] ** 2).sum(0))
-            L[j + 1 :, j] = (M[j + 1 :, j] - (L[j + 1 :, :j] * L[j, :j]).sum(1)) / L[j, j]
-            x[j] = (x[j] - (L[j, :j] * x[:j]).sum(0)) / L[j, j]
-        for j in reversed(range(n)):
-            x[j] = (x[j] - (L[j + 1 :, j] * x[j + 1 :]).sum(0)) / L[j, j]
+    for j in range(n):
+        L[j, j] = np.sqrt(M[j, j] - (L[j, :j] ** 2).sum(0))
+        L[j + 1 :, j] = (M[j + 1 :, j] - (L[j + 1 :, :j] * L[j, :j]).sum(1)) / L[j, j]
+        x[j] = (x[j] - (L[j, :j] * x[:j]).sum(0)) / L[j, j]
+    for j in reversed(range(n)):
+        x[j] = (x[j] - (L[j + 1 :, j] * x[j + 1 :]).sum(0)) / L[j, j]
     return x
 
 
+@_quiet()
 def energy_regressors(chain: Chain, q: Array, qd: Array | None, kinetic: Array, potential: Array) -> bool:
     """Write energy per unit of each parameter, (samples, 10 joints) each; potential is zero at the base origin.
 

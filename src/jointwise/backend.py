@@ -1,0 +1,32 @@
+"""Chooses between the native kernels and their NumPy twins, once."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+VARIABLE = "JOINTWISE_NATIVE"
+
+
+class NativeKernelWarning(UserWarning):
+    """The native kernel is not built; results are the same, slower."""
+
+
+@cache
+def native() -> ModuleType | None:
+    """Return `jointwise._native`, or None if it is switched off (``JOINTWISE_NATIVE=0``) or not built."""
+    if os.environ.get(VARIABLE) == "0":
+        return None
+    try:
+        return import_module("jointwise._native")
+    except ImportError:
+        warnings.warn(
+            "the native kernel is not built: using NumPy, which is slower. With a C compiler, reinstall jointwise; "
+            f"to use NumPy silently set {VARIABLE}=0.",
+            NativeKernelWarning,
+            stacklevel=2,
+        )
+        return None

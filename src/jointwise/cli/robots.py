@@ -1,0 +1,161 @@
+"""Lists the built-in robots, shows a robot description and checks a file."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+import jointwise
+from jointwise.cli.text import as_json, table
+from jointwise.description import Robot, catalog_names, catalog_robot, gravity_vector
+from jointwise.description.check import Finding, check_file, check_robot
+from jointwise.description.rows import CONVENTIONS
+from jointwise.description.urdf_text import rpy_angles
+from jointwise.model.base import base_parameters
+from jointwise.spatial import INERTIAL_NAMES, Array, tensor_to_six
+
+EXAMPLES = """\
+examples:
+  jointwise robots                                   the catalogue
+  jointwise robots show ur5e                         kinematics, inertia, limits, motors, base parameters
+  jointwise robots show ur5e --mounting tilt:x:45    base parameters under another gravity
+  jointwise robots show arm.urdf --tip tool0 --json
+  jointwise robots check table.csv --convention dh   what is wrong or doubtful, line by line
+
+`check` exits with 1 if it finds an error. Files: .toml, .csv or .txt (DH/MDH table), .urdf or .xml."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the actions list (none named), show and check."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    actions = parser.add_subparsers(dest="action", metavar="{show,check}")
+    show = actions.add_parser("show", help="show a robot of the catalogue or of a file")
+    check = actions.add_parser("check", help="check a robot of the catalogue or of a file")
+    for action in (show, check):
+        action.add_argument("robot", metavar="NAME|FILE", help="name in the catalogue, or description file")
+        action.add_argument("--convention", choices=CONVENTIONS, help="how a table is to be read, if it does not say")
+        action.add_argument("--tip", metavar="LINK", help="last link of the chain, where a URDF branches")
+        action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+    gravity = show.add_mutually_exclusive_group()
+    gravity.add_argument("--mounting", default="table", help="table, ceiling, wall or tilt:AXIS:ANGLE (default: table)")
+    gravity.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame, m/s^2")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what was asked for and return the exit code."""
+    actions = {None: _list, "show": _show, "check": _check}
+    return actions[args.action](args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    robots = [(name, catalog_robot(name)) for name in catalog_names()]
+    rows = [(name, robot.title, robot.dof, float(robot.inertials[:, 9].sum())) for name, robot in robots]
+    keys = ("name", "title", "joints", "mass_kg")
+    if args.json:
+        print(as_json([dict(zip(keys, row, strict=True)) for row in rows]))
+    else:
+        print(table(("name", "title", "joints", "mass kg"), rows))
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    robot = jointwise.robot(args.robot, convention=args.convention, tip=args.tip)
+    gravity = gravity_vector(args.gravity or args.mounting)
+    shown = describe(robot, gravity)
+    print(as_json(shown) if args.json else _description_text(shown))
+    return 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    if args.robot in catalog_names():
+        found = check_robot(jointwise.robot(args.robot, convention=args.convention, tip=args.tip))
+    else:
+        found = check_file(args.robot, args.convention, args.tip)
+    print(as_json([asdict(finding) for finding in found]) if args.json else _findings_text(found))
+    return int(any(finding.severity == "error" for finding in found))
+
+
+def describe(robot: Robot, gravity: Array) -> dict[str, Any]:
+    """Return all that is known of a robot as plain data: SI units, rad; gravity in the base frame, m/s²."""
+    base = base_parameters(robot, gravity=gravity, rotors=False)
+    return {
+        "name": robot.name,
+        "title": robot.title,
+        "gravity": gravity.tolist(),
+        "joints": [
+            {
+                "name": joint.name,
+                "kind": joint.kind,
+                "xyz": joint.translation.tolist(),
+                "rpy": rpy_angles(joint.rotation).tolist(),
+                "limits": asdict(joint.limits),
+                "motor": asdict(joint.motor),
+            }
+            for joint in robot.joints
+        ],
+        "links": [
+            {
+                "name": link.name,
+                "mass": link.mass,
+                "center_of_mass": link.center_of_mass.tolist(),
+                "inertia_at_center": tensor_to_six(link.inertia_at_center).tolist(),
+            }
+            for link in robot.links
+        ],
+        "tool": {"xyz": robot.tool_translation.tolist(), "rpy": rpy_angles(robot.tool_rotation).tolist()},
+        "sources": dict(robot.sources),
+        "base_parameters": {
+            "count": base.count,
+            "names": list(base.names),
+            "formulas": list(base.formulas),
+            "classification": dict(base.classification),
+        },
+    }
+
+
+def _description_text(shown: dict[str, Any]) -> str:
+    joints, links, base = shown["joints"], shown["links"], shown["base_parameters"]
+    mass = sum(link["mass"] for link in links)
+    kinds = list(base["classification"].values())
+    counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in ("alone", "combination", "none"))
+    sections = [
+        f"{shown['title'] or shown['name']} ({shown['name']}): {len(joints)} joints, {mass:.6g} kg",
+        "frame {j} in {j-1} at q = 0, z along the joint axis; m, rad\n" + _kinematics(joints, shown["tool"]),
+        "limits; rad or m, per s, per s^2, Nm or N\n" + _named_columns(joints, "limits"),
+        "links, inertia about the centre of mass in axes of {j}; kg, m, kg m^2\n" + _bodies(links),
+        "motors; kg m^2 and Nm/A, friction at the joint in Nm and Nm s/rad\n" + _named_columns(joints, "motor"),
+        f"base parameters: {base['count']} of {len(kinds)} (standard parameters: {counts})\n"
+        f"gravity {' '.join(f'{value + 0.0:.6g}' for value in shown['gravity'])} m/s^2\n"
+        + "\n".join(f"  {formula}" for formula in base["formulas"]),
+        "sources\n" + "\n".join(f"  {key}: {text}" for key, text in shown["sources"].items()),
+    ]
+    return "\n\n".join(sections)
+
+
+def _kinematics(joints: list[dict[str, Any]], tool: dict[str, Any]) -> str:
+    rows = [(str(j), joint["name"], joint["kind"], *joint["xyz"], *joint["rpy"]) for j, joint in enumerate(joints, 1)]
+    rows.append(("", "tool", "fixed", *tool["xyz"], *tool["rpy"]))
+    return table(("j", "name", "kind", "x", "y", "z", "roll", "pitch", "yaw"), rows)
+
+
+def _bodies(links: list[dict[str, Any]]) -> str:
+    rows = [
+        (link["name"], link["mass"], *(round(x, 12) for x in link["center_of_mass"] + link["inertia_at_center"]))
+        for link in links
+    ]
+    return table(("name", "mass", "x", "y", "z", *INERTIAL_NAMES[:6]), rows)
+
+
+def _named_columns(joints: list[dict[str, Any]], key: str) -> str:
+    """Return a table of the named numbers of each joint; columns that nobody fills are left out."""
+    names = [name for name in joints[0][key] if any(joint[key][name] is not None for joint in joints)]
+    if not names:
+        return "  none given"
+    return table(("name", *names), [(joint["name"], *(joint[key][name] for name in names)) for joint in joints])
+
+
+def _findings_text(found: list[Finding]) -> str:
+    lines = [f"{finding.where}: {finding.severity}: {finding.message}" for finding in found]
+    count = {kind: sum(finding.severity == kind for finding in found) for kind in ("error", "warning", "note")}
+    return "\n".join([*lines, ", ".join(f"{number} {kind}{'s' * (number != 1)}" for kind, number in count.items())])

@@ -1,0 +1,83 @@
+"""Zero-phase filters: smoothing, differentiation, and filtering with decimation."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from scipy import signal
+
+from jointwise.backend import native
+from jointwise.spatial import Array
+
+ORDER = 4
+_NEGLIGIBLE = 1e-6
+
+
+def low_pass(values: Array, cutoff: float, rate: float) -> Array:
+    """Return (samples, ...) after a 4th-order Butterworth forwards and backwards, `cutoff` and `rate` in Hz.
+
+    Above 0.45 of the rate there is nothing to remove and the values come back as they are.
+    """
+    if cutoff >= 0.45 * rate:
+        return values
+    sections = _butterworth(cutoff, rate)
+    padding = min(len(values) - 1, int(3.0 * rate / cutoff))
+    result: Array = signal.sosfiltfilt(sections, values, axis=0, padtype="odd", padlen=padding)
+    return result
+
+
+def settling_time(cutoff: float) -> float:
+    """Return the time (s) after which a zero-phase filter of this cut-off (Hz) has forgotten its ends."""
+    return 4.0 / cutoff
+
+
+def differences(values: Array, rate: float) -> tuple[Array, Array]:
+    """Return first and second derivative by central differences: (q⁺ - q⁻)/2T and (q⁺ - 2q + q⁻)/T²."""
+    first, second = np.empty_like(values), np.empty_like(values)
+    first[1:-1] = (values[2:] - values[:-2]) * (0.5 * rate)
+    first[0], first[-1] = (values[1] - values[0]) * rate, (values[-1] - values[-2]) * rate
+    second[1:-1] = (values[2:] - 2.0 * values[1:-1] + values[:-2]) * rate**2
+    second[0], second[-1] = second[1], second[-2]
+    return first, second
+
+
+@lru_cache(maxsize=32)
+def decimation_taps(cutoff: float, rate: float) -> Array:
+    """Return the impulse response of the zero-phase Butterworth as symmetric taps of unit sum.
+
+    The response of `low_pass` to a unit impulse, cut where it is negligible: filtering and keeping every step-th sample
+    then costs only the samples that are kept.
+    """
+    half = int(8.0 * rate / cutoff)
+    impulse = np.zeros(2 * half + 1)
+    impulse[half] = 1.0
+    response = low_pass(impulse, cutoff, rate)
+    needed = int(np.abs(np.flatnonzero(np.abs(response) > _NEGLIGIBLE * response[half]) - half).max())
+    taps = response[half - needed : half + needed + 1]
+    taps = taps / taps.sum()
+    taps.setflags(write=False)
+    return taps
+
+
+def decimate(values: Array, taps: Array, step: int) -> Array:
+    """Return ``out[k] = Σ taps[l] x[k step + l - half]``: filtered series, every step-th sample, ends held.
+
+    `values` (samples,), `taps` symmetric of odd length; ``ceil(samples / step)`` values come out.
+    """
+    half = len(taps) // 2
+    padded = np.concatenate([np.full(half, values[0]), values, np.full(half + step, values[-1])])
+    out = np.empty(-(-len(values) // step))
+    kernel = native()
+    if kernel is not None:
+        kernel.decimate(padded, taps, step, out)
+        return out
+    windows = np.lib.stride_tricks.sliding_window_view(padded, len(taps))[::step]
+    result: Array = windows[: len(out)] @ taps
+    return result
+
+
+@lru_cache(maxsize=32)
+def _butterworth(cutoff: float, rate: float) -> Array:
+    sections: Array = signal.butter(ORDER, cutoff / (rate / 2.0), output="sos")
+    return sections

@@ -1,0 +1,231 @@
+"""Robots from URDF: a tree of links becomes one serial chain, fixed links merged into the moving ones.
+
+A URDF link frame L_j moves about any axis; the canonical frame {j} has its z along it. With ``A_j e_z = axis_j``::
+
+    {j} = L_j · A_j        T_j(q) = A_{j-1}ᵀ · (fixed joints) · origin_j · A_j · Rot_z(q) or Trans_z(q)
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from jointwise import spatial
+from jointwise.description.robot import Joint, JointKind, Limits, Link, Robot
+from jointwise.description.rows import Placement
+from jointwise.description.table import MOST_JOINTS
+from jointwise.description.urdf_xml import Element, checked_urdf
+from jointwise.errors import DescriptionError, MissingExtraError, nearest
+from jointwise.spatial import Array
+
+_KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
+
+
+def robot_from_urdf(text: str, origin: str, tip: str | None = None) -> Robot:
+    """Return the serial robot from the root of a URDF to the link `tip`.
+
+    Without `tip` the tree must have one chain of moving joints; the tool is then the one link at the end of the fixed
+    joints after it, or, where these branch, the last moving link itself. Links on fixed joints are merged into the
+    moving link that carries them, those before the first moving joint into the base. With `tip`, branches with moving
+    joints of their own are left out and `sources["inertials"]` names them. Meshes are never opened; <dynamics>,
+    <transmission> and <safety_controller> are not read.
+    """
+    tree = _Tree.of(_parsed(checked_urdf(text, origin)), origin)
+    end = tree.checked_tip(tip) if tip is not None else tree.only_tip()
+    path = tree.path(end)
+    moving = [joint for joint in path if joint.type != "fixed"]
+    _refuse_unsuitable(moving, end, origin)
+    joints, links, end_frame = _chain(tree, path)
+    name, left_out = tree.document.name, _left_out(tree, moving)
+    file = Path(origin).name
+    sources = {"kinematics": f"{file}, tool at link '{end}'", "inertials": f"{file}{left_out}"}
+    return Robot(name, joints, links, end_frame.rotation, end_frame.translation, sources=sources)
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """The links of a document, each hanging on one joint, all on one root."""
+
+    document: Any
+    origin: str
+    links: dict[str, Any]
+    children: dict[str, list[Any]]
+    parents: dict[str, Any]
+
+    @classmethod
+    def of(cls, document: Any, origin: str) -> _Tree:
+        """Return the tree, or say why the joints make none."""
+        links = {link.name: link for link in document.links}
+        children: dict[str, list[Any]] = {name: [] for name in links}
+        parents: dict[str, Any] = {}
+        for joint in document.joints:
+            if joint.child in parents:
+                raise DescriptionError(
+                    f"{origin}: link '{joint.child}' hangs on two joints, '{parents[joint.child].name}' and "
+                    f"'{joint.name}': a closed loop. Open it by removing one; only serial chains are read."
+                )
+            parents[joint.child] = joint
+            children[joint.parent].append(joint)
+        tree = cls(document, origin, links, children, parents)
+        tree.refuse_loop()
+        return tree
+
+    def refuse_loop(self) -> None:
+        """Demand one root from which every link is reached."""
+        if not self.links:
+            raise DescriptionError(f"{self.origin}: there is no <link>.")
+        roots = [name for name in self.links if name not in self.parents]
+        if len(roots) > 1:
+            raise DescriptionError(
+                f"{self.origin}: links {_listed(roots)} hang on no joint. A robot has one root; join or remove them."
+            )
+        reached = {roots[0], *(joint.child for joint in self.below(roots[0]))} if roots else set()
+        loop = [name for name in self.links if name not in reached]
+        if loop:
+            raise DescriptionError(
+                f"{self.origin}: links {_listed(loop)} form a closed loop without a root. Only serial chains are read."
+            )
+
+    def below(self, link: str, fixed_only: bool = False) -> Iterator[Any]:
+        """Yield the joints below a link, parents first; `fixed_only` stops at moving joints."""
+        waiting = [link]
+        while waiting:
+            for joint in self.children[waiting.pop()]:
+                if not fixed_only or joint.type == "fixed":
+                    yield joint
+                    waiting.append(joint.child)
+
+    def path(self, tip: str) -> list[Any]:
+        """Return the joints from the root to a link."""
+        joints = []
+        while tip in self.parents:
+            joints.append(self.parents[tip])
+            tip = joints[-1].parent
+        return joints[::-1]
+
+    def checked_tip(self, tip: str) -> str:
+        """Return `tip` if it is a link."""
+        if tip not in self.links:
+            raise DescriptionError(f"{self.origin}: there is no link '{tip}'. {nearest(tip, self.links)}")
+        return tip
+
+    def only_tip(self) -> str:
+        """Return the end of the only chain of moving joints, or name the links it could be."""
+        ends = [
+            joint.child
+            for joint in self.document.joints
+            if joint.type != "fixed" and all(below.type == "fixed" for below in self.below(joint.child))
+        ]
+        if not ends:
+            raise DescriptionError(f"{self.origin}: there is no moving joint.")
+        tips = [tip for end in ends for tip in self.fixed_leaves(end)]
+        if len(ends) > 1:
+            raise DescriptionError(
+                f"{self.origin}: the tree branches into {len(ends)} chains. Name the last link of one with tip: "
+                f"{_listed(tips)}."
+            )
+        return tips[0] if len(tips) == 1 else ends[0]
+
+    def fixed_leaves(self, link: str) -> list[str]:
+        """Return the links without children that are fixed to a link, or itself."""
+        fixed = [link, *(joint.child for joint in self.below(link, fixed_only=True))]
+        return [name for name in fixed if not self.children[name]]
+
+    def body(self, link: str) -> Array:
+        """Return the ten parameters of a link with all that is fixed to it, in the link's frame."""
+        total = _inertial(self.links[link])
+        placed = {link: Placement()}
+        for joint in self.below(link, fixed_only=True):
+            placed[joint.child] = placed[joint.parent] @ _placement(joint.origin)
+            total = total + placed[joint.child].moved(_inertial(self.links[joint.child]))
+        return total
+
+
+def _parsed(root: Element) -> Any:
+    try:
+        from lxml import etree
+        from yourdfpy import URDF
+    except ImportError:
+        raise MissingExtraError("yourdfpy", "urdf", "Reading a URDF") from None
+    return URDF.load(
+        io.BytesIO(etree.tostring(root, encoding="utf-8")), build_scene_graph=False, load_meshes=False
+    ).robot
+
+
+def _refuse_unsuitable(moving: list[Any], tip: str, origin: str) -> None:
+    if not moving:
+        raise DescriptionError(f"{origin}: there is no moving joint between the root and link '{tip}'.")
+    if len(moving) > MOST_JOINTS:
+        raise DescriptionError(f"{origin}: {len(moving)} moving joints; at most {MOST_JOINTS} are read.")
+    for joint in moving:
+        if joint.type not in _KINDS:
+            raise DescriptionError(
+                f"{origin}, joint '{joint.name}': a {joint.type} joint has no single axis. "
+                "Only revolute, continuous, prismatic and fixed joints are read; a fixed base needs a fixed joint."
+            )
+        if joint.mimic is not None:
+            raise DescriptionError(
+                f"{origin}, joint '{joint.name}': it mimics '{joint.mimic.joint}'. Coupled joints are not read; "
+                "make it fixed, or name a tip before it."
+            )
+
+
+def _chain(tree: _Tree, path: list[Any]) -> tuple[tuple[Joint, ...], tuple[Link, ...], Placement]:
+    """Return joints, links and what follows the last moving joint."""
+    joints, links, before = [], [], Placement()
+    for joint in path:
+        before = before @ _placement(joint.origin)
+        if joint.type == "fixed":
+            continue
+        turned = Placement(spatial.rotation_z_to(joint.axis))
+        back = Placement(turned.rotation.T)
+        placed = before @ turned
+        kind = cast(JointKind, _KINDS[joint.type])
+        joints.append(Joint(joint.name, kind, placed.rotation, placed.translation, _limits(joint)))
+        links.append(Link(joint.child, back.moved(tree.body(joint.child))))
+        before = back
+    return tuple(joints), tuple(links), before
+
+
+def _placement(matrix: Array | None) -> Placement:
+    """Return the transform of an origin; the dust of cos(pi/2) is wiped off so that a structural zero stays zero."""
+    if matrix is None:
+        return Placement()
+    rotation = np.where(np.abs(matrix[:3, :3]) < 1e-15, 0.0, matrix[:3, :3])
+    return Placement(rotation, np.array(matrix[:3, 3]))
+
+
+def _inertial(link: Any) -> Array:
+    if link.inertial is None:
+        return np.zeros(10)
+    body = spatial.inertial_vector(link.inertial.mass, np.zeros(3), link.inertial.inertia)
+    return _placement(link.inertial.origin).moved(body)
+
+
+def _limits(joint: Any) -> Limits:
+    limit = joint.limit
+    if limit is None:
+        return Limits()
+    turns_on = joint.type == "continuous"
+    return Limits(
+        lower=None if turns_on else limit.lower,
+        upper=None if turns_on else limit.upper,
+        velocity=limit.velocity,
+        effort=limit.effort,
+    )
+
+
+def _left_out(tree: _Tree, chain: list[Any]) -> str:
+    names = {joint.name for joint in chain}
+    others = [joint.name for joint in tree.document.joints if joint.type != "fixed" and joint.name not in names]
+    return f"; left out with all they carry: joints {_listed(others)}" if others else ""
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,147 @@
+"""The whole model: a robot under a gravity, its base parameters, and the terms of every joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointwise.description.robot import Robot
+from jointwise.errors import ModelError
+from jointwise.model.base import BaseParameters, base_parameters
+from jointwise.model.rigid import compute_regressor, regressor_structure
+from jointwise.model.terms import JointSignals, Term
+from jointwise.motion import Motion
+from jointwise.spatial import INERTIAL_NAMES, INERTIAL_UNITS, Array
+
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class ParameterInfo:
+    """A parameter of the model: name, unit, the joint it belongs to (0-based; None for bodies), bound at zero."""
+
+    name: str
+    unit: str
+    joint: int | None
+    non_negative: bool
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """Torque of a motion as a linear function of parameters: τ = Y_b(q, q̇, q̈) β + Σ terms.
+
+    `terms[j]` are those of joint j. Parameters stand in one vector: base parameters first, then joint by joint.
+    """
+
+    robot: Robot
+    gravity: tuple[float, float, float]
+    rotors: bool
+    terms: tuple[tuple[Term, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a model whose terms do not fit its robot."""
+        if len(self.terms) != self.robot.dof:
+            raise ModelError(f"terms must be given for {self.robot.dof} joints. Got {len(self.terms)} instead.")
+        for joint in range(self.robot.dof):
+            names = [info.name for info in self.parameters if info.joint == joint]
+            for name in names:
+                if names.count(name) > 1:
+                    raise ModelError(f"joint {joint + 1} has two terms with a parameter '{name}'.")
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """The base parameters."""
+        return base_parameters(self.robot, self.gravity, self.rotors)
+
+    @cached_property
+    def parameters(self) -> tuple[ParameterInfo, ...]:
+        """Every parameter, in the order of the vector."""
+        units = dict(zip(INERTIAL_NAMES, INERTIAL_UNITS, strict=True)) | {"Ia": "kg m^2"}
+        heads = [self.base.standard_names[k].rstrip("0123456789") for k in self.base.kept]
+        bodies = [
+            ParameterInfo(name, units[head], None, False) for name, head in zip(self.base.names, heads, strict=True)
+        ]
+        joints = [
+            ParameterInfo(f"{parameter.name}_{j + 1}", parameter.unit, j, parameter.non_negative)
+            for j, terms in enumerate(self.terms)
+            for term in terms
+            for parameter in term.parameters()
+        ]
+        return tuple(bodies + joints)
+
+    @property
+    def count(self) -> int:
+        """Number of parameters."""
+        return len(self.parameters)
+
+    @cached_property
+    def joint_slices(self) -> tuple[slice, ...]:
+        """Where the term parameters of each joint stand in the vector."""
+        sizes = [sum(len(term.parameters()) for term in terms) for terms in self.terms]
+        edges = self.base.count + np.concatenate([[0], np.cumsum(sizes)])
+        return tuple(slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True))
+
+    @cached_property
+    def rigid_places(self) -> tuple[tuple[Index, Index], ...]:
+        """For each joint: which series of the regressor, and which base parameters they multiply."""
+        structure = regressor_structure(self.robot, self.gravity, self.rotors)
+        base_of = np.full(structure.parameters, -1, dtype=np.intp)
+        base_of[self.base.kept] = np.arange(self.base.count)
+        places = []
+        for j in range(self.robot.dof):
+            mine = np.flatnonzero((structure.rows == j) & (base_of[structure.columns] >= 0))
+            places.append((mine, base_of[structure.columns[mine]]))
+        return tuple(places)
+
+    @cached_property
+    def needs_load(self) -> bool:
+        """Whether any term depends on the load torque."""
+        return any(term.uses_load() for terms in self.terms for term in terms)
+
+    def joint_index(self, joint: int) -> Index:
+        """Return the places in the vector of the parameters that act on one joint."""
+        own = self.joint_slices[joint]
+        return np.concatenate([self.rigid_places[joint][1], np.arange(own.start, own.stop)])
+
+    def rigid_columns(self, motion: Motion) -> list[Array]:
+        """Return the base-parameter columns of each joint as series (count, samples); see `rigid_places`."""
+        Y = compute_regressor(
+            self.robot, motion.q, motion.qd, motion.qdd, gravity=self.gravity, rotors=self.rotors
+        )
+        return [Y.series[mine] for mine, _ in self.rigid_places]
+
+    def load_torque(self, rigid: list[Array], values: Array) -> Array:
+        """Return the torque of the bodies Y_b β, (samples, joints), from columns of `rigid_columns`."""
+        return np.column_stack(
+            [values[which] @ columns for columns, (_, which) in zip(rigid, self.rigid_places, strict=True)]
+        )
+
+    def term_columns(self, motion: Motion, joint: int, load: Array | None) -> Array:
+        """Return the columns of a joint's terms, (samples, count); `load` (samples, joints) where it is known."""
+        signals = joint_signals(motion, joint, load)
+        columns = [term.columns(signals)[0] for term in self.terms[joint]]
+        return np.concatenate(columns, axis=1) if columns else np.empty((motion.samples, 0))
+
+    def torque(self, motion: Motion, values: Array) -> Array:
+        """Return τ of a motion, (samples, joints), Nm or N."""
+        load = self.load_torque(self.rigid_columns(motion), values)
+        result = load.copy()
+        for j, own in enumerate(self.joint_slices):
+            result[:, j] += self.term_columns(motion, j, load) @ values[own]
+        return result
+
+
+def joint_signals(motion: Motion, joint: int, load: Array | None = None) -> JointSignals:
+    """Return the signals of one joint."""
+    return JointSignals(
+        rate=motion.rate,
+        q=motion.q[:, joint],
+        qd=motion.qd[:, joint],
+        qdd=motion.qdd[:, joint],
+        track=None if motion.track is None else motion.track[:, joint],
+        ripple=None if motion.ripple is None else motion.ripple[:, joint],
+        load=None if load is None else load[:, joint],
+    )

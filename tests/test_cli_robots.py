@@ -1,0 +1,162 @@
+"""The command line: what it prints, in text and in JSON, and how it leaves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jointwise import __version__
+from jointwise.cli import COMMANDS, main
+from jointwise.description import catalog_names, catalog_robot
+from jointwise.description.urdf_text import urdf_text
+
+Capture = pytest.CaptureFixture[str]
+
+
+def run(capsys: Capture, *argv: str) -> tuple[int, str, str]:
+    code = main(argv)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_help_names_every_command_and_examples(capsys: Capture) -> None:
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    assert all(name in out for name in COMMANDS)
+    assert "examples:" in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(capsys: Capture, name: str) -> None:
+    code, out, _ = run(capsys, name, "--help")
+    assert code == 0
+    assert out.startswith(f"usage: jointwise {name}")
+    assert "examples:" in out
+
+
+def test_version(capsys: Capture) -> None:
+    assert run(capsys, "--version") == (0, f"jointwise {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["robot"],
+        ["--loud"],
+        ["robots", "shew"],
+        ["robots", "show"],
+        ["demo", "--samples", "0"],
+        ["robots", "--jso"],
+    ],
+)
+def test_wrong_usage_leaves_with_two(capsys: Capture, argv: list[str]) -> None:
+    code, out, err = run(capsys, *argv)
+    assert (code, out) == (2, "")
+    assert "usage: jointwise" in err
+
+
+def test_list(capsys: Capture) -> None:
+    code, out, _ = run(capsys, "robots")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[1:]] == list(catalog_names())
+    robots = json.loads(run(capsys, "robots", "--json")[1])
+    assert {"name": "ur5e", "title": "Universal Robots UR5e", "joints": 6, "mass_kg": pytest.approx(17.7)} in robots
+
+
+@pytest.mark.parametrize("name", catalog_names())
+def test_show_every_robot(capsys: Capture, name: str) -> None:
+    code, out, _ = run(capsys, "robots", "show", name)
+    robot = catalog_robot(name)
+    assert code == 0
+    assert all(joint.name in out for joint in robot.joints)
+    assert all(source in out for source in robot.sources.values())
+    assert f"of {10 * robot.dof} (standard parameters" in out
+
+
+def test_show_json(capsys: Capture) -> None:
+    shown = json.loads(run(capsys, "robots", "show", "ur5e", "--json")[1])
+    assert shown["base_parameters"]["count"] == len(shown["base_parameters"]["formulas"]) == 36
+    assert shown["base_parameters"]["classification"]["m1"] == "none"
+    assert shown["joints"][0]["limits"]["effort"] == 150.0
+    assert shown["joints"][0]["motor"]["gear_ratio"] == 100.0
+    assert shown["links"][1]["mass"] == 8.058
+    assert json.loads(run(capsys, "robots", "--json", "show", "ur5e")[1]) == shown
+
+
+def test_gravity_decides_the_base_parameters(capsys: Capture) -> None:
+    def count(*options: str) -> int:
+        shown = json.loads(run(capsys, "robots", "show", "planar2", "--json", *options)[1])
+        return int(shown["base_parameters"]["count"])
+
+    assert count("--gravity", "0", "0", "0") < count() == count("--mounting", "ceiling")
+    assert run(capsys, "robots", "show", "ur5e", "--mounting", "wall", "--gravity", "0", "0", "1")[0] == 2
+
+
+def test_show_a_file(capsys: Capture, tmp_path: Path) -> None:
+    file = tmp_path / "arm.urdf"
+    file.write_text(urdf_text(catalog_robot("panda")))
+    code, out, _ = run(capsys, "robots", "show", str(file), "--tip", "tool")
+    assert code == 0
+    assert "7 joints, 16.0621 kg" in out
+    assert "motors; kg m^2 and Nm/A, friction at the joint in Nm and Nm s/rad\n  none given" in out
+
+
+def test_errors_are_one_line(capsys: Capture) -> None:
+    code, out, err = run(capsys, "robots", "show", "ur5f")
+    assert (code, out) == (1, "")
+    assert err.startswith("jointwise: unknown robot 'ur5f'. Did you mean ur5")
+    assert err.count("\n") == 1
+    assert run(capsys, "robots", "show", "none.urdf")[2] == "jointwise: none.urdf: no such file.\n"
+    assert "unknown mounting 'roof'" in run(capsys, "robots", "show", "ur5e", "--mounting", "roof")[2]
+
+
+def test_check(capsys: Capture, tmp_path: Path) -> None:
+    file = tmp_path / "arm.csv"
+    file.write_text("a,alpha,d\n0.1,pi/2,0.3\n")
+    code, out, _ = run(capsys, "robots", "check", str(file), "--convention", "dh")
+    assert code == 0
+    assert f"{file}, line 2, joint 1 'joint1': warning: no limit given: lower, upper, velocity, effort.\n" in out
+    assert out.endswith("0 errors, 2 warnings, 2 notes\n")
+    file.write_text("a,alpha,d\n0.1,pie,0.3\n")
+    code, out, _ = run(capsys, "robots", "check", str(file), "--convention", "dh", "--json")
+    assert code == 1
+    [finding] = json.loads(out)
+    assert finding["severity"] == "error"
+    assert finding["where"] == f"{file}, line 2, column alpha"
+
+
+def test_check_a_catalogue_robot(capsys: Capture) -> None:
+    assert run(capsys, "robots", "check", "ur5e")[0] == 0
+
+
+def test_demo(capsys: Capture) -> None:
+    code, out, _ = run(capsys, "demo", "--samples", "50")
+    assert code == 0
+    assert "36 combinations" in out
+    facts = json.loads(run(capsys, "demo", "--samples", "50", "--json")[1])
+    assert facts["regressor_difference"] < 1e-11
+    assert facts["round_trip_difference"] < 1e-9
+
+
+def test_interrupt(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jointwise.cli.demo.run", interrupt)
+    assert run(capsys, "demo") == (130, "", "jointwise: interrupted.\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes close otherwise there")
+def test_a_reader_that_leaves_is_no_error() -> None:
+    command = [sys.executable, "-m", "jointwise", "robots", "show", "ur5e", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
