@@ -6,7 +6,7 @@ import sys
 from setuptools import Extension, setup
 
 LIMITED_API = "0x030B0000"
-OPTIMISE = ["/O2"] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-std=c11", "-Wall"]
+OPTIMISE = ["/O2"] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-std=c11", "-Wall"]
 
 native = Extension(
     "jointwise._native",

@@ -13,7 +13,7 @@ import jointwise
 ROOT = Path(jointwise.__file__).parent
 USE = {"simulation", "control", "monitoring", "energy", "export", "report"}
 LAYERS: list[set[str]] = [
-    {"errors", "backend", "_native"},
+    {"errors", "atomic", "backend", "_native"},
     {"spatial"},
     {"parameters", "motion"},
     {"description"},

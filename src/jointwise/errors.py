@@ -43,3 +43,7 @@ class ModelError(JointwiseError):
 
 class EstimationError(JointwiseError):
     """The data cannot determine what was asked."""
+
+
+class OutputError(JointwiseError):
+    """A result cannot be written; nothing is left half-written."""

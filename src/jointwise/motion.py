@@ -52,9 +52,7 @@ class Motion:
     def part(self, inner: slice) -> Motion:
         """Return the samples of a slice (without step) as a motion of its own."""
         first = inner.indices(self.samples)[0]
-        cut = {
-            field.name: None if (value := getattr(self, field.name)) is None else value[inner]
-            for field in fields(self)[2:]
-            if field.name != "rate"
-        }
-        return Motion(start=self.start + first / self.rate, rate=self.rate, **cut)
+        track = None if self.track is None else self.track[inner]
+        ripple = None if self.ripple is None else self.ripple[inner]
+        start = self.start + first / self.rate
+        return Motion(start, self.rate, self.q[inner], self.qd[inner], self.qdd[inner], track, ripple)

@@ -54,18 +54,19 @@ def rotation_axis_angle(axis: ArrayLike, angle: float) -> Array:
     """Return the rotation by `angle` (rad) about the direction `axis` (Rodrigues), shape (3, 3)."""
     direction = np.asarray(axis, dtype=float)
     K = skew(direction / np.linalg.norm(direction))
-    return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)
+    rotation: Array = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)
+    return rotation
 
 
 def rotation_z_to(direction: ArrayLike) -> Array:
     """Return a rotation R with ``R e_z = direction``: the shortest one, and exact for the six unit axes."""
-    z = np.asarray(direction, dtype=float)
-    z = z / np.linalg.norm(z)
-    c = z[2]
-    if c < -1.0 + 1e-12:
+    vector = np.asarray(direction, dtype=float)
+    x, y, z = vector / np.linalg.norm(vector)
+    off = x * x + y * y
+    if z < 0.0 and off < 1e-200:
         return np.diag([1.0, -1.0, -1.0])
-    K = skew([-z[1], z[0], 0.0])
-    return np.eye(3) + K + (K @ K) / (1.0 + c)
+    k = (1.0 - z) / off if z < 0.0 else 1.0 / (1.0 + z)  # 1 / (1 + z), without its cancellation near -z
+    return np.array([[1.0 - k * x * x, -k * x * y, x], [-k * x * y, 1.0 - k * y * y, y], [-x, -y, z]]) + 0.0
 
 
 def skew(vector: ArrayLike) -> Array:

@@ -45,38 +45,51 @@ static inline lane NAME(load)(const series *s, Py_ssize_t first, int count, Py_s
     if (s->data == NULL)
         return x;
     const double *base = s->data + first * s->sample_stride + joint * s->joint_stride;
-    if (count == LANES && s->sample_stride == 1) {
+    if (count == LANES && s->sample_stride == 1)
         memcpy(&x, base, sizeof(x));
-        return x;
-    }
-    for (int k = 0; k < LANES; k++)
-        NAME(lane_set)(&x, k, base[(k < count ? k : count - 1) * s->sample_stride]);
+    else if (count == LANES)
+        for (int k = 0; k < LANES; k++)
+            NAME(lane_set)(&x, k, base[k * s->sample_stride]);
+    else
+        for (int k = 0; k < LANES; k++)
+            NAME(lane_set)(&x, k, base[(k < count ? k : count - 1) * s->sample_stride]);
     return x;
 }
 
 static inline void NAME(store)(const series *s, Py_ssize_t first, int count, Py_ssize_t joint, lane x)
 {
     double *base = s->data + first * s->sample_stride + joint * s->joint_stride;
-    if (count == LANES && s->sample_stride == 1) {
+    if (count == LANES && s->sample_stride == 1)
         memcpy(base, &x, sizeof(x));
-        return;
-    }
-    for (int k = 0; k < count; k++)
-        base[k * s->sample_stride] = NAME(lane_get)(&x, k);
+    else if (count == LANES)
+        for (int k = 0; k < LANES; k++)
+            base[k * s->sample_stride] = NAME(lane_get)(&x, k);
+    else
+        for (int k = 0; k < count; k++)
+            base[k * s->sample_stride] = NAME(lane_get)(&x, k);
 }
 
 /* Sine and cosine by Cody-Waite reduction to [-pi/4, pi/4] and minimax polynomials, below 2 units in the last
  * place while |x| < REDUCTION_LIMIT; larger angles go to libm, sample by sample. */
 #define REDUCTION_LIMIT 1.0e5
 
+/* |x| < limit in every sample; false for a NaN. */
+static inline int NAME(all_within)(lane x, double limit)
+{
+#if LANES > 1
+    lane_bits within = (x < limit) & (x > -limit);
+    int64_t all = -1;
+    for (int k = 0; k < LANES; k++)
+        all &= within[k];
+    return all != 0;
+#else
+    return x < limit && x > -limit;
+#endif
+}
+
 static inline void NAME(sincos)(lane x, lane *sine, lane *cosine)
 {
-    int small = 1;
-    for (int k = 0; k < LANES; k++) {
-        double value = NAME(lane_get)(&x, k);
-        small &= (value < REDUCTION_LIMIT) & (value > -REDUCTION_LIMIT);
-    }
-    if (!small) {
+    if (!NAME(all_within)(x, REDUCTION_LIMIT)) {
         for (int k = 0; k < LANES; k++) {
             NAME(lane_set)(sine, k, sin(NAME(lane_get)(&x, k)));
             NAME(lane_set)(cosine, k, cos(NAME(lane_get)(&x, k)));
@@ -103,8 +116,9 @@ static inline void NAME(sincos)(lane x, lane *sine, lane *cosine)
     memcpy(&s_bits, &s, sizeof(s_bits));
     memcpy(&c_bits, &c, sizeof(c_bits));
     lane_bits swap = -(quadrant & 1);
-    lane_bits sine_bits = ((s_bits & ~swap) | (c_bits & swap)) ^ ((quadrant & 2) << 62);
-    lane_bits cosine_bits = ((c_bits & ~swap) | (s_bits & swap)) ^ (((quadrant + 1) & 2) << 62);
+    lane_bits exchange = (s_bits ^ c_bits) & swap;
+    lane_bits sine_bits = s_bits ^ exchange ^ ((quadrant & 2) << 62);
+    lane_bits cosine_bits = c_bits ^ exchange ^ (((quadrant + 1) & 2) << 62);
     memcpy(sine, &sine_bits, sizeof(*sine));
     memcpy(cosine, &cosine_bits, sizeof(*cosine));
 }
@@ -116,6 +130,7 @@ typedef struct { NAME(vec) x, y, z; } NAME(mat); /* columns */
 #define vec NAME(vec)
 #define mat NAME(mat)
 
+static inline vec NAME(zero)(void) { return (vec){NAME(splat)(0.0), NAME(splat)(0.0), NAME(splat)(0.0)}; }
 static inline vec NAME(add)(vec a, vec b) { return (vec){a.x + b.x, a.y + b.y, a.z + b.z}; }
 static inline vec NAME(sub)(vec a, vec b) { return (vec){a.x - b.x, a.y - b.y, a.z - b.z}; }
 static inline vec NAME(scale)(vec a, lane s) { return (vec){a.x * s, a.y * s, a.z * s}; }

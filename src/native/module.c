@@ -60,12 +60,6 @@ typedef struct {
     }
 #define FLUSH_ARGUMENTS const double *tile, Py_ssize_t count_series, Py_ssize_t length, const series *out, Py_ssize_t start
 
-static int can_stream(const series *out, Py_ssize_t length, Py_ssize_t start)
-{
-    return out->sample_stride == 1 && length == TILE && (uintptr_t)(out->data + start) % ALIGNMENT == 0 &&
-           out->joint_stride % (Py_ssize_t)(ALIGNMENT / sizeof(double)) == 0;
-}
-
 /* -- the baseline every processor of the architecture has -- */
 #define LANES BASE_LANES
 #define NAME(x) x##_base
@@ -76,6 +70,12 @@ static void flush_base(FLUSH_ARGUMENTS) { FLUSH_PLAIN }
 #undef NAME
 
 #if DISPATCH_X86
+static int can_stream(const series *out, Py_ssize_t length, Py_ssize_t start)
+{
+    return out->sample_stride == 1 && length == TILE && (uintptr_t)(out->data + start) % ALIGNMENT == 0 &&
+           out->joint_stride % (Py_ssize_t)(ALIGNMENT / sizeof(double)) == 0;
+}
+
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else

@@ -3,13 +3,15 @@
  * Frame {j} sits on joint axis j, z along it. All vectors of link j are in {j}. Included once per instruction set.
  */
 
-typedef struct {
-    mat R;           /* {j} in {j-1} */
-    vec p;           /* origin of {j} in {j-1}, m */
-    vec w, wd, a;    /* angular velocity, its derivative, acceleration of the origin less gravity */
-} NAME(link_state);
-#undef link_state
-#define link_state NAME(link_state)
+typedef struct { mat R; vec p; } NAME(placement); /* {j} in {j-1}: rotation, origin in m */
+#undef placement
+#define placement NAME(placement)
+
+/* Angular velocity of a link, its derivative, acceleration of its origin less gravity; U = [wd] + [w][w], so that a
+ * point c of the link accelerates by a + U c. */
+typedef struct { vec w, wd, a; mat U; } NAME(motion);
+#undef motion
+#define motion NAME(motion)
 
 typedef struct { vec n, f; } NAME(wrench); /* moment about the origin, force */
 #undef wrench
@@ -36,72 +38,80 @@ static inline vec NAME(sym_times)(const sym *S, vec v)
                  S->xz * v.x + S->yz * v.y + S->zz * v.z};
 }
 
-/* R0 Rot_z(q) and p0, or R0 and p0 + R0 e_z q. */
-static inline void NAME(place)(const chain *robot, Py_ssize_t j, lane q, mat *R, vec *p)
+/* What does not depend on q: R0 and p0. */
+static inline void NAME(place_fixed)(const chain *robot, placement *placements)
+{
+    for (Py_ssize_t j = 0; j < robot->dof; j++) {
+        const double *R0 = robot->rotations + 9 * j;
+        placements[j].R.x = (vec){NAME(splat)(R0[0]), NAME(splat)(R0[3]), NAME(splat)(R0[6])};
+        placements[j].R.y = (vec){NAME(splat)(R0[1]), NAME(splat)(R0[4]), NAME(splat)(R0[7])};
+        placements[j].R.z = (vec){NAME(splat)(R0[2]), NAME(splat)(R0[5]), NAME(splat)(R0[8])};
+        placements[j].p = NAME(constant)(robot->translations + 3 * j);
+    }
+}
+
+/* What does: x and y of R0 Rot_z(q), or p0 + R0 e_z q. */
+static inline void NAME(place)(const chain *robot, Py_ssize_t j, lane q, placement *at)
 {
     const double *R0 = robot->rotations + 9 * j;
-    vec x = {NAME(splat)(R0[0]), NAME(splat)(R0[3]), NAME(splat)(R0[6])};
-    vec y = {NAME(splat)(R0[1]), NAME(splat)(R0[4]), NAME(splat)(R0[7])};
-    R->z = (vec){NAME(splat)(R0[2]), NAME(splat)(R0[5]), NAME(splat)(R0[8])};
-    *p = NAME(constant)(robot->translations + 3 * j);
     if (robot->revolute[j]) {
+        vec x = {NAME(splat)(R0[0]), NAME(splat)(R0[3]), NAME(splat)(R0[6])};
+        vec y = {NAME(splat)(R0[1]), NAME(splat)(R0[4]), NAME(splat)(R0[7])};
         lane s, c;
         NAME(sincos)(q, &s, &c);
-        R->x = NAME(add)(NAME(scale)(x, c), NAME(scale)(y, s));
-        R->y = NAME(sub)(NAME(scale)(y, c), NAME(scale)(x, s));
+        at->R.x = NAME(add)(NAME(scale)(x, c), NAME(scale)(y, s));
+        at->R.y = NAME(sub)(NAME(scale)(y, c), NAME(scale)(x, s));
     } else {
-        R->x = x;
-        R->y = y;
-        *p = NAME(add)(*p, NAME(scale)(R->z, q));
+        at->p = NAME(add)(NAME(constant)(robot->translations + 3 * j), NAME(scale)(at->R.z, q));
     }
 }
 
-/* Newton-Euler, outwards: motion of link j from that of link j-1. */
-static inline void NAME(advance)(const chain *robot, Py_ssize_t j, const link_state *before, link_state *link,
-                                 lane qd, lane qdd)
+/* In a loop of its own: sine and cosine of one joint do not wait for the recursion of another. */
+static inline void NAME(place_all)(const chain *robot, const states *in, Py_ssize_t first, int count,
+                                   placement *placements)
 {
-    vec wxp = NAME(cross)(before->w, link->p);
-    vec a = NAME(add)(before->a, NAME(add)(NAME(cross)(before->wd, link->p), NAME(cross)(before->w, wxp)));
-    vec w = NAME(unrotate)(&link->R, before->w);
-    link->wd = NAME(unrotate)(&link->R, before->wd);
-    link->a = NAME(unrotate)(&link->R, a);
-    link->w = w;
-    if (robot->revolute[j]) { /* w += z qd; wd += w x z qd + z qdd */
-        link->wd.x += w.y * qd;
-        link->wd.y -= w.x * qd;
-        link->wd.z += qdd;
-        link->w.z += qd;
+    for (Py_ssize_t j = 0; j < robot->dof; j++)
+        NAME(place)(robot, j, NAME(load)(&in->q, first, count, j), &placements[j]);
+}
+
+static inline motion NAME(motion_of_base)(const chain *robot)
+{
+    vec zero = NAME(zero)();
+    return (motion){zero, zero, NAME(sub)(zero, NAME(constant)(robot->gravity)), {zero, zero, zero}};
+}
+
+/* Newton-Euler, outwards: from the motion of link j-1 to that of link j. */
+static inline void NAME(advance)(int revolute, const placement *at, lane qd, lane qdd, motion *m)
+{
+    vec w = NAME(unrotate)(&at->R, m->w), wd = NAME(unrotate)(&at->R, m->wd);
+    vec a = NAME(unrotate)(&at->R, NAME(add)(m->a, NAME(rotate)(&m->U, at->p)));
+    if (revolute) { /* w += z qd; wd += w x z qd + z qdd */
+        wd.x += w.y * qd;
+        wd.y -= w.x * qd;
+        wd.z += qdd;
+        w.z += qd;
     } else { /* a += 2 w x z qd + z qdd */
-        link->a.x += 2.0 * w.y * qd;
-        link->a.y -= 2.0 * w.x * qd;
-        link->a.z += qdd;
+        a.x += 2.0 * w.y * qd;
+        a.y -= 2.0 * w.x * qd;
+        a.z += qdd;
     }
+    m->w = w, m->wd = wd, m->a = a;
+    lane xx = w.x * w.x, yy = w.y * w.y, zz = w.z * w.z;
+    m->U.x = (vec){-yy - zz, w.x * w.y + wd.z, w.x * w.z - wd.y};
+    m->U.y = (vec){w.x * w.y - wd.z, -xx - zz, w.y * w.z + wd.x};
+    m->U.z = (vec){w.x * w.z + wd.y, w.y * w.z - wd.x, -xx - yy};
 }
 
-static inline void NAME(outward)(const chain *robot, const states *in, Py_ssize_t first, int count, link_state *links)
-{
-    link_state base;
-    memset(&base, 0, sizeof(base));
-    base.a = NAME(scale)(NAME(constant)(robot->gravity), NAME(splat)(-1.0));
-    for (Py_ssize_t j = 0; j < robot->dof; j++) {
-        NAME(place)(robot, j, NAME(load)(&in->q, first, count, j), &links[j].R, &links[j].p);
-        NAME(advance)(robot, j, j ? &links[j - 1] : &base, &links[j],
-                      NAME(load)(&in->qd, first, count, j), NAME(load)(&in->qdd, first, count, j));
-    }
-}
-
-/* f = m a + wd x mc + w x (w x mc);  n = I wd + w x (I w) + mc x a */
-static inline wrench NAME(body_wrench)(const double *inertial, const link_state *link)
+/* f = m a + U mc;  n = I wd + w x (I w) + mc x a */
+static inline wrench NAME(body_wrench)(const double *inertial, const motion *m)
 {
     sym I = {NAME(splat)(inertial[0]), NAME(splat)(inertial[1]), NAME(splat)(inertial[2]),
              NAME(splat)(inertial[3]), NAME(splat)(inertial[4]), NAME(splat)(inertial[5])};
     vec mc = NAME(constant)(inertial + 6);
     wrench result;
-    vec wxmc = NAME(cross)(link->w, mc);
-    result.f = NAME(add)(NAME(scale)(link->a, NAME(splat)(inertial[9])),
-                         NAME(add)(NAME(cross)(link->wd, mc), NAME(cross)(link->w, wxmc)));
-    result.n = NAME(add)(NAME(add)(NAME(sym_times)(&I, link->wd), NAME(cross)(mc, link->a)),
-                         NAME(cross)(link->w, NAME(sym_times)(&I, link->w)));
+    result.f = NAME(add)(NAME(scale)(m->a, NAME(splat)(inertial[9])), NAME(rotate)(&m->U, mc));
+    result.n = NAME(add)(NAME(add)(NAME(sym_times)(&I, m->wd), NAME(cross)(mc, m->a)),
+                         NAME(cross)(m->w, NAME(sym_times)(&I, m->w)));
     return result;
 }
 
@@ -114,24 +124,37 @@ static inline wrench NAME(pass_inward)(const mat *R, vec p, wrench own)
     return result;
 }
 
+/* Outwards: the placement of every link and the wrench its body needs. */
+static inline void NAME(outward)(const chain *robot, const states *in, Py_ssize_t first, int count,
+                                 placement *placements, wrench *wrenches)
+{
+    motion m = NAME(motion_of_base)(robot);
+    NAME(place_all)(robot, in, first, count, placements);
+    for (Py_ssize_t j = 0; j < robot->dof; j++) {
+        NAME(advance)(robot->revolute[j], &placements[j], NAME(load)(&in->qd, first, count, j),
+                      NAME(load)(&in->qdd, first, count, j), &m);
+        wrenches[j] = NAME(body_wrench)(robot->inertials + 10 * j, &m);
+    }
+}
+
 static int NAME(inverse_dynamics)(const chain *robot, const states *in, const series *torque, void *memory)
 {
-    link_state *links = memory;
+    placement *placements = memory;
+    wrench *wrenches = (wrench *)(placements + robot->dof);
     lane trace = {0};
+    NAME(place_fixed)(robot, placements);
     for (Py_ssize_t first = 0; first < in->samples; first += LANES) {
         int count = in->samples - first < LANES ? (int)(in->samples - first) : LANES;
-        NAME(outward)(robot, in, first, count, links);
-        wrench carried;
-        memset(&carried, 0, sizeof(carried));
+        NAME(outward)(robot, in, first, count, placements, wrenches);
+        wrench carried = {NAME(zero)(), NAME(zero)()};
         for (Py_ssize_t j = robot->dof - 1; j >= 0; j--) {
-            wrench own = NAME(body_wrench)(robot->inertials + 10 * j, &links[j]);
-            carried.n = NAME(add)(carried.n, own.n);
-            carried.f = NAME(add)(carried.f, own.f);
+            carried.n = NAME(add)(carried.n, wrenches[j].n);
+            carried.f = NAME(add)(carried.f, wrenches[j].f);
             lane tau = robot->revolute[j] ? carried.n.z : carried.f.z;
             tau += robot->rotors[j] * NAME(load)(&in->qdd, first, count, j);
             trace += tau - tau;
             NAME(store)(torque, first, count, j, tau);
-            carried = NAME(pass_inward)(&links[j].R, links[j].p, carried);
+            carried = NAME(pass_inward)(&placements[j].R, placements[j].p, carried);
         }
     }
     return NAME(all_zero)(&trace);
@@ -139,23 +162,23 @@ static int NAME(inverse_dynamics)(const chain *robot, const states *in, const se
 
 /* One row block of the regressor: u·n + v·f for each of the ten parameters of a link, u and v being the axis of
  * the joint and its moment arm (axis x (link origin - joint origin)) in the frame of the link. */
-static inline void NAME(regressor_block)(const link_state *link, vec u, vec v, lane *block)
+static inline void NAME(regressor_block)(const motion *m, vec u, vec v, lane *block)
 {
-    vec w = link->w, wd = link->wd, a = link->a;
-    vec k = NAME(cross)(u, w);
-    block[0] = u.x * wd.x + k.x * w.x;
-    block[1] = u.x * wd.y + u.y * wd.x + k.x * w.y + k.y * w.x;
-    block[2] = u.x * wd.z + u.z * wd.x + k.x * w.z + k.z * w.x;
-    block[3] = u.y * wd.y + k.y * w.y;
-    block[4] = u.y * wd.z + u.z * wd.y + k.y * w.z + k.z * w.y;
-    block[5] = u.z * wd.z + k.z * w.z;
-    /* v·(wd x c + w x (w x c)) + u·(c x a) = c·(v x wd + w (w·v) - v w² + a x u) */
-    vec first = NAME(add)(NAME(cross)(v, wd), NAME(cross)(a, u));
-    lane wv = NAME(dot)(w, v), ww = NAME(dot)(w, w);
-    block[6] = first.x + w.x * wv - v.x * ww;
-    block[7] = first.y + w.y * wv - v.y * ww;
-    block[8] = first.z + w.z * wv - v.z * ww;
-    block[9] = NAME(dot)(v, a);
+    vec w = m->w, wd = m->wd;
+    const mat *U = &m->U;
+    /* u·(I wd + w x (I w)), the products of w taken from U */
+    block[0] = u.x * wd.x + (u.y * w.z - u.z * w.y) * w.x;
+    block[1] = u.y * U->y.z - u.x * U->x.z + u.z * (U->x.x - U->y.y);
+    block[2] = u.x * U->x.y - u.z * U->z.y + u.y * (U->z.z - U->x.x);
+    block[3] = u.y * wd.y + (u.z * w.x - u.x * w.z) * w.y;
+    block[4] = u.z * U->z.x - u.y * U->y.x + u.x * (U->y.y - U->z.z);
+    block[5] = u.z * wd.z + (u.x * w.y - u.y * w.x) * w.z;
+    /* v·(U c) + u·(c x a) = c·(Uᵀ v + a x u) */
+    vec c = NAME(add)(NAME(unrotate)(U, v), NAME(cross)(m->a, u));
+    block[6] = c.x;
+    block[7] = c.y;
+    block[8] = c.z;
+    block[9] = NAME(dot)(v, m->a);
 }
 
 /* Writes TILE samples of every structurally non-zero series, then moves the tile out in whole cache lines.
@@ -164,29 +187,33 @@ static int NAME(regressor)(const chain *robot, const states *in, const int32_t *
                             const series *out, void *memory)
 {
     Py_ssize_t n = robot->dof;
-    link_state *links = memory;
-    vec *arms = (vec *)(links + n); /* u, v of every joint before the current link */
+    placement *placements = memory;
+    vec *arms = (vec *)(placements + n); /* u, v of every joint before the current link */
     double *tile = (double *)(arms + 2 * n);
     lane trace = {0};
+    NAME(place_fixed)(robot, placements);
     for (Py_ssize_t start = 0; start < in->samples; start += TILE) {
         Py_ssize_t length = in->samples - start < TILE ? in->samples - start : TILE;
         for (Py_ssize_t offset = 0; offset < length; offset += LANES) {
             int count = length - offset < LANES ? (int)(length - offset) : LANES;
-            NAME(outward)(robot, in, start + offset, count, links);
+            motion m = NAME(motion_of_base)(robot);
+            NAME(place_all)(robot, in, start + offset, count, placements);
             for (Py_ssize_t j = 0; j < n; j++) {
-                for (Py_ssize_t i = 0; i < j; i++) {
-                    vec u = arms[2 * i], v = arms[2 * i + 1];
-                    arms[2 * i] = NAME(unrotate)(&links[j].R, u);
-                    arms[2 * i + 1] = NAME(unrotate)(&links[j].R, NAME(add)(v, NAME(cross)(u, links[j].p)));
-                }
-                vec zero = {{0}}, z = {{0}};
-                lane sum = NAME(dot)(links[j].w, links[j].w) + NAME(dot)(links[j].wd, links[j].a);
-                z.z = NAME(splat)(1.0);
+                const placement *at = &placements[j];
+                NAME(advance)(robot->revolute[j], at, NAME(load)(&in->qd, start + offset, count, j),
+                              NAME(load)(&in->qdd, start + offset, count, j), &m);
+                lane sum = NAME(dot)(m.w, m.w) + NAME(dot)(m.wd, m.a);
+                vec zero = NAME(zero)(), z = {zero.x, zero.x, NAME(splat)(1.0)};
                 arms[2 * j] = robot->revolute[j] ? z : zero;
                 arms[2 * j + 1] = robot->revolute[j] ? zero : z;
                 for (Py_ssize_t i = 0; i <= j; i++) {
+                    vec u = arms[2 * i], v = arms[2 * i + 1];
+                    if (i < j) {
+                        v = arms[2 * i + 1] = NAME(unrotate)(&at->R, NAME(add)(v, NAME(cross)(u, at->p)));
+                        u = arms[2 * i] = NAME(unrotate)(&at->R, u);
+                    }
                     lane block[10];
-                    NAME(regressor_block)(&links[j], arms[2 * i], arms[2 * i + 1], block);
+                    NAME(regressor_block)(&m, u, v, block);
                     sum += block[6] + block[7] + (block[8] + block[9]);
                     const int32_t *place = places + 10 * (i * n + j);
                     for (int k = 0; k < 10; k++)
@@ -204,21 +231,19 @@ static int NAME(regressor)(const chain *robot, const states *in, const int32_t *
 /* Positions and rotations of every frame in the base: out[(sample, 12 j + ...)] = R row by row, then p. */
 static int NAME(kinematics)(const chain *robot, const states *in, const series *out, void *memory)
 {
-    (void)memory;
+    placement *placements = memory;
     lane trace = {0};
+    NAME(place_fixed)(robot, placements);
     for (Py_ssize_t first = 0; first < in->samples; first += LANES) {
         int count = in->samples - first < LANES ? (int)(in->samples - first) : LANES;
-        mat T;
-        memset(&T, 0, sizeof(T));
+        NAME(place_all)(robot, in, first, count, placements);
+        vec o = NAME(zero)();
+        mat T = {o, o, o};
         T.x.x = T.y.y = T.z.z = NAME(splat)(1.0);
-        vec o;
-        memset(&o, 0, sizeof(o));
         for (Py_ssize_t j = 0; j < robot->dof; j++) {
-            mat R;
-            vec p;
-            NAME(place)(robot, j, NAME(load)(&in->q, first, count, j), &R, &p);
-            o = NAME(add)(o, NAME(rotate)(&T, p));
-            mat next = {NAME(rotate)(&T, R.x), NAME(rotate)(&T, R.y), NAME(rotate)(&T, R.z)};
+            const mat *R = &placements[j].R;
+            o = NAME(add)(o, NAME(rotate)(&T, placements[j].p));
+            mat next = {NAME(rotate)(&T, R->x), NAME(rotate)(&T, R->y), NAME(rotate)(&T, R->z)};
             T = next;
             lane values[12] = {T.x.x, T.y.x, T.z.x, T.x.y, T.y.y, T.z.y, T.x.z, T.y.z, T.z.z, o.x, o.y, o.z};
             for (int k = 0; k < 12; k++)
@@ -265,14 +290,14 @@ static inline composite NAME(composite_inward)(const mat *R, vec p, const compos
 static int NAME(mass_matrix)(const chain *robot, const states *in, const series *out, void *memory)
 {
     Py_ssize_t n = robot->dof;
-    link_state *links = memory;
+    placement *placements = memory;
     lane trace = {0};
+    NAME(place_fixed)(robot, placements);
     for (Py_ssize_t first = 0; first < in->samples; first += LANES) {
         int count = in->samples - first < LANES ? (int)(in->samples - first) : LANES;
-        for (Py_ssize_t j = 0; j < n; j++)
-            NAME(place)(robot, j, NAME(load)(&in->q, first, count, j), &links[j].R, &links[j].p);
-        composite body;
-        memset(&body, 0, sizeof(body));
+        NAME(place_all)(robot, in, first, count, placements);
+        vec zero = NAME(zero)();
+        composite body = {{zero.x, zero.x, zero.x, zero.x, zero.x, zero.x}, zero, zero.x};
         for (Py_ssize_t j = n - 1; j >= 0; j--) {
             const double *own = robot->inertials + 10 * j;
             body.I.xx += own[0], body.I.xy += own[1], body.I.xz += own[2];
@@ -280,7 +305,6 @@ static int NAME(mass_matrix)(const chain *robot, const states *in, const series 
             body.mc.x += own[6], body.mc.y += own[7], body.mc.z += own[8];
             body.m += own[9];
             wrench unit; /* momentum of the composite body under unit speed of joint j */
-            vec zero = {{0}};
             if (robot->revolute[j]) {
                 unit.n = (vec){body.I.xz, body.I.yz, body.I.zz};
                 unit.f = (vec){-body.mc.y, body.mc.x, zero.x};
@@ -296,52 +320,71 @@ static int NAME(mass_matrix)(const chain *robot, const states *in, const series 
                 NAME(store)(out, first, count, i * n + j, entry);
                 if (i != j)
                     NAME(store)(out, first, count, j * n + i, entry);
-                unit = NAME(pass_inward)(&links[i].R, links[i].p, unit);
+                unit = NAME(pass_inward)(&placements[i].R, placements[i].p, unit);
             }
-            body = NAME(composite_inward)(&links[j].R, links[j].p, &body);
+            body = NAME(composite_inward)(&placements[j].R, placements[j].p, &body);
         }
-        trace += links[0].R.x.x - links[0].R.x.x + links[0].p.z - links[0].p.z;
+        trace += placements[0].R.x.x - placements[0].R.x.x + placements[0].p.z - placements[0].p.z;
     }
     return NAME(all_zero)(&trace);
 }
 
-/* Articulated inertia [[A, B], [Bᵀ, M]] on (angular; linear) and the bias wrench. B by rows. */
+/* Articulated inertia [[A, B], [Bᵀ, M]] on (angular; linear), B by rows, and the bias wrench. */
 typedef struct {
     sym A, M;
     vec Bx, By, Bz;
     wrench bias;
-    vec Un, Uf;  /* inertia times the joint axis */
-    lane D, u;
 } NAME(articulated);
 #undef articulated
 #define articulated NAME(articulated)
 
-static inline void NAME(articulated_start)(const double *own, articulated *body)
+/* What the joint keeps: articulated inertia times its axis, one over its entry at the axis, torque that is left. */
+typedef struct { vec n, f; lane g, u; } NAME(hinge);
+#undef hinge
+#define hinge NAME(hinge)
+
+static inline articulated NAME(articulated_nothing)(void)
 {
-    memset(body, 0, sizeof(*body));
-    body->A = (sym){NAME(splat)(own[0]), NAME(splat)(own[1]), NAME(splat)(own[2]),
-                    NAME(splat)(own[3]), NAME(splat)(own[4]), NAME(splat)(own[5])};
-    body->Bx.y = NAME(splat)(-own[8]), body->Bx.z = NAME(splat)(own[7]);
-    body->By.x = NAME(splat)(own[8]), body->By.z = NAME(splat)(-own[6]);
-    body->Bz.x = NAME(splat)(-own[7]), body->Bz.y = NAME(splat)(own[6]);
-    body->M.xx = body->M.yy = body->M.zz = NAME(splat)(own[9]);
+    vec o = NAME(zero)();
+    sym none = {o.x, o.x, o.x, o.x, o.x, o.x};
+    return (articulated){none, none, o, o, o, {o, o}};
 }
 
-/* Adds the body of joint j, freed along its axis, to the body before it. */
-static inline void NAME(articulated_inward)(const link_state *link, const articulated *own, articulated *before)
+static inline void NAME(articulated_add)(const double *own, const wrench *push, articulated *body)
 {
-    lane g = 1.0 / own->D;
-    vec n = own->Un, f = own->Uf;
-    sym A = own->A, M = own->M;
-    A.xx -= g * n.x * n.x, A.xy -= g * n.x * n.y, A.xz -= g * n.x * n.z;
-    A.yy -= g * n.y * n.y, A.yz -= g * n.y * n.z, A.zz -= g * n.z * n.z;
-    M.xx -= g * f.x * f.x, M.xy -= g * f.x * f.y, M.xz -= g * f.x * f.z;
-    M.yy -= g * f.y * f.y, M.yz -= g * f.y * f.z, M.zz -= g * f.z * f.z;
-    vec Bx = NAME(sub)(own->Bx, NAME(scale)(f, g * n.x));
-    vec By = NAME(sub)(own->By, NAME(scale)(f, g * n.y));
-    vec Bz = NAME(sub)(own->Bz, NAME(scale)(f, g * n.z));
-    const mat *R = &link->R;
-    vec p = link->p;
+    body->A.xx += own[0], body->A.xy += own[1], body->A.xz += own[2];
+    body->A.yy += own[3], body->A.yz += own[4], body->A.zz += own[5];
+    body->Bx.y -= own[8], body->Bx.z += own[7];
+    body->By.x += own[8], body->By.z -= own[6];
+    body->Bz.x -= own[7], body->Bz.y += own[6];
+    body->M.xx += own[9], body->M.yy += own[9], body->M.zz += own[9];
+    body->bias.n = NAME(add)(body->bias.n, push->n);
+    body->bias.f = NAME(add)(body->bias.f, push->f);
+}
+
+static inline hinge NAME(hinge_of)(int revolute, double rotor, lane torque, const articulated *body)
+{
+    if (revolute)
+        return (hinge){{body->A.xz, body->A.yz, body->A.zz}, body->Bz, 1.0 / (body->A.zz + rotor),
+                       torque - body->bias.n.z};
+    return (hinge){{body->Bx.z, body->By.z, body->Bz.z}, {body->M.xz, body->M.yz, body->M.zz},
+                   1.0 / (body->M.zz + rotor), torque - body->bias.f.z};
+}
+
+/* The body freed along its joint's axis, seen from {j-1}. */
+static inline void NAME(articulated_inward)(const placement *at, const hinge *joint, articulated *body)
+{
+    vec n = joint->n, f = joint->f, gn = NAME(scale)(n, joint->g), gf = NAME(scale)(f, joint->g);
+    sym A = body->A, M = body->M;
+    A.xx -= gn.x * n.x, A.xy -= gn.x * n.y, A.xz -= gn.x * n.z;
+    A.yy -= gn.y * n.y, A.yz -= gn.y * n.z, A.zz -= gn.z * n.z;
+    M.xx -= gf.x * f.x, M.xy -= gf.x * f.y, M.xz -= gf.x * f.z;
+    M.yy -= gf.y * f.y, M.yz -= gf.y * f.z, M.zz -= gf.z * f.z;
+    vec Bx = NAME(sub)(body->Bx, NAME(scale)(f, gn.x));
+    vec By = NAME(sub)(body->By, NAME(scale)(f, gn.y));
+    vec Bz = NAME(sub)(body->Bz, NAME(scale)(f, gn.z));
+    const mat *R = &at->R;
+    vec p = at->p;
 
     /* rotate: A' = R A Rᵀ, B' = R B Rᵀ (its rows are rb_x, rb_y, rb_z), M' = R M Rᵀ */
     sym Ar = NAME(sym_rotate)(R, &A), Mr = NAME(sym_rotate)(R, &M);
@@ -357,24 +400,13 @@ static inline void NAME(articulated_inward)(const link_state *link, const articu
     vec cz = NAME(add)(rb_z, NAME(sub)(NAME(scale)(my, p.x), NAME(scale)(mx, p.y)));
     vec px_rb = NAME(cross)(p, rb_x), py_rb = NAME(cross)(p, rb_y), pz_rb = NAME(cross)(p, rb_z); /* columns of [p] B'ᵀ */
     vec cx_p = NAME(cross)(cx, p), cy_p = NAME(cross)(cy, p), cz_p = NAME(cross)(cz, p);         /* rows of B'' [p] */
-    before->A.xx += Ar.xx + px_rb.x - cx_p.x;
-    before->A.xy += Ar.xy + py_rb.x - cx_p.y;
-    before->A.xz += Ar.xz + pz_rb.x - cx_p.z;
-    before->A.yy += Ar.yy + py_rb.y - cy_p.y;
-    before->A.yz += Ar.yz + pz_rb.y - cy_p.z;
-    before->A.zz += Ar.zz + pz_rb.z - cz_p.z;
-    before->Bx = NAME(add)(before->Bx, cx);
-    before->By = NAME(add)(before->By, cy);
-    before->Bz = NAME(add)(before->Bz, cz);
-    before->M.xx += Mr.xx, before->M.xy += Mr.xy, before->M.xz += Mr.xz;
-    before->M.yy += Mr.yy, before->M.yz += Mr.yz, before->M.zz += Mr.zz;
-    wrench pushed = own->bias;
-    lane share = own->u * g;
-    pushed.n = NAME(add)(pushed.n, NAME(scale)(n, share));
-    pushed.f = NAME(add)(pushed.f, NAME(scale)(f, share));
-    wrench moved = NAME(pass_inward)(R, p, pushed);
-    before->bias.n = NAME(add)(before->bias.n, moved.n);
-    before->bias.f = NAME(add)(before->bias.f, moved.f);
+    body->A = (sym){Ar.xx + px_rb.x - cx_p.x, Ar.xy + py_rb.x - cx_p.y, Ar.xz + pz_rb.x - cx_p.z,
+                    Ar.yy + py_rb.y - cy_p.y, Ar.yz + pz_rb.y - cy_p.z, Ar.zz + pz_rb.z - cz_p.z};
+    body->Bx = cx, body->By = cy, body->Bz = cz;
+    body->M = Mr;
+    body->bias.n = NAME(add)(body->bias.n, NAME(scale)(gn, joint->u));
+    body->bias.f = NAME(add)(body->bias.f, NAME(scale)(gf, joint->u));
+    body->bias = NAME(pass_inward)(R, p, body->bias);
 }
 
 /* Articulated bodies. The outward pass with qdd = 0 gives every link its velocity-product and gravity acceleration;
@@ -383,42 +415,27 @@ static int NAME(forward_dynamics)(const chain *robot, const states *in, const se
                                    void *memory)
 {
     Py_ssize_t n = robot->dof;
-    link_state *links = memory;
-    articulated *bodies = (articulated *)(links + n);
+    placement *placements = memory;
+    wrench *wrenches = (wrench *)(placements + n);
+    hinge *hinges = (hinge *)(wrenches + n);
     lane trace = {0};
+    NAME(place_fixed)(robot, placements);
     for (Py_ssize_t first = 0; first < in->samples; first += LANES) {
         int count = in->samples - first < LANES ? (int)(in->samples - first) : LANES;
-        NAME(outward)(robot, in, first, count, links);
-        for (Py_ssize_t j = 0; j < n; j++) {
-            NAME(articulated_start)(robot->inertials + 10 * j, &bodies[j]);
-            bodies[j].bias = NAME(body_wrench)(robot->inertials + 10 * j, &links[j]);
-        }
+        NAME(outward)(robot, in, first, count, placements, wrenches);
+        articulated body = NAME(articulated_nothing)();
         for (Py_ssize_t j = n - 1; j >= 0; j--) {
-            articulated *body = &bodies[j];
-            lane push;
-            if (robot->revolute[j]) {
-                body->Un = (vec){body->A.xz, body->A.yz, body->A.zz};
-                body->Uf = body->Bz;
-                body->D = body->A.zz + robot->rotors[j];
-                push = body->bias.n.z;
-            } else {
-                body->Un = (vec){body->Bx.z, body->By.z, body->Bz.z};
-                body->Uf = (vec){body->M.xz, body->M.yz, body->M.zz};
-                body->D = body->M.zz + robot->rotors[j];
-                push = body->bias.f.z;
-            }
-            body->u = NAME(load)(torque, first, count, j) - push;
-            if (j > 0)
-                NAME(articulated_inward)(&links[j], body, &bodies[j - 1]);
+            NAME(articulated_add)(robot->inertials + 10 * j, &wrenches[j], &body);
+            lane applied = NAME(load)(torque, first, count, j);
+            hinges[j] = NAME(hinge_of)(robot->revolute[j], robot->rotors[j], applied, &body);
+            NAME(articulated_inward)(&placements[j], &hinges[j], &body);
         }
-        vec wd, a;
-        memset(&wd, 0, sizeof(wd));
-        memset(&a, 0, sizeof(a));
+        vec wd = NAME(zero)(), a = NAME(zero)();
         for (Py_ssize_t j = 0; j < n; j++) {
-            const articulated *body = &bodies[j];
-            a = NAME(unrotate)(&links[j].R, NAME(add)(a, NAME(cross)(wd, links[j].p)));
-            wd = NAME(unrotate)(&links[j].R, wd);
-            lane qdd = (body->u - NAME(dot)(body->Un, wd) - NAME(dot)(body->Uf, a)) / body->D;
+            const hinge *joint = &hinges[j];
+            a = NAME(unrotate)(&placements[j].R, NAME(add)(a, NAME(cross)(wd, placements[j].p)));
+            wd = NAME(unrotate)(&placements[j].R, wd);
+            lane qdd = (joint->u - NAME(dot)(joint->n, wd) - NAME(dot)(joint->f, a)) * joint->g;
             if (robot->revolute[j])
                 wd.z += qdd;
             else
@@ -435,24 +452,21 @@ static int NAME(forward_dynamics)(const chain *robot, const states *in, const se
 static int NAME(energy_regressors)(const chain *robot, const states *in, const series *kinetic,
                                     const series *potential, void *memory)
 {
-    (void)memory;
+    placement *placements = memory;
     lane trace = {0};
+    NAME(place_fixed)(robot, placements);
     for (Py_ssize_t first = 0; first < in->samples; first += LANES) {
         int count = in->samples - first < LANES ? (int)(in->samples - first) : LANES;
-        vec w, v, g = NAME(constant)(robot->gravity);
-        memset(&w, 0, sizeof(w));
-        memset(&v, 0, sizeof(v));
-        lane height;
-        memset(&height, 0, sizeof(height)); /* -g·o, o the origin of the frame */
+        NAME(place_all)(robot, in, first, count, placements);
+        vec w = NAME(zero)(), v = NAME(zero)(), g = NAME(constant)(robot->gravity);
+        lane height = {0}; /* -g·o, o the origin of the frame */
         for (Py_ssize_t j = 0; j < robot->dof; j++) {
-            mat R;
-            vec p;
-            NAME(place)(robot, j, NAME(load)(&in->q, first, count, j), &R, &p);
+            const placement *at = &placements[j];
             lane qd = NAME(load)(&in->qd, first, count, j);
-            height -= NAME(dot)(g, p);
-            g = NAME(unrotate)(&R, g);
-            v = NAME(unrotate)(&R, NAME(add)(v, NAME(cross)(w, p)));
-            w = NAME(unrotate)(&R, w);
+            height -= NAME(dot)(g, at->p);
+            g = NAME(unrotate)(&at->R, g);
+            v = NAME(unrotate)(&at->R, NAME(add)(v, NAME(cross)(w, at->p)));
+            w = NAME(unrotate)(&at->R, w);
             if (robot->revolute[j])
                 w.z += qd;
             else

@@ -60,7 +60,8 @@ def to_motion(t: Array, q: Array, qd: Array | None, filters: Filters) -> Motion:
 
 def uniform_times(t: Array, rate: float) -> Array:
     """Return times from the first to the last stamp at `rate` (Hz)."""
-    return t[0] + np.arange(int(np.floor((t[-1] - t[0]) * rate + 1e-9)) + 1) / rate
+    times: Array = t[0] + np.arange(int(np.floor((t[-1] - t[0]) * rate + 1e-9)) + 1) / rate
+    return times
 
 
 def resample(t: Array, values: Array, times: Array) -> Array:

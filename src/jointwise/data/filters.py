@@ -55,9 +55,9 @@ def decimation_taps(cutoff: float, rate: float) -> Array:
     response = low_pass(impulse, cutoff, rate)
     needed = int(np.abs(np.flatnonzero(np.abs(response) > _NEGLIGIBLE * response[half]) - half).max())
     taps = response[half - needed : half + needed + 1]
-    taps = taps / taps.sum()
-    taps.setflags(write=False)
-    return taps
+    unit: Array = taps / taps.sum()
+    unit.setflags(write=False)
+    return unit
 
 
 def decimate(values: Array, taps: Array, step: int) -> Array:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.factors import Index, JointFactors
@@ -27,44 +30,60 @@ class Solution:
     condition_scaled: float
 
 
-def assemble(factors: list[JointFactors], index: list[Index], count: int, scale: Array, stretch: int | None) -> Array:
-    """Return [W y] of all joints, each divided by its standard deviation; one stretch, or all merged."""
+@dataclass(frozen=True)
+class Layout:
+    """How the columns of the joints stand in one vector of unknowns: places (one array a joint) and bounds at zero."""
+
+    index: list[Index]
+    bound: Mask
+
+    @property
+    def count(self) -> int:
+        """Number of unknowns."""
+        return len(self.bound)
+
+
+def stacked(parts: Sequence[Array], layout: Layout, sigma: Array) -> Array:
+    """Return [W y] of all joints in one matrix, each joint's rows divided by its standard deviation."""
     rows = []
-    for own, places, sigma in zip(factors, index, scale, strict=True):
-        R = own.merged() if stretch is None else own.triangles[stretch]
-        wide = np.zeros((len(R), count + 1))
-        wide[:, np.append(places, count)] = R / sigma
+    for R, places, own in zip(parts, layout.index, sigma, strict=True):
+        wide = np.zeros((len(R), layout.count + 1))
+        wide[:, np.append(places, layout.count)] = R / own
         rows.append(wide)
     return np.vstack(rows)
 
 
-def weighted_least_squares(
-    factors: list[JointFactors], index: list[Index], non_negative: Mask, weighted: bool = True
-) -> Solution:
+def weighted_least_squares(factors: Sequence[JointFactors], layout: Layout, weighted: bool = True) -> Solution:
     """Return the two-step WLS estimate: OLS residuals give σ_j² = |y_j - W_j β|² / (M - n_j), then rows over σ_j.
 
     With `weighted` False it is OLS: every joint counts alike.
     """
-    count = len(non_negative)
     merged = [own.merged() for own in factors]
-    sigma = np.array([np.sqrt(max(own.variance, 1e-300)) for own in factors]) if weighted else np.ones(len(factors))
-    values = np.zeros(count)
+    if min(own.variance for own in factors) <= 0.0:
+        silent = [j + 1 for j, own in enumerate(factors) if own.variance <= 0.0]
+        raise EstimationError(f"the measured output of joint {', '.join(map(str, silent))} never changes.")
+    sigma = np.sqrt([own.variance for own in factors]) if weighted else np.ones(len(factors))
     for _ in range(3 if weighted else 1):
-        R = triangle(assemble(factors, index, count, sigma, None))
-        values = bounded_least_squares(R, non_negative)
-        spread = np.array([
-            np.sqrt(squared_error(part, values[places]) / max(sum(own.weight) - len(places), 1.0))
-            for own, part, places in zip(factors, merged, index, strict=True)
-        ])  # fmt: skip
-        if not (np.isfinite(spread).all() and (spread > 0.0).all()):
-            raise EstimationError("a joint's output is reproduced exactly or not finite: is a channel constant?")
-        if weighted:
-            sigma = spread
+        R = triangle(stacked(merged, layout, sigma))
+        values = bounded_least_squares(R, layout.bound)
+        spread = _spread(factors, merged, layout, values)
+        sigma = spread if weighted else sigma
     lengths = np.linalg.norm(R[:, :-1], axis=0)
     used = lengths > 0.0
     sizes = np.linalg.svd(R[:, :-1][:, used], compute_uv=False)
     scaled = np.linalg.svd(R[:, :-1][:, used] / lengths[used], compute_uv=False)
     return Solution(values, spread, _ratio(sizes), _ratio(scaled))
+
+
+def _spread(factors: Sequence[JointFactors], merged: Sequence[Array], layout: Layout, values: Array) -> Array:
+    """Return the residual standard deviation of each joint."""
+    spread = np.array([
+        np.sqrt(squared_error(part, values[places]) / max(sum(own.weight) - len(places), 1.0))
+        for own, part, places in zip(factors, merged, layout.index, strict=True)
+    ])  # fmt: skip
+    floor = 1e-9 * np.sqrt([own.variance for own in factors])
+    held: Array = np.maximum(spread, floor)
+    return held
 
 
 @dataclass(frozen=True)
@@ -81,17 +100,17 @@ class Uncertainty:
     at_bound: Mask
 
 
-def jackknife(factors: list[JointFactors], index: list[Index], solution: Solution, non_negative: Mask) -> Uncertainty:
+def jackknife(factors: Sequence[JointFactors], layout: Layout, solution: Solution) -> Uncertainty:
     """Return how far the estimate moves when one stretch of time is left out.
 
     Residuals of a filtered, hysteretic system are coloured, so rows are no independent observations; stretches long
     against the correlation nearly are. With A_b = R_b R⁻¹ the estimate without stretch b moves by
     ``R⁻¹ (1 - A_bᵀ A_b)⁻¹ A_bᵀ r_b``, exactly; the variance is (K-1)/K Σ of these, with K-1 degrees of freedom.
     """
-    count = len(non_negative)
-    whole = triangle(assemble(factors, index, count, solution.sigma, None))
+    count = layout.count
+    whole = triangle(stacked([own.merged() for own in factors], layout, solution.sigma))
     lengths = np.linalg.norm(whole[:, :-1], axis=0)
-    at_bound = non_negative & (solution.values == 0.0)
+    at_bound = layout.bound & (solution.values == 0.0)
     silent = lengths <= 1e-12 * lengths.max()
     active = np.flatnonzero(~silent & ~at_bound)
     R = whole[:, active] / lengths[active]
@@ -103,7 +122,7 @@ def jackknife(factors: list[JointFactors], index: list[Index], solution: Solutio
     stretches = len(factors[0].triangles)
     moves = np.zeros((stretches, active.size))
     for b in range(stretches):
-        part = assemble(factors, index, count, solution.sigma, b)
+        part = stacked([own.triangles[b] for own in factors], layout, solution.sigma)
         residual = part[:, -1] - part[:, :-1] @ solution.values
         A = solve_triangular(R, (part[:, active] / lengths[active]).T, trans="T", check_finite=False).T
         left = np.linalg.solve(np.eye(active.size) * (1.0 + 1e-9) - A.T @ A, A.T @ residual)
@@ -112,7 +131,7 @@ def jackknife(factors: list[JointFactors], index: list[Index], solution: Solutio
     covariance = np.zeros((count, count))
     covariance[np.ix_(active, active)] = (stretches - 1.0) / stretches * centred.T @ centred
     deviation = np.sqrt(np.diag(covariance))
-    return Uncertainty(covariance, deviation, float(student.ppf(0.975, stretches - 1)), undetermined, at_bound)
+    return Uncertainty(covariance, deviation, float(stdtrit(stretches - 1, 0.975)), undetermined, at_bound)
 
 
 def _null_directions(R: Array) -> Array:
@@ -123,5 +142,5 @@ def _null_directions(R: Array) -> Array:
     return rows[seen < DETERMINED * max(float(sizes.max(initial=0.0)), 1e-300)].T
 
 
-def _ratio(sizes: Array) -> float:
+def _ratio(sizes: NDArray[np.floating[Any]]) -> float:
     return float(sizes[0] / sizes[-1]) if sizes.size and sizes[-1] > 0.0 else float("inf")

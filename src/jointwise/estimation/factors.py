@@ -17,6 +17,9 @@ from jointwise.spatial import Array
 
 Index = NDArray[np.intp]
 
+MOST_STRETCHES = 96
+"""Beyond this many, neighbouring stretches are merged: memory stays flat however long the log."""
+
 
 @dataclass
 class JointFactors:
@@ -32,11 +35,24 @@ class JointFactors:
 
     def add(self, rows: Array, weights: Array) -> None:
         """Add a stretch: rows [W y] (samples, columns + 1) and their weights (samples,)."""
-        y = rows[:, -1]
-        self.triangles.append(triangle(rows * np.sqrt(weights)[:, None]))
+        self.append(triangle(rows * np.sqrt(weights)[:, None]), weights, rows[:, -1])
+
+    def append(self, factor: Array, weights: Array, y: Array) -> None:
+        """Add a stretch whose factor is known, with the weights and outputs of its rows."""
+        if len(self.triangles) >= MOST_STRETCHES:
+            self._halve()
+        self.triangles.append(factor)
         self.weight.append(float(weights.sum()))
         self.total.append(float(weights @ y))
         self.square.append(float(weights @ y**2))
+
+    def _halve(self) -> None:
+        """Merge neighbours two by two."""
+        pairs = [slice(k, k + 2) for k in range(0, len(self.triangles), 2)]
+        self.triangles = [triangle(np.vstack(self.triangles[pair])) for pair in pairs]
+        self.weight = [sum(self.weight[pair]) for pair in pairs]
+        self.total = [sum(self.total[pair]) for pair in pairs]
+        self.square = [sum(self.square[pair]) for pair in pairs]
 
     @property
     def variance(self) -> float:
@@ -49,6 +65,17 @@ class JointFactors:
         chosen = range(len(self.triangles)) if stretches is None else stretches
         return triangle(np.vstack([self.triangles[k] for k in chosen]))
 
+    def scaled(self, gain: float) -> JointFactors:
+        """Return the factors with y in another unit: gain · y."""
+        factor = np.ones(self.triangles[0].shape[1])
+        factor[-1] = gain
+        return JointFactors(
+            [R * factor for R in self.triangles],
+            list(self.weight),
+            [gain * total for total in self.total],
+            [gain**2 * square for square in self.square],
+        )
+
     def columns(self, keep: Index) -> JointFactors:
         """Return the factors of some of the columns and y."""
         chosen = np.append(keep, -1)
@@ -60,3 +87,8 @@ class JointFactors:
 def fold_edges(stretches: int, folds: int) -> list[list[int]]:
     """Return contiguous groups of stretches, as equal as can be."""
     return [list(map(int, group)) for group in np.array_split(np.arange(stretches), min(folds, stretches))]
+
+
+def scaled_factors(factors: Sequence[JointFactors], gains: Array) -> list[JointFactors]:
+    """Return factors with every joint's y in Nm: gain · y."""
+    return [own.scaled(float(gain)) for own, gain in zip(factors, gains, strict=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +34,20 @@ class ParameterInfo:
 class Dynamics:
     """Torque of a motion as a linear function of parameters: τ = Y_b(q, q̇, q̈) β + Σ terms.
 
-    `terms[j]` are those of joint j. Parameters stand in one vector: base parameters first, then joint by joint.
+    `terms[j]` are those of joint j. Parameters stand in one vector: base parameters first, then joint by joint. The
+    load torque that terms see is Y_b β (`load_basis` "model"), or AURT's plain sum of the columns of Y_b ("row_sum").
     """
 
     robot: Robot
     gravity: tuple[float, float, float]
     rotors: bool
     terms: tuple[tuple[Term, ...], ...]
+    load_basis: str = "model"
 
     def __post_init__(self) -> None:
         """Refuse a model whose terms do not fit its robot."""
+        if self.load_basis not in ("model", "row_sum"):
+            raise ModelError(f"load_basis must be model or row_sum. Got '{self.load_basis}' instead.")
         if len(self.terms) != self.robot.dof:
             raise ModelError(f"terms must be given for {self.robot.dof} joints. Got {len(self.terms)} instead.")
         for joint in range(self.robot.dof):
@@ -82,7 +87,7 @@ class Dynamics:
         """Where the term parameters of each joint stand in the vector."""
         sizes = [sum(len(term.parameters()) for term in terms) for terms in self.terms]
         edges = self.base.count + np.concatenate([[0], np.cumsum(sizes)])
-        return tuple(slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True))
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
 
     @cached_property
     def rigid_places(self) -> tuple[tuple[Index, Index], ...]:
@@ -108,12 +113,15 @@ class Dynamics:
 
     def rigid_columns(self, motion: Motion) -> list[Array]:
         """Return the base-parameter columns of each joint as series (count, samples); see `rigid_places`."""
-        Y = compute_regressor(
-            self.robot, motion.q, motion.qd, motion.qdd, gravity=self.gravity, rotors=self.rotors
-        )
+        Y = compute_regressor(self.robot, motion.q, motion.qd, motion.qdd, gravity=self.gravity, rotors=self.rotors)
         return [Y.series[mine] for mine, _ in self.rigid_places]
 
     def load_torque(self, rigid: list[Array], values: Array) -> Array:
+        """Return the load torque that terms see, (samples, joints), from columns of `rigid_columns`."""
+        basis = values if self.load_basis == "model" else np.ones(self.base.count)
+        return self.body_torque(rigid, basis)
+
+    def body_torque(self, rigid: list[Array], values: Array) -> Array:
         """Return the torque of the bodies Y_b β, (samples, joints), from columns of `rigid_columns`."""
         return np.column_stack(
             [values[which] @ columns for columns, (_, which) in zip(rigid, self.rigid_places, strict=True)]
@@ -127,8 +135,9 @@ class Dynamics:
 
     def torque(self, motion: Motion, values: Array) -> Array:
         """Return τ of a motion, (samples, joints), Nm or N."""
-        load = self.load_torque(self.rigid_columns(motion), values)
-        result = load.copy()
+        rigid = self.rigid_columns(motion)
+        result = self.body_torque(rigid, values)
+        load = self.load_torque(rigid, values)
         for j, own in enumerate(self.joint_slices):
             result[:, j] += self.term_columns(motion, j, load) @ values[own]
         return result

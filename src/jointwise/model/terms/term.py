@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -70,7 +70,7 @@ class Term(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the term as a document: its kind and settings."""
-        settings = asdict(self) if hasattr(self, "__dataclass_fields__") else {}
+        settings = {key: getattr(self, key) for key in getattr(self, "__dataclass_fields__", ())}
         return {"kind": self.kind, **{key: _plain(value) for key, value in settings.items()}}
 
     @classmethod

@@ -1,0 +1,41 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from jointwise.errors import OutputError
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[str]]:
+    """Open a temporary file beside `path` and put it in its place when the block ends without an error.
+
+    On any error, and on Ctrl-C, the temporary file is removed and what stood at `path` stays as it was.
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as problem:
+        raise OutputError(f"{target}: cannot be written ({problem.strerror}).") from None
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, mode, encoding="utf-8", newline="") as file:
+            yield file
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except OSError as problem:
+        raise OutputError(f"{target}: cannot be written ({problem.strerror}).") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

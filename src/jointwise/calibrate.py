@@ -1,0 +1,268 @@
+"""The whole story: logs in, a calibrated model out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from jointwise.data.conditioning import Filters
+from jointwise.data.log import Log
+from jointwise.data.quality import Examination, examine
+from jointwise.description.mounting import Mounting, gravity_vector
+from jointwise.description.robot import Robot
+from jointwise.errors import DataError, EstimationError
+from jointwise.estimation.coupled import Uncertainty, jackknife, weighted_least_squares
+from jointwise.estimation.factors import scaled_factors
+from jointwise.estimation.fit import Fit, fit_structure
+from jointwise.estimation.gains import gain_scale, relative_gains
+from jointwise.estimation.problem import Problem, record
+from jointwise.estimation.select import FIRST_CUTOFF, Choice, choose_filters, choose_structure, probe_structure
+from jointwise.estimation.structure import Structure
+from jointwise.model.dynamics import Dynamics
+from jointwise.result.calibration import Calibration, Estimate, Provenance, Source, Status
+from jointwise.spatial import Array
+
+ROW_RATE = 120.0
+"""Rows a second that a fit needs: of faster logs every n-th sample makes a row."""
+AUTOMATIC = ("ripple", "direction", "powers", "stribeck", "load")
+EXPLAINED = 0.5
+"""A fit that leaves more than this part of the variance unexplained on held-out stretches is no model."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may decide; None leaves the decision to the data.
+
+    `output`: current or torque; `structure`: the joint model, of which only the fields named in `free` are chosen;
+    `position_cutoff` (Hz), `lag` (s), `parallel_cutoff` (Hz; none unless given: a model is to predict the raw output),
+    `decimation`, `rate` (Hz) of the filters; `gains` (Nm per unit of output); `rotors`: reflected rotor inertias;
+    `method`: wls, ols, huber; `load_basis`: model or row_sum.
+    """
+
+    output: Literal["current", "torque"] | None = None
+    structure: Structure = field(default_factory=Structure)
+    free: tuple[str, ...] = AUTOMATIC
+    position_cutoff: float | None = None
+    lag: float | None = None
+    parallel_cutoff: float | None = None
+    decimation: int | None = None
+    rate: float | None = None
+    gains: Sequence[float] | None = None
+    rotors: bool = True
+    method: str = "wls"
+    load_basis: str = "model"
+
+
+def calibrate(
+    logs: Log | Sequence[Log],
+    robot: Robot,
+    *,
+    mounting: Mounting = "table",
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Calibration:
+    """Return the calibrated model of a robot from one or more logs.
+
+    With no options the program chooses: filters from the clock and by cross-validation, the joint model by
+    cross-validation inside the logs. `progress` is told what is being done.
+    """
+    started = time.perf_counter()
+    options, tell = options or Options(), progress or (lambda step: None)
+    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    tell("examining the log")
+    examinations = [_examined(log, robot) for log in recordings]
+    output = options.output or common_output(recordings)
+    problem = make_problem(recordings, robot, mounting, output, options)
+    tell("drive gains")
+    gains, gain_source = drive_gains(problem, robot, output, options)
+    tell("choosing filters")
+    problem, filter_choices = choose_filters(problem, gains, options.lag, options.position_cutoff)
+    start = options.structure
+    free = options.free
+    if options.parallel_cutoff:  # what a filter takes out cannot tell how the drive answers to ripple
+        free = tuple(name for name in free if name != "ripple")
+    choices: list[Choice] = []
+    if free:
+        tell("choosing the joint model")
+        start, choices = choose_structure(problem, gains, start, free)
+    tell("fitting")
+    fit = fit_structure(problem, start, gains, options.method)
+    uncertainty = jackknife(fit.factors, fit.layout, fit.solution)
+    fastest = np.max([recording.fastest for recording in problem.recordings], axis=0)
+    training = _training_figures(fit)
+    return Calibration(
+        model=_bounded_model(fit.model, fastest),
+        estimate=_estimate(fit, uncertainty, options.method),
+        filters=problem.filters,
+        output=output,
+        gains=gains,
+        gain_source=gain_source,
+        structure=fit.structure.to_dict(),
+        structure_text=fit.structure.describe(),
+        choices=(*filter_choices, *choices),
+        load=asdict(fit.load),
+        training=training,
+        fastest=fastest,
+        provenance=_provenance(recordings, examinations, mounting, time.perf_counter() - started),
+    )
+
+
+def common_output(logs: Sequence[Log]) -> Literal["current", "torque"]:
+    """Return the output that every log has measured: torque if there, else current."""
+    for name in ("torque", "current"):
+        if all(getattr(log, name) is not None for log in logs):
+            return name
+    missing = next(log for log in logs if log.torque is None and log.current is None)
+    raise DataError(
+        f"{missing.origin.path}: neither current (i1..) nor torque (tau1..) found: nothing to calibrate with."
+    )
+
+
+def make_problem(logs: Sequence[Log], robot: Robot, mounting: Mounting, output: str, options: Options) -> Problem:
+    """Return the estimation problem of some logs: recordings, bodies, and filters before any choice."""
+    recordings = tuple(record(log, output) for log in logs)
+    for recording in recordings:
+        if not (recording.fastest > 1e-3).any():
+            raise EstimationError(f"{recording.log.origin.path}: no joint moves: nothing can be identified.")
+    gravity = gravity_vector(mounting)
+    bodies = Dynamics(
+        robot,
+        (float(gravity[0]), float(gravity[1]), float(gravity[2])),
+        options.rotors,
+        ((),) * robot.dof,
+        options.load_basis,
+    )
+    return Problem(recordings, bodies, first_filters([recording.log for recording in recordings], options))
+
+
+def first_filters(logs: Sequence[Log], options: Options) -> Filters:
+    """Return the filters before any choice: the clock from the logs, the rest from the options or neutral."""
+    steps = np.concatenate([np.diff(log.t) for log in logs])
+    steps = steps[steps > 0.0]
+    period = float(np.median(steps))
+    uneven = float(np.mean(np.abs(steps - period) > 0.05 * period)) > 0.05
+    native = 1.0 / period
+    rate = options.rate or (2.0 * native if uneven and native < 4.0 * ROW_RATE else native)
+    step = options.decimation or max(round(rate / ROW_RATE), 1)
+    return Filters(
+        rate, options.position_cutoff or FIRST_CUTOFF, options.parallel_cutoff or None, step, options.lag or 0.0
+    )
+
+
+def drive_gains(problem: Problem, robot: Robot, output: str, options: Options) -> tuple[Array, str]:
+    """Return Nm per unit of output and where the numbers come from.
+
+    Torque needs none. For current: the user's, else the catalogue's, else estimated: ratios from the coupling of the
+    joints, scale from the nominal bodies.
+    """
+    if output == "torque":
+        return np.ones(robot.dof), "torque is measured"
+    if options.gains is not None:
+        given = np.asarray(options.gains, dtype=float)
+        if given.shape != (robot.dof,) or not (given > 0.0).all():
+            raise EstimationError(f"gains must be {robot.dof} positive numbers in Nm/A. Got {options.gains} instead.")
+        return given, "given"
+    known = np.array([np.nan if (gain := joint.motor.joint_gain) is None else gain for joint in robot.joints])
+    if not np.isnan(known).any():
+        return known, f"description of {robot.name}"
+    return _estimated_gains(problem, robot, known)
+
+
+def _estimated_gains(problem: Problem, robot: Robot, known: Array) -> tuple[Array, str]:
+    probe = probe_structure(problem)
+    layout = problem.layout(probe.terms())
+    factors = problem.factors([probe.terms()] * robot.dof)
+    gains = relative_gains(factors, layout, known)
+    if not np.isnan(known).all():
+        return gains, "estimated beside the known ones"
+    standard = robot.inertials.ravel()
+    if problem.bodies.rotors:
+        standard = np.concatenate([standard, robot.rotor_inertias])
+    nominal = problem.bodies.base.from_standard(standard)
+    if not nominal.any():
+        return gains, "ratios estimated; scale unknown: torques are in units of the mean gain"
+    places = [which for _, which in problem.bodies.rigid_places]
+    values = weighted_least_squares(scaled_factors(factors, gains), layout).values
+    rigid = [own.merged()[:, : len(which)] for own, which in zip(factors, places, strict=True)]
+    return gains * gain_scale(rigid, places, values, nominal), "estimated; scale from the nominal bodies"
+
+
+def _examined(log: Log, robot: Robot) -> Examination:
+    if log.joints != robot.dof:
+        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
+    examination = examine(log, robot)
+    if examination.verdict == "refused":
+        gravest = next(finding for finding in examination.findings if finding.severity == "error")
+        raise DataError(f"{log.origin.path}: {gravest.message} {gravest.advice}")
+    return examination
+
+
+def _bounded_model(model: Dynamics, fastest: Array) -> Dynamics:
+    """Return the model with viscous friction continued along its tangent beyond the speeds of the training data."""
+    from jointwise.model.terms import Viscous
+
+    terms = tuple(
+        tuple(replace(term, known=float(speed)) if isinstance(term, Viscous) else term for term in own)
+        for own, speed in zip(model.terms, fastest, strict=True)
+    )
+    return replace(model, terms=terms)
+
+
+def _estimate(fit: Fit, uncertainty: Uncertainty, method: str) -> Estimate:
+    solution = fit.solution
+    half = uncertainty.factor * uncertainty.deviation
+    status: list[Status] = [
+        "undetermined" if lost else "at bound" if held else "determined" if abs(value) > width else "weak"
+        for value, width, lost, held in zip(
+            solution.values, half, uncertainty.undetermined, uncertainty.at_bound, strict=True
+        )
+    ]
+    return Estimate(
+        values=solution.values,
+        covariance=uncertainty.covariance,
+        factor=uncertainty.factor,
+        status=tuple(status),
+        sigma=solution.sigma,
+        condition=solution.condition,
+        condition_scaled=solution.condition_scaled,
+        method=method,
+    )
+
+
+def _training_figures(fit: Fit) -> dict[str, object]:
+    """Return MSE / variance on the training rows; refuse a fit that explains next to nothing."""
+    nmse = [float(sigma**2 / own.variance) for sigma, own in zip(fit.solution.sigma, fit.factors, strict=True)]
+    if np.median(nmse) > EXPLAINED:
+        raise EstimationError(
+            f"not identifiable: the best model explains only {100 * (1 - float(np.median(nmse))):.0f} % of the output. "
+            "Do positions and output belong together (same clock, same joints, right mounting)?"
+        )
+    return {"nmse": nmse}
+
+
+def _provenance(
+    logs: Sequence[Log], examinations: Sequence[Examination], mounting: Mounting, seconds: float
+) -> Provenance:
+    from jointwise import __version__
+
+    sources = tuple(
+        Source(
+            Path(log.origin.path).name,
+            log.origin.sha256,
+            log.samples,
+            log.duration,
+            own.verdict,
+            tuple(finding.line() for finding in own.findings),
+        )
+        for log, own in zip(logs, examinations, strict=True)
+    )
+    named = mounting if isinstance(mounting, str) else " ".join(f"{float(g):g}" for g in mounting)
+    return Provenance(__version__, datetime.now(UTC).isoformat(timespec="seconds"), named, sources, seconds)

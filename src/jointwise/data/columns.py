@@ -1,0 +1,242 @@
+"""Which column of a file is which channel and joint: by known names, by a user's mapping, or by order.
+
+Known names are ours (``t, q1.., qd1.., theta1.., i1.., tau1.., temp1.., q_des1.., i_des1.., tau_des1..``) and those
+of UR RTDE recordings and AURT's files (``timestamp, actual_q_0.., actual_current_0.., target_moment_0..``). Joints
+count from 0 or 1, as ``q1``, ``q_1`` or ``q[1]``, without holes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from jointwise.data.channels import CHANNELS, POSITION, SPELLINGS, TIME, default_names
+from jointwise.data.mapping import Wanted
+from jointwise.data.units import Conversion, conversion
+from jointwise.errors import DataError
+from jointwise.spatial import Array
+
+_INDEXED = re.compile(r"^([A-Za-z_]*[A-Za-z])(?:_?(\d{1,4})|\[(\d{1,4})\])?$")
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a file that make a log, channel after channel in the order of `CHANNELS`.
+
+    `positions` 0-based columns in the file, `names` their names there, per channel; `conversions` to SI where
+    a unit was stated; `ignored` names of the columns that are no channel; `notes` for the log's origin.
+    """
+
+    positions: Mapping[str, tuple[int, ...]]
+    names: Mapping[str, tuple[str, ...]]
+    conversions: Mapping[str, Conversion]
+    ignored: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def columns(self) -> list[int]:
+        """Columns of the file in the order of the log's matrix."""
+        return [column for columns in self.positions.values() for column in columns]
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of `columns`."""
+        return [name for names in self.names.values() for name in names]
+
+    @property
+    def channels(self) -> list[str]:
+        """Channel of each of `columns`."""
+        return [channel for channel, columns in self.positions.items() for _ in columns]
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """Number of columns per channel."""
+        return {channel: len(columns) for channel, columns in self.positions.items()}
+
+    @property
+    def largest(self) -> Array:
+        """Largest believable magnitude of each of `columns`, SI."""
+        return np.array([CHANNELS[channel].largest for channel in self.channels])
+
+    def converted(self, matrix: Array) -> Array:
+        """Return a matrix (rows, columns) of file values in SI units."""
+        if not self.conversions:
+            return matrix
+        steps = [self.conversions.get(channel, Conversion()) for channel in self.channels]
+        scales, offsets = np.array([(step.scale, step.offset) for step in steps]).T
+        return np.asarray(matrix * scales + offsets)
+
+
+def layout(header: Sequence[str] | None, count: int, wanted: Wanted, joints: int | None, where: str) -> Layout:
+    """Return the layout of a file with `count` columns named `header` (None: no header row); `where` opens errors."""
+    if wanted.order is not None:
+        found = _by_order(wanted.order, header, count, where)
+    elif header is None:
+        raise DataError(
+            f"{where}: no header row, {count} columns. Name them in order, for example "
+            f"--columns 't,q*6,qd*6,i*6' ('-' skips a column, '-*3' three)."
+        )
+    else:
+        _refuse_twins(header, where)
+        found = _by_name(header, wanted, where)
+    _check_required(found, header, where)
+    _check_counts(found, joints, where)
+    return _build(found, header, count, wanted, where)
+
+
+def _build(
+    found: dict[str, list[tuple[int, str]]], header: Sequence[str] | None, count: int, wanted: Wanted, where: str
+) -> Layout:
+    """Assemble the layout in the order of the channels, with its notes."""
+    ordered = {channel: found[channel] for channel in CHANNELS if channel in found}
+    for channel in wanted.units:
+        if channel not in ordered:
+            raise DataError(f"{where}: a unit is given for '{channel}', but the file has no such channel.")
+    steps = {c: conversion(CHANNELS[c], unit, where) for c, unit in wanted.units.items()}
+    used = {column for columns in ordered.values() for column, _ in columns}
+    labels = header if header is not None else [f"column {k + 1}" for k in range(count)]
+    ignored = tuple(label for k, label in enumerate(labels) if k not in used)
+    notes = [f"{c}: converted from {wanted.units[c]} to {CHANNELS[c].unit}" for c in steps if not steps[c].identity]
+    if ignored:
+        notes.append(f"columns ignored: {_shown(ignored)}")
+    return Layout(
+        MappingProxyType({c: tuple(k for k, _ in columns) for c, columns in ordered.items()}),
+        MappingProxyType({c: tuple(name for _, name in columns) for c, columns in ordered.items()}),
+        MappingProxyType({c: step for c, step in steps.items() if not step.identity}),
+        ignored,
+        tuple(notes),
+    )
+
+
+def _by_order(
+    order: Sequence[str | None], header: Sequence[str] | None, count: int, where: str
+) -> dict[str, list[tuple[int, str]]]:
+    """Assign columns by their order; the names are ours, or the file's where it has a header."""
+    if len(order) != count:
+        raise DataError(f"{where}: the column list names {len(order)} columns, the file has {count}.")
+    found: dict[str, list[tuple[int, str]]] = {}
+    for column, channel in enumerate(order):
+        if channel is not None:
+            found.setdefault(channel, []).append((column, "" if header is None else header[column]))
+    if header is None:
+        for channel, columns in found.items():
+            names = default_names(channel, len(columns))
+            found[channel] = [(column, name) for (column, _), name in zip(columns, names, strict=True)]
+    return found
+
+
+def _by_name(header: Sequence[str], wanted: Wanted, where: str) -> dict[str, list[tuple[int, str]]]:
+    """Assign columns by the user's names first, then by the known ones."""
+    place = {name: k for k, name in enumerate(header)}
+    found: dict[str, list[tuple[int, str]]] = {}
+    taken: dict[str, str] = {}
+    for channel, names in wanted.names.items():
+        for name in names:
+            if name not in place:
+                raise DataError(f"{where}: no column '{name}' for '{channel}'. Found: {_shown(header)}.")
+            if taken.setdefault(name, channel) != channel or names.count(name) > 1:
+                raise DataError(f"{where}: column '{name}' is asked for twice.")
+        found[channel] = [(place[name], name) for name in names]
+    rest = [name for name in header if name not in taken]
+    for channel, columns in _recognised(rest, place, where).items():
+        found.setdefault(channel, columns)
+    return _without_single(found, wanted)
+
+
+def _without_single(found: dict[str, list[tuple[int, str]]], wanted: Wanted) -> dict[str, list[tuple[int, str]]]:
+    """Leave out a bare column such as `temperature` beside many joints: it is no channel of the joints."""
+    many = len(found.get(POSITION, ())) > 1
+    return {
+        channel: columns
+        for channel, columns in found.items()
+        if not many
+        or channel in wanted.names
+        or channel == TIME
+        or len(columns) > 1
+        or columns[0][1][-1:] in "0123456789]"
+    }
+
+
+def _recognised(names: Sequence[str], place: Mapping[str, int], where: str) -> dict[str, list[tuple[int, str]]]:
+    """Assign the columns whose names are known."""
+    stems: dict[str, str] = {}
+    indexed: dict[str, dict[int, str]] = {}
+    for name in names:
+        known = _known(name)
+        if known is None:
+            continue
+        channel, stem, index = known
+        other = stems.setdefault(channel, stem)
+        if other != stem:
+            raise DataError(
+                f"{where}: '{other}' and '{stem}' are both {channel}. Say which, as in --columns '{channel}=...'."
+            )
+        twin = indexed.setdefault(channel, {}).setdefault(index, name)
+        if twin != name:
+            raise DataError(f"{where}: columns '{twin}' and '{name}' are the same joint.")
+    return {c: [(place[name], name) for name in _counted(by, c, where)] for c, by in indexed.items()}
+
+
+def _known(name: str) -> tuple[str, str, int] | None:
+    """Return channel, stem and joint number (-1: none) of a known column name; stamps bear no number."""
+    match = _INDEXED.match(name)
+    if match is None or match[1] not in SPELLINGS:
+        return None
+    channel, index = SPELLINGS[match[1]], int(match[2] or match[3] or -1)
+    return None if channel == TIME and index != -1 else (channel, match[1], index)
+
+
+def _counted(by_index: Mapping[int, str], channel: str, where: str) -> list[str]:
+    """Return the names of a channel in the order of the joints, which must count up from 0 or 1 without holes."""
+    indices = sorted(index for index in by_index if index >= 0)
+    if not indices:
+        return [by_index[-1]]
+    for expected, index in enumerate(indices, start=min(indices[0], 1)):
+        if index != expected:
+            raise DataError(
+                f"{where}: {channel} of joint number {expected} is missing (found {_shown(list(by_index.values()))}). "
+                "Joints must count up from 0 or 1 without holes."
+            )
+    return [by_index[index] for index in indices]
+
+
+def _check_required(found: Mapping[str, object], header: Sequence[str] | None, where: str) -> None:
+    """Refuse a file without stamps or positions."""
+    for channel, example in ((TIME, "t=time"), (POSITION, "q=pos_0..pos_5")):
+        if channel not in found:
+            raise DataError(
+                f"{where}: no column for '{channel}'. Found: {_shown(header or sorted(found))}. "
+                f"Name it, for example --columns '{example}'."
+            )
+
+
+def _check_counts(found: Mapping[str, Sequence[object]], joints: int | None, where: str) -> None:
+    """Refuse channels of different joint counts, and a count other than the robot's."""
+    if len(found[TIME]) != 1:
+        raise DataError(f"{where}: '{TIME}' must be one column. Got {len(found[TIME])} instead.")
+    expected = len(found[POSITION])
+    if joints is not None and expected != joints:
+        raise DataError(f"{where}: the log has {expected} joints (columns of q), the robot has {joints}.")
+    for channel, columns in found.items():
+        if channel != TIME and len(columns) != expected:
+            raise DataError(f"{where}: {channel} has {len(columns)} columns, q has {expected}; they must agree.")
+
+
+def _refuse_twins(header: Sequence[str], where: str) -> None:
+    """Refuse two columns of one name."""
+    seen: set[str] = set()
+    for name in header:
+        if name in seen and name:
+            raise DataError(f"{where}: two columns are named '{name}'. Rename one of them.")
+        seen.add(name)
+
+
+def _shown(names: Sequence[str]) -> str:
+    """Return names for a message, shortened."""
+    more = len(names) - _MOST_SHOWN
+    return ", ".join(names[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")

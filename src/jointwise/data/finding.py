@@ -1,0 +1,36 @@
+"""What the data doctor found: a severity, a place, one line of what and one of what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+"""error: the log is refused for calibration; warning: usable, with loss; info: good to know."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding; `code` is for programs, `channel` and `joint` (0-based) tell where, None for the whole log."""
+
+    severity: Severity
+    code: str
+    message: str
+    advice: str = ""
+    channel: str | None = None
+    joint: int | None = None
+
+    def line(self) -> str:
+        """Return the finding as one line of text."""
+        return f"{self.severity}: {self.message}" + (f" {self.advice}" if self.advice else "")
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the finding for JSON; joints count from 1 there, as in column names."""
+        return {
+            "severity": self.severity,
+            "code": self.code,
+            "channel": self.channel,
+            "joint": None if self.joint is None else self.joint + 1,
+            "message": self.message,
+            "advice": self.advice,
+        }

@@ -1,0 +1,185 @@
+"""What a user says about the columns of a log that names them differently, or not at all.
+
+Three spellings, all giving a `Wanted`::
+
+    t=time,q=pos_0..pos_5,current=cur[0]..cur[5]     names: channel=first..last, or a|b|c, or one name
+    t@ms,q*6@deg,-*3,i*6                             order, for files without a header; `-` skips a column
+    mapping.toml                                     [columns] t = "time"; q = ["a", "b"]   [units] q = "deg"
+
+A unit may follow with `@`; ``q=@deg`` states only the unit of columns that are recognised by name.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jointwise.data.channels import TIME, channel_named
+from jointwise.errors import DataError
+
+ORDER_EXAMPLE = "t,q*6,qd*6,i*6"
+MOST_COLUMNS = 4096
+MOST_MAPPING_BYTES = 1024 * 1024
+
+_NUMBERED = re.compile(r"^(.*?)(\d+)(\D*)$", re.DOTALL)
+_ORDER_ITEM = re.compile(r"^([A-Za-z_]+|-)(?:\*(\d{1,4}))?$")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A user's mapping: column names per channel, units per channel, or the order of nameless columns."""
+
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[str | None, ...] | None = None
+
+
+def parse_columns(columns: str | Path | Mapping[str, Any] | None) -> Wanted:
+    """Return the mapping that `columns` states: an option string, the path of a TOML file, a dict, or nothing."""
+    if columns is None:
+        return Wanted()
+    if isinstance(columns, Mapping):
+        return _from_table(columns, "columns")
+    text = str(columns).strip()
+    if isinstance(columns, Path) or text.endswith(".toml"):
+        return _from_file(Path(columns))
+    if not text:
+        raise DataError(f"columns: empty. Give names such as t=time,q=pos_0..pos_5 or an order such as {ORDER_EXAMPLE}")
+    return _from_names(text) if "=" in text else _from_order(text, "columns")
+
+
+def _from_file(path: Path) -> Wanted:
+    """Read a mapping file."""
+    try:
+        if path.stat().st_size > MOST_MAPPING_BYTES:
+            raise DataError(f"{path}: too large for a column mapping. Is it the right file?")
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file (column mapping).") from None
+    except OSError as problem:
+        raise DataError(f"{path}: cannot be read ({problem.strerror}).") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise DataError(f"{path}: not a TOML file ({problem}).") from None
+    return _from_table(table, str(path))
+
+
+def _from_table(table: Mapping[str, Any], where: str) -> Wanted:
+    """Return the mapping of a table with `columns`, `units`, `order`, or of a plain table channel -> names."""
+    keys = {"columns", "units", "order"}
+    if not keys & set(table):
+        table = {"columns": table}
+    unknown = sorted(set(table) - keys)
+    if unknown:
+        raise DataError(f"{where}: unknown key '{unknown[0]}'. Allowed: columns, units, order.")
+    if "order" in table:
+        return _ordered_table(table, where)
+    names = {
+        channel_named(str(key), where).name: _names(value, str(key), where)
+        for key, value in _section(table, "columns", where).items()
+    }
+    return Wanted(names, _units(table, where))
+
+
+def _ordered_table(table: Mapping[str, Any], where: str) -> Wanted:
+    """Return the mapping of a table that gives the order of the columns."""
+    if "columns" in table:
+        raise DataError(f"{where}: give columns or order, not both.")
+    order = table["order"]
+    text = ",".join(map(str, order)) if isinstance(order, Sequence) and not isinstance(order, str) else str(order)
+    wanted = _from_order(text, where)
+    return Wanted(units={**wanted.units, **_units(table, where)}, order=wanted.order)
+
+
+def _section(table: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
+    """Return a sub-table, empty if absent."""
+    section = table.get(key, {})
+    if not isinstance(section, Mapping):
+        raise DataError(f"{where}: '{key}' must be a table. Got {type(section).__name__} instead.")
+    return section
+
+
+def _units(table: Mapping[str, Any], where: str) -> dict[str, str]:
+    """Return the units of a table per channel."""
+    return {channel_named(str(k), where).name: str(v) for k, v in _section(table, "units", where).items()}
+
+
+def _names(value: object, key: str, where: str) -> tuple[str, ...]:
+    """Return the column names of a table's value: a string (name, range or a|b|c) or a list of names."""
+    if isinstance(value, str):
+        return expand_names(value, where)
+    if isinstance(value, Sequence) and value and all(isinstance(name, str) for name in value):
+        return tuple(value)
+    raise DataError(f"{where}: columns of '{key}' must be a name or a list of names. Got {value!r} instead.")
+
+
+def _from_names(text: str) -> Wanted:
+    """Parse ``t=time,q=pos_0..pos_5@deg``."""
+    names: dict[str, tuple[str, ...]] = {}
+    units: dict[str, str] = {}
+    for item in text.split(","):
+        key, equals, rest = item.partition("=")
+        if not equals:
+            raise DataError(f"columns: '{item.strip()}' must be channel=column, as in t=time,q=pos_0..pos_5")
+        channel = channel_named(key, "columns").name
+        if channel in names or channel in units:
+            raise DataError(f"columns: '{channel}' is given twice.")
+        spec, unit = _split_unit(rest)
+        if unit:
+            units[channel] = unit
+        if spec:
+            names[channel] = expand_names(spec, "columns")
+        elif not unit:
+            raise DataError(f"columns: '{key.strip()}=' names no column.")
+    return Wanted(names, units)
+
+
+def _from_order(text: str, where: str) -> Wanted:
+    """Parse ``t,q*6@deg,-*3``."""
+    order: list[str | None] = []
+    units: dict[str, str] = {}
+    for item in text.split(","):
+        spec, unit = _split_unit(item)
+        match = _ORDER_ITEM.match(spec)
+        if match is None:
+            raise DataError(f"{where}: '{item.strip()}' must be a channel and a count, as in {ORDER_EXAMPLE}")
+        channel = None if match[1] == "-" else channel_named(match[1], where).name
+        order += [channel] * int(match[2] or 1)
+        if unit and channel:
+            units[channel] = unit
+        if len(order) > MOST_COLUMNS:
+            raise DataError(f"{where}: more than {MOST_COLUMNS} columns.")
+    if order.count(TIME) > 1:
+        raise DataError(f"{where}: '{TIME}' is given twice.")
+    return Wanted(units=units, order=tuple(order))
+
+
+def _split_unit(text: str) -> tuple[str, str]:
+    """Return the part before the last `@` and the unit after it."""
+    spec, at, unit = text.strip().rpartition("@")
+    return (spec.strip(), unit.strip()) if at else (unit.strip(), "")
+
+
+def expand_names(spec: str, where: str) -> tuple[str, ...]:
+    """Return the names of ``a|b|c``, ``first..last`` (counting the last number in it) or one name."""
+    if "|" in spec:
+        return tuple(name.strip() for name in spec.split("|"))
+    first, dots, last = spec.partition("..")
+    if not dots:
+        return (spec.strip(),)
+    return _counted(first.strip(), last.strip(), where)
+
+
+def _counted(first: str, last: str, where: str) -> tuple[str, ...]:
+    """Return first..last, which must differ in their last number only."""
+    begin, end = _NUMBERED.match(first), _NUMBERED.match(last)
+    if begin is None or end is None or (begin[1], begin[3]) != (end[1], end[3]) or int(begin[2]) > int(end[2]):
+        raise DataError(f"{where}: '{first}..{last}' must count up in the last number, as in pos_0..pos_5")
+    low, high = int(begin[2]), int(end[2])
+    if high - low >= MOST_COLUMNS:
+        raise DataError(f"{where}: '{first}..{last}' is more than {MOST_COLUMNS} columns.")
+    width = len(begin[2]) if begin[2].startswith("0") else 0
+    return tuple(f"{begin[1]}{k:0{width}d}{begin[3]}" for k in range(low, high + 1))

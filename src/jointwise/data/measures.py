@@ -1,0 +1,194 @@
+"""Everything the data doctor measures, before it judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise.data import statistics
+from jointwise.data.clock import Clock, examine_clock
+from jointwise.data.log import Log
+from jointwise.data.statistics import Flags
+from jointwise.spatial import Array
+
+JUMP_SPEED = 50.0
+"""rad/s between neighbouring samples that no joint reaches."""
+
+JUMP_SIZE = 0.3
+"""rad below which a step is noise, not a jump."""
+
+_CHUNK = 32768
+
+
+@dataclass(frozen=True)
+class ChannelNumbers:
+    """Numbers of a channel per joint, each (joints,), in the channel's unit.
+
+    `low`, `high` range; `noise` rms; `quantum` quantisation step; `frozen` longest run of samples repeating a value
+    while the joint moves; `saturated` share of samples that pile up at the extremes.
+    """
+
+    low: Array
+    high: Array
+    noise: Array
+    quantum: Array
+    frozen: Array
+    saturated: Array
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return the numbers for JSON."""
+        return {name: getattr(self, name).tolist() for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A step of a position that no joint makes: sample after it, joint (0-based), size in rad."""
+
+    sample: int
+    joint: int
+    size: float
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What was measured on a log; arrays are (joints,), speeds in rad/s, accelerations in rad/s².
+
+    `standstill` share of samples in which no joint moves; `moving` share in which each does; `stale` share of samples
+    that repeat the whole one before. `speed_ratio`, `speed_match`: slope and correlation of measured over
+    differentiated speed; `theta_ratio`: slope of theta over q; `asked_match`, `asked_offset`: correlation of q with
+    q_des and their median distance; None where a channel is absent.
+    """
+
+    clock: Clock
+    channels: Mapping[str, ChannelNumbers]
+    speed_95: Array
+    speed_max: Array
+    acceleration_95: Array
+    acceleration_max: Array
+    moving: Array
+    standstill: float
+    stale: float
+    jumps: tuple[Jump, ...]
+    speed_ratio: Array | None
+    speed_match: Array | None
+    theta_ratio: Array | None
+    asked_match: Array | None
+    asked_offset: Array | None
+
+    @property
+    def travel(self) -> Array:
+        """Range of each position, rad, (joints,)."""
+        return self.channels["q"].high - self.channels["q"].low
+
+    @property
+    def moved(self) -> Flags:
+        """True for joints that moved at all, (joints,)."""
+        flags: Flags = self.travel > statistics.STILL_RANGE
+        return flags
+
+
+def measure(log: Log) -> Measures:
+    """Return the numbers of a log."""
+    clock = examine_clock(log)
+    parts = [statistics.motion(part, clock.period) for part in statistics.windows(log)]
+    speed = np.abs(np.concatenate([part.speed for part in parts]))
+    acceleration = np.abs(np.concatenate([part.acceleration for part in parts]))
+    moving = speed > statistics.MOVING_SPEED
+    speed_ratio, speed_match = _speeds(parts)
+    asked_match, asked_offset = _asked(parts)
+    measures = Measures(
+        clock=clock,
+        channels={name: _channel(log, name, parts) for name in log.available[1:]},
+        speed_95=np.quantile(speed, 0.95, axis=0),
+        speed_max=speed.max(axis=0),
+        acceleration_95=np.quantile(acceleration, 0.95, axis=0),
+        acceleration_max=acceleration.max(axis=0),
+        moving=moving.mean(axis=0),
+        standstill=float((~moving.any(axis=1)).mean()),
+        stale=_stale(parts),
+        jumps=tuple(_jumps(log, clock.period)),
+        speed_ratio=speed_ratio,
+        speed_match=speed_match,
+        theta_ratio=_theta(parts),
+        asked_match=asked_match,
+        asked_offset=asked_offset,
+    )
+    log.release()
+    return measures
+
+
+def _channel(log: Log, name: str, parts: list[statistics.Stretch]) -> ChannelNumbers:
+    """Return the numbers of one channel."""
+    low, high = statistics.ranges(log, name)
+    values = [part.log.channel(name) for part in parts]
+    moving = [np.abs(part.speed) > statistics.MOVING_SPEED for part in parts]
+    return ChannelNumbers(
+        low,
+        high,
+        noise=np.median([statistics.noise(part) for part in values], axis=0),
+        quantum=statistics.quantum(np.concatenate([part[: 20000 // len(parts)] for part in values])),
+        frozen=np.max([statistics.longest_frozen(v, m) for v, m in zip(values, moving, strict=True)], axis=0),
+        saturated=np.mean([statistics.saturated(part, low, high) for part in values], axis=0),
+    )
+
+
+def _speeds(parts: list[statistics.Stretch]) -> tuple[Array | None, Array | None]:
+    """Return slope and correlation of the measured over the differentiated speed."""
+    measured = [part.log.qd for part in parts if part.log.qd is not None]
+    if not measured:
+        return None, None
+    return statistics.relation(np.concatenate([part.speed for part in parts]), np.concatenate(measured))
+
+
+def _theta(parts: list[statistics.Stretch]) -> Array | None:
+    """Return the slope of theta over q about their means."""
+    theta = [part.log.theta for part in parts if part.log.theta is not None]
+    if not theta:
+        return None
+    return statistics.relation(_centred([part.log.q for part in parts]), _centred(theta))[0]
+
+
+def _asked(parts: list[statistics.Stretch]) -> tuple[Array | None, Array | None]:
+    """Return the correlation of q with q_des and the median of their distance."""
+    asked = [part.log.q_des for part in parts if part.log.q_des is not None]
+    if not asked:
+        return None, None
+    q = [part.log.q for part in parts]
+    offset: Array = np.median(np.abs(np.concatenate(q) - np.concatenate(asked)), axis=0)
+    return statistics.relation(_centred(q), _centred(asked))[1], offset
+
+
+def _centred(parts: list[Array]) -> Array:
+    """Return values (samples, joints) about their mean."""
+    values = np.concatenate(parts)
+    result: Array = values - values.mean(axis=0)
+    return result
+
+
+def _stale(parts: list[statistics.Stretch]) -> float:
+    """Return the share of samples that repeat every value of the one before, while something moves."""
+    repeats = samples = 0
+    for part in parts:
+        moving = (np.abs(part.speed[1:]) > statistics.MOVING_SPEED).any(axis=1)
+        same = moving.copy()
+        for name in part.log.available[1:]:
+            same &= (np.diff(getattr(part.log, name), axis=0) == 0.0).all(axis=1)
+        repeats, samples = repeats + int(same.sum()), samples + int(moving.sum())
+    return repeats / samples if samples else 0.0
+
+
+def _jumps(log: Log, period: float) -> list[Jump]:
+    """Return the first jumps of the positions, over all samples."""
+    found: list[Jump] = []
+    for start in range(0, log.samples - 1, _CHUNK):
+        part = log.slice(start, start + _CHUNK + 1)
+        steps = np.diff(part.q, axis=0)
+        fast = np.abs(steps) > JUMP_SPEED * np.maximum(np.diff(part.t), period)[:, None]
+        for sample, joint in np.argwhere(fast & (np.abs(steps) > JUMP_SIZE)):
+            found.append(Jump(start + int(sample) + 1, int(joint), float(steps[sample, joint])))
+        log.release()
+        if len(found) > 1000:
+            break
+    return found

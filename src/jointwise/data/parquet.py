@@ -1,0 +1,122 @@
+"""Parquet logs, read batch by batch; one scalar column a channel and joint, named as in a text log."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jointwise.data.columns import Layout, layout
+from jointwise.data.gate import Gate, refuse_missing, refuse_short
+from jointwise.data.log import Log, Origin, log_from_matrix
+from jointwise.data.mapping import MOST_COLUMNS, Wanted
+from jointwise.data.spool import Spool
+from jointwise.errors import DataError
+from jointwise.spatial import Array
+
+MAGIC = b"PAR1"
+_BATCH_ROWS = 32768
+_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+def read_parquet(
+    path: Path, wanted: Wanted, joints: int | None, needed: Collection[str], spool_bytes: int | None
+) -> Log:
+    """Return the log of a Parquet file; see `read_log`."""
+    import pyarrow as pa
+    from pyarrow import parquet as arrow
+
+    try:
+        with arrow.ParquetFile(path) as file:
+            columns = _layout(file.schema_arrow, wanted, joints, str(path))
+            gate = Gate(columns, needed)
+            spool = Spool(len(columns.columns), spool_bytes)
+            for matrix in _batches(file, columns):
+                _pass(gate, matrix, spool.rows, str(path))
+                spool.append(matrix)
+    except pa.ArrowException as problem:
+        raise DataError(f"{path}: damaged Parquet file ({_one_line(problem)}).") from None
+    refuse_short(spool.rows, str(path))
+    return _log(path, columns, gate, spool)
+
+
+def _layout(schema: Any, wanted: Wanted, joints: int | None, where: str) -> Layout:
+    """Return the layout of a schema; refuses channels that are no plain numbers."""
+    if len(schema.names) > MOST_COLUMNS:
+        raise DataError(f"{where}: {len(schema.names)} columns; at most {MOST_COLUMNS} are read.")
+    columns = layout([str(name) for name in schema.names], len(schema.names), wanted, joints, where)
+    for column, label in zip(columns.columns, columns.labels, strict=True):
+        if not _is_number(schema.types[column]):
+            raise DataError(f"{where}: column '{label}' is {schema.types[column]}, not a number a row.")
+    return columns
+
+
+def _is_number(kind: Any) -> bool:
+    """Return whether a column's type is a number or a stamp."""
+    from pyarrow import types
+
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_timestamp(kind)
+        or types.is_null(kind)
+    )
+
+
+def _batches(file: Any, columns: Layout) -> Iterator[Array]:
+    """Yield the channels of a file as SI matrices (rows, columns)."""
+    names = [file.schema_arrow.names[column] for column in columns.columns]
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=names, use_threads=False):
+        matrix = np.empty((batch.num_rows, len(names)))
+        for k, name in enumerate(names):
+            matrix[:, k] = _floats(batch.column(batch.schema.get_field_index(name)))
+        yield columns.converted(matrix)
+
+
+def _floats(column: Any) -> Array:
+    """Return a column as float64, NaN where null; stamps in seconds since 1970."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type):
+        whole = column.cast(pa.int64()).cast(pa.float64(), safe=False)
+        return np.asarray(whole.to_numpy(zero_copy_only=False), dtype=float) / _PER_SECOND[column.type.unit]
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)
+
+
+def _pass(gate: Gate, matrix: Array, start: int, where: str) -> None:
+    """Refuse a batch with garbage or a missing needed value; rows count from 1."""
+    fine = gate.passes(matrix)
+    if not fine:
+        row, column = np.argwhere(np.isfinite(matrix) & (np.abs(matrix) > gate.largest))[0]
+        raise DataError(
+            f"{where}: row {start + row + 1}, column '{gate.layout.labels[column]}': {matrix[row, column]:.3g} "
+            "is beyond belief. The file is damaged, or the column is another quantity."
+        )
+
+
+def _log(path: Path, columns: Layout, gate: Gate, spool: Spool) -> Log:
+    """Assemble the log; refuses missing values of needed channels."""
+    matrix, pages = spool.finish()
+    for channel in gate.fatal():
+        at = [k for k, name in enumerate(gate.channels) if name == channel]
+        row, k = np.argwhere(~np.isfinite(matrix[:, at]))[0]
+        refuse_missing(channel, columns.labels[at[k]], gate.count(channel), f"row {row + 1}", str(path))
+    digest, size = _digest(path)
+    notes = (*columns.notes, *gate.notes())
+    origin = Origin(str(path), digest, size, "parquet", len(matrix), notes, 1)
+    return log_from_matrix(matrix, columns.widths, columns.names, origin, pages).without(gate.lost())
+
+
+def _digest(path: Path) -> tuple[str, int]:
+    """Return the SHA-256 of a file and its size in bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size
+
+
+def _one_line(problem: Exception) -> str:
+    """Return the first line of a message."""
+    return str(problem).strip().splitlines()[0].rstrip(".")[:160]

@@ -1,0 +1,200 @@
+"""The data doctor: what a log is like, what is wrong with it, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from jointwise.data.channels import CHANNELS
+from jointwise.data.finding import Finding
+from jointwise.data.log import Log
+from jointwise.data.measures import Measures, measure
+from jointwise.data.suspicions import suspicions
+from jointwise.description.robot import Robot
+
+Verdict = Literal["good", "usable", "refused"]
+
+SHORTEST = 2.0
+SLOWEST_RATE = 20.0
+MOST_SATURATED = 0.005
+MOST_STALE = 0.05
+COARSEST = 2e-3
+LONGEST_FROZEN = 0.5
+OUTPUTS = ("current", "torque")
+
+_RANK = {"error": 0, "warning": 1, "info": 2}
+
+
+@dataclass(frozen=True)
+class Examination:
+    """The doctor's report on one log: the numbers, the findings (gravest first), and a verdict."""
+
+    log: Log
+    numbers: Measures
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """refused: an error was found; usable: a warning; good: neither."""
+        severities = {finding.severity for finding in self.findings}
+        return "refused" if "error" in severities else "usable" if "warning" in severities else "good"
+
+    @property
+    def advice(self) -> str:
+        """What to do, in a sentence: the gravest finding's advice."""
+        if self.verdict == "good":
+            return "Ready to calibrate."
+        return next((f.advice for f in self.findings if f.severity != "info" and f.advice), "See the findings.")
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the examination for JSON; units are in `units`, joints count from 1."""
+        log, numbers = self.log, self.numbers
+        return {
+            "file": log.origin.path,
+            "sha256": log.origin.sha256,
+            "samples": log.samples,
+            "joints": log.joints,
+            "duration": log.duration,
+            "notes": list(log.origin.notes),
+            "units": {name: CHANNELS[name].unit for name in log.available},
+            "names": {name: list(names) for name, names in log.names.items()},
+            "clock": numbers.clock.to_dict(),
+            "channels": {name: values.to_dict() for name, values in numbers.channels.items()},
+            "motion": self._motion(),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "verdict": self.verdict,
+            "advice": self.advice,
+        }
+
+    def _motion(self) -> dict[str, object]:
+        """Return the numbers of the motion for JSON."""
+        names = ("travel", "speed_95", "speed_max", "acceleration_95", "acceleration_max", "moving")
+        values: dict[str, object] = {name: getattr(self.numbers, name).tolist() for name in names}
+        return {**values, "standstill": self.numbers.standstill, "stale": self.numbers.stale}
+
+    def lines(self) -> list[str]:
+        """Return the examination as lines of text."""
+        return [*self._head(), *self._table(), *(f"  {f.line()}" for f in self.findings), self._last()]
+
+    def _head(self) -> list[str]:
+        """Return the lines about the file and its clock."""
+        log, clock = self.log, self.numbers.clock
+        channels = ", ".join(f"{name} [{CHANNELS[name].unit}]" for name in log.available)
+        return [
+            f"{log.origin.path}: {log.samples} samples, {log.joints} joints, {log.duration:.2f} s",
+            f"  channels: {channels}",
+            f"  clock: {clock.rate:.2f} Hz, jitter {1e3 * clock.jitter_rms:.3f} ms rms, "
+            f"steps {_milliseconds(clock.quantiles)} ms, segments: {len(clock.segments)}",
+            f"  standstill: {100 * self.numbers.standstill:.0f} % of the samples",
+        ]
+
+    def _table(self) -> list[str]:
+        """Return one line a joint."""
+        numbers, q = self.numbers, self.numbers.channels["q"]
+        output = next((name for name in OUTPUTS if name in numbers.channels), None)
+        columns = {
+            "from [rad]": q.low,
+            "to [rad]": q.high,
+            "speed 95 %": numbers.speed_95,
+            "speed max": numbers.speed_max,
+            "accel. 95 %": numbers.acceleration_95,
+            "accel. max": numbers.acceleration_max,
+            "q step mrad": 1e3 * q.quantum,
+        }
+        if output is not None:
+            columns["noise " + CHANNELS[output].unit] = numbers.channels[output].noise
+        titles = "  joint" + "".join(f"  {title:>11}" for title in columns)
+        rows = ["".join(f"  {column[j]:>11.4f}" for column in columns.values()) for j in range(self.log.joints)]
+        return [titles, *(f"  {j + 1:>5}{row}" for j, row in enumerate(rows))]
+
+    def _last(self) -> str:
+        """Return the verdict as a line."""
+        return f"verdict: {self.verdict}. {self.advice}"
+
+
+def examine(log: Log, robot: Robot | None = None) -> Examination:
+    """Return the doctor's report on a log; a robot adds its joint count, limits and gears to the judgement."""
+    numbers = measure(log)
+    findings = [*numbers.clock.findings]
+    if robot is not None and robot.dof != log.joints:
+        message = f"the log has {log.joints} joints, {robot.name} has {robot.dof}."
+        findings.append(Finding("error", "joint-count", message, "Give the robot of this log."))
+    if numbers.clock.median_step > 0.0:
+        findings += [*suspicions(log, numbers, robot), *_extent(log, numbers), *_channels(log, numbers)]
+    findings += _motion(log, numbers)
+    findings.sort(key=lambda finding: _RANK[finding.severity])
+    return Examination(log, numbers, tuple(findings))
+
+
+def _milliseconds(quantiles: tuple[float, ...]) -> str:
+    """Return least, median and largest step in ms."""
+    return " / ".join(f"{1e3 * quantiles[k]:.3g}" for k in (0, 2, 4)) if quantiles else "-"
+
+
+def _extent(log: Log, numbers: Measures) -> Iterator[Finding]:
+    """Yield what the length, the rate and the missing channels cost."""
+    if not any(name in log.available for name in OUTPUTS):
+        advice = "It can only be predicted, not calibrated or validated."
+        yield Finding("warning", "no-output", "neither current nor torque was measured.", advice)
+    if log.duration < SHORTEST:
+        yield Finding("warning", "short", f"only {log.duration:.2f} s long.", "Record some ten seconds or more.")
+    if numbers.clock.rate < SLOWEST_RATE:
+        yield Finding("warning", "slow-rate", f"only {numbers.clock.rate:.3g} Hz.", "Record at 100 Hz or more.", "t")
+    if numbers.stale > MOST_STALE:
+        message = f"{100 * numbers.stale:.0f} % of the samples repeat the one before while the robot moves."
+        yield Finding("warning", "stale", message, "Record at the robot's own rate.")
+
+
+def _motion(log: Log, numbers: Measures) -> Iterator[Finding]:
+    """Yield what does not move."""
+    if not numbers.moved.any():
+        yield Finding(
+            "error",
+            "no-motion",
+            "nothing moves.",
+            "Record a motion of every joint; standstill only serves validation.",
+            "q",
+        )
+        return
+    for j in np.flatnonzero(~numbers.moved):
+        message = f"{log.names['q'][j]} never moves (range {numbers.travel[j]:.2g} rad)."
+        yield Finding("warning", "still-joint", message, "Its friction and inertia stay unknown.", "q", int(j))
+
+
+def _channels(log: Log, numbers: Measures) -> Iterator[Finding]:
+    """Yield frozen, saturated and coarse channels."""
+    for name in ("q", "qd", "theta", *OUTPUTS):
+        if name in numbers.channels:
+            for j in range(log.joints):
+                yield from _joint(log, numbers, name, j)
+
+
+def _joint(log: Log, numbers: Measures, name: str, j: int) -> Iterator[Finding]:
+    """Yield what is wrong with one channel of one joint."""
+    values, label = numbers.channels[name], log.names[name][j]
+    longest = max(20.0, LONGEST_FROZEN * numbers.clock.rate)
+    if values.high[j] == values.low[j] and _should_move(numbers, name, j):
+        severity: Literal["error", "warning"] = "warning" if name in ("qd", "theta") else "error"
+        message = f"{label} is constant ({values.low[j]:.4g}) while the joint moves."
+        yield Finding(severity, "frozen", message, "Record it again, or leave it out.", name, j)
+    elif values.frozen[j] > longest and values.saturated[j] == 0.0 and name not in ("q", "theta"):
+        message = f"{label} repeats one value for {int(values.frozen[j])} samples while the joint moves."
+        yield Finding("warning", "frozen", message, "Cut that stretch out.", name, j)
+    if name in OUTPUTS and values.saturated[j] > MOST_SATURATED and values.high[j] > values.low[j]:
+        message = f"{label} sits at its extreme in {100 * values.saturated[j]:.1f} % of the samples."
+        yield Finding("warning", "saturated", message, "Move less violently.", name, j)
+    if name == "q" and values.quantum[j] > COARSEST and numbers.moved[j]:
+        message = f"{label} comes in steps of {values.quantum[j]:.2g} rad."
+        yield Finding("warning", "coarse", message, "Speeds will be noisy.", name, j)
+
+
+def _should_move(numbers: Measures, name: str, j: int) -> bool:
+    """Return whether other channels say that the joint moved."""
+    if name != "q":
+        return bool(numbers.moved[j])
+    speed, asked = numbers.channels.get("qd"), numbers.channels.get("q_des")
+    by_speed = speed is not None and max(abs(speed.low[j]), abs(speed.high[j])) > 0.1
+    return bool(by_speed or (asked is not None and asked.high[j] - asked.low[j] > 0.05))

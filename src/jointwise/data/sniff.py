@@ -1,0 +1,135 @@
+"""The head of a text log: its comments, delimiter, header row and the byte where the numbers begin."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from jointwise.data.mapping import MOST_COLUMNS
+from jointwise.errors import DataError
+
+HEAD_BYTES = 1024 * 1024
+"""Comments, header and first row must fit in this; a longer line is no table."""
+
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+MISSING = ("", "NaN", "nan", "NAN", "-nan", "NA", "N/A", "null", "NULL", "None")
+_LONGEST_QUOTED = 65536
+
+_MAGIC = (
+    (b"\x1f\x8b", "is compressed (gzip). Unpack it first."),
+    (b"PK\x03\x04", "is a ZIP or spreadsheet file. Export it as CSV."),
+    (b"\xff\xfe", "is text in UTF-16. Save it as UTF-8."),
+    (b"\xfe\xff", "is text in UTF-16. Save it as UTF-8."),
+    (b"\x89MCAP", "is an MCAP recording. Export it as CSV or Parquet."),
+    (b"#ROSBAG", "is a ROS bag. Export it as CSV or Parquet."),
+    (b"\x89HDF", "is an HDF5 file. Export it as CSV or Parquet."),
+    (b"\x93NUMPY", "is a NumPy file. Export it as CSV or Parquet."),
+)
+
+
+@dataclass(frozen=True)
+class Head:
+    """How a text log begins: delimiter, column names (None: no header), column count, and where rows begin."""
+
+    delimiter: str
+    header: tuple[str, ...] | None
+    count: int
+    offset: int
+    first_line: int
+
+
+def sniff(head: bytes, where: str) -> Head:
+    """Return the head of a text log from its first bytes."""
+    refuse_binary(head, where)
+    bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    comments, offset, line = _comments(head, bom)
+    text = _decode(_first_line(head, offset, where))
+    delimiter = _delimiter(text)
+    fields = split_fields(text, delimiter)
+    if len(fields) > MOST_COLUMNS:
+        raise DataError(f"{where}: {len(fields)} columns in row {line}; at most {MOST_COLUMNS} are read.")
+    if _is_numbers(fields):
+        return Head(delimiter, _commented_header(comments, delimiter, len(fields)), len(fields), offset, line)
+    end = head.find(b"\n", offset)
+    return Head(delimiter, tuple(fields), len(fields), len(head) if end < 0 else end + 1, line + 1)
+
+
+def refuse_binary(head: bytes, where: str) -> None:
+    """Refuse what is empty or no text."""
+    if not head.strip():
+        raise DataError(f"{where}: the file is empty.")
+    for magic, advice in _MAGIC:
+        if head.startswith(magic):
+            raise DataError(f"{where}: {advice}")
+    if b"\x00" in head.partition(b"\n")[0][:512]:
+        raise DataError(f"{where}: not a text file (binary bytes at its beginning). Give a CSV or Parquet log.")
+
+
+def split_fields(text: str, delimiter: str) -> list[str]:
+    """Return the fields of a line, unquoted and stripped; runs of spaces are one delimiter."""
+    if delimiter == " ":
+        text = " ".join(text.split())
+    if '"' not in text or len(text) > _LONGEST_QUOTED:
+        return [field.strip() for field in text.split(delimiter)]
+    fields = re.split(rf'{re.escape(delimiter)}(?=(?:[^"]*"[^"]*")*[^"]*$)', text)
+    return [field.strip().strip('"').strip() for field in fields]
+
+
+def _comments(head: bytes, offset: int) -> tuple[list[str], int, int]:
+    """Return the comment lines at the top, the byte after them and its 1-based line; blank lines are skipped."""
+    comments: list[str] = []
+    line = 1
+    while True:
+        end = head.find(b"\n", offset)
+        content = head[offset : end if end >= 0 else len(head)].strip()
+        if end < 0 or (content and not content.startswith(b"#")):
+            return comments, offset, line
+        if content:
+            comments.append(_decode(content.lstrip(b"#").strip()))
+        offset, line = end + 1, line + 1
+
+
+def _first_line(head: bytes, offset: int, where: str) -> bytes:
+    """Return the line at `offset`."""
+    end = head.find(b"\n", offset)
+    if end < 0 and len(head) >= HEAD_BYTES:
+        raise DataError(f"{where}: no line break in its first {HEAD_BYTES} bytes. This is not a table of samples.")
+    content = head[offset : end if end >= 0 else len(head)].strip(b"\r\n")
+    if not content.strip() or content.lstrip().startswith(b"#"):
+        raise DataError(f"{where}: only comments or blank lines. Where are the samples?")
+    if b"\r" in content:
+        raise DataError(f"{where}: lines end with CR alone. Save the file with LF or CRLF line ends.")
+    return content
+
+
+def _decode(content: bytes) -> str:
+    """Return text in UTF-8, else Latin-1 (degree signs of older programs)."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _delimiter(text: str) -> str:
+    """Return the delimiter of a line: semicolon or tab if there is one, else comma, else space.
+
+    Semicolon before comma, so that decimal commas are seen as such and refused with a clear word.
+    """
+    plain = re.sub(r'"[^"]*"', "", text.strip())
+    return next((mark for mark in ";\t, " if mark in plain), ",")
+
+
+def _is_numbers(fields: list[str]) -> bool:
+    """Return whether a first row is data: most of its fields are numbers (one may be garbage)."""
+    numbers = sum(NUMBER.fullmatch(field.replace(",", ".", 1)) is not None for field in fields)
+    return 2 * numbers > len(fields)
+
+
+def _commented_header(comments: list[str], delimiter: str, count: int) -> tuple[str, ...] | None:
+    """Return the names in the last comment line if it has one name a column, as numpy.savetxt writes them."""
+    if not comments:
+        return None
+    fields = split_fields(comments[-1], delimiter)
+    if len(fields) != count or _is_numbers(fields) or count < 2:
+        return None
+    return tuple(fields)

@@ -1,0 +1,209 @@
+"""Judging a log's numbers: wrong unit, sign or side of the gear, and all that makes data worse than it looks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from jointwise.data.finding import Finding
+from jointwise.data.log import Log
+from jointwise.data.measures import Measures
+from jointwise.description.robot import Robot
+from jointwise.spatial import Array
+
+DEGREE = math.pi / 180.0
+MOST_ANGLE = 4.0 * math.pi
+MOST_CURRENT = 200.0
+MOST_TORQUE = 5000.0
+MOST_TEMPERATURE = 200.0
+SLOWEST_STEP = 0.5
+FASTEST_STEP = 2e-5
+
+
+def suspicions(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
+    """Yield everything suspicious about units, signs and sides; the robot sharpens it."""
+    yield from _stamps(numbers)
+    angles = list(_angles(log, numbers, robot))
+    yield from angles
+    if not angles:
+        yield from _jumps(log, numbers)
+        yield from _limits(log, numbers, robot)
+    yield from _drives(log, numbers, robot)
+    yield from _speeds(log, numbers, degrees=any(finding.code == "degrees" for finding in angles))
+    yield from _rotor(log, numbers, robot)
+    yield from _asked(log, numbers)
+
+
+def _stamps(numbers: Measures) -> Iterator[Finding]:
+    """Yield a suspicion of stamps that are not in seconds."""
+    step = numbers.clock.median_step
+    if step > SLOWEST_STEP:
+        yield Finding(
+            "error", "time-unit", f"stamps are {step:.4g} s apart: milliseconds?", "If so, say t=@ms in columns.", "t"
+        )
+    elif 0.0 < step < FASTEST_STEP:
+        yield Finding("error", "time-unit", f"stamps are {step:.3g} s apart: another unit than s?", "State it.", "t")
+
+
+def _angles(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
+    """Yield a suspicion of positions in degrees or on the motor's side of the gear."""
+    largest = np.maximum(np.abs(numbers.channels["q"].low), np.abs(numbers.channels["q"].high))
+    large = np.flatnonzero(largest > MOST_ANGLE)
+    ratio = _speed_ratio(numbers)
+    if ratio is not None and abs(ratio / DEGREE - 1.0) < 0.15:
+        yield _degrees(f"qd is {ratio:.4f} times the speed of q: q is in degrees.")
+    elif len(large) and _on_motor_side(largest, ratio, robot):
+        yield Finding(
+            "error",
+            "motor-side",
+            f"positions reach {largest.max():.4g} rad, the robot's gear ratio times its range: q is the motor's angle.",
+            "Divide q by the gear ratio.",
+            "q",
+        )
+    elif len(large) >= max(1, log.joints / 3) or (len(large) and _beyond(largest, robot)):
+        names = ", ".join(log.names["q"][j] for j in large)
+        yield _degrees(f"{names} reach {largest.max():.4g} rad: degrees, or the motor's side of the gear?")
+
+
+def _degrees(message: str) -> Finding:
+    """Return the finding of positions in degrees."""
+    return Finding("error", "degrees", message, "If degrees, say q=@deg in columns.", "q")
+
+
+def _speed_ratio(numbers: Measures) -> float | None:
+    """Return the median slope of measured over differentiated speed of the joints where both agree in shape."""
+    if numbers.speed_ratio is None or numbers.speed_match is None:
+        return None
+    sure = numbers.moved & (numbers.speed_match > 0.9)
+    return float(np.median(numbers.speed_ratio[sure])) if sure.any() else None
+
+
+def _on_motor_side(largest: Array, ratio: float | None, robot: Robot | None) -> bool:
+    """Return whether gear ratios, where known, explain large positions."""
+    if robot is None or robot.dof != len(largest):
+        return False
+    gears = np.array([abs(joint.motor.gear_ratio or 0.0) for joint in robot.joints])
+    if not (gears > 1.0).all():
+        return False
+    if ratio is not None:
+        return bool(abs(ratio * np.median(gears) - 1.0) < 0.15)
+    return bool((largest / gears < math.pi).all() and (largest > 400.0).any())
+
+
+def _beyond(largest: Array, robot: Robot | None) -> bool:
+    """Return whether positions are far beyond the robot's limits."""
+    if robot is None or robot.dof != len(largest):
+        return False
+    uppers = np.array([_reach(joint.limits.lower, joint.limits.upper) for joint in robot.joints])
+    return bool((largest > 1.5 * uppers).any())
+
+
+def _reach(lower: float | None, upper: float | None) -> float:
+    """Return the largest magnitude within limits, inf where unknown."""
+    return math.inf if lower is None or upper is None else max(abs(lower), abs(upper))
+
+
+def _jumps(log: Log, numbers: Measures) -> Iterator[Finding]:
+    """Yield positions that jump, or wrap at a full turn."""
+    if not numbers.jumps:
+        return
+    first, count = numbers.jumps[0], len(numbers.jumps)
+    where = f"{log.origin.where(first.sample)}, column '{log.names['q'][first.joint]}'"
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    wraps = all(abs(abs(jump.size) - 2.0 * math.pi) < 0.2 for jump in numbers.jumps)
+    if wraps:
+        yield Finding(
+            "error", "wrapped", f"{where}: position wraps by a full turn{more}.", "Unwrap it.", "q", first.joint
+        )
+        return
+    yield Finding(
+        "error",
+        "jump",
+        f"{where}: position jumps by {first.size:.3g} rad in one sample{more}.",
+        "Cut those rows out: the recording is damaged there.",
+        "q",
+        first.joint,
+    )
+
+
+def _limits(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
+    """Yield positions and speeds beyond the robot's limits."""
+    if robot is None or robot.dof != log.joints:
+        return
+    for j, joint in enumerate(robot.joints):
+        low, high = numbers.channels["q"].low[j], numbers.channels["q"].high[j]
+        lower, upper, velocity = joint.limits.lower, joint.limits.upper, joint.limits.velocity
+        name = log.names["q"][j]
+        if (lower is not None and low < lower - 0.05) or (upper is not None and high > upper + 0.05):
+            message = f"{name} goes from {low:.3g} to {high:.3g} rad, outside the robot's limits."
+            yield Finding("warning", "outside-limits", message, "Is it the right robot, unit and zero?", "q", j)
+        if velocity is not None and numbers.speed_95[j] > 1.5 * velocity:
+            message = f"{name} moves at {numbers.speed_95[j]:.3g} rad/s, the robot at most {velocity:.3g}."
+            yield Finding("error", "too-fast", message, "Check the units of q and t.", "q", j)
+
+
+def _drives(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
+    """Yield currents, torques and temperatures too large for their units."""
+    efforts = [joint.limits.effort for joint in robot.joints] if robot is not None else []
+    strongest = 20.0 * max((effort for effort in efforts if effort is not None), default=MOST_TORQUE / 20.0)
+    limits = {
+        "current": (MOST_CURRENT, "A: mA?", "If so, say i=@mA in columns."),
+        "torque": (strongest, "Nm: mNm?", "If so, say tau=@mNm in columns."),
+        "temperature": (MOST_TEMPERATURE, "degC: kelvin?", "If so, say temp=@K in columns."),
+    }
+    for channel, (limit, question, advice) in limits.items():
+        if channel in numbers.channels:
+            reach = float(np.max(np.abs([numbers.channels[channel].low, numbers.channels[channel].high])))
+            if reach > limit:
+                severity = "warning" if channel == "temperature" else "error"
+                message = f"{log.names[channel][0]}.. reach {reach:.4g} {question}"
+                yield Finding(severity, f"{channel}-unit", message, advice, channel)  # type: ignore[arg-type]
+
+
+def _speeds(log: Log, numbers: Measures, degrees: bool) -> Iterator[Finding]:
+    """Yield measured speeds that contradict the positions in sign, size or shape."""
+    if numbers.speed_ratio is None or numbers.speed_match is None:
+        return
+    for j in np.flatnonzero(numbers.moved & (numbers.speed_95 > 0.05)):
+        name, match, ratio = log.names["qd"][j], numbers.speed_match[j], numbers.speed_ratio[j]
+        if match < -0.5:
+            yield Finding(
+                "error", "speed-sign", f"{name} has the opposite sign of the motion of q.", "Turn it.", "qd", int(j)
+            )
+        elif match < 0.5:
+            yield Finding("warning", "speed-shape", f"{name} does not follow q.", "It is of no use here.", "qd", int(j))
+        elif abs(ratio * DEGREE - 1.0) < 0.15:
+            yield Finding("error", "speed-unit", f"{name} is in deg/s.", "Say qd=@deg/s in columns.", "qd", int(j))
+        elif not degrees and match > 0.9 and abs(ratio - 1.0) > 0.15:
+            message = f"{name} is {ratio:.3g} times the motion of q."
+            yield Finding("warning", "speed-unit", message, "Check its unit and side of the gear.", "qd", int(j))
+
+
+def _rotor(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
+    """Yield motor positions that are not at the joint side of the gear."""
+    if numbers.theta_ratio is None:
+        return
+    for j in np.flatnonzero(numbers.moved):
+        ratio, name = float(numbers.theta_ratio[j]), log.names["theta"][j]
+        gear = robot.joints[j].motor.gear_ratio if robot is not None and robot.dof == log.joints else None
+        if abs(ratio - 1.0) < 0.1:
+            continue
+        known = gear is not None and abs(abs(ratio) / abs(gear) - 1.0) < 0.1
+        why = f"the gear ratio ({gear:g})" if known else "not 1"
+        message = f"{name} moves {ratio:.4g} times q, {why}: theta must be the motor's angle after the gear."
+        yield Finding("error", "theta-side", message, f"Divide it by {ratio:.4g}.", "theta", int(j))
+
+
+def _asked(log: Log, numbers: Measures) -> Iterator[Finding]:
+    """Yield desired positions that contradict the measured ones."""
+    if numbers.asked_match is None or numbers.asked_offset is None:
+        return
+    for j in np.flatnonzero(numbers.moved):
+        name = log.names["q_des"][j]
+        if numbers.asked_match[j] < -0.5:
+            yield Finding("warning", "desired-sign", f"{name} has the opposite sign of q.", "", "q_des", int(j))
+        elif numbers.asked_offset[j] > 0.5:
+            offset = f"{numbers.asked_offset[j]:.3g} rad"
+            yield Finding("warning", "desired-offset", f"{name} is {offset} away from q.", "", "q_des", int(j))

@@ -1,0 +1,144 @@
+"""The fit of one structure: weighted least squares around the iteration of the load torque."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jointwise.errors import EstimationError
+from jointwise.estimation.coupled import Layout, Solution, weighted_least_squares
+from jointwise.estimation.factors import JointFactors, scaled_factors
+from jointwise.estimation.problem import Problem, RowWeights, Stretch, term_columns
+from jointwise.estimation.structure import Structure, element_shapes
+from jointwise.model.dynamics import Dynamics
+from jointwise.model.terms import Term
+from jointwise.spatial import Array
+
+METHODS = ("wls", "ols", "huber")
+CONVERGED = 1e-3
+"""The load torque has converged when it changes by less than this part of itself."""
+MOST_PASSES = 8
+HUBER = 1.345
+"""Residuals beyond this many standard deviations count less (95 % efficiency for normal noise)."""
+HUBER_PASSES = 4
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LoadIteration:
+    """How the iteration of the load torque went: passes, whether it settled, the last relative change."""
+
+    passes: int
+    converged: bool
+    change: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted model with the factors it came from (in torque units)."""
+
+    model: Dynamics
+    structure: Structure
+    factors: list[JointFactors]
+    solution: Solution
+    load: LoadIteration
+
+    @property
+    def layout(self) -> Layout:
+        """Places and bounds of the parameters."""
+        return layout_of(self.model)
+
+
+def fit_structure(problem: Problem, structure: Structure, gains: Array, method: str = "wls") -> Fit:
+    """Return the fit of a structure; `gains` (joints,) Nm per unit of the measured output.
+
+    Terms that see the load start without it; then the load torque of one pass gives the columns of the next, until it
+    settles. With AURT's row-sum basis the load is known beforehand and one pass is enough.
+    """
+    if method not in METHODS:
+        raise EstimationError(f"method must be one of {', '.join(METHODS)}. Got '{method}' instead.")
+    plain = structure.without_load()
+    fit = _solve(problem, plain, [plain.terms()] * problem.bodies.robot.dof, gains, method, None)
+    if structure.needs_load:
+        fit = _iterate_load(problem, structure, fit, gains, method)
+    if method == "huber":
+        fit = _reweight(problem, fit, gains)
+    return fit
+
+
+def layout_of(model: Dynamics) -> Layout:
+    """Return where the columns of every joint stand in the model's vector of parameters."""
+    index = [model.joint_index(j) for j in range(model.robot.dof)]
+    return Layout(index, np.array([info.non_negative for info in model.parameters]))
+
+
+def _solve(
+    problem: Problem,
+    structure: Structure,
+    terms: list[tuple[Term, ...]],
+    gains: Array,
+    method: str,
+    before: Array | None,
+    row_weights: RowWeights | None = None,
+) -> Fit:
+    model = replace(problem.bodies, terms=tuple(terms))
+    load_of = None if before is None else lambda rigid: model.load_torque(rigid, before)
+    factors = scaled_factors(problem.factors(terms, load_of, row_weights), gains)
+    solution = weighted_least_squares(factors, layout_of(model), weighted=method != "ols")
+    return Fit(model, structure, factors, solution, LoadIteration(0, True, 0.0))
+
+
+def _iterate_load(problem: Problem, structure: Structure, start: Fit, gains: Array, method: str) -> Fit:
+    fit, change = start, np.inf
+    for passes in range(1, MOST_PASSES + 1):
+        terms = [structure.terms(_shapes(fit, j)) for j in range(problem.bodies.robot.dof)]
+        after = _solve(problem, structure, terms, gains, method, fit.solution.values)
+        change = _load_change(after, fit.solution.values)
+        fit = replace(after, load=LoadIteration(passes, change < CONVERGED, change))
+        if change < CONVERGED or problem.bodies.load_basis == "row_sum":
+            break
+    return fit
+
+
+def _shapes(fit: Fit, joint: int) -> tuple[tuple[float, ...], ...]:
+    return element_shapes(fit.structure, fit.solution.values[fit.model.joint_slices[joint]])
+
+
+def _load_change(fit: Fit, before: Array) -> float:
+    """Return the relative change of the load torque between two estimates, over all joints, from the factors."""
+    moved = size = 0.0
+    for own, (_, which) in zip(fit.factors, fit.model.rigid_places, strict=True):
+        R = own.merged()[:, : len(which)]
+        now = R @ fit.solution.values[which]
+        moved += float(np.sum((now - R @ before[which]) ** 2))
+        size += float(now @ now)
+    return float(np.sqrt(moved / size)) if size > 0.0 else 0.0
+
+
+def _reweight(problem: Problem, fit: Fit, gains: Array) -> Fit:
+    """Return the fit after Huber's reweighting: rows with |r| > k σ count k σ / |r|."""
+    for _ in range(HUBER_PASSES):
+        values, sigma = fit.solution.values, fit.solution.sigma
+
+        def weights(
+            stretch: Stretch,
+            rigid: list[Array],
+            load: Array | None,
+            fit: Fit = fit,
+            values: Array = values,
+            sigma: Array = sigma,
+        ) -> Array:
+            torque = fit.model.body_torque(rigid, values)
+            for j, own in enumerate(fit.model.joint_slices):
+                torque[:, j] += values[own] @ term_columns(fit.model.terms[j], stretch.motion, j, load)
+            size = np.abs(stretch.outputs[0] * gains - torque) / sigma
+            share: Array = np.minimum(1.0, HUBER / np.maximum(size, 1e-12))
+            return share
+
+        before = values if fit.structure.needs_load else None
+        again = _solve(problem, fit.structure, list(fit.model.terms), gains, "wls", before, weights)
+        fit = replace(again, load=fit.load)
+    return fit

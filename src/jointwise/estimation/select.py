@@ -1,0 +1,228 @@
+"""The automatic choice: filters and structure by cross-validation inside the training logs.
+
+All on factors: a candidate is a subset of the columns of a dictionary that is computed once, so a comparison costs no
+pass over the data. Stretches of time are left out in contiguous folds and predicted by the rest. A
+richer candidate replaces a simpler one only if it is better by more than the standard error of the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jointwise.errors import EstimationError
+from jointwise.estimation.coupled import Layout, stacked, weighted_least_squares
+from jointwise.estimation.dictionary import Dictionary, load_dictionary, plain_dictionary
+from jointwise.estimation.factors import JointFactors, fold_edges, scaled_factors
+from jointwise.estimation.problem import Problem
+from jointwise.estimation.solve import bounded_least_squares, squared_error, triangle
+from jointwise.estimation.structure import Structure
+from jointwise.model.terms import Term
+from jointwise.spatial import Array
+
+FOLDS = 6
+CUTOFFS = (2.5, 4.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 30.0, 40.0, 60.0)
+"""Position cut-offs (Hz) to choose from; the walk starts at the middle of what arms need."""
+FIRST_CUTOFF = 8.0
+LAGS = tuple(np.arange(-16, 17, 4) * 1e-3)
+"""Lags of the output (s) to choose from."""
+POWERS = ((1.0,), (1.0, 0.5), (1.0, 2.0))
+RELAXATIONS = (0.0, 1.0, 3.0, 10.0)
+STRIBECK = (0.0, 0.05, 0.2)
+LOADS = ("none", "absolute", "square")
+PROBE = Structure("hysteresis", limits=tuple(np.geomspace(5e-5, 2e-2, 6).tolist()), relaxation=3.0)
+"""Structure under which filters are compared: able to follow, quick to fit."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Held-out error of a candidate, MSE / variance: mean over joints by fold, and by joint."""
+
+    folds: Array
+    joints: Array
+
+    @property
+    def mean(self) -> float:
+        """Mean over the joints."""
+        return float(self.joints.mean())
+
+    def beats(self, simpler: Score) -> bool:
+        """Tell whether this is better than a simpler candidate by more than the standard error of the difference."""
+        gain = simpler.folds - self.folds
+        return float(gain.mean()) > float(gain.std(ddof=1) / np.sqrt(len(gain)))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One decision: the question, every alternative with its held-out error, and the one taken."""
+
+    question: str
+    alternatives: tuple[tuple[str, float], ...]
+    taken: str
+
+
+def cross_validate(factors: Sequence[JointFactors], layout: Layout, sigma: Array) -> Score:
+    """Return the held-out error: all joints are fitted together on the other folds, each divided by its `sigma`."""
+    folds = fold_edges(len(factors[0].triangles), FOLDS)
+    if len(folds) < 3:
+        raise EstimationError("the log is too short to cross-validate: choose the joint model by hand.")
+    parts = [[own.merged(fold) for own in factors] for fold in folds]
+    wide = [triangle(stacked(part, layout, sigma)) for part in parts]
+    errors = np.zeros((len(folds), len(factors)))
+    for f, part in enumerate(parts):
+        rest = np.vstack([own for k, own in enumerate(wide) if k != f])
+        values = bounded_least_squares(rest, layout.bound)
+        errors[f] = [squared_error(R, values[places]) for R, places in zip(part, layout.index, strict=True)]
+    weight = np.array([[sum(own.weight[k] for k in fold) for own in factors] for fold in folds])
+    variance = np.array([max(own.variance, 1e-300) for own in factors])
+    by_joint = errors.sum(axis=0) / weight.sum(axis=0) / variance
+    return Score((errors / weight.mean(axis=0) / variance).mean(axis=1), by_joint)
+
+
+def probe_structure(problem: Problem) -> Structure:
+    """Return the structure under which filters and gains are found; it hears ripple where the log has it."""
+    hears = problem.has_speed and problem.filters.parallel_cutoff is None
+    return replace(PROBE, ripple=problem.period if hears else 0.0)
+
+
+def choose_filters(
+    problem: Problem, gains: Array, lag: float | None, cutoff: float | None
+) -> tuple[Problem, list[Choice]]:
+    """Return the problem with the lag and position cut-off that predict best; given values are kept."""
+    choices: list[Choice] = []
+    probe = probe_structure(problem)
+    problem = problem.treated(position_cutoff=cutoff or FIRST_CUTOFF, lag=lag or 0.0)
+    terms = [probe.terms()] * problem.bodies.robot.dof
+    layout = problem.layout(probe.terms())
+    if lag is None:
+        problem, choice = _choose_lag(problem, terms, layout, gains)
+        choices.append(choice)
+    if cutoff is None:
+        problem, choice = _choose_cutoff(problem, terms, layout, gains)
+        choices.append(choice)
+    return problem, choices
+
+
+def choose_structure(
+    problem: Problem, gains: Array, start: Structure, free: Iterable[str]
+) -> tuple[Structure, list[Choice]]:
+    """Return the structure that predicts best, starting from `start` and deciding only the `free` choices.
+
+    `free` are names of `Structure` fields: ripple, direction, relaxation, powers, stribeck, load.
+    """
+    free = set(free)
+    plain = plain_dictionary(problem, gains, start.limits, POWERS, RELAXATIONS, STRIBECK, start.width)
+    current = replace(start, load="none", power_flow=False)
+    if "direction" in free:
+        current = replace(current, direction="hysteresis", relaxation=RELAXATIONS[2])
+    if "ripple" in free and problem.has_speed:
+        current = replace(current, ripple=problem.period)
+    ask = Questions(plain, plain.spread(current))
+    if "ripple" in free and problem.has_speed:
+        current = ask("answer to speed ripple", [replace(current, ripple=own) for own in (0.0, problem.period)])
+    if "direction" in free:
+        current = ask("direction of dry friction", _directions(current, problem.has_speed))
+    if "direction" in free and current.direction == "hysteresis":
+        current = ask("relaxation of hysteresis", [replace(current, relaxation=time) for time in RELAXATIONS])
+    if "powers" in free:
+        current = ask("viscous powers", [replace(current, powers=own) for own in POWERS])
+    if "stribeck" in free:
+        current = ask("Stribeck velocity", [replace(current, stribeck=own) for own in STRIBECK])
+    if "load" in free:
+        ask.dictionary = load_dictionary(problem, gains, current, plain, LOADS[1:])
+        current = ask("load dependence", [replace(current, load=own) for own in LOADS])
+    else:
+        current = replace(current, load=start.load, power_flow=start.power_flow)
+    return current, ask.answered
+
+
+class Questions:
+    """Asks for the best of some candidates and keeps the answers."""
+
+    def __init__(self, dictionary: Dictionary, sigma: Array) -> None:
+        """Use the columns of a dictionary; `sigma` (joints,) are the spreads that weigh the joints."""
+        self.dictionary = dictionary
+        self.sigma = sigma
+        self.answered: list[Choice] = []
+
+    def __call__(self, question: str, candidates: list[Structure]) -> Structure:
+        """Return the best candidate, or a simpler (earlier) one within the standard error of the difference."""
+        scores = [cross_validate(*self.dictionary.select(candidate), self.sigma) for candidate in candidates]
+        best = min(range(len(scores)), key=lambda k: scores[k].mean)
+        taken = next(k for k in range(best + 1) if k == best or not scores[best].beats(scores[k]))
+        names = [_label(question, candidate) for candidate in candidates]
+        alternatives = tuple((name, score.mean) for name, score in zip(names, scores, strict=True))
+        self.answered.append(Choice(question, alternatives, names[taken]))
+        return candidates[taken]
+
+
+def _directions(current: Structure, has_speed: bool) -> list[Structure]:
+    """Return ways to turn dry friction with the motion, simplest first."""
+    drivers: list[tuple[str, ...]] = [("q",), ("track",), ("q", "track")] if has_speed else [("q",)]
+    slips = [replace(current, drivers=own) for own in drivers]
+    return [replace(current, direction="sign"), replace(current, direction="tanh"), *slips]
+
+
+def _label(question: str, candidate: Structure) -> str:
+    """Return a candidate in the words of its question."""
+    slips = candidate.direction == "hysteresis"
+    return {
+        "direction of dry friction": f"hysteresis on {' and '.join(candidate.drivers)}"
+        if slips
+        else candidate.direction,
+        "relaxation of hysteresis": f"{candidate.relaxation:g} s" if candidate.relaxation else "never",
+        "answer to speed ripple": "yes" if candidate.ripple else "no",
+        "viscous powers": ", ".join(f"{p:g}" for p in candidate.powers),
+        "Stribeck velocity": f"{candidate.stribeck:g} rad/s" if candidate.stribeck else "none",
+        "load dependence": candidate.load,
+    }[question]
+
+
+def _choose_lag(
+    problem: Problem, terms: list[tuple[Term, ...]], layout: Layout, gains: Array
+) -> tuple[Problem, Choice]:
+    """Return the problem with the best lag; between the grid points by a parabola through the three lowest."""
+    factors = [scaled_factors(own, gains) for own in problem.lagged_factors(terms, LAGS)]
+    sigma = weighted_least_squares(factors[len(LAGS) // 2], layout).sigma
+    best, scores = walk(len(LAGS), len(LAGS) // 2, lambda k: cross_validate(factors[k], layout, sigma).mean)
+    lag = float(LAGS[best])
+    if best - 1 in scores and best + 1 in scores:
+        left, middle, right = (scores[best + k] for k in (-1, 0, 1))
+        lag += 0.5 * (LAGS[1] - LAGS[0]) * (left - right) / (left - 2.0 * middle + right)
+    alternatives = tuple((f"{LAGS[k] * 1e3:g} ms", scores[k]) for k in sorted(scores))
+    return problem.treated(lag=lag), Choice("lag of the output", alternatives, f"{lag * 1e3:.1f} ms")
+
+
+def _choose_cutoff(
+    problem: Problem, terms: list[tuple[Term, ...]], layout: Layout, gains: Array
+) -> tuple[Problem, Choice]:
+    """Return the problem with the best position cut-off."""
+    allowed = [cutoff for cutoff in CUTOFFS if cutoff < 0.4 / problem.period]
+    start = min(range(len(allowed)), key=lambda k: abs(allowed[k] - FIRST_CUTOFF))
+    sigma = weighted_least_squares(scaled_factors(problem.factors(terms), gains), layout).sigma
+
+    def score(k: int) -> float:
+        factors = problem.treated(position_cutoff=allowed[k]).factors(terms)
+        return cross_validate(scaled_factors(factors, gains), layout, sigma).mean
+
+    best, scores = walk(len(allowed), start, score)
+    alternatives = tuple((f"{allowed[k]:g} Hz", scores[k]) for k in sorted(scores))
+    taken = allowed[best]
+    return problem.treated(position_cutoff=taken), Choice("position cut-off", alternatives, f"{taken:g} Hz")
+
+
+def walk(count: int, start: int, score: Callable[[int], float]) -> tuple[int, dict[int, float]]:
+    """Return the place of the lowest score and all that were computed: from `start`, walk while it gets lower."""
+    scores = {start: score(start)}
+    place = start
+    for direction in (1, -1):
+        while 0 <= place + direction < count:
+            ahead = place + direction
+            if ahead not in scores:
+                scores[ahead] = score(ahead)
+            if scores[ahead] >= scores[place]:
+                break
+            place = ahead
+    return place, scores

@@ -1,0 +1,16 @@
+"""The artefact: a calibrated model, its proof and its file."""
+
+from jointwise.result.calibration import Calibration, Provenance, Source
+from jointwise.result.store import load_calibration, save_calibration
+from jointwise.result.validation import JointMetrics, Validation, validate
+
+__all__ = [
+    "Calibration",
+    "JointMetrics",
+    "Provenance",
+    "Source",
+    "Validation",
+    "load_calibration",
+    "save_calibration",
+    "validate",
+]

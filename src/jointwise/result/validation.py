@@ -1,0 +1,116 @@
+"""Proof on data: how well a prediction meets a measurement, joint by joint."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointwise.data.log import Log
+from jointwise.result.calibration import Calibration
+from jointwise.spatial import Array
+
+MOVING_SPEED = 0.02
+"""A joint moves above this speed, rad/s."""
+
+
+@dataclass(frozen=True)
+class JointMetrics:
+    """Errors of one joint in the unit of the output.
+
+    `mse` mean square; `rmse` its root; `mean` and `max` of |error|; `nmse` = MSE / variance of the measurement;
+    `nmse_amplitude` = MSE / mean |measurement| (AURT's); `nrmse_percent` = 100 (1 - |y - ŷ| / |y - mean|);
+    `r2` = 1 - nmse; None where the measurement does not vary.
+    """
+
+    samples: int
+    mse: float
+    rmse: float
+    mean: float
+    max: float
+    nmse: float | None
+    nmse_amplitude: float | None
+    nrmse_percent: float | None
+    r2: float | None
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Metrics of every joint over all samples, and over those at which the joint moves."""
+
+    joints: tuple[JointMetrics, ...]
+    moving: tuple[JointMetrics | None, ...]
+    unit: str
+    file: str
+
+    @property
+    def mean_nmse(self) -> float:
+        """Mean over the joints of MSE / variance."""
+        return float(np.mean([joint.nmse for joint in self.joints if joint.nmse is not None]))
+
+    @property
+    def mean_r2(self) -> float:
+        """Mean over the joints of R²."""
+        return float(np.mean([joint.r2 for joint in self.joints if joint.r2 is not None]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the metrics for JSON."""
+        return {
+            "file": self.file,
+            "unit": self.unit,
+            "mean_nmse": self.mean_nmse,
+            "mean_r2": self.mean_r2,
+            "joints": [
+                {**asdict(own), "moving": None if moving is None else asdict(moving)}
+                for own, moving in zip(self.joints, self.moving, strict=True)
+            ],
+        }
+
+
+def validate(calibration: Calibration, log: Log, predicted: Array | None = None) -> Validation:
+    """Return the errors of a calibration on a log with a measured output."""
+    measured = np.asarray(log.channel(calibration.output))
+    estimate = calibration.predict(log) if predicted is None else predicted
+    moving = moving_samples(log)
+    joints = range(log.joints)
+    return Validation(
+        joints=tuple(metrics(measured[:, j], estimate[:, j]) for j in joints),
+        moving=tuple(
+            metrics(measured[moving[:, j], j], estimate[moving[:, j], j]) if moving[:, j].sum() > 1 else None
+            for j in joints
+        ),
+        unit=calibration.unit,
+        file=log.origin.path,
+    )
+
+
+def metrics(measured: Array, predicted: Array) -> JointMetrics:
+    """Return the errors of a prediction, both (samples,)."""
+    error = measured - predicted
+    mse, variance = float(np.mean(error**2)), float(np.var(measured))
+    amplitude = float(np.mean(np.abs(measured)))
+    nmse = mse / variance if variance > 0.0 else None
+    return JointMetrics(
+        samples=len(measured),
+        mse=mse,
+        rmse=float(np.sqrt(mse)),
+        mean=float(np.mean(np.abs(error))),
+        max=float(np.max(np.abs(error))),
+        nmse=nmse,
+        nmse_amplitude=mse / amplitude if amplitude > 0.0 else None,
+        nrmse_percent=None if nmse is None else 100.0 * (1.0 - float(np.sqrt(nmse))),
+        r2=None if nmse is None else 1.0 - nmse,
+    )
+
+
+def moving_samples(log: Log) -> NDArray[np.bool_]:
+    """Return where each joint moves, (samples, joints): by the measured speed, else by differences of positions."""
+    if log.qd is not None:
+        return np.asarray(np.abs(log.qd) > MOVING_SPEED)
+    step = max(round(0.05 / max(float(np.median(np.diff(log.t))), 1e-6)), 1)
+    speed = np.zeros(log.q.shape)
+    span = np.maximum(log.t[2 * step :] - log.t[: -2 * step], 1e-9)[:, None]
+    speed[step:-step] = (log.q[2 * step :] - log.q[: -2 * step]) / span
+    return np.asarray(np.abs(speed) > MOVING_SPEED)

@@ -1,0 +1,49 @@
+"""What a synthetic log was made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from jointwise.simulation.friction import JointFriction
+from jointwise.simulation.plant import Plant
+from jointwise.simulation.trajectory import States
+from jointwise.spatial import Array
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The plant behind a synthetic log, and its noise-free signals at every sample of the log.
+
+    `states`: the motion at the times when samples were really taken; `rigid`: the torque of bodies and rotors,
+    `torque`: the same with friction, (samples, joints), Nm.
+    """
+
+    plant: Plant
+    states: States
+    rigid: Array
+    torque: Array
+
+    @property
+    def inertials(self) -> Array:
+        """Standard parameters with the payload in the last link, (joints, 10)."""
+        return self.plant.inertials
+
+    @property
+    def rotor_inertias(self) -> Array:
+        """Reflected rotor inertias (joints,), kg m²."""
+        return self.plant.rotor_inertias
+
+    @property
+    def friction(self) -> tuple[JointFriction, ...]:
+        """Friction of every joint."""
+        return self.plant.friction
+
+    @property
+    def gains(self) -> Array:
+        """Drive gains (joints,), Nm/A."""
+        return self.plant.gains
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parameters (not the signals) as a document of plain numbers, SI units."""
+        return self.plant.to_dict()

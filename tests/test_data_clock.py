@@ -1,0 +1,86 @@
+"""Stamps: jitter is normal, gaps split, repeats are dropped, reversals are refused with their row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from data_files import SHARED, moving_log, needs_shared
+from jointwise.data import Log, examine_clock, read_log, repair_clock
+from jointwise.errors import DataError
+
+
+def log_of(t: list[float] | np.ndarray) -> Log:
+    t = np.asarray(t, dtype=float)
+    return Log(t=t, q=np.arange(len(t), dtype=float)[:, None])
+
+
+def test_alternating_clock_is_normal():
+    t = np.concatenate([[0.0], np.cumsum(np.tile([0.010, 0.012], 100))])
+    clock = examine_clock(log_of(t))
+    assert clock.rate == pytest.approx(1 / 0.011)
+    assert clock.jitter_rms == pytest.approx(0.001)
+    assert clock.findings == ()
+    assert clock.segments == (slice(0, 201),)
+    assert clock.to_dict()["gaps"] == 0
+
+
+def test_gaps_split():
+    t = np.concatenate([np.arange(100), np.arange(200, 300), np.arange(500, 600)]) * 0.01
+    clock = examine_clock(log_of(t))
+    assert clock.segments == (slice(0, 100), slice(100, 200), slice(200, 300))
+    assert clock.period == pytest.approx(0.01)
+    assert "2 gaps, the longest 2.01 s, first at sample 100, sample 200" in clock.findings[0].message
+
+
+def test_hiccup_at_a_kilohertz_is_no_gap():
+    t = np.concatenate([np.arange(100), np.arange(108, 200)]) * 0.001
+    assert len(examine_clock(log_of(t)).segments) == 1
+
+
+def test_repeated_rows_are_dropped():
+    log = moving_log(100)
+    twice = log.take(np.sort(np.concatenate([np.arange(100), [10, 50]])), "twice")
+    repaired = repair_clock(twice)
+    assert repaired.log.samples == 100
+    assert np.array_equal(repaired.log.q, log.q)
+    assert repaired.kept is not None
+    assert 11 not in repaired.kept
+    assert repaired.clock.findings[0].severity == "info"
+    assert "2 whole rows, 0 with other values" in repaired.clock.findings[0].message
+    assert "2 samples left out" in repaired.log.origin.notes[-1]
+
+
+def test_equal_stamps_with_other_values_keep_the_first():
+    repaired = repair_clock(log_of([0.0, 0.1, 0.1, 0.2]))
+    assert repaired.log.q.ravel().tolist() == [0.0, 1.0, 3.0]
+    assert repaired.clock.findings[0].severity == "warning"
+
+
+def test_clean_clock_is_left_alone():
+    log = moving_log(100)
+    repaired = repair_clock(log)
+    assert repaired.log is log
+    assert repaired.kept is None
+
+
+@pytest.mark.parametrize(
+    ("t", "words"),
+    [
+        ([0.0, 0.1, 0.2, 0.15, 0.3, 0.4, 0.5], "1 stamps go backwards, first at sample 3 .by 0.05 s"),
+        (np.arange(100)[::-1] * 0.01, "time runs backwards throughout"),
+        (np.tile(np.arange(100) * 0.01, 2), "the clock starts again at sample 100: several recordings"),
+        ([1.0, 1.0, 1.0], "time stands still"),
+    ],
+)
+def test_refused(t, words):
+    with pytest.raises(DataError, match=words):
+        repair_clock(log_of(t))
+
+
+@needs_shared
+def test_real_logs_are_one_segment():
+    for path in sorted(SHARED.glob("ur10e/*.csv")) + sorted(SHARED.glob("panda/*.csv")):
+        clock = repair_clock(read_log(path)).clock
+        assert len(clock.segments) == 1, path.name
+        assert clock.findings == (), path.name

@@ -1,0 +1,45 @@
+"""Native kernel, NumPy twin, Pinocchio and MuJoCo give the same answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from jointwise.description import catalog_names, catalog_robot
+from peers import (
+    ENGINES,
+    assert_all_agree,
+    engine,
+    jointwise_answers,
+    mujoco_answers,
+    natural_scales,
+    pinocchio_answers,
+)
+from robots import Case, cases, law, random_case
+
+PEERS = {"pinocchio": pinocchio_answers, "mujoco": mujoco_answers}
+
+
+def assert_engines_agree_with_peers(case: Case) -> None:
+    answers = {}
+    for name in ENGINES:
+        with engine(name):
+            answers[name] = jointwise_answers(case)
+    for ask in PEERS.values():
+        theirs = ask(case)
+        scales = natural_scales(case, theirs)
+        for name in ENGINES:
+            assert_all_agree(answers[name], theirs, scales)
+
+
+@pytest.mark.parametrize("name", catalog_names())
+def test_every_engine_agrees_with_the_peers_on_the_catalogue(name: str) -> None:
+    rng = np.random.default_rng(sum(name.encode()))
+    assert_engines_agree_with_peers(random_case(rng, catalog_robot(name), samples=19))
+
+
+@law(60)
+@given(cases())
+def test_every_engine_agrees_with_the_peers_on_random_chains(case: Case) -> None:
+    assert_engines_agree_with_peers(case)
