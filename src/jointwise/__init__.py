@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from jointwise.data import read_log as read_log
     from jointwise.description import Robot
+    from jointwise.result import load_calibration as load_calibration
+    from jointwise.result import save_calibration as save_calibration
+    from jointwise.result import validate as validate
+
+_LAZY = {
+    "read_log": "jointwise.data",
+    "load_calibration": "jointwise.result",
+    "save_calibration": "jointwise.result",
+    "validate": "jointwise.result",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Return a function of the front door on first use, so that importing the package costs nothing."""
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'jointwise' has no attribute '{name}'")
 
 
 def robot(name: str, *, convention: str | None = None, tip: str | None = None) -> Robot:

@@ -25,6 +25,7 @@ from jointwise.estimation.problem import Problem, record
 from jointwise.estimation.select import FIRST_CUTOFF, Choice, choose_filters, choose_structure, probe_structure
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
+from jointwise.model.terms import SpeedRipple, Term, Viscous
 from jointwise.result.calibration import Calibration, Estimate, Provenance, Source, Status
 from jointwise.spatial import Array
 
@@ -96,10 +97,11 @@ def calibrate(
     tell("fitting")
     fit = fit_structure(problem, start, gains, options.method)
     uncertainty = jackknife(fit.factors, fit.layout, fit.solution)
+    ripple = problem.greatest_ripple() if fit.structure.ripple else np.zeros(robot.dof)
     fastest = np.max([recording.fastest for recording in problem.recordings], axis=0)
     training = _training_figures(fit)
     return Calibration(
-        model=_bounded_model(fit.model, fastest),
+        model=_bounded_model(fit.model, fastest, ripple),
         estimate=_estimate(fit, uncertainty, options.method),
         filters=problem.filters,
         output=output,
@@ -205,15 +207,15 @@ def _examined(log: Log, robot: Robot) -> Examination:
     return examination
 
 
-def _bounded_model(model: Dynamics, fastest: Array) -> Dynamics:
-    """Return the model with viscous friction continued along its tangent beyond the speeds of the training data."""
-    from jointwise.model.terms import Viscous
+def _bounded_model(model: Dynamics, fastest: Array, ripple: Array) -> Dynamics:
+    """Return the model with the range of the training data in its terms: greatest speed and speed ripple."""
 
-    terms = tuple(
-        tuple(replace(term, known=float(speed)) if isinstance(term, Viscous) else term for term in own)
-        for own, speed in zip(model.terms, fastest, strict=True)
-    )
-    return replace(model, terms=terms)
+    def bounded(term: Term, joint: int) -> Term:
+        if isinstance(term, Viscous):
+            return replace(term, known=float(fastest[joint]))
+        return replace(term, known=float(ripple[joint])) if isinstance(term, SpeedRipple) else term
+
+    return replace(model, terms=tuple(tuple(bounded(term, j) for term in own) for j, own in enumerate(model.terms)))
 
 
 def _estimate(fit: Fit, uncertainty: Uncertainty, method: str) -> Estimate:

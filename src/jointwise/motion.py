@@ -15,7 +15,7 @@ class Motion:
     """Uniformly sampled signals, each (samples, joints), SI and rad.
 
     `start` (s) is the time of the first sample and `rate` (Hz) their number a second. `q`, `qd`, `qdd` are smooth.
-    `track` (rad) is a position that keeps the fast part of a measured speed, which drives hysteresis; `ripple` (rad/s)
+    `path` (rad) is a position that never swings past a stop, which drives hysteresis (`q` where it is None). `track` (rad) is a position that keeps the fast part of a measured speed, which drives hysteresis; `ripple` (rad/s)
     is the part of the measured speed above the bandwidth of `qd`. Both are None where no speed was measured.
     """
 
@@ -24,6 +24,7 @@ class Motion:
     q: Array
     qd: Array
     qdd: Array
+    path: Array | None = None
     track: Array | None = None
     ripple: Array | None = None
 
@@ -52,7 +53,5 @@ class Motion:
     def part(self, inner: slice) -> Motion:
         """Return the samples of a slice (without step) as a motion of its own."""
         first = inner.indices(self.samples)[0]
-        track = None if self.track is None else self.track[inner]
-        ripple = None if self.ripple is None else self.ripple[inner]
-        start = self.start + first / self.rate
-        return Motion(start, self.rate, self.q[inner], self.qd[inner], self.qdd[inner], track, ripple)
+        rest = [None if own is None else own[inner] for own in (self.path, self.track, self.ripple)]
+        return Motion(self.start + first / self.rate, self.rate, self.q[inner], self.qd[inner], self.qdd[inner], *rest)

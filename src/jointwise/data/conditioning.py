@@ -8,7 +8,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.signal import lfilter
 
-from jointwise.data.filters import differences, low_pass
+from jointwise.data.filters import differences, low_pass, monotone_low_pass
 from jointwise.motion import Motion
 from jointwise.spatial import Array
 
@@ -44,8 +44,9 @@ def to_motion(t: Array, q: Array, qd: Array | None, filters: Filters) -> Motion:
     raw = resample(t, q, grid)
     smooth = low_pass(raw, cutoff, rate)
     speed, acceleration = differences(smooth, rate)
+    path = monotone_low_pass(raw, cutoff, rate)
     if qd is None:
-        return Motion(grid[0], rate, smooth, speed, acceleration)
+        return Motion(grid[0], rate, smooth, speed, acceleration, path)
     measured = resample(t, qd, grid)
     return Motion(
         start=grid[0],
@@ -53,6 +54,7 @@ def to_motion(t: Array, q: Array, qd: Array | None, filters: Filters) -> Motion:
         q=smooth,
         qd=speed,
         qdd=acceleration,
+        path=path,
         track=complementary(raw, measured, rate, TRACK_TIME),
         ripple=measured - low_pass(measured, cutoff, rate),
     )

@@ -9,6 +9,8 @@ from jointwise.errors import DescriptionError
 
 LARGEST_BYTES = 16 * 1024 * 1024
 """No robot description is larger; a larger file is a mistake."""
+TABLE_ENDINGS = (".csv", ".txt")
+URDF_ENDINGS = (".urdf", ".xml")
 
 
 def read_text(path: Path) -> str:
@@ -37,15 +39,19 @@ def load_robot(path: str | Path, *, convention: str | None = None, tip: str | No
     """
     file = Path(path)
     ending = file.suffix.lower()
+    if tip is not None and ending not in URDF_ENDINGS:
+        raise DescriptionError(f"{file}: a tip link can be chosen in a URDF only.")
+    if convention is not None and ending not in TABLE_ENDINGS:
+        raise DescriptionError(f"{file}: a convention can be given for a CSV table only; this file says its own.")
     if ending == ".toml":
         from jointwise.description.toml import robot_from_toml
 
         return robot_from_toml(read_text(file), str(file))
-    if ending in (".csv", ".txt"):
+    if ending in TABLE_ENDINGS:
         from jointwise.description.table import robot_from_csv
 
         return robot_from_csv(read_text(file), str(file), convention)
-    if ending in (".urdf", ".xml"):
+    if ending in URDF_ENDINGS:
         from jointwise.description.urdf import robot_from_urdf
 
         return robot_from_urdf(read_text(file), str(file), tip)

@@ -14,6 +14,7 @@ from jointwise.errors import DescriptionError
 NEEDED = ("a", "alpha", "d")
 KNOWN = (*NEEDED, "theta", "name", "type")
 MOST_JOINTS = 64
+LONGEST_LINE = 4096
 
 
 def robot_from_csv(text: str, origin: str, convention: str | None = None) -> Robot:
@@ -25,9 +26,9 @@ def robot_from_csv(text: str, origin: str, convention: str | None = None) -> Rob
     """
     kind = chosen_convention(_stated_convention(text), convention, origin)
     lines = [
-        (number, cells)
-        for number, cells in enumerate(csv.reader(text.splitlines(), skipinitialspace=True), start=1)
-        if any(cell.strip() for cell in cells) and not cells[0].lstrip().startswith("#")
+        (number, _cells(line, number, origin))
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
     ]
     if not lines:
         raise DescriptionError(f"{origin}: the file is empty. A table has a header such as alpha,a,d.")
@@ -63,6 +64,13 @@ def _stated_convention(text: str) -> str | None:
         if line.lstrip().startswith("#") and comment.startswith("convention:"):
             return comment.removeprefix("convention:").strip()
     return None
+
+
+def _cells(line: str, number: int, origin: str) -> list[str]:
+    """Return the cells of one line; a cell does not run over the end of its line."""
+    if len(line) > LONGEST_LINE:
+        raise DescriptionError(f"{origin}, line {number}: longer than {LONGEST_LINE} characters.")
+    return next(csv.reader([line], skipinitialspace=True))
 
 
 def _header(line: tuple[int, list[str]], origin: str) -> list[str]:

@@ -45,6 +45,8 @@ def robot_from_toml(text: str, origin: str) -> Robot:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise DescriptionError(f"{origin}: not valid TOML: {problem}.") from None
+    except RecursionError:
+        raise DescriptionError(f"{origin}: not valid TOML: nested too deeply.") from None
     _refuse_unknown(document, TOP_KEYS, origin)
     if document.get("schema") != SCHEMA:
         raise DescriptionError(f"{origin}: schema must be {SCHEMA}. Got {document.get('schema')!r} instead.")

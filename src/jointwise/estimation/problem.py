@@ -184,6 +184,15 @@ class Problem:
         """Median sampling period, s."""
         return float(np.median([recording.period for recording in self.recordings]))
 
+    def greatest_ripple(self) -> Array:
+        """Return the greatest speed ripple of each joint, rad/s, glitches (beyond the 99.9 % quantile) left out."""
+        top = np.zeros(self.bodies.robot.dof)
+        for recording in self.recordings:
+            for stretch in stretches(recording, self.filters):
+                if stretch.motion.ripple is not None:
+                    top = np.maximum(top, np.quantile(np.abs(stretch.motion.ripple), 0.999, axis=0))
+        return top
+
     def layout(self, terms: Sequence[Term]) -> Layout:
         """Return where the columns [Y_b | terms] of every joint stand in one vector, the same terms at each joint."""
         own = [parameter.non_negative for term in terms for parameter in term.parameters()]
@@ -268,10 +277,11 @@ def _add(factors: list[list[JointFactors]], joint: int, rows: Array, weights: Ar
 
 
 def with_speed(motion: Motion) -> Motion:
-    """Return a motion whose terms can be evaluated without a measured speed: it has no ripple and its track is q."""
+    """Return a motion whose terms can do without a measured speed: it has no ripple and its track is its path."""
     if motion.track is not None:
         return motion
-    return replace(motion, track=motion.q, ripple=np.zeros_like(motion.q))
+    path = motion.q if motion.path is None else motion.path
+    return replace(motion, track=path, ripple=np.zeros_like(motion.q))
 
 
 def predicted_pieces(

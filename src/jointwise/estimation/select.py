@@ -19,39 +19,50 @@ from jointwise.estimation.factors import JointFactors, fold_edges, scaled_factor
 from jointwise.estimation.problem import Problem
 from jointwise.estimation.solve import bounded_least_squares, squared_error, triangle
 from jointwise.estimation.structure import Structure
-from jointwise.model.terms import Term
+from jointwise.model.terms import Coulomb, Hysteresis, Offset, Term, Viscous
 from jointwise.spatial import Array
 
 FOLDS = 6
+WORTHWHILE = 0.01
+"""A richer candidate must lower the held-out error by at least this part of it."""
 CUTOFFS = (2.5, 4.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 30.0, 40.0, 60.0)
 """Position cut-offs (Hz) to choose from; the walk starts at the middle of what arms need."""
 FIRST_CUTOFF = 8.0
 LAGS = tuple(np.arange(-16, 17, 4) * 1e-3)
 """Lags of the output (s) to choose from."""
+LAG_CUTOFF = 10.0
+"""Parallel filter (Hz) through which lags are compared: a spline through noise is quieter between the samples than on
+them, so raw errors would favour lags of half a sample."""
 POWERS = ((1.0,), (1.0, 0.5), (1.0, 2.0))
 RELAXATIONS = (0.0, 1.0, 3.0, 10.0)
 STRIBECK = (0.0, 0.05, 0.2)
 LOADS = ("none", "absolute", "square")
-PROBE = Structure("hysteresis", limits=tuple(np.geomspace(5e-5, 2e-2, 6).tolist()), relaxation=3.0)
+PROBE = Structure("hysteresis", limits=tuple(np.geomspace(4e-6, 2e-2, 6).tolist()), relaxation=3.0)
 """Structure under which filters are compared: able to follow, quick to fit."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """Held-out error of a candidate, MSE / variance: mean over joints by fold, and by joint."""
+    """Held-out error of a candidate, MSE / variance, shape (folds, joints).
 
-    folds: Array
+    Joints are compared by ratios (logarithms), so that one whose noise hides everything does not drown the others.
+    """
+
+    errors: Array
     joints: Array
 
     @property
     def mean(self) -> float:
-        """Mean over the joints."""
-        return float(self.joints.mean())
+        """Geometric mean over the joints."""
+        return float(np.exp(np.log(self.joints).mean()))
 
     def beats(self, simpler: Score) -> bool:
-        """Tell whether this is better than a simpler candidate by more than the standard error of the difference."""
-        gain = simpler.folds - self.folds
-        return float(gain.mean()) > float(gain.std(ddof=1) / np.sqrt(len(gain)))
+        """Tell whether this is clearly better than a simpler candidate.
+
+        By more than `WORTHWHILE`, and by more than the standard error of the difference between folds.
+        """
+        gain = np.log(simpler.errors / self.errors).mean(axis=1)
+        return float(gain.mean()) > max(WORTHWHILE, float(gain.std(ddof=1) / np.sqrt(len(gain))))
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,8 @@ def cross_validate(factors: Sequence[JointFactors], layout: Layout, sigma: Array
     weight = np.array([[sum(own.weight[k] for k in fold) for own in factors] for fold in folds])
     variance = np.array([max(own.variance, 1e-300) for own in factors])
     by_joint = errors.sum(axis=0) / weight.sum(axis=0) / variance
-    return Score((errors / weight.mean(axis=0) / variance).mean(axis=1), by_joint)
+    tiny = 1e-12 * variance * weight
+    return Score(np.maximum(errors, tiny) / (weight * variance), np.maximum(by_joint, 1e-12))
 
 
 def probe_structure(problem: Problem) -> Structure:
@@ -97,7 +109,7 @@ def choose_filters(
     terms = [probe.terms()] * problem.bodies.robot.dof
     layout = problem.layout(probe.terms())
     if lag is None:
-        problem, choice = _choose_lag(problem, terms, layout, gains)
+        problem, choice = _choose_lag(problem, gains)
         choices.append(choice)
     if cutoff is None:
         problem, choice = _choose_cutoff(problem, terms, layout, gains)
@@ -113,7 +125,10 @@ def choose_structure(
     `free` are names of `Structure` fields: ripple, direction, relaxation, powers, stribeck, load.
     """
     free = set(free)
-    plain = plain_dictionary(problem, gains, start.limits, POWERS, RELAXATIONS, STRIBECK, start.width)
+    relaxations = tuple(dict.fromkeys((*RELAXATIONS, start.relaxation)))  # what is given need not be on the menu
+    stribeck = tuple(dict.fromkeys((*STRIBECK, start.stribeck)))
+    powers = (*POWERS, start.powers)
+    plain = plain_dictionary(problem, gains, start.limits, powers, relaxations, stribeck, start.width)
     current = replace(start, load="none", power_flow=False)
     if "direction" in free:
         current = replace(current, direction="hysteresis", relaxation=RELAXATIONS[2])
@@ -180,17 +195,30 @@ def _label(question: str, candidate: Structure) -> str:
     }[question]
 
 
-def _choose_lag(
-    problem: Problem, terms: list[tuple[Term, ...]], layout: Layout, gains: Array
-) -> tuple[Problem, Choice]:
-    """Return the problem with the best lag; between the grid points by a parabola through the three lowest."""
-    factors = [scaled_factors(own, gains) for own in problem.lagged_factors(terms, LAGS)]
-    sigma = weighted_least_squares(factors[len(LAGS) // 2], layout).sigma
-    best, scores = walk(len(LAGS), len(LAGS) // 2, lambda k: cross_validate(factors[k], layout, sigma).mean)
-    lag = float(LAGS[best])
-    if best - 1 in scores and best + 1 in scores:
+def _choose_lag(problem: Problem, gains: Array) -> tuple[Problem, Choice]:
+    """Return the problem with the best lag, none unless it is clearly better.
+
+    Hysteresis turns late and a sign at once; with both to choose from, neither is mistaken for a lag. Between the grid
+    points by a parabola through the three lowest.
+    """
+    none = len(LAGS) // 2
+    terms = (Offset(), Viscous((1.0, 2.0)), Coulomb(), Hysteresis(PROBE.limits, PROBE.relaxation))
+    smooth = problem.treated(parallel_cutoff=min(LAG_CUTOFF, problem.filters.parallel_cutoff or LAG_CUTOFF))
+    layout = smooth.layout(terms)
+    lagged = smooth.lagged_factors([terms] * problem.bodies.robot.dof, LAGS)
+    factors = [scaled_factors(own, gains) for own in lagged]
+    sigma = weighted_least_squares(factors[none], layout).sigma
+    tried: dict[int, Score] = {}
+
+    def score(k: int) -> float:
+        tried[k] = cross_validate(factors[k], layout, sigma)
+        return tried[k].mean
+
+    best, scores = walk(len(LAGS), none, score)
+    lag = float(LAGS[best]) if tried[best].beats(tried[none]) else 0.0
+    if lag and best - 1 in scores and best + 1 in scores:
         left, middle, right = (scores[best + k] for k in (-1, 0, 1))
-        lag += 0.5 * (LAGS[1] - LAGS[0]) * (left - right) / (left - 2.0 * middle + right)
+        lag += float(0.5 * (LAGS[1] - LAGS[0]) * (left - right) / (left - 2.0 * middle + right))
     alternatives = tuple((f"{LAGS[k] * 1e3:g} ms", scores[k]) for k in sorted(scores))
     return problem.treated(lag=lag), Choice("lag of the output", alternatives, f"{lag * 1e3:.1f} ms")
 
@@ -214,7 +242,7 @@ def _choose_cutoff(
 
 
 def walk(count: int, start: int, score: Callable[[int], float]) -> tuple[int, dict[int, float]]:
-    """Return the place of the lowest score and all that were computed: from `start`, walk while it gets lower."""
+    """Return the place of the lowest score and all computed: from `start`, walk while it gets clearly lower."""
     scores = {start: score(start)}
     place = start
     for direction in (1, -1):
@@ -222,7 +250,7 @@ def walk(count: int, start: int, score: Callable[[int], float]) -> tuple[int, di
             ahead = place + direction
             if ahead not in scores:
                 scores[ahead] = score(ahead)
-            if scores[ahead] >= scores[place]:
+            if scores[ahead] > (1.0 - 0.5 * WORTHWHILE) * scores[place]:
                 break
             place = ahead
     return place, scores

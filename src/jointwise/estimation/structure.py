@@ -11,8 +11,8 @@ from jointwise.errors import ModelError
 from jointwise.model.terms import Coulomb, Hysteresis, Offset, PowerFlow, SpeedRipple, Stribeck, Term, Viscous
 from jointwise.spatial import Array
 
-LADDER = Hysteresis.geometric_limits(8, 2e-5, 4e-2)
-"""Deformation limits (rad) that non-negative least squares chooses from: from an encoder count to a wide backlash."""
+LADDER = Hysteresis.geometric_limits(9, 4e-6, 4e-2)
+"""Deformation limits (rad) that non-negative least squares chooses from: below an encoder count to a wide backlash."""
 
 
 @dataclass(frozen=True)

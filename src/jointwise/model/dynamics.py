@@ -150,6 +150,7 @@ def joint_signals(motion: Motion, joint: int, load: Array | None = None) -> Join
         q=motion.q[:, joint],
         qd=motion.qd[:, joint],
         qdd=motion.qdd[:, joint],
+        path=None if motion.path is None else motion.path[:, joint],
         track=None if motion.track is None else motion.track[:, joint],
         ripple=None if motion.ripple is None else motion.ripple[:, joint],
         load=None if load is None else load[:, joint],

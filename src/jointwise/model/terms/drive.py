@@ -15,10 +15,12 @@ class SpeedRipple(Term):
     """``τ = Σ_k c_k u(t + k step)``, k = -1, 0, 1: the drive's answer to fast ripple u of the measured speed.
 
     u is the measured speed above the bandwidth of the model's motion: the speed loop and the rotor's own inertia act on
-    it, the links do not. A planned motion has no ripple, so the term adds nothing to a feed-forward.
+    it, the links do not. A planned motion has no ripple, so the term adds nothing to a feed-forward. `known` (rad/s, 0
+    for no limit) is the greatest ripple of the training data: beyond it u is cut off, as glitches are.
     """
 
     step: float
+    known: float = 0.0
 
     kind = "speed_ripple"
 
@@ -26,6 +28,8 @@ class SpeedRipple(Term):
         """Refuse a step that is not positive."""
         if not self.step > 0.0:
             raise ValueError(f"step must be a positive time in s. Got {self.step} instead")
+        if not self.known >= 0.0:
+            raise ValueError(f"known must be a speed in rad/s, or 0. Got {self.known} instead")
 
     def parameters(self) -> tuple[Parameter, ...]:
         """Return the three coefficients."""
@@ -39,6 +43,7 @@ class SpeedRipple(Term):
         """Return u one step earlier, now and one step later, the ends held."""
         if joint.ripple is None:
             raise ValueError("speed_ripple needs a measured speed")
-        place = np.arange(len(joint.ripple), dtype=float)
+        ripple = np.clip(joint.ripple, -self.known, self.known) if self.known > 0.0 else joint.ripple
+        place = np.arange(len(ripple), dtype=float)
         shifts = [k * self.step * joint.rate for k in (-1, 0, 1)]
-        return np.column_stack([np.interp(place + shift, place, joint.ripple) for shift in shifts]), None
+        return np.column_stack([np.interp(place + shift, place, ripple) for shift in shifts]), None

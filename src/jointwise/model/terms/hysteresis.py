@@ -26,7 +26,7 @@ class Hysteresis(Term):
 
     M spring-slip elements with deformation limits D_i (rad), forces W_i >= 0 estimated. Deformations relax with the
     time constant `relaxation` (s; 0 for never): a joint that stands still loses its wind-up. `driver` is the position
-    that deforms them: `q`, or `track`, which sees reversals that smoothing hides. `shape` s_i (one an element) is the
+    that deforms them: `q` (the path), or `track`, which sees reversals that smoothing hides. `shape` s_i (one an element) is the
     share of each element in the load-dependent part, taken from the W_i of the fit before.
     """
 
@@ -80,7 +80,8 @@ class Hysteresis(Term):
 
     def columns(self, joint: JointSignals, state: State = None) -> tuple[Array, State]:
         """Return δ_i/D_i and ℓ H; the state is the deformations and the last position."""
-        x = joint.q if self.driver == "q" else joint.track
+        position = joint.q if joint.path is None else joint.path
+        x = position if self.driver == "q" else joint.track
         if x is None:
             raise ValueError("driver track needs a measured speed")
         state = rest_state(x, len(self.limits)) if state is None else state.copy()

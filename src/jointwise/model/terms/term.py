@@ -26,7 +26,7 @@ class Parameter:
 class JointSignals:
     """The motion of one joint on a uniform clock, each (samples,): rad, rad/s, rad/s²; `load` in Nm.
 
-    `track` and `ripple` as in `Motion`, None where no speed was measured; `load` is the torque the links ask of the
+    `path`, `track` and `ripple` as in `Motion`, the latter None where no speed was measured; `load` is the torque the links ask of the
     joint, None where it is not known yet.
     """
 
@@ -34,6 +34,7 @@ class JointSignals:
     q: Array
     qd: Array
     qdd: Array
+    path: Array | None = None
     track: Array | None = None
     ripple: Array | None = None
     load: Array | None = None
