@@ -352,3 +352,27 @@ def test_a_first_moment_without_mass_is_not_written() -> None:
     odd = replace(robot, links=(Link("l", np.array([0, 0, 0, 0, 0, 0, 1.0, 0, 0, 0])),))
     with pytest.raises(DescriptionError, match="cannot be written as URDF"):
         urdf_text(odd)
+
+
+def test_a_line_that_never_ends_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("# convention: dh\na,alpha,d\n" + "1" * 200_000 + ",0,0\n")
+    with pytest.raises(DescriptionError, match="line 3: longer than 4096 characters"):
+        load_robot(path)
+
+
+def test_toml_nested_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "deep.toml"
+    path.write_text("a = " + "[" * 100_000)
+    with pytest.raises(DescriptionError, match="not valid TOML"):
+        load_robot(path)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"), [({"convention": "mdh"}, "for a CSV table only"), ({"tip": "tool0"}, "in a URDF only")]
+)
+def test_options_that_a_file_cannot_use_are_refused(tmp_path: Path, option: dict[str, str], message: str) -> None:
+    path = tmp_path / "robot.toml"
+    path.write_text('schema = 1\nconvention = "dh"\n[[joint]]\na = 0\nalpha = 0\nd = 0\n')
+    with pytest.raises(DescriptionError, match=message):
+        load_robot(path, **option)

@@ -15,8 +15,9 @@ class Motion:
     """Uniformly sampled signals, each (samples, joints), SI and rad.
 
     `start` (s) is the time of the first sample and `rate` (Hz) their number a second. `q`, `qd`, `qdd` are smooth.
-    `path` (rad) is a position that never swings past a stop, which drives hysteresis (`q` where it is None). `track` (rad) is a position that keeps the fast part of a measured speed, which drives hysteresis; `ripple` (rad/s)
-    is the part of the measured speed above the bandwidth of `qd`. Both are None where no speed was measured.
+    `path` (rad) is a position that never swings past a stop and drives hysteresis (`q` where it is None). `track` (rad)
+    keeps the fast part of a measured speed and drives hysteresis too; `ripple` (rad/s) is the part of the measured
+    speed above the bandwidth of `qd`. Both are None where no speed was measured.
     """
 
     start: float

@@ -320,9 +320,11 @@ static int NAME(mass_matrix)(const chain *robot, const states *in, const series 
                 NAME(store)(out, first, count, i * n + j, entry);
                 if (i != j)
                     NAME(store)(out, first, count, j * n + i, entry);
-                unit = NAME(pass_inward)(&placements[i].R, placements[i].p, unit);
+                if (i > 0)
+                    unit = NAME(pass_inward)(&placements[i].R, placements[i].p, unit);
             }
-            body = NAME(composite_inward)(&placements[j].R, placements[j].p, &body);
+            if (j > 0)
+                body = NAME(composite_inward)(&placements[j].R, placements[j].p, &body);
         }
         trace += placements[0].R.x.x - placements[0].R.x.x + placements[0].p.z - placements[0].p.z;
     }
@@ -428,7 +430,8 @@ static int NAME(forward_dynamics)(const chain *robot, const states *in, const se
             NAME(articulated_add)(robot->inertials + 10 * j, &wrenches[j], &body);
             lane applied = NAME(load)(torque, first, count, j);
             hinges[j] = NAME(hinge_of)(robot->revolute[j], robot->rotors[j], applied, &body);
-            NAME(articulated_inward)(&placements[j], &hinges[j], &body);
+            if (j > 0)
+                NAME(articulated_inward)(&placements[j], &hinges[j], &body);
         }
         vec wd = NAME(zero)(), a = NAME(zero)();
         for (Py_ssize_t j = 0; j < n; j++) {

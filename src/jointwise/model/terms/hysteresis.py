@@ -26,8 +26,8 @@ class Hysteresis(Term):
 
     M spring-slip elements with deformation limits D_i (rad), forces W_i >= 0 estimated. Deformations relax with the
     time constant `relaxation` (s; 0 for never): a joint that stands still loses its wind-up. `driver` is the position
-    that deforms them: `q` (the path), or `track`, which sees reversals that smoothing hides. `shape` s_i (one an element) is the
-    share of each element in the load-dependent part, taken from the W_i of the fit before.
+    that deforms them: `q` (the path), or `track`, which sees reversals that smoothing hides. `shape` s_i (one an
+    element) is the share of each element in the load-dependent part, taken from the W_i of the fit before.
     """
 
     limits: tuple[float, ...]

@@ -26,7 +26,7 @@ class Parameter:
 class JointSignals:
     """The motion of one joint on a uniform clock, each (samples,): rad, rad/s, rad/s²; `load` in Nm.
 
-    `path`, `track` and `ripple` as in `Motion`, the latter None where no speed was measured; `load` is the torque the links ask of the
+    `path`, `track` and `ripple` as in `Motion`, None where it has none; `load` is the torque that the links ask of the
     joint, None where it is not known yet.
     """
 

@@ -1,0 +1,131 @@
+"""Are the 95 % intervals honest? Truth against interval over many synthetic logs.
+
+    python benchmarks/coverage.py [--seeds 100] [--automatic 20]
+
+Every seed is another motion, other noise (half of its variance below 10 Hz, so residuals are coloured) and another
+clock. The joint model is the true one, filters are chosen by the program; `--automatic` logs are calibrated with
+nothing given at all. Printed: the share of base parameters inside their interval, over all and for the worst parameter,
+and how large errors are in units of their standard deviation.
+"""
+
+from __future__ import annotations
+
+from timing import use_one_thread
+
+use_one_thread()
+
+import argparse  # noqa: E402
+import time  # noqa: E402
+from dataclasses import dataclass, replace  # noqa: E402
+
+import numpy as np  # noqa: E402
+
+from jointwise.calibrate import Options, calibrate  # noqa: E402
+from jointwise.description import Robot, catalog_robot  # noqa: E402
+from jointwise.estimation.structure import Structure  # noqa: E402
+from jointwise.model.terms import Hysteresis  # noqa: E402
+from jointwise.result import Calibration  # noqa: E402
+from jointwise.simulation import SyntheticLog, default_friction, synthetic_log  # noqa: E402
+from jointwise.simulation.friction import LoadDependence  # noqa: E402
+from jointwise.spatial import Array  # noqa: E402
+
+SCALE = 2e-3
+"""Hysteresis scale (rad) of every joint where the structure is known: one ladder of limits serves all."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of log: robot, motion, length (s), rate (Hz), jitter of its clock (s), and the friction behind it."""
+
+    robot: str
+    motion: str = "fourier"
+    duration: float = 30.0
+    rate: float = 200.0
+    jitter: float = 0.0
+    hysteresis: bool = True
+    load: LoadDependence = "square"
+
+    def label(self) -> str:
+        """Return the case in words."""
+        dry = "hysteresis" if self.hysteresis else "sign"
+        clock = f", jitter {1e3 * self.jitter:g} ms" if self.jitter else ""
+        return f"{self.robot}, {self.motion} {self.duration:g} s at {self.rate:g} Hz{clock}; {dry}, load {self.load}"
+
+    def log(self, seed: int, scale: float | None = SCALE) -> SyntheticLog:
+        """Return the log of a seed; without a scale hysteresis differs from joint to joint."""
+        robot = catalog_robot(self.robot)
+        friction = default_friction(robot, self.load)
+        if scale is not None:
+            friction = tuple(replace(own, scale=scale) for own in friction)
+        return synthetic_log(
+            robot, self.motion, duration=self.duration, rate=self.rate, seed=seed, friction=friction,
+            hysteresis=self.hysteresis, load_dependence=self.load, jitter=self.jitter,
+        )  # fmt: skip
+
+    def structure(self) -> Structure:
+        """Return the joint model that the log was made with."""
+        limits = Hysteresis.polynomial_limits(4, SCALE)
+        return Structure("hysteresis" if self.hysteresis else "sign", self.load, (1.0, 2.0), limits=limits)
+
+
+CASES = (
+    Case("planar2", duration=20.0, hysteresis=False, load="none"),
+    Case("planar2", duration=20.0),
+    Case("ur5e", hysteresis=False, load="none"),
+    Case("ur5e"),
+    Case("ur5e", jitter=5e-4),
+    Case("ur5e", motion="point_to_point"),
+)
+AUTOMATIC = (Case("planar2"), Case("ur5e"), Case("ur5e", duration=50.0, rate=100.0, jitter=5e-4))
+
+
+def errors(calibration: Calibration, made: SyntheticLog) -> Array:
+    """Return (estimate - truth) over half the interval for every base parameter; NaN where it is undetermined."""
+    own, count = calibration.estimate, calibration.model.base.count
+    truth = calibration.model.base.from_standard(made.truth.plant.standard)
+    known = np.array([status != "undetermined" for status in own.status[:count]])
+    half = own.factor * own.deviation[:count]
+    return np.divide(own.values[:count] - truth, half, out=np.full(count, np.nan), where=known & (half > 0.0))
+
+
+def measure(case: Case, seeds: int, automatic: bool) -> Array:
+    """Return the errors of all seeds, (seeds, base parameters)."""
+    robot: Robot = catalog_robot(case.robot)
+    rows = []
+    for seed in range(seeds):
+        made = case.log(seed, None if automatic else SCALE)
+        gains = made.truth.gains
+        options = Options(gains=gains) if automatic else Options(gains=gains, structure=case.structure(), free=())
+        rows.append(errors(calibrate(made.log, robot, options=options), made))
+    return np.array(rows)
+
+
+def print_row(case: Case, table: Array, elapsed: float) -> None:
+    """Print one line: coverage of all parameters, of the worst one, and typical errors."""
+    inside = np.where(np.isnan(table), np.nan, np.abs(table) <= 1.0)
+    worst = np.nanmean(inside, axis=0).min()
+    print(
+        f"{case.label():68} {np.nanmean(inside):8.3f} {worst:8.2f} {np.nanmedian(np.abs(table)):8.2f} "
+        f"{np.nanmax(np.abs(table)):8.2f} {np.isnan(table).sum():6d} {elapsed / len(table):7.2f}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=100, help="logs of each kind with the true joint model")
+    parser.add_argument("--automatic", type=int, default=20, help="logs of each kind with nothing given")
+    options = parser.parse_args()
+    print(f"{'':68} coverage    worst    |error| / half interval    open       s")
+    print(f"{'true joint model':68} {'all':>8} {'one':>8} {'median':>8} {'max':>8} {'':>6} {'a log':>7}")
+    for case in CASES if options.seeds else ():
+        start = time.perf_counter()
+        print_row(case, measure(case, options.seeds, automatic=False), time.perf_counter() - start)
+    print("automatic joint model, hysteresis of another size in every joint")
+    for case in AUTOMATIC if options.automatic else ():
+        start = time.perf_counter()
+        print_row(case, measure(case, options.automatic, automatic=True), time.perf_counter() - start)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""The examples in README and docs run, in order, page by page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from jointwise.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md"])
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#]+)\)")
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return [(match[1], match[2]) for match in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+
+
+def run_console(text: str) -> None:
+    """Run the lines that start with `$ jointwise`; a backslash continues a line."""
+    joined = text.replace("\\\n", " ")
+    for line in joined.splitlines():
+        if line.startswith("$ "):
+            program, *arguments = shlex.split(line[2:], comments=True)
+            assert program == "jointwise", f"only jointwise is run here: {line}"
+            assert main(arguments) == 0, line
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
+def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if page.name == "README.md":
+        make_logs(tmp_path)
+    names: dict[str, object] = {}
+    for kind, text in blocks(page):
+        if kind == "console":
+            run_console(text)
+        else:
+            exec(compile(text, str(page), "exec"), names)  # noqa: S102
+
+
+def make_logs(folder: Path) -> None:
+    """Put the logs that README speaks of into a folder."""
+    import jointwise
+    from jointwise.simulation import synthetic_log, write_csv
+
+    for name, seed in (("log.csv", 1), ("other.csv", 2)):
+        write_csv(synthetic_log(jointwise.robot("ur10e"), duration=15, rate=100, seed=seed).log, folder / name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
