@@ -13,7 +13,7 @@ from jointwise.errors import OutputError
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[str]]:
+def atomic_write(path: str | Path) -> Iterator[IO[str]]:
     """Open a temporary file beside `path` and put it in its place when the block ends without an error.
 
     On any error, and on Ctrl-C, the temporary file is removed and what stood at `path` stays as it was.
@@ -25,7 +25,7 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[str]]:
         raise OutputError(f"{target}: cannot be written ({problem.strerror}).") from None
     temporary = Path(name)
     try:
-        with os.fdopen(handle, mode, encoding="utf-8", newline="") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             yield file
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
@@ -36,6 +36,7 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[str]]:
 
 
 def _umask() -> int:
-    current = os.umask(0)
+    """Return the permissions that new files do without; the system tells them only by a change."""
+    current = os.umask(0o077)
     os.umask(current)
     return current

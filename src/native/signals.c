@@ -124,8 +124,26 @@ static PyObject *decimate(PyObject *self, PyObject *args)
     return result;
 }
 
+/* leaky_sum(x (samples,), decay): x[k] += decay * x[k - 1], in place */
+static PyObject *leaky_sum(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *object;
+    double decay;
+    Py_buffer view;
+    if (!PyArg_ParseTuple(args, "Od", &object, &decay) || !vector(object, "x", 1, &view))
+        return NULL;
+    double *x = view.buf;
+    Py_ssize_t samples = view.len / (Py_ssize_t)sizeof(double);
+    for (Py_ssize_t k = 1; k < samples; k++)
+        x[k] += decay * x[k - 1];
+    PyBuffer_Release(&view);
+    return Py_NewRef(Py_None);
+}
+
 PyMethodDef SIGNAL_METHODS[] = {
     {"slip", slip, METH_VARARGS, "(x, limits, decay, state, out): slip elements, the state is updated"},
     {"decimate", decimate, METH_VARARGS, "(x, taps, step, out): filter and keep every step-th sample"},
+    {"leaky_sum", leaky_sum, METH_VARARGS, "(x, decay): x[k] += decay x[k-1], in place"},
     {NULL, NULL, 0, NULL},
 };

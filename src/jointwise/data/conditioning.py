@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import CubicSpline
-from scipy.signal import lfilter
 
-from jointwise.data.filters import differences, low_pass, monotone_low_pass
+from jointwise.data.filters import differences, leaky_sum, low_pass, monotone_low_pass
 from jointwise.motion import Motion
 from jointwise.spatial import Array
 
@@ -92,5 +91,4 @@ def complementary(q: Array, qd: Array, rate: float, time: float) -> Array:
     step[1:] = 0.5 * (qd[1:] + qd[:-1]) / rate
     drive = (1.0 - a) * step + a * q
     drive[0] = q[0]
-    result: Array = lfilter([1.0], [1.0, -(1.0 - a)], drive, axis=0)
-    return result
+    return leaky_sum(drive, 1.0 - a)

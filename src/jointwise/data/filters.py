@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy import signal
+from scipy.fft import irfft, next_fast_len, rfft
 from scipy.ndimage import gaussian_filter1d
 
 from jointwise.backend import native
@@ -18,14 +18,24 @@ _NEGLIGIBLE = 1e-6
 def low_pass(values: Array, cutoff: float, rate: float) -> Array:
     """Return (samples, ...) after a 4th-order Butterworth forwards and backwards, `cutoff` and `rate` in Hz.
 
-    Above 0.45 of the rate there is nothing to remove and the values come back as they are.
+    Done on the spectrum: there and back it multiplies by ``|H|² = 1 / (1 + (tan(π f / rate) / tan(π fc / rate))⁸)``.
+    Beyond the ends the signal is continued by odd reflection. Above 0.45 of the rate there is nothing to remove and the
+    values come back as they are.
     """
-    if cutoff >= 0.45 * rate:
+    if cutoff >= 0.45 * rate or len(values) < 3:
         return values
-    sections = _butterworth(cutoff, rate)
-    padding = min(len(values) - 1, int(3.0 * rate / cutoff))
-    result: Array = signal.sosfiltfilt(sections, values, axis=0, padtype="odd", padlen=padding)
-    return result
+    padding = min(len(values) - 1, int(6.0 * rate / cutoff))
+    length = next_fast_len(len(values) + 2 * padding, real=True)
+    before = 2.0 * values[0] - values[padding:0:-1]
+    after = 2.0 * values[-1] - values[-2 : -padding - 2 : -1]
+    padded = np.concatenate([before, values, after])
+    line = np.linspace(padded[0], padded[-1], len(padded))  # what is left starts and ends at zero: no jump to wrap
+    with np.errstate(over="ignore"):
+        ratio = np.tan(np.pi * np.fft.rfftfreq(length)) / np.tan(np.pi * cutoff / rate)
+        gain = 1.0 / (1.0 + ratio ** (2 * ORDER))
+    spectrum = rfft(padded - line, length, axis=0) * gain.reshape(-1, *[1] * (values.ndim - 1))
+    result: Array = irfft(spectrum, length, axis=0)[: len(padded)] + line
+    return result[padding : padding + len(values)]
 
 
 def monotone_low_pass(values: Array, cutoff: float, rate: float) -> Array:
@@ -88,7 +98,14 @@ def decimate(values: Array, taps: Array, step: int) -> Array:
     return result
 
 
-@lru_cache(maxsize=32)
-def _butterworth(cutoff: float, rate: float) -> Array:
-    sections: Array = signal.butter(ORDER, cutoff / (rate / 2.0), output="sos")
-    return sections
+def leaky_sum(values: Array, decay: float) -> Array:
+    """Return ``x[k] = decay x[k-1] + values[k]`` along the samples of (samples, joints)."""
+    out = np.ascontiguousarray(values.T)
+    kernel = native()
+    for row in out:
+        if kernel is not None:
+            kernel.leaky_sum(row, decay)
+            continue
+        for k in range(1, len(row)):
+            row[k] += decay * row[k - 1]
+    return out.T

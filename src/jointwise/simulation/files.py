@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from jointwise.atomic import atomic_write
 from jointwise.data.channels import default_names
 from jointwise.data.log import Log
-from jointwise.errors import DataError
 from jointwise.simulation.truth import Truth
 
 ROWS = 8192
@@ -24,12 +22,14 @@ def write_csv(log: Log, path: str | Path) -> None:
 
     The file appears under its name only when it is whole.
     """
-    _write_whole(Path(path), _csv_lines(log))
+    with atomic_write(path) as file:
+        file.writelines(_csv_lines(log))
 
 
 def write_truth(truth: Truth, path: str | Path) -> None:
     """Write the parameters behind a log as JSON (see `Truth.to_dict`); the file appears only when it is whole."""
-    _write_whole(Path(path), [json.dumps(truth.to_dict(), indent=1), "\n"])
+    with atomic_write(path) as file:
+        file.write(json.dumps(truth.to_dict(), indent=1) + "\n")
 
 
 def _csv_lines(log: Log) -> Iterator[str]:
@@ -39,28 +39,3 @@ def _csv_lines(log: Log) -> Iterator[str]:
     for chunk in log.chunks(ROWS):
         rows = np.column_stack([chunk.log.channel(name) for name in log.available]).tolist()
         yield "".join(",".join(map(repr, row)) + "\n" for row in rows)
-
-
-def _write_whole(path: Path, parts: Iterable[str]) -> None:
-    """Write text to a temporary file beside `path`, then rename it; on any failure nothing is left behind."""
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as problem:
-        raise DataError(f"{path}: cannot be written ({problem.strerror}).") from None
-    partial = Path(name)
-    try:
-        with open(handle, "w", encoding="ascii", newline="\n") as file:  # noqa: PTH123 - a descriptor, no path
-            file.writelines(parts)
-        partial.chmod(0o666 & ~_umask())
-        partial.replace(path)
-    except OSError as problem:
-        raise DataError(f"{path}: cannot be written ({problem.strerror}).") from None
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    """Return the permissions that new files do without; the system tells them only by a change."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
