@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from jointwise.data.conditioning import Filters
 from jointwise.data.log import Log
@@ -75,9 +76,15 @@ def calibrate(
     With no options the program chooses: filters from the clock and by cross-validation, the joint model by
     cross-validation inside the logs. `progress` is told what is being done.
     """
-    started = time.perf_counter()
-    options, tell = options or Options(), progress or (lambda step: None)
     recordings = [logs] if isinstance(logs, Log) else list(logs)
+    with threadpool_limits(limits=1, user_api="blas"):  # hundreds of small factors: threads cost more than they give
+        return _calibrate(recordings, robot, mounting, options or Options(), progress or (lambda step: None))
+
+
+def _calibrate(
+    recordings: Sequence[Log], robot: Robot, mounting: Mounting, options: Options, tell: Progress
+) -> Calibration:
+    started = time.perf_counter()
     tell("examining the log")
     examinations = [_examined(log, robot) for log in recordings]
     output = options.output or common_output(recordings)
