@@ -13,7 +13,8 @@ import jointwise
 ROOT = Path(jointwise.__file__).parent
 USE = {"simulation", "control", "monitoring", "energy", "export", "report"}
 LAYERS: list[set[str]] = [
-    {"errors", "atomic", "backend", "_native"},
+    {"errors", "_native"},
+    {"atomic", "backend"},
     {"spatial"},
     {"parameters", "motion"},
     {"description"},

@@ -1,0 +1,79 @@
+"""The report: gathered, set section by section, written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from jointwise.atomic import atomic_write
+from jointwise.data.log import Log
+from jointwise.errors import MissingExtraError, OutputError
+from jointwise.report.evidence import Evidence, gather
+from jointwise.report.markup import Html, element, join
+from jointwise.report.numbers import robot_title
+from jointwise.report.sections import SECTIONS
+from jointwise.result.calibration import Calibration
+
+FILE = "report.html"
+
+
+def write_report(
+    calibration: Calibration,
+    directory: str | Path,
+    training: Sequence[Log],
+    validation: Sequence[Log] = (),
+    command: str | None = None,
+) -> Path:
+    """Write `report.html` into a directory (made if missing) and return its path.
+
+    `training` are the logs the calibration came from, `validation` others with a measured output; one that shares
+    samples with the training data is told apart. `command` is the line that reproduces the calibration, made up from
+    the calibration where it is None. The page needs nothing else: no file, no network.
+    """
+    library = plotly_script()
+    page = render(gather(calibration, training, validation, command), library)
+    path = Path(directory) / FILE
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise OutputError(f"{path.parent}: cannot be made ({problem.strerror}).") from None
+    with atomic_write(path) as file:
+        file.write(page)
+    return path
+
+
+def render(evidence: Evidence, library: str) -> str:
+    """Return the whole page; `library` is the source of plotly.js."""
+    sections = [(section.ID, section.TITLE, section.body(evidence)) for section in SECTIONS]
+    robot, origin = robot_title(evidence.robot), evidence.calibration.provenance
+    return Template(_asset("page.html")).substitute(
+        title=element("title", f"{robot} · calibration report"),
+        style=_asset("style.css"),
+        robot=element("h1", robot),
+        origin=element("p", f"Calibrated {origin.date[:10]} with Jointwise {origin.version}", class_="origin"),
+        contents=join(element("a", title, href=f"#{name}") for name, title, _ in sections),
+        sections=join(_section(*own) for own in sections),
+        library=library.replace("</script", "<\\/script"),
+        script=_asset("script.js"),
+    )
+
+
+def plotly_script() -> str:
+    """Return the source of plotly.js as the plotly package brings it."""
+    try:
+        offline = import_module("plotly.offline")
+    except ImportError:
+        raise MissingExtraError("plotly", "report", "a report") from None
+    return str(offline.get_plotlyjs())
+
+
+def _section(name: str, title: str, body: Html) -> Html:
+    heading = element("h2", title, id=f"{name}-title")
+    return element("section", heading, body, id=name, aria_labelledby=f"{name}-title")
+
+
+def _asset(name: str) -> str:
+    return (files("jointwise.report") / "assets" / name).read_text(encoding="utf-8")
