@@ -1,85 +1,163 @@
-"""A short tour on the UR5e: base parameters, and torques computed in independent ways."""
+"""Calibrates a simulated UR5e from a log, validates it on another motion, and checks it against the truth."""
 
 from __future__ import annotations
 
 import argparse
-from time import perf_counter
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from jointwise.cli.files import check_directory, note
+from jointwise.cli.progress import Progress
+from jointwise.cli.text import as_json, table
+from jointwise.cli.usage import add_json
+from jointwise.errors import MissingExtraError, OutputError
 
-import jointwise
-from jointwise.cli.text import as_json
-from jointwise.description import Robot
-from jointwise.model.base import base_parameters
-from jointwise.model.rigid import compute_regressor, forward_dynamics, inverse_dynamics, is_native
+if TYPE_CHECKING:
+    from jointwise.result import Calibration, Validation
+    from jointwise.simulation import SyntheticLog, Truth
 
 EXAMPLES = """\
 examples:
   jointwise demo
-  jointwise demo --samples 100000 --json"""
+  jointwise demo --output somewhere --json
 
-_FORMULAS = 4
+The simulated robot has friction with hysteresis that grows with the load; its log has encoder quantisation, current
+noise and a jittered clock."""
+
+SHOWN = 4
+"""Parameters shown of the best and of the worst known."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("--samples", type=_positive, default=2000, help="random states to compare (default: 2000)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    """Add where the files go."""
+    parser.add_argument("--output", default="demo-output", metavar="DIR", help="default: demo-output")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the tour."""
-    robot = jointwise.robot("ur5e")
-    base = base_parameters(robot, gravity="table", rotors=False)
-    facts = {
-        "robot": robot.title,
-        "joints": robot.dof,
-        "base_parameters": base.count,
-        "standard_parameters": 10 * robot.dof,
-        "formulas": [formula for formula in base.formulas if "+" in formula][:_FORMULAS],
-        **compare_torques(robot, args.samples),
-    }
+    """Simulate, calibrate, validate, compare with the truth, and tell where everything is."""
+    folder = _folder(args.output)
+    with Progress(args.json) as progress:
+        facts = carry_out(folder, progress)
     print(as_json(facts) if args.json else _text(facts))
     return 0
 
 
-def compare_torques(robot: Robot, samples: int) -> dict[str, Any]:
-    """Return the largest differences (Nm, rad/s²) between independent computations, and their time (µs a sample)."""
-    q, qd, qdd = np.random.default_rng(1).uniform(-np.pi, np.pi, (3, samples, robot.dof))
-    torque = inverse_dynamics(robot, q, qd, qdd)
-    started = perf_counter()
-    inverse_dynamics(robot, q, qd, qdd)
-    elapsed = perf_counter() - started
-    regressed = compute_regressor(robot, q, qd, qdd).torque(robot.inertials)
-    returned = forward_dynamics(robot, q, qd, torque)
+def carry_out(folder: Path, progress: Progress) -> dict[str, Any]:
+    """Return what came out: errors of every joint on the unseen motion, parameters beside the truth, files."""
+    import jointwise
+    from jointwise.calibrate import calibrate
+    from jointwise.data import read_log
+    from jointwise.result import save_calibration, validate
+    from jointwise.simulation import write_truth
+
+    progress("simulating")
+    robot = jointwise.robot("ur5e")
+    files = {name: folder / name for name in ("training.csv", "unseen.csv", "truth.json", "model.json")}
+    made = _record("fourier", 1, files["training.csv"])
+    _record("point_to_point", 2, files["unseen.csv"])
+    write_truth(made.truth, files["truth.json"])
+    training, unseen = read_log(files["training.csv"]), read_log(files["unseen.csv"])
+    calibration = calibrate(training, robot, progress=progress)
+    validation = validate(calibration, unseen)
+    save_calibration(calibration, files["model.json"])
+    progress("writing the report")
+    report = _report(calibration, folder, [training], [unseen])
     return {
-        "samples": samples,
-        "largest_torque": float(np.abs(torque).max()),
-        "regressor_difference": float(np.abs(torque - regressed).max()),
-        "round_trip_difference": float(np.abs(returned - qdd).max()),
-        "kernel": "native" if is_native() else "NumPy",
-        "microseconds_per_sample": 1e6 * elapsed / samples,
+        "robot": robot.title,
+        "joint_model": calibration.structure_text,
+        "seconds": {"training": training.duration, "unseen": unseen.duration},
+        "joints": _joints(validation, calibration),
+        "unit": validation.unit,
+        "parameters": against_truth(calibration, made.truth),
+        "files": {name.partition(".")[0]: str(path) for name, path in files.items()},
+        "report": report,
     }
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number > 0. Got '{text}' instead.")
-    return int(text)
+def against_truth(calibration: Calibration, truth: Truth) -> list[dict[str, Any]]:
+    """Return the base parameters with the truth beside them, best known (smallest relative deviation) first."""
+    base = calibration.model.base
+    true = base.from_standard(truth.plant.standard)
+    order = sorted(range(base.count), key=lambda k: float(calibration.estimate.relative[k]))
+    rows = []
+    for k in order:
+        low, high = calibration.interval(k)
+        rows.append(
+            {
+                "name": base.names[k],
+                "unit": calibration.model.parameters[k].unit,
+                "true": float(true[k]),
+                "estimated": float(calibration.estimate.values[k]),
+                "low": low,
+                "high": high,
+                "inside": low <= float(true[k]) <= high,
+            }
+        )
+    return rows
+
+
+def _record(motion: str, seed: int, path: Path) -> SyntheticLog:
+    """Return a simulated log, written to a file."""
+    import jointwise
+    from jointwise.simulation import synthetic_log, write_csv
+
+    made = synthetic_log(jointwise.robot("ur5e"), motion, duration=30.0, rate=250.0, jitter=4e-4, seed=seed)
+    write_csv(made.log, path)
+    return made
+
+
+def _folder(name: str) -> Path:
+    """Return the directory of the demo, made if need be."""
+    try:
+        Path(name).mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise OutputError(f"{name}: no directory can be made there ({problem.strerror}).") from None
+    return Path(name)
+
+
+def _report(calibration: Calibration, folder: Path, training: list[Any], unseen: list[Any]) -> str | None:
+    """Return the path of the report; None, with a note, where what it needs is not installed."""
+    try:
+        check_directory(str(folder))
+    except MissingExtraError as problem:
+        note(str(problem))
+        return None
+    from jointwise.report import write_report
+
+    return str(write_report(calibration, folder, training, unseen))
+
+
+def _joints(validation: Validation, calibration: Calibration) -> list[dict[str, Any]]:
+    return [
+        {"joint": joint.name, "rmse": own.rmse, "r2": own.r2}
+        for joint, own in zip(calibration.model.robot.joints, validation.joints, strict=True)
+    ]
 
 
 def _text(facts: dict[str, Any]) -> str:
-    formulas = "\n".join(f"    {formula}" for formula in facts["formulas"])
-    return f"""\
-{facts["robot"]}, {facts["joints"]} joints
+    rows, unit = facts["parameters"], facts["unit"]
+    joints = [(own["joint"], _rounded(own["rmse"]), _rounded(own["r2"])) for own in facts["joints"]]
+    inside = sum(row["inside"] for row in rows)
+    parts = [
+        f"{facts['robot']}, simulated: calibrated on {facts['seconds']['training']:.0f} s of all joints moving, "
+        f"tested on {facts['seconds']['unseen']:.0f} s of\npoint-to-point moves that it has not seen\n"
+        f"joint model chosen: {facts['joint_model']}",
+        f"error on the unseen motion\n{table(('joint', f'RMSE [{unit}]', 'R2'), joints)}",
+        f"best known parameters\n{_parameters(rows[:SHOWN])}",
+        f"worst known parameters that are not zero\n{_parameters([row for row in rows if row['true']][-SHOWN:])}",
+        f"{inside} of {len(rows)} true values lie inside their 95 % intervals",
+        "\n".join(f"{name}: {path}" for name, path in facts["files"].items())
+        + (f"\nreport: {facts['report']}" if facts["report"] else ""),
+    ]
+    return "\n\n".join(parts)
 
-  {facts["standard_parameters"]} inertial parameters act on torque in {facts["base_parameters"]} combinations; some:
-{formulas}
 
-  Torque at {facts["samples"]} random states, up to {facts["largest_torque"]:.0f} Nm:
-    inverse dynamics against regressor x parameters    {facts["regressor_difference"]:.1e} Nm apart
-    forward dynamics of inverse dynamics               {facts["round_trip_difference"]:.1e} rad/s^2 apart
-    inverse dynamics, {facts["kernel"]} kernel: {facts["microseconds_per_sample"]:.2f} microseconds a sample
+def _parameters(rows: list[dict[str, Any]]) -> str:
+    keys = ("true", "estimated", "low", "high")
+    lines = [(row["name"], row["unit"], *(_rounded(row[key]) for key in keys)) for row in rows]
+    return table(("name", "unit", "true", "estimated", "95 % from", "to"), lines)
 
-  Next: jointwise robots show ur5e"""
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -47,26 +49,34 @@ class Validation:
 
     @property
     def mean_nmse(self) -> float:
-        """Mean over the joints of MSE / variance."""
-        return float(np.mean([joint.nmse for joint in self.joints if joint.nmse is not None]))
+        """Mean over the joints of MSE / variance; NaN where no measurement varies."""
+        return _mean([joint.nmse for joint in self.joints])
 
     @property
     def mean_r2(self) -> float:
-        """Mean over the joints of R²."""
-        return float(np.mean([joint.r2 for joint in self.joints if joint.r2 is not None]))
+        """Mean over the joints of R²; NaN where no measurement varies."""
+        return _mean([joint.r2 for joint in self.joints])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the metrics for JSON."""
+        """Return the metrics for JSON: `joints`, each with its `moving` part, and once more `moving.joints`."""
+        moving = [None if own is None else asdict(own) for own in self.moving]
         return {
             "file": self.file,
             "unit": self.unit,
-            "mean_nmse": self.mean_nmse,
-            "mean_r2": self.mean_r2,
-            "joints": [
-                {**asdict(own), "moving": None if moving is None else asdict(moving)}
-                for own, moving in zip(self.joints, self.moving, strict=True)
-            ],
+            "mean_nmse": _finite(self.mean_nmse),
+            "mean_r2": _finite(self.mean_r2),
+            "joints": [{**asdict(own), "moving": part} for own, part in zip(self.joints, moving, strict=True)],
+            "moving": {"joints": moving},
         }
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else math.nan
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def validate(calibration: Calibration, log: Log, predicted: Array | None = None) -> Validation:

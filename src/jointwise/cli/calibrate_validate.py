@@ -1,0 +1,46 @@
+"""AURT's calibrate and predict in one: the first part of a log for calibration, the rest for validation."""
+
+from __future__ import annotations
+
+import argparse
+
+from jointwise.cli import calibrate
+from jointwise.cli.files import check_file
+from jointwise.cli.progress import Progress
+from jointwise.cli.usage import UsageError, fraction
+
+INTERMIXED = True
+EXAMPLES = """\
+examples:
+  jointwise calibrate-validate --model robot_dynamics --data log.csv --gravity 0 0 -9.81 --calibration-data-rel 0.7 \\
+      --out-params parameters.csv --out-calibrated-model rd_calibrated --out-prediction predicted.csv
+
+All options of calibrate are there too. The prediction is that of the validation part: timestamp, predicted_current_0,
+..."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of calibrate, the split and the prediction."""
+    calibrate.add_arguments(parser)
+    parser.add_argument(
+        "--calibration-data-rel", required=True, type=fraction, metavar="PART", help="part of the log for calibration"
+    )
+    parser.add_argument("--out-prediction", "--output-prediction", metavar="CSV", help="prediction of the rest")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Calibrate, validate, write and print."""
+    if args.holdout:
+        raise UsageError("--calibration-data-rel says what --holdout would")
+    check_file(args.out_prediction)
+    args.holdout = 1.0 - args.calibration_data_rel
+    with Progress(args.quiet or args.json) as progress:
+        outcome = calibrate.carry_out(args, progress)
+        if args.out_prediction:
+            from jointwise.cli.aurt import predicted_names
+            from jointwise.result.table import write_prediction
+
+            names = predicted_names(outcome.calibration)
+            write_prediction(outcome.calibration, outcome.proofs[0][0], args.out_prediction, names, "timestamp")
+    calibrate.tell(args, outcome)
+    return 0

@@ -1,0 +1,64 @@
+"""Ranks models on one log, from best to worst: by the mean over the joints of MSE / variance."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from jointwise.cli.files import log_for, note
+from jointwise.cli.progress import Progress
+from jointwise.cli.text import as_json, table
+from jointwise.cli.usage import UsageError, add_columns, add_json
+
+INTERMIXED = True
+EXAMPLES = """\
+examples:
+  jointwise compare plain.json rich.json other.csv
+  jointwise compare *.json other.csv --json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the files: models first, the log last."""
+    parser.add_argument("files", nargs="+", metavar="MODEL MODEL ... LOG", help="two models or more, then the log")
+    add_columns(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the ranking."""
+    from jointwise.result import load_calibration
+    from jointwise.result.compare import compare
+
+    *paths, last = args.files
+    if len(paths) < 2:
+        raise UsageError("at least two models and a log are required")
+    if len(set(paths)) < len(paths):
+        raise UsageError("a model is named twice")
+    with Progress(args.json) as progress:
+        progress("comparing")
+        models = {path: load_calibration(path) for path in paths}
+        logs = [log_for(own, last, args.columns, measured=True) for own in models.values()]
+        ranked = compare(models, logs[0])
+    for own in ranked:
+        if own.seen:
+            note(f"{own.name} was trained on {last}: its figures are no proof.")
+    if args.json:
+        print(as_json({"file": last, "ranking": [own.to_dict() for own in ranked]}))
+        return 0
+    rows = [
+        (
+            str(place),
+            own.name,
+            _short(own.validation.mean_nmse),
+            _short(own.validation.mean_r2),
+            own.parameters,
+            own.structure,
+        )
+        for place, own in enumerate(ranked, start=1)
+    ]
+    print(f"{last}\n{table(('', 'model', 'MSE/variance', 'R2', 'parameters', 'joint model'), rows)}")
+    return 0
+
+
+def _short(value: float) -> float | None:
+    return float(f"{value:.5g}") if math.isfinite(value) else None

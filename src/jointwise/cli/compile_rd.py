@@ -1,0 +1,47 @@
+"""AURT's second step: adds the friction model to a robot description."""
+
+from __future__ import annotations
+
+import argparse
+
+from jointwise.cli.files import check_file
+from jointwise.cli.usage import count
+
+EXAMPLES = """\
+examples:
+  jointwise compile-rd --model-rbd rigid_body_dynamics --friction-torque-model square --friction-viscous-powers 1 2 3 \\
+      --out robot_dynamics
+
+Next: jointwise calibrate --model robot_dynamics --data log.csv --gravity 0 0 -9.81 --out-calibrated-model rd"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add AURT's options."""
+    parser.add_argument("--model-rbd", required=True, metavar="F", help="what compile-rbd wrote")
+    parser.add_argument(
+        "--friction-torque-model",
+        "--friction-load-model",
+        required=True,
+        choices=("none", "square", "absolute"),
+        help="dependence of Coulomb friction on the load",
+    )
+    parser.add_argument(
+        "--friction-viscous-powers", required=True, nargs="+", type=count, metavar="P", help="such as 1 2 3"
+    )
+    parser.add_argument("--out", required=True, metavar="F", help="the model, JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check and store the model."""
+    from jointwise.cli.aurt import RobotModel, load_bodies, save_model
+
+    check_file(args.out)
+    powers = tuple(float(power) for power in sorted(set(args.friction_viscous_powers)))
+    model = RobotModel(load_bodies(args.model_rbd), args.friction_torque_model, powers)
+    save_model(model, args.out)
+    print(f"{args.out}: {model.robot.dof} joints, load dependence {model.load}, viscous powers {_listed(powers)}")
+    return 0
+
+
+def _listed(powers: tuple[float, ...]) -> str:
+    return " ".join(f"{power:g}" for power in powers)

@@ -1,0 +1,94 @@
+"""Options that several commands share, and wrong usage."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jointwise.description import Robot
+
+CONVENTIONS = ("dh", "mdh", "mdh-following")
+
+
+class UsageError(Exception):
+    """Arguments that do not go together; told like any wrong usage, exit code 2."""
+
+
+def add_robot(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    """Add the robot and how its file is to be read."""
+    parser.add_argument(
+        "--robot", metavar="NAME|FILE", required=required, help="name in the catalogue, or description file"
+    )
+    parser.add_argument("--convention", choices=CONVENTIONS, help="how a table is to be read, if it does not say")
+    parser.add_argument("--tip", metavar="LINK", help="last link of the chain, where a URDF branches")
+
+
+def add_gravity(parser: argparse.ArgumentParser) -> None:
+    """Add how the base stands."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--mounting", metavar="HOW", help="table, ceiling, wall or tilt:AXIS:ANGLE (default: table)")
+    group.add_argument("--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="in the base frame, m/s^2")
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Add what the columns of a log are."""
+    parser.add_argument(
+        "--columns",
+        metavar="MAP",
+        help="what the columns are: t=time,q=pos_0..pos_5 or, without a header, t,q*6,i*6, or a .toml file",
+    )
+
+
+def add_json(parser: argparse._ActionsContainer) -> None:
+    """Add JSON instead of text."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def robot_of(args: argparse.Namespace) -> Robot:
+    """Return the robot that `--robot`, `--convention` and `--tip` name."""
+    import jointwise
+
+    return jointwise.robot(args.robot, convention=args.convention, tip=args.tip)
+
+
+def mounting_of(args: argparse.Namespace) -> str | list[float]:
+    """Return the mounting or the gravity vector (m/s²) that was asked for, table if none; refuse a wrong one."""
+    from jointwise.description import gravity_vector
+
+    asked: str | list[float] = args.gravity or args.mounting or "table"
+    gravity_vector(asked)
+    return asked
+
+
+def finite(text: str) -> float:
+    """Return a finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"must be a number. Got '{text}' instead.")
+    return value
+
+
+def positive(text: str) -> float:
+    """Return a number > 0."""
+    if (value := finite(text)) <= 0.0:
+        raise argparse.ArgumentTypeError(f"must be > 0. Got '{text}' instead.")
+    return value
+
+
+def fraction(text: str) -> float:
+    """Return a number between 0 and 1."""
+    if not 0.0 < (value := finite(text)) < 1.0:
+        raise argparse.ArgumentTypeError(f"must be between 0 and 1. Got '{text}' instead.")
+    return value
+
+
+def count(text: str) -> int:
+    """Return a whole number > 0."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number > 0. Got '{text}' instead.")
+    return int(text)

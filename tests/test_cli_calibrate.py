@@ -1,0 +1,272 @@
+"""From log to model to proof on the command line: what every command prints and writes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli_runs import PLAIN, bench, done, refused, run
+from jointwise.data import read_log
+from jointwise.result import load_calibration, validate
+from jointwise.result.identifiability import identifiability
+
+METRICS = {"mse", "rmse", "nmse", "nrmse_percent", "r2", "max", "mean"}
+
+
+def test_calibrate_chooses_and_tells(tmp_path: Path) -> None:
+    files, model = bench(), tmp_path / "model.json"
+    out = done(
+        "calibrate",
+        files.training,
+        "--robot",
+        "planar2",
+        "--output",
+        model,
+        "--validate",
+        files.unseen,
+        "--holdout",
+        0.2,
+    )
+    assert "TRAINING data (no proof)" in out
+    assert out.count("NOT used for training") == 2
+    assert f"model: {model}" in out
+    stored = load_calibration(model)
+    assert {choice.question for choice in stored.choices} >= {"lag of the output", "viscous powers", "load dependence"}
+    assert len(stored.validation["logs"]) == 2
+    assert stored.provenance.logs[0].samples == round(0.8 * read_log(files.training).samples)
+
+
+def test_flags_fix_their_choice_and_leave_the_rest_free(tmp_path: Path) -> None:
+    def fit(*flags: object) -> dict[str, object]:
+        out = done("calibrate", bench().training, "--robot", "planar2", "--output", tmp_path / "m", "--json", *flags)
+        result: dict[str, object] = json.loads(out)
+        return result
+
+    own = fit("--viscous-powers", 1, 2, 3, "--lag", 0, "--stribeck", 0.1)
+    asked = {choice["question"] for choice in own["choices"]}
+    assert own["structure"]["powers"] == [1.0, 2.0, 3.0]
+    assert own["structure"]["stribeck"] == 0.1
+    assert own["filters"]["lag"] == 0.0
+    assert not asked & {"viscous powers", "Stribeck velocity", "lag of the output"}
+    assert asked >= {"direction of dry friction", "load dependence", "position cut-off"}
+    own = fit(
+        "--direction", "hysteresis", "--load", "square", "--position-cutoff", 10, "--no-ripple", "--relaxation", 2
+    )
+    assert own["structure"]["relaxation"] == 2.0
+    assert own["structure"]["drivers"] == ["q", "track"]
+    assert (own["structure"]["load"], own["structure"]["ripple"]) == ("square", 0.0)
+    own = fit(
+        "--power-flow", "--ripple", "--no-rotors", "--method", "huber", "--parallel-cutoff", 20, "--decimation", 2
+    )
+    assert own["structure"]["power_flow"]
+    assert own["structure"]["ripple"] == pytest.approx(0.01, rel=0.1)
+    assert own["filters"]["parallel_cutoff"] == 20.0
+    own = fit(*PLAIN, "--gains", 9, 11, "--load-basis", "row-sum", "--mounting", "tilt:x:0")
+    assert (own["gains"], own["gain_source"]) == ([9.0, 11.0], "given")
+
+
+def test_options_may_stand_between_the_files(tmp_path: Path) -> None:
+    files = bench()
+    done(
+        "calibrate", "--robot", "planar2", files.training, "--output", tmp_path / "m.json", "--quiet", *PLAIN,
+        "--lag", 0, files.unseen,
+    )  # fmt: skip
+    assert len(load_calibration(tmp_path / "m.json").provenance.logs) == 2
+
+
+def test_a_description_without_inertia_is_enough(tmp_path: Path) -> None:
+    table = tmp_path / "arm.csv"
+    table.write_text("# convention: dh\na,alpha,d\n0.5,0,0\n0.5,0,0\n")
+    flags = ("--gravity", 0, -9.81, 0, "--output", tmp_path / "m", "--validate", bench().unseen, *PLAIN)
+    out = json.loads(done("calibrate", bench().training, "--robot", table, "--json", *flags))
+    assert "scale unknown" in out["gain_source"]
+    assert out["validation"][0]["mean_r2"] > 0.9
+
+
+def test_validate_json_is_the_contract() -> None:
+    found = json.loads(done("validate", bench().model, bench().unseen, "--json"))
+    expected = validate(load_calibration(bench().model), read_log(bench().unseen))
+    assert len(found["joints"]) == len(found["moving"]["joints"]) == 2
+    for joint, moving in zip(found["joints"], found["moving"]["joints"], strict=True):
+        assert set(joint) >= METRICS
+        assert set(joint["moving"]) >= METRICS
+        assert joint["moving"] == moving
+        assert joint["rmse"] == pytest.approx(joint["mse"] ** 0.5)
+        assert joint["r2"] == pytest.approx(1 - joint["nmse"])
+    assert found["mean_nmse"] == expected.mean_nmse
+
+
+def test_validate_text_and_limit() -> None:
+    files = bench()
+    text = done("validate", files.model, files.unseen)
+    assert "moving" in text
+    assert "mean over the joints" in text
+    assert run("validate", files.model, files.unseen, "--min-r2", 0.5).code == 0
+    missed = run("validate", files.model, files.unseen, "--min-r2", 0.99999)
+    assert missed.code == 1
+    assert "failed validation" in missed.err
+    assert "no proof" in run("validate", files.model, files.training).err
+
+
+def test_validate_on_standstill(tmp_path: Path) -> None:
+    log = tmp_path / "still.csv"
+    rows = "".join(f"{0.01 * k:.2f},0.3,0.4,{1 + k % 2},2\n" for k in range(300))
+    log.write_text("t,q1,q2,i1,i2\n" + rows)
+    found = json.loads(done("validate", bench().model, log, "--json"))
+    assert found["moving"]["joints"] == [None, None]
+    assert found["joints"][0]["nmse"] is not None
+    assert found["joints"][1]["r2"] is None
+    log.write_text("t,q1,q2,i1,i2\n" + rows.replace(",2,", ",1,"))
+    assert json.loads(done("validate", bench().model, log, "--json"))["mean_r2"] is None
+    assert "does not vary" in done("validate", bench().model, log)
+
+
+def test_predict_at_the_stamps_of_the_log(tmp_path: Path) -> None:
+    files, target = bench(), tmp_path / "predicted.csv"
+    done("predict", files.model, files.unseen, "--output", target)
+    with target.open() as file:
+        rows = list(csv.reader(file))
+    log = read_log(files.unseen)
+    assert rows[0] == ["t", "i1_pred", "i2_pred"]
+    values = np.array(rows[1:], dtype=float)
+    assert np.array_equal(values[:, 0], log.t)
+    assert [row[0] for row in rows[1:]] == [line.partition(",")[0] for line in files.unseen.read_text().split()[1:]]
+    assert np.array_equal(values[:, 1:], load_calibration(files.model).predict(log))
+
+
+def test_predict_names_the_columns_as_the_log_does(tmp_path: Path) -> None:
+    text, target = bench().unseen.read_text(), tmp_path / "predicted.csv"
+    renamed = tmp_path / "log.csv"
+    renamed.write_text(text.replace("i1,i2", "actual_current_0,actual_current_1", 1))
+    done("predict", bench().model, renamed, "--output", target, "--quiet")
+    assert target.read_text().startswith("t,actual_current_0_pred,actual_current_1_pred\n")
+    bare = tmp_path / "bare.csv"
+    bare.write_text("".join(",".join(line.split(",")[:3]) + "\n" for line in text.split()))
+    done("predict", bench().model, bare, "--output", target)
+    assert target.read_text().startswith("t,i1_pred,i2_pred\n")
+
+
+def test_predict_notes_a_missing_speed(tmp_path: Path) -> None:
+    text, bare = bench().unseen.read_text(), tmp_path / "bare.csv"
+    bare.write_text("".join(",".join(line.split(",")[:3]) + "\n" for line in text.split()))
+    model = tmp_path / "m.json"
+    done("calibrate", bench().training, "--robot", "planar2", "--output", model, "--quiet", *PLAIN, "--ripple")
+    assert "no measured speed" in run("predict", model, bare, "--output", tmp_path / "p.csv").err
+
+
+def test_no_sample_is_missing_between_gaps_and_twins(tmp_path: Path) -> None:
+    lines = bench().unseen.read_text().split()
+    holed = tmp_path / "holed.csv"
+    holed.write_text("\n".join([*lines[:500], lines[499], *lines[800:]]) + "\n")
+    target = tmp_path / "p.csv"
+    done("predict", bench().model, holed, "--output", target)
+    stamps = [line.partition(",")[0] for line in target.read_text().split()]
+    assert stamps == [line.partition(",")[0] for line in holed.read_text().split()]
+
+
+def test_compare_ranks(tmp_path: Path) -> None:
+    poor = tmp_path / "poor.json"
+    done(
+        "calibrate", bench().training, "--robot", "planar2", "--output", poor, "--quiet", *PLAIN, "--lag", 0.1,
+        "--position-cutoff", 1,
+    )  # fmt: skip
+    out = done("compare", poor, bench().model, bench().unseen)
+    assert out.index(str(bench().model)) < out.index(str(poor))
+    ranking = json.loads(done("compare", poor, bench().model, bench().unseen, "--json"))["ranking"]
+    assert [row["model"] for row in ranking] == [str(bench().model), str(poor)]
+    assert ranking[0]["mean_nmse"] < ranking[1]["mean_nmse"]
+    assert not ranking[0]["seen"]
+    assert json.loads(run("compare", poor, bench().model, bench().training, "--json").out)["ranking"][0]["seen"]
+
+
+def test_report_knows_the_training_log(tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    pytest.importorskip("jointwise.report")
+    out = done("report", bench().model, bench().training, bench().unseen, "--output", tmp_path / "r")
+    assert "1 training, 1 unseen" in out
+    assert "<html" in Path(out.rpartition(":")[0]).read_text(encoding="utf-8").lower()
+
+
+def test_calibrate_writes_a_report(tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    pytest.importorskip("jointwise.report")
+    flags = ("--output", tmp_path / "m.json", "--report", tmp_path / "r", "--holdout", 0.3, *PLAIN)
+    out = done("calibrate", bench().training, "--robot", "planar2", *flags)
+    assert "report: " in out
+    assert list((tmp_path / "r").glob("*.html"))
+
+
+def test_inspect_tells_what_a_log_can_determine(tmp_path: Path) -> None:
+    text = done("inspect", bench().training, "--robot", "planar2")
+    assert "verdict: good" in text
+    found = json.loads(done("inspect", bench().training, "--robot", "planar2", "--json"))
+    assert found["verdict"] == "good"
+    assert found["parameters"]["without_effect"] == []
+    assert {"FC0_1", "Fv1_2"} <= set(found["parameters"]["determined"])
+    lines = [line.split(",") for line in bench().training.read_text().split()]
+    first = lines[1]
+    still = tmp_path / "still.csv"  # the second joint stands, but for noise
+    rows = [[r[0], r[1], repr(float(first[2]) + 1e-5 * (k % 3)), r[3], "0", *r[5:]] for k, r in enumerate(lines[1:])]
+    still.write_text("\n".join(",".join(row) for row in [lines[0], *rows]) + "\n")
+    result = run("inspect", still, "--robot", "planar2", "--json")
+    found = json.loads(result.out)
+    assert result.code == 0
+    assert found["verdict"] == "usable"
+    assert {"FC0_2", "Fv1_2"} <= set(found["parameters"]["without_effect"])
+    assert "without effect here" in run("inspect", still, "--robot", "planar2").out
+
+
+def test_inspect_refuses_with_one() -> None:
+    result = run("inspect", bench().training, "--robot", "ur5e", "--json")
+    assert result.code == 1
+    assert json.loads(result.out)["verdict"] == "refused"
+
+
+def test_identifiability_of_an_exciting_motion() -> None:
+    import jointwise
+    from jointwise.calibrate import Options, make_problem
+
+    robot = jointwise.robot("planar2")
+    told = identifiability(make_problem([read_log(bench().training)], robot, "table", "q", Options()))
+    assert set(told.known.values()) <= {"alone", "combination"}
+    assert told.condition > 1.0
+
+
+def test_wrong_usage_leaves_with_two(tmp_path: Path) -> None:
+    log, model = bench().training, bench().model
+    for argv in (
+        ("calibrate", "--robot", "planar2", "--output", "m"),
+        ("calibrate", log, "--output", "m"),
+        ("calibrate", log, "--robot", "planar2"),
+        ("calibrate", log, "--robot", "planar2", "--model", "f", "--output", "m"),
+        ("calibrate", log, "--robot", "planar2", "--output", "m", "--holdout", "1.5"),
+        ("calibrate", log, "--robot", "planar2", "--output", "m", "--power-flow", "--load", "square"),
+        ("calibrate", log, "--robot", "planar2", "--output", "m", "--position-cutoff", "nan"),
+        ("calibrate", log, "--robot", "planar2", "--output", "m", "--mounting", "wall", "--gravity", 0, 0, 1),
+        ("validate", model),
+        ("predict", model, log),
+        ("predict", model, "--output", "p"),
+        ("predict", model, log, log, "--output", "p"),
+        ("predict", model, log, "--output", "p", "--out", "p"),
+        ("compare", model, log),
+        ("compare", model, model, log),
+        ("report", model, log),
+        ("inspect", log),
+        ("compile-rd", "--model-rbd", "f", "--friction-torque-model", "cubic", "--out", "g"),
+        ("calibrate-validate", "--model", "f", "--data", log, "--calibration-data-rel", 7),
+    ):
+        result = run(*argv)
+        assert (result.code, result.out) == (2, ""), argv
+        assert result.err.startswith("usage: jointwise "), argv
+
+
+def test_ripple_needs_a_speed(tmp_path: Path) -> None:
+    lines = bench().training.read_text().split()
+    log = tmp_path / "log.csv"
+    log.write_text("".join(",".join([*line.split(",")[:3], *line.split(",")[5:]]) + "\n" for line in lines))
+    argv = ("calibrate", log, "--robot", "planar2", "--output", tmp_path / "m", "--ripple")
+    assert "no measured speed" in refused(*argv)

@@ -1,0 +1,36 @@
+"""The demo: a simulated robot, calibrated, tested on another motion, held against the truth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli_runs import done, refused
+from jointwise.result import load_calibration
+
+
+def test_demo(tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    pytest.importorskip("jointwise.report")
+    facts = json.loads(done("demo", "--output", tmp_path / "demo", "--json"))
+    assert [joint["r2"] > 0.9 for joint in facts["joints"]] == [True] * 6
+    assert sum(row["inside"] for row in facts["parameters"]) >= 34
+    best = facts["parameters"][0]
+    assert best["estimated"] == pytest.approx(best["true"], rel=0.02)
+    assert "<html" in Path(facts["report"]).read_text(encoding="utf-8").lower()
+    assert load_calibration(facts["files"]["model"]).model.robot.name == "ur5e"
+    assert json.loads(Path(facts["files"]["truth"]).read_text())["hysteresis"] is True
+
+
+def test_demo_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    text = done("demo", "--output", tmp_path)
+    assert all(words in text for words in ("best known", "worst known", "RMSE [A]", "R2", "95 % intervals"))
+    assert "report:" not in text
+
+
+def test_the_directory_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "no directory can be made there" in refused("demo", "--output", tmp_path / "file")
