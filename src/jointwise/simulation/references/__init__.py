@@ -1,0 +1,43 @@
+"""References: motions to follow, from trapezoids to paths of the tool, and the experiments that use them, by name."""
+
+from jointwise.simulation.references.bang_coast_bang import bang_coast_bang
+from jointwise.simulation.references.bspline import SplineMotion, bspline_trajectory
+from jointwise.simulation.references.differentiable import Differentiable, derivative
+from jointwise.simulation.references.experiments import EXPERIMENTS, Experiment, make_experiment
+from jointwise.simulation.references.limits import refuse_outside_limits
+from jointwise.simulation.references.locked import TorqueProfile, torque_ramps
+from jointwise.simulation.references.moves import joint_moves
+from jointwise.simulation.references.piecewise import Piecewise, hold
+from jointwise.simulation.references.single_joint import constant_speed_runs, load_runs, reciprocation, warm_up
+from jointwise.simulation.references.succession import Succession, succession
+from jointwise.simulation.references.waypoints import THESIS_POINTS, thesis_waypoints, waypoint_trajectory
+from jointwise.simulation.references.workspace import PathMotion, ellipse_trajectory, line_trajectory
+
+__all__ = [
+    "EXPERIMENTS",
+    "THESIS_POINTS",
+    "Differentiable",
+    "Experiment",
+    "PathMotion",
+    "Piecewise",
+    "SplineMotion",
+    "Succession",
+    "TorqueProfile",
+    "bang_coast_bang",
+    "bspline_trajectory",
+    "constant_speed_runs",
+    "derivative",
+    "ellipse_trajectory",
+    "hold",
+    "joint_moves",
+    "line_trajectory",
+    "load_runs",
+    "make_experiment",
+    "reciprocation",
+    "refuse_outside_limits",
+    "succession",
+    "thesis_waypoints",
+    "torque_ramps",
+    "warm_up",
+    "waypoint_trajectory",
+]

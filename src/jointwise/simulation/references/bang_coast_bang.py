@@ -1,0 +1,64 @@
+"""Bang-coast-bang: random moves and waits at 30 to 100 % of what is allowed (theory 4.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jointwise.description.robot import Robot
+from jointwise.errors import ModelError
+from jointwise.simulation.references.limits import checked_joint
+from jointwise.simulation.references.moves import Ramp, move
+from jointwise.simulation.references.piecewise import Piece, Piecewise, join, rest
+from jointwise.simulation.references.posture import usual_posture
+from jointwise.simulation.room import Room, room_of
+from jointwise.simulation.trajectory import refuse_unless_positive
+from jointwise.spatial import Array
+
+LEAST = 0.3
+"""Smallest part of the largest position, speed and acceleration that a move uses."""
+
+
+def bang_coast_bang(
+    robot: Robot,
+    duration: float = 35.0,
+    seed: int = 0,
+    *,
+    joint: int | None = None,
+    reach: float = 1.5,
+    longest_wait: float = 1.0,
+    ramp: Ramp = "constant",
+) -> Piecewise:
+    """Return random synchronised moves with waits of 0 to `longest_wait` (s), as many as fit into `duration` (s).
+
+    Every move goes to the other side of the centre, 30 to 100 % of `reach` (rad, m; less where the limits are closer)
+    away from it, with 30 to 100 % of the limits of speed and acceleration. `joint` (0-based) moves alone; None moves
+    all. Theory 4.1 moves the first joint.
+    """
+    refuse_unless_positive(duration=duration, reach=reach)
+    rng, room = np.random.default_rng(seed), room_of(robot, 1.0)
+    size = np.minimum(reach, 0.5 * (room.upper - room.lower))
+    if joint is not None:
+        size = np.where(np.arange(robot.dof) == checked_joint(robot, joint), size, 0.0)
+    center = np.clip(usual_posture(robot), room.lower + size, room.upper - size)
+    pieces = _moves(rng, room, center, size, duration, longest_wait, ramp)
+    return join(pieces, ramp == "smooth", duration)
+
+
+def _moves(
+    rng: np.random.Generator, room: Room, center: Array, size: Array, duration: float, longest_wait: float, ramp: Ramp
+) -> list[Piece]:
+    """Return moves and waits until the time is used up."""
+    position, clock, side = center, 0.0, np.where(rng.random(len(center)) < 0.5, -1.0, 1.0)
+    pieces: list[Piece] = []
+    while True:
+        wait, speed, effort = longest_wait * rng.random(), rng.uniform(LEAST, 1.0), rng.uniform(LEAST, 1.0)
+        target = center + side * rng.uniform(LEAST, 1.0, len(center)) * size
+        new = [rest(position, wait), *move(position, target, speed * room.velocity, effort * room.acceleration, ramp)]
+        clock += sum(piece.length for piece in new)
+        if clock > duration:
+            break
+        pieces += new
+        position, side = target, -side
+    if not pieces:
+        raise ModelError(f"duration must hold the first move, {clock:.1f} s. Got {duration} instead.")
+    return pieces

@@ -1,0 +1,96 @@
+"""Quintic B-splines between random control points, from rest to rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import BSpline
+
+from jointwise.description.robot import Robot
+from jointwise.simulation.references.differentiable import Differentiable
+from jointwise.simulation.references.limits import checked_joint
+from jointwise.simulation.room import Room, room_of
+from jointwise.simulation.trajectory import refuse_unless_positive
+from jointwise.spatial import Array
+
+DEGREE = 5
+"""Quintic: snap is continuous."""
+POINTS_A_SPAN = 40
+"""Points between two knots at which a spline is looked at for its extremes (found within 0.1 %)."""
+RESERVE = 0.995
+"""Part of every limit that a spline scaled by those points may use."""
+
+
+@dataclass(frozen=True)
+class SplineMotion(Differentiable):
+    """``q(t) = center + Σ_i control[i] B_i(t)``: `knots` (points + 6,) s from 0 to `duration`.
+
+    `center` (joints,) and `control` (points, joints) in rad or m. q stays between the least and largest control point.
+    """
+
+    duration: float
+    knots: Array
+    center: Array
+    control: Array
+    smooth: bool = True
+
+    @property
+    def joints(self) -> int:
+        """Number of joints."""
+        return int(self.control.shape[1])
+
+    @cached_property
+    def _spline(self) -> Any:
+        return BSpline(self.knots, self.control, DEGREE)
+
+    def curve(self, t: Array, order: int) -> Array:
+        """Return the derivative of an order within [0, duration], (samples, joints)."""
+        values = np.asarray(self._spline(t, nu=order), dtype=float)
+        return values if order else self.center + values
+
+
+def bspline_trajectory(
+    robot: Robot,
+    duration: float = 60.0,
+    seed: int = 0,
+    *,
+    joint: int | None = None,
+    spacing: float = 1.0,
+    amplitude: float = 1.5,
+    speed_fraction: float = 0.6,
+) -> SplineMotion:
+    """Return a random quintic B-spline of all joints (or one, 0-based), within their limits, from rest to rest.
+
+    Knots lie about `spacing` (s) apart. Every joint moves as far as the first of these allows: `amplitude` (rad, m)
+    about its centre, its position limits, `speed_fraction` of its speed limit, its acceleration limit. Speed,
+    acceleration, jerk and snap vanish at both ends.
+    """
+    refuse_unless_positive(duration=duration, spacing=spacing, amplitude=amplitude, speed_fraction=speed_fraction)
+    rng, room = np.random.default_rng(seed), room_of(robot, speed_fraction)
+    spans = max(round(duration / spacing), 2 * DEGREE)
+    control = rng.uniform(-1.0, 1.0, (spans + DEGREE, robot.dof))
+    control[:DEGREE] = control[-DEGREE:] = 0.0
+    if joint is not None:
+        control[:, np.arange(robot.dof) != checked_joint(robot, joint)] = 0.0
+    inner = np.linspace(0.0, duration, spans + 1)
+    knots = np.concatenate([np.zeros(DEGREE), inner, np.full(DEGREE, duration)])
+    shape = SplineMotion(duration, knots, np.zeros(robot.dof), control)
+    scaled = control * _scale(shape, room, amplitude, POINTS_A_SPAN * spans / duration)
+    center = room.draw_center(rng, -scaled.min(axis=0), scaled.max(axis=0))
+    return replace(shape, center=center, control=scaled)
+
+
+def _scale(shape: SplineMotion, room: Room, amplitude: float, rate: float) -> Array:
+    """Return the factor (joints,) by which the control points may be multiplied."""
+    states = shape.sample(rate)
+    allowed = [
+        (amplitude, np.abs(states.q).max(axis=0)),
+        (room.upper - room.lower, np.ptp(shape.control, axis=0)),
+        (room.velocity, np.abs(states.qd).max(axis=0)),
+        (room.acceleration, np.abs(states.qdd).max(axis=0)),
+    ]
+    scale: Array = RESERVE * np.min([limit / np.maximum(peak, 1e-12) for limit, peak in allowed], axis=0)
+    return np.where(np.ptp(shape.control, axis=0) > 0.0, scale, 0.0)

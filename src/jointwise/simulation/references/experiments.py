@@ -1,0 +1,186 @@
+"""Experiments by name: a motion, the mounting it needs, and a prescribed torque where the output is locked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from jointwise.description.mounting import gravity_vector
+from jointwise.description.robot import Robot
+from jointwise.errors import ModelError, nearest
+from jointwise.model.inverse_kinematics import position_limits
+from jointwise.simulation.fourier import fourier_trajectory
+from jointwise.simulation.references.bang_coast_bang import bang_coast_bang
+from jointwise.simulation.references.bspline import bspline_trajectory
+from jointwise.simulation.references.limits import checked_joint, refuse_outside_limits
+from jointwise.simulation.references.locked import TorqueProfile, torque_ramps
+from jointwise.simulation.references.piecewise import hold
+from jointwise.simulation.references.posture import (
+    gravity_across,
+    gravity_along,
+    load_phase,
+    loaded_posture,
+    usual_posture,
+)
+from jointwise.simulation.references.single_joint import constant_speed_runs, load_runs, reciprocation, warm_up
+from jointwise.simulation.references.waypoints import (
+    THESIS_POINTS,
+    random_points,
+    thesis_waypoints,
+    waypoint_trajectory,
+)
+from jointwise.simulation.references.workspace import ellipse_trajectory
+from jointwise.simulation.trajectory import Trajectory, refuse_unless_positive
+from jointwise.spatial import Array
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What to run: a `motion`, the `gravity` (3,), m/s² in the base frame, of the mounting it is meant for, and a note.
+
+    `joint` (0-based) is the one under test, None if all are. `torque` is prescribed where the output of that joint is
+    locked at the (constant) motion; it is None elsewhere.
+    """
+
+    name: str
+    motion: Trajectory
+    gravity: Array
+    note: str
+    joint: int | None = None
+    torque: TorqueProfile | None = None
+
+
+class Maker(Protocol):
+    """Makes an experiment of one kind."""
+
+    def __call__(self, robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+        """Return it for a robot, a duration (s; None for the usual one), a seed and a joint (0-based; None: usual)."""
+
+
+def make_experiment(
+    name: str, robot: Robot, duration: float | None = None, seed: int = 0, *, joint: int | None = None
+) -> Experiment:
+    """Return an experiment by name, checked against the limits of the robot.
+
+    `duration` (s) and `joint` (0-based) are the usual ones of the experiment unless given.
+    """
+    if name not in EXPERIMENTS:
+        raise ModelError(f"unknown experiment '{name}'. {nearest(name, EXPERIMENTS)}")
+    if duration is not None:
+        refuse_unless_positive(duration=duration)
+    if joint is not None:
+        checked_joint(robot, joint)
+    experiment = EXPERIMENTS[name](robot, duration, seed, joint)
+    refuse_outside_limits(robot, experiment.motion)
+    return experiment
+
+
+def _excitation(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+    motion = fourier_trajectory(robot, duration or 60.0, seed)
+    if joint is not None:
+        alone = np.arange(robot.dof) == joint
+        motion = replace(motion, sine=alone * motion.sine, cosine=alone * motion.cosine)
+    note = "Fourier series of five harmonics of 0.1 Hz"
+    return Experiment("excitation", motion, gravity_vector(), note, joint)
+
+
+def _bspline(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+    motion = bspline_trajectory(robot, duration or 60.0, seed, joint=joint)
+    return Experiment("bspline", motion, gravity_vector(), "quintic B-spline, a knot a second", joint)
+
+
+def _waypoints(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+    _refuse_joint("waypoints", joint)
+    if _can_stand_at(robot, THESIS_POINTS):
+        motion, note = thesis_waypoints(robot, duration), "the six waypoints of theory 4.2"
+    else:
+        motion = waypoint_trajectory(robot, random_points(robot, seed), duration)
+        note = "six random waypoints: those of theory 4.2 do not suit this robot"
+    return Experiment("waypoints", motion, gravity_vector(), note)
+
+
+def _can_stand_at(robot: Robot, points: Array) -> bool:
+    """Tell whether postures (points, joints) suit a robot."""
+    if robot.dof != points.shape[1] or not robot.revolute.all():
+        return False
+    lower, upper = position_limits(robot)
+    return bool(((points >= lower) & (points <= upper)).all())
+
+
+def _bang_coast_bang(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+    motion = bang_coast_bang(robot, duration or 35.0, seed, joint=joint)
+    note = "random moves at 30 to 100 % of the limits, waits up to 1 s"
+    return Experiment("bang-coast-bang", motion, gravity_vector(), note, joint)
+
+
+def _ellipse(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+    _refuse_joint("ellipse", joint)
+    if robot.dof < 6:
+        raise ModelError(f"ellipse needs six joints or more to hold the tool. Robot '{robot.name}' has {robot.dof}.")
+    motion = ellipse_trajectory(robot, duration or 10.0)
+    return Experiment("ellipse", motion, gravity_vector(), "ellipse of the tool in a horizontal plane, 2 s a turn")
+
+
+def _constant_speed(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+    own = joint or 0
+    motion = constant_speed_runs(robot, duration or 120.0, joint=own)
+    return _vertical(robot, "constant-speed", motion, own, "ten speeds to and fro, axis vertical")
+
+
+def _load(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+    own = min(1, robot.dof - 1) if joint is None else joint
+    posture = loaded_posture(robot, own)
+    motion = load_runs(robot, duration or 120.0, joint=own, posture=posture)
+    gravity = gravity_across(robot, own, posture)
+    largest = load_phase(robot, own, posture, gravity)[0]
+    note = f"0.05 rad/s from no load into gravity (at most {largest:.3g} Nm) and back, axis horizontal"
+    return Experiment("load", motion, gravity, note, own)
+
+
+def _warm_up(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+    own = joint or 0
+    motion = warm_up(robot, duration or 600.0, joint=own)
+    return _vertical(robot, "warm-up", motion, own, "to and fro at 20, 50 and 80 % of the speed limit, axis vertical")
+
+
+def _reciprocate(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+    own = joint or 0
+    motion = reciprocation(robot, duration, joint=own)
+    return _vertical(robot, "reciprocate", motion, own, "slow reciprocation, net 3 degrees a cycle, axis vertical")
+
+
+def _locked(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+    own = joint or 0
+    torque = torque_ramps(robot, duration or 40.0, joint=own)
+    experiment = _vertical(
+        robot, "locked", hold(usual_posture(robot), torque.duration), own, "output locked, torque ramps"
+    )
+    return replace(experiment, torque=torque)
+
+
+def _vertical(robot: Robot, name: str, motion: Trajectory, joint: int, note: str) -> Experiment:
+    """Return an experiment with the axis of a joint along gravity."""
+    gravity = gravity_along(robot, joint, motion.position(np.zeros(1))[0])
+    return Experiment(name, motion, gravity, note, joint)
+
+
+def _refuse_joint(name: str, joint: int | None) -> None:
+    if joint is not None:
+        raise ModelError(f"{name} moves all joints: leave out the joint. Got {joint} instead.")
+
+
+EXPERIMENTS: dict[str, Maker] = {
+    "excitation": _excitation,
+    "bspline": _bspline,
+    "waypoints": _waypoints,
+    "bang-coast-bang": _bang_coast_bang,
+    "ellipse": _ellipse,
+    "constant-speed": _constant_speed,
+    "load": _load,
+    "warm-up": _warm_up,
+    "reciprocate": _reciprocate,
+    "locked": _locked,
+}
+"""Makers of experiments by name; `make_experiment` also checks the limits."""

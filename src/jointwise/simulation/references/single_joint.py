@@ -1,0 +1,232 @@
+"""Experiments on one joint while the others stand still (theory 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise.description.robot import Robot
+from jointwise.errors import ModelError
+from jointwise.simulation.references.limits import checked_joint
+from jointwise.simulation.references.moves import PEAKS, Ramp, run
+from jointwise.simulation.references.piecewise import Piece, Piecewise, join, rest
+from jointwise.simulation.references.posture import gravity_across, load_phase, loaded_posture, usual_posture
+from jointwise.simulation.room import room_of
+from jointwise.simulation.trajectory import refuse_unless_positive
+from jointwise.spatial import Array
+
+PAUSE = 0.25
+"""Standstill after every run, s."""
+SHORTEST_COAST = 0.2
+"""Least time at constant speed in a run, s."""
+SHORTEST_RISE = 0.1
+"""Least time in which a run gains its speed, s."""
+LOAD_SPEED = 0.05
+"""Speed of load runs, rad/s (theory 3.5)."""
+WARM_UP_SPEEDS = (0.2, 0.5, 0.8)
+"""Speeds of a warm-up as parts of the limit, changing every `WARM_UP_SLOT` s."""
+WARM_UP_SLOT = 20.0
+RECIPROCATION_ACCELERATION = 0.05
+"""Acceleration of the slow reciprocation, rad/s² (theory 3.3)."""
+RECIPROCATION_NET = np.deg2rad(3.0)
+"""Net motion of one of its cycles, rad: 120 cycles, 240 reversals a turn."""
+RECIPROCATION_LEAD = 0.5
+"""Time by which its way forwards is longer than its way back, s: a turn takes 1,005 s."""
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """One joint of a robot: its room and the posture of the others."""
+
+    number: int
+    lower: float
+    upper: float
+    speed: float
+    acceleration: float
+    posture: Array
+
+    def at(self, position: float) -> Array:
+        """Return the posture (joints,) with this joint at a position."""
+        posture = self.posture.copy()
+        posture[self.number] = position
+        return posture
+
+    @property
+    def axis(self) -> Array:
+        """Unit step of this joint (joints,)."""
+        unit: Array = np.eye(len(self.posture))[self.number]
+        return unit
+
+
+def _joint(robot: Robot, joint: int, posture: Array | None) -> _Joint:
+    number, room = checked_joint(robot, joint), room_of(robot, 1.0)
+    stand = usual_posture(robot) if posture is None else np.clip(posture, room.lower, room.upper)
+    lower, upper, speed, acceleration = (
+        float(values[number]) for values in (room.lower, room.upper, room.velocity, room.acceleration)
+    )
+    return _Joint(number, lower, upper, speed, acceleration, stand)
+
+
+def usual_speeds(robot: Robot, joint: int, count: int = 10) -> Array:
+    """Return speeds (count,) from 1 to 90 % of a joint's limit in equal ratios, rad/s."""
+    top = room_of(robot, 1.0).velocity[checked_joint(robot, joint)]
+    return np.geomspace(0.01 * top, 0.9 * top, count)
+
+
+def constant_speed_runs(
+    robot: Robot,
+    duration: float = 120.0,
+    *,
+    joint: int = 0,
+    speeds: Sequence[float] | Array | None = None,
+    posture: Array | None = None,
+    begin: float | None = None,
+    ramp: Ramp = "constant",
+) -> Piecewise:
+    """Return runs of a joint (0-based) at constant `speeds` (rad/s), each forwards and back, as often as fits.
+
+    Every speed gets an equal part of `duration` (s) and fills it with equal runs, as long as the limits allow: a run of
+    time T at speed v with acceleration a covers ``v (T - v / a)``. All begin and end at `begin` (rad); without it they
+    lie in the middle of the range. Theory 3.2 has the axis vertical.
+    """
+    refuse_unless_positive(duration=duration)
+    own = _joint(robot, joint, posture)
+    rates = [float(v) for v in (usual_speeds(robot, joint) if speeds is None else speeds)]
+    _refuse_speeds(own, rates)
+    slot = duration / len(rates)
+    room = own.upper - own.lower if begin is None else max(own.upper - begin, begin - own.lower)
+    plans = [_plan(own, rate, slot, room, ramp) for rate in rates]
+    longest = max(rate * (time - rise) for rate, time, rise, _ in plans)
+    start, side = _placed(own, begin, longest)
+    pieces = [piece for plan in plans for piece in _slot(own, plan, start, side, ramp)]
+    return join(pieces, ramp == "smooth", duration)
+
+
+Plan = tuple[float, float, float, int]
+"""Speed (rad/s), time of a run without pause (s), time of its ramps (s), pairs of runs."""
+
+
+def _refuse_speeds(own: _Joint, rates: list[float]) -> None:
+    if not rates:
+        raise ModelError("speeds must hold at least one speed.")
+    for rate in rates:
+        if not 0.0 < rate <= own.speed * (1.0 + 1e-12):
+            raise ModelError(f"speeds of joint {own.number + 1} must be above 0 and up to {own.speed:.4g}. Got {rate}.")
+
+
+def _plan(own: _Joint, rate: float, slot: float, room: float, ramp: Ramp) -> Plan:
+    """Return the fewest pairs of runs that fill a slot (s) without leaving the room (rad)."""
+    rise = max(PEAKS[ramp] * rate / own.acceleration, SHORTEST_RISE)
+    longest = room / rate + rise
+    pairs = max(1, int(np.ceil(slot / (2.0 * (longest + PAUSE)) - 1e-9)))
+    time = slot / (2.0 * pairs) - PAUSE
+    if time < 2.0 * rise + SHORTEST_COAST:
+        least = 2.0 * (2.0 * rise + SHORTEST_COAST + PAUSE)
+        raise ModelError(
+            f"joint {own.number + 1} cannot run at {rate:.4g} in {slot:.3g} s and its range: to and fro takes "
+            f"{least:.3g} s and {rate * (rise + SHORTEST_COAST):.3g} of the range. Choose more time or a lower speed."
+        )
+    return rate, time, rise, pairs
+
+
+def _placed(own: _Joint, begin: float | None, longest: float) -> tuple[float, float]:
+    """Return where runs begin and to which side (+1, -1) they go first."""
+    if begin is None:
+        return 0.5 * (own.lower + own.upper - longest), 1.0
+    if not own.lower <= begin <= own.upper:
+        raise ModelError(f"begin must lie within {own.lower:.4g} to {own.upper:.4g}. Got {begin} instead.")
+    return begin, 1.0 if own.upper - begin >= longest * (1.0 - 1e-12) else -1.0
+
+
+def _slot(own: _Joint, plan: Plan, start: float, side: float, ramp: Ramp) -> list[Piece]:
+    """Return the runs of one speed."""
+    rate, time, rise, pairs = plan
+    way = side * rate * (time - rise)
+    there, back = own.at(start), own.at(start + way)
+    step, speed = way * own.axis, rate / abs(way)
+    forwards = [*run(there, step, speed, rise, ramp), rest(back, PAUSE)]
+    return [*forwards, *run(back, -step, speed, rise, ramp), rest(there, PAUSE)] * pairs
+
+
+def load_runs(
+    robot: Robot, duration: float = 120.0, *, joint: int = 1, speed: float = LOAD_SPEED, posture: Array | None = None
+) -> Piecewise:
+    """Return slow runs of a joint that begin where gravity does not load it and turn it into the load and back.
+
+    The mounting is `posture.gravity_across`, the posture of the other joints `posture.loaded_posture` (theory 3.5).
+    """
+    stand = loaded_posture(robot, checked_joint(robot, joint)) if posture is None else posture
+    own = _joint(robot, joint, stand)
+    if not robot.revolute[joint]:
+        return constant_speed_runs(robot, duration, joint=joint, speeds=[speed], posture=stand)
+    _, zero = load_phase(robot, joint, stand, gravity_across(robot, joint, stand))
+    begin = _unloaded(own, zero)
+    return constant_speed_runs(robot, duration, joint=joint, speeds=[speed], posture=stand, begin=begin)
+
+
+def _unloaded(own: _Joint, zero: float) -> float:
+    """Return the position without load, zero + k π, nearest to 0, or the end of the range next to it."""
+    turns = zero + np.pi * np.arange(-4, 5)
+    inside = turns[(turns >= own.lower) & (turns <= own.upper)]
+    if not inside.size:
+        return own.lower if abs(own.lower - zero) < abs(own.upper - zero) else own.upper
+    return float(inside[np.argmin(np.abs(inside))])
+
+
+def warm_up(robot: Robot, duration: float = 600.0, *, joint: int = 0, posture: Array | None = None) -> Piecewise:
+    """Return minutes of to and fro at 20, 50 and 80 % of the speed limit in turn, about 20 s each (theory 3.2)."""
+    top = room_of(robot, 1.0).velocity[checked_joint(robot, joint)]
+    rounds = max(1, round(duration / (WARM_UP_SLOT * len(WARM_UP_SPEEDS))))
+    return constant_speed_runs(
+        robot, duration, joint=joint, speeds=top * np.tile(WARM_UP_SPEEDS, rounds), posture=posture
+    )
+
+
+def reciprocation(
+    robot: Robot,
+    duration: float | None = None,
+    *,
+    joint: int = 0,
+    acceleration: float = RECIPROCATION_ACCELERATION,
+    net: float = RECIPROCATION_NET,
+    posture: Array | None = None,
+) -> Piecewise:
+    """Return the slow reciprocation over a turn of theory 3.3: 120 cycles with two reversals each in 1,005 s.
+
+    q̈ is ±`acceleration` (rad/s²); a way forwards takes T, one back T - 0.5 s, so that a cycle of ``net = a (T² -
+    (T - 0.5)²) / 4`` (rad) lasts 8.38 s. A joint that cannot turn once covers what its limits allow. `duration` (s)
+    makes fewer cycles; beyond a turn the net motion goes back. The axis should be vertical.
+    """
+    refuse_unless_positive(acceleration=acceleration, net=net)
+    own = _joint(robot, joint, posture)
+    cycle = 4.0 * net / (acceleration * RECIPROCATION_LEAD)
+    times = 0.5 * (cycle + RECIPROCATION_LEAD), 0.5 * (cycle - RECIPROCATION_LEAD)
+    if times[1] <= 0.0:
+        raise ModelError(f"net must be larger than {acceleration * RECIPROCATION_LEAD**2 / 4:.3g}. Got {net} instead.")
+    ways = tuple(0.25 * acceleration * time**2 for time in times)
+    turn = min(round(2.0 * np.pi / net), int((own.upper - own.lower - ways[1]) / net))
+    cycles = turn if duration is None else int(duration / cycle + 1e-9)
+    if min(turn, cycles) < 1:
+        raise ModelError(
+            f"the duration must hold one cycle, {cycle:.2f} s, and the range {ways[0]:.3g} of joint {joint + 1}."
+        )
+    start = 0.5 * (own.lower + own.upper - net * turn - ways[1])
+    pieces = _cycles(own, start, turn, cycles, (times, (ways[0], ways[1])))
+    return join(pieces, False, duration)
+
+
+def _cycles(
+    own: _Joint, start: float, turn: int, cycles: int, shape: tuple[tuple[float, float], tuple[float, float]]
+) -> list[Piece]:
+    """Return cycles that advance for one turn and then go back, and so on."""
+    times, ways = shape
+    pieces: list[Piece] = []
+    position = start
+    for k in range(cycles):
+        side = 1.0 if (k // turn) % 2 == 0 else -1.0
+        for time, way in ((times[0], side * ways[0]), (times[1], -side * ways[1])):
+            pieces += run(own.at(position), way * own.axis, 2.0 / time, 0.5 * time, "constant")
+            position += way
+    return pieces

@@ -1,0 +1,95 @@
+"""Waypoints: straight moves in joint space that stop at each point (theory 4.2)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jointwise.description.robot import Robot
+from jointwise.errors import ModelError, ShapeError
+from jointwise.simulation.references.limits import refuse_outside_limits
+from jointwise.simulation.references.moves import Ramp, joint_moves, move
+from jointwise.simulation.references.piecewise import Piecewise
+from jointwise.simulation.room import room_of
+from jointwise.spatial import Array
+
+THESIS_POINTS = np.deg2rad(
+    [
+        (-110, 0, 0, -90, 90, 0),
+        (-70, -30, -90, -130, 50, 120),
+        (-140, -10, -130, -40, 125, 10),
+        (-45, -55, 100, -90, 45, 150),
+        (-45, -90, 0, -90, 0, 0),
+        (-220, -90, 0, -90, 0, 0),
+    ]
+)
+"""The six waypoints of theory 4.2 (6, 6), rad."""
+THESIS_POINTS.setflags(write=False)
+SPEED = np.pi
+"""Largest speed between waypoints, rad/s."""
+ACCELERATION = 2.0 * np.pi / 3.0
+"""Largest acceleration between waypoints, rad/s²."""
+THESIS_CYCLE = 13.458
+"""Time of one round of the six waypoints, s. The moves alone take 13.250 s; the rest is stood at the points."""
+
+
+def waypoint_trajectory(
+    robot: Robot,
+    points: ArrayLike,
+    duration: float | None = None,
+    *,
+    cycle: float | None = None,
+    closed: bool = True,
+    speed: float = SPEED,
+    acceleration: float = ACCELERATION,
+    ramp: Ramp = "constant",
+) -> Piecewise:
+    """Return straight moves through `points` (points, joints), rad, with a stop at each.
+
+    Every joint keeps `speed` (rad/s) and `acceleration` (rad/s²) or its own lower limits. A `closed` round returns to
+    the first point; as many rounds as fit into `duration` (s) are made, one without it. `cycle` (s) stretches a round
+    by equal standstills at the points.
+    """
+    corners = _checked_points(robot, points)
+    route = np.concatenate([corners, corners[:1]]) if closed else corners
+    room = room_of(robot, 1.0)
+    fastest, strongest = np.minimum(speed, room.velocity), np.minimum(acceleration, room.acceleration)
+    moving = sum(piece.length for begin, end in pairwise(route) for piece in move(begin, end, fastest, strongest, ramp))
+    wait = max(0.0, (cycle or 0.0) - moving) / (len(route) - 1)
+    rounds = _rounds(duration, moving + wait * (len(route) - 1), closed)
+    path = np.concatenate([route, *[route[1:]] * (rounds - 1)])
+    motion = joint_moves(path, fastest, strongest, wait, ramp)
+    refuse_outside_limits(robot, motion)
+    return motion
+
+
+def thesis_waypoints(robot: Robot, duration: float | None = None, *, ramp: Ramp = "constant") -> Piecewise:
+    """Return the rounds of theory 4.2: six waypoints, π rad/s, 2π/3 rad/s², 13.458 s a round."""
+    return waypoint_trajectory(robot, THESIS_POINTS, duration, cycle=THESIS_CYCLE, ramp=ramp)
+
+
+def random_points(robot: Robot, seed: int = 0, count: int = 6, reach: float = 1.5) -> Array:
+    """Return random waypoints (count, joints) within `reach` (rad, m) of the middle of the limits."""
+    room = room_of(robot, 1.0)
+    middle, half = 0.5 * (room.lower + room.upper), 0.5 * (room.upper - room.lower)
+    size = np.minimum(reach, half)
+    return middle + np.random.default_rng(seed).uniform(-size, size, (count, robot.dof))
+
+
+def _checked_points(robot: Robot, points: ArrayLike) -> Array:
+    """Return waypoints (points, joints) of the right shape that differ from their neighbours."""
+    corners = np.asarray(points, dtype=float)
+    if corners.ndim != 2 or corners.shape[1] != robot.dof or len(corners) < 2 or not np.isfinite(corners).all():
+        raise ShapeError(f"waypoints must be finite, of shape (2 or more, {robot.dof}). Got {corners.shape} instead.")
+    return corners
+
+
+def _rounds(duration: float | None, cycle: float, closed: bool) -> int:
+    """Return how many rounds are made."""
+    if duration is None:
+        return 1
+    if duration < cycle - 1e-9:
+        raise ModelError(f"duration must hold one round of the waypoints, {cycle:.3f} s. Got {duration} instead.")
+    return int(duration / cycle + 1e-9) if closed else 1
