@@ -80,6 +80,21 @@ def random_case(rng: np.random.Generator, robot: Robot, samples: int = 7) -> Cas
     )
 
 
+def quarter_turned_robot(rng: np.random.Generator, turns: Sequence[bool]) -> Robot:
+    """Return a random chain whose joints lie along an axis of the frame before, as in most arms.
+
+    Any of the 24 quarter turns, then any angle about z or none; components of the translations are often zero.
+    """
+    joints = []
+    for k, turn in enumerate(turns):
+        quarter = np.round(Rotation.create_group("O")[int(rng.integers(24))].as_matrix())
+        angle = Rotation.from_euler("z", rng.uniform(-np.pi, np.pi)).as_matrix() if rng.random() < 0.5 else np.eye(3)
+        translation = rng.uniform(-0.4, 0.4, 3) * rng.integers(0, 2, 3)
+        joints.append(Joint(f"j{k}", "revolute" if turn else "prismatic", quarter @ angle, translation))
+    links = [Link.from_center(f"l{k}", *random_body(rng)) for k in range(len(joints))]
+    return Robot("quarters", tuple(joints), tuple(links))
+
+
 seeds = st.integers(0, LARGEST_SEED)
 joint_kinds = st.lists(st.booleans(), min_size=1, max_size=10)
 robots = st.builds(lambda seed, turns: random_robot(np.random.default_rng(seed), turns), seeds, joint_kinds)
@@ -90,3 +105,10 @@ def cases(draw: st.DrawFn, samples: int = 7) -> Case:
     """Draw a random robot with gravity, payload, rotors, wrench and states."""
     rng = np.random.default_rng(draw(seeds))
     return random_case(rng, random_robot(rng, draw(joint_kinds)), samples)
+
+
+@st.composite
+def quarter_turned_cases(draw: st.DrawFn, samples: int = 7) -> Case:
+    """Draw a case of `quarter_turned_robot`."""
+    rng = np.random.default_rng(draw(seeds))
+    return random_case(rng, quarter_turned_robot(rng, draw(joint_kinds)), samples)

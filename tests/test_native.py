@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from jointwise.description import Joint, Link, Robot, catalog_robot
 from jointwise.model.rigid import regressor_structure, twin
 from jointwise.model.rigid.chain import Chain, make_chain
 from jointwise.spatial import Array
 from peers import INSTRUCTION_SETS, assert_agree, engine, native
-from robots import Case, cases, law, random_states
+from robots import Case, cases, law, quarter_turned_cases, random_states
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
@@ -55,8 +56,8 @@ def results(kernels: object, chain: Chain, q: Array, qd: Array, qdd: Array) -> d
     return out
 
 
-@law(40)
-@given(cases(samples=37))
+@law(80)
+@given(st.one_of(cases(samples=37), quarter_turned_cases(samples=37)))
 def test_every_instruction_set_agrees_with_the_twin(case: Case) -> None:
     chain = make_chain(case.robot, case.gravity, case.payload, rotor_inertias=case.rotors)
     expected = results(twin, chain, case.q, case.qd, case.qdd)

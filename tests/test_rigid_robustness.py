@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from jointwise.description import Link, Robot, catalog_robot
+from jointwise.description import Joint, Link, Robot, catalog_robot
 from jointwise.errors import JointwiseError, ShapeError
 from jointwise.model import rigid
 from jointwise.spatial import Array
@@ -337,3 +337,10 @@ class TestWithoutTheNativeKernel:
         state, torque = run_program("block", JOINTWISE_NATIVE="1")
         assert state == "False True ['NativeKernelWarning']"
         assert_agree(torque, expected_torque())
+
+
+def test_a_speed_that_is_not_finite_is_found_where_it_moves_nothing() -> None:
+    """A lone sliding joint has no velocity torque; a NaN must not pass for it."""
+    slider = Robot("slider", (Joint("j", "prismatic", np.eye(3), np.zeros(3)),), (Link("l", np.r_[np.ones(9), 2.0]),))
+    with pytest.raises(ShapeError, match="qd must be finite"):
+        rigid.inverse_dynamics(slider, np.zeros((3, 1)), np.full((3, 1), np.nan), np.zeros((3, 1)))

@@ -19,6 +19,17 @@ typedef double lane;
 typedef int64_t lane_bits;
 #endif
 
+/* A lane anywhere among doubles. Not by memcpy, which GCC splits into halves that stall the next load. */
+#undef lane_anywhere
+#define lane_anywhere NAME(lane_anywhere)
+#if LANES > 1
+typedef double lane_anywhere __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
+#else
+typedef double lane_anywhere;
+#endif
+static inline lane NAME(lane_at)(const double *from) { return *(const lane_anywhere *)from; }
+static inline void NAME(put_lane)(double *to, lane x) { *(lane_anywhere *)to = x; }
+
 static inline lane NAME(splat)(double x)
 {
 #if LANES > 1
@@ -46,7 +57,7 @@ static inline lane NAME(load)(const series *s, Py_ssize_t first, int count, Py_s
         return x;
     const double *base = s->data + first * s->sample_stride + joint * s->joint_stride;
     if (count == LANES && s->sample_stride == 1)
-        memcpy(&x, base, sizeof(x));
+        x = NAME(lane_at)(base);
     else if (count == LANES)
         for (int k = 0; k < LANES; k++)
             NAME(lane_set)(&x, k, base[k * s->sample_stride]);
@@ -60,7 +71,7 @@ static inline void NAME(store)(const series *s, Py_ssize_t first, int count, Py_
 {
     double *base = s->data + first * s->sample_stride + joint * s->joint_stride;
     if (count == LANES && s->sample_stride == 1)
-        memcpy(base, &x, sizeof(x));
+        NAME(put_lane)(base, x);
     else if (count == LANES)
         for (int k = 0; k < LANES; k++)
             base[k * s->sample_stride] = NAME(lane_get)(&x, k);
@@ -69,8 +80,86 @@ static inline void NAME(store)(const series *s, Py_ssize_t first, int count, Py_
             base[k * s->sample_stride] = NAME(lane_get)(&x, k);
 }
 
+#if LANES > 1
+/* Step `s` of a transpose: the elements whose row and column differ in bit s change places. */
+#define SWAP_LOW(k, s) ((k) & (s) ? LANES + (k) - (s) : (k))
+#define SWAP_HIGH(k, s) ((k) & (s) ? LANES + (k) : (k) + (s))
+#undef EACH_LANE
+#if LANES == 2
+#define EACH_LANE(f, s) f(0, s), f(1, s)
+#elif LANES == 4
+#define EACH_LANE(f, s) f(0, s), f(1, s), f(2, s), f(3, s)
+#else
+#define EACH_LANE(f, s) f(0, s), f(1, s), f(2, s), f(3, s), f(4, s), f(5, s), f(6, s), f(7, s)
+#endif
+#define TRANSPOSE_STEP(rows, s)                                                                                        \
+    for (int i = 0; i < LANES; i++)                                                                                    \
+        if (!(i & (s))) {                                                                                              \
+            lane low = rows[i], high = rows[i + (s)];                                                                  \
+            rows[i] = SHUFFLE(lane_bits, low, high, EACH_LANE(SWAP_LOW, s));                                           \
+            rows[i + (s)] = SHUFFLE(lane_bits, low, high, EACH_LANE(SWAP_HIGH, s));                                    \
+        }
+static inline void NAME(transpose)(lane *rows)
+{
+    TRANSPOSE_STEP(rows, 1)
+#if LANES > 2
+    TRANSPOSE_STEP(rows, 2)
+#endif
+#if LANES > 4
+    TRANSPOSE_STEP(rows, 4)
+#endif
+}
+#else
+static inline void NAME(transpose)(lane *rows) { (void)rows; }
+#endif
+
+/* Whether whole rows of the array can be moved, LANES samples and LANES joints at a time. */
+static inline int NAME(by_rows)(const series *s, int count, Py_ssize_t joints)
+{
+    return LANES > 1 && s->data != NULL && s->joint_stride == 1 && count == LANES && joints >= LANES;
+}
+
+/* Reads the samples of every joint; the last square of a row overlaps the one before. */
+static inline void NAME(load_all)(const series *s, Py_ssize_t first, int count, Py_ssize_t joints, lane *out)
+{
+    if (!NAME(by_rows)(s, count, joints)) {
+        for (Py_ssize_t j = 0; j < joints; j++)
+            out[j] = NAME(load)(s, first, count, j);
+        return;
+    }
+    const double *base = s->data + first * s->sample_stride;
+    for (Py_ssize_t j = 0; j < joints; j += LANES) {
+        Py_ssize_t column = j + LANES <= joints ? j : joints - LANES;
+        lane rows[LANES];
+        for (int k = 0; k < LANES; k++)
+            rows[k] = NAME(lane_at)(base + k * s->sample_stride + column);
+        NAME(transpose)(rows);
+        for (int k = 0; k < LANES; k++)
+            out[column + k] = rows[k];
+    }
+}
+
+static inline void NAME(store_all)(const series *s, Py_ssize_t first, int count, Py_ssize_t joints, const lane *x)
+{
+    if (!NAME(by_rows)(s, count, joints)) {
+        for (Py_ssize_t j = 0; j < joints; j++)
+            NAME(store)(s, first, count, j, x[j]);
+        return;
+    }
+    double *base = s->data + first * s->sample_stride;
+    for (Py_ssize_t j = 0; j < joints; j += LANES) {
+        Py_ssize_t column = j + LANES <= joints ? j : joints - LANES;
+        lane rows[LANES];
+        for (int k = 0; k < LANES; k++)
+            rows[k] = x[column + k];
+        NAME(transpose)(rows);
+        for (int k = 0; k < LANES; k++)
+            NAME(put_lane)(base + k * s->sample_stride + column, rows[k]);
+    }
+}
+
 /* Sine and cosine by Cody-Waite reduction to [-pi/4, pi/4] and minimax polynomials, below 2 units in the last
- * place while |x| < REDUCTION_LIMIT; larger angles go to libm, sample by sample. */
+ * place while |x| < REDUCTION_LIMIT (`near`); larger angles go to libm, sample by sample. */
 #define REDUCTION_LIMIT 1.0e5
 
 /* |x| < limit in every sample; false for a NaN. */
@@ -87,9 +176,9 @@ static inline int NAME(all_within)(lane x, double limit)
 #endif
 }
 
-static inline void NAME(sincos)(lane x, lane *sine, lane *cosine)
+static inline void NAME(sincos)(lane x, int near, lane *sine, lane *cosine)
 {
-    if (!NAME(all_within)(x, REDUCTION_LIMIT)) {
+    if (!near) {
         for (int k = 0; k < LANES; k++) {
             NAME(lane_set)(sine, k, sin(NAME(lane_get)(&x, k)));
             NAME(lane_set)(cosine, k, cos(NAME(lane_get)(&x, k)));
@@ -143,13 +232,16 @@ static inline vec NAME(constant)(const double *v)
 {
     return (vec){NAME(splat)(v[0]), NAME(splat)(v[1]), NAME(splat)(v[2])};
 }
-/* R v: from the moved frame to the one before it. */
-static inline vec NAME(rotate)(const mat *R, vec v)
+/* A v and Aᵀ v. */
+static inline vec NAME(times)(const mat *A, vec v)
 {
-    return NAME(add)(NAME(add)(NAME(scale)(R->x, v.x), NAME(scale)(R->y, v.y)), NAME(scale)(R->z, v.z));
+    return NAME(add)(NAME(add)(NAME(scale)(A->x, v.x), NAME(scale)(A->y, v.y)), NAME(scale)(A->z, v.z));
 }
-/* Rᵀ v: from the frame before to the moved one. */
-static inline vec NAME(unrotate)(const mat *R, vec v)
+static inline vec NAME(transposed_times)(const mat *A, vec v)
 {
-    return (vec){NAME(dot)(R->x, v), NAME(dot)(R->y, v), NAME(dot)(R->z, v)};
+    return (vec){NAME(dot)(A->x, v), NAME(dot)(A->y, v), NAME(dot)(A->z, v)};
+}
+static inline mat NAME(transposed)(const mat *A)
+{
+    return (mat){{A->x.x, A->y.x, A->z.x}, {A->x.y, A->y.y, A->z.y}, {A->x.z, A->y.z, A->z.z}};
 }

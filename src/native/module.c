@@ -46,6 +46,34 @@ typedef struct {
 #define DISPATCH_X86 0
 #endif
 
+#if defined(__clang__)
+#define SHUFFLE(bits, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(bits, a, b, ...) __builtin_shuffle(a, b, (bits){__VA_ARGS__})
+#endif
+
+/* How z of a frame lies in the frame before: Q of R = Q Rot_z(angle) is one of six quarter turns, or R is any rotation.
+ * WITH_TURN compiles its statements once for each, TURN being a constant there: a known Q is a free permutation. */
+enum { Z_UP, X_QUARTER, Z_DOWN, X_QUARTER_BACK, Y_QUARTER, Y_QUARTER_BACK, ANY_TURN };
+#define WITH_TURN(turn, ...)                                                                                           \
+    switch (turn) {                                                                                                    \
+    case Z_UP: { enum { TURN = Z_UP }; __VA_ARGS__; break; }                                                           \
+    case X_QUARTER: { enum { TURN = X_QUARTER }; __VA_ARGS__; break; }                                                 \
+    case Z_DOWN: { enum { TURN = Z_DOWN }; __VA_ARGS__; break; }                                                       \
+    case X_QUARTER_BACK: { enum { TURN = X_QUARTER_BACK }; __VA_ARGS__; break; }                                       \
+    case Y_QUARTER: { enum { TURN = Y_QUARTER }; __VA_ARGS__; break; }                                                 \
+    case Y_QUARTER_BACK: { enum { TURN = Y_QUARTER_BACK }; __VA_ARGS__; break; }                                       \
+    default: { enum { TURN = ANY_TURN }; __VA_ARGS__; }                                                                \
+    }
+
+#if defined(__GNUC__) || defined(__clang__)
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#elif defined(_MSC_VER)
+#define ALWAYS_INLINE static __forceinline
+#else
+#define ALWAYS_INLINE static inline
+#endif
+
 /* Moves a tile out. Streaming stores leave the cache to the computation: a regressor is far larger than it. */
 #define FLUSH_PLAIN                                                                                                    \
     for (Py_ssize_t s = 0; s < count_series; s++) {                                                                   \
@@ -262,8 +290,7 @@ static int borrow_states(const chain *robot, PyObject *q, PyObject *qd, PyObject
 /* Work space for the widest lane, however large the chain. */
 static void *workspace(Py_ssize_t dof, Py_ssize_t count_series)
 {
-    size_t lane_bytes = WIDEST_LANE * sizeof(double);
-    size_t bytes = (size_t)dof * 100 * lane_bytes + (size_t)count_series * TILE * sizeof(double);
+    size_t bytes = ((size_t)dof * 100 * WIDEST_LANE + (size_t)count_series * TILE) * sizeof(double);
     bytes = (bytes / ALIGNMENT + 1) * ALIGNMENT;
 #if defined(_WIN32)
     void *memory = _aligned_malloc(bytes, ALIGNMENT);

@@ -43,6 +43,11 @@ def unrotate(R: Array, v: Array, out: Array | None = None) -> Array:
     return result
 
 
+def all_finite(*arrays: Array | None) -> bool:
+    """Tell whether results and inputs are finite."""
+    return all(bool(np.isfinite(array).all()) for array in arrays if array is not None)
+
+
 def blocks(samples: int) -> Iterator[slice]:
     """Yield slices of BLOCK samples."""
     for first in range(0, samples, BLOCK):
@@ -168,7 +173,7 @@ def inverse_dynamics(chain: Chain, q: Array, qd: Array | None, qdd: Array | None
     for block, T in placed(chain, q):
         qds, qdds = series_of(qd, block, chain.dof), series_of(qdd, block, chain.dof)
         out[block] = torques(motions, bodies, T, qds, qdds).T
-    return bool(np.isfinite(out).all())
+    return all_finite(out, q, qd, qdd)
 
 
 def pseudo_inertias(chain: Chain) -> list[Array]:
@@ -227,7 +232,7 @@ def regressor(
             write_rows(turns[j], pushes[j], arms[:, :, : j + 1], rows[: j + 1, :, :size])
             for row, place in zip(rows[: j + 1, :, :size], index[: j + 1, j], strict=True):
                 out.T[place[place >= 0], block] = row[place >= 0]
-    return bool(np.isfinite(out).all())
+    return all_finite(out, q, qd, qdd)
 
 
 @_quiet()
@@ -241,7 +246,7 @@ def kinematics(chain: Chain, q: Array, qd: None, qdd: None, out: Array) -> bool:
             R = rotate(R, T[j, :, :3])
             out[block, 12 * j : 12 * j + 9] = R.reshape(9, -1).T
             out[block, 12 * j + 9 : 12 * j + 12] = o.T
-    return bool(np.isfinite(out).all())
+    return all_finite(out, q)
 
 
 def masses(chain: Chain, bodies: list[Array], T: Array, spare: Array) -> Array:
@@ -271,7 +276,7 @@ def mass_matrix(chain: Chain, q: Array, qd: None, qdd: None, out: Array) -> bool
     bodies, spare = pseudo_inertias(chain), np.empty((2, 3, 2, chain.dof, min(BLOCK, len(q))))
     for block, T in placed(chain, q):
         out[block] = masses(chain, bodies, T, spare).reshape(chain.dof**2, -1).T
-    return bool(np.isfinite(out).all() and np.isfinite(q).all())
+    return all_finite(out, q)
 
 
 def _unit_momentum(J: Array, revolute: bool) -> Array:
@@ -305,7 +310,7 @@ def forward_dynamics(chain: Chain, q: Array, qd: Array | None, torque: Array, ou
         qds, rest = series_of(qd, block, chain.dof), series_of(None, block, chain.dof)
         push = series_of(torque, block, chain.dof) - torques(motions, bodies, T, qds, rest)
         out[block] = _cholesky_solve(masses(chain, bodies, T, spare), push).T
-    return bool(np.isfinite(out).all())
+    return all_finite(out, q, qd, torque)
 
 
 def _cholesky_solve(M: Array, b: Array) -> Array:
@@ -348,4 +353,4 @@ def energy_regressors(chain: Chain, q: Array, qd: Array | None, kinetic: Array, 
             potential[block, 10 * j : 10 * j + 6] = 0.0
             potential[block, 10 * j + 6 : 10 * j + 9] = -g.T
             potential[block, 10 * j + 9] = height
-    return bool(np.isfinite(kinetic).all() and np.isfinite(potential).all())
+    return all_finite(kinetic, potential, q, qd)
