@@ -40,7 +40,7 @@ def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
         if kind == "console":
             run_console(text)
         else:
-            exec(compile(text, str(page), "exec"), names)  # noqa: S102
+            exec(compile(text, str(page), "exec"), names)
 
 
 def make_logs(folder: Path) -> None:
