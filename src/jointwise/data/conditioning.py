@@ -13,6 +13,8 @@ from jointwise.spatial import Array
 
 TRACK_TIME = 5.0
 """Time constant of `Motion.track` in s: slower drift follows the encoder, faster motion the measured speed."""
+ON_TIME = 1e-6
+"""Part of a period within which a stamp counts as on the grid."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,14 @@ def to_motion(t: Array, q: Array, qd: Array | None, filters: Filters) -> Motion:
 
 def uniform_times(t: Array, rate: float) -> Array:
     """Return times from the first to the last stamp at `rate` (Hz)."""
-    times: Array = t[0] + np.arange(int(np.floor((t[-1] - t[0]) * rate + 1e-9)) + 1) / rate
+    times: Array = t[0] + np.arange(int(np.floor((t[-1] - t[0]) * rate + ON_TIME)) + 1) / rate
     return times
 
 
 def resample(t: Array, values: Array, times: Array) -> Array:
-    """Return values (samples, ...) at other times by a cubic spline, the ends held."""
+    """Return values (samples, ...) at other times by a cubic spline, the ends held; as they are at their own times."""
+    if len(times) == len(t) and np.abs(times - t).max() < ON_TIME * (t[-1] - t[0]) / len(t):
+        return values
     result: Array = CubicSpline(t, values)(np.clip(times, t[0], t[-1]))
     return result
 

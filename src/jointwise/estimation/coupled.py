@@ -129,7 +129,8 @@ def jackknife(factors: Sequence[JointFactors], layout: Layout, solution: Solutio
         moves[b] = -solve_triangular(R, left, check_finite=False) / lengths[active]
     centred = moves - moves.mean(axis=0)
     covariance = np.zeros((count, count))
-    covariance[np.ix_(active, active)] = (stretches - 1.0) / stretches * centred.T @ centred
+    spread = (stretches - 1.0) / stretches * centred.T @ centred
+    covariance[np.ix_(active, active)] = 0.5 * (spread + spread.T)  # symmetric to the last bit
     deviation = np.sqrt(np.diag(covariance))
     return Uncertainty(covariance, deviation, float(stdtrit(stretches - 1, 0.975)), undetermined, at_bound)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.coupled import Layout, Solution, weighted_least_squares
-from jointwise.estimation.factors import JointFactors, scaled_factors
+from jointwise.estimation.factors import Index, JointFactors, scaled_factors
 from jointwise.estimation.problem import Problem, RowWeights, Stretch, term_columns
 from jointwise.estimation.structure import Structure, element_shapes
 from jointwise.model.dynamics import Dynamics
@@ -61,7 +61,10 @@ def fit_structure(problem: Problem, structure: Structure, gains: Array, method: 
     if method not in METHODS:
         raise EstimationError(f"method must be one of {', '.join(METHODS)}. Got '{method}' instead.")
     plain = structure.without_load()
-    fit = _solve(problem, plain, [plain.terms()] * problem.bodies.robot.dof, gains, method, None)
+    start = problem.excerpt() if structure.needs_load else problem  # a load torque to begin with needs no hour of data
+    fit = _solve(start, plain, [plain.terms()] * problem.bodies.robot.dof, gains, method, None)
+    if start is not problem:
+        fit = _iterate_load(start, structure, fit, gains, method)
     if structure.needs_load:
         fit = _iterate_load(problem, structure, fit, gains, method)
     if method == "huber":
@@ -125,6 +128,7 @@ def _reweight(problem: Problem, fit: Fit, gains: Array) -> Fit:
 
         def weights(
             stretch: Stretch,
+            needed: Index,
             rigid: list[Array],
             load: Array | None,
             fit: Fit = fit,
@@ -133,8 +137,8 @@ def _reweight(problem: Problem, fit: Fit, gains: Array) -> Fit:
         ) -> Array:
             torque = fit.model.body_torque(rigid, values)
             for j, own in enumerate(fit.model.joint_slices):
-                torque[:, j] += values[own] @ term_columns(fit.model.terms[j], stretch.motion, j, load)
-            size = np.abs(stretch.outputs[0] * gains - torque) / sigma
+                torque[:, j] += values[own] @ term_columns(fit.model.terms[j], stretch.motion, j, load)[:, needed]
+            size = np.abs(stretch.outputs[0, needed] * gains - torque) / sigma
             share: Array = np.minimum(1.0, HUBER / np.maximum(size, 1e-12))
             return share
 

@@ -37,8 +37,14 @@ PIECES = 24
 SHORTEST_SEGMENT = 64
 """Samples that a stretch between gaps must have to be used."""
 
+EXCERPT = 60_000
+"""Samples of all recordings together that choices are made on; the numbers then come from all of them."""
+WINDOWS = 6
+"""Pieces, evenly spread over a recording, that an excerpt is made of."""
+
+Index = NDArray[np.intp]
 LoadOf = Callable[[list[Array]], Array]
-RowWeights = Callable[["Stretch", list[Array], Array | None], Array]
+RowWeights = Callable[["Stretch", Index, list[Array], Array | None], Array]
 
 
 @dataclass(frozen=True)
@@ -61,16 +67,23 @@ class Recording:
         step = max(int(0.1 / self.period), 1)
         top = np.zeros(self.log.joints)
         for segment in self.segments:
-            chosen = self.keep[segment][::step]
-            if len(chosen) > 1:
-                speed = np.abs(np.diff(self.log.q[chosen], axis=0)) / np.diff(self.log.t[chosen])[:, None]
-                top = np.maximum(top, speed.max(axis=0))
+            for first in range(segment.start, segment.stop, CHUNK):
+                chosen = self.keep[first : min(first + CHUNK + step, segment.stop) : step]
+                if len(chosen) > 1:
+                    speed = np.abs(np.diff(self.log.q[chosen], axis=0)) / np.diff(self.log.t[chosen])[:, None]
+                    top = np.maximum(top, speed.max(axis=0))
+                self.log.release()
         return top
 
     @cached_property
     def samples(self) -> int:
-        """Number of samples kept."""
-        return len(self.keep)
+        """Number of samples in the segments."""
+        return sum(segment.stop - segment.start for segment in self.segments)
+
+    def excerpt(self, share: float) -> Recording:
+        """Return the recording cut down to a share of every segment: windows evenly spread over it."""
+        parts = [_windows(segment, share) for segment in self.segments]
+        return replace(self, segments=tuple(part for own in parts for part in own))
 
 
 def record(log: Log, channel: str) -> Recording:
@@ -94,10 +107,21 @@ def record(log: Log, channel: str) -> Recording:
     return Recording(log, log.channel(channel), keep, segments, clock.median_step)
 
 
+def _windows(segment: slice, share: float) -> list[slice]:
+    """Return up to `WINDOWS` slices of a segment that hold a share of it, none shorter than a segment may be."""
+    length = segment.stop - segment.start
+    count = max(1, min(WINDOWS, int(share * length) // SHORTEST_SEGMENT))
+    edges = np.linspace(segment.start, segment.stop, count + 1).astype(int).tolist()
+    return [slice(a, max(a + int(share * (b - a)), min(a + SHORTEST_SEGMENT, b))) for a, b in pairwise(edges)]
+
+
 def _stale_rows(log: Log) -> NDArray[np.bool_]:
     """Return which rows repeat all positions of the row before while the arm moves; none if they are the rule."""
     same = np.zeros(log.samples, dtype=bool)
-    same[1:] = (np.diff(log.q, axis=0) == 0.0).all(axis=1)
+    for first in range(0, log.samples, CHUNK):
+        q = log.q[first : first + CHUNK + 1]
+        same[first + 1 : first + len(q)] = (q[1:] == q[:-1]).all(axis=1)
+        log.release()
     near = np.zeros(log.samples, dtype=bool)
     near[1:-1] = ~same[:-2] & ~same[2:]
     stale = same & near
@@ -203,6 +227,13 @@ class Problem:
         ]
         return Layout(index, np.array([False] * base + own * joints))
 
+    def excerpt(self) -> Problem:
+        """Return the problem on at most `EXCERPT` samples, enough to choose by; itself if it has no more."""
+        total = sum(recording.samples for recording in self.recordings)
+        if total <= EXCERPT:
+            return self
+        return replace(self, recordings=tuple(own.excerpt(EXCERPT / total) for own in self.recordings))
+
     def treated(self, **changes: Any) -> Problem:
         """Return the same recordings under changed filters."""
         return replace(self, filters=replace(self.filters, **changes))
@@ -232,17 +263,41 @@ class Problem:
         total = sum(recording.samples for recording in self.recordings)
         for recording in self.recordings:
             for stretch in stretches(recording, self.filters, lags):
-                rigid = self.bodies.rigid_columns(stretch.motion)
-                load = None if load_of is None else load_of(rigid)
-                weights = stretch.weights
+                needed = self._needed(stretch)
+                rigid = self.bodies.rigid_columns(_states(stretch.motion, needed))
+                load = None if load_of is None else _at_all(load_of(rigid), needed, stretch.motion.samples)
+                weights = stretch.weights[needed]
                 if row_weights is not None:
-                    weights = weights * row_weights(stretch, rigid, load)
+                    weights = weights * row_weights(stretch, needed, rigid, load)
                 pieces = max(1, round(PIECES * (stretch.rows.stop - stretch.rows.start) / total))
                 for j, own_terms in enumerate(terms):
-                    own = term_columns(own_terms, stretch.motion, j, load)
-                    rows, kept = _rows(rigid[j], own, stretch, j, self.filters)
+                    own = term_columns(own_terms, stretch.motion, j, load)[:, needed]
+                    series = np.concatenate([rigid[j], own, stretch.outputs[:, needed, j]])
+                    rows, kept = _rows(series, needed, stretch.inner, self.filters)
                     _add(factors, j, rows, weights[kept, j], pieces)
         return factors
+
+    def _needed(self, stretch: Stretch) -> Index:
+        """Return the samples whose columns are needed: those that make rows, all of them under a parallel filter."""
+        if self.filters.parallel_cutoff is not None:
+            return np.arange(stretch.motion.samples)
+        first = -(-stretch.inner.start // self.filters.decimation) * self.filters.decimation
+        return np.arange(first, stretch.inner.stop, self.filters.decimation)
+
+
+def _states(motion: Motion, needed: Index) -> Motion:
+    """Return some samples of a motion, whose bodies' torques hang on nothing but q, q̇ and q̈ at each."""
+    if len(needed) == motion.samples:
+        return motion
+    return Motion(motion.start, motion.rate, motion.q[needed], motion.qd[needed], motion.qdd[needed])
+
+
+def _at_all(load: Array, needed: Index, samples: int) -> Array:
+    """Return load torques (needed, joints) at all samples: exact where they are needed, a line between."""
+    if len(needed) == samples:
+        return load
+    places = np.arange(samples)
+    return np.column_stack([np.interp(places, needed, own) for own in load.T])
 
 
 def term_columns(terms: Sequence[Term], motion: Motion, joint: int, load: Array | None) -> Array:
@@ -252,16 +307,14 @@ def term_columns(terms: Sequence[Term], motion: Motion, joint: int, load: Array 
     return np.concatenate(columns) if columns else np.empty((0, motion.samples))
 
 
-def _rows(rigid: Array, own: Array, stretch: Stretch, joint: int, filters: Filters) -> tuple[Array, NDArray[np.intp]]:
-    """Return rows [W | y ...] that count, filtered in parallel and decimated, and the samples they belong to."""
-    series = np.concatenate([rigid, own, stretch.outputs[:, :, joint]])
-    kept = np.arange(0, stretch.motion.samples, filters.decimation)
+def _rows(series: Array, needed: Index, inner: slice, filters: Filters) -> tuple[Array, Index]:
+    """Return rows [W | y ...] that count, filtered in parallel and decimated, and their places in `needed`."""
     if filters.parallel_cutoff is None:
-        series = series[:, kept]
-    else:
-        taps = decimation_taps(filters.parallel_cutoff, filters.rate)
-        series = np.stack([decimate(values, taps, filters.decimation) for values in series])
-    inside = (kept >= stretch.inner.start) & (kept < stretch.inner.stop)
+        return series.T, np.arange(len(needed))
+    taps = decimation_taps(filters.parallel_cutoff, filters.rate)
+    series = np.stack([decimate(values, taps, filters.decimation) for values in series])
+    kept = needed[:: filters.decimation]
+    inside = (kept >= inner.start) & (kept < inner.stop)
     return series[:, inside].T, kept[inside]
 
 

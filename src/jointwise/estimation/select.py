@@ -16,10 +16,10 @@ from jointwise.errors import EstimationError
 from jointwise.estimation.coupled import Layout, stacked, weighted_least_squares
 from jointwise.estimation.dictionary import Dictionary, load_dictionary, plain_dictionary
 from jointwise.estimation.factors import JointFactors, fold_edges, scaled_factors
-from jointwise.estimation.problem import Problem
+from jointwise.estimation.problem import LoadOf, Problem
 from jointwise.estimation.solve import bounded_least_squares, squared_error, triangle
-from jointwise.estimation.structure import Structure
-from jointwise.model.terms import Coulomb, Hysteresis, Offset, Term, Viscous
+from jointwise.estimation.structure import Structure, element_shapes
+from jointwise.model.terms import Coulomb, Term
 from jointwise.spatial import Array
 
 FOLDS = 6
@@ -102,19 +102,19 @@ def probe_structure(problem: Problem) -> Structure:
 def choose_filters(
     problem: Problem, gains: Array, lag: float | None, cutoff: float | None
 ) -> tuple[Problem, list[Choice]]:
-    """Return the problem with the lag and position cut-off that predict best; given values are kept."""
+    """Return the problem with the lag and position cut-off that predict best; given values are kept.
+
+    Of long recordings an excerpt is enough to choose.
+    """
     choices: list[Choice] = []
-    probe = probe_structure(problem)
-    problem = problem.treated(position_cutoff=cutoff or FIRST_CUTOFF, lag=lag or 0.0)
-    terms = [probe.terms()] * problem.bodies.robot.dof
-    layout = problem.layout(probe.terms())
+    sample = problem.excerpt().treated(position_cutoff=cutoff or FIRST_CUTOFF, lag=lag or 0.0)
     if lag is None:
-        problem, choice = _choose_lag(problem, gains)
+        sample, choice = _choose_lag(sample, gains)
         choices.append(choice)
     if cutoff is None:
-        problem, choice = _choose_cutoff(problem, terms, layout, gains)
+        sample, choice = _choose_cutoff(sample, gains)
         choices.append(choice)
-    return problem, choices
+    return replace(problem, filters=sample.filters), choices
 
 
 def choose_structure(
@@ -122,9 +122,10 @@ def choose_structure(
 ) -> tuple[Structure, list[Choice]]:
     """Return the structure that predicts best, starting from `start` and deciding only the `free` choices.
 
-    `free` are names of `Structure` fields: ripple, direction, relaxation, powers, stribeck, load.
+    `free` are names of `Structure` fields: ripple, direction, relaxation, powers, stribeck, load. Of long recordings an
+    excerpt is enough to choose.
     """
-    free = set(free)
+    free, problem = set(free), problem.excerpt()
     relaxations = tuple(dict.fromkeys((*RELAXATIONS, start.relaxation)))  # what is given need not be on the menu
     stribeck = tuple(dict.fromkeys((*STRIBECK, start.stribeck)))
     powers = (*POWERS, start.powers)
@@ -163,10 +164,13 @@ class Questions:
         self.answered: list[Choice] = []
 
     def __call__(self, question: str, candidates: list[Structure]) -> Structure:
-        """Return the best candidate, or a simpler (earlier) one within the standard error of the difference."""
-        scores = [cross_validate(*self.dictionary.select(candidate), self.sigma) for candidate in candidates]
+        """Return the best candidate, or one with fewer columns (or no relaxation) that it does not clearly beat."""
+        chosen = [self.dictionary.select(candidate) for candidate in candidates]
+        scores = [cross_validate(*own, self.sigma) for own in chosen]
+        sizes = [own[1].count + (candidate.relaxation > 0.0) for own, candidate in zip(chosen, candidates, strict=True)]
         best = min(range(len(scores)), key=lambda k: scores[k].mean)
-        taken = next(k for k in range(best + 1) if k == best or not scores[best].beats(scores[k]))
+        simpler = [k for k in range(len(scores)) if sizes[k] < sizes[best] and not scores[best].beats(scores[k])]
+        taken = min(simpler, key=lambda k: (sizes[k], scores[k].mean), default=best)
         names = [_label(question, candidate) for candidate in candidates]
         alternatives = tuple((name, score.mean) for name, score in zip(names, scores, strict=True))
         self.answered.append(Choice(question, alternatives, names[taken]))
@@ -198,15 +202,13 @@ def _label(question: str, candidate: Structure) -> str:
 def _choose_lag(problem: Problem, gains: Array) -> tuple[Problem, Choice]:
     """Return the problem with the best lag, none unless it is clearly better.
 
-    Hysteresis turns late and a sign at once; with both to choose from, neither is mistaken for a lag. Between the grid
-    points by a parabola through the three lowest.
+    Between the grid points by a parabola through the three lowest.
     """
     none = len(LAGS) // 2
-    terms = (Offset(), Viscous((1.0, 2.0)), Coulomb(), Hysteresis(PROBE.limits, PROBE.relaxation))
+    terms, load_of = _lag_terms(problem, gains)
     smooth = problem.treated(parallel_cutoff=min(LAG_CUTOFF, problem.filters.parallel_cutoff or LAG_CUTOFF))
-    layout = smooth.layout(terms)
-    lagged = smooth.lagged_factors([terms] * problem.bodies.robot.dof, LAGS)
-    factors = [scaled_factors(own, gains) for own in lagged]
+    layout = smooth.layout(terms[0])
+    factors = [scaled_factors(own, gains) for own in smooth.lagged_factors(terms, LAGS, load_of)]
     sigma = weighted_least_squares(factors[none], layout).sigma
     tried: dict[int, Score] = {}
 
@@ -223,10 +225,25 @@ def _choose_lag(problem: Problem, gains: Array) -> tuple[Problem, Choice]:
     return problem.treated(lag=lag), Choice("lag of the output", alternatives, f"{lag * 1e3:.1f} ms")
 
 
-def _choose_cutoff(
-    problem: Problem, terms: list[tuple[Term, ...]], layout: Layout, gains: Array
-) -> tuple[Problem, Choice]:
+def _lag_terms(problem: Problem, gains: Array) -> tuple[list[tuple[Term, ...]], LoadOf]:
+    """Return terms of every joint that leave little for a lag to explain, and the load torque they see.
+
+    Hysteresis turns late, a sign at once, and both more under load: what a model lacks of these, a lag would take over.
+    """
+    plain = replace(PROBE, powers=(1.0, 2.0))
+    joints, base, own = problem.bodies.robot.dof, problem.bodies.base.count, plain.terms()
+    layout = problem.layout(own)
+    values = weighted_least_squares(scaled_factors(problem.factors([own] * joints), gains), layout).values
+    parts = values[base:].reshape(joints, -1)
+    loaded = replace(plain, load="square")
+    terms = [(*loaded.terms(element_shapes(plain, part)), Coulomb("square")) for part in parts]
+    return terms, lambda rigid: problem.bodies.load_torque(rigid, values)
+
+
+def _choose_cutoff(problem: Problem, gains: Array) -> tuple[Problem, Choice]:
     """Return the problem with the best position cut-off."""
+    probe = probe_structure(problem).terms()
+    terms, layout = [probe] * problem.bodies.robot.dof, problem.layout(probe)
     allowed = [cutoff for cutoff in CUTOFFS if cutoff < 0.4 / problem.period]
     start = min(range(len(allowed)), key=lambda k: abs(allowed[k] - FIRST_CUTOFF))
     sigma = weighted_least_squares(scaled_factors(problem.factors(terms), gains), layout).sigma
