@@ -105,7 +105,8 @@ def peer_task(model: Dynamics, motion: Motion, y: Array) -> Task:
         small = np.zeros((-(-len(rows) // STEP), *there.shape))
         small[:, there] = filtfilt(b, a, W[:, there], axis=0)[::STEP]
         output = filtfilt(b, a, y, axis=0)[::STEP]
-        return np.linalg.lstsq(small.reshape(-1, len(kept)), output.ravel(), rcond=None)[0]
+        values: Array = np.linalg.lstsq(small.reshape(-1, len(kept)), output.ravel(), rcond=None)[0]
+        return values
 
     return run
 
@@ -150,6 +151,7 @@ def write_long_log(path: Path, minutes: int) -> None:
         for k in range(round(minutes * 60.0 / BLOCK)):
             sensors = Sensors(rate=RATE, seed=k)
             speed = sensors.speed(made.truth.states.qd)
+            assert speed is not None
             current = sensors.current(made.truth.torque / made.truth.gains)
             block = np.column_stack([made.log.t + k * BLOCK, made.log.q, speed, current])
             file.write_table(pa.table([block[:, c] for c in range(len(names))], schema=schema))

@@ -85,7 +85,8 @@ def errors(calibration: Calibration, made: SyntheticLog) -> Array:
     truth = calibration.model.base.from_standard(made.truth.plant.standard)
     known = np.array([status != "undetermined" for status in own.status[:count]])
     half = own.factor * own.deviation[:count]
-    return np.divide(own.values[:count] - truth, half, out=np.full(count, np.nan), where=known & (half > 0.0))
+    error: Array = np.divide(own.values[:count] - truth, half, out=np.full(count, np.nan), where=known & (half > 0.0))
+    return error
 
 
 def measure(case: Case, seeds: int, automatic: bool) -> Array:
@@ -94,7 +95,7 @@ def measure(case: Case, seeds: int, automatic: bool) -> Array:
     rows = []
     for seed in range(seeds):
         made = case.log(seed, None if automatic else SCALE)
-        gains = made.truth.gains
+        gains = made.truth.gains.tolist()
         options = Options(gains=gains) if automatic else Options(gains=gains, structure=case.structure(), free=())
         rows.append(errors(calibrate(made.log, robot, options=options), made))
     return np.array(rows)
