@@ -366,6 +366,7 @@ def test_with_no_options_hysteresis_and_load_dependence_are_found(automatic: tup
     _, found = automatic
     assert found.structure["direction"] == "hysteresis"
     assert found.structure["load"] == "square"
+    assert found.structure["relaxation"] == 0.0  # it stood nowhere, so nothing speaks for it
     assert found.structure["ripple"] == 0.0
     assert found.filters.lag == 0.0
 

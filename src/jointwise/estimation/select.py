@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from jointwise.estimation.factors import JointFactors, fold_edges, scaled_factor
 from jointwise.estimation.problem import LoadOf, Problem
 from jointwise.estimation.solve import bounded_least_squares, squared_error, triangle
 from jointwise.estimation.structure import Structure, element_shapes
-from jointwise.model.terms import Coulomb, Term
+from jointwise.model.terms import Coulomb, Hysteresis, Term
 from jointwise.spatial import Array
 
 FOLDS = 6
@@ -28,6 +29,8 @@ WORTHWHILE = 0.01
 CUTOFFS = (2.5, 4.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 30.0, 40.0, 60.0)
 """Position cut-offs (Hz) to choose from; the walk starts at the middle of what arms need."""
 FIRST_CUTOFF = 8.0
+SHARP_CUTOFF = 20.0
+"""Position cut-off (Hz) under which lags are compared: a smoother motion starts before the real one."""
 LAGS = tuple(np.arange(-16, 17, 4) * 1e-3)
 """Lags of the output (s) to choose from."""
 LAG_CUTOFF = 10.0
@@ -107,12 +110,12 @@ def choose_filters(
     Of long recordings an excerpt is enough to choose.
     """
     choices: list[Choice] = []
-    sample = problem.excerpt().treated(position_cutoff=cutoff or FIRST_CUTOFF, lag=lag or 0.0)
+    sample = problem.excerpt().treated(position_cutoff=cutoff or SHARP_CUTOFF, lag=lag or 0.0)
     if lag is None:
         sample, choice = _choose_lag(sample, gains)
         choices.append(choice)
     if cutoff is None:
-        sample, choice = _choose_cutoff(sample, gains)
+        sample, choice = _choose_cutoff(sample.treated(position_cutoff=FIRST_CUTOFF), gains)
         choices.append(choice)
     return replace(problem, filters=sample.filters), choices
 
@@ -164,10 +167,10 @@ class Questions:
         self.answered: list[Choice] = []
 
     def __call__(self, question: str, candidates: list[Structure]) -> Structure:
-        """Return the best candidate, or one with fewer columns (or no relaxation) that it does not clearly beat."""
+        """Return the best candidate, or a simpler one (fewer columns, no relaxation) that it does not clearly beat."""
         chosen = [self.dictionary.select(candidate) for candidate in candidates]
         scores = [cross_validate(*own, self.sigma) for own in chosen]
-        sizes = [own[1].count + (candidate.relaxation > 0.0) for own, candidate in zip(chosen, candidates, strict=True)]
+        sizes = [own[1].count + relaxes(candidate) for own, candidate in zip(chosen, candidates, strict=True)]
         best = min(range(len(scores)), key=lambda k: scores[k].mean)
         simpler = [k for k in range(len(scores)) if sizes[k] < sizes[best] and not scores[best].beats(scores[k])]
         taken = min(simpler, key=lambda k: (sizes[k], scores[k].mean), default=best)
@@ -175,6 +178,11 @@ class Questions:
         alternatives = tuple((name, score.mean) for name, score in zip(names, scores, strict=True))
         self.answered.append(Choice(question, alternatives, names[taken]))
         return candidates[taken]
+
+
+def relaxes(structure: Structure) -> bool:
+    """Tell whether hysteresis relaxes: a claim about standstill, which a log without it cannot prove."""
+    return structure.direction == "hysteresis" and structure.relaxation > 0.0
 
 
 def _directions(current: Structure, has_speed: bool) -> list[Structure]:
@@ -228,31 +236,43 @@ def _choose_lag(problem: Problem, gains: Array) -> tuple[Problem, Choice]:
 def _lag_terms(problem: Problem, gains: Array) -> tuple[list[tuple[Term, ...]], LoadOf]:
     """Return terms of every joint that leave little for a lag to explain, and the load torque they see.
 
-    Hysteresis turns late, a sign at once, and both more under load: what a model lacks of these, a lag would take over.
+    Hysteresis turns late, a sign at once, tension stays or fades at rest, all more under load: what a model lacks of
+    these, a lag would take over.
     """
     plain = replace(PROBE, powers=(1.0, 2.0))
     joints, base, own = problem.bodies.robot.dof, problem.bodies.base.count, plain.terms()
     layout = problem.layout(own)
     values = weighted_least_squares(scaled_factors(problem.factors([own] * joints), gains), layout).values
-    parts = values[base:].reshape(joints, -1)
+    shapes = [element_shapes(plain, part) for part in values[base:].reshape(joints, -1)]
     loaded = replace(plain, load="square")
-    terms = [(*loaded.terms(element_shapes(plain, part)), Coulomb("square")) for part in parts]
+    terms = [
+        (*loaded.terms(shape), Coulomb("square"), Hysteresis(PROBE.limits, load="square", shape=shape[0]))
+        for shape in shapes
+    ]
     return terms, lambda rigid: problem.bodies.load_torque(rigid, values)
 
 
 def _choose_cutoff(problem: Problem, gains: Array) -> tuple[Problem, Choice]:
-    """Return the problem with the best position cut-off."""
+    """Return the problem with the best position cut-off, or a higher one that is as good.
+
+    Smoothing takes from accelerations and makes inertias too large: no more of it than the noise asks for.
+    """
     probe = probe_structure(problem).terms()
     terms, layout = [probe] * problem.bodies.robot.dof, problem.layout(probe)
     allowed = [cutoff for cutoff in CUTOFFS if cutoff < 0.4 / problem.period]
     start = min(range(len(allowed)), key=lambda k: abs(allowed[k] - FIRST_CUTOFF))
     sigma = weighted_least_squares(scaled_factors(problem.factors(terms), gains), layout).sigma
 
+    @cache
     def score(k: int) -> float:
         factors = problem.treated(position_cutoff=allowed[k]).factors(terms)
         return cross_validate(scaled_factors(factors, gains), layout, sigma).mean
 
     best, scores = walk(len(allowed), start, score)
+    good = (1.0 + 0.5 * WORTHWHILE) * scores[best]
+    while best + 1 < len(allowed) and score(best + 1) < good:
+        best += 1
+        scores[best] = score(best)
     alternatives = tuple((f"{allowed[k]:g} Hz", scores[k]) for k in sorted(scores))
     taken = allowed[best]
     return problem.treated(position_cutoff=taken), Choice("position cut-off", alternatives, f"{taken:g} Hz")

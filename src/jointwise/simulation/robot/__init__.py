@@ -1,0 +1,47 @@
+"""The digital robot: an arm with elastic joints, hysteretic friction, motors and heat, integrated natively."""
+
+from jointwise.simulation.robot.ageing import aged_joint
+from jointwise.simulation.robot.controller import AffineControl
+from jointwise.simulation.robot.defaults import default_joints, load_joints
+from jointwise.simulation.robot.digital import DigitalRobot, digital_robot
+from jointwise.simulation.robot.elasticity import Cubic, Elasticity, Rigid, Segments
+from jointwise.simulation.robot.failure import InstabilityError
+from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
+from jointwise.simulation.robot.gear import Backlash, Harmonic
+from jointwise.simulation.robot.hysteresis import SlipPath, follow_path
+from jointwise.simulation.robot.joint import JointPlant, MotorPlant, Thermal
+from jointwise.simulation.robot.run import Energy, Run
+from jointwise.simulation.robot.simulate import simulate, step
+from jointwise.simulation.robot.state import State
+from jointwise.simulation.robot.switches import PHENOMENA
+
+__all__ = [
+    "PHENOMENA",
+    "AffineControl",
+    "Backlash",
+    "Cubic",
+    "DigitalRobot",
+    "Elasticity",
+    "Energy",
+    "Friction",
+    "Harmonic",
+    "InstabilityError",
+    "JointPlant",
+    "MotorPlant",
+    "Rigid",
+    "Run",
+    "Segments",
+    "Slip",
+    "SlipPath",
+    "State",
+    "Stribeck",
+    "Thermal",
+    "Warmth",
+    "aged_joint",
+    "default_joints",
+    "digital_robot",
+    "follow_path",
+    "load_joints",
+    "simulate",
+    "step",
+]

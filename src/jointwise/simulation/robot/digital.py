@@ -1,0 +1,164 @@
+"""The digital robot: an arm and its joints, frozen; simulating it is a function of it, a state and a command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from jointwise.description.mounting import Mounting, gravity_vector
+from jointwise.description.payload import Payload
+from jointwise.description.robot import Robot, frozen_array
+from jointwise.errors import ModelError, ShapeError
+from jointwise.model.rigid import gravity_torque
+from jointwise.model.rigid.chain import Chain, make_chain
+from jointwise.simulation.robot.ageing import aged_joint
+from jointwise.simulation.robot.defaults import default_joints
+from jointwise.simulation.robot.elasticity import spring_deformation
+from jointwise.simulation.robot.gear import kinematic_error
+from jointwise.simulation.robot.joint import JointPlant
+from jointwise.simulation.robot.packing import pack_backlash, pack_joints
+from jointwise.simulation.robot.stability import largest_step
+from jointwise.simulation.robot.state import State, blank_state
+from jointwise.simulation.robot.switches import switched_off
+from jointwise.spatial import Array
+
+CouplingModel = Literal["spong", "complete"]
+
+
+@dataclass(frozen=True)
+class DigitalRobot:
+    """An arm whose joints have rotors, springs, friction, motors and heat.
+
+    ``M(q) q̈ + C q̇ + g = τ_J + Jᵀ w``, ``B θ̈ + (1 - e') τ_J + f = gain · i`` with ``τ_J = spring(φ) + D φ̇`` and
+    ``φ = θ - e(θ) - q``. `gravity` (3,) m/s² or a mounting; `payload` at the tool. The `complete` model adds the spin
+    of each rotor to the link that carries it: ``S(q) θ̈`` and its Coriolis terms, S strictly upper triangular with
+    ``S_ij = B_j / r_j z_i·z_j`` (elastic joints only); `spong` leaves S out.
+    """
+
+    robot: Robot
+    joints: tuple[JointPlant, ...]
+    gravity: Mounting = "table"
+    payload: Payload | None = None
+    model: CouplingModel = "spong"
+
+    def __post_init__(self) -> None:
+        """Check that there is one plant a joint and take gravity as a vector."""
+        object.__setattr__(self, "joints", tuple(self.joints))
+        if len(self.joints) != self.robot.dof:
+            raise ModelError(f"joints must be given for {self.robot.dof} joints. Got {len(self.joints)} instead.")
+        if self.model not in ("spong", "complete"):
+            raise ModelError(f"model must be 'spong' or 'complete'. Got '{self.model}' instead.")
+        object.__setattr__(self, "gravity", frozen_array(gravity_vector(self.gravity), (3,), "gravity"))
+
+    # -- variants --
+
+    def without(self, *phenomena: str) -> DigitalRobot:
+        """Return the robot without some of `PHENOMENA`; without all of them it is the rigid arm with rotors."""
+        return replace(self, joints=tuple(switched_off(joint, phenomena) for joint in self.joints))
+
+    def aged(self, friction: float = 0.0, stiffness: float = 0.0, joints: Sequence[int] | None = None) -> DigitalRobot:
+        """Return the robot with friction times 1 + `friction` and stiffness times 1 + `stiffness`.
+
+        `joints` (counted from 0) are those that aged, None for all.
+        """
+        worn = range(self.robot.dof) if joints is None else joints
+        changed = [aged_joint(j, friction, stiffness) if k in worn else j for k, j in enumerate(self.joints)]
+        return replace(self, joints=tuple(changed))
+
+    def with_payload(self, payload: Payload | None) -> DigitalRobot:
+        """Return the robot with another payload."""
+        return replace(self, payload=payload)
+
+    # -- numbers --
+
+    @cached_property
+    def chain(self) -> Chain:
+        """The links with payload; rotors of rigid joints belong to them."""
+        rotors = np.array([joint.inertia if joint.is_rigid else 0.0 for joint in self.joints])
+        return make_chain(self.robot, self.gravity, self.payload, rotor_inertias=rotors)
+
+    @cached_property
+    def packed(self) -> tuple[Array, Array]:
+        """Joint rows and backlash maps for the native side."""
+        return pack_joints(self.joints, self.model == "complete"), pack_backlash(self.joints)
+
+    @cached_property
+    def elements(self) -> int:
+        """Slip elements that the state has room for, a joint."""
+        return max(len(joint.friction.slip.limits) for joint in self.joints)
+
+    @cached_property
+    def gains(self) -> Array:
+        """Motor gains, Nm/A, (joints,)."""
+        return np.array([joint.motor.gain for joint in self.joints])
+
+    @cached_property
+    def largest_step(self) -> float:
+        """Longest integration step (s) that is stable at every pose and resolves friction."""
+        return largest_step(self.robot, self.joints, self.payload)
+
+    # -- states --
+
+    def rest(self, q: Array | Sequence[float], temperature: float | Sequence[float] | None = None) -> State:
+        """Return the robot at rest at q (joints,) rad, its motors and springs holding it against gravity.
+
+        `temperature` in °C, one or one a joint, None for ambient (a cold start: the robot has not moved).
+        Slip elements are relaxed.
+        """
+        position = frozen_array(q, (self.robot.dof,), "q")
+        holding = gravity_torque(self.robot, position[None], gravity=self.gravity, payload=self.payload)[0]
+        ambient = [joint.thermal.ambient for joint in self.joints]
+        state = blank_state(self.robot.dof, self.elements).with_rows(
+            q=position,
+            theta=[_held(joint, x, g) for joint, x, g in zip(self.joints, position, holding, strict=True)],
+            load=holding,
+            temperature=ambient if temperature is None else temperature,
+        )
+        slopes = [_gear_ratio(joint, x) for joint, x in zip(self.joints, state.theta, strict=True)]
+        return state.with_rows(current=np.array(slopes) * holding / self.gains)
+
+    def moving(self, q: Array | Sequence[float], qd: Array | Sequence[float]) -> State:
+        """Return the robot as in `rest`, links and rotors moving at q̇ (joints,) rad/s."""
+        speed = frozen_array(qd, (self.robot.dof,), "qd")
+        return self.rest(q).with_rows(qd=speed, speed=speed)
+
+    def checked(self, state: State) -> State:
+        """Return the state if it is one of this robot, or say that it is not."""
+        if state.dof != self.robot.dof or state.deformation.shape[1] != self.elements:
+            raise ShapeError("the state is that of another robot: make it with rest() of this one.")
+        if not np.isfinite(state.values).all():
+            raise ShapeError("the state must be finite.")
+        return state
+
+
+def digital_robot(
+    robot: Robot,
+    gravity: Mounting = "table",
+    payload: Payload | None = None,
+    model: CouplingModel = "spong",
+    joints: Sequence[JointPlant] | None = None,
+) -> DigitalRobot:
+    """Return the digital twin of a described robot, its joints plausible ones by size unless given."""
+    return DigitalRobot(robot, default_joints(robot) if joints is None else tuple(joints), gravity, payload, model)
+
+
+def _held(joint: JointPlant, q: float, torque: float) -> float:
+    """Return θ with spring(θ - e(θ) - q) = torque; e is a contraction. A rigid joint has θ = q."""
+    if joint.is_rigid:
+        return q
+    target = q + spring_deformation(joint.stiffness, torque)
+    theta = target
+    for _ in range(200):
+        theta = target + float(kinematic_error(joint.kinematic_error, np.array(theta)))
+    return theta
+
+
+def _gear_ratio(joint: JointPlant, theta: float) -> float:
+    """Return 1 - e'(θ), 1 for a rigid joint."""
+    if joint.is_rigid:
+        return 1.0
+    return 1.0 - sum(w.amplitude * w.order * float(np.cos(w.order * theta + w.phase)) for w in joint.kinematic_error)

@@ -1,0 +1,113 @@
+"""Friction of a joint: steady laws in speed, load and temperature, carried by slip elements (theory 3.2, 3.4).
+
+``f = level(ω, τ_J, T) H + (F_V1 + F_V2 |ω| + F_V3 ω²) ω``, H in [-1, 1] the state of the slip elements,
+``level = F_C0 + F_C1 τ_J² + (F_S - F_C0) exp(-(|ω|/V_S)^μ) + √|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``.
+In slip H = sgn ω and this is the steady law; at reversal it is continuous. Level and viscous factor stay >= 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from jointwise.errors import ModelError
+from jointwise.simulation.robot.checks import check_finite, check_range
+
+MOST_ELEMENTS = 16
+COULOMB_LIMIT = 1e-5
+"""Deformation (rad) of the single slip element that stands for sgn ω when hysteresis is switched off."""
+
+
+@dataclass(frozen=True)
+class Slip:
+    """Spring-slip elements: `limits` D_i relative to the backlash B(θ), `shares` W_i >= 0 that sum to one.
+
+    ``s = Δθ + δ_i``, ``δ_i = sgn(s) min(|s|, B(θ) D_i)``, ``H = Σ W_i δ_i / (B(θ) D_i)``.
+    """
+
+    limits: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse elements that are no elements."""
+        if len(self.limits) != len(self.shares) or not 1 <= len(self.limits) <= MOST_ELEMENTS:
+            raise ModelError(f"slip: limits and shares must be 1 to {MOST_ELEMENTS} numbers each, equally many.")
+        for limit, share in zip(self.limits, self.shares, strict=True):
+            check_range("slip", 0.0, above=True, limit=limit)
+            check_range("slip", 0.0, share=share)
+        if abs(sum(self.shares) - 1.0) > 1e-9:
+            raise ModelError(f"slip: shares must sum to 1. Got {sum(self.shares)} instead.")
+
+    @classmethod
+    def polynomial(cls, elements: int = 4, limit_power: float = 4.0, share_power: float = 2.0) -> Slip:
+        """Return the pre-assigned elements ``D_i = (i/M)^rD``, ``W_i = (M+1-i)^rk / Σ i^rk``."""
+        rank = np.arange(1, elements + 1)
+        shares = (elements + 1.0 - rank) ** share_power
+        return cls(tuple(((rank / elements) ** limit_power).tolist()), tuple((shares / shares.sum()).tolist()))
+
+
+@dataclass(frozen=True)
+class Stribeck:
+    """Extra friction at low speed: ``(F_S - F_C0) exp(-(|ω|/V_S)^μ)``; `extra` Nm, `speed` V_S rad/s, `shape` μ."""
+
+    extra: float = 0.0
+    speed: float = 0.05
+    shape: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse speeds and shapes that are no scale."""
+        check_range("stribeck", 0.0, extra=self.extra)
+        check_range("stribeck", 0.0, above=True, speed=self.speed, shape=self.shape)
+
+
+@dataclass(frozen=True)
+class Warmth:
+    """Temperature: ``√|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``, T kept within [`coldest`, `hottest`]; all in °C.
+
+    `linear` F_T1 in Nm √(s/rad) / K, `cold` F_T2 in Nm √(s/rad) K³.
+    """
+
+    linear: float = 0.0
+    cold: float = 0.0
+    reference: float = 20.0
+    coldest: float = 10.0
+    hottest: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Refuse ranges in which T⁻³ means nothing."""
+        check_finite("warmth", linear=self.linear, cold=self.cold)
+        check_range("warmth", 0.0, above=True, coldest=self.coldest, reference=self.reference)
+        check_range("warmth", self.coldest, hottest=self.hottest)
+
+
+@dataclass(frozen=True)
+class Friction:
+    """Friction of a joint, at the joint side.
+
+    `coulomb` F_C0 (Nm); `load` F_C1 (1/Nm); `viscous` F_V1 (Nm s/rad), `square` F_V2 (Nm s²/rad²), `cube` F_V3
+    (Nm s³/rad³); `asymmetry` a in (-1, 1): (1 + a) of the dry friction forwards, (1 - a) backwards.
+    """
+
+    coulomb: float = 0.0
+    load: float = 0.0
+    viscous: float = 0.0
+    square: float = 0.0
+    cube: float = 0.0
+    asymmetry: float = 0.0
+    stribeck: Stribeck = field(default_factory=Stribeck)
+    warmth: Warmth = field(default_factory=Warmth)
+    slip: Slip = field(default_factory=Slip.polynomial)
+
+    def __post_init__(self) -> None:
+        """Refuse friction that drives."""
+        check_range("friction", 0.0, coulomb=self.coulomb, load=self.load, viscous=self.viscous)
+        check_finite("friction", square=self.square, cube=self.cube)
+        if not abs(self.asymmetry) < 1.0:
+            raise ModelError(f"friction: asymmetry must lie in (-1, 1). Got {self.asymmetry} instead.")
+
+    @property
+    def is_dry(self) -> bool:
+        """Tell whether any part needs the slip elements."""
+        parts = (self.coulomb, self.load, self.stribeck.extra, self.warmth.linear, self.warmth.cold)
+        return any(part != 0.0 for part in parts)

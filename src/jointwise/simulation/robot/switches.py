@@ -1,0 +1,62 @@
+"""Switching phenomena off, one at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from jointwise.errors import ModelError, nearest
+from jointwise.simulation.robot.elasticity import Rigid
+from jointwise.simulation.robot.friction import COULOMB_LIMIT, Friction, Slip, Stribeck, Warmth
+from jointwise.simulation.robot.gear import Backlash
+from jointwise.simulation.robot.joint import JointPlant
+
+Switch = Callable[[JointPlant], JointPlant]
+
+
+def _friction(**changes: object) -> Switch:
+    def switch(joint: JointPlant) -> JointPlant:
+        return replace(joint, friction=replace(joint.friction, **changes))  # type: ignore[arg-type]
+
+    return switch
+
+
+def _without_hysteresis(joint: JointPlant) -> JointPlant:
+    """Leave sgn ω: one element that slips after 10 µrad, whatever the backlash."""
+    friction = replace(joint.friction, slip=Slip((1.0,), (1.0,)))
+    return replace(joint, friction=friction, backlash=Backlash((COULOMB_LIMIT,)))
+
+
+SWITCHES: dict[str, Switch] = {
+    "stiffness": lambda joint: replace(joint, stiffness=Rigid(), damping=0.0, kinematic_error=()),
+    "damping": lambda joint: replace(joint, damping=0.0),
+    "friction": lambda joint: replace(joint, friction=Friction()),
+    "hysteresis": _without_hysteresis,
+    "load": _friction(load=0.0),
+    "stribeck": _friction(stribeck=Stribeck()),
+    "viscous": _friction(viscous=0.0, square=0.0, cube=0.0),
+    "temperature": _friction(warmth=Warmth()),
+    "asymmetry": _friction(asymmetry=0.0),
+    "backlash": lambda joint: replace(joint, backlash=Backlash((joint.backlash.mean,))),
+    "kinematic_error": lambda joint: replace(joint, kinematic_error=()),
+    "current_limit": lambda joint: replace(joint, motor=replace(joint.motor, limit=math.inf)),
+    "current_lag": lambda joint: replace(joint, motor=replace(joint.motor, lag=0.0)),
+    "thermal": lambda joint: replace(joint, thermal=replace(joint.thermal, capacity=0.0)),
+}
+
+PHENOMENA = tuple(SWITCHES)
+"""What can be switched off; without all of them the arm is rigid and its rotors are part of its inertia.
+
+`hysteresis` leaves Coulomb friction sgn ω, `backlash` its mean, `temperature` the friction at the reference
+temperature, `thermal` the temperature as it is at the start.
+"""
+
+
+def switched_off(joint: JointPlant, names: tuple[str, ...]) -> JointPlant:
+    """Return the joint without the named phenomena."""
+    for name in names:
+        if name not in SWITCHES:
+            raise ModelError(f"unknown phenomenon '{name}'. {nearest(name, SWITCHES)}")
+        joint = SWITCHES[name](joint)
+    return joint

@@ -1,0 +1,408 @@
+/* Articulated bodies of a serial chain for one sample: a vector's x, y, z lie side by side (its fourth number is 0), where
+ * the batched kernels put samples side by side. A rotation is then three multiply-adds instead of nine.
+ *
+ * Frame {j} sits on joint axis j, z along it; vectors of link j are in {j}. Included once per instruction set by plant.c,
+ * which defines NAME(x), x with the set's suffix, and VECTORS_OF_FOUR where processor and compiler have them.
+ */
+
+#undef four
+#undef three
+#undef axis_pull
+#undef links
+#define four NAME(four)
+#define three NAME(three)
+#define axis_pull NAME(axis_pull)
+#define links NAME(links)
+
+#if VECTORS_OF_FOUR
+typedef double four __attribute__((vector_size(4 * sizeof(double))));
+#if defined(__clang__) || __GNUC__ >= 12
+#define PICK(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+typedef int64_t NAME(places) __attribute__((vector_size(4 * sizeof(int64_t))));
+#define PICK(a, b, i, j, k, l) __builtin_shuffle(a, b, (NAME(places)){i, j, k, l})
+#endif
+static inline four NAME(vector)(double x, double y, double z) { return (four){x, y, z, 0.0}; }
+static inline four NAME(plus)(four a, four b) { return a + b; }
+static inline four NAME(minus)(four a, four b) { return a - b; }
+static inline four NAME(times)(four a, four b) { return a * b; }
+static inline double NAME(part)(four a, int k) { return a[k]; }
+#else
+typedef struct { double at[4]; } four;
+static inline four NAME(pick)(four a, four b, int i, int j, int k, int l)
+{
+    return (four){{i < 4 ? a.at[i] : b.at[i - 4], j < 4 ? a.at[j] : b.at[j - 4], k < 4 ? a.at[k] : b.at[k - 4],
+                   l < 4 ? a.at[l] : b.at[l - 4]}};
+}
+#define PICK(a, b, i, j, k, l) NAME(pick)(a, b, i, j, k, l)
+static inline four NAME(vector)(double x, double y, double z) { return (four){{x, y, z, 0.0}}; }
+static inline four NAME(plus)(four a, four b)
+{
+    return (four){{a.at[0] + b.at[0], a.at[1] + b.at[1], a.at[2] + b.at[2], a.at[3] + b.at[3]}};
+}
+static inline four NAME(minus)(four a, four b)
+{
+    return (four){{a.at[0] - b.at[0], a.at[1] - b.at[1], a.at[2] - b.at[2], a.at[3] - b.at[3]}};
+}
+static inline four NAME(times)(four a, four b)
+{
+    return (four){{a.at[0] * b.at[0], a.at[1] * b.at[1], a.at[2] * b.at[2], a.at[3] * b.at[3]}};
+}
+static inline double NAME(part)(four a, int k) { return a.at[k]; }
+#endif
+
+typedef struct { four x, y, z; } three; /* columns */
+
+/* Sine and cosine by Cody-Waite reduction to [-pi/4, pi/4] and minimax polynomials; large angles go to libm. */
+static inline void NAME(sine_cosine)(double x, double *sine, double *cosine)
+{
+    if (!(fabs(x) < 1e5)) {
+        *sine = sin(x), *cosine = cos(x);
+        return;
+    }
+    double turns = floor(x * 0.63661977236758134308 + 0.5);
+    double r = x - turns * 1.57079632673412561417e+00;
+    r = r - turns * 6.07710050630396597660e-11;
+    r = r - turns * 2.02226624879595063154e-21;
+    double z = r * r;
+    double s = r + r * z *
+        (-1.66666666666666324348e-01 + z * (8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 +
+         z * (2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))));
+    double c = 1.0 - 0.5 * z + z * z *
+        (4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 +
+         z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)))));
+    int quadrant = (int)turns & 3;
+    double first = quadrant & 1 ? c : s, second = quadrant & 1 ? s : c;
+    *sine = quadrant & 2 ? -first : first;
+    *cosine = quadrant == 1 || quadrant == 2 ? -second : second;
+}
+
+static inline four NAME(all)(double s)
+{
+    four a = NAME(vector)(s, s, s);
+    return PICK(a, a, 0, 0, 0, 0);
+}
+static inline four NAME(by)(four a, double s) { return NAME(times)(a, NAME(all)(s)); }
+static inline double NAME(sum)(four a) { return NAME(part)(a, 0) + NAME(part)(a, 1) + NAME(part)(a, 2); }
+static inline double NAME(inner)(four a, four b) { return NAME(sum)(NAME(times)(a, b)); }
+static inline four NAME(outer)(four a, four b) /* a x b */
+{
+    four c = NAME(minus)(NAME(times)(a, PICK(b, b, 1, 2, 0, 3)), NAME(times)(PICK(a, a, 1, 2, 0, 3), b));
+    return PICK(c, c, 1, 2, 0, 3);
+}
+static inline four NAME(apply)(const three *M, four v)
+{
+    four sum = NAME(times)(M->x, PICK(v, v, 0, 0, 0, 0));
+    sum = NAME(plus)(sum, NAME(times)(M->y, PICK(v, v, 1, 1, 1, 1)));
+    return NAME(plus)(sum, NAME(times)(M->z, PICK(v, v, 2, 2, 2, 2)));
+}
+static inline three NAME(turned)(three M) /* Mᵀ */
+{
+    four low = PICK(M.x, M.y, 0, 4, 2, 6), high = PICK(M.x, M.y, 1, 5, 3, 7);
+    return (three){PICK(low, M.z, 0, 1, 4, 7), PICK(high, M.z, 0, 1, 5, 7), PICK(low, M.z, 2, 3, 6, 7)};
+}
+static inline three NAME(less)(three A, three B)
+{
+    return (three){NAME(minus)(A.x, B.x), NAME(minus)(A.y, B.y), NAME(minus)(A.z, B.z)};
+}
+static inline three NAME(more)(three A, three B)
+{
+    return (three){NAME(plus)(A.x, B.x), NAME(plus)(A.y, B.y), NAME(plus)(A.z, B.z)};
+}
+/* a bᵀ */
+static inline three NAME(dyad)(four a, four b)
+{
+    return (three){NAME(times)(a, PICK(b, b, 0, 0, 0, 0)), NAME(times)(a, PICK(b, b, 1, 1, 1, 1)),
+                   NAME(times)(a, PICK(b, b, 2, 2, 2, 2))};
+}
+/* [p], so that [p] v = p x v */
+static inline three NAME(crossing)(four p)
+{
+    double x = NAME(part)(p, 0), y = NAME(part)(p, 1), z = NAME(part)(p, 2);
+    return (three){NAME(vector)(0.0, z, -y), NAME(vector)(-z, 0.0, x), NAME(vector)(y, -x, 0.0)};
+}
+static inline three NAME(product)(const three *A, const three *B)
+{
+    return (three){NAME(apply)(A, B->x), NAME(apply)(A, B->y), NAME(apply)(A, B->z)};
+}
+
+/* What a joint keeps: articulated inertia times its axis (moment n, force f), the same over its entry at the axis and seen
+ * from {j-1}, one over that entry, torque that is left. */
+typedef struct { four n, f, up_n, up_f; double g, u; } axis_pull;
+
+typedef struct {
+    three *fixed;      /* R of every joint at q = 0 */
+    three *R, *back;   /* R and Rᵀ: {j} in {j-1} */
+    four *fixed_p, *p; /* origin of {j} in {j-1} at q = 0, and now */
+    three *cross_p;    /* [p] */
+    three *arm, *arm_back; /* [p] R: moment of a force in {j}, and its transpose */
+    three *inertia;    /* of the link, less the spin inertia of the rotor that it carries, about its origin */
+    four *moment;      /* m c */
+    double *mass;
+    four *n, *f;        /* wrench that the link needs, without joint accelerations */
+    four *turning;      /* its angular acceleration, at first without joint accelerations */
+    axis_pull *joints;
+    four tool;          /* m, in the last frame */
+    four force, torque; /* on the tool, base axes, N and Nm */
+    int pushed;         /* is there a wrench */
+    int spins;          /* do rotors act on the links that carry them */
+} links;
+
+/* Cuts the arrays out of memory that is aligned to a `four`; returns what is left: at most 132 doubles a joint are used. */
+static char *NAME(cut_links)(links *arm, Py_ssize_t n, char *memory)
+{
+    three **matrices[7] = {&arm->fixed, &arm->R,        &arm->back,   &arm->cross_p,
+                           &arm->arm,   &arm->arm_back, &arm->inertia};
+    four **vectors[6] = {&arm->fixed_p, &arm->p, &arm->moment, &arm->n, &arm->f, &arm->turning};
+    for (int k = 0; k < 7; k++, memory += (size_t)n * sizeof(three))
+        *matrices[k] = (three *)memory;
+    for (int k = 0; k < 6; k++, memory += (size_t)n * sizeof(four))
+        *vectors[k] = (four *)memory;
+    arm->joints = (axis_pull *)memory, memory += (size_t)n * sizeof(axis_pull);
+    arm->mass = (double *)memory;
+    return memory + ((size_t)n + 3) / 4 * sizeof(four); /* aligned again */
+}
+
+/* The link that carries the rotor of joint j + 1 keeps its inertia less s² / B z zᵀ: the rotor spins freely in it. */
+static three NAME(bare_inertia)(const chain *robot, const law *laws, Py_ssize_t j)
+{
+    const double *own = robot->inertials + 10 * j;
+    three I = {NAME(vector)(own[0], own[1], own[2]), NAME(vector)(own[1], own[3], own[4]),
+               NAME(vector)(own[2], own[4], own[5])};
+    if (laws == NULL || j + 1 == robot->dof || laws[j + 1].spin == 0.0)
+        return I;
+    const double *R0 = robot->rotations + 9 * (j + 1);
+    four z = NAME(vector)(R0[2], R0[5], R0[8]);
+    return NAME(less)(I, NAME(dyad)(NAME(by)(z, laws[j + 1].spin * laws[j + 1].spin / laws[j + 1].inertia), z));
+}
+
+/* What does not depend on q; `laws` NULL: rotors do not spin. */
+static void NAME(set_links)(links *arm, const chain *robot, const law *laws, const double *tool)
+{
+    for (Py_ssize_t j = 0; j < robot->dof; j++) {
+        const double *R0 = robot->rotations + 9 * j, *p = robot->translations + 3 * j, *own = robot->inertials + 10 * j;
+        arm->fixed[j] = (three){NAME(vector)(R0[0], R0[3], R0[6]), NAME(vector)(R0[1], R0[4], R0[7]),
+                                NAME(vector)(R0[2], R0[5], R0[8])};
+        arm->fixed_p[j] = NAME(vector)(p[0], p[1], p[2]);
+        arm->inertia[j] = NAME(bare_inertia)(robot, laws, j);
+        arm->moment[j] = NAME(vector)(own[6], own[7], own[8]);
+        arm->mass[j] = own[9];
+        arm->spins |= laws != NULL && laws[j].spin != 0.0;
+    }
+    arm->tool = NAME(vector)(tool[0], tool[1], tool[2]);
+    arm->pushed = 0;
+}
+
+/* R0 Rot_z(q), or p0 + R0 e_z q. */
+static inline void NAME(place_link)(links *arm, Py_ssize_t j, int revolute, double q)
+{
+    three R = arm->fixed[j];
+    arm->p[j] = arm->fixed_p[j];
+    if (revolute) {
+        double s, c;
+        NAME(sine_cosine)(q, &s, &c);
+        four x = R.x, y = R.y;
+        R.x = NAME(plus)(NAME(by)(x, c), NAME(by)(y, s));
+        R.y = NAME(minus)(NAME(by)(y, c), NAME(by)(x, s));
+    } else {
+        arm->p[j] = NAME(plus)(arm->p[j], NAME(by)(R.z, q));
+    }
+    arm->R[j] = R;
+    arm->back[j] = NAME(turned)(R);
+    arm->cross_p[j] = NAME(crossing)(arm->p[j]);
+    arm->arm[j] = NAME(product)(&arm->cross_p[j], &R);
+    arm->arm_back[j] = NAME(turned)(arm->arm[j]);
+}
+
+/* Articulated inertia [[A, B], [Bᵀ, M]] on (angular; linear). */
+typedef struct { three A, B, M; } NAME(bundle);
+#undef bundle
+#define bundle NAME(bundle)
+
+/* The bodies from link j on, freed along joint j's axis, seen from {j-1}:
+ * rotated by R, then shifted: B'' = B + [p] M, A'' = A - B'' [p] - (B [p])ᵀ. */
+static inline bundle NAME(freed)(const axis_pull *joint, const three *R, const three *back, const three *P, four p,
+                                 const bundle *body)
+{
+    four gn = NAME(by)(joint->n, joint->g), gf = NAME(by)(joint->f, joint->g);
+    three A = NAME(less)(body->A, NAME(dyad)(gn, joint->n));
+    three B = NAME(less)(body->B, NAME(dyad)(gn, joint->f));
+    three M = NAME(less)(body->M, NAME(dyad)(gf, joint->f));
+    A = NAME(product)(R, &A), B = NAME(product)(R, &B), M = NAME(product)(R, &M);
+    A = NAME(product)(&A, back), B = NAME(product)(&B, back), M = NAME(product)(&M, back);
+    bundle up;
+    up.M = M;
+    up.B = (three){NAME(plus)(B.x, NAME(outer)(p, M.x)), NAME(plus)(B.y, NAME(outer)(p, M.y)),
+                   NAME(plus)(B.z, NAME(outer)(p, M.z))};
+    up.A = NAME(less)(NAME(less)(A, NAME(product)(&up.B, P)), NAME(turned)(NAME(product)(&B, P)));
+    return up;
+}
+
+/* Articulated inertias, inwards: what every joint keeps of them. They depend on q alone. */
+static void NAME(articulate)(const chain *robot, links *arm)
+{
+    four o = NAME(all)(0.0);
+    three none = {o, o, o};
+    bundle body = {none, none, none};
+    for (Py_ssize_t j = robot->dof - 1; j >= 0; j--) {
+        double m = arm->mass[j], entry;
+        axis_pull *joint = &arm->joints[j];
+        body.A = NAME(more)(body.A, arm->inertia[j]);
+        body.B = NAME(more)(body.B, NAME(crossing)(arm->moment[j]));
+        body.M = NAME(more)(body.M, (three){NAME(vector)(m, 0.0, 0.0), NAME(vector)(0.0, m, 0.0),
+                                            NAME(vector)(0.0, 0.0, m)});
+        if (robot->revolute[j]) {
+            joint->n = body.A.z;
+            joint->f = NAME(turned)(body.B).z;
+            entry = NAME(part)(body.A.z, 2);
+        } else {
+            joint->n = body.B.z;
+            joint->f = body.M.z;
+            entry = NAME(part)(body.M.z, 2);
+        }
+        joint->g = 1.0 / (entry + robot->rotors[j]);
+        four gf = NAME(by)(joint->f, joint->g);
+        joint->up_f = NAME(apply)(&arm->R[j], gf);
+        joint->up_n = NAME(plus)(NAME(apply)(&arm->R[j], NAME(by)(joint->n, joint->g)), NAME(apply)(&arm->arm[j], gf));
+        if (j > 0)
+            body = NAME(freed)(joint, &arm->R[j], &arm->back[j], &arm->cross_p[j], arm->p[j], &body);
+    }
+}
+
+/* Moment on link j-1 from the rotor of joint j (axis z, spin momentum s w, net torque u), besides the reduced inertia:
+ * z s u / B + ω x z (s w + s² / B z·ω). */
+static inline four NAME(rotor_moment)(const law *joint, four z, four turn, double w, double u)
+{
+    double s = joint->spin, c = s * s / joint->inertia;
+    four moment = NAME(by)(NAME(outer)(turn, z), s * w + c * NAME(inner)(z, turn));
+    return NAME(plus)(moment, NAME(by)(z, s * u / joint->inertia));
+}
+
+/* Outwards without joint accelerations: wrenches that the bodies need; returns the power of the wrench at the tool. */
+static double NAME(outward_links)(const chain *robot, const law *laws, links *arm, const double *qd, const double *spin,
+                                  const double *u)
+{
+    Py_ssize_t n = robot->dof;
+    four w = NAME(all)(0.0), wd = w, v = w, force = arm->force, torque = arm->torque;
+    four a = NAME(vector)(-robot->gravity[0], -robot->gravity[1], -robot->gravity[2]);
+    for (Py_ssize_t j = 0; j < n; j++) {
+        const three *back = &arm->back[j];
+        four p = arm->p[j], c = arm->moment[j], wp = NAME(outer)(w, p);
+        a = NAME(apply)(back, NAME(plus)(a, NAME(plus)(NAME(outer)(wd, p), NAME(outer)(w, wp))));
+        if (arm->pushed) {
+            v = NAME(apply)(back, NAME(plus)(v, wp));
+            force = NAME(apply)(back, force);
+            torque = NAME(apply)(back, torque);
+        }
+        w = NAME(apply)(back, w);
+        wd = NAME(apply)(back, wd);
+        four swept = NAME(times)(PICK(w, w, 1, 0, 3, 3), NAME(vector)(qd[j], -qd[j], 0.0)); /* w x z qd */
+        four along = NAME(vector)(0.0, 0.0, qd[j]);
+        if (robot->revolute[j]) {
+            wd = NAME(plus)(wd, swept);
+            w = NAME(plus)(w, along);
+        } else {
+            a = NAME(plus)(a, NAME(plus)(swept, swept));
+            v = NAME(plus)(v, along);
+        }
+        /* f = m a + wd x mc + w x (w x mc);  n = I wd + w x (I w) + mc x a */
+        arm->f[j] = NAME(plus)(NAME(by)(a, arm->mass[j]),
+                               NAME(plus)(NAME(outer)(wd, c), NAME(outer)(w, NAME(outer)(w, c))));
+        arm->n[j] = NAME(plus)(NAME(apply)(&arm->inertia[j], wd),
+                               NAME(plus)(NAME(outer)(w, NAME(apply)(&arm->inertia[j], w)), NAME(outer)(c, a)));
+        if (!arm->spins)
+            continue;
+        arm->turning[j] = wd;
+        if (j + 1 < n && laws[j + 1].spin != 0.0)
+            arm->n[j] = NAME(plus)(arm->n[j], NAME(rotor_moment)(&laws[j + 1], arm->fixed[j + 1].z, w, spin[j + 1],
+                                                                 u[j + 1]));
+    }
+    if (!arm->pushed)
+        return 0.0;
+    arm->f[n - 1] = NAME(minus)(arm->f[n - 1], force);
+    arm->n[n - 1] = NAME(minus)(arm->n[n - 1], NAME(plus)(torque, NAME(outer)(arm->tool, force)));
+    return NAME(inner)(force, NAME(plus)(v, NAME(outer)(w, arm->tool))) + NAME(inner)(torque, w);
+}
+
+/* Joint accelerations under joint torques and the wrenches that the links need, with the inertias of `articulate`. */
+static void NAME(solve_links)(const chain *robot, links *arm, const double *torque, double *qdd)
+{
+    Py_ssize_t n = robot->dof;
+    four moment = NAME(all)(0.0), force = moment;
+    for (Py_ssize_t j = n - 1; j >= 0; j--) {
+        axis_pull *joint = &arm->joints[j];
+        moment = NAME(plus)(moment, arm->n[j]);
+        force = NAME(plus)(force, arm->f[j]);
+        joint->u = torque[j] - NAME(part)(robot->revolute[j] ? moment : force, 2);
+        moment = NAME(plus)(NAME(apply)(&arm->R[j], moment), NAME(apply)(&arm->arm[j], force));
+        moment = NAME(plus)(moment, NAME(by)(joint->up_n, joint->u));
+        force = NAME(plus)(NAME(apply)(&arm->R[j], force), NAME(by)(joint->up_f, joint->u));
+    }
+    four wd = NAME(all)(0.0), a = wd;
+    for (Py_ssize_t j = 0; j < n; j++) {
+        const axis_pull *joint = &arm->joints[j];
+        qdd[j] = joint->g * joint->u - NAME(sum)(NAME(plus)(NAME(times)(joint->up_n, wd), NAME(times)(joint->up_f, a)));
+        a = NAME(plus)(NAME(apply)(&arm->back[j], a), NAME(apply)(&arm->arm_back[j], wd));
+        wd = NAME(apply)(&arm->back[j], wd);
+        four along = NAME(vector)(0.0, 0.0, qdd[j]);
+        if (robot->revolute[j])
+            wd = NAME(plus)(wd, along);
+        else
+            a = NAME(plus)(a, along);
+        if (arm->spins)
+            arm->turning[j] = NAME(plus)(arm->turning[j], wd);
+    }
+}
+
+static inline void NAME(place_links)(const chain *robot, links *arm, const double *q)
+{
+    for (Py_ssize_t j = 0; j < robot->dof; j++)
+        NAME(place_link)(arm, j, robot->revolute[j], q[j]);
+}
+
+/* M⁻¹ (n, n), column by column: what a unit torque does to arm and rotors without weight and speed. */
+static void NAME(inverse_mass)(const chain *robot, links *arm, const double *q, double *unit, double *inverse)
+{
+    Py_ssize_t n = robot->dof;
+    NAME(place_links)(robot, arm, q);
+    NAME(articulate)(robot, arm);
+    for (Py_ssize_t j = 0; j < n; j++) {
+        arm->n[j] = arm->f[j] = NAME(all)(0.0);
+        unit[j] = 0.0;
+    }
+    for (Py_ssize_t j = 0; j < n; j++) {
+        unit[j] = 1.0;
+        NAME(solve_links)(robot, arm, unit, inverse + j * n);
+        unit[j] = 0.0;
+    }
+}
+
+/* g(q), Nm; `still` are n zeros. */
+static void NAME(gravity_torque)(const chain *robot, links *arm, const double *q, const double *still, double *torque)
+{
+    NAME(place_links)(robot, arm, q);
+    NAME(outward_links)(robot, NULL, arm, still, NULL, NULL);
+    four moment = NAME(all)(0.0), force = moment;
+    for (Py_ssize_t j = robot->dof - 1; j >= 0; j--) {
+        moment = NAME(plus)(moment, arm->n[j]);
+        force = NAME(plus)(force, arm->f[j]);
+        torque[j] = NAME(part)(robot->revolute[j] ? moment : force, 2);
+        moment = NAME(plus)(NAME(apply)(&arm->R[j], moment), NAME(apply)(&arm->arm[j], force));
+        force = NAME(apply)(&arm->R[j], force);
+    }
+}
+
+/* Joint accelerations under joint torques; the rotors of elastic joints have net torque u and speed `spin`. `fresh`: q is
+ * not that of the call before. Returns the power of the wrench at the tool, W. */
+static double NAME(accelerate)(const chain *robot, const law *laws, links *arm, int fresh, const double *q,
+                               const double *qd, const double *spin, const double *u, const double *torque, double *qdd)
+{
+    if (fresh) {
+        NAME(place_links)(robot, arm, q);
+        NAME(articulate)(robot, arm);
+    }
+    double power = NAME(outward_links)(robot, laws, arm, qd, spin, u);
+    NAME(solve_links)(robot, arm, torque, qdd);
+    return power;
+}
+#undef PICK

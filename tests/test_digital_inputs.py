@@ -1,0 +1,232 @@
+"""The digital robot's parameters, switches and refusals: every wrong argument gets its own clear line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jointwise.description import Payload, catalog_names, catalog_robot
+from jointwise.errors import JointwiseError, ModelError
+from jointwise.simulation.robot import (
+    PHENOMENA,
+    AffineControl,
+    Backlash,
+    Cubic,
+    DigitalRobot,
+    Friction,
+    Harmonic,
+    JointPlant,
+    MotorPlant,
+    Rigid,
+    Segments,
+    Slip,
+    Stribeck,
+    Thermal,
+    Warmth,
+    default_joints,
+    digital_robot,
+    load_joints,
+    simulate,
+    step,
+)
+from jointwise.simulation.robot.elasticity import spring_deformation, spring_stiffness, spring_torque
+from peers import native
+
+ROBOT = catalog_robot("ur5e")
+FULL = digital_robot(ROBOT)
+needs_native = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+
+
+def test_defaults_are_those_of_the_theory() -> None:
+    base, wrist = FULL.joints[0], FULL.joints[-1]
+    assert base.inertia == pytest.approx(ROBOT.rotor_inertias[0])
+    assert base.friction.coulomb + 3.0 * base.friction.viscous + 9.0 * base.friction.square == pytest.approx(
+        30.0, abs=1
+    )
+    assert wrist.friction.coulomb == pytest.approx(0.1 * base.friction.coulomb, rel=0.02)
+    assert isinstance(base.stiffness, Cubic)
+    assert base.stiffness.linear == pytest.approx(1.5e4)
+    assert base.backlash.mean == pytest.approx(1e-3)
+    assert [wave.order for wave in base.kinematic_error] == [1.0, 2.0, 200.0]
+
+
+@pytest.mark.parametrize("name", catalog_names())
+def test_every_robot_has_joints(name: str) -> None:
+    robot = catalog_robot(name)
+    assert len(default_joints(robot)) == robot.dof
+    assert 1e-6 < digital_robot(robot).largest_step <= 1e-3
+
+
+def test_a_file_overrules_single_values(tmp_path: Path) -> None:
+    path = tmp_path / "joints.toml"
+    rows = "".join(f"[[joint]]\ncoulomb = {k + 1}.0\n" for k in range(6))
+    path.write_text(f"schema = 1\n[drive]\nlag = 0.001\n{rows}")
+    joints = load_joints(path, ROBOT)
+    assert [joint.friction.coulomb for joint in joints] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert {joint.motor.lag for joint in joints} == {0.001}
+    assert joints[0].friction.viscous == FULL.joints[0].friction.viscous
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("schema = 2", "schema must be 1"),
+        ("schema = ", "not valid TOML"),
+        ("schema = 1\n[drive]\ncoulom = 1.0", "unknown key 'coulom'. Did you mean coulomb"),
+        ("schema = 1\n[[joint]]\ncoulomb = 1.0", "6 .* tables"),
+        ("schema = 1\n[drive]\ncoulomb = 'much'", "coulomb must be a number"),
+    ],
+)
+def test_wrong_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "joints.toml"
+    path.write_text(text)
+    with pytest.raises(ModelError, match=message):
+        load_joints(path, ROBOT)
+
+
+def test_without_everything_the_joints_are_bare() -> None:
+    for joint in FULL.without(*PHENOMENA).joints:
+        assert joint.is_rigid
+        assert joint.friction == Friction(slip=joint.friction.slip)
+        assert joint.kinematic_error == ()
+        assert joint.motor == MotorPlant(joint.motor.gain)
+        assert joint.thermal.capacity == 0.0
+        assert joint.inertia > 0.0
+
+
+@pytest.mark.parametrize("name", PHENOMENA)
+def test_each_switch_changes_something(name: str) -> None:
+    assert FULL.without(name).joints != FULL.joints
+
+
+@pytest.mark.parametrize("spring", [Cubic(1.5e4, 5e7), Cubic(100.0), Segments(1.6e4, 2.5e4, 2.9e4, 7.0, 25.0)])
+def test_springs_invert(spring: Cubic | Segments) -> None:
+    for torque in (-200.0, -10.0, -1e-6, 0.0, 3.0, 20.0, 150.0):
+        phi = spring_deformation(spring, torque)
+        assert spring_torque(spring, np.array(phi)) == pytest.approx(torque, rel=1e-12)
+        d = 1e-9
+        slope = (spring_torque(spring, np.array(phi + d)) - spring_torque(spring, np.array(phi - d))) / (2.0 * d)
+        assert spring_stiffness(spring, torque) == pytest.approx(slope, rel=1e-4)
+    assert spring_deformation(Rigid(), 10.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Cubic(0.0),
+        lambda: Cubic(1.0, -1.0),
+        lambda: Segments(29e3, 25e3, 16e3, 7.0, 25.0),
+        lambda: Segments(1.0, 2.0, 3.0, 25.0, 7.0),
+        lambda: Slip((1.0, 2.0), (1.0,)),
+        lambda: Slip((1.0,), (0.5,)),
+        lambda: Slip((0.0,), (1.0,)),
+        lambda: Stribeck(1.0, 0.0),
+        lambda: Warmth(coldest=0.0),
+        lambda: Warmth(coldest=30.0, hottest=20.0),
+        lambda: Friction(coulomb=-1.0),
+        lambda: Friction(viscous=float("nan")),
+        lambda: Friction(asymmetry=1.0),
+        lambda: Backlash(()),
+        lambda: Backlash((1e-3, 0.0)),
+        lambda: MotorPlant(gain=0.0),
+        lambda: MotorPlant(limit=0.0),
+        lambda: MotorPlant(lag=-1.0),
+        lambda: Thermal(capacity=-1.0),
+        lambda: JointPlant(-1.0),
+        lambda: JointPlant(0.0, stiffness=Cubic(1.0)),
+        lambda: JointPlant(1.0, damping=-1.0),
+        lambda: JointPlant(1.0, kinematic_error=(Harmonic(0.01, 200.0),)),
+        lambda: JointPlant(1.0, kinematic_error=(Harmonic(1e-4, 1.0),) * 9),
+        lambda: DigitalRobot(ROBOT, FULL.joints[:5]),
+        lambda: DigitalRobot(ROBOT, FULL.joints, model="exact"),
+        lambda: FULL.without("friktion"),
+        lambda: FULL.aged(stiffness=-1.0),
+        lambda: FULL.rest([0.0, 1.0]),
+        lambda: FULL.rest(np.full(6, np.nan)),
+        AffineControl,
+        lambda: AffineControl(q=np.zeros((5, 6)), qd=np.zeros((4, 6))),
+        lambda: AffineControl(q=np.zeros((5, 6)), kd=np.ones(6)),
+    ],
+)
+def test_wrong_parameters_are_refused(make: object) -> None:
+    with pytest.raises(JointwiseError):
+        make()
+
+
+ZERO = np.zeros((5, 6))
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("control", "options"),
+    [
+        (np.zeros((5, 5)), {}),
+        (np.zeros(6), {}),
+        (np.full((5, 6), np.nan), {}),
+        (ZERO, {"rate": 0.0}),
+        (ZERO, {"rate": np.nan}),
+        (ZERO, {"substeps": 0}),
+        (ZERO, {"wrench": np.zeros(3)}),
+        (ZERO, {"wrench": np.full(6, np.inf)}),
+        (ZERO, {"payloads": {1.0: Payload(1.0)}}),
+        (AffineControl(q=ZERO, kp=np.ones(5)), {}),
+        (AffineControl(q=ZERO, kp=np.ones((4, 6, 6))), {}),
+        (AffineControl(q=ZERO, kp=np.full(6, np.inf)), {}),
+        (AffineControl(q=ZERO, kp=np.ones(6)), {"current": True}),
+    ],
+)
+def test_wrong_runs_are_refused(control: object, options: dict[str, object]) -> None:
+    with pytest.raises(JointwiseError):
+        simulate(FULL, FULL.rest(np.zeros(6)), control, **options)
+
+
+@needs_native
+def test_states_of_another_robot_are_refused() -> None:
+    other = digital_robot(catalog_robot("panda"))
+    with pytest.raises(JointwiseError, match="another robot"):
+        simulate(FULL, other.rest(np.zeros(7)), ZERO)
+    with pytest.raises(JointwiseError, match="finite"):
+        simulate(FULL, FULL.rest(np.zeros(6)).with_rows(q=np.full(6, np.nan)), ZERO)
+    with pytest.raises(JointwiseError, match="torque must be 6"):
+        step(FULL, FULL.rest(np.zeros(6)), np.zeros(5))
+
+
+@needs_native
+def test_wrong_native_calls_raise() -> None:
+    joints, backlash = FULL.packed
+    state = FULL.rest(np.zeros(6)).values.copy()
+    nothing = (None,) * 11
+    good = [FULL.chain, joints, backlash, np.zeros(3), state, 4, nothing, None, 1e-3, 3, 2, False, np.empty((3, 85))]
+    assert native.simulate(*good) == -1
+    wrong = {
+        0: (FULL.chain[:5], tuple(x if k else b"" for k, x in enumerate(FULL.chain))),
+        1: (joints[:5].copy(), joints.astype(np.float32), None, joints * np.nan),
+        2: (backlash[:, :0].copy(), np.zeros(7)),
+        3: (np.zeros(2),),
+        4: (state[:-1].copy(), FULL.rest(np.zeros(6)).values),
+        5: (3, -1, 17),
+        6: (nothing[:10], (np.zeros((2, 6)), *nothing[1:]), (*nothing[:5], np.zeros(7), *nothing[6:])),
+        7: (np.zeros(5), np.zeros((2, 6))),
+        8: (0.0, -1.0, np.nan),
+        9: (-1, 4),
+        10: (0,),
+        12: (np.empty((2, 85)),),
+    }
+    for place, values in wrong.items():
+        for value in values:
+            with pytest.raises((ValueError, TypeError, BufferError)):
+                native.simulate(*[value if k == place else x for k, x in enumerate(good)])
+
+
+@needs_native
+def test_few_joints_or_none_may_be_elastic() -> None:
+    joints = tuple(joint if k % 2 else replace(joint, stiffness=Rigid()) for k, joint in enumerate(FULL.joints))
+    mixed = replace(FULL, joints=joints)
+    state = mixed.rest([0.0, -1.0, 1.0, 0.0, 0.5, 0.0])
+    wave = state.load + 30.0 * np.sin(np.arange(1000)[:, None] / 60.0) * np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])
+    run = simulate(mixed, state, wave)
+    assert (run.theta[:, ::2] == run.q[:, ::2]).all()
+    assert np.abs(run.energy.residual).max() <= 1e-6 * run.energy.moved
