@@ -45,7 +45,7 @@ BLOCK = 60.0
 """Seconds of motion, from rest to rest, of which a long log is made again and again."""
 
 CHILD = """
-import json, resource, sys, time
+import json, pathlib, resource, sys, time
 from jointwise.calibrate import Options, calibrate
 from jointwise.data import read_log
 from jointwise.description import catalog_robot
@@ -56,7 +56,11 @@ read = time.perf_counter()
 structure = Structure("hysteresis", "square", (1.0, 2.0))
 model = calibrate(log, catalog_robot(sys.argv[2]), options=Options(structure=structure, free=()))
 done = time.perf_counter()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+status = pathlib.Path("/proc/self/status")  # ru_maxrss would count the process that started this one
+if status.exists():
+    peak = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
+else:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 nmse = sum(model.training["nmse"]) / log.joints
 print(json.dumps([log.samples, read - start, done - read, time.process_time(), peak, nmse]))
 """

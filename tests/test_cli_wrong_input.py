@@ -300,7 +300,8 @@ Calibration.predict_pieces = slow
 @pytest.mark.parametrize(("slow", "which"), [(SLOW_FIT, 0), (SLOW_PIECES, 2)])
 def test_interrupt_during_work(tmp_path: Path, slow: str, which: int) -> None:
     argv = [str(word) for word in outputs(tmp_path / "x")[which]]
-    script = f"import sys, time\n{slow}\nfrom jointwise.cli import main\nsys.exit(main({argv!r}))"
+    heard = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)"  # a background shell ignores it
+    script = f"import sys, time\n{heard}\n{slow}\nfrom jointwise.cli import main\nsys.exit(main({argv!r}))"
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
