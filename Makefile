@@ -33,6 +33,7 @@ check: lint types test
 
 benchmark: setup
 	$(BIN)/python benchmarks/rigid.py
+	$(BIN)/python benchmarks/calibration.py
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info src/jointwise/*.so demo-output

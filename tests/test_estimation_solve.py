@@ -8,7 +8,7 @@ from scipy.optimize import lsq_linear
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.coupled import Layout, jackknife, stacked, weighted_least_squares
-from jointwise.estimation.factors import MOST_STRETCHES, JointFactors, fold_edges, scaled_factors
+from jointwise.estimation.factors import FOLDS, MOST_STRETCHES, JointFactors, fold_edges, scaled_factors
 from jointwise.estimation.solve import bounded_least_squares, squared_error, triangle
 from jointwise.spatial import Array
 
@@ -154,9 +154,9 @@ def test_many_stretches_are_merged_and_lose_nothing() -> None:
 
 
 def test_folds_are_contiguous_and_hold_every_stretch_once() -> None:
-    for stretches, folds in ((24, 6), (7, 6), (3, 6)):
-        groups = fold_edges(stretches, folds)
-        assert len(groups) == min(folds, stretches)
+    for stretches in (24, 7, 3):
+        groups = fold_edges(stretches)
+        assert len(groups) == min(FOLDS, stretches)
         assert [k for group in groups for k in group] == list(range(stretches))
         assert max(map(len, groups)) - min(map(len, groups)) <= 1
 

@@ -20,7 +20,7 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Dictionary:
-    """Factors of [Y_b | every column | y] of each joint, and where the columns of each key are.
+    """Factors of [Y_b | every column | y] of each joint by fold, and where the columns of each key are.
 
     `rigid` are the base parameters (of `base` in all) that act on each joint. `places` count from the first
     column after Y_b; `bound` tells which of those may not be negative.
@@ -141,4 +141,4 @@ def _dictionary(
 ) -> Dictionary:
     rigid = [which for _, which in problem.bodies.rigid_places]
     bound = np.array([parameter.non_negative for term in terms for parameter in term.parameters()])
-    return Dictionary(factors, rigid, problem.bodies.base.count, places, bound)
+    return Dictionary([own.folded() for own in factors], rigid, problem.bodies.base.count, places, bound)

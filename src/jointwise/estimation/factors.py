@@ -17,6 +17,8 @@ from jointwise.spatial import Array
 
 Index = NDArray[np.intp]
 
+FOLDS = 6
+"""Contiguous parts of the training data that a cross-validation leaves out in turn."""
 MOST_STRETCHES = 96
 """Beyond this many, neighbouring stretches are merged: memory stays flat however long the log."""
 
@@ -63,7 +65,16 @@ class JointFactors:
     def merged(self, stretches: Sequence[int] | None = None) -> Array:
         """Return the factor of several stretches together (all of them by default)."""
         chosen = range(len(self.triangles)) if stretches is None else stretches
-        return triangle(np.vstack([self.triangles[k] for k in chosen]))
+        parts = [self.triangles[k] for k in chosen]
+        return parts[0] if len(parts) == 1 else triangle(np.vstack(parts))
+
+    def folded(self) -> JointFactors:
+        """Return the factors with stretches merged to the folds of a cross-validation."""
+        folds = fold_edges(len(self.triangles))
+        return JointFactors(
+            [self.merged(fold) for fold in folds],
+            *([sum(own[k] for k in fold) for fold in folds] for own in (self.weight, self.total, self.square)),
+        )
 
     def scaled(self, gain: float) -> JointFactors:
         """Return the factors with y in another unit: gain · y."""
@@ -77,16 +88,16 @@ class JointFactors:
         )
 
     def columns(self, keep: Index) -> JointFactors:
-        """Return the factors of some of the columns and y."""
+        """Return the factors of some of the columns and y (no longer triangular, as good for sums of squares)."""
         chosen = np.append(keep, -1)
         return JointFactors(
-            [triangle(R[:, chosen]) for R in self.triangles], list(self.weight), list(self.total), list(self.square)
+            [R[:, chosen] for R in self.triangles], list(self.weight), list(self.total), list(self.square)
         )
 
 
-def fold_edges(stretches: int, folds: int) -> list[list[int]]:
-    """Return contiguous groups of stretches, as equal as can be."""
-    return [list(map(int, group)) for group in np.array_split(np.arange(stretches), min(folds, stretches))]
+def fold_edges(stretches: int) -> list[list[int]]:
+    """Return `FOLDS` contiguous groups of stretches, as equal as can be."""
+    return [list(map(int, group)) for group in np.array_split(np.arange(stretches), min(FOLDS, stretches))]
 
 
 def scaled_factors(factors: Sequence[JointFactors], gains: Array) -> list[JointFactors]:

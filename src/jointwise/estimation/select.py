@@ -23,7 +23,6 @@ from jointwise.estimation.structure import Structure, element_shapes
 from jointwise.model.terms import Coulomb, Hysteresis, Term
 from jointwise.spatial import Array
 
-FOLDS = 6
 WORTHWHILE = 0.01
 """A richer candidate must lower the held-out error by at least this part of it."""
 CUTOFFS = (2.5, 4.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 30.0, 40.0, 60.0)
@@ -79,7 +78,7 @@ class Choice:
 
 def cross_validate(factors: Sequence[JointFactors], layout: Layout, sigma: Array) -> Score:
     """Return the held-out error: all joints are fitted together on the other folds, each divided by its `sigma`."""
-    folds = fold_edges(len(factors[0].triangles), FOLDS)
+    folds = fold_edges(len(factors[0].triangles))
     if len(folds) < 3:
         raise EstimationError("the log is too short to cross-validate: choose the joint model by hand.")
     parts = [[own.merged(fold) for own in factors] for fold in folds]

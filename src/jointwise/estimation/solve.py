@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from jointwise.spatial import Array
@@ -19,8 +19,7 @@ def triangle(matrix: Array) -> Array:
     """Return the R factor of a matrix, at most square (Householder QR)."""
     if len(matrix) == 0:
         return np.zeros((0, matrix.shape[1]))
-    R: Array = qr(matrix, mode="r", overwrite_a=False, check_finite=False)[0]
-    return R[: matrix.shape[1]]
+    return np.asarray(np.linalg.qr(matrix, mode="r"))
 
 
 def bounded_least_squares(augmented: Array, non_negative: Mask, ridge: float = RIDGE) -> Array:
