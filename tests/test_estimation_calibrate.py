@@ -426,3 +426,10 @@ def test_fit_structure_alone_gives_the_same_numbers(planar: SyntheticLog) -> Non
     problem = make_problem([planar.log], PLANAR, "table", "current", options)
     fit = fit_structure(problem, HYSTERETIC, planar.truth.gains)
     np.testing.assert_array_equal(fit.solution.values, fitted(planar).estimate.values)
+
+
+def test_a_structure_that_needs_a_speed_is_refused_where_none_was_measured() -> None:
+    silent = synthetic_log(PLANAR, duration=10.0, rate=100.0, speed_noise=None).log
+    for structure in (Structure(ripple=0.01), Structure("hysteresis", drivers=("track",))):
+        with pytest.raises(EstimationError, match="asks for a measured speed"):
+            calibrate(silent, PLANAR, options=Options(structure=structure, free=()))

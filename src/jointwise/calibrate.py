@@ -89,6 +89,8 @@ def _calibrate(
     examinations = [_examined(log, robot) for log in recordings]
     output = options.output or common_output(recordings)
     problem = make_problem(recordings, robot, mounting, output, options)
+    if options.structure.needs_speed and not problem.has_speed:
+        raise EstimationError("the joint model asks for a measured speed (ripple, track), but a log has no qd1.. columns.")
     tell("drive gains")
     gains, gain_source = drive_gains(problem, robot, output, options)
     tell("choosing filters")
