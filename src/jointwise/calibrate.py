@@ -90,7 +90,7 @@ def _calibrate(
     output = options.output or common_output(recordings)
     problem = make_problem(recordings, robot, mounting, output, options)
     if options.structure.needs_speed and not problem.has_speed:
-        raise EstimationError("the joint model asks for a measured speed (ripple, track), but a log has no column qd1..")
+        raise EstimationError("the joint model asks for a measured speed (ripple, track), but a log has no column qd1.")
     tell("drive gains")
     gains, gain_source = drive_gains(problem, robot, output, options)
     tell("choosing filters")
