@@ -69,6 +69,18 @@ def test_flags_fix_their_choice_and_leave_the_rest_free(tmp_path: Path) -> None:
     assert (own["gains"], own["gain_source"]) == ([9.0, 11.0], "given")
 
 
+def test_elements_ask_for_a_power_law_with_a_scale_for_each_joint(tmp_path: Path) -> None:
+    words = ("calibrate", bench().training, "--robot", "planar2", "--output", tmp_path / "m.json", "--json")
+    own = json.loads(done(*words, "--elements", 4, "--load", "none", "--relaxation", 0))
+    assert own["structure"]["direction"] == "hysteresis"
+    assert own["structure"]["limits"] == pytest.approx([5e-3 * (i / 4) ** 4 for i in (1, 2, 3, 4)])
+    assert len(own["structure"]["scales"]) == 2
+    assert own["choices"][-1]["question"] == "scale of hysteresis, joint by joint"
+    wrong = run(*words, "--elements", 0)
+    assert wrong.code == 2
+    assert "--elements must be from 1 to 30. Got 0 instead" in wrong.err
+
+
 def test_options_may_stand_between_the_files(tmp_path: Path) -> None:
     files = bench()
     done(

@@ -433,3 +433,16 @@ def test_a_structure_that_needs_a_speed_is_refused_where_none_was_measured() -> 
     for structure in (Structure(ripple=0.01), Structure("hysteresis", drivers=("track",))):
         with pytest.raises(EstimationError, match="asks for a measured speed"):
             calibrate(silent, PLANAR, options=Options(structure=structure, free=()))
+
+
+def test_the_scale_of_a_power_law_is_chosen_joint_by_joint() -> None:
+    """Two joints whose hysteresis differs by a factor of ten are told apart, from the training log alone."""
+    true = [replace(own, scale=scale) for own, scale in zip(default_friction(PLANAR), (1e-3, 1e-2), strict=True)]
+    own = synthetic_log(PLANAR, duration=30.0, rate=200.0, seed=4, friction=true, load_dependence="none").log
+    structure = Structure("hysteresis", powers=(1.0, 2.0), limits=Hysteresis.polynomial_limits(4, 1e-3))
+    found = calibrate(own, PLANAR, options=Options(structure=structure, free=(), scaled=True, lag=0.0))
+    small, large = found.structure["scales"]
+    assert large >= 4.0 * small
+    limits = [term.limits[-1] for terms in found.model.terms for term in terms if isinstance(term, Hysteresis)]
+    assert limits == pytest.approx([1e-3 * small, 1e-3 * large])
+    assert found.choices[-1].question == "scale of hysteresis, joint by joint"

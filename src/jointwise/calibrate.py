@@ -23,7 +23,14 @@ from jointwise.estimation.factors import scaled_factors
 from jointwise.estimation.fit import Fit, fit_structure
 from jointwise.estimation.gains import gain_scale, relative_gains
 from jointwise.estimation.problem import Problem, record
-from jointwise.estimation.select import FIRST_CUTOFF, Choice, choose_filters, choose_structure, probe_structure
+from jointwise.estimation.select import (
+    FIRST_CUTOFF,
+    Choice,
+    choose_filters,
+    choose_scales,
+    choose_structure,
+    probe_structure,
+)
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import SpeedRipple, Term, Viscous
@@ -46,7 +53,8 @@ class Options:
     `output`: current or torque; `structure`: the joint model, of which only the fields named in `free` are chosen;
     `position_cutoff` (Hz), `lag` (s), `parallel_cutoff` (Hz; none unless given: a model is to predict the raw output),
     `decimation`, `rate` (Hz) of the filters; `gains` (Nm per unit of output); `rotors`: reflected rotor inertias;
-    `method`: wls, ols, huber; `load_basis`: model or row_sum.
+    `method`: wls, ols, huber; `load_basis`: model or row_sum; `scaled`: choose the scale of the slip limits joint by
+    joint (for limits that are no ladder).
     """
 
     output: Literal["current", "torque"] | None = None
@@ -61,6 +69,7 @@ class Options:
     rotors: bool = True
     method: str = "wls"
     load_basis: str = "model"
+    scaled: bool = False
 
 
 def calibrate(
@@ -103,6 +112,9 @@ def _calibrate(
     if free:
         tell("choosing the joint model")
         start, choices = choose_structure(problem, gains, start, free)
+    if options.scaled and start.direction == "hysteresis":
+        start, choice = choose_scales(problem, gains, start)
+        choices.append(choice)
     tell("fitting")
     fit = fit_structure(problem, start, gains, options.method)
     uncertainty = jackknife(fit.factors, fit.layout, fit.solution)

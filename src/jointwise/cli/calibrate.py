@@ -86,6 +86,12 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--stribeck", type=finite, metavar="V", help="Stribeck velocity in rad/s, 0 for none")
     group.add_argument("--power-flow", action="store_true", help="dry friction by direction of power")
     group.add_argument("--ripple", action=argparse.BooleanOptionalAction, help="the drive's answer to speed ripple")
+    group.add_argument(
+        "--elements",
+        type=int,
+        metavar="M",
+        help="hysteresis of M elements, limits by a power law up to a scale per joint",
+    )
     group.add_argument("--relaxation", type=finite, metavar="S", help="time in which hysteresis relaxes, 0 for never")
     group.add_argument("--no-rotors", action="store_true", help="without reflected rotor inertias")
 

@@ -10,9 +10,14 @@ import numpy as np
 
 from jointwise.calibrate import Options
 from jointwise.cli.aurt import RobotModel
+from jointwise.cli.usage import UsageError
 from jointwise.data import Log, examine_clock
 from jointwise.errors import DataError
+from jointwise.model.terms import Hysteresis
 
+SCALE = 5e-3
+"""Largest slip limit (rad) that the choice of scales starts from."""
+MOST_ELEMENTS = 30
 RELAXATION = 3.0
 """Time (s) in which hysteresis relaxes where it is asked for and nothing else is said."""
 
@@ -33,6 +38,7 @@ def make_options(args: argparse.Namespace, logs: list[Log], given: RobotModel | 
         gains=args.gains,
         rotors=start.rotors and not args.no_rotors,
         method=args.method,
+        scaled=args.elements is not None,
         load_basis=(args.load_basis or start.load_basis).replace("-", "_"),
     )
 
@@ -40,7 +46,8 @@ def make_options(args: argparse.Namespace, logs: list[Log], given: RobotModel | 
 def _dry_friction(args: argparse.Namespace, logs: list[Log]) -> dict[str, Any]:
     """Return the fields of the structure that decide about dry friction."""
     chosen: dict[str, Any] = {} if args.load is None else {"load": args.load}
-    direction = args.direction or ("hysteresis" if args.relaxation is not None else None)
+    slips = args.relaxation is not None or args.elements is not None
+    direction = args.direction or ("hysteresis" if slips else None)
     if args.power_flow:  # takes the place of Coulomb friction and of its dependence on load
         chosen |= {"power_flow": True, "load": "none"}
         direction = direction or "sign"
@@ -50,6 +57,10 @@ def _dry_friction(args: argparse.Namespace, logs: list[Log]) -> dict[str, Any]:
         measured = all(log.qd is not None for log in logs)
         chosen["drivers"] = ("q", "track") if measured else ("q",)
         chosen["relaxation"] = RELAXATION if args.relaxation is None else args.relaxation
+    if direction == "hysteresis" and args.elements is not None:
+        if not 1 <= args.elements <= MOST_ELEMENTS:
+            raise UsageError(f"--elements must be from 1 to {MOST_ELEMENTS}. Got {args.elements} instead.")
+        chosen["limits"] = Hysteresis.polynomial_limits(args.elements, SCALE)
     return chosen
 
 

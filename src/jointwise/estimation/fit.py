@@ -62,7 +62,8 @@ def fit_structure(problem: Problem, structure: Structure, gains: Array, method: 
         raise EstimationError(f"method must be one of {', '.join(METHODS)}. Got '{method}' instead.")
     plain = structure.without_load()
     start = problem.excerpt() if structure.needs_load else problem  # a load torque to begin with needs no hour of data
-    fit = _solve(start, plain, [plain.terms()] * problem.bodies.robot.dof, gains, method, None)
+    joints = range(problem.bodies.robot.dof)
+    fit = _solve(start, plain, [plain.terms(joint=j) for j in joints], gains, method, None)
     if start is not problem:
         fit = _iterate_load(start, structure, fit, gains, method)
     if structure.needs_load:
@@ -97,7 +98,7 @@ def _solve(
 def _iterate_load(problem: Problem, structure: Structure, start: Fit, gains: Array, method: str) -> Fit:
     fit, change = start, np.inf
     for passes in range(1, MOST_PASSES + 1):
-        terms = [structure.terms(_shapes(fit, j)) for j in range(problem.bodies.robot.dof)]
+        terms = [structure.terms(_shapes(fit, j), j) for j in range(problem.bodies.robot.dof)]
         after = _solve(problem, structure, terms, gains, method, fit.solution.values)
         change = _load_change(after, fit.solution.values)
         fit = replace(after, load=LoadIteration(passes, change < CONVERGED, change))

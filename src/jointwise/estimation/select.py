@@ -35,6 +35,8 @@ LAGS = tuple(np.arange(-16, 17, 4) * 1e-3)
 LAG_CUTOFF = 10.0
 """Parallel filter (Hz) through which lags are compared: a spline through noise is quieter between the samples than on
 them, so raw errors would favour lags of half a sample."""
+SCALES = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Factors of the slip limits to choose from, where their scale is chosen joint by joint."""
 POWERS = ((1.0,), (1.0, 0.5), (1.0, 2.0))
 RELAXATIONS = (0.0, 1.0, 3.0, 10.0)
 STRIBECK = (0.0, 0.05, 0.2)
@@ -154,6 +156,27 @@ def choose_structure(
     else:
         current = replace(current, load=start.load, power_flow=start.power_flow)
     return current, ask.answered
+
+
+def choose_scales(problem: Problem, gains: Array, structure: Structure) -> tuple[Structure, Choice]:
+    """Return the structure with the scale of its slip limits chosen joint by joint, each by its own held-out error."""
+    problem, plain = problem.excerpt(), structure.without_load()
+    joints, layout = problem.bodies.robot.dof, problem.layout(plain.terms())
+    scores = []
+    sigma: Array | None = None
+    for scale in SCALES:
+        terms = replace(plain, scales=(scale,) * joints).terms()
+        factors = scaled_factors(problem.factors([terms] * joints), gains)
+        sigma = weighted_least_squares(factors, layout).sigma if sigma is None else sigma
+        scores.append(cross_validate(factors, layout, sigma))
+    best = np.argmin([score.joints for score in scores], axis=0)
+    scales = tuple(SCALES[k] for k in best)
+    largest = structure.limits[-1]
+    alternatives = tuple(
+        (f"{1e3 * scale * largest:g} mrad", score.mean) for scale, score in zip(SCALES, scores, strict=True)
+    )
+    taken = ", ".join(f"{1e3 * scale * largest:g}" for scale in scales) + " mrad"
+    return replace(structure, scales=scales), Choice("scale of hysteresis, joint by joint", alternatives, taken)
 
 
 class Questions:

@@ -20,7 +20,8 @@ class Structure:
     """What friction a joint model has; the same for all joints, the numbers differ.
 
     `direction`: how dry friction turns with the motion: `sign`, `tanh`, or `hysteresis` (slip elements with
-    `limits`, driven by the positions `drivers`, relaxing within `relaxation` s, 0 for never). `load`: dependence of
+    `limits`, times `scales` joint by joint where given, driven by the positions `drivers`, relaxing within `relaxation`
+    s, 0 for never). `load`: dependence of
     dry friction on the load torque: none, square, absolute. `powers` of the viscous polynomial. `stribeck` velocity
     (rad/s, 0 for none). `power_flow`: friction by direction of power. `ripple`: time step (s) of the drive's answer to
     speed ripple, 0 for none. `offset`: a constant.
@@ -32,6 +33,7 @@ class Structure:
     drivers: tuple[str, ...] = ("q",)
     relaxation: float = 0.0
     limits: tuple[float, ...] = LADDER
+    scales: tuple[float, ...] = ()
     width: float = 0.01
     stribeck: float = 0.0
     power_flow: bool = False
@@ -61,8 +63,8 @@ class Structure:
         """Return the same structure with nothing that depends on load, where a fit starts."""
         return replace(self, load="none", power_flow=False)
 
-    def terms(self, shapes: tuple[tuple[float, ...], ...] = ()) -> tuple[Term, ...]:
-        """Return the terms of one joint; `shapes` are the shares of the slip elements, one tuple a driver."""
+    def terms(self, shapes: tuple[tuple[float, ...], ...] = (), joint: int = 0) -> tuple[Term, ...]:
+        """Return the terms of a joint (0-based); `shapes` are the shares of the slip elements, one tuple a driver."""
         terms: list[Term] = [Offset()] if self.offset else []
         if self.powers:
             terms.append(Viscous(self.powers))
@@ -73,8 +75,10 @@ class Structure:
         if self.direction == "hysteresis":
             even = tuple(np.full(len(self.limits), 1.0 / len(self.limits)).tolist())
             chosen = shapes or tuple(even for _ in self.drivers)
+            scale = self.scales[joint] if self.scales else 1.0
+            limits = tuple(scale * limit for limit in self.limits)
             terms += [
-                Hysteresis(self.limits, self.relaxation, driver, self.load, shape if self.load != "none" else ())
+                Hysteresis(limits, self.relaxation, driver, self.load, shape if self.load != "none" else ())
                 for driver, shape in zip(self.drivers, chosen, strict=True)
             ]
         elif not self.power_flow:
