@@ -1,0 +1,1 @@
+"""What one joint is made of: every phenomenon of a strain-wave joint, each from its own experiment."""

@@ -1,0 +1,21 @@
+"""How well a curve meets its data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jointwise.errors import EstimationError
+from jointwise.spatial import Array
+
+
+def nrmse_percent(measured: Array, modelled: Array) -> float:
+    """Return ``100 (1 - |y - ŷ| / |y - mean y|)`` of (samples,): 100 for a perfect model, 0 for the mean."""
+    spread = float(np.linalg.norm(measured - measured.mean()))
+    if spread == 0.0:
+        raise EstimationError("the measurement does not vary: no quality can be told.")
+    return 100.0 * (1.0 - float(np.linalg.norm(measured - modelled)) / spread)
+
+
+def rms(values: Array) -> float:
+    """Return the root mean square."""
+    return float(np.sqrt(np.mean(np.square(values))))
