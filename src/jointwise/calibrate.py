@@ -23,12 +23,14 @@ from jointwise.estimation.factors import scaled_factors
 from jointwise.estimation.fit import Fit, fit_structure
 from jointwise.estimation.gains import gain_scale, relative_gains
 from jointwise.estimation.problem import Problem, record
+from jointwise.estimation.rivals import Moves, with_choices
 from jointwise.estimation.select import (
     FIRST_CUTOFF,
     Choice,
     choose_filters,
     choose_scales,
     choose_structure,
+    filter_rivals,
     probe_structure,
 )
 from jointwise.estimation.structure import Structure
@@ -109,15 +111,17 @@ def _calibrate(
     if options.parallel_cutoff:  # what a filter takes out cannot tell how the drive answers to ripple
         free = tuple(name for name in free if name != "ripple")
     choices: list[Choice] = []
+    moves: list[Moves] = []
     if free:
         tell("choosing the joint model")
-        start, choices = choose_structure(problem, gains, start, free)
+        start, choices, moves = choose_structure(problem, gains, start, free)
+        moves += filter_rivals(problem, gains, start, options.lag is None, options.position_cutoff is None)
     if options.scaled and start.direction == "hysteresis":
         start, choice = choose_scales(problem, gains, start)
         choices.append(choice)
     tell("fitting")
     fit = fit_structure(problem, start, gains, options.method)
-    uncertainty = jackknife(fit.factors, fit.layout, fit.solution)
+    uncertainty = with_choices(jackknife(fit.factors, fit.layout, fit.solution), moves)
     ripple = problem.greatest_ripple() if fit.structure.ripple else np.zeros(robot.dof)
     fastest = np.max([recording.fastest for recording in problem.recordings], axis=0)
     training = _training_figures(fit)

@@ -8,7 +8,7 @@ richer candidate replaces a simpler one only if it is better by more than the st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 
 import numpy as np
@@ -18,6 +18,7 @@ from jointwise.estimation.coupled import Layout, stacked, weighted_least_squares
 from jointwise.estimation.dictionary import Dictionary, load_dictionary, plain_dictionary
 from jointwise.estimation.factors import JointFactors, fold_edges, scaled_factors
 from jointwise.estimation.problem import LoadOf, Problem
+from jointwise.estimation.rivals import CREDIBLE, Moves, filter_moves, structure_moves
 from jointwise.estimation.solve import bounded_least_squares, squared_error, triangle
 from jointwise.estimation.structure import Structure, element_shapes
 from jointwise.model.terms import Coulomb, Hysteresis, Term
@@ -123,11 +124,11 @@ def choose_filters(
 
 def choose_structure(
     problem: Problem, gains: Array, start: Structure, free: Iterable[str]
-) -> tuple[Structure, list[Choice]]:
+) -> tuple[Structure, list[Choice], list[Moves]]:
     """Return the structure that predicts best, starting from `start` and deciding only the `free` choices.
 
     `free` are names of `Structure` fields: ripple, direction, relaxation, powers, stribeck, load. Of long recordings an
-    excerpt is enough to choose.
+    excerpt is enough to choose. With it come the choices, and how far the bodies move under their rivals.
     """
     free, problem = set(free), problem.excerpt()
     relaxations = tuple(dict.fromkeys((*RELAXATIONS, start.relaxation)))  # what is given need not be on the menu
@@ -150,12 +151,22 @@ def choose_structure(
         current = ask("viscous powers", [replace(current, powers=own) for own in POWERS])
     if "stribeck" in free:
         current = ask("Stribeck velocity", [replace(current, stribeck=own) for own in STRIBECK])
+    moves = ask.moves(current)
     if "load" in free:
         ask.dictionary = load_dictionary(problem, gains, current, plain, LOADS[1:])
         current = ask("load dependence", [replace(current, load=own) for own in LOADS])
+        moves += ask.moves(current)
     else:
         current = replace(current, load=start.load, power_flow=start.power_flow)
-    return current, ask.answered
+    return current, ask.answered, moves
+
+
+def filter_rivals(problem: Problem, gains: Array, structure: Structure, lag: bool, cutoff: bool) -> list[Moves]:
+    """Return how far the bodies move under other filters, of those that were chosen: `lag`, position `cutoff`."""
+    allowed = [own for own in CUTOFFS if own < 0.4 / problem.period]
+    now = problem.filters.position_cutoff
+    below, above = [own for own in allowed if own < now][-1:], [own for own in allowed if own > now][:1]
+    return filter_moves(problem, gains, structure, below + above if cutoff else [], lag)
 
 
 def choose_scales(problem: Problem, gains: Array, structure: Structure) -> tuple[Structure, Choice]:
@@ -187,6 +198,7 @@ class Questions:
         self.dictionary = dictionary
         self.sigma = sigma
         self.answered: list[Choice] = []
+        self._rivals: list[tuple[str, Structure, list[Structure]]] = []
 
     def __call__(self, question: str, candidates: list[Structure]) -> Structure:
         """Return the best candidate, or a simpler one (fewer columns, no relaxation) that it does not clearly beat."""
@@ -199,7 +211,23 @@ class Questions:
         names = [_label(question, candidate) for candidate in candidates]
         alternatives = tuple((name, score.mean) for name, score in zip(names, scores, strict=True))
         self.answered.append(Choice(question, alternatives, names[taken]))
+        credible = [k for k in range(len(scores)) if k != taken and scores[k].mean <= CREDIBLE * scores[taken].mean]
+        self._rivals.append((question, candidates[taken], [candidates[k] for k in credible]))
         return candidates[taken]
+
+    def moves(self, current: Structure) -> list[Moves]:
+        """Return how far the bodies move from the current structure under the rivals of the questions since asked."""
+        rivals, self._rivals = self._rivals, []
+        return [
+            structure_moves(self.dictionary, question, current, [_as_chosen(current, taken, own) for own in others])
+            for question, taken, others in rivals
+        ]
+
+
+def _as_chosen(current: Structure, taken: Structure, rival: Structure) -> Structure:
+    """Return the current structure with what the rival had different from the one taken."""
+    names = [own.name for own in fields(Structure) if getattr(rival, own.name) != getattr(taken, own.name)]
+    return replace(current, **{name: getattr(rival, name) for name in names})
 
 
 def relaxes(structure: Structure) -> bool:
