@@ -22,6 +22,7 @@ from jointwise.model.terms import (
     PowerFlow,
     SpeedRipple,
     Stribeck,
+    Temperature,
     Term,
     Viscous,
     term_from_dict,
@@ -47,6 +48,8 @@ TERMS: tuple[Term, ...] = (
     Stribeck(0.2, exponent=2.0, width=0.005),
     PowerFlow(),
     SpeedRipple(0.004),
+    Hysteresis(LIMITS, backlash=(0.7, 1.2, 1.2)),
+    Temperature(reference=30.0),
 )
 DISSIPATIVE = tuple(term for term in TERMS if isinstance(term, Coulomb | Viscous | Stribeck | PowerFlow))
 CAUSAL = tuple(term for term in TERMS if not isinstance(term, SpeedRipple))
@@ -68,7 +71,8 @@ def signals(samples: int = 1500, seed: int = 0) -> JointSignals:
     angle = np.multiply.outer(t, omega) + phase
     q, qd, qdd = np.sin(angle) @ size, np.cos(angle) @ (size * omega), -np.sin(angle) @ (size * omega**2)
     ripple = 1e-3 * rng.normal(size=samples)
-    return JointSignals(RATE, q, qd, qdd, track=q + 1e-5 * ripple, ripple=ripple, load=30.0 * np.cos(q) + qdd)
+    load, temperature = 30.0 * np.cos(q) + qdd, 25.0 + 2.0 * t
+    return JointSignals(RATE, q, qd, qdd, None, q + 1e-5 * ripple, ripple, load, temperature)
 
 
 def columns(term: Term, joint: JointSignals) -> Array:
@@ -82,7 +86,7 @@ def mirrored(joint: JointSignals) -> JointSignals:
 
 
 def piece(joint: JointSignals, part: slice) -> JointSignals:
-    names = ("q", "qd", "qdd", "track", "ripple", "load")
+    names = ("q", "qd", "qdd", "track", "ripple", "load", "temperature")
     return replace(joint, **{name: getattr(joint, name)[part] for name in names})
 
 
@@ -125,7 +129,7 @@ def test_columns_are_finite_also_at_rest(term: Term) -> None:
     joint = signals()
     assert np.isfinite(columns(term, joint)).all()
     zero = np.zeros(20)
-    rest = JointSignals(RATE, zero, zero, zero, track=zero, ripple=zero, load=zero)
+    rest = JointSignals(RATE, zero, zero, zero, track=zero, ripple=zero, load=zero, temperature=zero + 20.0)
     assert np.isfinite(columns(term, rest)).all()
 
 
@@ -141,7 +145,7 @@ def test_signals_are_not_changed_and_the_same_signals_give_the_same_columns(term
     joint, before = signals(), signals()
     first = columns(term, joint)
     np.testing.assert_array_equal(first, columns(term, joint))
-    for name in ("q", "qd", "qdd", "track", "ripple", "load"):
+    for name in ("q", "qd", "qdd", "track", "ripple", "load", "temperature"):
         np.testing.assert_array_equal(getattr(joint, name), getattr(before, name))
 
 
@@ -195,7 +199,7 @@ def test_a_carried_state_is_not_changed_by_its_use(term: Term) -> None:
 @pytest.mark.parametrize("term", [term for term in TERMS if not isinstance(term, Offset)], ids=named)
 def test_friction_of_the_mirrored_motion_is_the_mirrored_friction(term: Term) -> None:
     joint = signals()
-    np.testing.assert_allclose(columns(term, mirrored(joint)), -columns(term, joint), rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(columns(term, mirrored(joint)), -columns(term, joint), rtol=0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("term", DISSIPATIVE, ids=named)
@@ -425,3 +429,30 @@ def test_ripple_beyond_the_known_one_is_cut_off() -> None:
     joint = signals()
     own = columns(SpeedRipple(0.004, known=1e-3), joint)
     assert np.abs(own).max() == pytest.approx(1e-3)
+
+
+def test_a_wide_backlash_makes_hysteresis_turn_over_a_longer_way() -> None:
+    backlash = (2.0, 1.0, 0.5, 1.0)
+    start, way = np.array([0.0, np.pi]), np.linspace(0.0, 1e-3, 50)  # loose at 0, tight at half a turn
+    term = Hysteresis((1e-3,), backlash=backlash)
+    zero = np.zeros(len(way))
+    loose, tight = (columns(term, JointSignals(RATE, x + way, zero, zero))[-1, 0] for x in start)
+    assert loose == pytest.approx(0.5, rel=1e-3)
+    assert tight == pytest.approx(1.0, rel=1e-3)
+
+
+def test_a_turn_later_the_backlash_is_the_same() -> None:
+    term, zero = Hysteresis((5e-3,), backlash=(0.6, 1.4, 1.0)), np.zeros(200)
+    x = 0.3 + 4e-3 * np.sin(np.linspace(0.0, 9.0, 200))
+    here, there = (columns(term, JointSignals(RATE, x + 2 * np.pi * k, zero, zero)) for k in (0, -3))
+    np.testing.assert_allclose(here, there, atol=1e-9)
+
+
+def test_temperature_acts_on_the_root_of_speed_and_vanishes_at_its_reference() -> None:
+    speed, zero = np.array([-4.0, 0.0, 9.0]), np.zeros(3)
+    own = [
+        columns(Temperature(20.0), JointSignals(RATE, zero, speed, zero, temperature=zero + T)) for T in (20.0, 30.0)
+    ]
+    np.testing.assert_array_equal(own[0], 0.0)
+    np.testing.assert_allclose(own[1][:, 0], [-20.0, 0.0, 30.0])
+    np.testing.assert_allclose(own[1][:, 1], np.array([-2.0, 0.0, 3.0]) * (30.0**-3 - 20.0**-3))

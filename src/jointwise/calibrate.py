@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError
 from jointwise.estimation.coupled import Uncertainty, jackknife, weighted_least_squares
 from jointwise.estimation.factors import scaled_factors
-from jointwise.estimation.fit import Fit, fit_structure
+from jointwise.estimation.fit import Fit, GivenTerms, fit_structure, known_values
 from jointwise.estimation.gains import gain_scale, relative_gains
 from jointwise.estimation.problem import Problem, record
 from jointwise.estimation.rivals import Moves, with_choices
@@ -56,7 +56,8 @@ class Options:
     `position_cutoff` (Hz), `lag` (s), `parallel_cutoff` (Hz; none unless given: a model is to predict the raw output),
     `decimation`, `rate` (Hz) of the filters; `gains` (Nm per unit of output); `rotors`: reflected rotor inertias;
     `method`: wls, ols, huber; `load_basis`: model or row_sum; `scaled`: choose the scale of the slip limits joint by
-    joint (for limits that are no ladder).
+    joint (for limits that are no ladder); `joints`: terms of single joints (0-based) that come from their own
+    experiments and take the place of the structure's, their known values held.
     """
 
     output: Literal["current", "torque"] | None = None
@@ -72,6 +73,7 @@ class Options:
     method: str = "wls"
     load_basis: str = "model"
     scaled: bool = False
+    joints: Mapping[int, GivenTerms] = field(default_factory=dict)
 
 
 def calibrate(
@@ -102,6 +104,7 @@ def _calibrate(
     problem = make_problem(recordings, robot, mounting, output, options)
     if options.structure.needs_speed and not problem.has_speed:
         raise EstimationError("the joint model asks for a measured speed (ripple, track), but a log has no column qd1.")
+    _refuse_cold(recordings, options)
     tell("drive gains")
     gains, gain_source = drive_gains(problem, robot, output, options)
     tell("choosing filters")
@@ -120,26 +123,40 @@ def _calibrate(
         start, choice = choose_scales(problem, gains, start)
         choices.append(choice)
     tell("fitting")
-    fit = fit_structure(problem, start, gains, options.method)
+    fit = fit_structure(problem, start, gains, options.method, options.joints)
     uncertainty = with_choices(jackknife(fit.factors, fit.layout, fit.solution), moves)
     ripple = problem.greatest_ripple() if fit.structure.ripple else np.zeros(robot.dof)
     fastest = np.max([recording.fastest for recording in problem.recordings], axis=0)
     training = _training_figures(fit)
     return Calibration(
         model=_bounded_model(fit.model, fastest, ripple),
-        estimate=_estimate(fit, uncertainty, options.method),
+        estimate=_estimate(fit, uncertainty, options),
         filters=problem.filters,
         output=output,
         gains=gains,
         gain_source=gain_source,
         structure=fit.structure.to_dict(),
-        structure_text=fit.structure.describe(),
+        structure_text=_described(fit, options),
         choices=(*filter_choices, *choices),
         load=asdict(fit.load),
         training=training,
         fastest=fastest,
         provenance=_provenance(recordings, examinations, mounting, time.perf_counter() - started),
     )
+
+
+def _refuse_cold(logs: Sequence[Log], options: Options) -> None:
+    """Refuse logs without the temperature that a given joint model asks for."""
+    if any(term.uses_temperature() for own in options.joints.values() for term in own.terms):
+        for log in logs:
+            if log.temperature is None:
+                raise EstimationError(f"{log.origin.path}: the joint model asks for a temperature (temp1..).")
+
+
+def _described(fit: Fit, options: Options) -> str:
+    """Return the joint model in words, and which joints have their own."""
+    own = ", ".join(str(joint + 1) for joint in sorted(options.joints))
+    return fit.structure.describe() + (f"; joint {own} as identified by itself" if own else "")
 
 
 def common_output(logs: Sequence[Log]) -> Literal["current", "torque"]:
@@ -243,24 +260,36 @@ def _bounded_model(model: Dynamics, fastest: Array, ripple: Array) -> Dynamics:
     return replace(model, terms=tuple(tuple(bounded(term, j) for term in own) for j, own in enumerate(model.terms)))
 
 
-def _estimate(fit: Fit, uncertainty: Uncertainty, method: str) -> Estimate:
+def _estimate(fit: Fit, uncertainty: Uncertainty, options: Options) -> Estimate:
     solution = fit.solution
+    given, deviation = known_values(fit.model, options.joints)
+    known = ~np.isnan(given)
+    covariance = uncertainty.covariance.copy()
+    covariance[known, known] = deviation[known] ** 2
     half = uncertainty.factor * uncertainty.deviation
     status: list[Status] = [
-        "undetermined" if lost else "at bound" if held else "determined" if abs(value) > width else "weak"
-        for value, width, lost, held in zip(
-            solution.values, half, uncertainty.undetermined, uncertainty.at_bound, strict=True
+        "given"
+        if own
+        else "undetermined"
+        if lost
+        else "at bound"
+        if held
+        else "determined"
+        if abs(x) > width
+        else "weak"
+        for x, width, lost, held, own in zip(
+            solution.values, half, uncertainty.undetermined, uncertainty.at_bound, known, strict=True
         )
     ]
     return Estimate(
         values=solution.values,
-        covariance=uncertainty.covariance,
+        covariance=covariance,
         factor=uncertainty.factor,
         status=tuple(status),
         sigma=solution.sigma,
         condition=solution.condition,
         condition_scaled=solution.condition_scaled,
-        method=method,
+        method=options.method,
     )
 
 

@@ -38,7 +38,9 @@ def _parameters_text(calibration: Calibration) -> str:
     """Return how many parameters are known, and the names of those that are not."""
     status = calibration.estimate.status
     counts = ", ".join(
-        f"{status.count(kind)} {kind}" for kind in ("determined", "weak", "at bound", "undetermined") if kind in status
+        f"{status.count(kind)} {kind}"
+        for kind in ("determined", "weak", "at bound", "undetermined", "given")
+        if kind in status
     )
     text = f"parameters: {len(status)} ({counts}), condition number {calibration.estimate.condition_scaled:.3g}"
     lost = calibration.undetermined()

@@ -43,6 +43,27 @@ class Layout:
         return len(self.bound)
 
 
+def held_factors(factors: Sequence[JointFactors], layout: Layout, held: Array) -> list[JointFactors]:
+    """Return the factors with known parameters taken out: their columns are zero, their part is gone from y.
+
+    `held` (parameters,) are the known values, NaN where a parameter is to be estimated.
+    """
+    return [_held(own, held[places]) for own, places in zip(factors, layout.index, strict=True)]
+
+
+def _held(own: JointFactors, held: Array) -> JointFactors:
+    known = np.flatnonzero(~np.isnan(held))
+    if not known.size:
+        return own
+    result = JointFactors(list(own.triangles), list(own.weight), list(own.total), list(own.square))
+    for k, R in enumerate(own.triangles):
+        changed = R.copy()
+        changed[:, -1] -= R[:, known] @ held[known]
+        changed[:, known] = 0.0
+        result.triangles[k] = changed
+    return result
+
+
 def stacked(parts: Sequence[Array], layout: Layout, sigma: Array) -> Array:
     """Return [W y] of all joints in one matrix, each joint's rows divided by its standard deviation."""
     rows = []

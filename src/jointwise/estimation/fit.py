@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
 from jointwise.errors import EstimationError
-from jointwise.estimation.coupled import Layout, Solution, weighted_least_squares
+from jointwise.estimation.coupled import Layout, Solution, held_factors, weighted_least_squares
 from jointwise.estimation.factors import Index, JointFactors, scaled_factors
 from jointwise.estimation.problem import Problem, RowWeights, Stretch, term_columns
 from jointwise.estimation.structure import Structure, element_shapes
 from jointwise.model.dynamics import Dynamics
-from jointwise.model.terms import Term
+from jointwise.model.terms import Coulomb, Hysteresis, Term
 from jointwise.spatial import Array
 
 METHODS = ("wls", "ols", "huber")
@@ -24,7 +25,29 @@ HUBER = 1.345
 """Residuals beyond this many standard deviations count less (95 % efficiency for normal noise)."""
 HUBER_PASSES = 4
 
-Progress = Callable[[str], None]
+
+@dataclass(frozen=True)
+class GivenTerms:
+    """Terms of one joint that come from elsewhere; `known` are the values of parameters that are not estimated.
+
+    `known` maps names of the terms' parameters (without the joint) to value and standard deviation.
+    """
+
+    terms: tuple[Term, ...]
+    known: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def without_load(self) -> tuple[Term, ...]:
+        """Return the terms as they are while no load torque is known."""
+        return tuple(_unloaded(term) for term in self.terms if not term.needs_load)
+
+
+def _unloaded(term: Term) -> Term:
+    if isinstance(term, Hysteresis):
+        return replace(term, load="none", shape=())
+    return replace(term, load="none") if isinstance(term, Coulomb) else term
+
+
+NOTHING_GIVEN: Mapping[int, GivenTerms] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -52,25 +75,45 @@ class Fit:
         return layout_of(self.model)
 
 
-def fit_structure(problem: Problem, structure: Structure, gains: Array, method: str = "wls") -> Fit:
+def fit_structure(
+    problem: Problem,
+    structure: Structure,
+    gains: Array,
+    method: str = "wls",
+    given: Mapping[int, GivenTerms] = NOTHING_GIVEN,
+) -> Fit:
     """Return the fit of a structure; `gains` (joints,) Nm per unit of the measured output.
 
-    Terms that see the load start without it; then the load torque of one pass gives the columns of the next, until it
-    settles. With AURT's row-sum basis the load is known beforehand and one pass is enough.
+    `given` are the terms of joints (0-based) that take the place of the structure's. Terms that see the load start
+    without it; then the load torque of one pass gives the columns of the next, until it settles. With AURT's row-sum
+    basis the load is known beforehand and one pass is enough.
     """
     if method not in METHODS:
         raise EstimationError(f"method must be one of {', '.join(METHODS)}. Got '{method}' instead.")
     plain = structure.without_load()
-    start = problem.excerpt() if structure.needs_load else problem  # a load torque to begin with needs no hour of data
+    needs_load = structure.needs_load or any(term.uses_load() for own in given.values() for term in own.terms)
+    start = problem.excerpt() if needs_load else problem  # a load torque to begin with needs no hour of data
     joints = range(problem.bodies.robot.dof)
-    fit = _solve(start, plain, [plain.terms(joint=j) for j in joints], gains, method, None)
+    terms = [given[j].without_load() if j in given else plain.terms(joint=j) for j in joints]
+    fit = _solve(start, plain, terms, gains, method, None, given)
     if start is not problem:
-        fit = _iterate_load(start, structure, fit, gains, method)
-    if structure.needs_load:
-        fit = _iterate_load(problem, structure, fit, gains, method)
+        fit = _iterate_load(start, structure, fit, gains, method, given)
+    if needs_load:
+        fit = _iterate_load(problem, structure, fit, gains, method, given)
     if method == "huber":
-        fit = _reweight(problem, fit, gains)
+        fit = _reweight(problem, fit, gains, needs_load, given)
     return fit
+
+
+def known_values(model: Dynamics, given: Mapping[int, GivenTerms]) -> tuple[Array, Array]:
+    """Return the known values of a model's parameters and their deviations, NaN where they are estimated."""
+    values, deviations = np.full(model.count, np.nan), np.full(model.count, np.nan)
+    for k, info in enumerate(model.parameters):
+        own = given.get(-1 if info.joint is None else info.joint)
+        name = info.name.rsplit("_", 1)[0]
+        if own is not None and info.joint is not None and name in own.known:
+            values[k], deviations[k] = own.known[name]
+    return values, deviations
 
 
 def layout_of(model: Dynamics) -> Layout:
@@ -86,20 +129,26 @@ def _solve(
     gains: Array,
     method: str,
     before: Array | None,
+    given: Mapping[int, GivenTerms],
     row_weights: RowWeights | None = None,
 ) -> Fit:
     model = replace(problem.bodies, terms=tuple(terms))
     load_of = None if before is None else lambda rigid: model.load_torque(rigid, before)
-    factors = scaled_factors(problem.factors(terms, load_of, row_weights), gains)
-    solution = weighted_least_squares(factors, layout_of(model), weighted=method != "ols")
+    layout, held = layout_of(model), known_values(model, given)[0]
+    factors = held_factors(scaled_factors(problem.factors(terms, load_of, row_weights), gains), layout, held)
+    solution = weighted_least_squares(factors, layout, weighted=method != "ols")
+    solution = replace(solution, values=np.where(np.isnan(held), solution.values, held))
     return Fit(model, structure, factors, solution, LoadIteration(0, True, 0.0))
 
 
-def _iterate_load(problem: Problem, structure: Structure, start: Fit, gains: Array, method: str) -> Fit:
+def _iterate_load(
+    problem: Problem, structure: Structure, start: Fit, gains: Array, method: str, given: Mapping[int, GivenTerms]
+) -> Fit:
     fit, change = start, np.inf
     for passes in range(1, MOST_PASSES + 1):
-        terms = [structure.terms(_shapes(fit, j), j) for j in range(problem.bodies.robot.dof)]
-        after = _solve(problem, structure, terms, gains, method, fit.solution.values)
+        joints = range(problem.bodies.robot.dof)
+        terms = [given[j].terms if j in given else structure.terms(_shapes(fit, j), j) for j in joints]
+        after = _solve(problem, structure, terms, gains, method, fit.solution.values, given)
         change = _load_change(after, fit.solution.values)
         fit = replace(after, load=LoadIteration(passes, change < CONVERGED, change))
         if change < CONVERGED or problem.bodies.load_basis == "row_sum":
@@ -122,7 +171,7 @@ def _load_change(fit: Fit, before: Array) -> float:
     return float(np.sqrt(moved / size)) if size > 0.0 else 0.0
 
 
-def _reweight(problem: Problem, fit: Fit, gains: Array) -> Fit:
+def _reweight(problem: Problem, fit: Fit, gains: Array, needs_load: bool, given: Mapping[int, GivenTerms]) -> Fit:
     """Return the fit after Huber's reweighting: rows with |r| > k σ count k σ / |r|."""
     for _ in range(HUBER_PASSES):
         values, sigma = fit.solution.values, fit.solution.sigma
@@ -143,7 +192,7 @@ def _reweight(problem: Problem, fit: Fit, gains: Array) -> Fit:
             share: Array = np.minimum(1.0, HUBER / np.maximum(size, 1e-12))
             return share
 
-        before = values if fit.structure.needs_load else None
-        again = _solve(problem, fit.structure, list(fit.model.terms), gains, "wls", before, weights)
+        before = values if needs_load else None
+        again = _solve(problem, fit.structure, list(fit.model.terms), gains, "wls", before, given, weights)
         fit = replace(again, load=fit.load)
     return fit

@@ -169,6 +169,8 @@ def _stretch(
     rows = recording.keep[span]
     log, t = recording.log, np.asarray(recording.log.t[rows])
     motion = to_motion(t, np.asarray(log.q[rows]), None if log.qd is None else np.asarray(log.qd[rows]), filters)
+    if log.temperature is not None:
+        motion = replace(motion, temperature=_at_times(t, np.asarray(log.temperature[rows]), motion.t))
     output = np.asarray(recording.output[rows])
     outputs = np.stack([resample(t, output, motion.t - lag) for lag in lags])
     first, last = (recording.log.t[recording.keep[k]] for k in (inner.start, inner.stop - 1))
@@ -176,6 +178,11 @@ def _stretch(
     end = int(np.floor((last - motion.start) * filters.rate + 1e-6)) + 1
     weights = motion_weights(motion, recording.fastest, started)
     return Stretch(motion, outputs, weights, slice(max(begin, 0), min(end, motion.samples)), inner)
+
+
+def _at_times(t: Array, values: Array, times: Array) -> Array:
+    """Return slow values (samples, joints) at other times by lines: a spline would swing at the steps of a sensor."""
+    return np.column_stack([np.interp(times, t, own) for own in values.T])
 
 
 def motion_weights(motion: Motion, fastest: Array, started: bool = False) -> Array:

@@ -154,4 +154,5 @@ def joint_signals(motion: Motion, joint: int, load: Array | None = None) -> Join
         track=None if motion.track is None else motion.track[:, joint],
         ripple=None if motion.ripple is None else motion.ripple[:, joint],
         load=None if load is None else load[:, joint],
+        temperature=None if motion.temperature is None else motion.temperature[:, joint],
     )

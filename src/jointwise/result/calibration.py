@@ -18,9 +18,9 @@ from jointwise.model.dynamics import Dynamics
 from jointwise.motion import Motion
 from jointwise.spatial import Array
 
-Status = Literal["determined", "weak", "at bound", "undetermined"]
+Status = Literal["determined", "weak", "at bound", "undetermined", "given"]
 """determined: zero lies outside the 95 % interval; weak: inside it; at bound: held at zero; undetermined: the data
-leave it open."""
+leave it open; given: known from elsewhere and held."""
 
 UNITS = {"current": "A", "torque": "Nm"}
 

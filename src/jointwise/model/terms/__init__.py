@@ -16,11 +16,12 @@ from jointwise.model.terms.hysteresis import Hysteresis
 from jointwise.model.terms.offset import Offset
 from jointwise.model.terms.power_flow import PowerFlow
 from jointwise.model.terms.stribeck import Stribeck
+from jointwise.model.terms.temperature import Temperature
 from jointwise.model.terms.term import JointSignals, Parameter, Term
 from jointwise.model.terms.viscous import Viscous
 
 KINDS: dict[str, type[Term]] = {
-    term.kind: term for term in (Offset, Coulomb, Hysteresis, Viscous, Stribeck, PowerFlow, SpeedRipple)
+    term.kind: term for term in (Offset, Coulomb, Hysteresis, Viscous, Stribeck, PowerFlow, Temperature, SpeedRipple)
 }
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "PowerFlow",
     "SpeedRipple",
     "Stribeck",
+    "Temperature",
     "Term",
     "Viscous",
     "term_from_dict",

@@ -27,7 +27,9 @@ class Hysteresis(Term):
     M spring-slip elements with deformation limits D_i (rad), forces W_i >= 0 estimated. Deformations relax with the
     time constant `relaxation` (s; 0 for never): a joint that stands still loses its wind-up. `driver` is the position
     that deforms them: `q` (the path), or `track`, which sees reversals that smoothing hides. `shape` s_i (one an
-    element) is the share of each element in the load-dependent part, taken from the W_i of the fit before.
+    element) is the share of each element in the load-dependent part, taken from the W_i of the fit before. `backlash`
+    b(θ), relative to its mean, equally spaced over one turn from θ = 0, widens the limits where the gear is loose: the
+    elements see ``∫ dθ / b(θ)``; () for the same everywhere.
     """
 
     limits: tuple[float, ...]
@@ -35,6 +37,7 @@ class Hysteresis(Term):
     driver: str = "q"
     load: str = "none"
     shape: tuple[float, ...] = ()
+    backlash: tuple[float, ...] = ()
 
     kind = "hysteresis"
 
@@ -47,6 +50,8 @@ class Hysteresis(Term):
             raise ValueError(f"driver must be q or track. Got '{self.driver}' instead")
         if not self.relaxation >= 0.0:
             raise ValueError(f"relaxation must be 0 (never) or a time in s. Got {self.relaxation} instead")
+        if any(not (math.isfinite(b) and b > 0.0) for b in self.backlash):
+            raise ValueError("backlash must be positive numbers")
         check_dependence(self.load)
         if self.load != "none" and len(self.shape) != len(self.limits):
             raise ValueError(f"shape must have {len(self.limits)} entries. Got {len(self.shape)} instead")
@@ -84,6 +89,7 @@ class Hysteresis(Term):
         x = position if self.driver == "q" else joint.track
         if x is None:
             raise ValueError("driver track needs a measured speed")
+        x = _evened(x, np.array(self.backlash)) if self.backlash else x
         state = rest_state(x, len(self.limits)) if state is None else state.copy()
         decay = math.exp(-1.0 / (joint.rate * self.relaxation)) if self.relaxation > 0.0 else 1.0
         elements = slip_elements(x, np.array(self.limits), decay, state)
@@ -91,3 +97,13 @@ class Hysteresis(Term):
             return elements, state
         loaded = load_factor(joint.known_load(self.kind), self.load) * (elements @ np.array(self.shape))
         return np.column_stack([elements, loaded]), state
+
+
+def _evened(x: Array, backlash: Array) -> Array:
+    """Return ``∫_0^x dθ / b(θ)`` of a map over one turn, linear between its points, by the trapezoidal rule."""
+    fine = np.linspace(0.0, 2.0 * np.pi, max(16 * len(backlash), 1024) + 1)
+    slope = 1.0 / np.interp(fine, np.linspace(0.0, 2.0 * np.pi, len(backlash) + 1), np.append(backlash, backlash[0]))
+    way = np.concatenate([[0.0], np.cumsum(0.5 * (slope[1:] + slope[:-1]) * np.diff(fine))])
+    turns = np.floor(x / (2.0 * np.pi))
+    result: Array = turns * way[-1] + np.interp(x - 2.0 * np.pi * turns, fine, way)
+    return result

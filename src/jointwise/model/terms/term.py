@@ -27,7 +27,7 @@ class JointSignals:
     """The motion of one joint on a uniform clock, each (samples,): rad, rad/s, rad/s²; `load` in Nm.
 
     `path`, `track` and `ripple` as in `Motion`, None where it has none; `load` is the torque that the links ask of the
-    joint, None where it is not known yet.
+    joint, None where it is not known yet; `temperature` in °C, None where it was not measured.
     """
 
     rate: float
@@ -38,6 +38,7 @@ class JointSignals:
     track: Array | None = None
     ripple: Array | None = None
     load: Array | None = None
+    temperature: Array | None = None
 
     def known_load(self, term: str) -> Array:
         """Return the load torque; a term that needs it cannot be evaluated without."""
@@ -67,6 +68,10 @@ class Term(ABC):
 
     def uses_speed(self) -> bool:
         """Tell whether this term needs a measured speed (`track` or `ripple`)."""
+        return False
+
+    def uses_temperature(self) -> bool:
+        """Tell whether this term needs a measured temperature."""
         return False
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ STATUS = {
     "determined": ("determined", "good"),
     "weak": ("weak", "fair"),
     "at bound": ("at bound", "plain"),
+    "given": ("given", "plain"),
     "undetermined": ("undetermined", "poor"),
 }
 KINDS = {
