@@ -385,6 +385,7 @@ def test_numbers_read_well() -> None:
 def test_a_browser_finds_nothing_wrong(page: Path, tmp_path: Path) -> None:
     flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
     more = "--disable-component-update --enable-logging=stderr --v=0 --virtual-time-budget=5000 --window-size=1280,9000"
+    more += " --disable-3d-apis"  # the motion in space has a test of its own
     command = [str(CHROMIUM), *flags.split(), *more.split(), f"--user-data-dir={tmp_path}", "--dump-dom", page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert "CONSOLE" not in done.stderr

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jointwise.data.log import Log
 from jointwise.estimation.problem import Stretch, record, stretches, with_speed
 from jointwise.model.dynamics import joint_signals
-from jointwise.model.terms import Hysteresis, JointSignals, Offset, SpeedRipple, Term
+from jointwise.model.terms import Hysteresis, JointSignals, Offset, SpeedRipple, Temperature, Term
 from jointwise.motion import Motion
 from jointwise.result.calibration import Calibration
 from jointwise.result.validation import MOVING_SPEED
@@ -89,9 +89,11 @@ def friction_curve(calibration: Calibration, joint: int, load: float) -> Curve:
 def steady_columns(term: Term, speed: Array, load: float) -> Array:
     """Return the columns of a term at constant speeds (samples,), long after the start; offset and ripple are zero.
 
+    So is what temperature changes: the curve is that at the reference temperature.
+
     A slip element that relaxes with T is deformed by ``min(D, |v| T)``, one that never does by D.
     """
-    if isinstance(term, Offset | SpeedRipple):
+    if isinstance(term, Offset | SpeedRipple | Temperature):
         return np.zeros((len(speed), len(term.parameters())))
     loads, zero = np.full(len(speed), load), np.zeros(len(speed))
     if isinstance(term, Hysteresis):

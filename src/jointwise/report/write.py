@@ -18,6 +18,8 @@ from jointwise.report.sections import SECTIONS
 from jointwise.result.calibration import Calibration
 
 FILE = "report.html"
+Section = tuple[str, str, Html]
+"""Identifier, title and body of a part of a page."""
 
 
 def write_report(
@@ -47,17 +49,31 @@ def write_report(
 
 def render(evidence: Evidence, library: str) -> str:
     """Return the whole page; `library` is the source of plotly.js."""
-    sections = [(section.ID, section.TITLE, section.body(evidence)) for section in SECTIONS]
     robot, origin = robot_title(evidence.robot), evidence.calibration.provenance
+    return compose(
+        title=f"{robot} · calibration report",
+        kind="Calibration report",
+        heading=robot,
+        origin=f"Calibrated {origin.date[:10]} with Jointwise {origin.version}",
+        sections=[(section.ID, section.TITLE, section.body(evidence)) for section in SECTIONS],
+        library=library,
+    )
+
+
+def compose(title: str, kind: str, heading: str, origin: str, sections: Sequence[Section], library: str) -> str:
+    """Return a page of sections under a heading; `library` is the source of plotly.js."""
+    first = sections[0]
     return Template(_asset("page.html")).substitute(
-        title=element("title", f"{robot} · calibration report"),
+        title=element("title", title),
         style=_asset("style.css"),
-        robot=element("h1", robot),
-        origin=element("p", f"Calibrated {origin.date[:10]} with Jointwise {origin.version}", class_="origin"),
-        contents=join(element("a", title, href=f"#{name}") for name, title, _ in sections),
+        skip=element("a", f"Skip to: {first[1]}", class_="skip", href=f"#{first[0]}"),
+        kind=element("p", kind, class_="kind"),
+        robot=element("h1", heading),
+        origin=element("p", origin, class_="origin"),
+        contents=join(element("a", name, href=f"#{id_}") for id_, name, _ in sections),
         sections=join(_section(*own) for own in sections),
         library=library.replace("</script", "<\\/script"),
-        script=_asset("script.js"),
+        script=page_script(),
     )
 
 
@@ -68,6 +84,11 @@ def plotly_script() -> str:
     except ImportError:
         raise MissingExtraError("plotly", "report", "a report") from None
     return str(offline.get_plotlyjs())
+
+
+def page_script() -> str:
+    """Return the page's own scripts: plots and tabs, and the motion in space."""
+    return _asset("script.js") + _asset("motion.js")
 
 
 def _section(name: str, title: str, body: Html) -> Html:

@@ -10,6 +10,8 @@ from jointwise.report.sections import (
     accuracy,
     choices,
     friction,
+    leftover,
+    motion,
     parameters,
     prediction,
     quality,
@@ -30,4 +32,7 @@ class Section(Protocol):
         ...
 
 
-SECTIONS = cast(tuple[Section, ...], (verdict, quality, prediction, accuracy, friction, parameters, choices, reproduce))
+SECTIONS = cast(
+    tuple[Section, ...],
+    (verdict, motion, quality, prediction, accuracy, friction, leftover, parameters, choices, reproduce),
+)

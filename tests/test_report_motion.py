@@ -1,0 +1,211 @@
+"""The motion in space: the page holds the very kinematics of the model, and a browser plays it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jointwise
+from jointwise.errors import ShapeError
+from jointwise.model.rigid import forward_kinematics
+from jointwise.report.markup import Html
+from jointwise.report.motion3d import FRAMES, Scene, make_scene, motion_document, motion_view, playing_speed
+from jointwise.report.shape import arm_length, arm_mesh, link_spans
+from jointwise.report.write import compose, plotly_script
+from jointwise.spatial import Array, rotation_z
+
+CHROMIUM = shutil.which("chromium")
+TYPES = {"f4": "<f4", "u2": "<u2"}
+ARMS = ("ur5e", "panda", "puma560", "planar1", "planar2")
+
+
+def waves(robot: Any, seconds: float = 6.0, rate: float = 100.0) -> tuple[Array, Array]:
+    t = 5.0 + np.arange(int(seconds * rate) + 1) / rate
+    return t, np.sin(t[:, None] * (1.0 + 0.2 * np.arange(robot.dof))) - 0.4
+
+
+def unpacked(spec: dict[str, str]) -> Array:
+    return np.frombuffer(base64.b64decode(spec["bdata"]), dtype=TYPES[spec["dtype"]]).astype(float)
+
+
+def sliding(robot: Any) -> Any:
+    return replace(robot, joints=(*robot.joints[:-1], replace(robot.joints[-1], kind="prismatic")))
+
+
+def embedded_tool(document: dict[str, Any]) -> Array:
+    """Follow the chain with nothing but the page's own numbers."""
+    q = unpacked(document["q"]).reshape(-1, len(document["turns"]))
+    places = unpacked(document["places"]).reshape(-1, 12)
+    R, p = np.broadcast_to(np.eye(3), (len(q), 3, 3)), np.zeros((len(q), 3))
+    for j, place in enumerate(places):
+        p = p + R @ place[9:]
+        R = R @ place[:9].reshape(3, 3)
+        if j < q.shape[1] and document["turns"][j]:
+            R = R @ np.array([rotation_z(own) for own in q[:, j]])
+        elif j < q.shape[1]:
+            p = p + R[:, :, 2] * q[:, j : j + 1]
+    return p
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_the_embedded_chain_is_that_of_the_model(name: str) -> None:
+    robot = jointwise.robot(name)
+    for own in (robot, sliding(robot)):
+        t, q = waves(own)
+        expected = forward_kinematics(own, q).tool[1]
+        np.testing.assert_allclose(embedded_tool(motion_document(make_scene(own, t, q))), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_every_body_is_closed_finite_and_turned_outwards(name: str) -> None:
+    mesh = arm_mesh(jointwise.robot(name), pedestal=0.3)
+    assert np.isfinite(mesh.vertices).all() and mesh.triangles.max() < len(mesh.vertices) < 65536
+    assert (np.diff(mesh.link) >= 0).all()
+    a, b, c = (mesh.vertices[mesh.triangles[:, k]] for k in range(3))
+    normals = np.cross(b - a, c - a)
+    assert np.linalg.norm(normals, axis=1).min() > 0.0
+    np.testing.assert_allclose(normals.sum(axis=0), 0.0, atol=1e-12)
+    for link in np.unique(mesh.link):
+        own = mesh.link[mesh.triangles[:, 0]] == link
+        assert np.einsum("ij,ij->", a[own], np.cross(b[own], c[own])) > 0.0
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_spans_reach_from_axis_to_axis(name: str) -> None:
+    robot = jointwise.robot(name)
+    for span, p in zip(link_spans(robot), [*robot.translations, robot.tool_translation], strict=True):
+        np.testing.assert_allclose(span.end, p + span.entry * span.axis, atol=1e-12)
+        np.testing.assert_allclose(span.start, [0.0, 0.0, span.exit], atol=1e-12)
+        across = span.end - span.start
+        assert across @ span.axis == pytest.approx(0.0, abs=1e-9)
+        assert across[2] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_limbs_of_a_ur5e_are_as_long_as_its_makers_table_says() -> None:
+    lengths = [own.limb for own in link_spans(jointwise.robot("ur5e"))]
+    assert lengths[2:4] == pytest.approx([0.425, 0.3922])
+    assert 1.0 < arm_length(jointwise.robot("ur5e")) < 2.0
+
+
+def test_long_motions_are_thinned_and_played_faster() -> None:
+    robot = jointwise.robot("ur5e")
+    t, q = waves(robot, seconds=150.0)
+    scene = make_scene(robot, t, q)
+    assert len(scene.t) == FRAMES and scene.t[0] == 0.0 and scene.t[-1] == pytest.approx(150.0)
+    assert playing_speed(scene) == 3
+    assert len(motion_view(robot, t, q)) < 400_000
+
+
+def test_down_is_where_gravity_points() -> None:
+    robot = jointwise.robot("ur5e")
+    t, q = waves(robot)
+    for gravity in ((0.0, 0.0, 9.81), (0.0, 9.81, 0.0), (1.0, 2.0, -3.0)):
+        scene = make_scene(robot, t, q, gravity)
+        np.testing.assert_allclose(scene.world @ gravity, [0.0, 0.0, -np.linalg.norm(gravity)], atol=1e-9)
+        assert scene.pedestal == 0.0
+    assert make_scene(robot, t, q).pedestal > 0.0
+
+
+def test_everything_is_inside_the_box() -> None:
+    for name in ARMS:
+        robot = jointwise.robot(name)
+        scene = make_scene(robot, *waves(robot))
+        mesh = scene.mesh()
+        for frame in (0, 100, 350):
+            vertices = scene.placed(mesh, frame)
+            slack = 0.03 * arm_length(robot)
+            assert (vertices >= scene.box[0] - slack).all() and (vertices <= scene.box[1] + slack).all()
+
+
+def test_one_instant_is_a_motion_too() -> None:
+    robot = jointwise.robot("ur5e")
+    document = motion_document(make_scene(robot, np.array([3.0]), np.zeros((1, 6))))
+    assert unpacked(document["t"]).tolist() == [0.0]
+
+
+def test_wrong_motions_are_refused() -> None:
+    robot = jointwise.robot("ur5e")
+    t, q = waves(robot)
+    for times in (t[:-1], t[::-1], np.where(t > 7.0, np.nan, t)):
+        with pytest.raises(ShapeError, match="t must be 601 finite times that increase"):
+            make_scene(robot, times, q)
+    with pytest.raises(ShapeError, match="t must be one or more"):
+        make_scene(robot, t[:0], q[:0])
+    with pytest.raises(ShapeError, match="q must be finite"):
+        make_scene(robot, t, np.where(q > 0.5, np.nan, q))
+    with pytest.raises(ShapeError, match="gravity must be three finite numbers"):
+        make_scene(robot, t, q, (0.0, 1.0))
+
+
+def test_the_view_is_safe_and_has_a_still_picture() -> None:
+    robot = replace(jointwise.robot("ur5e"), title="<script>alert(1)</script>")
+    text = motion_view(robot, *waves(robot))
+    assert "<script>" not in text and "url(" not in text and "http" not in text
+    assert text.count("<svg") == text.count("</svg>") == 1
+    assert 300 < text.count("<path") < 1600
+    json.loads(unescape(re.search(r'motion\+json">(.*?)</script>', text).group(1)))  # type: ignore[union-attr]
+
+
+DRIVE = """<script>
+window.requestAnimationFrame = (step) => setTimeout(step, 50);  // a browser without a screen has no frames of its own
+const say = (name) => { document.body.dataset[name] = document.querySelector(".motion-words").textContent; };
+setTimeout(() => {
+  const slider = document.querySelector(".motion-time");
+  slider.value = 2.5; slider.dispatchEvent(new Event("input")); say("slid");
+  setTimeout(() => {
+    document.body.dataset.mesh = Math.max(...document.querySelector(".motion-view").data[0].z).toFixed(4);
+    document.querySelector(".motion-play").click();
+    setTimeout(() => { document.querySelector(".motion-play").click(); say("played"); }, 1000);
+  }, 800);
+}, 1500);
+</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
+@pytest.mark.parametrize("webgl", [True, False])
+def test_a_browser_slides_and_plays(webgl: bool, tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    robot = jointwise.robot("ur5e")
+    scene = make_scene(robot, *waves(robot))
+    path = tmp_path / "page.html"
+    path.write_text(whole_page(motion_view(robot, *waves(robot))), encoding="utf-8")
+    gl = (
+        "--enable-unsafe-swiftshader --use-gl=angle --use-angle=swiftshader"
+        if webgl
+        else "--disable-gpu --disable-3d-apis"
+    )
+    flags = (
+        "--headless --no-sandbox --no-first-run --disable-background-networking --disable-sync --enable-logging=stderr"
+    )
+    more = "--disable-component-update --v=0 --virtual-time-budget=5000 --window-size=1280,900"
+    command = [str(CHROMIUM), *flags.split(), *gl.split(), *more.split(), f"--user-data-dir={tmp_path}", "--dump-dom"]
+    done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=120, check=True)
+    assert ("motion-live" in done.stdout.split("<body")[1].split("<script>")[0]) == webgl
+    if webgl:
+        found = dict(re.findall(r'data-(slid|mesh|played)="([^"]*)"', done.stdout))
+        check_driven(scene, found)
+        assert not [own for own in done.stderr.splitlines() if "CONSOLE" in own and "willReadFrequently" not in own]
+
+
+def whole_page(view: Html) -> str:
+    page = compose("A motion", "Motion", "UR5e", "", [("motion", "The motion", view)], plotly_script())
+    return page.replace("</body>", f"{DRIVE}</body>")
+
+
+def check_driven(scene: Scene, found: dict[str, str]) -> None:
+    """The script's tool and mesh are those of the model at the time of the slider; playing goes on from there."""
+    tool = [float(own) for own in found["slid"].split("tool ")[1].removesuffix(" m").split(", ")]
+    assert found["slid"].startswith("2.50 s")
+    np.testing.assert_allclose(tool, scene.frames.tool[1][250], atol=6e-4)
+    assert float(found["mesh"]) == pytest.approx(scene.placed(scene.mesh(), 250)[:, 2].max(), abs=1e-3)
+    assert 2.6 < float(found["played"].split(" s")[0]) < 4.5
