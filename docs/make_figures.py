@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import jointwise
 from jointwise.calibrate import calibrate
 from jointwise.simulation import synthetic_log
+
+sys.path.insert(0, str(Path(__file__).parent / "examples"))
+import ur5_harmonic_drives as ur5
 
 FIGURES = Path(__file__).parent / "figures"
 MEASURED, PREDICTED, RESIDUAL = "#9aa5b1", "#d1495b", "#30638e"
@@ -42,6 +47,76 @@ def prediction_figure(path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
+SHOWN = {"PD with gravity": "#9aa5b1", "LQR": "#d1495b", "elastic feed-forward": "#30638e"}
+JOINTS = ("#1b4965", "#3d82ab", "#8fbcd4", "#7f4f24", "#c97b3c", "#e6b98a")
+MAGNIFIED = 20.0
+
+
+def control_figure(path: Path) -> None:
+    """Path, distance from it, joint errors and torques of a UR5 with harmonic drives under three controllers."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    arm = ur5.make_arm()
+    motion = ur5.make_motion(arm)
+    controllers = ur5.make_controllers(arm, motion)
+    trials = {name: ur5.try_controller(arm, motion, controllers[name]) for name in SHOWN}
+    figure, axes = plt.subplots(2, 2, figsize=(11, 8), constrained_layout=True)
+    _draw_paths(axes[0, 0], arm, trials)
+    _draw_distances(axes[0, 1], trials)
+    _draw_joints(axes[1, 0], trials["LQR"], 1e3 * (trials["LQR"].run.q - trials["LQR"].q), "error of the links [mrad]")
+    _draw_joints(axes[1, 1], trials["LQR"], trials["LQR"].run.command, "motor torque [Nm]")
+    axes[1, 0].set_title("LQR: errors in two turns", loc="left", fontsize=10)
+    axes[1, 1].set_title("LQR: torques in two turns", loc="left", fontsize=10)
+    figure.legend(
+        *axes[1, 1].get_legend_handles_labels(), ncols=6, frameon=False, fontsize=9, loc="outside lower center"
+    )
+    for axis in axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=130)
+
+
+def _draw_paths(axis: Any, arm: Any, trials: dict[str, Any]) -> None:
+    """Draw the ellipse from above, deviations magnified."""
+    first = next(iter(trials.values()))
+    rows = (first.run.t >= first.start + ur5.FIRST_TURN) & (first.run.t < first.start + ur5.FIRST_TURN + 2.0)
+    wanted = ur5.forward_kinematics(arm.robot, first.q[rows]).tool[1]
+    axis.plot(*wanted[:, :2].T, color="black", linewidth=4.0, alpha=0.15, label="wanted")
+    for name, trial in trials.items():
+        tool = ur5.forward_kinematics(arm.robot, trial.run.q[rows]).tool[1]
+        shown = wanted + MAGNIFIED * (tool - wanted)
+        axis.plot(*shown[:, :2].T, color=SHOWN[name], linewidth=1.3, label=name)
+    axis.set_aspect("equal", adjustable="datalim")
+    axis.set(xlabel="x [m]", ylabel="y [m]")
+    axis.set_title(f"one turn from above, deviations times {MAGNIFIED:.0f}", loc="left", fontsize=10)
+    axis.legend(frameon=False, fontsize=9, loc="upper right", handlelength=1.0)
+
+
+def _draw_distances(axis: Any, trials: dict[str, Any]) -> None:
+    """Draw the distance of the tool from its path over time."""
+    for name, trial in trials.items():
+        axis.semilogy(trial.run.t, 1e3 * trial.distance, color=SHOWN[name], linewidth=1.1, label=name)
+    begin = trial.start + ur5.FIRST_TURN
+    axis.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
+    axis.axvspan(begin, trial.run.t[-1], color="black", alpha=0.05, linewidth=0)
+    axis.text(0.99 * trial.run.t[-1], 1.08, "1 mm", fontsize=8, ha="right")
+    axis.text(begin + 0.1, 12.0, "after the first turn", fontsize=8)
+    axis.set(xlabel="time [s]", ylabel="distance from the path [mm]", ylim=(1e-4, 20.0), xlim=(0.0, trial.run.t[-1]))
+    axis.set_title("from home to the ellipse, then turns of 2 s", loc="left", fontsize=10)
+
+
+def _draw_joints(axis: Any, trial: Any, values: Any, label: str) -> None:
+    """Draw one line a joint over two turns."""
+    begin = trial.start + ur5.FIRST_TURN
+    rows = (trial.run.t >= begin) & (trial.run.t < begin + 4.0)
+    for j, column in enumerate(values[rows].T):
+        axis.plot(trial.run.t[rows], column, color=JOINTS[j], linewidth=1.1, label=f"joint {j + 1}")
+    axis.set(xlabel="time [s]", ylabel=label, xlim=(begin, begin + 4.0))
+
+
 if __name__ == "__main__":
     FIGURES.mkdir(exist_ok=True)
     prediction_figure(FIGURES / "prediction.png")
+    control_figure(FIGURES / "ur5-control.png")

@@ -19,6 +19,7 @@ from jointwise.simulation.robot import (
     Friction,
     Harmonic,
     JointPlant,
+    LostMotion,
     MotorPlant,
     Rigid,
     Segments,
@@ -92,6 +93,7 @@ def test_without_everything_the_joints_are_bare() -> None:
         assert joint.is_rigid
         assert joint.friction == Friction(slip=joint.friction.slip)
         assert joint.kinematic_error == ()
+        assert joint.lost_motion == LostMotion()
         assert joint.motor == MotorPlant(joint.motor.gain)
         assert joint.thermal.capacity == 0.0
         assert joint.inertia > 0.0
@@ -140,6 +142,11 @@ def test_springs_invert(spring: Cubic | Segments) -> None:
         lambda: JointPlant(1.0, damping=-1.0),
         lambda: JointPlant(1.0, kinematic_error=(Harmonic(0.01, 200.0),)),
         lambda: JointPlant(1.0, kinematic_error=(Harmonic(1e-4, 1.0),) * 9),
+        lambda: LostMotion(-0.1),
+        lambda: LostMotion(0.3, 0.0),
+        lambda: LostMotion(float("nan")),
+        lambda: JointPlant(1.0, lost_motion=LostMotion(1.0, 1e-3)),
+        lambda: JointPlant(1.0, kinematic_error=(Harmonic(4e-3, 200.0),), lost_motion=LostMotion(0.3, 1e-3)),
         lambda: DigitalRobot(ROBOT, FULL.joints[:5]),
         lambda: DigitalRobot(ROBOT, FULL.joints, model="exact"),
         lambda: FULL.without("friktion"),
@@ -190,6 +197,8 @@ def test_states_of_another_robot_are_refused() -> None:
         simulate(FULL, other.rest(np.zeros(7)), ZERO)
     with pytest.raises(JointwiseError, match="finite"):
         simulate(FULL, FULL.rest(np.zeros(6)).with_rows(q=np.full(6, np.nan)), ZERO)
+    with pytest.raises(JointwiseError, match="play must lie"):
+        simulate(FULL, FULL.rest(np.zeros(6)).with_rows(play=np.full(6, 1.1)), ZERO)
     with pytest.raises(JointwiseError, match="torque must be 6"):
         step(FULL, FULL.rest(np.zeros(6)), np.zeros(5))
 
@@ -199,7 +208,7 @@ def test_wrong_native_calls_raise() -> None:
     joints, backlash = FULL.packed
     state = FULL.rest(np.zeros(6)).values.copy()
     nothing = (None,) * 11
-    good = [FULL.chain, joints, backlash, np.zeros(3), state, 4, nothing, None, 1e-3, 3, 2, False, np.empty((3, 85))]
+    good = [FULL.chain, joints, backlash, np.zeros(3), state, 4, nothing, None, 1e-3, 3, 2, False, np.empty((3, 91))]
     assert native.simulate(*good) == -1
     wrong = {
         0: (FULL.chain[:5], tuple(x if k else b"" for k, x in enumerate(FULL.chain))),
@@ -213,7 +222,7 @@ def test_wrong_native_calls_raise() -> None:
         8: (0.0, -1.0, np.nan),
         9: (-1, 4),
         10: (0,),
-        12: (np.empty((2, 85)),),
+        12: (np.empty((2, 91)),),
     }
     for place, values in wrong.items():
         for value in values:

@@ -487,6 +487,7 @@ static PyMethodDef METHODS[] = {
 
 extern PyMethodDef SIGNAL_METHODS[]; /* signals.c */
 extern PyMethodDef PLANT_METHODS[];  /* plant.c */
+extern PyMethodDef HYSTERESIS_METHODS[]; /* hysteresis.c */
 
 static struct PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "_native", "Native kernels of Jointwise.", -1, METHODS,
                                     NULL, NULL, NULL, NULL};
@@ -502,6 +503,8 @@ PyMODINIT_FUNC PyInit__native(void)
     if (module != NULL && PyModule_AddFunctions(module, SIGNAL_METHODS) != 0)
         Py_CLEAR(module);
     if (module != NULL && PyModule_AddFunctions(module, PLANT_METHODS) != 0)
+        Py_CLEAR(module);
+    if (module != NULL && PyModule_AddFunctions(module, HYSTERESIS_METHODS) != 0)
         Py_CLEAR(module);
     return module;
 }

@@ -31,6 +31,7 @@ typedef struct {
     double gain, current_limit, lag;                               /* Nm/A, A, s */
     double capacity, conductance, ambient;                         /* J/K (0: constant temperature), W/K, °C */
     double spin;                                                   /* B / gear ratio in the complete model, else 0 */
+    double lost, per_reach;                                        /* d / B(θ) of the lost motion; 1 / L, 1/rad */
     double elements, harmonics;
     double limits[MOST_ELEMENTS], per_limit[MOST_ELEMENTS], shares[MOST_ELEMENTS]; /* D_i, 1 / D_i, W_i */
     double amplitude[MOST_HARMONICS], order[MOST_HARMONICS], phase[MOST_HARMONICS];
@@ -40,20 +41,23 @@ typedef struct {
 /* Stages of a step: where it starts (gears known), twice in its middle (the second at the same position), at its end. */
 enum { START, MIDDLE, AGAIN, END };
 
+/* A gear at the start of a step: rotor angle, play, sines and cosines of the harmonics. */
 typedef struct {
-    double theta, s[MOST_HARMONICS], c[MOST_HARMONICS];
+    double theta, play, s[MOST_HARMONICS], c[MOST_HARMONICS];
 } ripple;
 
-/* The state, one array of Python's: twelve rows of a number a joint, then the deformations, then the external work. */
+/* The state, one array of Python's: thirteen rows of a number a joint, then the deformations, then the external work. */
 typedef struct {
     double *q, *qd, *theta, *w; /* rad, rad/s */
     double *current, *temperature, *load, *friction, *integral;
     double *supplied, *worked, *damped; /* energy accounts, J */
+    double *play;                       /* P, from -1 (one flank) to 1 */
     double *deformation;                /* (n, elements), rad */
     double *external;                   /* J */
     Py_ssize_t elements;
 } state;
-#define STATE_ROWS 12
+#define STATE_ROWS 13
+#define RECORD_ROWS 15 /* numbers a joint that are recorded */
 
 typedef struct {
     const double *data;
@@ -206,7 +210,7 @@ static int parse_laws(PyObject *object, Py_ssize_t n, Py_ssize_t elements, lent 
         const law *joint = &(*laws)[j];
         if (!(joint->elements >= 0.0 && joint->elements <= (double)elements && joint->elements <= MOST_ELEMENTS &&
               joint->harmonics >= 0.0 && joint->harmonics <= MOST_HARMONICS && joint->inertia >= 0.0 &&
-              joint->gain != 0.0)) {
+              joint->gain != 0.0 && joint->lost >= 0.0 && joint->per_reach > 0.0)) {
             PyErr_Format(PyExc_ValueError, "joint %zd is not well formed", j + 1);
             return 0;
         }
@@ -217,7 +221,8 @@ static int parse_laws(PyObject *object, Py_ssize_t n, Py_ssize_t elements, lent 
 static void cut_state(double *numbers_of, Py_ssize_t n, Py_ssize_t elements, state *at)
 {
     double **rows[STATE_ROWS] = {&at->q,    &at->qd,       &at->theta,    &at->w,        &at->current, &at->temperature,
-                                 &at->load, &at->friction, &at->integral, &at->supplied, &at->worked,  &at->damped};
+                                 &at->load, &at->friction, &at->integral, &at->supplied, &at->worked,  &at->damped,
+                                 &at->play};
     for (int k = 0; k < STATE_ROWS; k++)
         *rows[k] = numbers_of + k * n;
     at->deformation = numbers_of + STATE_ROWS * n;
@@ -301,7 +306,7 @@ static PyObject *simulate(PyObject *self, PyObject *args)
         !numbers(tool, "tool", 3, 0, 0, &held, &job.tool, NULL) ||
         !numbers(at, "state", STATE_ROWS * n + n * elements + 1, 1, 0, &held, &numbers_of, NULL) ||
         !parse_controller(law_of, job.periods, n, &held, &job.law_of, &model) ||
-        !numbers(out, "out", job.periods * (14 * n + 1), 1, 1, &held, &rows, NULL))
+        !numbers(out, "out", job.periods * (RECORD_ROWS * n + 1), 1, 1, &held, &rows, NULL))
         goto done;
     job.points = length / n;
     job.out = (double *)rows;

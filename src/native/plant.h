@@ -1,14 +1,15 @@
 /* The digital robot: a serial arm with elastic joints, hysteretic friction and motors, one robot, one sample at a time.
  *
  * A step of h seconds, for every joint with rotor angle θ at the joint side, speed w and deformation
- * φ = θ - e(θ) - q (e: kinematic error):
+ * φ = θ - e(θ) - d(θ) P - q (e: kinematic error, d P: lost motion):
  *
  *   1. friction is one constant torque f over the step, the mean of the friction law along the step's displacement Δ.
  *      It solves Δ = h w + h²/2 (α - f(Δ)/B), monotone in Δ, so that the work f Δ is the law's own work: what is not in
  *      the slip elements is lost, never gained.
  *   2. everything smooth (links, springs, dampers, motor torque, external wrench) goes one step of order 4 under f.
  *   3. the slip elements take the displacement that came out (exact update), and an impulse puts right the O(h³) between
- *      it and the predicted one.
+ *      it and the predicted one. So does another where teeth leave or reach a flank within the step, where the torque
+ *      ratio jumps.
  *
  * Included once per instruction set by plant.c, after links.h.
  */
@@ -38,9 +39,10 @@ static inline double NAME(spring_energy)(const law *joint, double phi)
 }
 
 /* Sines and cosines of the harmonics at θ: evaluated once a step, turned by small angles within it. */
-static void NAME(anchor)(const law *joint, double theta, ripple *waves)
+static void NAME(anchor)(const law *joint, double theta, double play, ripple *waves)
 {
     waves->theta = theta;
+    waves->play = play;
     for (int k = 0; k < (int)joint->harmonics; k++)
         NAME(sine_cosine)(joint->order[k] * theta + joint->phase[k], &waves->s[k], &waves->c[k]);
 }
@@ -66,8 +68,56 @@ static inline double NAME(kinematic_error)(const law *joint, const ripple *waves
     return error;
 }
 
-/* Deformation of the gear, its speed, 1 - e', torque of the spring and of spring and damper. */
-typedef struct { double phi, speed, ratio, spring, torque; } NAME(twist);
+static inline double NAME(within)(double x, double low, double high)
+{
+    return x < low ? low : (x > high ? high : x);
+}
+
+/* Backlash B(θ), rad, and its slope by θ: periodic table, linear between its points. */
+static inline double NAME(backlash_slope)(const double *table, Py_ssize_t points, double theta, double *slope)
+{
+    *slope = 0.0;
+    if (points == 1)
+        return table[0];
+    double per_turn = 0.15915494309189533577, turns = theta * per_turn;
+    double place = (turns - floor(turns)) * (double)points;
+    Py_ssize_t k = (Py_ssize_t)place;
+    k = k >= points ? points - 1 : k;
+    double part = place - (double)k, rise = table[k + 1 < points ? k + 1 : 0] - table[k];
+    *slope = rise * (double)points * per_turn;
+    return table[k] + part * rise;
+}
+
+static inline double NAME(backlash)(const double *table, Py_ssize_t points, double theta)
+{
+    double slope;
+    return NAME(backlash_slope)(table, points, theta, &slope);
+}
+
+/* The map of a joint's backlash. */
+typedef struct { const double *table; Py_ssize_t points; } NAME(toothing);
+#undef toothing
+#define toothing NAME(toothing)
+
+/* Lost motion d P, rad, its slope by θ, and whether P moves. */
+typedef struct { double lag, slope; int moves; } NAME(loose);
+#undef loose
+#define loose NAME(loose)
+
+/* Lost motion d(θ) P, d = lost B(θ). P follows θ over 2 L from flank to flank, then rests:
+ * P = P0 + (θ - θ0) / L within ±1, so it depends on the way alone, not on the rate. */
+static inline loose NAME(lost_motion)(const law *joint, const ripple *from, toothing teeth, double theta, double w)
+{
+    if (joint->lost == 0.0)
+        return (loose){0.0, 0.0, 0};
+    double free = from->play + (theta - from->theta) * joint->per_reach, P = NAME(within)(free, -1.0, 1.0), rise;
+    double d = joint->lost * NAME(backlash_slope)(teeth.table, teeth.points, theta, &rise);
+    int moves = fabs(free) < 1.0 || (free == P && P * w < 0.0); /* or leaves its flank at once */
+    return (loose){d * P, joint->lost * rise * P + (moves ? d * joint->per_reach : 0.0), moves};
+}
+
+/* Deformation of the gear, its speed, 1 - e' - (d P)', torque of the spring and of spring and damper. */
+typedef struct { double phi, speed, ratio, spring, torque; loose lost; } NAME(twist);
 #undef twist
 #define twist NAME(twist)
 
@@ -78,28 +128,17 @@ static inline void NAME(twist_speed)(const law *joint, double qd, double w, twis
     gear->torque = gear->spring + joint->damping * gear->speed;
 }
 
-static inline twist NAME(twist_of)(const law *joint, const ripple *waves, double q, double qd, double theta, double w)
+static inline twist NAME(twist_of)(const law *joint, const ripple *waves, toothing teeth, double q, double qd, double theta,
+                                   double w)
 {
     twist gear;
-    double slope;
-    gear.phi = theta - NAME(kinematic_error)(joint, waves, theta, &slope) - q;
-    gear.ratio = 1.0 - slope;
+    double wavy;
+    gear.lost = NAME(lost_motion)(joint, waves, teeth, theta, w);
+    gear.phi = theta - NAME(kinematic_error)(joint, waves, theta, &wavy) - gear.lost.lag - q;
+    gear.ratio = 1.0 - wavy - gear.lost.slope;
     gear.spring = NAME(spring)(joint, gear.phi);
     NAME(twist_speed)(joint, qd, w, &gear);
     return gear;
-}
-
-/* Backlash B(θ), rad: periodic table, linear between its points. */
-static inline double NAME(backlash)(const double *table, Py_ssize_t points, double theta)
-{
-    if (points == 1)
-        return table[0];
-    double turns = theta * 0.15915494309189533577;
-    double place = (turns - floor(turns)) * (double)points;
-    Py_ssize_t k = (Py_ssize_t)place;
-    k = k >= points ? points - 1 : k;
-    double part = place - (double)k;
-    return table[k] + part * (table[k + 1 < points ? k + 1 : 0] - table[k]);
 }
 
 /* -- friction -- */
@@ -246,6 +285,7 @@ typedef struct {
     double *supplied, *damped, *heat;
     double *half, *whole; /* what is left of a current difference after h/2 and h */
     double *per_inertia;  /* 1 / B */
+    double *middle;       /* slope of the lost motion in the middle of the step */
     double *warmth;       /* F_T(T), constant over a control period */
     double *inverse; /* M⁻¹ (n, n), only where a rigid joint has friction */
     double *still;   /* n zeros */
@@ -262,6 +302,11 @@ typedef struct {
 static inline double NAME(motor_torque)(const machine *r, Py_ssize_t j, double left)
 {
     return r->goal[j] + (r->drive[j] - r->goal[j]) * left;
+}
+
+static inline toothing NAME(teeth)(const machine *r, Py_ssize_t j)
+{
+    return (toothing){r->table + j * r->points, r->points};
 }
 
 /* Accelerations of a stage under constant friction; adds the powers, times `weight`, to the accounts. */
@@ -282,8 +327,10 @@ static void NAME(derivatives)(machine *r, int stage, const double *q, const doub
         twist *gear = stage == START ? &r->gears[j] : &r->turned[j];
         if (stage == AGAIN)
             NAME(twist_speed)(joint, qd[j], w[j], gear);
-        else if (stage != START)
-            *gear = NAME(twist_of)(joint, &r->waves[j], q[j], qd[j], theta[j], w[j]);
+        else if (stage == END)
+            r->middle[j] = gear->lost.slope;
+        if (stage == MIDDLE || stage == END)
+            *gear = NAME(twist_of)(joint, &r->waves[j], NAME(teeth)(r, j), q[j], qd[j], theta[j], w[j]);
         r->link_torque[j] = gear->torque;
         r->net[j] = motor - gear->ratio * gear->torque - r->friction[j];
         r->k_wd[j] = r->net[j] * r->per_inertia[j];
@@ -475,9 +522,37 @@ static void NAME(read_gears)(machine *r)
         const law *joint = &r->laws[j];
         if (joint->flexible == 0.0)
             continue;
-        NAME(anchor)(joint, at->theta[j], &r->waves[j]);
-        r->gears[j] = NAME(twist_of)(joint, &r->waves[j], at->q[j], at->qd[j], at->theta[j], at->w[j]);
+        NAME(anchor)(joint, at->theta[j], at->play[j], &r->waves[j]);
+        r->gears[j] = NAME(twist_of)(joint, &r->waves[j], NAME(teeth)(r, j), at->q[j], at->qd[j], at->theta[j], at->w[j]);
         at->load[j] = r->gears[j].torque;
+    }
+}
+
+/* Mean slope of the lost motion over a step in which it jumps: by time where the rotor reverses, by way where it does not. */
+static inline double NAME(mean_slope)(const twist *start, const twist *end, double w_start, double w_end, double move)
+{
+    if (w_start * w_end >= 0.0 && move != 0.0)
+        return (end->lost.lag - start->lost.lag) / move;
+    double part = w_end != w_start ? w_start / (w_start - w_end) : 0.5;
+    return start->lost.slope + (1.0 - part) * (end->lost.slope - start->lost.slope);
+}
+
+/* The teeth take the displacement of the step; where the torque ratio jumped, an impulse puts right what the stages saw. */
+static void NAME(change_flank)(machine *r, const double *theta_before, const double *w_before, double h)
+{
+    state *at = &r->at;
+    for (Py_ssize_t j = 0; j < r->robot->dof; j++) {
+        const law *joint = &r->laws[j];
+        if (joint->flexible == 0.0 || joint->lost == 0.0)
+            continue;
+        const twist *start = &r->gears[j], *end = &r->turned[j];
+        double move = at->theta[j] - theta_before[j];
+        at->play[j] = NAME(within)(at->play[j] + move * joint->per_reach, -1.0, 1.0);
+        if (start->lost.moves == end->lost.moves)
+            continue;
+        double seen = (start->lost.slope + 4.0 * r->middle[j] + end->lost.slope) / 6.0;
+        double missed = NAME(mean_slope)(start, end, w_before[j], at->w[j], move) - seen;
+        at->w[j] += 0.5 * h * missed * (start->torque + end->torque) * r->per_inertia[j];
     }
 }
 
@@ -500,6 +575,7 @@ static void NAME(step)(machine *r, double h)
     if (r->rubs)
         NAME(predict_friction)(r, h);
     NAME(smooth_step)(r, h);
+    NAME(change_flank)(r, theta_before, w_before, h);
     if (r->rubs)
         NAME(finish_friction)(r, theta_before, h);
     for (Py_ssize_t j = 0; j < n; j++)
@@ -524,11 +600,6 @@ static void NAME(warm_up)(machine *r, const double *damped_before, double period
             *T += power * period / joint->capacity;
         }
     }
-}
-
-static inline double NAME(within)(double x, double low, double high)
-{
-    return x < low ? low : (x > high ? high : x);
 }
 
 /* F_T = F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³), T kept in its range: constant over a control period. */
@@ -613,9 +684,9 @@ static void NAME(record)(const machine *r, const double *u, double *row)
 {
     Py_ssize_t n = r->robot->dof;
     const state *at = &r->at;
-    const double *columns[12] = {at->q, at->qd, at->theta, at->w, at->current, at->temperature, at->load,
-                                 at->friction, u, at->supplied, at->worked, at->damped};
-    for (int c = 0; c < 12; c++, row += n)
+    const double *columns[RECORD_ROWS - 2] = {at->q, at->qd, at->theta, at->w, at->current, at->temperature, at->load,
+                                              at->friction, at->play, u, at->supplied, at->worked, at->damped};
+    for (int c = 0; c < RECORD_ROWS - 2; c++, row += n)
         memcpy(row, columns[c], (size_t)n * sizeof(double));
     for (Py_ssize_t j = 0; j < n; j++) {
         const law *joint = &r->laws[j];
@@ -653,10 +724,11 @@ static machine NAME(assemble)(const task *job, char *memory)
     r.gears = (twist *)(r.waves + n);
     r.turned = r.gears + n;
     double *next = (double *)(r.turned + n);
-    double **one[20] = {&r.stage_q, &r.stage_qd, &r.stage_theta, &r.stage_w,   &r.k_qdd,  &r.k_wd, &r.way_qdd,
+    double **one[21] = {&r.stage_q, &r.stage_qd, &r.stage_theta, &r.stage_w,   &r.k_qdd,  &r.k_wd, &r.way_qdd,
                         &r.way_wd,  &r.sum_qdd,  &r.sum_wd,      &r.drive,     &r.goal,   &r.friction, &r.link_torque,
-                        &r.net,     &r.heat,     &r.half,        &r.whole,     &r.warmth, &r.per_inertia};
-    for (int k = 0; k < 20; k++, next += n)
+                        &r.net,     &r.heat,     &r.half,        &r.whole,     &r.warmth, &r.per_inertia,
+                        &r.middle};
+    for (int k = 0; k < 21; k++, next += n)
         *one[k] = next;
     r.moved = next, next += 4 * n;
     r.inverse = next, next += n * n;
@@ -696,7 +768,7 @@ static Py_ssize_t NAME(run)(const task *job, char *memory)
         }
         NAME(control)(&r, &job->law_of, k, job->period, error, u);
         if (job->out != NULL)
-            NAME(record)(&r, u, job->out + k * (14 * n + 1));
+            NAME(record)(&r, u, job->out + k * (RECORD_ROWS * n + 1));
         NAME(period)(&r, u, job->period, job->substeps);
         if (!NAME(sound)(&r))
             return k;

@@ -7,9 +7,10 @@ from jointwise.simulation.robot.digital import DigitalRobot, digital_robot
 from jointwise.simulation.robot.elasticity import Cubic, Elasticity, Rigid, Segments
 from jointwise.simulation.robot.failure import InstabilityError
 from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
-from jointwise.simulation.robot.gear import Backlash, Harmonic
+from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion
 from jointwise.simulation.robot.hysteresis import SlipPath, follow_path
 from jointwise.simulation.robot.joint import JointPlant, MotorPlant, Thermal
+from jointwise.simulation.robot.loop import Saturation, drives_of, run_loop, sample_of, saturation
 from jointwise.simulation.robot.run import Energy, Run
 from jointwise.simulation.robot.simulate import simulate, step
 from jointwise.simulation.robot.state import State
@@ -27,9 +28,11 @@ __all__ = [
     "Harmonic",
     "InstabilityError",
     "JointPlant",
+    "LostMotion",
     "MotorPlant",
     "Rigid",
     "Run",
+    "Saturation",
     "Segments",
     "Slip",
     "SlipPath",
@@ -40,8 +43,12 @@ __all__ = [
     "aged_joint",
     "default_joints",
     "digital_robot",
+    "drives_of",
     "follow_path",
     "load_joints",
+    "run_loop",
+    "sample_of",
+    "saturation",
     "simulate",
     "step",
 ]

@@ -14,7 +14,7 @@ from jointwise.errors import ModelError, nearest
 from jointwise.simulation.friction import joint_size
 from jointwise.simulation.robot.elasticity import Cubic
 from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
-from jointwise.simulation.robot.gear import Backlash, Harmonic
+from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion
 from jointwise.simulation.robot.joint import JointPlant, MotorPlant, Thermal
 
 SCHEMA = 1
@@ -34,7 +34,11 @@ def load_joints(path: str | Path, robot: Robot) -> tuple[JointPlant, ...]:
     ``[drive]`` gives the keys that differ from the defaults, each ``{ value, power }`` or a number that is the same for
     every size; ``[[joint]]`` tables, one a joint, overrule single values.
     """
-    return joints_from_toml(Path(path).read_text(encoding="utf-8"), str(path), robot)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ModelError(f"{path}: cannot be read ({getattr(problem, 'strerror', None) or 'not text'}).") from None
+    return joints_from_toml(text, str(path), robot)
 
 
 def joints_from_toml(text: str, origin: str, robot: Robot) -> tuple[JointPlant, ...]:
@@ -103,6 +107,7 @@ def _joint(x: dict[str, float], joint: Joint, phase: float, waves: list[dict[str
         friction=_friction(x, effort),
         backlash=Backlash.wavy(x["backlash"], x["backlash_variation"], phase),
         kinematic_error=tuple(Harmonic(w["amplitude"], w["order"], w["phase"] + phase) for w in waves),
+        lost_motion=LostMotion(x["lost_motion"], x["lost_motion_reach"]),
         motor=MotorPlant(x["gain"], limit, x["lag"]),
         thermal=Thermal(x["capacity"], x["conductance"], x["ambient"]),
     )

@@ -33,10 +33,10 @@ CouplingModel = Literal["spong", "complete"]
 class DigitalRobot:
     """An arm whose joints have rotors, springs, friction, motors and heat.
 
-    ``M(q) q̈ + C q̇ + g = τ_J + Jᵀ w``, ``B θ̈ + (1 - e') τ_J + f = gain · i`` with ``τ_J = spring(φ) + D φ̇`` and
-    ``φ = θ - e(θ) - q``. `gravity` (3,) m/s² or a mounting; `payload` at the tool. The `complete` model adds the spin
-    of each rotor to the link that carries it: ``S(q) θ̈`` and its Coriolis terms, S strictly upper triangular with
-    ``S_ij = B_j / r_j z_i·z_j`` (elastic joints only); `spong` leaves S out.
+    ``M(q) q̈ + C q̇ + g = τ_J + Jᵀ w``, ``B θ̈ + (dφ/dθ) τ_J + f = gain · i`` with ``τ_J = spring(φ) + D φ̇`` and
+    ``φ = θ - e(θ) - d(θ) P - q`` (kinematic error, lost motion). `gravity` (3,) m/s² or a mounting; `payload` at the
+    tool. The `complete` model adds the spin of each rotor to the link that carries it: ``S(q) θ̈`` and its Coriolis
+    terms, S strictly upper triangular with ``S_ij = B_j / r_j z_i·z_j`` (elastic joints only); `spong` leaves S out.
     """
 
     robot: Robot
@@ -107,7 +107,7 @@ class DigitalRobot:
         """Return the robot at rest at q (joints,) rad, its motors and springs holding it against gravity.
 
         `temperature` in °C, one or one a joint, None for ambient (a cold start: the robot has not moved).
-        Slip elements are relaxed.
+        Slip elements are relaxed, teeth stand between their flanks.
         """
         position = frozen_array(q, (self.robot.dof,), "q")
         holding = gravity_torque(self.robot, position[None], gravity=self.gravity, payload=self.payload)[0]
@@ -132,6 +132,8 @@ class DigitalRobot:
             raise ShapeError("the state is that of another robot: make it with rest() of this one.")
         if not np.isfinite(state.values).all():
             raise ShapeError("the state must be finite.")
+        if np.abs(state.play).max() > 1.0:
+            raise ShapeError(f"the state's play must lie in -1 .. 1. Got {state.play.tolist()} instead.")
         return state
 
 
@@ -158,7 +160,9 @@ def _held(joint: JointPlant, q: float, torque: float) -> float:
 
 
 def _gear_ratio(joint: JointPlant, theta: float) -> float:
-    """Return 1 - e'(θ), 1 for a rigid joint."""
+    """Return dφ/dθ = 1 - e'(θ) - d(θ) / L between the flanks, 1 for a rigid joint."""
     if joint.is_rigid:
         return 1.0
-    return 1.0 - sum(w.amplitude * w.order * float(np.cos(w.order * theta + w.phase)) for w in joint.kinematic_error)
+    waves = sum(w.amplitude * w.order * float(np.cos(w.order * theta + w.phase)) for w in joint.kinematic_error)
+    lost = joint.lost_motion
+    return 1.0 - waves - lost.fraction * joint.backlash.at(theta) / lost.reach

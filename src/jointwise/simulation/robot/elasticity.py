@@ -1,4 +1,4 @@
-"""Springs between rotor and link: torque over deformation φ = θ - e(θ) - q (theory 3.1)."""
+"""Springs between rotor and link: torque over deformation φ = θ - e(θ) - d(θ) P - q (theory 3.1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from jointwise.spatial import Array
 
 @dataclass(frozen=True)
 class Rigid:
-    """No spring: rotor and link move as one, and the rotor's inertia is the link's (kinematic error has no effect)."""
+    """No spring: rotor and link move as one, and the rotor's inertia is the link's.
+
+    Kinematic error and lost motion have no effect.
+    """
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Position-dependent properties of a gear: backlash map and kinematic error (theory 3.3)."""
+"""Position-dependent properties of a gear: backlash map, lost motion and kinematic error (theory 3.3)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +17,9 @@ MOST_POINTS = 100_000
 
 @dataclass(frozen=True)
 class Backlash:
-    """B(θ) > 0 in rad, the scale of the slip elements: one number, or equally spaced over one turn from θ = 0.
+    """B(θ) > 0 in rad, the scale of slip elements and lost motion: one number, or equally spaced over one turn.
 
-    Between the points it is linear; it repeats every turn.
+    The first is that of θ = 0. Between the points it is linear; it repeats every turn.
     """
 
     values: tuple[float, ...] = (1e-3,)
@@ -41,12 +42,47 @@ class Backlash:
         """Mean over a turn, rad."""
         return float(np.mean(self.values))
 
+    @property
+    def steepest(self) -> float:
+        """Largest |dB/dθ|, rad/rad."""
+        rises = np.diff([*self.values, self.values[0]])
+        return float(np.abs(rises).max() * len(self.values) / (2.0 * np.pi))
+
+    def at(self, theta: float) -> float:
+        """Return B(θ), rad."""
+        own = len(self.values)
+        place = theta / (2.0 * math.pi) % 1.0 * own
+        return float(np.interp(place, np.arange(own + 1), [*self.values, self.values[0]]))
+
     def resampled(self, points: int) -> Array:
         """Return the map at `points` equally spaced angles, (points,)."""
         own = len(self.values)
         place = np.arange(points) * (own / points)
         values: Array = np.interp(place, np.arange(own + 1), [*self.values, self.values[0]])
         return values
+
+
+@dataclass(frozen=True)
+class LostMotion:
+    """Lag of the gear by direction: ``φ = θ - e(θ) - d(θ) P - q``, ``d(θ) = fraction · B(θ)``.
+
+    The play P in [-1, 1] follows the rotor, ``dP = dθ / L`` until it rests on a flank; `reach` L in rad: the teeth
+    change flank over 2 L, progressively while the wave generator turns. It depends on the way alone, not on speed or
+    load, and the gear stays lossless: ``dφ/dθ = 1 - e' - (d P)'`` is also its torque ratio. In slow reciprocation
+    without load e is the midpoint of θ - q by direction and d half the difference. `fraction` 0: none.
+    """
+
+    fraction: float = 0.0
+    reach: float = math.pi / 100.0
+
+    def __post_init__(self) -> None:
+        """Refuse gears that run ahead or change flank at once."""
+        check_range("lost motion", 0.0, fraction=self.fraction)
+        check_range("lost motion", 0.0, above=True, reach=self.reach)
+
+    def steepest(self, backlash: Backlash) -> float:
+        """Return the largest |d(d P)/dθ| on a map."""
+        return self.fraction * (max(backlash.values) / self.reach + backlash.steepest)
 
 
 @dataclass(frozen=True)
@@ -62,13 +98,16 @@ class Harmonic:
         check_finite("kinematic error", amplitude=self.amplitude, order=self.order, phase=self.phase)
 
 
-def check_harmonics(harmonics: tuple[Harmonic, ...]) -> None:
-    """Refuse too many waves, and waves that together could reverse the gear (Σ a m >= 1)."""
+def check_gear(harmonics: tuple[Harmonic, ...], lost_motion: LostMotion, backlash: Backlash) -> None:
+    """Refuse too many waves, and slopes that together could reverse the gear (Σ a m + max |(d P)'| >= 1)."""
     if len(harmonics) > MOST_HARMONICS:
         raise ModelError(f"kinematic error: at most {MOST_HARMONICS} harmonics. Got {len(harmonics)} instead.")
-    slope = sum(abs(wave.amplitude * wave.order) for wave in harmonics)
+    waves = sum(abs(wave.amplitude * wave.order) for wave in harmonics)
+    if waves >= 1.0:
+        raise ModelError(f"kinematic error: Σ amplitude · order must be below 1. Got {waves:.3g} instead.")
+    slope = waves + lost_motion.steepest(backlash)
     if slope >= 1.0:
-        raise ModelError(f"kinematic error: Σ amplitude · order must be below 1. Got {slope:.3g} instead.")
+        raise ModelError(f"lost motion: slopes of the gear must sum to below 1. Got {slope:.3g} instead: longer reach.")
 
 
 def kinematic_error(harmonics: tuple[Harmonic, ...], theta: Array) -> Array:

@@ -9,7 +9,7 @@ from jointwise.errors import ModelError
 from jointwise.simulation.robot.checks import check_finite, check_range
 from jointwise.simulation.robot.elasticity import Elasticity, Rigid
 from jointwise.simulation.robot.friction import Friction
-from jointwise.simulation.robot.gear import Backlash, Harmonic, check_harmonics
+from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion, check_gear
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class JointPlant:
 
     `inertia` B = r² (J_m + J_r), kg m²; `gear_ratio` r, motor turns a joint turn (used by the complete model only);
     `stiffness` of the gear; `damping` D of it, Nm s/rad; `friction` of the rotor; `backlash` B(θ), the scale of the
-    friction's slip elements; `kinematic_error`, its harmonics; `motor`; `thermal`.
+    friction's slip elements and of the `lost_motion`; `kinematic_error`, its harmonics; `motor`; `thermal`. A rigid
+    joint has neither lost motion nor kinematic error.
     """
 
     inertia: float
@@ -64,6 +65,7 @@ class JointPlant:
     friction: Friction = field(default_factory=Friction)
     backlash: Backlash = field(default_factory=Backlash)
     kinematic_error: tuple[Harmonic, ...] = ()
+    lost_motion: LostMotion = field(default_factory=LostMotion)
     motor: MotorPlant = field(default_factory=MotorPlant)
     thermal: Thermal = field(default_factory=Thermal)
 
@@ -72,7 +74,7 @@ class JointPlant:
         check_range("joint", 0.0, above=not self.is_rigid, inertia=self.inertia)
         check_range("joint", 0.0, damping=self.damping)
         check_range("joint", 0.0, above=True, gear_ratio=self.gear_ratio)
-        check_harmonics(self.kinematic_error)
+        check_gear(self.kinematic_error, self.lost_motion, self.backlash)
 
     @property
     def is_rigid(self) -> bool:

@@ -30,6 +30,7 @@ def _row(joint: JointPlant, complete: bool) -> Array:
         motor.gain, motor.limit, motor.lag,
         heat.capacity, heat.conductance, heat.ambient,
         joint.inertia / joint.gear_ratio if complete and not joint.is_rigid else 0.0,
+        joint.lost_motion.fraction, 1.0 / joint.lost_motion.reach,
         float(elements), float(len(waves)),
     ]  # fmt: skip
     tails = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,7 @@ from jointwise.simulation.robot.state import State
 from jointwise.spatial import Array
 
 SERIES = (
-    "q", "qd", "theta", "speed", "current", "temperature", "load", "friction", "command",
+    "q", "qd", "theta", "speed", "current", "temperature", "load", "friction", "play", "command",
     "supplied", "rubbed", "damped", "elastic", "held",
 )  # fmt: skip
 """Columns a joint, in the order of the native side; the external work is the last column of all."""
@@ -61,7 +61,8 @@ class Run:
     """Samples at the start of every control period, (samples, joints); SI units at the joint side, °C.
 
     `t` (samples,) s; `q`, `qd` of the links and `theta`, `speed` of the rotors; `current` A; `temperature`; `load`, the
-    torque transmitted by the gear, and `friction`, Nm; `command`, the torque asked for, Nm, before the current limit.
+    torque transmitted by the gear, and `friction`, Nm; `play`, P of the lost motion, -1 to 1; `command`, the torque
+    asked for, Nm, before the current limit.
     Then energies since the start in J: `supplied`, `rubbed` (friction), `damped`, `external` (samples,); and at that
     time: `elastic`, `held`.
     `parts` tells which robot (payload) made the samples from which index on; `final` is the state at the end.
@@ -76,6 +77,7 @@ class Run:
     temperature: Array
     load: Array
     friction: Array
+    play: Array
     command: Array
     supplied: Array
     rubbed: Array
@@ -112,6 +114,13 @@ class Run:
                 digital.robot, self.q[rows], gravity=digital.gravity, payload=digital.payload
             )
         return kinetic, potential
+
+    def thinned(self, stride: int) -> Run:
+        """Return every `stride`-th sample of a run of one part, the first included."""
+        if stride == 1:
+            return self
+        series = [f.name for f in fields(self) if f.name not in ("parts", "final")]
+        return replace(self, **{name: getattr(self, name)[::stride].copy() for name in series})
 
     @classmethod
     def joined(cls, runs: list[Run]) -> Run:

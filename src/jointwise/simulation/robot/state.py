@@ -10,7 +10,7 @@ from jointwise.spatial import Array
 
 ROWS = (
     "q", "qd", "theta", "speed", "current", "temperature", "load", "friction", "integral",
-    "supplied", "rubbed", "damped",
+    "supplied", "rubbed", "damped", "play",
 )  # fmt: skip
 """Numbers a joint, in the order of the native side."""
 
@@ -76,6 +76,11 @@ class State:
     def friction(self) -> Array:
         """Friction torque, mean of the last step, Nm."""
         return self.row("friction")
+
+    @property
+    def play(self) -> Array:
+        """Where the teeth are between their flanks: P of the lost motion, -1 to 1."""
+        return self.row("play")
 
     @property
     def deformation(self) -> Array:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from jointwise.errors import ModelError, nearest
 from jointwise.simulation.robot.elasticity import Rigid
 from jointwise.simulation.robot.friction import COULOMB_LIMIT, Friction, Slip, Stribeck, Warmth
-from jointwise.simulation.robot.gear import Backlash
+from jointwise.simulation.robot.gear import Backlash, LostMotion
 from jointwise.simulation.robot.joint import JointPlant
 
 Switch = Callable[[JointPlant], JointPlant]
@@ -23,13 +23,17 @@ def _friction(**changes: object) -> Switch:
 
 
 def _without_hysteresis(joint: JointPlant) -> JointPlant:
-    """Leave sgn ω: one element that slips after 10 µrad, whatever the backlash."""
-    friction = replace(joint.friction, slip=Slip((1.0,), (1.0,)))
-    return replace(joint, friction=friction, backlash=Backlash((COULOMB_LIMIT,)))
+    """Leave sgn ω: one element that slips after 10 µrad of the mean backlash."""
+    slip = Slip((COULOMB_LIMIT / joint.backlash.mean,), (1.0,))
+    return replace(joint, friction=replace(joint.friction, slip=slip))
+
+
+def _rigid(joint: JointPlant) -> JointPlant:
+    return replace(joint, stiffness=Rigid(), damping=0.0, kinematic_error=(), lost_motion=LostMotion())
 
 
 SWITCHES: dict[str, Switch] = {
-    "stiffness": lambda joint: replace(joint, stiffness=Rigid(), damping=0.0, kinematic_error=()),
+    "stiffness": _rigid,
     "damping": lambda joint: replace(joint, damping=0.0),
     "friction": lambda joint: replace(joint, friction=Friction()),
     "hysteresis": _without_hysteresis,
@@ -40,6 +44,7 @@ SWITCHES: dict[str, Switch] = {
     "asymmetry": _friction(asymmetry=0.0),
     "backlash": lambda joint: replace(joint, backlash=Backlash((joint.backlash.mean,))),
     "kinematic_error": lambda joint: replace(joint, kinematic_error=()),
+    "lost_motion": lambda joint: replace(joint, lost_motion=LostMotion()),
     "current_limit": lambda joint: replace(joint, motor=replace(joint.motor, limit=math.inf)),
     "current_lag": lambda joint: replace(joint, motor=replace(joint.motor, lag=0.0)),
     "thermal": lambda joint: replace(joint, thermal=replace(joint.thermal, capacity=0.0)),
@@ -48,7 +53,8 @@ SWITCHES: dict[str, Switch] = {
 PHENOMENA = tuple(SWITCHES)
 """What can be switched off; without all of them the arm is rigid and its rotors are part of its inertia.
 
-`hysteresis` leaves Coulomb friction sgn ω, `backlash` its mean, `temperature` the friction at the reference
+`stiffness` takes damping, kinematic error and lost motion with it; `hysteresis` leaves Coulomb friction sgn ω,
+`backlash` its mean, `temperature` the friction at the reference
 temperature, `thermal` the temperature as it is at the start.
 """
 

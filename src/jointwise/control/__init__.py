@@ -1,0 +1,47 @@
+"""Controllers of an arm: PD with gravity, PID, computed torque, feed-forward of elastic joints, decentralised LQR.
+
+Each function takes a robot, a motion and a rate, and returns a controller with ``init(sample)`` and
+``step(state, sample)`` that any loop can run; what the drives are like is told by `JointDrive`.
+"""
+
+from jointwise.control.computed_torque import computed_torque
+from jointwise.control.controller import AffineController, Controller, ControlState
+from jointwise.control.flexible import DriveMotion, drive_motion, flexible_feedforward
+from jointwise.control.gains import Gains, bandwidth_gains, effective_inertias, usual_bandwidth, usual_gains
+from jointwise.control.links import Links, friction_torques
+from jointwise.control.lqr import Tolerances, joint_system, lqr, lqr_gain
+from jointwise.control.pd import pd_gravity, pid
+from jointwise.control.reference import Reference, as_reference
+from jointwise.control.torque_rates import torque_rates
+from jointwise.model.control_law import AffineControl, Sample
+from jointwise.model.joint_drive import JointDrive, Spring
+
+__all__ = [
+    "AffineControl",
+    "AffineController",
+    "ControlState",
+    "Controller",
+    "DriveMotion",
+    "Gains",
+    "JointDrive",
+    "Links",
+    "Reference",
+    "Sample",
+    "Spring",
+    "Tolerances",
+    "as_reference",
+    "bandwidth_gains",
+    "computed_torque",
+    "drive_motion",
+    "effective_inertias",
+    "flexible_feedforward",
+    "friction_torques",
+    "joint_system",
+    "lqr",
+    "lqr_gain",
+    "pd_gravity",
+    "pid",
+    "torque_rates",
+    "usual_bandwidth",
+    "usual_gains",
+]

@@ -1,0 +1,107 @@
+"""Feed-forward of elastic joints: rotor motion and motor torque from the link's motion alone (theory 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jointwise.control.controller import AffineController
+from jointwise.control.gains import Gains, drives_for, effective_inertias, rotor_inertias, usual_gains
+from jointwise.control.links import Links, checked_joints, friction_torques, lead_time, plus_friction
+from jointwise.control.pd import feedback_law, integral_law
+from jointwise.control.reference import Reference, as_reference
+from jointwise.control.torque_rates import torque_rates
+from jointwise.description.mounting import Mounting
+from jointwise.description.payload import Payload
+from jointwise.description.robot import Robot
+from jointwise.errors import ModelError
+from jointwise.model.control_law import AffineControl
+from jointwise.model.joint_drive import JointDrive
+from jointwise.spatial import Array
+
+
+@dataclass(frozen=True)
+class DriveMotion:
+    """What the drives must do for the links to move as wanted, (samples, joints).
+
+    Rotor position `theta` (rad), `speed` (rad/s), `acceleration` (rad/s²) after the gear; `torque` of the motors (Nm)
+    without friction.
+    """
+
+    theta: Array
+    speed: Array
+    acceleration: Array
+    torque: Array
+
+
+def drive_motion(links: Links, drives: Sequence[JointDrive], reference: Reference) -> DriveMotion:
+    """Return the motion of the rotors and the torque of the motors that a motion of the links needs.
+
+    ``τ = M q̈ + C q̇ + g``, ``θ = q + φ(τ - D φ̇)``, ``τ_m = B θ̈ + τ`` with ``φ̇ = τ̇ / k`` and
+    ``φ̈ = τ̈ / k - k' τ̇² / k³``, k = dτ_J/dφ at φ(τ): snap enters through τ̈. The spring's damping D counts to first
+    order, in the position alone; at the knees of a segmented spring φ̇ jumps.
+    """
+    if reference.jerk is None or reference.snap is None:
+        raise ModelError("elastic joints need jerk and snap. Give a motion that has derivative(t, order) up to 4.")
+    motion = (reference.q, reference.qd, reference.qdd, reference.jerk, reference.snap)
+    torque, first, second = torque_rates(links.chain, *motion)
+    phi, phi_d, phi_dd = (np.zeros_like(torque) for _ in range(3))
+    for j, drive in enumerate(drives):
+        if drive.spring is not None:
+            phi[:, j], phi_d[:, j], phi_dd[:, j] = _deformation(drive, torque[:, j], first[:, j], second[:, j])
+    acceleration = reference.qdd + phi_dd
+    needed = rotor_inertias(drives) * acceleration + torque
+    return DriveMotion(reference.q + phi, reference.qd + phi_d, acceleration, needed)
+
+
+def _deformation(drive: JointDrive, torque: Array, first: Array, second: Array) -> tuple[Array, Array, Array]:
+    """Return φ, φ̇ and φ̈ (samples,) of a spring that transmits a torque with its derivatives."""
+    spring = drive.spring
+    assert spring is not None
+    phi = spring.deformation(torque)
+    k, slope = spring.stiffness(phi), 6.0 * spring.cubic * phi
+    phi_d = first / k
+    phi_dd = second / k - slope * first**2 / k**3
+    return spring.deformation(torque - drive.damping * phi_d), phi_d, phi_dd
+
+
+def flexible_feedforward(
+    robot: Robot,
+    motion: Any,
+    rate: float = 1000.0,
+    *,
+    drives: Sequence[JointDrive],
+    gains: Gains | None = None,
+    friction: Array | bool = True,
+    gravity: Mounting = "table",
+    payload: Payload | None = None,
+    duration: float | None = None,
+) -> AffineController:
+    """Return ``u = τ_m(q_d .. q_d⁽⁴⁾) + f - J (kp (θ - θ_d) + kd (ω - θ̇_d) + ki ∫ (q - q_d) dt)``.
+
+    τ_m, θ_d and θ̇_d are those of `drive_motion`; J the effective inertia of each joint with its rotor. `friction` is
+    the steady friction of the drives at the planned speed, an array (periods, joints) in Nm instead of it, or False.
+    `Gains(0, 0)` leaves the feed-forward alone.
+    """
+    reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
+    checked_joints(robot, reference.q.shape[1])
+    links = Links(robot, gravity, payload)
+    J = effective_inertias(robot, reference.q, payload)
+    chosen = gains or usual_gains(J, own, rate)
+    total = J + rotor_inertias(own)
+    wanted = drive_motion(links, own, reference)
+    ahead = drive_motion(links, own, reference.shifted(lead_time(own, rate)))
+    feed = plus_friction(ahead.torque, friction_feed(own, ahead.speed, friction))
+    feedback = feedback_law("motor", wanted.theta, wanted.speed, total * chosen.kp, total * chosen.kd)
+    law = AffineControl(torque=feed, **(feedback | integral_law(reference.q, total * chosen.ki)))
+    return AffineController(law, rate)
+
+
+def friction_feed(drives: Sequence[JointDrive], speed: Array, friction: Array | bool) -> Array | None:
+    """Return the friction to feed forward: that of the drives, what was given, or none."""
+    if isinstance(friction, bool):
+        return friction_torques(drives, speed) if friction else None
+    return friction

@@ -1,0 +1,105 @@
+"""Gains from what a user can say: how fast the error should vanish, and how damped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise.description.payload import Payload
+from jointwise.description.robot import Robot
+from jointwise.errors import ModelError, ShapeError
+from jointwise.model.joint_drive import JointDrive
+from jointwise.model.rigid import mass_matrix
+from jointwise.spatial import Array
+
+FASTEST = 8.0
+"""Bandwidth (Hz) of the usual gains where no spring and no rate limits it."""
+USUAL_ACCELERATION = 100.0
+"""rad/s² at which the effort limit of a joint accelerates its rotor, where the rotor is not described."""
+POSES = 64
+"""Poses of a reference at which inertias are taken."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """PID gains for a unit of inertia: ``ë + kd ė + kp e + ki ∫e = 0``; 1/s², 1/s, 1/s³, each a number or (joints,)."""
+
+    kp: float | Array
+    kd: float | Array
+    ki: float | Array = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse gains that push away."""
+        for name in ("kp", "kd", "ki"):
+            value = np.asarray(getattr(self, name), dtype=float)
+            if not (np.isfinite(value).all() and (value >= 0.0).all()):
+                raise ModelError(f"{name} must be finite and >= 0. Got {value.tolist()} instead.")
+
+
+def bandwidth_gains(bandwidth: float | Array, damping: float = 1.0, integral: float = 0.0) -> Gains:
+    """Return gains that put the poles at ``(s² + 2 ζ ω s + ω²)(s + r ω)``, ω = 2π `bandwidth` (Hz, one or a joint).
+
+    ζ is the `damping`, r the speed of the `integral` relative to the rest (0: no integral).
+    """
+    w = 2.0 * np.pi * np.asarray(bandwidth, dtype=float)
+    if not (np.isfinite(w).all() and (w > 0.0).all()):
+        raise ModelError(f"bandwidth must be positive, in Hz. Got {bandwidth} instead.")
+    r = integral * w
+    return Gains(w**2 + 2.0 * damping * w * r, 2.0 * damping * w + r, r * w**2)
+
+
+def drives_for(robot: Robot, drives: Sequence[JointDrive] | None) -> tuple[JointDrive, ...]:
+    """Return one drive a joint; without any, rigid ones with the rotors that the description gives."""
+    if drives is None:
+        return tuple(JointDrive(inertia=float(rotor)) for rotor in robot.rotor_inertias)
+    if len(drives) != robot.dof:
+        raise ModelError(f"drives must be given for {robot.dof} joints. Got {len(drives)} instead.")
+    return tuple(drives)
+
+
+def rotor_inertias(drives: Sequence[JointDrive]) -> Array:
+    """Return B of every joint, kg m², (joints,)."""
+    return np.array([drive.inertia for drive in drives])
+
+
+def feedback_rotors(robot: Robot, drives: Sequence[JointDrive] | None) -> Array:
+    """Return B by which gains are scaled, kg m², (joints,): that of the drives, or of the description.
+
+    Where neither knows it, B is what the effort limit accelerates at 100 rad/s²: a rotor behind a large gear is most of
+    the inertia of a wrist, and gains without it would not overcome its friction. No feed-forward uses the guess.
+    """
+    if drives is not None:
+        return rotor_inertias(drives)
+    usual = [(joint.limits.effort or 0.0) / USUAL_ACCELERATION for joint in robot.joints]
+    known = [joint.motor.reflected_inertia for joint in robot.joints]
+    return np.array([guess if own is None else own for own, guess in zip(known, usual, strict=True)])
+
+
+def effective_inertias(robot: Robot, q: Array, payload: Payload | None = None) -> Array:
+    """Return J_i = mean of M_ii(q) along a motion q (samples, joints), without rotors: kg m², (joints,)."""
+    if np.ndim(q) != 2 or not len(q):
+        raise ShapeError(f"q must have shape (samples, {robot.dof}). Got {np.shape(q)} instead.")
+    rows = q[np.unique(np.linspace(0, len(q) - 1, min(len(q), POSES)).astype(int))]
+    diagonal: Array = np.einsum("kii->ki", mass_matrix(robot, rows, payload=payload)).mean(axis=0)
+    return diagonal
+
+
+def usual_bandwidth(inertias: Array, drives: Sequence[JointDrive], rate: float) -> Array:
+    """Return bandwidths (joints,) in Hz that suit the arm: half the frequency of the link on its spring, at most 8 Hz.
+
+    ``f = ½ √(k / J) / 2π`` with J the effective inertia and k the stiffness at rest; and at most a 60th of `rate`.
+    """
+    free = [np.inf if d.spring is None else float(d.spring.stiffness(np.zeros(()))) for d in drives]
+    springs = 0.5 * np.sqrt(np.array(free) / inertias) / (2.0 * np.pi)
+    result: Array = np.minimum(np.minimum(springs, FASTEST), rate / 60.0)
+    return result
+
+
+def usual_gains(inertias: Array, drives: Sequence[JointDrive], rate: float, integral: float = 0.0) -> Gains:
+    """Return critically damped gains at the usual bandwidth of the slowest joint.
+
+    One bandwidth for all, as joints that are scaled by a full M(q) share it.
+    """
+    return bandwidth_gains(float(usual_bandwidth(inertias, drives, rate).min()), 1.0, integral)

@@ -1,0 +1,90 @@
+"""PD with gravity, and PID: joint by joint, without the rest of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from jointwise.control.controller import AffineController
+from jointwise.control.gains import Gains, drives_for, effective_inertias, feedback_rotors, usual_gains
+from jointwise.control.links import Links, checked_joints, deformations
+from jointwise.control.reference import as_reference
+from jointwise.description.mounting import Mounting
+from jointwise.description.payload import Payload
+from jointwise.description.robot import Robot
+from jointwise.errors import ModelError
+from jointwise.model.control_law import AffineControl
+from jointwise.model.joint_drive import JointDrive
+from jointwise.spatial import Array
+
+Side = Literal["motor", "link"]
+"""Where position and speed are measured for feedback: before the spring or after it."""
+
+
+def pd_gravity(
+    robot: Robot,
+    motion: Any,
+    rate: float = 1000.0,
+    *,
+    gains: Gains | None = None,
+    drives: Sequence[JointDrive] | None = None,
+    gravity: Mounting = "table",
+    payload: Payload | None = None,
+    side: Side = "motor",
+    duration: float | None = None,
+) -> AffineController:
+    """Return ``u = g(q) - J kp (θ - θ_d) - J kd (ω - q̇_d)``, ``θ_d = q_d + φ(g(q_d))``.
+
+    J is the effective inertia of each joint with its rotor along the motion, φ the deformation of the spring under
+    gravity. On the `link` side q and q_d stand for θ and θ_d: no elastic joint is stiff then, and none may be fast.
+    """
+    reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
+    checked_joints(robot, reference.q.shape[1])
+    links = Links(robot, gravity, payload)
+    J = effective_inertias(robot, reference.q, payload)
+    chosen = gains or usual_gains(J, own, rate)
+    total = J + feedback_rotors(robot, drives)
+    theta = reference.q + deformations(own, links.weight(reference.q)) if side == "motor" else reference.q
+    feedback = feedback_law(side, theta, reference.qd, total * chosen.kp, total * chosen.kd)
+    return AffineController(AffineControl(**feedback, gravity=links.chain), rate)
+
+
+def pid(
+    robot: Robot,
+    motion: Any,
+    rate: float = 1000.0,
+    *,
+    gains: Gains | None = None,
+    drives: Sequence[JointDrive] | None = None,
+    payload: Payload | None = None,
+    side: Side = "motor",
+    duration: float | None = None,
+) -> AffineController:
+    """Return ``u = -J (kp e + kd ė + ki ∫ (q - q_d) dt)``, e = θ - q_d (q - q_d on the `link` side).
+
+    No model but the effective inertias J that scale the gains: gravity is left to the integral, which is that of the
+    link whatever the side, so that springs leave no steady error.
+    """
+    reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
+    checked_joints(robot, reference.q.shape[1])
+    J = effective_inertias(robot, reference.q, payload)
+    chosen = gains or usual_gains(J, own, rate, integral=0.3)
+    total = J + feedback_rotors(robot, drives)
+    feedback = feedback_law(side, reference.q, reference.qd, total * chosen.kp, total * chosen.kd)
+    return AffineController(AffineControl(**(feedback | integral_law(reference.q, total * chosen.ki))), rate)
+
+
+def feedback_law(side: Side, position: Array, speed: Array, kp: Array, kd: Array) -> dict[str, Any]:
+    """Return references and gains of a proportional-derivative feedback on one side of the gear."""
+    if side == "motor":
+        return {"theta": position, "speed": speed, "k_theta": kp, "k_speed": kd}
+    if side == "link":
+        return {"q": position, "qd": speed, "kp": kp, "kd": kd}
+    raise ModelError(f"side must be 'motor' or 'link'. Got '{side}' instead.")
+
+
+def integral_law(q: Array, ki: Array) -> dict[str, Any]:
+    """Return reference and gain of the integral, nothing for a gain of zero."""
+    return {"q": q, "ki": ki} if np.any(ki) else {}
