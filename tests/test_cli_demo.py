@@ -9,6 +9,7 @@ import pytest
 
 from cli_runs import done, refused
 from jointwise.result import load_calibration
+from jointwise.simulation.recording import load_truth
 
 
 def test_demo(tmp_path: Path) -> None:
@@ -21,7 +22,11 @@ def test_demo(tmp_path: Path) -> None:
     assert best["estimated"] == pytest.approx(best["true"], rel=0.02)
     assert "<html" in Path(facts["report"]).read_text(encoding="utf-8").lower()
     assert load_calibration(facts["files"]["model"]).model.robot.name == "ur5e"
-    assert json.loads(Path(facts["files"]["truth"]).read_text())["hysteresis"] is True
+    truth = load_truth(facts["files"]["truth"])
+    assert truth["experiment"]["name"] == "excitation"
+    assert truth["without"] == []
+    assert "hysteresis" in facts["joint_model"]
+    assert "load dependence" in facts["joint_model"]
 
 
 def test_demo_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,7 +158,7 @@ def test_every_figure_has_words_and_numbers(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     documents = Reader(text).documents
     assert len(documents) == text.count('class="plot"') == text.count('role="img" aria-label="Joint')
-    assert len(documents) == 6 * 4  # two logs, friction, hysteresis
+    assert len(documents) == 6 * 7  # two logs, friction, hysteresis, residual over position, speed and time
     for document in documents:
         for trace in document["data"]:
             x = document["x"] if trace["x"] == "shared" else trace["x"]
@@ -233,7 +233,7 @@ def test_torque_and_other_friction(calibration: Calibration, logs: tuple[Log, Lo
     own = fitted(training, Structure("tanh", stribeck=0.1, powers=(1.0, 2.0)))
     reader = Reader(write_report(own, tmp_path, [training], [other]).read_text(encoding="utf-8"))
     assert "joint torque of your" in reader.text and "RMSE [Nm]" in reader.text
-    assert len(reader.documents) == 6 * 3  # no hysteresis loops
+    assert len(reader.documents) == 6 * 6  # no hysteresis loops
 
 
 def test_undetermined_parameters_have_no_number(
@@ -389,7 +389,7 @@ def test_a_browser_finds_nothing_wrong(page: Path, tmp_path: Path) -> None:
     command = [str(CHROMIUM), *flags.split(), *more.split(), f"--user-data-dir={tmp_path}", "--dump-dom", page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert "CONSOLE" not in done.stderr
-    assert done.stdout.count('role="tab"') == 6 + 6 + 7
+    assert done.stdout.count('role="tab"') == 6 + 6 + 6 + 7
     assert done.stdout.count('class="main-svg"') > 0
 
 

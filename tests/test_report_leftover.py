@@ -57,7 +57,9 @@ def test_what_a_good_model_leaves_follows_nothing(calibration: Calibration, unse
 def test_a_pattern_is_found_along_what_it_depends_on(calibration: Calibration, unseen: Log, quantity: str) -> None:
     x = {"position": unseen.q, "speed": unseen.qd, "temperature": unseen.temperature}[quantity]
     assert x is not None
-    pattern = 1.0 * np.cos(4.0 * np.asarray(x[:, 0]) / np.ptp(x[:, 0]) * np.pi)
+    assert unseen.qd is not None
+    sign = np.sign(unseen.qd[:, 0]) if quantity == "temperature" else 1.0
+    pattern = sign * np.cos(4.0 * np.asarray(x[:, 0]) / np.ptp(x[:, 0]) * np.pi)
     own = found(calibration, with_pattern(unseen, pattern))
     assert own[quantity].share > 0.5
     np.testing.assert_allclose(np.ptp(own[quantity].mean), 2.0, rtol=0.25)

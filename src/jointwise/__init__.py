@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from jointwise.data import read_log as read_log
     from jointwise.description import Robot
+    from jointwise.experiment import simulate as simulate
     from jointwise.result import load_calibration as load_calibration
     from jointwise.result import save_calibration as save_calibration
     from jointwise.result import validate as validate
@@ -18,6 +19,7 @@ _LAZY = {
     "read_log": "jointwise.data",
     "load_calibration": "jointwise.result",
     "save_calibration": "jointwise.result",
+    "simulate": "jointwise.experiment",
     "validate": "jointwise.result",
 }
 

@@ -18,6 +18,16 @@ def atomic_write(path: str | Path) -> Iterator[IO[str]]:
 
     On any error, and on Ctrl-C, the temporary file is removed and what stood at `path` stays as it was.
     """
+    with (
+        atomic_path(path) as temporary,
+        os.fdopen(os.open(temporary, os.O_WRONLY), "w", encoding="utf-8", newline="") as file,
+    ):
+        yield file
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Give the path of an empty temporary file, for writers that open it themselves; as `atomic_write` otherwise."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -25,8 +35,8 @@ def atomic_write(path: str | Path) -> Iterator[IO[str]]:
         raise OutputError(f"{target}: cannot be written ({problem.strerror}).") from None
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            yield file
+        os.close(handle)
+        yield temporary
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
     except OSError as problem:

@@ -1,4 +1,4 @@
-"""Calibrates a simulated UR5e from a log, validates it on another motion, and checks it against the truth."""
+"""Calibrates the digital UR5e from a log, validates it on another motion, and checks it against the truth."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from jointwise.cli.usage import add_json
 from jointwise.errors import MissingExtraError, OutputError
 
 if TYPE_CHECKING:
+    from jointwise.experiment import Recording
     from jointwise.result import Calibration, Validation
-    from jointwise.simulation import SyntheticLog, Truth
 
 EXAMPLES = """\
 examples:
   jointwise demo
   jointwise demo --output somewhere --json
 
-The simulated robot has friction with hysteresis that grows with the load; its log has encoder quantisation, current
-noise and a jittered clock."""
+The digital robot has elastic gears, friction with hysteresis that grows with the load and falls with the temperature,
+kinematic errors, motors that lag and a servo; its log has encoder quantisation, current noise and a jittered clock.
+'jointwise simulate' makes more of it."""
 
 SHOWN = 4
 """Parameters shown of the best and of the worst known."""
@@ -49,14 +50,13 @@ def carry_out(folder: Path, progress: Progress) -> dict[str, Any]:
     from jointwise.calibrate import calibrate
     from jointwise.data import read_log
     from jointwise.result import save_calibration, validate
-    from jointwise.simulation import write_truth
 
     progress("simulating")
     robot = jointwise.robot("ur5e")
     files = {name: folder / name for name in ("training.csv", "unseen.csv", "truth.json", "model.json")}
-    made = _record("fourier", 1, files["training.csv"])
-    _record("point_to_point", 2, files["unseen.csv"])
-    write_truth(made.truth, files["truth.json"])
+    made = _record("excitation", 30.0, 1)
+    made.write(files["training.csv"], files["truth.json"])
+    _record("waypoints", None, 2).write(files["unseen.csv"])
     training, unseen = read_log(files["training.csv"]), read_log(files["unseen.csv"])
     calibration = calibrate(training, robot, progress=progress)
     validation = validate(calibration, unseen)
@@ -69,16 +69,16 @@ def carry_out(folder: Path, progress: Progress) -> dict[str, Any]:
         "seconds": {"training": training.duration, "unseen": unseen.duration},
         "joints": _joints(validation, calibration),
         "unit": validation.unit,
-        "parameters": against_truth(calibration, made.truth),
+        "parameters": against_truth(calibration, made.truth["base"]),
         "files": {name.partition(".")[0]: str(path) for name, path in files.items()},
         "report": report,
     }
 
 
-def against_truth(calibration: Calibration, truth: Truth) -> list[dict[str, Any]]:
-    """Return the base parameters with the truth beside them, best known (smallest relative deviation) first."""
+def against_truth(calibration: Calibration, truth: dict[str, float]) -> list[dict[str, Any]]:
+    """Return the base parameters with the truth (by name) beside them, best known (relatively) first."""
     base = calibration.model.base
-    true = base.from_standard(truth.plant.standard)
+    true = [truth[name] for name in base.names]
     order = sorted(range(base.count), key=lambda k: float(calibration.estimate.relative[k]))
     rows = []
     for k in order:
@@ -97,14 +97,12 @@ def against_truth(calibration: Calibration, truth: Truth) -> list[dict[str, Any]
     return rows
 
 
-def _record(motion: str, seed: int, path: Path) -> SyntheticLog:
-    """Return a simulated log, written to a file."""
-    import jointwise
-    from jointwise.simulation import synthetic_log, write_csv
+def _record(experiment: str, duration: float | None, seed: int) -> Recording:
+    """Return a recording of the digital robot."""
+    from jointwise.experiment import simulate, usual_sensors
 
-    made = synthetic_log(jointwise.robot("ur5e"), motion, duration=30.0, rate=250.0, jitter=4e-4, seed=seed)
-    write_csv(made.log, path)
-    return made
+    sensors = usual_sensors(jitter=4e-4)
+    return simulate("ur5e", experiment, duration=duration, rate=250.0, seed=seed, sensors=sensors, keep=0)
 
 
 def _folder(name: str) -> Path:
@@ -139,13 +137,14 @@ def _text(facts: dict[str, Any]) -> str:
     rows, unit = facts["parameters"], facts["unit"]
     joints = [(own["joint"], _rounded(own["rmse"]), _rounded(own["r2"])) for own in facts["joints"]]
     inside = sum(row["inside"] for row in rows)
+    there = [row for row in rows if abs(row["true"]) > 1e-12]
     parts = [
         f"{facts['robot']}, simulated: calibrated on {facts['seconds']['training']:.0f} s of all joints moving, "
-        f"tested on {facts['seconds']['unseen']:.0f} s of\npoint-to-point moves that it has not seen\n"
+        f"tested on {facts['seconds']['unseen']:.0f} s of\nmoves between waypoints that it has not seen\n"
         f"joint model chosen: {facts['joint_model']}",
         f"error on the unseen motion\n{table(('joint', f'RMSE [{unit}]', 'R2'), joints)}",
         f"best known parameters\n{_parameters(rows[:SHOWN])}",
-        f"worst known parameters that are not zero\n{_parameters([row for row in rows if row['true']][-SHOWN:])}",
+        f"worst known parameters that are not zero\n{_parameters(there[-SHOWN:])}",
         f"{inside} of {len(rows)} true values lie inside their 95 % intervals",
         "\n".join(f"{name}: {path}" for name, path in facts["files"].items())
         + (f"\nreport: {facts['report']}" if facts["report"] else ""),

@@ -46,6 +46,15 @@ def check_directory(path: str | None) -> None:
         raise MissingExtraError("plotly", "report", "The report")
 
 
+def check_page(path: str | None) -> None:
+    """Refuse, before any work is done, a path that can become neither a page (.html) nor a directory for one."""
+    if path is None or Path(path).suffix.lower() not in (".html", ".htm"):
+        check_directory(path)
+        return
+    check_file(path)
+    check_directory(str(Path(path).parent))
+
+
 def log_for(calibration: Calibration, path: str, columns: str | None, measured: bool) -> Log:
     """Return a log for a model to predict; `measured`: its output is needed too. What is odd is told on stderr."""
     from jointwise.data import examine, read_log

@@ -10,6 +10,8 @@ from typing import Self
 
 PATIENCE = 1.0
 """Seconds before anything is shown."""
+WIDTH = 24
+"""Characters of a full bar."""
 TICK = 0.25
 """Seconds between two looks of the line."""
 
@@ -32,7 +34,8 @@ class Progress:
 
     def part(self, step: str, share: float) -> None:
         """Tell what is being done and how much of it is finished, 0 to 1."""
-        self._step = f"{step} {100 * share:.0f} %"
+        done = "#" * round(WIDTH * share)
+        self._step = f"{step} {100 * share:.0f} % [{done:<{WIDTH}}]"
 
     def __enter__(self) -> Self:
         """Start to watch."""

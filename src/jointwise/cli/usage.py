@@ -25,7 +25,7 @@ def add_robot(parser: argparse.ArgumentParser, required: bool = True) -> None:
     parser.add_argument("--tip", metavar="LINK", help="last link of the chain, where a URDF branches")
 
 
-def add_gravity(parser: argparse.ArgumentParser) -> None:
+def add_gravity(parser: argparse._ActionsContainer) -> None:
     """Add how the base stands."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--mounting", metavar="HOW", help="table, ceiling, wall or tilt:AXIS:ANGLE (default: table)")
@@ -87,8 +87,30 @@ def fraction(text: str) -> float:
     return value
 
 
+def share(text: str) -> float:
+    """Return a number from 0 to 1."""
+    if not 0.0 <= (value := finite(text)) <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be from 0 to 1. Got '{text}' instead.")
+    return value
+
+
+def whole(text: str) -> int:
+    """Return a whole number >= 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number >= 0. Got '{text}' instead.")
+    return int(text)
+
+
 def count(text: str) -> int:
     """Return a whole number > 0."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"must be a whole number > 0. Got '{text}' instead.")
     return int(text)
+
+
+def payload_numbers(text: str) -> tuple[float, ...]:
+    """Return the mass (kg) of a payload, or mass and centre (m) of `m,x,y,z`."""
+    numbers = tuple(finite(word) for word in text.split(","))
+    if len(numbers) not in (1, 4):
+        raise argparse.ArgumentTypeError(f"must be a mass or mass,x,y,z. Got '{text}' instead.")
+    return numbers

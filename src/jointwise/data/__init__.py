@@ -6,6 +6,7 @@ from jointwise.data.log import Chunk, Log, Origin
 from jointwise.data.quality import Examination, examine
 from jointwise.data.read import read_log
 from jointwise.data.split import blocks, holdout
+from jointwise.data.write import write_log
 
 __all__ = [
     "Chunk",
@@ -21,4 +22,5 @@ __all__ = [
     "holdout",
     "read_log",
     "repair_clock",
+    "write_log",
 ]

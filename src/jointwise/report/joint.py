@@ -14,7 +14,7 @@ from jointwise.joint.model import JointModel
 from jointwise.joint.part import Alternative, Curve, Part, Surface, Value
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, faint, line, packed
 from jointwise.report.markup import Html, element, items, join, paragraph, table
-from jointwise.report.numbers import number
+from jointwise.report.numbers import fixed, number
 from jointwise.report.write import Section, compose, plotly_script
 
 FILE = "joint.html"
@@ -91,8 +91,8 @@ def part_body(part: Part) -> Html:
 
 
 def _quality(part: Part) -> str:
-    fitted = f"NRMSE {number(part.fitted, 3)} % on the data of the fit"
-    return f"{fitted}." if part.held_out is None else f"{fitted}, {number(part.held_out, 3)} % on data held out."
+    fitted = f"NRMSE {fixed(part.fitted, 1)} % on the data of the fit"
+    return f"{fitted}." if part.held_out is None else f"{fitted}, {fixed(part.held_out, 1)} % on data held out."
 
 
 def _values(values: Sequence[Value]) -> Html:
@@ -102,7 +102,7 @@ def _values(values: Sequence[Value]) -> Html:
 
 
 def _alternatives(alternatives: Sequence[Alternative]) -> Html:
-    rows = [(own.model, number(own.fitted, 4), number(own.held_out, 4), own.note) for own in alternatives]
+    rows = [(own.model, fixed(own.fitted, 1), fixed(own.held_out, 1), own.note) for own in alternatives]
     return table("Models that were tried, NRMSE %", ("model", "fitted", "held out", ""), rows, words=(0, 3))
 
 

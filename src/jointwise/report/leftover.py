@@ -13,7 +13,9 @@ from jointwise.result.calibration import Calibration
 from jointwise.spatial import Array
 
 BINS = 48
-"""Steps over the range of a quantity."""
+"""Most steps over the range of a quantity."""
+SLOW = ("temperature", "time")
+"""Quantities that come by once: a step needs some blocks of its own, so there are fewer."""
 BLOCK = 1.0
 """Seconds whose samples count as one observation."""
 FEWEST = 8
@@ -33,8 +35,8 @@ CAUSES = {
 class Pattern:
     """Mean residual of a joint over a quantity: `x`, `mean`, `half` a 95 % interval (steps,); its share.
 
-    `share` is the part of the residual's variance that the pattern of every other block explains on the rest; below
-    zero it explains nothing.
+    `share` is the part of the residual's variance that the pattern of every other block explains on the rest (below
+    zero it explains nothing); over time, which does not come again, that of a straight line.
     """
 
     quantity: str
@@ -46,10 +48,17 @@ class Pattern:
 
 
 def patterns(calibration: Calibration, exhibit: Exhibit, joint: int) -> list[Pattern]:
-    """Return the pattern of the residual of a joint over every quantity that the log has and that varies."""
+    """Return the pattern of the residual of a joint over every quantity that the log has and that varies.
+
+    Over temperature it is taken against the motion, as friction acts.
+    """
     residual = np.asarray(exhibit.log.channel(calibration.output)[:, joint]) - exhibit.predicted[:, joint]
     block = ((exhibit.log.t - exhibit.log.t[0]) / BLOCK).astype(np.intp)
-    found = (_pattern(name, unit, x, residual, block) for name, unit, x in _quantities(calibration, exhibit, joint))
+    against = residual * np.sign(_speed_of(exhibit, joint))
+    found = (
+        _pattern(name, unit, x, against if name == "temperature" else residual, block)
+        for name, unit, x in _quantities(calibration, exhibit, joint)
+    )
     return [own for own in found if own is not None]
 
 
@@ -58,10 +67,15 @@ def _quantities(calibration: Calibration, exhibit: Exhibit, joint: int) -> Itera
     length = "rad" if calibration.model.robot.joints[joint].kind == "revolute" else "m"
     q = np.asarray(log.q[:, joint])
     yield "position", length, q
-    yield "speed", f"{length}/s", _speed(log.t, q) if log.qd is None else np.asarray(log.qd[:, joint])
+    yield "speed", f"{length}/s", _speed_of(exhibit, joint)
     if log.temperature is not None:
         yield "temperature", "°C", np.asarray(log.temperature[:, joint])
     yield "time", "s", np.asarray(log.t - log.t[0])
+
+
+def _speed_of(exhibit: Exhibit, joint: int) -> Array:
+    log = exhibit.log
+    return _speed(log.t, np.asarray(log.q[:, joint])) if log.qd is None else np.asarray(log.qd[:, joint])
 
 
 def _speed(t: Array, q: Array) -> Array:
@@ -75,29 +89,34 @@ def _pattern(name: str, unit: str, x: Array, residual: Array, block: NDArray[np.
     low, high = np.quantile(x, (0.002, 0.998))
     if not high > low:
         return None
-    place = np.clip(((x - low) / (high - low) * BINS).astype(np.intp), 0, BINS - 1)
-    count, mean, half = _means(place, residual, block)
+    bins = int(np.clip(block[-1] // 4, 4, BINS)) if name in SLOW else BINS
+    place = np.clip(((x - low) / (high - low) * bins).astype(np.intp), 0, bins - 1)
+    count, mean, half = _means(place, residual, block, bins)
     known = count >= np.clip(int(block[-1]) // BINS, 1, FEWEST)
-    centers = low + (np.arange(BINS) + 0.5) * (high - low) / BINS
-    share = 0.0 if name == "time" else _share(place, residual, block)
-    if name == "time":
-        share = 1.0 - float(np.var(residual - mean[place])) / max(float(np.var(residual)), 1e-300)
+    centers = low + (np.arange(bins) + 0.5) * (high - low) / bins
+    share = _drift(x, residual) if name == "time" else _share(place, residual, block)
     return Pattern(name, unit, centers[known], mean[known], half[known], share) if known.any() else None
 
 
-def _means(place: NDArray[np.intp], residual: Array, block: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+def _means(place: NDArray[np.intp], residual: Array, block: NDArray[np.intp], bins: int) -> tuple[Array, Array, Array]:
     """Return blocks, mean residual and half its 95 % interval of every step; blocks are the observations."""
     cells, index = np.unique(place * (block[-1] + 1) + block, return_inverse=True)
     own = np.bincount(index, residual) / np.bincount(index)
     step = (cells // (block[-1] + 1)).astype(np.intp)
-    count = np.bincount(step, minlength=BINS).astype(float)
-    total, square = (np.bincount(step, values, minlength=BINS) for values in (own, own**2))
+    count = np.bincount(step, minlength=bins).astype(float)
+    total, square = (np.bincount(step, values, minlength=bins) for values in (own, own**2))
     safe = np.maximum(count, 1.0)
     mean = total / safe
     variance = np.maximum(square / safe - mean**2, 0.0) * safe / np.maximum(safe - 1.0, 1.0)
     variance = np.where(count > 1.0, variance, own.var())
     half: Array = 1.96 * np.sqrt(variance / safe)
     return count, mean, half
+
+
+def _drift(t: Array, residual: Array) -> float:
+    """Return the part of the variance that a straight line over time explains."""
+    spread = float(np.std(t) * np.std(residual))
+    return float(np.mean((t - t.mean()) * (residual - residual.mean())) / spread) ** 2 if spread > 0.0 else 0.0
 
 
 def _share(place: NDArray[np.intp], residual: Array, block: NDArray[np.intp]) -> float:

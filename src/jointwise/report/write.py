@@ -28,15 +28,17 @@ def write_report(
     training: Sequence[Log],
     validation: Sequence[Log] = (),
     command: str | None = None,
+    more: Sequence[Section] = (),
 ) -> Path:
     """Write `report.html` into a directory (made if missing) and return its path.
 
     `training` are the logs the calibration came from, `validation` others with a measured output; one that shares
     samples with the training data is told apart. `command` is the line that reproduces the calibration, made up from
-    the calibration where it is None. The page needs nothing else: no file, no network.
+    the calibration where it is None. `more` sections follow the report's own. The page needs nothing else: no file, no
+    network.
     """
     library = plotly_script()
-    page = render(gather(calibration, training, validation, command), library)
+    page = render(gather(calibration, training, validation, command), library, more)
     path = Path(directory) / FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +49,7 @@ def write_report(
     return path
 
 
-def render(evidence: Evidence, library: str) -> str:
+def render(evidence: Evidence, library: str, more: Sequence[Section] = ()) -> str:
     """Return the whole page; `library` is the source of plotly.js."""
     robot, origin = robot_title(evidence.robot), evidence.calibration.provenance
     return compose(
@@ -55,7 +57,7 @@ def render(evidence: Evidence, library: str) -> str:
         kind="Calibration report",
         heading=robot,
         origin=f"Calibrated {origin.date[:10]} with Jointwise {origin.version}",
-        sections=[(section.ID, section.TITLE, section.body(evidence)) for section in SECTIONS],
+        sections=[*((section.ID, section.TITLE, section.body(evidence)) for section in SECTIONS), *more],
         library=library,
     )
 

@@ -1,6 +1,7 @@
 """Robots whose truth is known: planned motions and the logs that they would leave."""
 
-from jointwise.simulation.files import write_csv, write_truth
+from jointwise.data.write import write_csv
+from jointwise.simulation.files import write_truth
 from jointwise.simulation.fourier import fourier_trajectory, single_joint_trajectory
 from jointwise.simulation.friction import FRICTIONLESS, JointFriction, default_friction
 from jointwise.simulation.plant import Plant

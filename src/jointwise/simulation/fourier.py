@@ -128,7 +128,7 @@ def _fade(duration: float) -> float:
 
 def _scaled(shape: FadedSeries, room: Room, amplitude: float) -> tuple[FadedSeries, Array, Array]:
     """Return a series about zero made as large as it may be, and how far (rad) it goes below and above zero."""
-    rate = POINTS_A_PERIOD * max(len(shape.sine) * shape.base_frequency, 0.5 / shape.fade)
+    rate = POINTS_A_PERIOD * max(len(shape.sine) * shape.base_frequency, 1.0 / shape.fade)
     states = shape.sample(rate)
     lowest, highest = -states.q.min(axis=0), states.q.max(axis=0)
     allowed = [

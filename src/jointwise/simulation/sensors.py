@@ -1,4 +1,4 @@
-"""What sensors and clocks do to a motion: quantisation, noise, jitter, lost samples."""
+"""What sensors and clocks do to a motion: quantisation, noise, jitter, lost and repeated samples."""
 
 from __future__ import annotations
 
@@ -19,8 +19,15 @@ COLORED_SHARE = 0.5
 """Part of the variance of coloured current noise that is below `COLOR_FREQUENCY` (Hz)."""
 COLOR_FREQUENCY = 10.0
 
-_CLOCK, _DROPS, _SPEED, _CURRENT = range(1, 5)
+_CLOCK, _DROPS, _SPEED, _CURRENT, _REPEATS, _TEMPERATURE, _TORQUE = range(1, 8)
 """One stream of random numbers for each effect, so that switching one does not change the others."""
+
+
+SIZES = (
+    "jitter", "speed_noise", "current_noise", "encoder_counts", "current_quantisation",
+    "motor_counts", "temperature_noise", "temperature_quantisation", "torque_noise",
+)  # fmt: skip
+"""Settings that are sizes: not negative."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,9 @@ class Sensors:
     10 Hz if `colored`; `current_quantisation` (A; None: none). `jitter` (s rms) of the clock: with mode `sampling`
     samples are taken at irregular times and stamped right, with `stamp` they are taken at regular times and stamped
     wrong. It is cut at 0.45 periods, so its rms is as asked up to a fifth of a period. `dropped` is the fraction of
-    samples that are lost, never the first or last.
+    samples that are lost, never the first or last, `repeated` of those at whose place the row before stands again.
+    `motor_counts` of a motor turn (None: no quantisation); `temperature_noise` (K rms), `temperature_quantisation` (K;
+    None: none); `torque_noise` of a load cell (Nm rms).
     """
 
     rate: float = 500.0
@@ -45,18 +54,25 @@ class Sensors:
     jitter_mode: JitterMode = "sampling"
     dropped: float = 0.0
     seed: int = 0
+    repeated: float = 0.0
+    motor_counts: int | None = 65_536
+    temperature_noise: float = 0.05
+    temperature_quantisation: float | None = 0.1
+    torque_noise: float = 0.05
 
     def __post_init__(self) -> None:
         """Refuse what no sensor can be."""
         if not (np.isfinite(self.rate) and self.rate > 0.0):
             raise ModelError(f"rate must be a positive number of Hz. Got {self.rate} instead.")
-        if not 0.0 <= self.dropped <= 0.9:
-            raise ModelError(f"dropped must be a fraction from 0 to 0.9. Got {self.dropped} instead.")
+        for name in ("dropped", "repeated"):
+            if not 0.0 <= getattr(self, name) <= 0.9:
+                raise ModelError(f"{name} must be a fraction from 0 to 0.9. Got {getattr(self, name)} instead.")
         if self.jitter_mode not in ("sampling", "stamp"):
             raise ModelError(f"jitter_mode must be sampling or stamp. Got '{self.jitter_mode}' instead.")
-        for name in ("jitter", "speed_noise", "current_noise", "encoder_counts", "current_quantisation"):
-            if np.any(np.asarray(getattr(self, name) or 0.0) < 0.0):
-                raise ModelError(f"{name} must not be negative. Got {getattr(self, name)} instead.")
+        for name in SIZES:
+            size = np.asarray(getattr(self, name) or 0.0)
+            if not (np.isfinite(size).all() and (size >= 0.0).all()):
+                raise ModelError(f"{name} must be finite and not negative. Got {getattr(self, name)} instead.")
 
     def clock(self, duration: float) -> tuple[Array, Array]:
         """Return when the samples of a motion are taken, and how they are stamped, (samples,) each, s."""
@@ -74,41 +90,80 @@ class Sensors:
         drops = 1 + self._rng(_DROPS).permutation(samples - 2)[:lost]
         return np.delete(np.arange(samples), drops)
 
+    def written(self, samples: int) -> NDArray[np.intp]:
+        """Return the indices of the samples that stand in a log: those `kept`, some of them the one before again."""
+        kept = self.kept(samples)
+        again = 1 + self._rng(_REPEATS).permutation(len(kept) - 1)[: round(self.repeated * len(kept))]
+        kept[again] = 0
+        written: NDArray[np.intp] = np.maximum.accumulate(kept)
+        return written
+
     def position(self, q: Array) -> Array:
         """Return what the encoders read of q (samples, joints), rad."""
         return quantised(q, None if self.encoder_counts is None else 2.0 * np.pi / self.encoder_counts)
 
+    def rotor(self, theta: Array, gear_ratios: Array) -> Array:
+        """Return what the motor encoders read, divided by the gear ratios (joints,): (samples, joints), rad."""
+        return quantised(theta, None if self.motor_counts is None else 2.0 * np.pi / (self.motor_counts * gear_ratios))
+
     def speed(self, qd: Array) -> Array | None:
         """Return the measured speed (samples, joints), rad/s; None if it is not measured."""
-        if self.speed_noise is None:
-            return None
-        return qd + self.speed_noise * self._rng(_SPEED).normal(size=qd.shape)
+        return Readings(self).speed(qd)
 
     def current(self, current: Array) -> Array:
         """Return the measured current (samples, joints), A."""
-        noise = self._rng(_CURRENT).normal(size=(2, *current.shape))
-        unit = _partly_colored(noise, self.rate) if self.colored else noise[0]
-        return quantised(current + np.asarray(self.current_noise) * unit, self.current_quantisation)
+        return Readings(self).current(current)
 
     def _rng(self, stream: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, stream])
 
 
-def quantised(values: Array, step: float | None) -> Array:
-    """Return the values as whole multiples of a step; as they are without a step."""
-    return np.round(values / step) * step if step else values
+class Readings:
+    """What noisy sensors read, block after block of one recording: noise goes on where the last block ended."""
+
+    def __init__(self, sensors: Sensors) -> None:
+        """Begin every stream of noise at its seed."""
+        self._sensors = sensors
+        self._streams = {stream: sensors._rng(stream) for stream in (_SPEED, _CURRENT, _TEMPERATURE, _TORQUE)}
+        self._color: Array | None = None
+
+    def speed(self, qd: Array) -> Array | None:
+        """Return the measured speed (samples, joints), rad/s; None if it is not measured."""
+        size = self._sensors.speed_noise
+        return None if size is None else qd + size * self._streams[_SPEED].normal(size=qd.shape)
+
+    def current(self, current: Array) -> Array:
+        """Return the measured current (samples, joints), A."""
+        noise = self._streams[_CURRENT].normal(size=(2, *current.shape))
+        unit = self._partly_colored(noise) if self._sensors.colored else noise[0]
+        own = np.asarray(self._sensors.current_noise)
+        return quantised(current + own * unit, self._sensors.current_quantisation)
+
+    def temperature(self, temperature: Array) -> Array:
+        """Return the measured temperature (samples, joints), °C."""
+        noise = self._sensors.temperature_noise * self._streams[_TEMPERATURE].normal(size=temperature.shape)
+        return quantised(temperature + noise, self._sensors.temperature_quantisation)
+
+    def torque(self, torque: Array) -> Array:
+        """Return what load cells read (samples, joints), Nm."""
+        return torque + self._sensors.torque_noise * self._streams[_TORQUE].normal(size=torque.shape)
+
+    def _partly_colored(self, white: Array) -> Array:
+        """Return noise of unit variance, a mixture of a white series and one through a first-order low-pass.
+
+        `white` (2, samples, joints). ``c[k] = a c[k-1] + √(1 - a²) w[k]``, a = exp(-2π f / rate), steady at once.
+        """
+        from scipy.signal import lfilter
+
+        a = float(np.exp(-2.0 * np.pi * COLOR_FREQUENCY / self._sensors.rate))
+        driven = white[1] * np.sqrt(1.0 - a**2)
+        if self._color is None:
+            driven[0], self._color = white[1, 0], np.zeros_like(white[1, :1])
+        colored, self._color = lfilter([1.0], [1.0, -a], driven, axis=0, zi=self._color)
+        result: Array = np.sqrt(1.0 - COLORED_SHARE) * white[0] + np.sqrt(COLORED_SHARE) * colored
+        return result
 
 
-def _partly_colored(white: Array, rate: float) -> Array:
-    """Return noise of unit variance, a mixture of a white series and one through a first-order low-pass.
-
-    `white` (2, samples, joints). ``c[k] = a c[k-1] + √(1 - a²) w[k]``, a = exp(-2π f / rate), steady from the start.
-    """
-    from scipy.signal import lfilter
-
-    a = float(np.exp(-2.0 * np.pi * COLOR_FREQUENCY / rate))
-    driven = white[1] * np.sqrt(1.0 - a**2)
-    driven[0] = white[1, 0]
-    colored = lfilter([1.0], [1.0, -a], driven, axis=0)
-    result: Array = np.sqrt(1.0 - COLORED_SHARE) * white[0] + np.sqrt(COLORED_SHARE) * colored
-    return result
+def quantised(values: Array, step: float | Array | None) -> Array:
+    """Return the values as whole multiples of a step (one, or one a joint); as they are without a step."""
+    return values if step is None or np.all(step == 0.0) else np.round(values / step) * step

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointwise.description.robot import Joint
 from jointwise.report.evidence import Evidence, Exhibit
-from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, axis, faint, line, packed
+from jointwise.report.figure import MEASURED, RESIDUAL, Figure, axis, faint, line, packed
 from jointwise.report.leftover import CAUSES, NOTEWORTHY, Pattern, patterns
 from jointwise.report.markup import Html, element, items, join, paragraph, tabs
 from jointwise.report.numbers import effort_unit, joint_title, length_unit
+from jointwise.spatial import Array
 
 ID, TITLE = "leftover", "What the model leaves"
 
@@ -54,7 +56,8 @@ def _figures(evidence: Evidence, found: list[Pattern], j: int) -> list[Html]:
 
 
 def _caption(own: Pattern) -> str:
-    return f"Residual over {own.quantity}: {max(100 * own.share, 0.0):.0f} % of its variance"
+    against = ", against the motion" if own.quantity == "temperature" else ""
+    return f"Residual over {own.quantity}{against}: {max(100 * own.share, 0.0):.0f} % of its variance"
 
 
 def pattern_figure(own: Pattern, unit: str, j: int) -> Figure:
@@ -75,20 +78,30 @@ def pattern_figure(own: Pattern, unit: str, j: int) -> Figure:
 
 
 def _deformation(evidence: Evidence, exhibit: Exhibit, j: int) -> Html:
-    """Return θ - q over the output, where the rotor's position was logged: the spring of the gear shows as a slope."""
+    """Return θ - q over torque (the slope is the gear's compliance) and over position (its kinematic error).
+
+    Only where the rotor's position was logged.
+    """
     log = exhibit.log
     if log.theta is None:
         return Html("")
     rows = np.linspace(0, log.samples - 1, min(DEFORMATIONS, log.samples)).astype(np.intp)
-    joint = evidence.robot.joints[j]
+    joint, q = evidence.robot.joints[j], np.asarray(log.q[rows, j])
     torque = exhibit.predicted[rows, j] * evidence.calibration.gains[j]
-    phi = 1e3 * (np.asarray(log.theta[rows, j]) - np.asarray(log.q[rows, j]))
-    marker = {"size": 3.5, "color": PREDICTED if j % 2 else MEASURED, "opacity": 0.6}
-    trace = {"type": "scatter", "mode": "markers", "x": packed(torque), "y": packed(phi), "marker": marker}
-    layout = {
-        "xaxis": axis(f"predicted torque [{effort_unit(joint)}]"),
-        "yaxis": axis(f"rotor minus link [m{length_unit(joint)}]"),
-        "showlegend": False,
-    }
-    alt = f"Joint {j + 1}: deformation of the gear over torque."
-    return Figure([trace], layout, alt, 320).html("Deformation of the gear: the slope is its compliance")
+    phi = 1e3 * (np.asarray(log.theta[rows, j]) - q)
+    figures = [
+        _scatter(torque, phi, f"predicted torque [{effort_unit(joint)}]", joint, j).html(
+            "Deformation of the gear over torque: the slope is its compliance"
+        ),
+        _scatter(q, phi, f"position [{length_unit(joint)}]", joint, j).html(
+            "Deformation of the gear over position: its kinematic error, where the load does not hide it"
+        ),
+    ]
+    return element("div", *figures, class_="pair")
+
+
+def _scatter(x: Array, phi: Array, title: str, joint: Joint, j: int) -> Figure:
+    marker = {"size": 3.5, "color": MEASURED, "opacity": 0.6}
+    trace = {"type": "scatter", "mode": "markers", "x": packed(x), "y": packed(phi), "marker": marker}
+    layout = {"xaxis": axis(title), "yaxis": axis(f"rotor minus link [m{length_unit(joint)}]"), "showlegend": False}
+    return Figure([trace], layout, f"Joint {j + 1}: deformation of the gear over {title}.", 320)

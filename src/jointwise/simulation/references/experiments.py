@@ -184,3 +184,17 @@ EXPERIMENTS: dict[str, Maker] = {
     "locked": _locked,
 }
 """Makers of experiments by name; `make_experiment` also checks the limits."""
+
+SUMMARIES = {
+    "excitation": "all joints by Fourier series (60 s)",
+    "bspline": "all joints by a random quintic B-spline (60 s)",
+    "waypoints": "all joints through six waypoints",
+    "bang-coast-bang": "random moves at 30 to 100 % of the limits, with waits (35 s)",
+    "ellipse": "the tool on an ellipse, by inverse kinematics (10 s)",
+    "constant-speed": "one joint to and fro at ten speeds, axis vertical: friction over speed (120 s)",
+    "load": "one joint slowly into gravity and back, axis horizontal: friction over load (120 s)",
+    "warm-up": "one joint to and fro for long, axis vertical: friction over temperature (600 s)",
+    "reciprocate": "one joint slowly to and fro over a turn, 240 reversals: hysteresis, backlash (1005 s)",
+    "locked": "one joint locked at its output, torque ramps: stiffness (40 s)",
+}
+"""One line about each experiment, with its usual duration."""

@@ -1,0 +1,284 @@
+"""Records an experiment on the digital robot: a log as a real arm would leave it, and the truth behind it."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jointwise.cli.files import check_file, check_page
+from jointwise.cli.progress import Progress
+from jointwise.cli.text import as_json, table
+from jointwise.cli.usage import (
+    UsageError,
+    add_gravity,
+    add_json,
+    add_robot,
+    count,
+    finite,
+    mounting_of,
+    positive,
+    robot_of,
+    share,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from jointwise.description import Payload
+    from jointwise.experiment import Recording
+    from jointwise.simulation import Sensors
+
+EXAMPLES = """\
+examples:
+  jointwise simulate --list
+  jointwise simulate --robot ur5e --experiment excitation --duration 60 --seed 1 --output log.csv --truth truth.json
+  jointwise simulate --robot ur5e --experiment reciprocate --joint 2 --rate 1000 --output slow.parquet
+  jointwise simulate --robot ur10e --payload 5,0,0,0.1 --without hysteresis,load --output plain.csv
+  jointwise simulate --robot ur5e --age friction=0.3,stiffness=-0.1 --temperature 12 --output old.csv --report page.html
+
+Experiments on one joint turn the base so that gravity suits them; the summary tells the gravity, which calibrate must
+be given too. The same seed gives the same log to the bit."""
+
+MOST_DRAWN = 60_000
+"""Most samples of the true run that are kept for a page."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what to run, on which robot, seen by which sensors, written where."""
+    add_robot(parser, required=False)
+    parser.add_argument("--experiment", default="excitation", metavar="NAME", help="see --list (default: excitation)")
+    parser.add_argument("--list", action="store_true", help="list the experiments, the phenomena, the controllers")
+    parser.add_argument("--duration", type=positive, metavar="S", help="default: that of the experiment")
+    parser.add_argument("--seed", type=whole, default=0, metavar="N", help="of motion and noise (default: 0)")
+    parser.add_argument("--joint", type=count, metavar="J", help="the joint under test, counted from 1")
+    parser.add_argument("--output", metavar="LOG", help="the log, .csv or .parquet")
+    parser.add_argument("--truth", metavar="JSON", help="everything that the log was made of")
+    parser.add_argument("--report", metavar="PAGE", help="a page of plots, .html, or a directory for it")
+    _add_plant(parser.add_argument_group("the robot"))
+    _add_sensors(parser.add_argument_group("controller and sensors"))
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    add_json(parser)
+
+
+def _add_plant(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--without", type=_names, default=(), metavar="A,B", help="phenomena to switch off")
+    group.add_argument("--payload", type=_numbers, metavar="KG[,X,Y,Z]", help="mass at the tool, its centre in m")
+    group.add_argument("--temperature", type=finite, metavar="C", help="of the joints at the start (default: ambient)")
+    group.add_argument("--age", type=_changes, metavar="friction=X,stiffness=Y", help="0.2 is 20 %% more")
+    group.add_argument("--joints", metavar="TOML", help="parameters of the joints")
+    group.add_argument("--model", choices=("spong", "complete"), default="spong", help="of the rotors (default: spong)")
+    add_gravity(group)
+
+
+def _add_sensors(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--rate", type=positive, default=500.0, metavar="HZ", help="of the log (default: 500)")
+    group.add_argument("--controller", default="servo", metavar="NAME", help="see --list (default: servo)")
+    group.add_argument("--control-rate", type=positive, default=1000.0, metavar="HZ", help="default: 1000")
+    group.add_argument("--bandwidth", type=positive, metavar="HZ", help="of the controller, instead of its usual one")
+    group.add_argument("--jitter", type=finite, default=0.0, metavar="S", help="of the clock, rms")
+    group.add_argument("--dropped", type=share, default=0.0, metavar="PART", help="part of the samples that is lost")
+    group.add_argument("--repeated", type=share, default=0.0, metavar="PART", help="part of the rows that come twice")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Simulate, write and tell; or list what there is."""
+    if args.list:
+        print(_listed(args.json))
+        return 0
+    if args.robot is None or args.output is None:
+        raise UsageError("--robot and --output are required")
+    _check_files(args)
+    from jointwise.experiment import simulate  # noqa: F401 - loaded before the clock runs
+
+    with Progress(args.json or args.quiet) as progress:
+        started = time.perf_counter()
+        recording = record(args, progress)
+        seconds = time.perf_counter() - started
+        progress("writing the log")
+        recording.write(args.output, args.truth)
+        page = _page(args, recording, progress)
+    facts = summary(recording, seconds) | {
+        "files": {"log": args.output, "truth": args.truth, "report": None if page is None else str(page)}
+    }
+    if not args.quiet:
+        print(as_json(facts) if args.json else _text(facts))
+    return 0
+
+
+def record(args: argparse.Namespace, progress: Progress) -> Recording:
+    """Return the recording that a command line asks for."""
+    from jointwise.experiment import simulate
+    from jointwise.simulation.robot import load_joints
+
+    progress("preparing")
+    robot = robot_of(args)
+    return simulate(
+        robot,
+        args.experiment,
+        duration=args.duration,
+        rate=args.rate,
+        seed=args.seed,
+        joint=None if args.joint is None else args.joint - 1,
+        without=args.without,
+        payload=_payload(args.payload),
+        gravity=mounting_of(args) if args.gravity or args.mounting else None,
+        model=args.model,
+        controller=args.controller,
+        control_rate=args.control_rate,
+        bandwidth=args.bandwidth,
+        sensors=_sensors(args),
+        temperature=args.temperature,
+        age=args.age,
+        joints=None if args.joints is None else load_joints(args.joints, robot),
+        keep=0 if args.report is None else MOST_DRAWN,
+        progress=lambda part: progress.part("simulating", part),
+    )
+
+
+def summary(recording: Recording, seconds: float) -> dict[str, Any]:
+    """Return what came out, SI units; `seconds` it took."""
+    import numpy as np
+
+    log, plan = recording.log, recording.experiment
+    assert log.q_des is not None
+    assert log.current is not None
+    assert log.temperature is not None
+    squares, worst, current = np.zeros(log.joints), np.zeros(log.joints), np.zeros(log.joints)
+    for chunk in log.chunks(65536):
+        error = np.abs(np.asarray(chunk.log.q) - np.asarray(chunk.log.q_des))
+        squares += np.square(error).sum(axis=0)
+        worst = np.maximum(worst, error.max(axis=0))
+        current = np.maximum(current, np.abs(np.asarray(chunk.log.current)).max(axis=0))
+    few = max(1, log.samples // 50)
+    rise = log.temperature[-few:].mean(axis=0) - log.temperature[:few].mean(axis=0)
+    rows = zip(recording.digital.robot.joints, np.sqrt(squares / log.samples), worst, current, rise, strict=True)
+    return {
+        "robot": recording.digital.robot.title or recording.digital.robot.name,
+        "experiment": plan.name,
+        "note": plan.note,
+        "joint": None if plan.joint is None else plan.joint + 1,
+        "gravity": recording.truth["gravity"],
+        "duration": recording.truth["duration"],
+        "rate": recording.truth["rate"],
+        "samples": log.samples,
+        "seconds": seconds,
+        "real_time_factor": recording.truth["duration"] / seconds,
+        "joints": [
+            {
+                "joint": j.name,
+                "tracking_rms": float(e),
+                "tracking_max": float(m),
+                "current": float(i),
+                "warming": float(t),
+            }
+            for j, e, m, i, t in rows
+        ],
+    }
+
+
+def _text(facts: dict[str, Any]) -> str:
+    x, y, z = (f"{value + 0.0:.6g}" for value in facts["gravity"])
+    joint = "" if facts["joint"] is None else f", joint {facts['joint']}"
+    rows = [
+        (
+            own["joint"],
+            *(
+                float(f"{value:.3g}")
+                for value in (1e3 * own["tracking_rms"], 1e3 * own["tracking_max"], own["current"])
+            ),
+            round(own["warming"], 1),
+        )
+        for own in facts["joints"]
+    ]
+    lines = [
+        f"{facts['robot']}, simulated: {facts['experiment']}{joint}: {facts['note']}",
+        f"{facts['duration']:.6g} s, {facts['samples']} samples at {facts['rate']:g} Hz, made in "
+        f"{facts['seconds']:.1f} s ({facts['real_time_factor']:.0f} times real time)",
+        f"gravity in the base {x} {y} {z} m/s^2 (calibrate --gravity {x} {y} {z})",
+        "",
+        table(("joint", "tracking rms [mrad]", "max [mrad]", "largest current [A]", "warming [K]"), rows),
+        "",
+        *(f"{name}: {path}" for name, path in facts["files"].items() if path),
+    ]
+    return "\n".join(lines)
+
+
+def _listed(machine: bool) -> str:
+    from jointwise.experiment import CONTROLLERS
+    from jointwise.simulation.references.experiments import SUMMARIES
+    from jointwise.simulation.robot import PHENOMENA
+
+    controllers = {name: line for name, (line, _) in CONTROLLERS.items()}
+    if machine:
+        return as_json({"experiments": SUMMARIES, "phenomena": list(PHENOMENA), "controllers": controllers})
+    width = max(map(len, [*SUMMARIES, *controllers])) + 2
+    return "\n".join(
+        [
+            "experiments",
+            *(f"  {name:<{width}}{line}" for name, line in SUMMARIES.items()),
+            "controllers",
+            *(f"  {name:<{width}}{line}" for name, line in controllers.items()),
+            "phenomena that --without switches off",
+            f"  {', '.join(PHENOMENA)}",
+        ]
+    )
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """Refuse, before any work is done, files that cannot be written."""
+    from jointwise.data.write import check_suffix
+
+    check_suffix(args.output)
+    check_file(args.output)
+    check_file(args.truth)
+    check_page(args.report)
+    if args.truth and Path(args.truth).resolve() == Path(args.output).resolve():
+        raise UsageError("--truth and --output must be different files")
+
+
+def _page(args: argparse.Namespace, recording: Recording, progress: Progress) -> Path | None:
+    if args.report is None:
+        return None
+    from jointwise.report.recording import write_recording_page
+
+    progress("drawing")
+    assert recording.run is not None
+    return write_recording_page(
+        recording.digital.robot, recording.log, recording.truth, vars(recording.run), args.report
+    )
+
+
+def _sensors(args: argparse.Namespace) -> Sensors:
+    from jointwise.experiment import usual_sensors
+
+    return usual_sensors(args.rate, args.seed, jitter=args.jitter, dropped=args.dropped, repeated=args.repeated)
+
+
+def _payload(numbers: tuple[float, ...] | None) -> Payload | None:
+    from jointwise.description import Payload
+
+    if numbers is None:
+        return None
+    return Payload(numbers[0], numbers[1:] or (0.0, 0.0, 0.0))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return the names of a list `a,b`."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """Return one number or four of `m,x,y,z`."""
+    numbers = tuple(finite(word) for word in text.split(","))
+    if len(numbers) not in (1, 4):
+        raise argparse.ArgumentTypeError(f"must be a mass or mass,x,y,z. Got '{text}' instead.")
+    return numbers
+
+
+def _changes(text: str) -> dict[str, float]:
+    """Return the changes of `friction=0.2,stiffness=-0.1`."""
+    pairs = [word.partition("=") for word in text.split(",")]
+    if any(name.strip() not in ("friction", "stiffness") or not sign for name, sign, _ in pairs):
+        raise argparse.ArgumentTypeError(f"must read friction=X,stiffness=Y. Got '{text}' instead.")
+    return {name.strip(): finite(value) for name, _, value in pairs}

@@ -1,0 +1,108 @@
+"""Controllers by name, for a digital robot and a motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from jointwise import control
+from jointwise.errors import ModelError, nearest
+from jointwise.experiment.servo import make_servo
+from jointwise.model.control_law import GAINS, AffineControl
+from jointwise.simulation.references import derivative
+from jointwise.simulation.robot import DigitalRobot, drives_of
+from jointwise.simulation.trajectory import States, Trajectory
+from jointwise.spatial import Array
+
+
+class Following(Protocol):
+    """A controller along a motion, asked for some of its periods at a time."""
+
+    def law(self, first: int, states: States, torque: Array) -> AffineControl:
+        """Return the law from period `first` on, for references and the rigid model's `torque` at every period."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gains as a document."""
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """A motion that begins `lead` (s) later, with its derivatives, and lasts for `duration` (s)."""
+
+    motion: Trajectory
+    lead: float
+    duration: float
+
+    def __call__(self, t: Array, order: int) -> Array:
+        """Return dᵏq/dtᵏ at times (samples,), s."""
+        return derivative(self.motion, np.asarray(t) - self.lead, order)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A law that was made for all periods at once."""
+
+    whole: AffineControl
+
+    def law(self, first: int, states: States, torque: Array) -> AffineControl:
+        """Return a part of it; it has its own references."""
+        return self.whole.part(first, first + len(states.t))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gains that do not change on the way; the others follow from the robot and the motion."""
+        gains = {name: getattr(self.whole, name) for name in GAINS}
+        return {name: value.tolist() for name, value in gains.items() if value is not None and value.ndim == 1}
+
+
+Maker = Callable[[DigitalRobot, Delayed, float, float | None], Following]
+
+
+def make_controller(
+    name: str, digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None = None
+) -> Following:
+    """Return a controller by name at a control rate (Hz); `bandwidth` (Hz) replaces its usual one."""
+    if name not in CONTROLLERS:
+        raise ModelError(f"unknown controller '{name}'. {nearest(name, CONTROLLERS)}")
+    for setting, value in (("control_rate", rate), ("bandwidth", 1.0 if bandwidth is None else bandwidth)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise ModelError(f"{setting} must be a positive number of Hz. Got {value} instead.")
+    return CONTROLLERS[name][1](digital, motion, rate, bandwidth)
+
+
+def _servo(digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None) -> Following:
+    q = motion(np.linspace(0.0, motion.duration, 1000), 0)
+    return make_servo(digital, q) if bandwidth is None else make_servo(digital, q, 2.0 * np.pi * bandwidth)
+
+
+def _whole(
+    make: Callable[..., control.AffineController], integral: float | None = 0.0, knows_gravity: bool = True
+) -> Maker:
+    """Return the maker of a controller of `control`; `integral` of its gains, None if it has no bandwidth."""
+
+    def maker(digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None) -> Following:
+        more: dict[str, Any] = {"gravity": digital.gravity} if knows_gravity else {}
+        if bandwidth is not None:
+            if integral is None:
+                raise ModelError("bandwidth is not for this controller: its gains follow from tolerances.")
+            more["gains"] = control.bandwidth_gains(bandwidth, 1.0, integral)
+        made = make(
+            digital.robot, motion, rate,
+            drives=drives_of(digital), payload=digital.payload, duration=motion.duration, **more,
+        )  # fmt: skip
+        return Whole(made.law)
+
+    return maker
+
+
+CONTROLLERS: dict[str, tuple[str, Maker]] = {
+    "servo": ("rigid feed-forward, feedback at the rotors, a slow integral at the links", _servo),
+    "pd": ("PD with gravity", _whole(control.pd_gravity)),
+    "pid": ("PID without a model", _whole(control.pid, 0.3, knows_gravity=False)),
+    "computed-torque": ("computed torque with feedback scaled by the mass matrix", _whole(control.computed_torque)),
+    "flexible": ("feed-forward of elastic joints and friction", _whole(control.flexible_feedforward)),
+    "lqr": ("decentralised LQR with feed-forward", _whole(control.lqr, None)),
+}
+"""One line about each controller, and its maker."""

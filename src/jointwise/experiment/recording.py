@@ -1,0 +1,35 @@
+"""What an experiment leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jointwise.data.log import Log
+from jointwise.data.write import check_suffix, write_log
+from jointwise.simulation.recording import save_truth
+from jointwise.simulation.references import Experiment
+from jointwise.simulation.robot import DigitalRobot, Run
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A log, the truth behind it and how it came about.
+
+    `truth` is the document that `write` puts beside the log; `run` holds the true signals at the control rate, every
+    n-th period if so asked, None if none were kept.
+    """
+
+    log: Log
+    truth: dict[str, Any]
+    run: Run | None
+    experiment: Experiment
+    digital: DigitalRobot
+
+    def write(self, path: str | Path, truth: str | Path | None = None) -> None:
+        """Write the log as CSV or Parquet, by the ending of its name, and the truth as JSON where a path is given."""
+        check_suffix(path)
+        write_log(self.log, path)
+        if truth is not None:
+            save_truth(self.truth, truth)

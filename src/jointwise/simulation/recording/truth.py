@@ -1,0 +1,138 @@
+"""The truth behind a recording as one JSON document, from which the same digital robot can be built again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass, replace
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from jointwise.atomic import atomic_write
+from jointwise.description.document import robot_from_dict, robot_to_dict
+from jointwise.description.payload import Payload, loaded_inertials
+from jointwise.errors import JointwiseError, ModelError
+from jointwise.model.base import base_parameters
+from jointwise.simulation.robot.digital import DigitalRobot
+from jointwise.simulation.robot.elasticity import Cubic, Elasticity, Rigid, Segments
+from jointwise.simulation.robot.joint import JointPlant
+
+FORMAT = "jointwise truth"
+SCHEMA = 1
+LARGEST_BYTES = 64 * 1024 * 1024
+SPRINGS: dict[str, type[Elasticity]] = {"rigid": Rigid, "cubic": Cubic, "segments": Segments}
+
+
+def digital_robot_to_dict(digital: DigitalRobot) -> dict[str, Any]:
+    """Return a digital robot as numbers and texts, with what follows from them: gains, standard and base parameters."""
+    inertials = loaded_inertials(digital.robot, digital.payload)
+    rotors = np.array([joint.inertia for joint in digital.joints])
+    base = base_parameters(digital.robot, _gravity(digital), True)
+    values = base.from_standard(np.concatenate([inertials.ravel(), rotors]))
+    return {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "robot": robot_to_dict(digital.robot),
+        "gravity": list(_gravity(digital)),
+        "payload": None if digital.payload is None else _payload_to_dict(digital.payload),
+        "model": digital.model,
+        "joints": [joint_to_dict(joint) for joint in digital.joints],
+        "gains": digital.gains.tolist(),
+        "inertials": inertials.tolist(),
+        "rotor_inertias": rotors.tolist(),
+        "base": dict(zip(base.names, values.tolist(), strict=True)),
+    }
+
+
+def digital_robot_from_truth(document: Mapping[str, Any]) -> DigitalRobot:
+    """Return the digital robot that a truth document tells of, equal in every number."""
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+        raise ModelError("not the truth of a Jointwise recording.")
+    if document.get("schema") != SCHEMA:
+        raise ModelError(f"schema must be {SCHEMA}. Got {document.get('schema')!r} instead.")
+    try:
+        payload = document["payload"]
+        return DigitalRobot(
+            robot=robot_from_dict(document["robot"]),
+            joints=tuple(joint_from_dict(joint) for joint in document["joints"]),
+            gravity=document["gravity"],
+            payload=None if payload is None else Payload(**payload),
+            model=document["model"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        if isinstance(problem, JointwiseError):
+            raise
+        raise ModelError(f"damaged truth: {type(problem).__name__} {problem}.") from None
+
+
+def save_truth(document: Mapping[str, Any], path: str | Path) -> None:
+    """Write a truth document; the file appears only when it is whole."""
+    with atomic_write(path) as file:
+        file.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def load_truth(path: str | Path) -> dict[str, Any]:
+    """Return the truth document of a file; `digital_robot_from_truth` makes the robot of it."""
+    file = Path(path)
+    try:
+        if file.stat().st_size > LARGEST_BYTES:
+            raise ModelError(f"{file}: larger than a truth file may be ({LARGEST_BYTES} bytes).")
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ModelError(f"{file}: cannot be read ({problem.strerror}).") from None
+    except (ValueError, RecursionError) as problem:
+        raise ModelError(f"{file}: not a JSON document ({problem}).") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelError(f"{file}: not the truth of a Jointwise recording.")
+    return document
+
+
+def joint_to_dict(joint: JointPlant) -> dict[str, Any]:
+    """Return a joint as numbers; a limit that is not there (inf) is None."""
+    document: dict[str, Any] = _plain(asdict(joint))
+    kind = next(name for name, spring in SPRINGS.items() if isinstance(joint.stiffness, spring))
+    return document | {"stiffness": {"kind": kind, **document["stiffness"]}}
+
+
+def joint_from_dict(document: Mapping[str, Any]) -> JointPlant:
+    """Return the joint of such a document."""
+    spring = dict(document["stiffness"])
+    stiffness = _built(SPRINGS[spring.pop("kind")], spring)
+    own = {name: value for name, value in document.items() if name != "stiffness"}
+    joint: JointPlant = _built(JointPlant, own)
+    return replace(joint, stiffness=stiffness)
+
+
+def _plain(value: Any) -> Any:
+    """Return nested values as JSON knows them: tuples as lists, infinity as None."""
+    if isinstance(value, dict):
+        return {name: _plain(own) for name, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(own) for own in value]
+    return None if value == math.inf else value
+
+
+def _built(kind: Any, value: Any) -> Any:
+    """Return a value of an annotated kind - a dataclass, a tuple of a kind, a number - from a plain one."""
+    if is_dataclass(kind) and isinstance(kind, type):
+        kinds = get_type_hints(kind)
+        return kind(**{name: _built(kinds[name], own) for name, own in value.items()})
+    if get_origin(kind) is tuple:
+        return tuple(_built(get_args(kind)[0], own) for own in value)
+    return math.inf if value is None else value
+
+
+def _gravity(digital: DigitalRobot) -> tuple[float, float, float]:
+    x, y, z = np.asarray(digital.gravity, dtype=float).tolist()
+    return x, y, z
+
+
+def _payload_to_dict(payload: Payload) -> dict[str, Any]:
+    return {
+        "mass": payload.mass,
+        "center_of_mass": np.asarray(payload.center_of_mass).tolist(),
+        "inertia": np.asarray(payload.inertia).tolist(),
+    }

@@ -1,0 +1,169 @@
+"""Closing the circle: what the digital robot is made of comes back out of its logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import jointwise
+from jointwise.calibrate import calibrate
+from jointwise.data.log import Log
+from jointwise.report.evidence import Evidence, gather
+from jointwise.report.friction import friction_curve
+from jointwise.report.leftover import patterns
+from jointwise.result import Calibration, validate
+from jointwise.simulation.robot import PHENOMENA, Thermal, default_joints
+
+ROBOT = jointwise.robot("ur5e")
+JOINT = 1
+"""The shoulder: all phenomena act there."""
+
+
+@cache
+def recorded(experiment: str, seed: int, *on: str) -> Log:
+    """Return a log of the robot with only some phenomena, or with all if none is named."""
+    off = tuple(name for name in PHENOMENA if name not in on) if on else ()
+    joints = default_joints(ROBOT)
+    if "thermal" in on:  # a light joint, warm within a short log
+        joints = tuple(replace(own, thermal=Thermal(15.0, 0.1, 20.0)) for own in joints)
+    duration = 40.0 if experiment == "excitation" else 25.0
+    options = {"duration": duration, "rate": 200.0, "seed": seed, "without": off, "joints": joints, "keep": 0}
+    return jointwise.simulate(ROBOT, experiment, **options).log
+
+
+@cache
+def calibrated(*on: str) -> Calibration:
+    return calibrate(recorded("excitation", 1, *on), ROBOT)
+
+
+@cache
+def evidence(*on: str) -> Evidence:
+    return gather(calibrated(*on), [recorded("excitation", 1, *on)], [recorded("bspline", 2, *on)], None)
+
+
+def torque_at(calibration: Calibration, *speeds: float) -> list[float]:
+    curve = friction_curve(calibration, JOINT, 0.0)
+    return [float(np.interp(speed, curve.speed, curve.torque)) for speed in speeds]
+
+
+def deformation(log: Log, joint: int = JOINT) -> np.ndarray:
+    assert log.theta is not None
+    return np.asarray(log.theta[:, joint]) - np.asarray(log.q[:, joint])
+
+
+# -- everything on --
+
+
+def test_the_automatic_choice_finds_hysteresis_and_load_dependence() -> None:
+    structure = calibrated().structure
+    assert structure["direction"] == "hysteresis"
+    assert structure["load"] == "square"
+
+
+def test_the_bodies_lie_inside_their_intervals() -> None:
+    recording = jointwise.simulate(ROBOT, "excitation", duration=2.0, rate=100.0, seed=1, keep=0)
+    truth = recording.truth["base"]
+    own = calibrated()
+    inside = []
+    for k, name in enumerate(own.model.base.names):
+        low, high = own.interval(k)
+        inside.append(low <= truth[name] <= high)
+    assert np.mean(inside) >= 0.9
+
+
+def test_the_model_holds_on_another_motion() -> None:
+    errors = validate(calibrated(), recorded("bspline", 2))
+    assert errors.mean_r2 > 0.95
+    for own in errors.moving:
+        assert own is not None
+        assert own.r2 is not None
+        assert own.r2 > 0.95
+
+
+def test_shuffled_currents_give_no_model() -> None:
+    log = recorded("excitation", 1)
+    order = np.random.default_rng(0).permutation(log.samples)
+    assert log.current is not None
+    shuffled = replace(log, current=np.asarray(log.current)[order], torque_des=None, current_des=None)
+    with pytest.raises(jointwise.errors.JointwiseError):
+        calibrate(shuffled, ROBOT)
+
+
+# -- one phenomenon alone --
+
+
+def test_without_anything_there_is_no_friction() -> None:
+    assert np.abs(torque_at(calibrated("current_limit"), 0.05, 0.5, 1.5)).max() < 0.3
+
+
+def test_viscous_friction_alone_bends_the_curve() -> None:
+    slow, middle, fast = torque_at(calibrated("friction", "viscous"), 0.2, 0.8, 1.5)
+    assert middle - slow > 3.0
+    assert fast - middle > 3.0
+    assert fast - middle < (middle - slow) * 0.7 / 0.6  # F_V2 < 0
+
+
+def test_stribeck_friction_alone_falls_with_speed() -> None:
+    slow, fast = torque_at(calibrated("friction", "stribeck"), 0.01, 0.5)
+    assert slow - fast > 0.2
+    flat = torque_at(calibrated("friction", "asymmetry"), 0.01, 0.5)
+    assert abs(flat[0] - flat[1]) < 0.2
+
+
+def test_hysteresis_alone_is_found_as_hysteresis() -> None:
+    own = calibrated("friction", "hysteresis")
+    assert own.structure["direction"] == "hysteresis"
+    assert own.structure["load"] == "none"
+    alternatives = next(dict(c.alternatives) for c in own.choices if c.question == "direction of dry friction")
+    assert alternatives["hysteresis on q"] < 0.5 * alternatives["sign"]
+
+
+def test_load_dependence_alone_is_found_as_load_dependence() -> None:
+    assert calibrated("friction", "load").structure["load"] == "square"
+
+
+def test_asymmetry_alone_is_an_offset_between_the_directions() -> None:
+    own = calibrated("friction", "asymmetry")
+    names = [info.name for info in own.model.parameters]
+    k = names.index(f"offset_{JOINT + 1}")
+    assert own.estimate.values[k] == pytest.approx(0.5, abs=0.25)  # 5 % of 10 Nm
+    assert own.estimate.status[k] == "determined"
+
+
+def test_temperature_alone_is_seen_in_what_is_left() -> None:
+    on = ("friction", "viscous", "temperature", "thermal")
+    found = {own.quantity: own for own in patterns(calibrated(*on), evidence(*on).unseen[0], 0)}
+    plain = ("friction", "viscous", "thermal")
+    reference = {own.quantity: own for own in patterns(calibrated(*plain), evidence(*plain).unseen[0], 0)}
+    assert found["temperature"].share > 0.05
+    assert found["temperature"].share > 2.0 * reference["temperature"].share
+
+
+def test_stiffness_alone_is_the_slope_of_the_deformation() -> None:
+    log, own = recorded("bspline", 2, "stiffness"), calibrated("stiffness")
+    torque = own.predict(log)[:, JOINT] * own.gains[JOINT]
+    slope = np.polyfit(torque, deformation(log), 1)[0]
+    assert 1.0 / slope == pytest.approx(15000.0, rel=0.1)
+
+
+def test_kinematic_error_alone_is_periodic_in_the_position() -> None:
+    log = recorded("bspline", 2, "stiffness", "kinematic_error")
+    theta = np.asarray(log.theta)[:, 0]  # no gravity on the first joint: the spring is nearly relaxed
+    waves = [f(k * theta) for k in (1, 2) for f in (np.sin, np.cos)]
+    columns = np.column_stack([*waves, np.ones_like(theta)])
+    weights = np.linalg.lstsq(columns, deformation(log, 0), rcond=None)[0]
+    assert np.hypot(*weights[:2]) == pytest.approx(4e-4, rel=0.25)
+    plain = deformation(recorded("bspline", 2, "stiffness"), 0)
+    assert np.std(deformation(log, 0)) > 1.5 * np.std(plain)
+
+
+def test_lost_motion_alone_depends_on_the_direction() -> None:
+    log = recorded("bspline", 2, "stiffness", "lost_motion")
+    assert log.qd is not None
+    speed = np.asarray(log.qd)[:, 0]
+    phi = deformation(log, 0)
+    gap = phi[speed > 0.3].mean() - phi[speed < -0.3].mean()
+    assert gap == pytest.approx(2 * 3e-4, rel=0.35)

@@ -1,0 +1,158 @@
+"""The command that records experiments on the digital robot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli_runs import done, refused, run
+from jointwise.data import read_log
+from jointwise.simulation.recording import digital_robot_from_truth, load_truth
+from jointwise.simulation.references import EXPERIMENTS
+from jointwise.simulation.robot import PHENOMENA
+from peers import native
+
+pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+
+SHORT = ("simulate", "--robot", "planar2", "--duration", 2)
+
+
+def test_a_log_and_its_truth(tmp_path: Path) -> None:
+    log, truth = tmp_path / "log.csv", tmp_path / "truth.json"
+    text = done(*SHORT, "--rate", 250, "--seed", 4, "--output", log, "--truth", truth)
+    assert all(
+        words in text for words in ("500 samples at 250 Hz", "times real time", "tracking", "--gravity", str(log))
+    )
+    assert read_log(log).samples == 500
+    assert len(digital_robot_from_truth(load_truth(truth)).joints) == 2
+    document = load_truth(truth)
+    assert (document["seed"], document["rate"], document["duration"]) == (4, 250.0, 2.0)
+
+
+def test_the_same_command_writes_the_same_bytes(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        done(*SHORT, "--seed", seed, "--output", tmp_path / f"{name}.csv", "--truth", tmp_path / f"{name}.json")
+    for ending in ("csv", "json"):
+        first, again, other = ((tmp_path / f"{name}.{ending}").read_bytes() for name in "abc")
+        assert first == again
+        assert first != other
+
+
+def test_every_option_reaches_the_robot(tmp_path: Path) -> None:
+    log, truth, joints = tmp_path / "log.parquet", tmp_path / "truth.json", tmp_path / "joints.toml"
+    joints.write_text("schema = 1\n[drive]\nlag = 0.001\n")
+    facts = json.loads(
+        done(
+            *SHORT, "--experiment", "bspline", "--joint", 2, "--without", "stribeck,thermal",
+            "--payload", "1.5,0,0,0.1", "--temperature", 15,
+            "--age", "friction=0.2,stiffness=-0.1", "--joints", joints, "--model", "complete",
+            "--mounting", "wall", "--controller", "computed-torque", "--control-rate", 500, "--bandwidth", 3,
+            "--jitter", 1e-4, "--dropped", 0.01, "--repeated", 0.01, "--output", log, "--truth", truth, "--json",
+        )
+    )  # fmt: skip
+    document = load_truth(truth)
+    robot = digital_robot_from_truth(document)
+    assert facts["joint"] == document["experiment"]["joint"] == 2
+    assert facts["gravity"] == document["gravity"] == [0.0, 9.81, 0.0]
+    assert facts["samples"] == read_log(log).samples == 990
+    assert robot.payload is not None
+    assert robot.payload.mass == 1.5
+    assert robot.model == "complete"
+    assert robot.joints[0].motor.lag == 0.001
+    assert robot.joints[0].friction.stribeck.extra == 0.0
+    assert document["age"] == {"friction": 0.2, "stiffness": -0.1}
+    assert document["controller"]["name"] == "computed-torque"
+    assert document["controller"]["rate"] == 500.0
+    assert document["sensors"]["repeated"] == 0.01
+    assert np.ptp(np.asarray(read_log(log).q)[:, 0]) < 0.1
+
+
+def test_the_list_names_everything() -> None:
+    text = done("simulate", "--list")
+    assert all(name in text for name in (*EXPERIMENTS, *PHENOMENA, "servo", "lqr"))
+    assert list(json.loads(done("simulate", "--list", "--json"))["experiments"]) == list(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("where", ["page.html", "folder"])
+def test_a_page_of_plots(tmp_path: Path, where: str) -> None:
+    pytest.importorskip("plotly")
+    done(*SHORT, "--output", tmp_path / "log.csv", "--report", tmp_path / where)
+    page = tmp_path / where if where.endswith("html") else tmp_path / where / "recording.html"
+    text = page.read_text(encoding="utf-8")
+    assert all(words in text for words in ("Friction over speed", "Deformation of the gears", "tracking error"))
+    assert "NaN" not in text.split("<main>")[1].split("</main>")[0]
+    assert "http://" not in text.split("<main>")[1].split("</main>")[0]
+
+
+def test_quiet_is_quiet(tmp_path: Path) -> None:
+    assert done(*SHORT, "--output", tmp_path / "log.csv", "--quiet") == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--experiment", "exitation"), "unknown experiment 'exitation'. Did you mean excitation"),
+        (("--experiment", "ellipse"), "ellipse needs six joints"),
+        (("--without", "frictoin"), "unknown phenomenon 'frictoin'. Did you mean friction"),
+        (("--controller", "pd2"), "unknown controller 'pd2'. Did you mean pd"),
+        (("--joint", 3), "joint"),
+        (("--bandwidth", 300), "gains"),
+        (("--control-rate", 30), "too low for the gains"),
+        (("--robot", "ur5e", "--payload", 80, "--duration", 4), "lost its motion"),
+        (("--payload", -1), "payload mass must be"),
+        (("--age", "friction=-2"), "friction must be"),
+        (("--joints", "missing.toml"), "cannot be read (No such file"),
+        (("--mounting", "moon"), "unknown mounting"),
+        (("--jitter", -1), "jitter must be"),
+        (("--dropped", 0.95), "dropped must be a fraction"),
+        (("--duration", 0.001), "duration must"),
+    ],
+)
+def test_wrong_arguments_get_one_line_and_no_file(tmp_path: Path, words: tuple[object, ...], message: str) -> None:
+    output = ("--output", tmp_path / "log.csv", "--truth", tmp_path / "truth.json")
+    assert message in refused(*SHORT, *output, *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--duration", "long"), "--duration: must be a number"),
+        (("--rate", 0), "--rate: must be > 0"),
+        (("--seed", -1), "--seed: must be a whole number"),
+        (("--joint", 0), "--joint: must be a whole number > 0"),
+        (("--payload", "1,2"), "--payload: must be a mass or mass,x,y,z"),
+        (("--age", "beauty=1"), "--age: must read friction=X"),
+        (("--repeated", 2), "--repeated: must be from 0 to 1"),
+        (("--model", "other"), "--model: invalid choice"),
+    ],
+)
+def test_wrong_usage(tmp_path: Path, words: tuple[object, ...], message: str) -> None:
+    result = run(*SHORT, "--output", tmp_path / "log.csv", *words)
+    assert result.code == 2
+    assert message in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_robot_and_output_are_needed(tmp_path: Path) -> None:
+    assert "--robot and --output are required" in run("simulate", "--robot", "ur5e").err
+    assert run("simulate", "--output", tmp_path / "log.csv").code == 2
+    same = tmp_path / "log.csv"
+    assert "different files" in run(*SHORT, "--output", same, "--truth", same).err
+
+
+def test_outputs_are_refused_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jointwise.cli.simulate.record", lambda *_: pytest.fail("it began to work"))
+    good = tmp_path / "log.csv"
+    for words, message in (
+        (("--output", tmp_path / "none" / "log.csv"), "there is no directory"),
+        (("--output", tmp_path / "log.txt"), "must end in .csv or .parquet"),
+        (("--output", tmp_path), "must end in"),
+        (("--output", good, "--truth", tmp_path / "none" / "t.json"), "there is no directory"),
+        (("--output", good, "--report", tmp_path / "none" / "page.html"), "there is no directory"),
+    ):
+        assert message in refused(*SHORT, *words)
+    assert list(tmp_path.iterdir()) == []
