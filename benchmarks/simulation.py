@@ -17,7 +17,6 @@ use_one_thread()
 import argparse  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
-from concurrent.futures import ThreadPoolExecutor  # noqa: E402
 from dataclasses import asdict  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
@@ -28,7 +27,7 @@ import pinocchio as pin  # noqa: E402
 
 from jointwise.description import Robot, catalog_robot  # noqa: E402
 from jointwise.model import rigid  # noqa: E402
-from jointwise.simulation.robot import PHENOMENA, AffineControl, digital_robot, simulate  # noqa: E402
+from jointwise.simulation.robot import PHENOMENA, AffineControl, batch, digital_robot, simulate  # noqa: E402
 from jointwise.spatial import Array  # noqa: E402
 
 RATE = 1000.0
@@ -131,16 +130,16 @@ def own_tasks(robot: Robot, rotors: Array, torque: Array, seconds: float) -> dic
     return {"rigid": lambda: simulate(bare, start, torque), "full": lambda: simulate(full, rest, control)}
 
 
-def batch_speed(robot: Robot, seconds: float, count: int) -> float:
-    """Return simulated seconds a second of `count` full robots on all cores (the native loop leaves the lock)."""
-    import time
-
+def batch_speeds(robot: Robot, seconds: float, count: int, rounds: int) -> dict[str, list[float]]:
+    """Return times (s) of `count` full robots on one core and on all, in turns."""
     task = own_tasks(robot, robot.rotor_inertias, torques(robot, robot.rotor_inertias, seconds), seconds)["full"]
     task()  # the stable step is found once
-    start = time.perf_counter()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda _: task(), range(count)))
-    return count * seconds / (time.perf_counter() - start)
+    members = range(count)
+    contest: dict[str, Task] = {
+        "one core": lambda: batch(lambda _: task(), members, workers=1),
+        "all cores": lambda: batch(lambda _: task(), members),
+    }
+    return take_turns(contest, rounds)
 
 
 # -- the run -----------------------------------------------------------------------------------------------------
@@ -177,13 +176,18 @@ def main() -> None:
     targets["full with controller against real time"] = TARGETS["real time"]
     for name, spread in figures.items():
         print_ratio(name, spread, targets.get(name))
-    batch = batch_speed(robot, seconds, 4 * (os.cpu_count() or 1))
-    print(f"{'batch of full robots on all cores':44} {batch:8.2f} times real time on {os.cpu_count()} cores")
+    count = 4 * (os.cpu_count() or 1)
+    times |= batch_speeds(robot, seconds, count, 3)
+    many = {
+        "batch of full robots against real time": Spread.of([count * seconds / t for t in times["all cores"]]),
+        f"batch on {os.cpu_count()} cores against one": ratios(times["one core"], times["all cores"]),
+    }
+    for name, spread in many.items():
+        print_ratio(name, spread, None)
     if options.json:
         report = {
             "seconds": times,
-            "ratios": {name: asdict(spread) for name, spread in figures.items()},
-            "batch": batch,
+            "ratios": {name: asdict(spread) for name, spread in (figures | many).items()},
         }
         options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -239,3 +239,9 @@ def test_few_joints_or_none_may_be_elastic() -> None:
     run = simulate(mixed, state, wave)
     assert (run.theta[:, ::2] == run.q[:, ::2]).all()
     assert np.abs(run.energy.residual).max() <= 1e-6 * run.energy.moved
+
+
+def test_without_the_native_kernel_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jointwise.simulation.robot.kernel.native", lambda: None)
+    with pytest.raises(ModelError, match="needs the native kernel"):
+        simulate(FULL, FULL.rest(np.zeros(6)), ZERO)

@@ -53,13 +53,9 @@ static inline double NAME(part)(four a, int k) { return a.at[k]; }
 
 typedef struct { four x, y, z; } three; /* columns */
 
-/* Sine and cosine by Cody-Waite reduction to [-pi/4, pi/4] and minimax polynomials; large angles go to libm. */
-static inline void NAME(sine_cosine)(double x, double *sine, double *cosine)
+/* Sine and cosine by Cody-Waite reduction to [-pi/4, pi/4] and minimax polynomials, for |x| < LARGE_ANGLE. */
+static inline void NAME(small_sine_cosine)(double x, double *sine, double *cosine)
 {
-    if (!(fabs(x) < 1e5)) {
-        *sine = sin(x), *cosine = cos(x);
-        return;
-    }
     double turns = floor(x * 0.63661977236758134308 + 0.5);
     double r = x - turns * 1.57079632673412561417e+00;
     r = r - turns * 6.07710050630396597660e-11;
@@ -77,18 +73,90 @@ static inline void NAME(sine_cosine)(double x, double *sine, double *cosine)
     *cosine = quadrant == 1 || quadrant == 2 ? -second : second;
 }
 
+/* The same for any angle: large ones go to libm. */
+static inline void NAME(sine_cosine)(double x, double *sine, double *cosine)
+{
+    if (fabs(x) < LARGE_ANGLE)
+        NAME(small_sine_cosine)(x, sine, cosine);
+    else
+        *sine = sin(x), *cosine = cos(x);
+}
+
 static inline four NAME(all)(double s)
 {
     four a = NAME(vector)(s, s, s);
     return PICK(a, a, 0, 0, 0, 0);
 }
+static inline four NAME(load)(const double *from)
+{
+    four a;
+    memcpy(&a, from, sizeof(four));
+    return a;
+}
+static inline void NAME(keep)(four a, double *into) { memcpy(into, &a, sizeof(four)); }
+
+/* Sines and cosines of four angles below LARGE_ANGLE. */
+#if VECTORS_OF_FOUR
+typedef int64_t NAME(bits) __attribute__((vector_size(4 * sizeof(int64_t))));
+static inline void NAME(four_sines)(four x, four *sine, four *cosine)
+{
+    const double shift = 6755399441055744.0; /* 1.5 * 2^52: whole numbers end up in the lowest bits */
+    four shifted = x * 0.63661977236758134308 + shift, turns = shifted - shift;
+    four r = x - turns * 1.57079632673412561417e+00;
+    r = r - turns * 6.07710050630396597660e-11;
+    r = r - turns * 2.02226624879595063154e-21;
+    four z = r * r;
+    four s = r + r * z *
+        (-1.66666666666666324348e-01 + z * (8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 +
+         z * (2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))));
+    four c = 1.0 - 0.5 * z + z * z *
+        (4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 +
+         z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)))));
+    NAME(bits) quadrant = (NAME(bits))shifted, odd = -(quadrant & 1), S = (NAME(bits))s, C = (NAME(bits))c;
+    *sine = (four)(((S & ~odd) | (C & odd)) ^ ((quadrant & 2) << 62));
+    *cosine = (four)(((C & ~odd) | (S & odd)) ^ (((quadrant + 1) & 2) << 62));
+}
+#else
+static inline void NAME(four_sines)(four x, four *sine, four *cosine)
+{
+    for (int k = 0; k < 4; k++)
+        NAME(small_sine_cosine)(x.at[k], &sine->at[k], &cosine->at[k]);
+}
+#endif
+
+/* Of n angles in arrays with room for a multiple of four: four at a time. */
+INLINED void NAME(sines_cosines)(Py_ssize_t n, const double *angle, double *sine, double *cosine)
+{
+    int small = 1;
+    for (Py_ssize_t j = 0; j < n; j++)
+        small &= fabs(angle[j]) < LARGE_ANGLE;
+    if (small) {
+        for (Py_ssize_t j = 0; j < n; j += 4) {
+            four s, c;
+            NAME(four_sines)(NAME(load)(angle + j), &s, &c);
+            NAME(keep)(s, sine + j);
+            NAME(keep)(c, cosine + j);
+        }
+        return;
+    }
+    for (Py_ssize_t j = 0; j < n; j++)
+        sine[j] = sin(angle[j]), cosine[j] = cos(angle[j]);
+}
+
 static inline four NAME(by)(four a, double s) { return NAME(times)(a, NAME(all)(s)); }
 static inline double NAME(sum)(four a) { return NAME(part)(a, 0) + NAME(part)(a, 1) + NAME(part)(a, 2); }
 static inline double NAME(inner)(four a, four b) { return NAME(sum)(NAME(times)(a, b)); }
-static inline four NAME(outer)(four a, four b) /* a x b */
+static inline four NAME(roll)(four a) { return PICK(a, a, 1, 2, 0, 3); } /* y, z, x */
+/* a x b before its last roll, so that a sum of products rolls once */
+static inline four NAME(half_outer)(four a, four b)
 {
-    four c = NAME(minus)(NAME(times)(a, PICK(b, b, 1, 2, 0, 3)), NAME(times)(PICK(a, a, 1, 2, 0, 3), b));
-    return PICK(c, c, 1, 2, 0, 3);
+    return NAME(minus)(NAME(times)(a, NAME(roll)(b)), NAME(times)(NAME(roll)(a), b));
+}
+static inline four NAME(outer)(four a, four b) { return NAME(roll)(NAME(half_outer)(a, b)); } /* a x b */
+/* a x b + c x d */
+static inline four NAME(outers)(four a, four b, four c, four d)
+{
+    return NAME(roll)(NAME(plus)(NAME(half_outer)(a, b), NAME(half_outer)(c, d)));
 }
 static inline four NAME(apply)(const three *M, four v)
 {
@@ -125,6 +193,19 @@ static inline three NAME(product)(const three *A, const three *B)
 {
     return (three){NAME(apply)(A, B->x), NAME(apply)(A, B->y), NAME(apply)(A, B->z)};
 }
+/* A [p] */
+static inline three NAME(crossed)(three A, const four *p)
+{
+    double x = NAME(part)(*p, 0), y = NAME(part)(*p, 1), z = NAME(part)(*p, 2);
+    return (three){NAME(minus)(NAME(by)(A.y, z), NAME(by)(A.z, y)), NAME(minus)(NAME(by)(A.z, x), NAME(by)(A.x, z)),
+                   NAME(minus)(NAME(by)(A.x, y), NAME(by)(A.y, x))};
+}
+/* R Aᵀ Rᵀ from Rᵀ alone, whose entries then come from memory one by one: cheaper than from vectors */
+static inline three NAME(rotated)(three A, const three *back)
+{
+    three RA = NAME(turned)(NAME(product)(&A, back));
+    return NAME(product)(&RA, back);
+}
 
 /* What a joint keeps: articulated inertia times its axis (moment n, force f), the same over its entry at the axis and seen
  * from {j-1}, one over that entry, torque that is left. */
@@ -134,11 +215,12 @@ typedef struct {
     three *fixed;      /* R of every joint at q = 0 */
     three *R, *back;   /* R and Rᵀ: {j} in {j-1} */
     four *fixed_p, *p; /* origin of {j} in {j-1} at q = 0, and now */
-    three *cross_p;    /* [p] */
     three *arm, *arm_back; /* [p] R: moment of a force in {j}, and its transpose */
+    three *fixed_arm;  /* [p] R at q = 0 */
     three *inertia;    /* of the link, less the spin inertia of the rotor that it carries, about its origin */
     four *moment;      /* m c */
     double *mass;
+    double *angle, *sine, *cosine; /* with room for a multiple of four */
     four *n, *f;        /* wrench that the link needs, without joint accelerations */
     four *turning;      /* its angular acceleration, at first without joint accelerations */
     axis_pull *joints;
@@ -148,19 +230,21 @@ typedef struct {
     int spins;          /* do rotors act on the links that carry them */
 } links;
 
-/* Cuts the arrays out of memory that is aligned to a `four`; returns what is left: at most 132 doubles a joint are used. */
+/* Cuts the arrays out of memory that is aligned to a `four`; returns what is left: at most 138 doubles a joint and 12 more are used. */
 static char *NAME(cut_links)(links *arm, Py_ssize_t n, char *memory)
 {
-    three **matrices[7] = {&arm->fixed, &arm->R,        &arm->back,   &arm->cross_p,
+    three **matrices[7] = {&arm->fixed, &arm->R,        &arm->back,   &arm->fixed_arm,
                            &arm->arm,   &arm->arm_back, &arm->inertia};
+    double **rows[4] = {&arm->mass, &arm->angle, &arm->sine, &arm->cosine};
     four **vectors[6] = {&arm->fixed_p, &arm->p, &arm->moment, &arm->n, &arm->f, &arm->turning};
     for (int k = 0; k < 7; k++, memory += (size_t)n * sizeof(three))
         *matrices[k] = (three *)memory;
     for (int k = 0; k < 6; k++, memory += (size_t)n * sizeof(four))
         *vectors[k] = (four *)memory;
     arm->joints = (axis_pull *)memory, memory += (size_t)n * sizeof(axis_pull);
-    arm->mass = (double *)memory;
-    return memory + ((size_t)n + 3) / 4 * sizeof(four); /* aligned again */
+    for (int k = 0; k < 4; k++, memory += ((size_t)n + 3) / 4 * sizeof(four)) /* stays aligned */
+        *rows[k] = (double *)memory;
+    return memory;
 }
 
 /* The link that carries the rotor of joint j + 1 keeps its inertia less s² / B z zᵀ: the rotor spins freely in it. */
@@ -176,6 +260,12 @@ static three NAME(bare_inertia)(const chain *robot, const law *laws, Py_ssize_t 
     return NAME(less)(I, NAME(dyad)(NAME(by)(z, laws[j + 1].spin * laws[j + 1].spin / laws[j + 1].inertia), z));
 }
 
+/* [p] R */
+static inline three NAME(arm_of)(four p, const three *R)
+{
+    return (three){NAME(outer)(p, R->x), NAME(outer)(p, R->y), NAME(outer)(p, R->z)};
+}
+
 /* What does not depend on q; `laws` NULL: rotors do not spin. */
 static void NAME(set_links)(links *arm, const chain *robot, const law *laws, const double *tool)
 {
@@ -184,6 +274,8 @@ static void NAME(set_links)(links *arm, const chain *robot, const law *laws, con
         arm->fixed[j] = (three){NAME(vector)(R0[0], R0[3], R0[6]), NAME(vector)(R0[1], R0[4], R0[7]),
                                 NAME(vector)(R0[2], R0[5], R0[8])};
         arm->fixed_p[j] = NAME(vector)(p[0], p[1], p[2]);
+        arm->fixed_arm[j] = NAME(arm_of)(arm->fixed_p[j], &arm->fixed[j]);
+        arm->R[j] = arm->fixed[j], arm->arm[j] = arm->fixed_arm[j], arm->p[j] = arm->fixed_p[j];
         arm->inertia[j] = NAME(bare_inertia)(robot, laws, j);
         arm->moment[j] = NAME(vector)(own[6], own[7], own[8]);
         arm->mass[j] = own[9];
@@ -193,25 +285,34 @@ static void NAME(set_links)(links *arm, const chain *robot, const law *laws, con
     arm->pushed = 0;
 }
 
+/* The x and y axes of a frame turned about its z. */
+static inline void NAME(turn_about_z)(const three *fixed, double s, double c, three *M)
+{
+    M->x = NAME(plus)(NAME(by)(fixed->x, c), NAME(by)(fixed->y, s));
+    M->y = NAME(minus)(NAME(by)(fixed->y, c), NAME(by)(fixed->x, s));
+}
+
 /* R0 Rot_z(q), or p0 + R0 e_z q. */
 static inline void NAME(place_link)(links *arm, Py_ssize_t j, int revolute, double q)
 {
-    three R = arm->fixed[j];
-    arm->p[j] = arm->fixed_p[j];
     if (revolute) {
-        double s, c;
-        NAME(sine_cosine)(q, &s, &c);
-        four x = R.x, y = R.y;
-        R.x = NAME(plus)(NAME(by)(x, c), NAME(by)(y, s));
-        R.y = NAME(minus)(NAME(by)(y, c), NAME(by)(x, s));
+        NAME(turn_about_z)(&arm->fixed[j], arm->sine[j], arm->cosine[j], &arm->R[j]);
+        NAME(turn_about_z)(&arm->fixed_arm[j], arm->sine[j], arm->cosine[j], &arm->arm[j]);
     } else {
-        arm->p[j] = NAME(plus)(arm->p[j], NAME(by)(R.z, q));
+        arm->p[j] = NAME(plus)(arm->fixed_p[j], NAME(by)(arm->fixed[j].z, q));
+        arm->arm[j] = NAME(arm_of)(arm->p[j], &arm->R[j]);
     }
-    arm->R[j] = R;
-    arm->back[j] = NAME(turned)(R);
-    arm->cross_p[j] = NAME(crossing)(arm->p[j]);
-    arm->arm[j] = NAME(product)(&arm->cross_p[j], &R);
+    arm->back[j] = NAME(turned)(arm->R[j]);
     arm->arm_back[j] = NAME(turned)(arm->arm[j]);
+}
+
+static void NAME(place_links)(const chain *robot, links *arm, const double *q)
+{
+    Py_ssize_t n = robot->dof;
+    memcpy(arm->angle, q, (size_t)n * sizeof(double));
+    NAME(sines_cosines)(n, arm->angle, arm->sine, arm->cosine);
+    for (Py_ssize_t j = 0; j < n; j++)
+        NAME(place_link)(arm, j, robot->revolute[j], q[j]);
 }
 
 /* Articulated inertia [[A, B], [Bᵀ, M]] on (angular; linear). */
@@ -219,23 +320,33 @@ typedef struct { three A, B, M; } NAME(bundle);
 #undef bundle
 #define bundle NAME(bundle)
 
-/* The bodies from link j on, freed along joint j's axis, seen from {j-1}:
- * rotated by R, then shifted: B'' = B + [p] M, A'' = A - B'' [p] - (B [p])ᵀ. */
-static inline bundle NAME(freed)(const axis_pull *joint, const three *R, const three *back, const three *P, four p,
-                                 const bundle *body)
+/* The bodies from link j on, seen from {j-1}: rotated by R, then shifted:
+ * B' = B + [p] M, A' = A - B' [p] - (B [p])ᵀ, where [p] M = -(M [p])ᵀ. */
+static inline bundle NAME(carried)(const three *back, const four *p, const bundle *body)
 {
-    four gn = NAME(by)(joint->n, joint->g), gf = NAME(by)(joint->f, joint->g);
-    three A = NAME(less)(body->A, NAME(dyad)(gn, joint->n));
-    three B = NAME(less)(body->B, NAME(dyad)(gn, joint->f));
-    three M = NAME(less)(body->M, NAME(dyad)(gf, joint->f));
-    A = NAME(product)(R, &A), B = NAME(product)(R, &B), M = NAME(product)(R, &M);
-    A = NAME(product)(&A, back), B = NAME(product)(&B, back), M = NAME(product)(&M, back);
     bundle up;
-    up.M = M;
-    up.B = (three){NAME(plus)(B.x, NAME(outer)(p, M.x)), NAME(plus)(B.y, NAME(outer)(p, M.y)),
-                   NAME(plus)(B.z, NAME(outer)(p, M.z))};
-    up.A = NAME(less)(NAME(less)(A, NAME(product)(&up.B, P)), NAME(turned)(NAME(product)(&B, P)));
+    three A = NAME(rotated)(body->A, back), B = NAME(rotated)(NAME(turned)(body->B), back);
+    up.M = NAME(rotated)(body->M, back);
+    three Mp = NAME(turned)(NAME(crossed)(up.M, p)), Bp = NAME(crossed)(B, p);
+    up.B = NAME(less)(B, Mp);
+    up.A = NAME(more)(NAME(less)(A, NAME(more)(Bp, NAME(turned)(Bp))), NAME(crossed)(Mp, p));
     return up;
+}
+
+/* Frees the bodies, seen from {j-1}, along a joint's axis: less u uᵀ / entry. */
+static inline void NAME(release)(four n, four f, four up_n, four up_f, bundle *body)
+{
+    body->A = NAME(less)(body->A, NAME(dyad)(up_n, n));
+    body->B = NAME(less)(body->B, NAME(dyad)(up_n, f));
+    body->M = NAME(less)(body->M, NAME(dyad)(up_f, f));
+}
+
+/* What a joint keeps of the bodies from its link on; returns the entry at its axis. */
+static inline double NAME(pull_of)(const bundle *body, int revolute, axis_pull *joint)
+{
+    joint->n = revolute ? body->A.z : body->B.z;
+    joint->f = revolute ? NAME(turned)(body->B).z : body->M.z;
+    return NAME(part)(revolute ? body->A.z : body->M.z, 2);
 }
 
 /* Articulated inertias, inwards: what every joint keeps of them. They depend on q alone. */
@@ -245,27 +356,21 @@ static void NAME(articulate)(const chain *robot, links *arm)
     three none = {o, o, o};
     bundle body = {none, none, none};
     for (Py_ssize_t j = robot->dof - 1; j >= 0; j--) {
-        double m = arm->mass[j], entry;
+        double m = arm->mass[j];
         axis_pull *joint = &arm->joints[j];
         body.A = NAME(more)(body.A, arm->inertia[j]);
         body.B = NAME(more)(body.B, NAME(crossing)(arm->moment[j]));
         body.M = NAME(more)(body.M, (three){NAME(vector)(m, 0.0, 0.0), NAME(vector)(0.0, m, 0.0),
                                             NAME(vector)(0.0, 0.0, m)});
-        if (robot->revolute[j]) {
-            joint->n = body.A.z;
-            joint->f = NAME(turned)(body.B).z;
-            entry = NAME(part)(body.A.z, 2);
-        } else {
-            joint->n = body.B.z;
-            joint->f = body.M.z;
-            entry = NAME(part)(body.M.z, 2);
-        }
-        joint->g = 1.0 / (entry + robot->rotors[j]);
-        four gf = NAME(by)(joint->f, joint->g);
-        joint->up_f = NAME(apply)(&arm->R[j], gf);
-        joint->up_n = NAME(plus)(NAME(apply)(&arm->R[j], NAME(by)(joint->n, joint->g)), NAME(apply)(&arm->arm[j], gf));
-        if (j > 0)
-            body = NAME(freed)(joint, &arm->R[j], &arm->back[j], &arm->cross_p[j], arm->p[j], &body);
+        joint->g = 1.0 / (NAME(pull_of)(&body, robot->revolute[j], joint) + robot->rotors[j]);
+        four f = NAME(apply)(&arm->R[j], joint->f);
+        four n = NAME(plus)(NAME(apply)(&arm->R[j], joint->n), NAME(apply)(&arm->arm[j], joint->f));
+        joint->up_n = NAME(by)(n, joint->g);
+        joint->up_f = NAME(by)(f, joint->g);
+        if (j == 0)
+            break;
+        body = NAME(carried)(&arm->back[j], &arm->p[j], &body);
+        NAME(release)(n, f, joint->up_n, joint->up_f, &body);
     }
 }
 
@@ -288,7 +393,7 @@ static double NAME(outward_links)(const chain *robot, const law *laws, links *ar
     for (Py_ssize_t j = 0; j < n; j++) {
         const three *back = &arm->back[j];
         four p = arm->p[j], c = arm->moment[j], wp = NAME(outer)(w, p);
-        a = NAME(apply)(back, NAME(plus)(a, NAME(plus)(NAME(outer)(wd, p), NAME(outer)(w, wp))));
+        a = NAME(apply)(back, NAME(plus)(a, NAME(outers)(wd, p, w, wp)));
         if (arm->pushed) {
             v = NAME(apply)(back, NAME(plus)(v, wp));
             force = NAME(apply)(back, force);
@@ -306,10 +411,9 @@ static double NAME(outward_links)(const chain *robot, const law *laws, links *ar
             v = NAME(plus)(v, along);
         }
         /* f = m a + wd x mc + w x (w x mc);  n = I wd + w x (I w) + mc x a */
-        arm->f[j] = NAME(plus)(NAME(by)(a, arm->mass[j]),
-                               NAME(plus)(NAME(outer)(wd, c), NAME(outer)(w, NAME(outer)(w, c))));
+        arm->f[j] = NAME(plus)(NAME(by)(a, arm->mass[j]), NAME(outers)(wd, c, w, NAME(outer)(w, c)));
         arm->n[j] = NAME(plus)(NAME(apply)(&arm->inertia[j], wd),
-                               NAME(plus)(NAME(outer)(w, NAME(apply)(&arm->inertia[j], w)), NAME(outer)(c, a)));
+                               NAME(outers)(w, NAME(apply)(&arm->inertia[j], w), c, a));
         if (!arm->spins)
             continue;
         arm->turning[j] = wd;
@@ -352,12 +456,6 @@ static void NAME(solve_links)(const chain *robot, links *arm, const double *torq
         if (arm->spins)
             arm->turning[j] = NAME(plus)(arm->turning[j], wd);
     }
-}
-
-static inline void NAME(place_links)(const chain *robot, links *arm, const double *q)
-{
-    for (Py_ssize_t j = 0; j < robot->dof; j++)
-        NAME(place_link)(arm, j, robot->revolute[j], q[j]);
 }
 
 /* M⁻¹ (n, n), column by column: what a unit torque does to arm and rotors without weight and speed. */

@@ -84,6 +84,9 @@ typedef struct {
     double *out, *scratch;
 } task;
 
+/* Sines of larger angles are libm's, rad. */
+#define LARGE_ANGLE 1e5
+
 /* Ways below this, relative to the backlash, are none. */
 #define SHORTEST 1e-200
 
@@ -97,8 +100,23 @@ typedef struct {
 #else
 #define VECTORS_OF_FOUR 0 /* until the processor is known to have them */
 #endif
+/* Of functions whose loops are to be of known length. */
+#if defined(__GNUC__) || defined(__clang__)
+#define INLINED static inline __attribute__((always_inline))
+#else
+#define INLINED static inline
+#endif
+#if defined(__clang__)
+#define UNROLLED _Pragma("clang loop unroll(enable)")
+#elif defined(__GNUC__)
+#define UNROLLED _Pragma("GCC unroll 8")
+#else
+#define UNROLLED
+#endif
+
 #define NAME(x) x##_one
 #include "links.h"
+#include "composite.h"
 #include "plant.h"
 #undef NAME
 
@@ -114,6 +132,7 @@ typedef struct {
 #define VECTORS_OF_FOUR 1
 #define NAME(x) x##_fused
 #include "links.h"
+#include "composite.h"
 #include "plant.h"
 #undef NAME
 #if defined(__clang__)
@@ -267,10 +286,11 @@ static int parse_controller(PyObject *tuple, Py_ssize_t periods, Py_ssize_t n, l
 
 #define ALIGNMENT 64
 
-/* Bytes of work space: links.h takes 132 doubles a joint, twice, plant.h 60 and an n x n matrix; with room to spare. */
+/* Bytes of work space: links.h takes 138 doubles a joint and 12, twice, composite.h 56 a joint, plant.h 80 and two n x n
+ * matrices; with room to spare. */
 static size_t room(Py_ssize_t n)
 {
-    return sizeof(double) * (size_t)(n * (400 + 2 * n)) + 2 * ALIGNMENT;
+    return sizeof(double) * (size_t)(64 + n * (500 + 3 * n)) + 2 * ALIGNMENT;
 }
 
 static char *aligned(char *memory)

@@ -276,6 +276,8 @@ typedef struct {
     int locked;
     state at;
     links arm, model; /* the arm, and the controller's idea of it */
+    body *bodies;     /* of the arm, where its rotors do not spin */
+    double *factors, *per_pivot; /* of its mass matrix */
     double *stage_q, *stage_qd, *stage_theta, *stage_w; /* one stage of the step */
     double *k_qdd, *k_wd;                               /* its accelerations */
     double *way_qdd, *way_wd, *sum_qdd, *sum_wd;        /* their sums for positions and speeds */
@@ -285,6 +287,7 @@ typedef struct {
     double *supplied, *damped, *heat;
     double *half, *whole; /* what is left of a current difference after h/2 and h */
     double *per_inertia;  /* 1 / B */
+    double *cooled;       /* what is left of a temperature difference after a control period */
     double *middle;       /* slope of the lost motion in the middle of the step */
     double *warmth;       /* F_T(T), constant over a control period */
     double *inverse; /* M⁻¹ (n, n), only where a rigid joint has friction */
@@ -295,6 +298,7 @@ typedef struct {
     twist *turned;  /* at the stage */
     dry *laws_now;
     int rubs, rigid_friction; /* has any joint friction, has a rigid one */
+    int plain;                /* all joints are rigid and without friction, and the links are free */
 } NAME(machine);
 #undef machine
 #define machine NAME(machine)
@@ -302,6 +306,14 @@ typedef struct {
 static inline double NAME(motor_torque)(const machine *r, Py_ssize_t j, double left)
 {
     return r->goal[j] + (r->drive[j] - r->goal[j]) * left;
+}
+
+/* Of the links under their joint torques; returns the power of the wrench at the tool. */
+static inline double NAME(accelerations)(machine *r, int fresh, const double *q, const double *qd, const double *w)
+{
+    if (r->arm.spins)
+        return NAME(accelerate)(r->robot, r->laws, &r->arm, fresh, q, qd, w, r->net, r->link_torque, r->k_qdd);
+    return NAME(fall)(r->robot, &r->arm, r->bodies, r->factors, r->per_pivot, fresh, q, qd, r->link_torque, r->k_qdd);
 }
 
 static inline toothing NAME(teeth)(const machine *r, Py_ssize_t j)
@@ -340,8 +352,7 @@ static void NAME(derivatives)(machine *r, int stage, const double *q, const doub
     if (r->locked)
         memset(r->k_qdd, 0, (size_t)n * sizeof(double));
     else
-        *external += weight * NAME(accelerate)(r->robot, r->laws, &r->arm, stage != AGAIN, q, qd, w, r->net,
-                                               r->link_torque, r->k_qdd);
+        *external += weight * NAME(accelerations)(r, stage != AGAIN, q, qd, w);
     for (Py_ssize_t j = 0; j < n; j++) {
         if (r->laws[j].flexible == 0.0) {
             r->k_wd[j] = r->k_qdd[j];
@@ -397,6 +408,59 @@ static void NAME(smooth_step)(machine *r, double h)
     }
     NAME(gather)(n, h / 6.0, r->sum_qdd, at->qd);
     NAME(gather)(n, h / 6.0, r->sum_wd, at->w);
+}
+
+/* Stage of a plain arm: accelerations k at q, v under the motors; v times their torque, times `weight`, is supplied. */
+INLINED void NAME(plain_stage)(Py_ssize_t n, machine *r, const double *left, int fresh, const double *q, const double *v,
+                               double weight, double *k)
+{
+    for (Py_ssize_t j = 0; j < n; j++) {
+        double motor = NAME(motor_torque)(r, j, left ? left[j] : 1.0);
+        r->link_torque[j] = motor;
+        r->supplied[j] += weight * motor * v[j];
+    }
+    *r->at.external += weight * NAME(fall)(r->robot, &r->arm, r->bodies, r->factors, r->per_pivot, fresh, q, v,
+                                           r->link_torque, k);
+}
+
+/* `smooth_step` of an arm that is only links: the same method without gears, friction and a second set of coordinates. */
+INLINED void NAME(plain_step_of)(Py_ssize_t n, machine *r, double h)
+{
+    state *at = &r->at;
+    double *x = r->stage_q, *v = r->stage_qd;
+    double *first = r->way_qdd, *second = r->way_wd, *third = r->sum_qdd, *last = r->sum_wd;
+    NAME(plain_stage)(n, r, NULL, 1, at->q, at->qd, h / 6.0, first);
+    for (Py_ssize_t j = 0; j < n; j++) {
+        x[j] = at->q[j] + 0.5 * h * at->qd[j] + 0.125 * h * h * first[j];
+        v[j] = at->qd[j] + 0.5 * h * first[j];
+    }
+    NAME(plain_stage)(n, r, r->half, 1, x, v, h / 3.0, second);
+    for (Py_ssize_t j = 0; j < n; j++)
+        v[j] = at->qd[j] + 0.5 * h * second[j];
+    NAME(plain_stage)(n, r, r->half, 0, x, v, h / 3.0, third);
+    for (Py_ssize_t j = 0; j < n; j++) {
+        x[j] = at->q[j] + h * at->qd[j] + 0.5 * h * h * third[j];
+        v[j] = at->qd[j] + h * third[j];
+    }
+    NAME(plain_stage)(n, r, r->whole, 1, x, v, h / 6.0, last);
+    for (Py_ssize_t j = 0; j < n; j++) {
+        double way = h * (at->qd[j] + h / 6.0 * (first[j] + second[j] + third[j]));
+        double gain_of = h / 6.0 * (first[j] + 2.0 * (second[j] + third[j]) + last[j]);
+        at->q[j] += way, at->theta[j] += way;
+        at->qd[j] += gain_of, at->w[j] += gain_of;
+        r->drive[j] = NAME(motor_torque)(r, j, r->whole[j]);
+        at->load[j] = r->drive[j] - r->laws[j].inertia * gain_of / h; /* what the motor has left for the links */
+    }
+}
+
+static void NAME(plain_step)(machine *r, double h)
+{
+    if (r->robot->dof == 6)
+        NAME(plain_step_of)(6, r, h);
+    else if (r->robot->dof == 7)
+        NAME(plain_step_of)(7, r, h);
+    else
+        NAME(plain_step_of)(r->robot->dof, r, h);
 }
 
 /* Friction laws of this step, at the speed and load in its middle. */
@@ -570,6 +634,10 @@ static void NAME(step)(machine *r, double h)
     Py_ssize_t n = r->robot->dof;
     state *at = &r->at;
     double *theta_before = r->moved + n, *w_before = r->moved + 2 * n;
+    if (r->plain) {
+        NAME(plain_step)(r, h);
+        return;
+    }
     memcpy(theta_before, at->theta, (size_t)n * sizeof(double));
     memcpy(w_before, at->w, (size_t)n * sizeof(double));
     if (r->rubs)
@@ -589,13 +657,14 @@ static void NAME(warm_up)(machine *r, const double *damped_before, double period
 {
     for (Py_ssize_t j = 0; j < r->robot->dof; j++) {
         const law *joint = &r->laws[j];
-        double power = (r->heat[j] + r->damped[j] - damped_before[j]) / period, *T = &r->at.temperature[j];
+        double work = r->heat[j] + r->damped[j] - damped_before[j], *T = &r->at.temperature[j];
         r->heat[j] = 0.0;
         if (joint->capacity == 0.0)
             continue;
+        double power = work / period;
         if (joint->conductance > 0.0) {
             double end = joint->ambient + power / joint->conductance;
-            *T = end + (*T - end) * exp(-joint->conductance * period / joint->capacity);
+            *T = end + (*T - end) * r->cooled[j];
         } else {
             *T += power * period / joint->capacity;
         }
@@ -607,6 +676,8 @@ static void NAME(feel_temperature)(machine *r)
 {
     for (Py_ssize_t j = 0; j < r->robot->dof; j++) {
         const law *joint = &r->laws[j];
+        if (joint->FT1 == 0.0 && joint->FT2 == 0.0)
+            continue; /* stays 0 */
         double T = NAME(within)(r->at.temperature[j], joint->T_least, joint->T_most), T0 = joint->T0;
         r->warmth[j] = joint->FT1 * (T - T0) + joint->FT2 * (1.0 / (T * T * T) - 1.0 / (T0 * T0 * T0));
     }
@@ -684,18 +755,22 @@ static void NAME(record)(const machine *r, const double *u, double *row)
 {
     Py_ssize_t n = r->robot->dof;
     const state *at = &r->at;
-    const double *columns[RECORD_ROWS - 2] = {at->q, at->qd, at->theta, at->w, at->current, at->temperature, at->load,
-                                              at->friction, at->play, u, at->supplied, at->worked, at->damped};
-    for (int c = 0; c < RECORD_ROWS - 2; c++, row += n)
-        memcpy(row, columns[c], (size_t)n * sizeof(double));
+    memcpy(row, at->q, 8 * (size_t)n * sizeof(double)); /* q to friction, as they lie in the state */
+    memcpy(row + 8 * n, u, (size_t)n * sizeof(double));
+    memcpy(row + 9 * n, at->supplied, 4 * (size_t)n * sizeof(double)); /* accounts and play */
+    row += (RECORD_ROWS - 2) * n;
     for (Py_ssize_t j = 0; j < n; j++) {
         const law *joint = &r->laws[j];
-        double held = 0.0, backlash = NAME(backlash)(r->table + j * r->points, r->points, at->theta[j]);
+        row[j] = row[n + j] = 0.0;
+        if (joint->flexible != 0.0)
+            row[j] = NAME(spring_energy)(joint, r->gears[j].phi);
+        if (joint->elements == 0.0)
+            continue;
+        double held = 0.0, per_backlash = 0.5 / NAME(backlash)(r->table + j * r->points, r->points, at->theta[j]);
         for (int i = 0; i < (int)joint->elements; i++) {
             double x = at->deformation[j * at->elements + i];
-            held += 0.5 * joint->shares[i] / (joint->limits[i] * backlash) * x * fabs(x) * (joint->asymmetry + copysign(1.0, x));
+            held += joint->shares[i] * joint->per_limit[i] * per_backlash * x * fabs(x) * (joint->asymmetry + copysign(1.0, x));
         }
-        row[j] = joint->flexible != 0.0 ? NAME(spring_energy)(joint, r->gears[j].phi) : 0.0;
         row[n + j] = held * NAME(dry_level)(joint, at->w[j], at->load[j], r->warmth[j]);
     }
     row[2 * n] = *at->external;
@@ -719,20 +794,23 @@ static machine NAME(assemble)(const task *job, char *memory)
     machine r = {.robot = job->robot, .laws = job->laws, .table = job->table, .points = job->points,
                  .locked = job->locked, .at = job->at};
     memory = NAME(cut_links)(&r.model, n, NAME(cut_links)(&r.arm, n, memory));
-    r.laws_now = (dry *)memory;
+    r.bodies = (body *)memory;
+    r.laws_now = (dry *)(r.bodies + n);
     r.waves = (ripple *)(r.laws_now + n);
     r.gears = (twist *)(r.waves + n);
     r.turned = r.gears + n;
     double *next = (double *)(r.turned + n);
-    double **one[21] = {&r.stage_q, &r.stage_qd, &r.stage_theta, &r.stage_w,   &r.k_qdd,  &r.k_wd, &r.way_qdd,
+    double **one[22] = {&r.stage_q, &r.stage_qd, &r.stage_theta, &r.stage_w,   &r.k_qdd,  &r.k_wd, &r.way_qdd,
                         &r.way_wd,  &r.sum_qdd,  &r.sum_wd,      &r.drive,     &r.goal,   &r.friction, &r.link_torque,
                         &r.net,     &r.heat,     &r.half,        &r.whole,     &r.warmth, &r.per_inertia,
-                        &r.middle};
-    for (int k = 0; k < 21; k++, next += n)
+                        &r.middle,  &r.cooled};
+    for (int k = 0; k < 22; k++, next += n)
         *one[k] = next;
     r.moved = next, next += 4 * n;
     r.inverse = next, next += n * n;
     r.still = next, next += n;
+    r.per_pivot = next, next += n;
+    r.factors = next, next += n * n;
     r.supplied = r.at.supplied, r.damped = r.at.damped;
     NAME(set_links)(&r.arm, job->robot, job->laws, job->tool);
     if (job->law_of.model != NULL)
@@ -740,14 +818,17 @@ static machine NAME(assemble)(const task *job, char *memory)
     memset(r.heat, 0, (size_t)n * sizeof(double));
     NAME(feel_temperature)(&r);
     NAME(read_gears)(&r);
+    r.plain = !job->locked;
     for (Py_ssize_t j = 0; j < n; j++) {
         double h = job->period / (double)job->substeps, lag = job->laws[j].lag;
         r.half[j] = lag > 0.0 ? exp(-0.5 * h / lag) : 0.0;
         r.whole[j] = lag > 0.0 ? exp(-h / lag) : 0.0;
         r.per_inertia[j] = 1.0 / job->laws[j].inertia;
         const law *joint = &job->laws[j];
+        r.cooled[j] = joint->capacity > 0.0 ? exp(-joint->conductance * job->period / joint->capacity) : 0.0;
         int rubs = joint->viscous != 0.0 || joint->square != 0.0 || joint->cube != 0.0 || joint->elements != 0.0;
         r.rubs |= rubs;
+        r.plain &= !rubs && joint->flexible == 0.0;
         r.rigid_friction |= joint->flexible == 0.0 && rubs;
     }
     return r;

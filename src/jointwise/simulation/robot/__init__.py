@@ -1,11 +1,12 @@
 """The digital robot: an arm with elastic joints, hysteretic friction, motors and heat, integrated natively."""
 
 from jointwise.simulation.robot.ageing import aged_joint
+from jointwise.simulation.robot.batch import batch, simulate_batch
 from jointwise.simulation.robot.controller import AffineControl
 from jointwise.simulation.robot.defaults import default_joints, load_joints
 from jointwise.simulation.robot.digital import DigitalRobot, digital_robot
 from jointwise.simulation.robot.elasticity import Cubic, Elasticity, Rigid, Segments
-from jointwise.simulation.robot.failure import InstabilityError
+from jointwise.simulation.robot.failure import BatchError, InstabilityError
 from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
 from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion
 from jointwise.simulation.robot.hysteresis import SlipPath, follow_path
@@ -20,6 +21,7 @@ __all__ = [
     "PHENOMENA",
     "AffineControl",
     "Backlash",
+    "BatchError",
     "Cubic",
     "DigitalRobot",
     "Elasticity",
@@ -41,6 +43,7 @@ __all__ = [
     "Thermal",
     "Warmth",
     "aged_joint",
+    "batch",
     "default_joints",
     "digital_robot",
     "drives_of",
@@ -50,5 +53,6 @@ __all__ = [
     "sample_of",
     "saturation",
     "simulate",
+    "simulate_batch",
     "step",
 ]

@@ -17,3 +17,13 @@ class InstabilityError(JointwiseError):
         self.period = period
         self.time = time
         self.joint = joint
+
+
+class BatchError(JointwiseError):
+    """A member of a batch failed; `member` counts from 0, the cause is the exception's ``__cause__``."""
+
+    def __init__(self, member: int, count: int, value: object, problem: Exception) -> None:
+        """Say which of how many, what it was, and why."""
+        self.member = member
+        what = f" ({value!r})" if isinstance(value, int | float | str) else ""
+        super().__init__(f"batch: member {member + 1} of {count}{what} failed: {problem}")

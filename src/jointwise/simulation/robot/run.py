@@ -13,8 +13,8 @@ from jointwise.simulation.robot.state import State
 from jointwise.spatial import Array
 
 SERIES = (
-    "q", "qd", "theta", "speed", "current", "temperature", "load", "friction", "play", "command",
-    "supplied", "rubbed", "damped", "elastic", "held",
+    "q", "qd", "theta", "speed", "current", "temperature", "load", "friction", "command",
+    "supplied", "rubbed", "damped", "play", "elastic", "held",
 )  # fmt: skip
 """Columns a joint, in the order of the native side; the external work is the last column of all."""
 

@@ -41,6 +41,7 @@ def simulate(
     `current`. `wrench` (6,) or (periods, 6): force (N) and moment (Nm) on the tool, at its origin in base axes.
     `payloads` gives times (s, since the start of the run) at which the payload changes, and to what. `locked` fixes the
     links where they are. `substeps` integration steps a period, None for what friction and the fastest mode need.
+    The integrator is native; there is no slow twin of it, so without the kernel this raises a `ModelError`.
     """
     commands = _commands(digital, control, current)
     pushes = _pushes(wrench, commands.periods)

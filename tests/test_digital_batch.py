@@ -1,0 +1,75 @@
+"""Batches: the same runs as one by one, to the bit and in order, and a failure names its member."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jointwise.description import Payload, catalog_robot
+from jointwise.errors import JointwiseError
+from jointwise.simulation.robot import (
+    AffineControl,
+    BatchError,
+    InstabilityError,
+    Run,
+    batch,
+    digital_robot,
+    simulate,
+    simulate_batch,
+)
+from peers import native
+
+pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+
+FULL = digital_robot(catalog_robot("ur5e"))
+HOME = np.array([0.0, -1.2, 1.0, -1.0, -1.5, 0.3])
+PERIODS = 300
+
+
+def seeded(seed: int) -> Run:
+    """Return a run whose pose and torques are drawn from a seed."""
+    draw = np.random.default_rng(seed)
+    state = FULL.rest(HOME + draw.normal(0.0, 0.3, 6))
+    return simulate(FULL, state, state.load + draw.normal(0.0, 5.0, (PERIODS, 6)))
+
+
+def same(first: Run, second: Run) -> bool:
+    return bool((first.q == second.q).all() and (first.final.values == second.final.values).all())
+
+
+@pytest.mark.parametrize("workers", [None, 1, 3])
+def test_a_batch_of_seeds_is_each_seed_to_the_bit(workers: int | None) -> None:
+    alone = [seeded(seed) for seed in range(6)]
+    together = batch(seeded, range(6), workers)
+    assert all(same(a, b) for a, b in zip(alone, together, strict=True))
+    assert not same(together[0], together[1])
+
+
+def test_robots_states_and_controls_may_differ_or_be_shared() -> None:
+    robots = [FULL.with_payload(Payload(mass)) for mass in (0.5, 1.0, 2.0)]
+    states = [robot.rest(HOME) for robot in robots]
+    torque = np.zeros((PERIODS, 6))
+    together = simulate_batch(robots, states, torque, rate=500.0)
+    alone = [simulate(robot, state, torque, rate=500.0) for robot, state in zip(robots, states, strict=True)]
+    assert all(same(a, b) for a, b in zip(alone, together, strict=True))
+    assert len(simulate_batch(FULL, FULL.rest(HOME), torque)) == 1
+
+
+def test_a_failure_names_its_member() -> None:
+    q = np.tile(HOME + 0.1, (PERIODS, 1))
+    gains = [np.full(6, 100.0), np.full(6, 1e12), np.full(6, 100.0)]
+    digital = FULL.without("current_limit")
+    controls = [AffineControl(q=q, kp=kp) for kp in gains]
+    with pytest.raises(BatchError, match="member 2 of 3") as caught:
+        simulate_batch(digital, digital.rest(HOME), controls)
+    assert caught.value.member == 1
+    assert isinstance(caught.value.__cause__, InstabilityError)
+
+
+def test_wrong_batches_are_refused() -> None:
+    state = FULL.rest(HOME)
+    with pytest.raises(JointwiseError, match="equally many"):
+        simulate_batch([FULL, FULL], [state] * 3, np.zeros((5, 6)))
+    with pytest.raises(JointwiseError, match="workers must be"):
+        batch(seeded, range(2), workers=0)
+    assert batch(seeded, []) == []
