@@ -25,7 +25,7 @@ LAYERS: list[set[str]] = [
     {"joint"},
     {"result"},
     USE,
-    {"calibrate", "experiment"},
+    {"calibrate", "experiment", "plan"},
     {"__init__"},
     {"fleet", "web"},
     {"cli"},

@@ -1,0 +1,58 @@
+"""Plans the experiments that identify a joint: trajectories, robot programs, and a page that tells how and why."""
+
+from __future__ import annotations
+
+import argparse
+
+from jointwise.cli.text import as_json, table
+from jointwise.cli.usage import UsageError, add_gravity, add_json, add_robot, count, mounting_of, positive, robot_of
+
+EXAMPLES = """\
+examples:
+  jointwise joint plan --robot ur5e --joint 2 --output plan
+  jointwise joint plan --robot ur10e --joint 1 --experiments friction,temperature --rate 500 --output friction
+  jointwise joint plan --robot arm.urdf --joint 3 --mounting wall --payload 3.2 --output plan --json
+
+The directory must be new or empty. Limits are checked, collisions are not. Programs (URScript) are written for the
+six-axis arms of Universal Robots; other controllers follow the trajectory files."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the joint, the experiments and where the files go."""
+    add_robot(parser)
+    parser.add_argument("--joint", type=count, required=True, metavar="J", help="the joint under test, counted from 1")
+    parser.add_argument("--output", required=True, metavar="DIR", help="a new directory for the files")
+    parser.add_argument(
+        "--experiments",
+        metavar="A,B",
+        help="stiffness, friction, load, temperature, transmission, motor (default: all)",
+    )
+    parser.add_argument("--rate", type=positive, default=125.0, metavar="HZ", help="of the trajectories (default: 125)")
+    parser.add_argument("--payload", type=positive, metavar="KG", help="mass for the experiments that carry one")
+    add_gravity(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the plan and tell what is in it."""
+    from jointwise.plan import make_plan, write_plan
+
+    names = None if args.experiments is None else [name.strip() for name in args.experiments.split(",")]
+    if names is not None and not all(names):
+        raise UsageError("--experiments must be names with commas between them.")
+    plan = make_plan(robot_of(args), args.joint - 1, names, mounting=mounting_of(args), payload=args.payload)
+    files = write_plan(plan, args.output, rate=args.rate)
+    facts = [step.facts() for step in plan.steps]
+    if args.json:
+        print(as_json({"experiments": facts, "files": [str(path) for path in files]}))
+        return 0
+    rows = [
+        (own["name"], own["experiment"], own["duration_s"] * own["runs"], own["axis"], _suits(own)) for own in facts
+    ]
+    print(table(("identifies", "experiment", "seconds", "axis", "mounting"), rows))
+    print(f"\nread {files[0]} first; collisions are not checked")
+    return 0
+
+
+def _suits(facts: dict[str, object]) -> str:
+    return "suits" if facts["mounting_suits"] else "does not suit, see the page"

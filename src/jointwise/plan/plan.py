@@ -1,0 +1,165 @@
+"""A plan: the experiments on one joint of a robot, checked against its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jointwise.description.mounting import Mounting, gravity_vector
+from jointwise.description.payload import Payload
+from jointwise.description.robot import Robot
+from jointwise.errors import ModelError, nearest
+from jointwise.model.rigid import forward_kinematics, gravity_torque, inverse_dynamics
+from jointwise.plan.purpose import PURPOSES, Purpose
+from jointwise.simulation.references import Experiment, make_experiment
+from jointwise.simulation.trajectory import States
+from jointwise.spatial import Array
+
+LOOKED_AT = 100.0
+"""Rate (Hz) at which motions are looked at for their extremes."""
+STRAIGHT = np.cos(np.deg2rad(2.0))
+"""Cosine of the angle within which an axis counts as along (or across) gravity."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One experiment of a plan: its `purpose`, the `experiment` itself, the `joint` (0-based) under test.
+
+    `gravity` (3,) m/s² in the base frame is that of the robot as it stands, `payload` what it carries (where it does).
+    """
+
+    purpose: Purpose
+    experiment: Experiment
+    robot: Robot
+    joint: int
+    gravity: Array
+    payload: Payload | None
+
+    @cached_property
+    def states(self) -> States:
+        """The motion, looked at often enough for its extremes."""
+        return self.experiment.motion.sample(LOOKED_AT)
+
+    @cached_property
+    def suits(self) -> bool:
+        """Whether the joint's axis stands to gravity as it should."""
+        return self.purpose.axis == "any" or self._angle_suits(self.gravity)
+
+    def _angle_suits(self, gravity: Array) -> bool:
+        rotations = forward_kinematics(self.robot, self.states.q[:1]).rotation
+        share = abs(float(rotations[0, self.joint, :, 2] @ gravity)) / float(np.linalg.norm(gravity))
+        return bool(share > STRAIGHT if self.purpose.axis == "vertical" else share < np.sqrt(1.0 - STRAIGHT**2))
+
+    @cached_property
+    def largest_gravity(self) -> float:
+        """Largest load of gravity on the joint along the motion as the robot stands, Nm."""
+        load = gravity_torque(self.robot, self.states.q, gravity=self.gravity, payload=self.payload)
+        return float(np.abs(load[:, self.joint]).max())
+
+    def facts(self) -> dict[str, Any]:
+        """Return the numbers of this step as plain JSON; angles in rad."""
+        states, own = self.states, self.purpose
+        moving = np.flatnonzero(np.ptp(states.q, axis=0) > 1e-6)
+        return {
+            "name": own.name,
+            "experiment": own.experiment,
+            "identifies": list(own.phenomena),
+            "title": own.title,
+            "why": own.why,
+            "prepare": own.prepare,
+            "motion": self.experiment.note,
+            "duration_s": self.experiment.motion.duration,
+            "runs": 2 if own.twice else 1,
+            "pose_rad": states.q[0].tolist(),
+            "moving_joints": (moving + 1).tolist(),
+            "lowest_rad": states.q.min(axis=0).tolist(),
+            "highest_rad": states.q.max(axis=0).tolist(),
+            "speeds_rad_s": self.speeds(),
+            "fastest_rad_s": np.abs(states.qd).max(axis=0).tolist(),
+            "strongest_rad_s2": np.abs(states.qdd).max(axis=0).tolist(),
+            "axis": own.axis,
+            "gravity_wanted": None if own.axis == "any" else self.experiment.gravity.tolist(),
+            "gravity": self.gravity.tolist(),
+            "mounting_suits": self.suits,
+            "gravity_load_Nm": self.largest_gravity,
+            "payload_kg": None if self.payload is None else self.payload.mass,
+            "torque_Nm": None if self.experiment.torque is None else np.unique(self.experiment.torque.torques).tolist(),
+            "log": list(own.log),
+            "helps": list(own.helps),
+            "log_rate_Hz": own.rate,
+        }
+
+    def speeds(self) -> list[float]:
+        """Return the constant speeds of the joint under test, rad/s: those that it keeps without acceleration."""
+        v, a = self.states.qd[:, self.joint], self.states.qdd[:, self.joint]
+        kept = np.round(np.abs(v[(np.abs(a) < 1e-9) & (np.abs(v) > 1e-9)]), 6)
+        values, counts = np.unique(kept, return_counts=True)
+        return [float(value) for value, count in zip(values, counts, strict=True) if count >= 5]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Experiments on one joint (0-based) of a robot."""
+
+    robot: Robot
+    joint: int
+    mounting: Mounting
+    steps: tuple[Step, ...]
+
+
+def make_plan(
+    robot: Robot,
+    joint: int,
+    names: Sequence[str] | None = None,
+    *,
+    mounting: Mounting = "table",
+    payload: float | None = None,
+    seed: int = 0,
+) -> Plan:
+    """Return the experiments (all of `PURPOSES`, or some by name) that identify a joint (0-based) of a robot.
+
+    `mounting` is how the robot stands, `payload` the mass (kg) for the experiments that carry one. Positions,
+    speeds, accelerations and torques with the payload are checked against the limits; collisions are not.
+    """
+    if not 0 <= joint < robot.dof:
+        raise ModelError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")
+    if payload is not None and not (np.isfinite(payload) and payload > 0.0):
+        raise ModelError(f"payload must be a positive mass in kg. Got {payload} instead.")
+    gravity = gravity_vector(mounting)
+    chosen = tuple(PURPOSES) if names is None else tuple(dict.fromkeys(_known(name) for name in names))
+    steps = tuple(_step(robot, joint, PURPOSES[name], gravity, payload, seed) for name in chosen)
+    for step in steps:
+        _refuse_overload(step)
+    return Plan(robot, joint, mounting, steps)
+
+
+def _known(name: str) -> str:
+    """Return the purpose of a name: its own, one of its phenomena or its experiment."""
+    for own in PURPOSES.values():
+        if name in (own.name, own.experiment) or (name in own.phenomena and name not in PURPOSES):
+            return own.name
+    raise ModelError(f"unknown experiment '{name}'. {nearest(name, PURPOSES)}")
+
+
+def _step(robot: Robot, joint: int, purpose: Purpose, gravity: Array, payload: float | None, seed: int) -> Step:
+    alone = None if purpose.twice else joint
+    experiment = make_experiment(purpose.experiment, robot, seed=seed, joint=alone)
+    carried = Payload(payload) if payload is not None and purpose.name in ("load", "motor") else None
+    return Step(purpose, experiment, robot, joint, gravity, carried)
+
+
+def _refuse_overload(step: Step) -> None:
+    """Refuse a motion whose torque with the payload at the flange leaves the effort limits."""
+    states = step.states
+    torque = inverse_dynamics(step.robot, states.q, states.qd, states.qdd, gravity=step.gravity, payload=step.payload)
+    for j, joint in enumerate(step.robot.joints):
+        peak = float(np.abs(torque[:, j]).max())
+        if joint.limits.effort is not None and peak > joint.limits.effort:
+            raise ModelError(
+                f"{step.purpose.name}: joint {j + 1} would need {peak:.3g} Nm, more than its limit of "
+                f"{joint.limits.effort:.3g} Nm. Choose a lighter payload."
+            )

@@ -1,0 +1,160 @@
+"""Programs for the controllers of Universal Robots: short URScript made of the motions of a plan.
+
+Runs from standstill to standstill become `movej` with speed and acceleration of the leading axis and `sleep`; a Fourier
+series is computed in the program and followed by `servoj`; a locked joint is only held.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from textwrap import wrap
+
+import numpy as np
+
+from jointwise.description.robot import Robot
+from jointwise.errors import ModelError
+from jointwise.plan.plan import Step
+from jointwise.simulation.fourier import FadedSeries
+from jointwise.simulation.references import Piecewise
+from jointwise.spatial import Array
+
+AXES = 6
+APPROACH_SPEED = 0.3
+"""Speed (rad/s) and acceleration (rad/s²) of the way to the first pose."""
+APPROACH_ACCELERATION = 0.5
+TICK = 0.008
+"""Time (s) of a `servoj`: four periods of an e-Series, one of a CB-series controller."""
+LOOKAHEAD, GAIN = 0.1, 300
+"""Usual lookahead_time (s, 0.03 to 0.2) and gain (100 to 2000) of `servoj`."""
+STANDING = 1e-9
+WIDE = 100
+
+
+def speaks_urscript(robot: Robot) -> bool:
+    """Tell whether a robot's title names a maker whose controllers run URScript, and it has six turning joints."""
+    return robot.dof == AXES and bool(robot.revolute.all()) and robot.title.startswith("Universal Robots")
+
+
+def urscript(step: Step) -> str:
+    """Return the program of one experiment for a six-axis arm."""
+    if step.robot.dof != AXES or not step.robot.revolute.all():
+        raise ModelError(f"URScript is for six turning joints. Robot '{step.robot.name}' has {step.robot.dof}.")
+    name = f"jointwise_{step.purpose.name}"
+    lines = [*_header(step, name), f"def {name}():", *(f"  {line}" for line in _body(step)), "end"]
+    return "\n".join(lines) + "\n"
+
+
+def _header(step: Step, name: str) -> list[str]:
+    own, facts = step.purpose, step.facts()
+    pose = np.rad2deg(facts["pose_rad"])
+    fastest = max(facts["fastest_rad_s"])
+    mounting = "any" if own.axis == "any" else f"axis of joint {step.joint + 1} {own.axis}"
+    rows = [
+        f"{own.title}.",
+        f"Robot {step.robot.name}, joint {step.joint + 1}: {step.experiment.note}.",
+        f"Why: {own.why}",
+        f"Prepare: {own.prepare}",
+        f"Mounting: {mounting}; set it in the installation. Here it {'suits' if step.suits else 'does NOT suit'}.",
+        f"First pose [deg]: {', '.join(f'{angle:.1f}' for angle in pose)}.",
+        f"Duration {facts['duration_s']:.0f} s, at most {fastest:.3g} rad/s.",
+        f"Log {', '.join(own.log)} (better also {', '.join(own.helps)}) at {own.rate:g} Hz from before the start on.",
+        "Joint limits are checked. COLLISIONS ARE NOT: try it at 10 % speed with a hand on the stop button.",
+        f"In a Script node of a program call it by {name}(); sent to the controller it runs by itself.",
+    ]
+    return [f"# {line}" for row in rows for line in wrap(row, WIDE)]
+
+
+def _body(step: Step) -> list[str]:
+    motion = step.experiment.motion
+    first = motion.position(np.zeros(1))[0]
+    ask = "Is the way free? The robot goes slowly to the first pose, then begins."
+    lines = [
+        f'popup("{ask}", title="Jointwise: {step.purpose.name}", warning=True, blocking=True)',
+        f"movej({_list(first)}, a={APPROACH_ACCELERATION:g}, v={APPROACH_SPEED:g})",
+        "sleep(2.0)",
+    ]
+    if step.experiment.torque is not None:
+        lines += _held(step)
+    elif isinstance(motion, FadedSeries):
+        lines += _series(motion)
+    elif isinstance(motion, Piecewise):
+        lines += _runs(motion)
+    else:
+        raise ModelError(f"{step.purpose.name}: no program can be written for a {type(motion).__name__}.")
+    return [*lines, "sleep(2.0)"]
+
+
+def _held(step: Step) -> list[str]:
+    """Return prompts for every corner of the torque: the controller holds, the operator pulls at the output."""
+    assert step.experiment.torque is not None
+    profile = step.experiment.torque
+    lines = ["# the joint is held; pull at its link with the force gauge as the messages say, slowly and evenly"]
+    for begin, end, torque in zip(profile.times[:-1], profile.times[1:], profile.torques[1:], strict=True):
+        lines += [f'textmsg("go evenly to [Nm] ", {torque:.1f})', f"sleep({end - begin:.3f})"]
+    return lines
+
+
+def _runs(motion: Piecewise) -> list[str]:
+    """Return the moves between standstills: `movej` to the end of each with its speed and acceleration, `sleep`."""
+    lines: list[str] = []
+    for begin, end in standstills(motion):
+        lines += _run(motion, begin, end)
+    return lines
+
+
+def standstills(motion: Piecewise) -> list[tuple[float, float]]:
+    """Return the intervals (s) between times at which every joint stands."""
+    speeds = motion.derivative(motion.breaks, 1)
+    at_rest = motion.breaks[np.abs(speeds).max(axis=1) < STANDING]
+    edges = np.unique(np.concatenate([[0.0], at_rest, [motion.duration]]))
+    return [(float(a), float(b)) for a, b in pairwise(edges)]
+
+
+def _run(motion: Piecewise, begin: float, end: float) -> list[str]:
+    inner = motion.at(np.linspace(begin, end, 101)[:-1])
+    target = motion.position(np.array([end]))[0]
+    speed, acceleration = float(np.abs(inner.qd).max()), float(np.abs(inner.qdd).max())
+    if speed < STANDING:
+        return [f"sleep({end - begin:.3f})"]
+    return [f"movej({_list(target)}, a={acceleration:.5f}, v={speed:.5f})"]
+
+
+def _series(motion: FadedSeries) -> list[str]:
+    """Return a loop that follows the series tick by tick, fading in and out by a quintic."""
+    omega = 2.0 * np.pi * motion.base_frequency
+    positions = [_wave(motion, j) for j in range(motion.joints)]
+    names = ", ".join(f"q{j + 1}" for j in range(motion.joints))
+    return [
+        "elapsed = 0.0",
+        f"while elapsed < {motion.duration:.3f}:",
+        f"  near = elapsed / {motion.fade:.6f}",
+        f"  if elapsed > {0.5 * motion.duration:.3f}:",
+        f"    near = ({motion.duration:.3f} - elapsed) / {motion.fade:.6f}",
+        "  end",
+        "  if near > 1.0:",
+        "    near = 1.0",
+        "  end",
+        "  w = near * near * near * (10.0 - 15.0 * near + 6.0 * near * near)",
+        f"  x = {omega:.9f} * elapsed",
+        *(f"  q{j + 1} = {text}" for j, text in enumerate(positions)),
+        f"  servoj([{names}], 0, 0, {TICK:g}, {LOOKAHEAD:g}, {GAIN})",
+        f"  elapsed = elapsed + {TICK:g}",
+        "end",
+        "stopj(2.0)",
+    ]
+
+
+def _wave(motion: FadedSeries, joint: int) -> str:
+    terms = [
+        f"{_signed(a)} * sin({k} * x) {_signed(b)} * cos({k} * x)"
+        for k, (a, b) in enumerate(zip(motion.sine[:, joint], motion.cosine[:, joint], strict=True), start=1)
+    ]
+    return f"{motion.center[joint]:.7f} + w * (0.0 {' '.join(terms)})"
+
+
+def _signed(value: float) -> str:
+    return f"{'-' if value < 0.0 else '+'} {abs(value):.7f}"
+
+
+def _list(position: Array) -> str:
+    return f"[{', '.join(f'{value + 0.0:.6f}' for value in position)}]"

@@ -1,0 +1,256 @@
+"""Plans of experiments: files keep the limits, programs command the planned motion, nothing is overwritten."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jointwise
+from jointwise.cli import joint_plan
+from jointwise.errors import JointwiseError, ModelError, OutputError
+from jointwise.plan import PURPOSES, Plan, Step, make_plan, urscript, write_plan
+from jointwise.simulation.fourier import FadedSeries
+from jointwise.simulation.references import EXPERIMENTS, Piecewise, make_experiment
+
+KNOWN = {"popup", "movej", "servoj", "stopj", "sleep", "textmsg", "sin", "cos"}
+"""Functions of URScript that a program may call."""
+
+
+@lru_cache
+def plan(joint: int = 0) -> Plan:
+    return make_plan(jointwise.robot("ur5e"), joint, payload=2.0)
+
+
+def step(name: str, joint: int = 0) -> Step:
+    return next(own for own in plan(joint).steps if own.purpose.name == name)
+
+
+class Controller:
+    """Runs a program of ours: the same text without its `end` lines is Python; moves are done by their laws."""
+
+    def __init__(self, program: str) -> None:
+        self.time, self.position = 0.0, np.zeros(6)
+        self.visited: list[tuple[float, np.ndarray]] = []
+        self.fastest = 0.0
+        text = "\n".join(line for line in program.splitlines() if line.strip() != "end")
+        name = re.findall(r"^def (\w+)\(\):$", text, re.MULTILINE)[0]
+        calls = {"movej": self.movej, "servoj": self.servoj, "sleep": self.sleep, "sin": np.sin, "cos": np.cos}
+        ignored = dict.fromkeys(("popup", "stopj", "textmsg"), lambda *args, **named: None)
+        scope: dict[str, object] = {**calls, **ignored}
+        exec(compile(text, "program", "exec"), scope)
+        scope[name]()  # type: ignore[operator]
+
+    def movej(self, q: list[float], a: float, v: float) -> None:
+        way = float(np.abs(np.array(q) - self.position).max())
+        self.time += way / v + v / a if way >= v**2 / a else 2.0 * np.sqrt(way / a)
+        self._at(q)
+
+    def servoj(self, q: list[float], a: float, v: float, t: float, lookahead: float, gain: float) -> None:
+        self.fastest = max(self.fastest, float(np.abs(np.array(q) - self.position).max()) / t)
+        self._at(q)
+        self.time += t
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+    def _at(self, q: list[float]) -> None:
+        self.position = np.array(q)
+        self.visited.append((self.time, self.position))
+
+
+def approach(own: Step) -> float:
+    """Return when a program reaches its first pose and has waited there, s."""
+    first = own.experiment.motion.position(np.zeros(1))[0]
+    way = float(np.abs(first).max())
+    return 2.0 + (way / 0.3 + 0.3 / 0.5 if way >= 0.18 else 2.0 * np.sqrt(way / 0.5))
+
+
+# -- the experiments --
+
+
+def test_every_experiment_is_one_that_can_be_rehearsed() -> None:
+    assert {own.experiment for own in PURPOSES.values()} <= set(EXPERIMENTS)
+
+
+def test_a_plan_is_the_experiments_of_the_digital_robot() -> None:
+    own = step("friction")
+    rehearsal = make_experiment("constant-speed", own.robot, joint=0)
+    t = np.linspace(0.0, rehearsal.motion.duration, 50)
+    assert np.array_equal(own.experiment.motion.position(t), rehearsal.motion.position(t))
+
+
+def test_experiments_may_be_named_by_phenomenon_or_experiment() -> None:
+    chosen = make_plan(jointwise.robot("ur5e"), 0, ["hysteresis", "constant-speed", "transmission"])
+    assert [own.purpose.name for own in chosen.steps] == ["transmission", "friction"]
+
+
+def test_a_table_suits_the_first_joint_and_not_the_second() -> None:
+    assert step("friction").suits
+    second = make_plan(jointwise.robot("ur5e"), 1, ["friction", "load"])
+    assert [own.suits for own in second.steps] == [False, True]
+    assert second.steps[0].largest_gravity > 30.0
+    wall = make_plan(jointwise.robot("ur5e"), 0, ["friction", "load"], mounting="wall")
+    assert [own.suits for own in wall.steps] == [False, True]
+
+
+def test_constant_speeds_are_told() -> None:
+    speeds = step("friction").speeds()
+    assert len(speeds) == 10
+    assert speeds[-1] / speeds[0] == pytest.approx(90.0, rel=1e-3)
+
+
+def test_what_cannot_be_planned_is_refused() -> None:
+    arm = jointwise.robot("ur5e")
+    with pytest.raises(ModelError, match="Did you mean friction"):
+        make_plan(arm, 0, ["fricton"])
+    with pytest.raises(ModelError, match="joint must be 1 to 6. Got 7"):
+        make_plan(arm, 6)
+    with pytest.raises(ModelError, match="payload must be a positive mass"):
+        make_plan(arm, 0, payload=-1.0)
+    with pytest.raises(ModelError, match="Choose a lighter payload"):
+        make_plan(arm, 1, ["motor"], payload=60.0)
+
+
+# -- programs --
+
+
+@pytest.mark.parametrize("name", list(PURPOSES))
+def test_programs_are_well_formed(name: str) -> None:
+    program = urscript(step(name))
+    assert program.isascii()
+    code = [line.split("#")[0].rstrip() for line in program.splitlines() if line.split("#")[0].strip()]
+    depth = 0
+    for line in code:
+        depth -= line.strip() == "end"
+        assert len(line) - len(line.lstrip()) == 2 * depth, line
+        depth += line.endswith(":")
+    assert depth == 0
+    assert code[0] == f"def jointwise_{name}():" and code[-1] == "end"
+    assert code[1].strip().startswith("popup(") and "blocking=True" in code[1]
+    assert set(re.findall(r"(\w+)\(", re.sub(r'"[^"]*"', "", "\n".join(code[1:])))) <= KNOWN
+
+
+@pytest.mark.parametrize("name", ["friction", "load", "temperature", "transmission"])
+def test_a_program_of_moves_keeps_the_planned_times_and_places(name: str) -> None:
+    own = step(name)
+    motion = own.experiment.motion
+    assert isinstance(motion, Piecewise)
+    done = Controller(urscript(own))
+    start = approach(own)
+    assert done.time - start - 2.0 == pytest.approx(motion.duration, abs=0.5)
+    times = np.array([time for time, _ in done.visited[1:]]) - start
+    places = np.array([place for _, place in done.visited[1:]])
+    planned = motion.position(np.clip(times, 0.0, motion.duration))
+    assert np.abs(planned - places).max() < 0.02
+
+
+def test_a_program_of_a_series_follows_it_tick_by_tick() -> None:
+    own = step("motor")
+    motion = own.experiment.motion
+    assert isinstance(motion, FadedSeries)
+    done = Controller(urscript(own))
+    times, places = np.array([t for t, _ in done.visited[1:]]), np.array([q for _, q in done.visited[1:]])
+    assert np.abs(motion.position(times - times[0]) - places).max() < 1e-5
+    limits = [joint.limits.velocity or np.inf for joint in own.robot.joints]
+    assert done.fastest <= min(limits)
+
+
+def test_a_locked_joint_is_only_held() -> None:
+    done = Controller(urscript(step("stiffness")))
+    assert len(done.visited) == 1
+    assert done.time > 40.0
+
+
+def test_there_is_no_program_for_another_arm(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="six turning joints"):
+        urscript(make_plan(jointwise.robot("panda"), 3, ["friction"]).steps[0])
+    files = write_plan(make_plan(jointwise.robot("panda"), 3, ["friction"]), tmp_path / "plan", rate=10.0)
+    assert sorted(path.name for path in files) == ["1-friction.csv", "README.md", "plan.json"]
+
+
+# -- files --
+
+
+def test_files_hold_the_motion_within_the_limits(tmp_path: Path) -> None:
+    chosen = make_plan(jointwise.robot("ur5e"), 0, ["friction", "load", "motor", "stiffness"])
+    write_plan(chosen, tmp_path / "plan", rate=25.0)
+    for number, own in enumerate(chosen.steps, start=1):
+        path = tmp_path / "plan" / f"{number}-{own.purpose.name}.csv"
+        names = path.read_text(encoding="utf-8").splitlines()[0].split(",")
+        rows = np.loadtxt(path, delimiter=",", skiprows=1)
+        assert names[:13] == ["t", *(f"q{k}" for k in range(1, 7)), *(f"qd{k}" for k in range(1, 7))]
+        assert ("tau1" in names) == (own.purpose.name == "stiffness")
+        assert np.allclose(rows[:, 1:7], own.experiment.motion.position(rows[:, 0]), atol=1e-6)
+        for k, joint in enumerate(own.robot.joints):
+            limits = joint.limits
+            assert limits.lower is not None and limits.upper is not None and limits.velocity is not None
+            assert limits.lower <= rows[:, 1 + k].min() and rows[:, 1 + k].max() <= limits.upper
+            assert np.abs(rows[:, 7 + k]).max() <= limits.velocity
+
+
+def test_the_page_and_the_document_tell_how_and_why(tmp_path: Path) -> None:
+    chosen = make_plan(jointwise.robot("ur5e"), 1, ["friction", "transmission", "motor"], payload=2.0)
+    write_plan(chosen, tmp_path / "plan", rate=5.0)
+    page = (tmp_path / "plan" / "README.md").read_text(encoding="utf-8")
+    assert "collisions are not checked" in page
+    assert "should be vertical" in page and "Turn the base" in page
+    assert "jointwise simulate --robot ur5e --experiment reciprocate --joint 2" in page
+    for phenomenon in (
+        "friction LOG",
+        "transmission LOG",
+        "hysteresis LOG",
+        "motor UNLOADED --loaded LOADED --payload-mass 2",
+    ):
+        assert f"jointwise joint {phenomenon}" in page
+    document = json.loads((tmp_path / "plan" / "plan.json").read_text(encoding="utf-8"))
+    assert (document["robot"], document["joint"], document["collisions_checked"]) == ("ur5e", 2, False)
+    for own in document["experiments"]:
+        assert own["why"] in page
+        assert {"pose_rad", "speeds_rad_s", "duration_s", "gravity", "log", "payload_kg"} <= set(own)
+        assert all((tmp_path / "plan" / name).is_file() for name in own["files"].values())
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    chosen = make_plan(jointwise.robot("ur5e"), 0, ["stiffness"])
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match="is not empty"):
+        write_plan(chosen, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    with pytest.raises(OutputError, match="is a file"):
+        write_plan(chosen, tmp_path / "mine.txt")
+    with pytest.raises(OutputError, match="positive number of Hz"):
+        write_plan(chosen, tmp_path / "new", rate=0.0)
+    assert not (tmp_path / "new").exists()
+
+
+# -- the command --
+
+
+def command(*words: str) -> tuple[int, str]:
+    parser = argparse.ArgumentParser()
+    joint_plan.add_arguments(parser)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        code = joint_plan.run(parser.parse_args(words))
+    return code, out.getvalue()
+
+
+def test_the_command_writes_a_plan_and_tells_it(tmp_path: Path) -> None:
+    words = ("--robot", "ur5e", "--joint", "2", "--experiments", "friction,stiffness", "--rate", "10")
+    code, out = command(*words, "--output", str(tmp_path / "a"))
+    assert code == 0
+    assert "constant-speed" in out and "does not suit" in out and "collisions are not checked" in out
+    code, out = command(*words, "--output", str(tmp_path / "b"), "--json", "--mounting", "wall")
+    told = json.loads(out)
+    assert [own["name"] for own in told["experiments"]] == ["friction", "stiffness"]
+    assert all(Path(name).is_file() for name in told["files"])
+    with pytest.raises(JointwiseError, match="is not empty"):
+        command(*words, "--output", str(tmp_path / "a"))
