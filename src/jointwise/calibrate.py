@@ -54,10 +54,10 @@ class Options:
 
     `output`: current or torque; `structure`: the joint model, of which only the fields named in `free` are chosen;
     `position_cutoff` (Hz), `lag` (s), `parallel_cutoff` (Hz; none unless given: a model is to predict the raw output),
-    `decimation`, `rate` (Hz) of the filters; `gains` (Nm per unit of output); `rotors`: reflected rotor inertias;
-    `method`: wls, ols, huber; `load_basis`: model or row_sum; `scaled`: choose the scale of the slip limits joint by
-    joint (for limits that are no ladder); `joints`: terms of single joints (0-based) that come from their own
-    experiments and take the place of the structure's, their known values held.
+    `decimation`, `rate` (Hz) of the filters; `gains` (Nm per unit of output) and where they are from; `rotors`:
+    reflected rotor inertias; `method`: wls, ols, huber; `load_basis`: model or row_sum; `scaled`: choose the scale of
+    the slip limits joint by joint (for limits that are no ladder); `joints`: terms of single joints (0-based) that come
+    from their own experiments and take the place of the structure's, their known values held.
     """
 
     output: Literal["current", "torque"] | None = None
@@ -69,6 +69,7 @@ class Options:
     decimation: int | None = None
     rate: float | None = None
     gains: Sequence[float] | None = None
+    gain_source: str = "given"
     rotors: bool = True
     method: str = "wls"
     load_basis: str = "model"
@@ -213,7 +214,7 @@ def drive_gains(problem: Problem, robot: Robot, output: str, options: Options) -
         given = np.asarray(options.gains, dtype=float)
         if given.shape != (robot.dof,) or not (given > 0.0).all():
             raise EstimationError(f"gains must be {robot.dof} positive numbers in Nm/A. Got {options.gains} instead.")
-        return given, "given"
+        return given, options.gain_source
     known = np.array([np.nan if (gain := joint.motor.joint_gain) is None else gain for joint in robot.joints])
     if not np.isnan(known).any():
         return known, f"description of {robot.name}"

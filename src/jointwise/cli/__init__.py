@@ -22,7 +22,9 @@ COMMANDS = {
     "validate": ("jointwise.cli.validate", "the errors of a model on a log it has not seen"),
     "predict": ("jointwise.cli.predict", "the output that a model predicts for a log"),
     "compare": ("jointwise.cli.compare", "rank models on a log"),
+    "joint": ("jointwise.cli.joint", "identify what a joint is made of: stiffness, friction, hysteresis, ..."),
     "report": ("jointwise.cli.report", "an HTML report of a model on logs"),
+    "simulate": ("jointwise.cli.simulate", "a log of the digital robot, with its truth"),
     "demo": ("jointwise.cli.demo", "calibrate a simulated UR5e and check it against the truth"),
     "compile-rbd": ("jointwise.cli.compile_rbd", "AURT's first step: store a robot description"),
     "compile-rd": ("jointwise.cli.compile_rd", "AURT's second step: add the friction model"),
@@ -36,6 +38,7 @@ A module with `INTERMIXED = True` takes options between its file names.
 _EXAMPLES = """\
 examples:
   jointwise demo
+  jointwise simulate --robot ur5e --experiment excitation --output log.csv --truth truth.json
   jointwise inspect log.csv --robot ur10e
   jointwise calibrate log.csv --robot ur10e --output model.json --report report
   jointwise validate model.json other.csv

@@ -7,7 +7,7 @@ cross-validation inside them. An option fixes the choice that it names; the rest
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from jointwise.cli.usage import (
 
 if TYPE_CHECKING:
     from jointwise.data import Log
+    from jointwise.joint import JointModel
     from jointwise.result import Calibration, Validation
 
 INTERMIXED = True
@@ -38,6 +39,7 @@ examples:
   jointwise calibrate log.csv --robot ur10e --output model.json
   jointwise calibrate log.csv --robot ur10e --output model.json --holdout 0.3 --report report
   jointwise calibrate a.csv b.csv --robot arm.urdf --tip tool0 --mounting wall --validate c.csv --output model.json
+  jointwise calibrate log.csv --robot ur5e --joint joint1.json joint2.json --joint-as known --output model.json
   jointwise calibrate log.csv --robot dh.csv --convention dh --direction tanh --load none --output model.json
   jointwise calibrate --model robot_dynamics --data log.csv --gravity 0 0 -9.81 --out-params parameters.csv \\
       --out-calibrated-model rd_calibrated                      (as AURT; --model is what compile-rd wrote)
@@ -93,6 +95,15 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
         help="hysteresis of M elements, limits by a power law up to a scale per joint",
     )
     group.add_argument("--relaxation", type=finite, metavar="S", help="time in which hysteresis relaxes, 0 for never")
+    group.add_argument(
+        "--joint", nargs="+", default=[], metavar="FILE", help="joint files ('jointwise joint'): their friction instead"
+    )
+    group.add_argument(
+        "--joint-as",
+        choices=("start", "known"),
+        default="start",
+        help="estimate the values of those joints again, or hold them (default: start)",
+    )
     group.add_argument("--no-rotors", action="store_true", help="without reflected rotor inertias")
 
 
@@ -116,11 +127,12 @@ def run(args: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A calibration, the logs it was trained on, those it was validated on with its errors, and its report."""
+    """A calibration, the logs it was trained on, those it was validated on with their errors, joints, report."""
 
     calibration: Calibration
     training: list[Log]
     proofs: list[tuple[Log, Validation]]
+    joints: list[JointModel] = field(default_factory=list)
     report: Path | None = None
 
 
@@ -159,7 +171,7 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
     """Return the calibration with its validations stored in it."""
     from jointwise.calibrate import calibrate
     from jointwise.cli.aurt import load_model
-    from jointwise.cli.options import make_options
+    from jointwise.cli.options import known_joints, make_options, with_joints
     from jointwise.data import holdout, read_log
     from jointwise.result import validate
 
@@ -172,12 +184,13 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
     if args.holdout:
         parts = [holdout(log, args.holdout) for log in training]
         training, unseen = [first for first, _ in parts], [*(last for _, last in parts), *unseen]
-    options = make_options(args, training, given)
+    joints = known_joints(args.joint, robot)
+    options = with_joints(make_options(args, training, given), joints, robot, args.joint_as == "known")
     calibration = calibrate(training, robot, mounting=mounting, options=options, progress=progress)
     progress("validating")
     proofs = [(log, validate(calibration, log)) for log in unseen]
     stored = {"logs": [own.to_dict() for _, own in proofs]} if proofs else {}
-    return Outcome(replace(calibration, validation=stored), training, proofs)
+    return Outcome(replace(calibration, validation=stored), training, proofs, joints)
 
 
 def _written(args: argparse.Namespace, outcome: Outcome, progress: Progress) -> Outcome:
@@ -193,9 +206,11 @@ def _written(args: argparse.Namespace, outcome: Outcome, progress: Progress) -> 
     if not args.report:
         return outcome
     from jointwise.report import write_report
+    from jointwise.report.joint import joint_sections
 
     unseen = [log for log, _ in outcome.proofs]
-    page = write_report(outcome.calibration, Path(args.report), outcome.training, unseen, args.command_line)
+    more = joint_sections(outcome.joints)
+    page = write_report(outcome.calibration, Path(args.report), outcome.training, unseen, args.command_line, more)
     return replace(outcome, report=page)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,12 @@ from jointwise.calibrate import Options
 from jointwise.cli.aurt import RobotModel
 from jointwise.cli.usage import UsageError
 from jointwise.data import Log, examine_clock
-from jointwise.errors import DataError
+from jointwise.errors import DataError, ModelError
 from jointwise.model.terms import Hysteresis
+
+if TYPE_CHECKING:
+    from jointwise.description import Robot
+    from jointwise.joint import JointModel
 
 SCALE = 5e-3
 """Largest slip limit (rad) that the choice of scales starts from."""
@@ -41,6 +45,36 @@ def make_options(args: argparse.Namespace, logs: list[Log], given: RobotModel | 
         scaled=args.elements is not None,
         load_basis=(args.load_basis or start.load_basis).replace("-", "_"),
     )
+
+
+def known_joints(paths: list[str], robot: Robot) -> list[JointModel]:
+    """Return the joints of some joint files, each once and of this robot."""
+    from jointwise.joint import load_joints
+
+    models = [model for path in paths for model in load_joints(path)]
+    for model in models:
+        if model.robot != robot.name or not 0 <= model.joint < robot.dof:
+            raise ModelError(f"--joint: joint {model.joint + 1} of {model.robot} is none of {robot.name}.")
+        if sum(other.joint == model.joint for other in models) > 1:
+            raise ModelError(f"--joint: joint {model.joint + 1} is in several files. Give it once.")
+    return models
+
+
+def with_joints(options: Options, models: list[JointModel], robot: Robot, known: bool) -> Options:
+    """Return the options with the friction and the drive gains of known joints."""
+    from jointwise.joint.plug import USED, drive_gain, given_terms
+
+    if not models:
+        return options
+    joints = {own.joint: given_terms(own, known) for own in models if any(name in own.parts for name in USED)}
+    found = {own.joint: gain for own in models if (gain := drive_gain(own)) is not None}
+    if not found or options.gains is not None:
+        return replace(options, joints=joints)
+    gains = [found.get(j, joint.motor.joint_gain) for j, joint in enumerate(robot.joints)]
+    complete = [gain for gain in gains if gain is not None]
+    if len(complete) < robot.dof:
+        raise ModelError("the gains of some joints only are known: give all of them with --gains.")
+    return replace(options, joints=joints, gains=complete, gain_source="joint files, else the description")
 
 
 def _dry_friction(args: argparse.Namespace, logs: list[Log]) -> dict[str, Any]:

@@ -123,6 +123,11 @@ class Calibration:
         """Return the torque of a motion, (samples, joints), Nm."""
         return self.model.torque(motion, self.estimate.values)
 
+    def body_torque(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Return what bodies and rotors ask of the joints, (samples, joints), Nm, friction left out."""
+        bodies = self.model.rigid_columns(Motion(0.0, 1.0, q, qd, qdd))
+        return self.model.body_torque(bodies, self.estimate.values)
+
     def predict(self, log: Log) -> Array:
         """Return the predicted output at every stamp of a log, (samples, joints), from its positions (and speeds)."""
         result = np.empty((log.samples, log.joints))

@@ -1,0 +1,283 @@
+"""Identifies what one joint is made of, one phenomenon at a time or all at once; or plans the experiments for it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jointwise.cli import joint_plan
+from jointwise.cli.files import check_file, check_page, note
+from jointwise.cli.progress import Progress
+from jointwise.cli.text import as_json, table
+from jointwise.cli.usage import (
+    UsageError,
+    add_columns,
+    add_gravity,
+    add_json,
+    add_robot,
+    count,
+    mounting_of,
+    payload_numbers,
+    positive,
+    robot_of,
+)
+from jointwise.errors import EstimationError, ModelError
+
+if TYPE_CHECKING:
+    from jointwise.description import Payload, Robot
+    from jointwise.joint import JointModel, JointRecord, Part
+
+EXAMPLES = """\
+examples:
+  jointwise joint plan --robot ur5e --joint 2 --output plan
+  jointwise joint friction speeds.csv --robot ur5e --joint 2 --output joint2.json --report joint2.html
+  jointwise joint load slow.csv --robot ur5e --joint 2 --payload 5,0,0,0.1 --output joint2.json
+  jointwise joint hysteresis slow.csv --robot ur5e --joint 1 --method nlr --elements 4 --output joint1.json
+  jointwise joint motor empty.csv --loaded full.csv --payload-mass 2.8 --robot ur10e --joint 2 --output joint2.json
+  jointwise joint all locked.csv speeds.csv load=slow.csv@0,0,-9.81 --robot ur5e --joint 2 --output joint2.json
+  jointwise calibrate log.csv --robot ur5e --joint joint2.json --output model.json
+
+'jointwise joint WHAT --help' tells the options of each. A phenomenon is added to what the output file knows already,
+and what is known there helps: the friction over speed is taken off before load, temperature and hysteresis are told."""
+
+PHENOMENA = {
+    "stiffness": "spring of the gear, from a locked output with a known torque or from two encoders",
+    "transmission": "kinematic error and position-dependent backlash, from slow reciprocation",
+    "friction": "friction over speed, from constant-speed runs",
+    "load": "friction over load, from slow runs into gravity",
+    "temperature": "friction over temperature, from a warm-up",
+    "hysteresis": "Maxwell-slip hysteresis, from slow reciprocation",
+    "motor": "drive gain and offset, from a load/unload pair, the controller's signals, or the known links",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add one command a phenomenon, all of them at once, and the plan."""
+    commands = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    for name, line in PHENOMENA.items():
+        own = _command(commands, name, line, "logs of the experiment, CSV or Parquet")
+        if name == "hysteresis":
+            _add_hysteresis(own)
+        if name == "motor":
+            own.add_argument("--loaded", nargs="+", default=[], metavar="LOG", help="the same motions with a payload")
+            own.add_argument("--payload-mass", type=positive, metavar="KG", help="of that payload; its place is found")
+            own.add_argument("--targets", action="store_true", help="from the controller's own tau_des and i_des")
+    whole = _command(commands, "all", "everything that a set of logs can tell", "[PHENOMENON=]LOG[@GRAVITY]")
+    _add_hysteresis(whole)
+    plan = commands.add_parser(
+        "plan", help="write the experiments that each method needs", **_looks(joint_plan.EXAMPLES)
+    )
+    joint_plan.add_arguments(plan)
+
+
+def _command(commands: Any, name: str, line: str, logs: str) -> argparse.ArgumentParser:
+    own: argparse.ArgumentParser = commands.add_parser(name, help=line, description=line, **_looks(EXAMPLES))
+    own.add_argument("logs", nargs="+", metavar="LOG", help=logs)
+    add_robot(own)
+    own.add_argument("--joint", type=count, required=True, metavar="J", help="the joint, counted from 1")
+    add_gravity(own)
+    add_columns(own)
+    own.add_argument("--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="carried in the logs, centre in m")
+    own.add_argument("--gain", type=positive, metavar="K", help="drive gain in Nm/A (default: the described one)")
+    own.add_argument(
+        "--model", metavar="MODEL", help="calibrated model that tells the load (default: described bodies)"
+    )
+    own.add_argument("--output", metavar="FILE", help="joint file, JSON; what it knows already stays")
+    own.add_argument("--report", metavar="PAGE", help="a page of curves, .html, or a directory for it")
+    add_json(own)
+    own.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    return own
+
+
+def _looks(examples: str) -> dict[str, Any]:
+    return {"epilog": examples, "formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+
+
+def _add_hysteresis(parser: argparse.ArgumentParser) -> None:
+    methods = ("auto", "gms", "lr-linear", "lr-polynomial", "nlr", "rate-gms", "lugre")
+    parser.add_argument(
+        "--method", choices=methods, default="auto", help="of hysteresis (default: best on unseen data)"
+    )
+    parser.add_argument("--elements", type=count, metavar="M", help="slip elements (default: chosen on unseen data)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Identify, write and tell; or plan."""
+    if args.what == "plan":
+        return joint_plan.run(args)
+    check_file(args.output)
+    check_page(args.report)
+    with Progress(args.json or args.quiet) as progress:
+        progress("reading")
+        robot = robot_of(args)
+        if args.joint > robot.dof:
+            raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead")
+        others, known = _known(args, robot)
+        model, refused = _identified(args, robot, known, progress)
+        page = _written(args, [*others, model])
+    _tell(args, model, refused, page)
+    return 0
+
+
+def _known(args: argparse.Namespace, robot: Robot) -> tuple[list[JointModel], JointModel]:
+    """Return what the output file knows: other joints, and this one."""
+    from jointwise.joint import JointModel, load_joints
+
+    models = load_joints(args.output) if args.output and Path(args.output).exists() else []
+    for model in models:
+        if model.robot != robot.name:
+            raise ModelError(f"{args.output}: knows joints of {model.robot}, not of {robot.name}. Name another file.")
+    own = next((model for model in models if model.joint == args.joint - 1), JointModel(robot.name, args.joint - 1))
+    return [model for model in models if model.joint != args.joint - 1], own
+
+
+def _identified(
+    args: argparse.Namespace, robot: Robot, known: JointModel, progress: Progress
+) -> tuple[JointModel, dict[str, tuple[str, ...]]]:
+    from jointwise.joint import Settings, identify, identify_all
+
+    if args.what == "motor" and (args.loaded or args.targets):
+        progress("drive gains")
+        return known.with_part(_gain(args, robot)), {}
+    settings = Settings(getattr(args, "method", "auto"), getattr(args, "elements", None))
+    if args.what != "all":
+        record = _record(args, robot, args.logs, mounting_of(args))
+        progress(args.what)
+        return known.with_part(identify(args.what, record, robot, known, settings)), {}
+    answers = identify_all(_sorted_records(args, robot), robot, known, settings, progress)
+    if len(answers.model.parts) == len(known.parts) and answers.refused:
+        raise EstimationError(next(iter(answers.refused.values()))[0])
+    return answers.model, dict(answers.refused)
+
+
+def _gain(args: argparse.Namespace, robot: Robot) -> Part:
+    """Return the motor of the joint from a load/unload pair, or from the controller's own signals."""
+    from jointwise.data import read_log
+    from jointwise.joint.motor import gains_from_targets, identify_gains_from_payload
+
+    logs, loaded = (
+        [read_log(p, columns=args.columns, joints=robot.dof) for p in own] for own in (args.logs, args.loaded)
+    )
+    if args.targets:
+        estimate = gains_from_targets(logs, robot)
+    else:
+        estimate = identify_gains_from_payload(logs, loaded, robot, args.payload_mass, mounting=mounting_of(args))
+    return estimate.part(args.joint - 1, robot.joints[args.joint - 1].motor.gear_ratio)
+
+
+def _sorted_records(args: argparse.Namespace, robot: Robot) -> dict[str, list[JointRecord]]:
+    """Return the records to ask for every phenomenon: those named for it, else all that are named for none."""
+    named: dict[str, list[JointRecord]] = {}
+    loose: list[JointRecord] = []
+    for word in args.logs:
+        name, path, gravity = _parsed(word)
+        record = _record(args, robot, [path], gravity or mounting_of(args))
+        (named.setdefault(name, []) if name else loose).append(record)
+    return {name: named.get(name, loose) for name in PHENOMENA}
+
+
+def _parsed(word: str) -> tuple[str | None, str, str | list[float] | None]:
+    """Return phenomenon, file and gravity of `[PHENOMENON=]LOG[@GRAVITY]`."""
+    name, sign, rest = word.partition("=")
+    if not sign or name not in PHENOMENA:
+        name, rest = "", word
+    path, sign, where = rest.rpartition("@")
+    if not sign:
+        return name or None, rest, None
+    try:
+        numbers = [float(x) for x in where.split(",")]
+    except ValueError:
+        return name or None, path, where
+    if len(numbers) != 3:
+        raise UsageError(f"gravity after @ must be X,Y,Z or a mounting. Got '{where}' instead")
+    return name or None, path, numbers
+
+
+def _record(args: argparse.Namespace, robot: Robot, paths: list[str], mounting: str | list[float]) -> JointRecord:
+    from jointwise.data import read_log
+    from jointwise.joint import joint_record
+
+    logs = [read_log(path, columns=args.columns, joints=robot.dof) for path in paths]
+    return joint_record(
+        logs,
+        robot,
+        args.joint - 1,
+        mounting=mounting,
+        payload=_payload(args.payload),
+        gain=args.gain,
+        **_bodies(args),
+    )
+
+
+def _bodies(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what tells the load torque instead of the described bodies: those of a calibrated model, with rotors."""
+    if args.model is None:
+        return {}
+    from jointwise.result import load_calibration
+
+    return {"load": load_calibration(args.model).body_torque, "inertia": 0.0}
+
+
+def _payload(numbers: tuple[float, ...] | None) -> Payload | None:
+    from jointwise.description import Payload
+
+    return None if numbers is None else Payload(numbers[0], numbers[1:] or (0.0, 0.0, 0.0))
+
+
+def _written(args: argparse.Namespace, models: list[JointModel]) -> Path | None:
+    from jointwise.joint import save_joints
+
+    if args.output:
+        save_joints(sorted(models, key=lambda model: model.joint), args.output)
+    if args.report is None:
+        return None
+    from jointwise.report.joint import write_joint_report
+
+    return write_joint_report([model for model in models if model.joint == args.joint - 1], args.report)
+
+
+def _tell(args: argparse.Namespace, model: JointModel, refused: dict[str, tuple[str, ...]], page: Path | None) -> None:
+    shown = model.parts if args.what == "all" else {args.what: model.parts[args.what]}
+    for name, reasons in refused.items():
+        for reason in dict.fromkeys(reasons):
+            note(f"{name}: {reason}")
+    if args.quiet:
+        return
+    if args.json:
+        files = {"output": args.output, "report": None if page is None else str(page)}
+        parts = {name: part.to_dict() for name, part in shown.items()}
+        print(
+            as_json(
+                {"robot": model.robot, "joint": model.joint + 1, "parts": parts, "refused": refused, "files": files}
+            )
+        )
+        return
+    print("\n\n".join(_text(model, part) for part in shown.values()))
+    for name, path in (("joint", args.output), ("report", page)):
+        if path:
+            print(f"\n{name}: {path}", end="")
+    print()
+
+
+def _text(model: JointModel, part: Part) -> str:
+    held = "" if part.held_out is None else f", {part.held_out:.1f} % on data held out"
+    lines = [
+        f"{model.robot}, joint {model.joint + 1}, {part.phenomenon}: {part.model}",
+        f"NRMSE {part.fitted:.1f} % on the data of the fit{held}",
+    ]
+    rows = [(v.name, _short(v.value), _short(v.low), _short(v.high), v.unit) for v in part.values]
+    if rows:
+        lines.append(table(("parameter", "value", "95 % from", "to", "unit"), rows))
+    tried = [
+        (own.model, round(own.fitted, 1), None if own.held_out is None else round(own.held_out, 1), own.note)
+        for own in part.alternatives
+    ]
+    if len(tried) > 1:
+        lines.append(table(("tried", "fitted %", "held out %", ""), tried))
+    lines += [f"  {text}" for text in part.notes]
+    return "\n".join(lines)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")

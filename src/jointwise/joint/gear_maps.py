@@ -1,0 +1,129 @@
+"""Periodic maps of a gear: kinematic error and lost motion over the rotor's angle at the output (theory 3.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise.errors import ModelError
+from jointwise.joint.part import Part
+from jointwise.model.terms.slip import rest_state, slip_elements
+from jointwise.spatial import Array
+
+TURN = 2.0 * np.pi
+
+
+@dataclass(frozen=True)
+class PeriodicTable:
+    """Values (rad) at equally spaced angles of a turn from θ = 0, linear between them; it repeats every turn."""
+
+    values: tuple[float, ...]
+
+    def at(self, theta: Array) -> Array:
+        """Return the value at angles of any shape, rad."""
+        points = len(self.values)
+        place = np.mod(theta, TURN) * (points / TURN)
+        result: Array = np.interp(place, np.arange(points + 1), [*self.values, self.values[0]])
+        return result
+
+    def slope(self, theta: Array) -> Array:
+        """Return the derivative over θ."""
+        points = len(self.values)
+        steps = np.diff([*self.values, self.values[0]]) * (points / TURN)
+        result: Array = steps[np.mod(np.floor(np.mod(theta, TURN) * (points / TURN)).astype(np.intp), points)]
+        return result
+
+
+@dataclass(frozen=True)
+class Series:
+    """``mean + Σ a_m sin(m θ + p_m)``: `amplitudes` a_m (rad) and `phases` p_m of the `orders` m, cycles a turn."""
+
+    mean: float
+    orders: tuple[int, ...]
+    amplitudes: tuple[float, ...]
+    phases: tuple[float, ...]
+
+    def at(self, theta: Array) -> Array:
+        """Return the value at angles of any shape, rad."""
+        result = np.full(np.shape(theta), self.mean)
+        for m, a, p in zip(self.orders, self.amplitudes, self.phases, strict=True):
+            result += a * np.sin(m * theta + p)
+        return result
+
+    def slope(self, theta: Array) -> Array:
+        """Return the derivative over θ."""
+        result = np.zeros(np.shape(theta))
+        for m, a, p in zip(self.orders, self.amplitudes, self.phases, strict=True):
+            result += a * m * np.cos(m * theta + p)
+        return result
+
+
+GearMap = PeriodicTable | Series
+
+
+@dataclass(frozen=True)
+class GearMaps:
+    """``θ - q = offset + e(θ) + d(θ) P + spring``: the maps e and d (rad) of a gear and the lag P of its lost motion.
+
+    P in [-1, 1] follows θ and is full after a travel of `reach` (rad) from the middle, 2 reach from the other side;
+    with `reach` 0 it is the sign of the motion.
+    """
+
+    kinematic_error: GearMap
+    lost_motion: GearMap
+    reach: float
+    offset: float = 0.0
+
+    def error(self, theta: Array) -> Array:
+        """Return e(θ) in rad."""
+        return self.kinematic_error.at(theta)
+
+    def corrected(self, theta: Array) -> Array:
+        """Return θ̂ = θ - e(θ), rad."""
+        result: Array = theta - self.error(theta)
+        return result
+
+    def backlash(self, theta: Array) -> Array:
+        """Return d(θ) in rad: half the difference between the two directions."""
+        return self.lost_motion.at(theta)
+
+    def lag(self, path: Array) -> Array:
+        """Return d(θ) P in rad along a path θ (samples,) that starts relaxed."""
+        result: Array = self.backlash(path) * full_lag(path, self.reach)
+        return result
+
+    def slope(self, path: Array) -> Array:
+        """Return d(e + d P)/dθ along a path θ (samples,): one less it is the torque ratio of rotor and gear."""
+        P = full_lag(path, self.reach)
+        moves = (np.abs(P) < 1.0) / max(self.reach, 1e-9) if self.reach > 0.0 else 0.0
+        result: Array = (
+            self.kinematic_error.slope(path) + self.lost_motion.slope(path) * P + self.backlash(path) * moves
+        )
+        return result
+
+
+def full_lag(path: Array, reach: float) -> Array:
+    """Return P (samples,) in [-1, 1] of a path θ (samples,), relaxed at its start."""
+    limits = np.array([max(reach, 1e-9)])
+    return slip_elements(np.asarray(path, dtype=float), limits, 1.0, rest_state(path, 1))[:, 0]
+
+
+def transmission_of(part: Part) -> GearMaps:
+    """Return the maps that a part of the phenomenon "transmission" describes."""
+    if part.phenomenon != "transmission":
+        raise ModelError(f"a part 'transmission' is needed. Got '{part.phenomenon}' instead.")
+    error, lost = (_map(part.settings[name]) for name in ("kinematic_error", "lost_motion"))
+    return GearMaps(error, lost, float(part.settings["reach"]), part["offset"])
+
+
+def backlash_table(part: Part, points: int = 1000) -> Array:
+    """Return d(θ) in rad at `points` equally spaced angles of a turn from θ = 0, (points,)."""
+    return transmission_of(part).backlash(TURN * np.arange(points) / points)
+
+
+def _map(settings: dict[str, list[float] | float]) -> GearMap:
+    if "values" in settings:
+        return PeriodicTable(tuple(settings["values"]))  # type: ignore[arg-type]
+    orders, amplitudes, phases = (tuple(settings[k]) for k in ("orders", "amplitudes", "phases"))  # type: ignore[arg-type]
+    return Series(float(settings["mean"]), tuple(int(m) for m in orders), amplitudes, phases)  # type: ignore[arg-type]

@@ -1,0 +1,163 @@
+"""Friction with memory and rate: rate-dependent Maxwell-slip and LuGre, by variable projection from several starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize
+
+from jointwise.joint.hysteresis.grams import NUISANCE, accumulate, ending, solve_forces
+from jointwise.joint.hysteresis.loops import MOST_SAMPLES, Loops, Piece, beginning
+from jointwise.joint.hysteresis.recursion import bristle, rate_slip
+from jointwise.joint.hysteresis.static import as_residual, used_columns
+from jointwise.spatial import Array
+
+MOST_TRIALS = 100
+"""Evaluations from each start."""
+BOUNDS = {"length": (1e-6, 0.05), "extra": (0.0, 3.0), "speed": (2e-3, 1.0), "rate": (0.1, 1e4)}
+"""Ranges: rad, 1, rad/s, 1/s."""
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicFit:
+    """A fitted model with the steady curve ``h = 1 + e exp(-(|ω|/V)²)``.
+
+    `limits` (rad; of LuGre: the bristle's length F_C/s0), `extra` e, `speed` V (rad/s), `rate` c (1/s) of the slip,
+    `forces` (Nm; of LuGre: F_C and s1 F_C/s0 in Nm s), squared error (Nm²), normal equations of the residual.
+    """
+
+    model: str
+    limits: Array
+    extra: float
+    speed: float
+    rate: float
+    forces: Array
+    viscous: float
+    offset: float
+    error: float
+    grams: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What is searched for: a factor on the limits, e, V, c."""
+
+    length: float
+    extra: float
+    speed: float
+    rate: float
+
+    def steady(self, speed: Array) -> Array:
+        """Return h(ω) = 1 + e exp(-(ω/V)²), (samples,)."""
+        result: Array = 1.0 + self.extra * np.exp(-((speed / self.speed) ** 2))
+        return result
+
+
+def fit_rate(loops: Loops, limits: Array) -> DynamicFit:
+    """Return the rate-dependent Maxwell-slip model; its limits are those of a rate-independent fit times a factor."""
+    names, top = ("length", "extra", "speed", "rate"), float(limits[-1])
+    starts = [Curve(top, 0.1, 0.02, rate) for rate in (20.0, 500.0)]
+
+    def own(curve: Curve) -> Array:
+        return limits * (curve.length / top)
+
+    best = _searched(loops, starts, names, lambda part, curve: _rate_grams(part, own(curve), curve), len(limits))
+    grams = _rate_grams(loops, own(best), best)
+    return _made("rate-gms", own(best), best, grams, len(limits))
+
+
+def fit_lugre(loops: Loops, length: float) -> DynamicFit:
+    """Return the LuGre model; `length` (rad) is where the search for F_C / s0 starts."""
+    starts = [Curve(factor * length, 0.1, 0.02, 1.0) for factor in (0.03, 0.3)]
+    best = _searched(loops, starts, ("length", "extra", "speed"), _bristle_grams, 2)
+    return _made("lugre", np.array([best.length]), best, _bristle_grams(loops, best), 2)
+
+
+def rate_columns(x: Array, speed: Array, limits: Array, curve: Curve, period: float, state: Array) -> Array:
+    """Return u_i along a path, (samples, elements)."""
+    return rate_slip(x, curve.steady(speed), limits, curve.rate * period, state)
+
+
+def bristle_columns(x: Array, speed: Array, curve: Curve, period: float, state: Array) -> Array:
+    """Return u and its rate of change (1/s) along a path, (samples, 2)."""
+    before = state[0]
+    u = bristle(x, curve.steady(speed), curve.length, state)
+    return np.column_stack([u, np.diff(u, prepend=before) / period])
+
+
+def _rate_grams(loops: Loops, limits: Array, curve: Curve) -> Array:
+    state = np.empty(0)
+
+    def make(piece: Piece) -> Array:
+        nonlocal state
+        if piece.fresh:
+            state = np.zeros(2 * len(limits) + 1)
+            state[-1] = loops.x[piece.start]
+        rows = piece.rows
+        own = rate_columns(loops.x[rows], loops.speed[rows], limits, curve, loops.period, state)
+        return np.column_stack([own, *ending(loops, piece)])
+
+    return accumulate(loops, make)
+
+
+def _bristle_grams(loops: Loops, curve: Curve) -> Array:
+    state = np.zeros(2)
+
+    def make(piece: Piece) -> Array:
+        nonlocal state
+        if piece.fresh:
+            state = np.array([0.0, loops.x[piece.start]])
+        own = bristle_columns(loops.x[piece.rows], loops.speed[piece.rows], curve, loops.period, state)
+        return np.column_stack([own, *ending(loops, piece)])
+
+    return accumulate(loops, make)
+
+
+def _searched(
+    loops: Loops, starts: Sequence[Curve], names: Sequence[str], grams: Callable[[Loops, Curve], Array], forces: int
+) -> Curve:
+    """Return the curve with the least squared error on the first samples, bounded, from every start."""
+    part = beginning(loops, MOST_SAMPLES)
+    bounds = [_place(name, np.array(BOUNDS[name])) for name in names]
+
+    def at(place: Array, start: Curve) -> Curve:
+        values = {name: float(_value(name, p)) for name, p in zip(names, place, strict=True)}
+        return replace(start, **values)
+
+    def cost(place: Array, start: Curve) -> float:
+        return solve_forces(grams(part, at(place, start)).sum(axis=0), forces)[1]
+
+    found = []
+    for start in starts:
+        first = np.clip([_place(n, np.array(getattr(start, n))) for n in names], *np.transpose(bounds))
+        options = {"maxfev": MOST_TRIALS, "xatol": 1e-2, "fatol": 0.0}
+        own = minimize(cost, first, args=(start,), method="Nelder-Mead", bounds=bounds, options=options)
+        found.append((own.fun, at(own.x, start)))
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+def _place(name: str, value: Array) -> Array:
+    return value if name == "extra" else np.log(value)
+
+
+def _value(name: str, place: float) -> float:
+    return place if name == "extra" else float(np.exp(place))
+
+
+def _made(model: str, limits: Array, curve: Curve, grams: Array, forces: int) -> DynamicFit:
+    found, error = solve_forces(grams.sum(axis=0), forces)
+    used = used_columns(found)
+    return DynamicFit(
+        model=model,
+        limits=limits,
+        extra=curve.extra,
+        speed=curve.speed,
+        rate=curve.rate,
+        forces=found[:-NUISANCE],
+        viscous=float(found[-2]),
+        offset=float(found[-1]),
+        error=error,
+        grams=as_residual(grams, found)[:, used[:, None], used[None]],
+    )

@@ -1,0 +1,241 @@
+"""Hysteresis of a joint from a slow reciprocating run: several models, compared on data held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jointwise.errors import EstimationError, ModelError, nearest
+from jointwise.joint.gear_maps import backlash_table
+from jointwise.joint.hysteresis.curves import curves_of
+from jointwise.joint.hysteresis.laws import law_settings
+from jointwise.joint.hysteresis.loops import Loops, Steady, make_loops
+from jointwise.joint.hysteresis.methods import MAXWELL, METHODS, USUAL_ELEMENTS, Setting, Tried, try_method
+from jointwise.joint.hysteresis.search import Bank, best_choices, fewest_elements, held_out_errors, make_bank
+from jointwise.joint.hysteresis.shape import Shape
+from jointwise.joint.hysteresis.static import STATIC
+from jointwise.joint.hysteresis.uncertainty import FOLDS
+from jointwise.joint.hysteresis.values import values_of
+from jointwise.joint.part import Alternative, Part
+from jointwise.joint.record import JointRecord
+from jointwise.joint.refusal import refuse
+from jointwise.spatial import Array
+
+MOST_ELEMENTS = 6
+"""Elements that a choice by held-out error goes up to."""
+LEAST_QUALITY = 5.0
+"""NRMSE (%) on data held out below which friction is not said to follow the motion."""
+SURE = 1.5
+"""Standard errors by which a model with memory must beat those without."""
+LEAST_LOAD = 1.0
+"""Load (Nm) below which its square says nothing."""
+
+Backlash = float | Sequence[float] | Array | Part
+
+
+def identify_hysteresis(
+    record: JointRecord,
+    *,
+    method: str = "auto",
+    elements: int | None = None,
+    backlash: Backlash | None = None,
+    load: bool = False,
+    steady: Steady | Part | None = None,
+) -> Part:
+    """Return the hysteresis of a joint, ``f = F(τ) H(θ) + F_V ω + offset``.
+
+    `method` is one of `METHODS`, or "auto": all are tried and the simplest slip model within one standard error of
+    the best on data held out is taken (rate-dependent ones, LuGre and static maps stand beside it). `elements`: their
+    number, else chosen for nlr by held-out error (the smallest within one standard error of the best) and four for
+    pre-assigned ladders. `backlash` B: rad, a map over one turn, or a transmission part (its shape); where B is not
+    known it is searched. `load` lets friction grow with the square of the load. `steady`: known viscous friction (a
+    function of speed and temperature, or a friction part), subtracted first; what is left of it and an offset are
+    estimated along. Refuses data that cannot tell.
+    """
+    _check(method, elements)
+    scale, shape_map = backlash_of(backlash)
+    loops = make_loops(record, shape_map, steady)
+    setting, errors = _setting(record, loops, elements, scale, shape_map, load)
+    names = METHODS if method == "auto" else tuple(dict.fromkeys((method, "nlr", *STATIC)))
+    tried = {name: try_method(setting, name) for name in names}
+    best = _chosen(tried, method)
+    if method not in STATIC:
+        _refuse_without_memory(record, loops, tried)
+    return _part(record, setting, best, tried, errors)
+
+
+def backlash_of(backlash: Backlash | None) -> tuple[float | None, Array | None]:
+    """Return the mean backlash (rad; None if unknown) and its map over one turn (points,) (None if it is constant).
+
+    The lost motion of a transmission part tells how backlash varies over a turn, not its size.
+    """
+    if backlash is None:
+        return None, None
+    if isinstance(backlash, Part):
+        return None, _checked(backlash_table(backlash))
+    values = _checked(backlash)
+    return float(values.mean()), values if len(values) > 1 else None
+
+
+def _checked(backlash: float | Sequence[float] | Array) -> Array:
+    values = np.atleast_1d(np.asarray(backlash, dtype=float))
+    if values.ndim != 1 or not np.isfinite(values).all() or not (values > 0.0).all():
+        raise EstimationError("backlash must be positive: a number of rad, or numbers over one turn.")
+    return values
+
+
+def _check(method: str, elements: int | None) -> None:
+    if method != "auto" and method not in METHODS:
+        raise ModelError(f"unknown method '{method}'. {nearest(method, ('auto', *METHODS))}")
+    if elements is not None and not 1 <= elements <= 16:
+        raise ModelError(f"elements must be 1 to 16. Got {elements} instead.")
+
+
+def _setting(
+    record: JointRecord, loops: Loops, elements: int | None, scale: float | None, shape_map: Array | None, load: bool
+) -> tuple[Setting, Array | None]:
+    """Return what the methods share, and the held-out errors behind the number of elements."""
+    growth = _first_growth(record, loops) if load else None
+    bank = make_bank(loops, Shape(np.empty(0), growth=growth or 0.0))
+    _refuse_without_slip(record, loops, bank)
+    errors = held_out_errors(bank, MOST_ELEMENTS, FOLDS) if elements is None else None
+    chosen = fewest_elements(errors) if errors is not None else elements
+    assert chosen is not None
+    return Setting(
+        loops, bank, elements or USUAL_ELEMENTS, chosen, scale, growth, shape_map, elements is not None
+    ), errors
+
+
+def _first_growth(record: JointRecord, loops: Loops) -> float:
+    """Return c of ``F_C0 (1 + c τ²) sgn ω``, where the search for it starts; refuse where the load does not vary.
+
+    Speed is left out: at one speed all of the friction could be viscous.
+    """
+    low, high = np.quantile(np.abs(loops.load), (0.05, 0.95))
+    if high < LEAST_LOAD or low > 0.8 * high:
+        raise refuse(record, "hysteresis", f"the load never varies ({low:.3g} to {high:.3g} Nm)")
+    direction, used = np.sign(loops.speed), loops.used
+    columns = np.column_stack([direction, loops.load**2 * direction, np.ones(len(direction))])[used]
+    forces = np.linalg.lstsq(columns, loops.friction[used], rcond=None)[0]
+    return float(np.clip(forces[1] / max(forces[0], 1e-9), 0.01 / high**2, 10.0 / high**2))
+
+
+def _refuse_without_slip(record: JointRecord, loops: Loops, bank: Bank) -> None:
+    """Refuse data in which friction still rises when the joint turns back: no element ever slips."""
+    (best,) = best_choices(*bank.reduced(bank.grams.sum(axis=0)), 1)[0]
+    swing = 2.0 * loops.largest
+    if best == len(bank.limits) - 1:
+        raise refuse(
+            record,
+            "hysteresis",
+            f"the way between reversals ({1e3 * swing:.3g} mrad) is too short for the gear to slip",
+        )
+
+
+def _chosen(tried: dict[str, Tried], method: str) -> Tried:
+    """Return the method asked for, or the simplest slip model within one standard error of the best on data held out.
+
+    The standard error is that of the difference to the best, block by block.
+    """
+    if method != "auto":
+        return tried[method]
+    best = _least(tried, MAXWELL)
+    for name in MAXWELL:
+        worse = tried[name].held_out - best.held_out
+        if worse.mean() <= worse.std(ddof=1) / np.sqrt(len(worse)):
+            return tried[name]
+    return best
+
+
+def _refuse_without_memory(record: JointRecord, loops: Loops, tried: dict[str, Tried]) -> None:
+    """Refuse where friction does not follow the motion, or a map of the speed alone does as well as slip elements."""
+    best, rival = (_least(tried, names) for names in (MAXWELL, STATIC))
+    quality = _held_out(loops, best)
+    if not best.law.forces.sum() > 0.0:
+        raise refuse(
+            record, "hysteresis", "friction does not oppose the motion: are positions and torques of one time?"
+        )
+    if quality < LEAST_QUALITY:
+        raise refuse(record, "hysteresis", f"friction does not follow the motion (held-out NRMSE {quality:.1f} %)")
+    gain = rival.held_out - best.held_out
+    if not gain.mean() > SURE * gain.std(ddof=1) / np.sqrt(len(gain)):
+        raise refuse(
+            record,
+            "hysteresis",
+            f"no memory is seen: on data held out '{best.method}' reaches {quality:.1f} % NRMSE and '{rival.method}', "
+            f"without memory, {_held_out(loops, rival):.1f} %",
+        )
+
+
+def _least(tried: dict[str, Tried], names: tuple[str, ...]) -> Tried:
+    """Return the one of some methods with the least error on data held out."""
+    return min((tried[name] for name in names if name in tried), key=lambda own: float(own.held_out.mean()))
+
+
+def _spread(loops: Loops) -> float:
+    """Return the variance of the friction used, Nm²."""
+    return float(loops.friction[loops.used].var())
+
+
+def _fitted(loops: Loops, tried: Tried) -> float:
+    mean = max(tried.error, 0.0) / int(loops.used.sum())
+    return 100.0 * (1.0 - float(np.sqrt(mean / _spread(loops))))
+
+
+def _held_out(loops: Loops, tried: Tried) -> float:
+    weights = tried.grams[:, -2, -2]
+    mean = float(np.average(tried.held_out, weights=weights))
+    return 100.0 * (1.0 - float(np.sqrt(mean / _spread(loops))))
+
+
+def _part(record: JointRecord, setting: Setting, best: Tried, tried: dict[str, Tried], errors: Array | None) -> Part:
+    loops = setting.loops
+    ordered = sorted(tried.values(), key=lambda own: float(own.held_out.mean()))
+    scale = setting.scale if best.method in MAXWELL else None
+    return Part(
+        phenomenon="hysteresis",
+        model=best.method,
+        values=values_of(best, scale),
+        fitted=_fitted(loops, best),
+        held_out=_held_out(loops, best),
+        settings={"law": law_settings(best.law), "method": best.method, "elements": len(best.law.limits)},
+        ranges=_ranges(loops),
+        alternatives=tuple(Alternative(o.method, _fitted(loops, o), _held_out(loops, o), _note(o)) for o in ordered),
+        curves=curves_of(loops, best, errors, _spread(loops)),
+        notes=_notes(setting, best, errors),
+        logs=record.logs,
+    )
+
+
+def _ranges(loops: Loops) -> dict[str, tuple[float, float]]:
+    signals = {"position": loops.x, "speed": loops.speed, "load": loops.load}
+    found = {name: (float(own.min()), float(own.max())) for name, own in signals.items()}
+    return {**found, "limit": (loops.smallest, loops.largest)}
+
+
+def _note(tried: Tried) -> str:
+    law = tried.law
+    if tried.method in STATIC:
+        return "no memory" if tried.method == "sgn" else f"no memory, width {law.speed:.3g} rad/s"
+    if tried.method == "lugre":
+        return f"bristle {1e3 * law.limits[0]:.3g} mrad, V_S {law.speed:.3g} rad/s, e {law.extra:.2g}"
+    limits = ", ".join(f"{1e3 * D:.3g}" for D in law.limits)
+    return f"D {limits} mrad" + (f", slip rate {law.rate:.3g} 1/s" if tried.method == "rate-gms" else "")
+
+
+def _notes(setting: Setting, best: Tried, errors: Array | None) -> tuple[str, ...]:
+    loops = setting.loops
+    found = [
+        f"{loops.reversals} reversals; held out: {min(FOLDS, loops.blocks)} folds of {loops.blocks} blocks of swings.",
+        f"{(~loops.used).sum()} samples left out: after a start or a rest the state of the elements is known once the "
+        f"path has covered {2e3 * loops.largest:.3g} mrad.",
+        f"Limits between {1e3 * loops.smallest:.2g} and {1e3 * loops.largest:.3g} mrad can be told.",
+    ]
+    if errors is not None:
+        found.append(
+            f"nlr has {setting.chosen} elements: the fewest within one standard error of the best held-out error."
+        )
+    if best.method in ("rate-gms", "lugre"):
+        found.append(f"Searched, without interval: {_note(best)}.")
+    return tuple(found)

@@ -1,0 +1,128 @@
+"""Laws that tell friction along a motion; made from a part, they hold nothing but numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointwise.errors import ModelError
+from jointwise.joint.hysteresis.dynamic import Curve, bristle_columns, rate_columns
+from jointwise.joint.hysteresis.loops import relative_backlash
+from jointwise.joint.hysteresis.recursion import maxwell_slip, maxwell_state
+from jointwise.joint.hysteresis.shape import Shape
+from jointwise.joint.hysteresis.static import static_columns
+from jointwise.joint.part import Part
+from jointwise.joint.record import JointRecord
+from jointwise.model.terms import Hysteresis
+from jointwise.spatial import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What a law needs of a motion, (samples,): `path` of the rotor rad, `speed` rad/s, `load` Nm, `period` s."""
+
+    path: Array
+    speed: Array
+    load: Array
+    period: float
+    stretch: NDArray[np.intp] | None = None
+
+    def parts(self) -> list[NDArray[np.intp]]:
+        """Return the indices of every gap-free stretch."""
+        if self.stretch is None:
+            return [np.arange(len(self.path))]
+        return [np.flatnonzero(self.stretch == k) for k in np.unique(self.stretch)]
+
+
+def motion_of(record: JointRecord) -> Motion:
+    """Return the motion of a record."""
+    return Motion(record.path, record.speed, record.load, 1.0 / record.rate, record.stretch)
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionLaw:
+    """``f = dry + F_V ω + c``, the dry part by `model`; see `torque`.
+
+    `limits` (rad) and `forces` (Nm) of the elements; `growth` (1/Nm²), `extra`, `speed` (rad/s): the level; `rate`
+    (1/s) of slip; `backlash` (points,) the map B(θ) over a turn or None; `load` tells whether friction depends on it.
+    Beyond the identified load (`most_load`, Nm) the level stays that of its end.
+    """
+
+    model: str
+    limits: Array
+    forces: Array
+    viscous: float
+    offset: float
+    growth: float = 0.0
+    extra: float = 0.0
+    speed: float = 0.05
+    rate: float = 1.0
+    backlash: Array | None = None
+    load: bool = False
+    most_load: float = np.inf
+
+    def torque(self, motion: Motion | JointRecord, nuisance: bool = True) -> Array:
+        """Return friction (samples,), Nm; elements are relaxed where a stretch begins.
+
+        `nuisance` adds viscous friction and offset (a feed-forward may have them from elsewhere).
+        """
+        own = motion_of(motion) if isinstance(motion, JointRecord) else motion
+        dry = np.empty(len(own.path))
+        for part in own.parts():
+            dry[part] = self._dry(own, part)
+        return dry + self.viscous * own.speed + self.offset if nuisance else dry
+
+    def hysteresis(self, path: Array) -> Array:
+        """Return H (samples,) in [-1, 1] of a slip model along a path (rad)."""
+        scale = None if self.backlash is None else relative_backlash(self.backlash, path)
+        g = maxwell_slip(path, scale, self.limits, maxwell_state(path[0], len(self.limits)))
+        result: Array = g @ (self.forces / self.forces.sum())
+        return result
+
+    def _dry(self, own: Motion, part: NDArray[np.intp]) -> Array:
+        path, speed = own.path[part], own.speed[part]
+        load = np.clip(own.load[part], -self.most_load, self.most_load)
+        curve = Curve(float(self.limits[0]) if len(self.limits) else 1.0, self.extra, self.speed, self.rate)
+        if self.model == "rate-gms":
+            state = maxwell_state(path[0], len(self.limits))
+            return rate_columns(path, speed, self.limits, curve, own.period, state) @ self.forces
+        if self.model == "lugre":
+            return bristle_columns(path, speed, curve, own.period, np.array([0.0, path[0]])) @ self.forces
+        if not len(self.limits):
+            return np.column_stack(static_columns(self.model, self.speed, self.load, speed, load)) @ self.forces
+        shape = Shape(self.limits, growth=self.growth, extra=self.extra, speed=self.speed)
+        result: Array = shape.level(load, speed) * self.hysteresis(path) * self.forces.sum()
+        return result
+
+
+def friction_law(part: Part) -> FrictionLaw:
+    """Return the law of a hysteresis part."""
+    if part.phenomenon != "hysteresis":
+        raise ModelError(f"part must be of hysteresis. Got '{part.phenomenon}' instead.")
+    known: dict[str, Any] = dict(part.settings["law"])
+    known["backlash"] = np.array(known["backlash"]) if known.get("backlash") else None
+    known["limits"], known["forces"] = np.array(known["limits"]), np.array(known["forces"])
+    known["most_load"] = np.inf if known["most_load"] is None else known["most_load"]
+    return FrictionLaw(**known)
+
+
+def law_settings(law: FrictionLaw) -> dict[str, Any]:
+    """Return a law as plain JSON."""
+    known = {name: getattr(law, name) for name in law.__dataclass_fields__}
+    known["backlash"] = None if law.backlash is None else law.backlash.tolist()
+    known["limits"], known["forces"] = law.limits.tolist(), law.forces.tolist()
+    known["most_load"] = None if np.isinf(law.most_load) else law.most_load
+    return known
+
+
+def hysteresis_term(part: Part) -> Hysteresis:
+    """Return the term of a calibration that a slip model starts from: its limits, and shares with load dependence."""
+    law = friction_law(part)
+    if law.model in ("rate-gms", "lugre") or not len(law.limits):
+        raise ModelError(f"a term needs rate-independent slip elements. Got the model '{law.model}' instead.")
+    shares = tuple((law.forces / law.forces.sum()).tolist())
+    loaded = law.growth > 0.0
+    return Hysteresis(tuple(law.limits.tolist()), load="square" if loaded else "none", shape=shares if loaded else ())

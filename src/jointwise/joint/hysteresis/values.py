@@ -1,0 +1,97 @@
+"""The numbers of a fitted law with their 95 % intervals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from jointwise.joint.hysteresis.methods import Tried, unknowns
+from jointwise.joint.hysteresis.uncertainty import jackknife
+from jointwise.joint.part import Value, value_of
+from jointwise.spatial import Array
+
+
+def values_of(tried: Tried, scale: float | None) -> tuple[Value, ...]:
+    """Return the values of any method; `scale` is the backlash B (rad) where it was given."""
+    covariance, factor = jackknife(tried.grams)
+    if tried.fit is not None:
+        return _slip_values(tried, covariance, factor, scale)
+    if tried.method in ("rate-gms", "lugre"):
+        return _dynamic_values(tried, covariance, factor)
+    return _static_values(tried, covariance, factor)
+
+
+def _slip_values(tried: Tried, covariance: Array, factor: float, scale: float | None) -> tuple[Value, ...]:
+    fit, law, places = tried.fit, tried.law, unknowns(tried)
+    assert fit is not None
+    count, p = len(law.limits), len(covariance)
+    mix = np.eye(count) if fit.shape.mix is None else fit.shape.mix
+    force, log_limit = np.zeros((count, p)), np.zeros((count, p))
+    force[:, places["forces"]] = mix
+    if "limits" in places:
+        log_limit[:, places["limits"]] = np.eye(count)
+    if "scale" in places:
+        log_limit[:, places["scale"]] = 1.0
+
+    def deviation(slope: Array) -> float:
+        return math.sqrt(max(float(slope @ covariance @ slope), 0.0))
+
+    jump_limit, jump_force = (np.zeros(count), np.zeros(count)) if tried.jumps is None else tried.jumps
+    total = float(law.forces.sum())
+    found = [value_of("F_C", "Nm", total, deviation(force.sum(axis=0)), factor)]
+    largest = scale if scale is not None else float(law.limits[-1])
+    found.append(_positive("B", "rad", largest, math.hypot(deviation(log_limit[-1]), jump_limit[-1]), factor))
+    for i, (W, D) in enumerate(zip(law.forces, law.limits, strict=True)):
+        along = math.hypot(deviation(force[i] / W - log_limit[i]), math.hypot(jump_limit[i], jump_force[i] / W))
+        found.append(value_of(f"W{i + 1}", "Nm", W, math.hypot(deviation(force[i]), jump_force[i]), factor))
+        found.append(_positive(f"D{i + 1}", "rad", D, math.hypot(deviation(log_limit[i]), jump_limit[i]), factor))
+        found.append(_positive(f"k{i + 1}", "Nm/rad", W / D, along, factor))
+    if "growth" in places:
+        slope = law.growth * force.sum(axis=0)
+        slope[places["growth"]] = total
+        found.append(value_of("F_C1", "1/Nm", law.growth * total, deviation(slope), factor))
+    if "extra" in places:
+        slope, speed = law.extra * force.sum(axis=0), np.zeros(p)
+        slope[places["extra"].start], speed[places["extra"].stop - 1] = total, 1.0
+        found.append(value_of("F_S", "Nm", law.extra * total, deviation(slope), factor))
+        found.append(_positive("V_S", "rad/s", law.speed, deviation(speed), factor))
+    return (*found, *_nuisance(tried, covariance, factor))
+
+
+def _dynamic_values(tried: Tried, covariance: Array, factor: float) -> tuple[Value, ...]:
+    """Return forces with intervals; what was searched for stands in the notes of the part, without."""
+    law = tried.law
+    if tried.method == "lugre":
+        names = [("F_C", "Nm"), ("s1_F_C/s0", "Nm s")]
+    else:
+        names = [(f"W{i + 1}", "Nm") for i in range(len(law.limits))]
+    return (*_forces(tried, names, covariance, factor), *_nuisance(tried, covariance, factor))
+
+
+def _static_values(tried: Tried, covariance: Array, factor: float) -> tuple[Value, ...]:
+    names = [("F_C", "Nm")]
+    names += [("F_C1", "1/Nm")] if tried.law.load else []
+    names += [("F_S", "Nm")] if tried.method == "stribeck" else []
+    return (*_forces(tried, names, covariance, factor), *_nuisance(tried, covariance, factor))
+
+
+def _forces(tried: Tried, names: list[tuple[str, str]], covariance: Array, factor: float) -> list[Value]:
+    """Return the forces; one at its bound of zero has no column and no deviation."""
+    deviations = iter(np.sqrt(np.diag(covariance)))
+    found = zip(names, tried.law.forces, strict=True)
+    return [value_of(*name, W, next(deviations) if W > 0.0 else 0.0, factor) for name, W in found]
+
+
+def _nuisance(tried: Tried, covariance: Array, factor: float) -> tuple[Value, Value]:
+    viscous, offset = np.sqrt(np.diag(covariance))[-2:]
+    return (
+        value_of("F_V", "Nm s/rad", tried.law.viscous, viscous, factor),
+        value_of("offset", "Nm", tried.law.offset, offset, factor),
+    )
+
+
+def _positive(name: str, unit: str, value: float, relative: float, factor: float) -> Value:
+    """Return a positive number whose logarithm has the deviation `relative`."""
+    reach = math.exp(min(factor * relative, 50.0))
+    return Value(name, unit, value, value * relative, value / reach, value * reach)

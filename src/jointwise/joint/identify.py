@@ -1,0 +1,167 @@
+"""Every phenomenon by its name, each with what is known of the joint already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from jointwise.description.robot import Robot
+from jointwise.errors import EstimationError, JointwiseError
+from jointwise.joint.model import JointModel
+from jointwise.joint.part import Part
+from jointwise.joint.record import JointRecord
+
+ORDER = ("transmission", "stiffness", "friction", "load", "temperature", "hysteresis", "motor")
+"""The order in which phenomena are identified: each builds on those before."""
+MAIN = {
+    "stiffness": "phi",
+    "transmission": "theta",
+    "friction": "speed",
+    "load": "load",
+    "temperature": "temperature",
+    "hysteresis": "position",
+    "motor": "load",
+}
+"""The quantity over which a log must reach far to tell about a phenomenon."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user may decide: `method` and `elements` of hysteresis; None leaves it to the data."""
+
+    method: str = "auto"
+    elements: int | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What some logs told about a joint: the `model`, and why each phenomenon that is missing was refused."""
+
+    model: JointModel
+    refused: Mapping[str, tuple[str, ...]]
+
+
+def identify(
+    phenomenon: str,
+    record: JointRecord,
+    robot: Robot,
+    known: JointModel | None = None,
+    settings: Settings | None = None,
+) -> Part:
+    """Return one phenomenon of a joint; `known` is what was identified before and helps where it is there."""
+    if phenomenon not in ORDER:
+        raise EstimationError(f"phenomenon must be one of {', '.join(ORDER)}. Got '{phenomenon}' instead.")
+    parts = {} if known is None else dict(known.parts)
+    return _METHODS[phenomenon](record, robot, parts, settings or Settings())
+
+
+def identify_all(
+    records: Mapping[str, Sequence[JointRecord]],
+    robot: Robot,
+    known: JointModel,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> Answers:
+    """Return all that some records tell; `records` are those to ask for each phenomenon.
+
+    Of several records that can answer, the one whose data reach farthest is taken.
+    """
+    model, refused = known, {}
+    for name in ORDER:
+        if progress is not None and records.get(name):
+            progress(name)
+        answers, reasons = _asked(name, records.get(name, ()), robot, model, settings)
+        if answers:
+            model = model.with_part(max(answers, key=lambda part: _reach(name, part)))
+        elif reasons:
+            refused[name] = tuple(reasons)
+    return Answers(model, refused)
+
+
+def _asked(
+    name: str, records: Sequence[JointRecord], robot: Robot, model: JointModel, settings: Settings | None
+) -> tuple[list[Part], list[str]]:
+    answers, reasons = [], []
+    for record in records:
+        try:
+            answers.append(identify(name, record, robot, model, settings))
+        except JointwiseError as problem:
+            reasons.append(str(problem))
+    return answers, reasons
+
+
+def _reach(name: str, part: Part) -> float:
+    low, high = part.ranges.get(MAIN[name], (0.0, 0.0))
+    return high - low
+
+
+def _stiffness(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+    from jointwise.joint.stiffness import identify_stiffness
+
+    return identify_stiffness(record, transmission=parts.get("transmission"))
+
+
+def _transmission(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+    from jointwise.joint.transmission import identify_transmission
+
+    ratio = robot.joints[record.joint].motor.gear_ratio
+    return identify_transmission(record, stiffness=parts.get("stiffness"), gear_ratio=ratio)
+
+
+def _friction(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+    from jointwise.joint.friction import identify_friction
+
+    return identify_friction(record)
+
+
+def _load(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+    from jointwise.joint.load import identify_load
+
+    return _with_surfaces(identify_load(record, steady=parts.get("friction")), parts)
+
+
+def _temperature(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+    from jointwise.joint.temperature import identify_temperature
+
+    return _with_surfaces(identify_temperature(record, steady=parts.get("friction")), parts)
+
+
+def _with_surfaces(part: Part, parts: dict[str, Part]) -> Part:
+    """Return a part with the maps over two quantities that it completes; none without the friction over speed."""
+    from jointwise.joint.map import friction_map, map_surfaces
+
+    if "friction" not in parts:
+        return part
+    surfaces = map_surfaces(friction_map([*(own for own in parts.values()), part]))
+    return replace(part, surfaces=tuple(own for own in surfaces if part.phenomenon in own.y_label))
+
+
+def _hysteresis(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+    from jointwise.joint.hysteresis import identify_hysteresis
+
+    return identify_hysteresis(
+        record,
+        method=settings.method,
+        elements=settings.elements,
+        backlash=parts.get("transmission"),
+        steady=parts.get("friction"),
+    )
+
+
+def _motor(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+    from jointwise.joint.motor import identify_motor
+
+    return identify_motor(record, gear_ratio=robot.joints[record.joint].motor.gear_ratio)
+
+
+_METHODS: dict[str, Callable[[JointRecord, Robot, dict[str, Part], Settings], Part]] = {
+    "stiffness": _stiffness,
+    "transmission": _transmission,
+    "friction": _friction,
+    "load": _load,
+    "temperature": _temperature,
+    "hysteresis": _hysteresis,
+    "motor": _motor,
+}

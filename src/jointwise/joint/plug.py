@@ -1,0 +1,149 @@
+"""From what a joint is known to be to the terms of a calibration, as a start or with known values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jointwise.errors import ModelError
+from jointwise.estimation.fit import GivenTerms
+from jointwise.joint.model import JointModel
+from jointwise.joint.part import Part
+from jointwise.joint.temperature import TemperatureLaw, temperature_law_of
+from jointwise.model.terms import Coulomb, JointSignals, Offset, Stribeck, Temperature, Term, Viscous
+
+USED = ("friction", "load", "temperature", "hysteresis")
+"""Phenomena that enter a calibration as terms; the motor enters as its drive gain."""
+
+GRID = 12
+"""Speeds, and temperatures, on which a law is met."""
+
+Known = dict[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Terms of one effect, and value and deviation of their parameters by name."""
+
+    terms: tuple[Term, ...]
+    known: Known
+
+
+def given_terms(model: JointModel, known: bool = False) -> GivenTerms:
+    """Return the terms of a joint's friction; with `known` their values are held, else estimated again.
+
+    Dry friction is that of the hysteresis, its size that of the friction over speed where both are there. An offset is
+    always estimated: it takes up what differs between the directions. What temperature does is always held: a log that
+    is not a warm-up cannot tell it.
+    """
+    if not any(name in model.parts for name in USED):
+        raise ModelError(
+            f"joint {model.joint + 1} of {model.robot}: nothing known that a calibration could use "
+            f"(one of {', '.join(USED)}). Found: {', '.join(model.parts) or 'nothing'}."
+        )
+    warmth = _warmth(model.parts.get("temperature"))
+    pieces = [_dry(model), _viscous(model.parts.get("friction")), warmth]
+    terms = (Offset(), *(term for piece in pieces for term in piece.terms))
+    values: Known = {name: pair for piece in pieces for name, pair in piece.known.items()}
+    return GivenTerms(terms, values if known else warmth.known)
+
+
+def _dry(model: JointModel) -> _Piece:
+    """Return dry friction: slip elements where they were identified, else the sign of the speed."""
+    from jointwise.joint.hysteresis import hysteresis_term
+    from jointwise.joint.load import load_law_of
+
+    friction, load = model.parts.get("friction"), model.parts.get("load")
+    law = None if load is None else load_law_of(load)
+    kind = "none" if law is None else law.kind
+    known: Known = {} if law is None else {"FC1": (law.factor, _deviation(load, "F_l"))}
+    if "hysteresis" not in model.parts:
+        if friction is not None and _has(friction, "F_C"):
+            known["FC0"] = _pair(friction, "F_C")
+        return _Piece((Coulomb(kind, "tanh"),), known)
+    part = model.parts["hysteresis"]
+    term, shares = hysteresis_term(part), _shares(part)
+    level = _pair(friction, "F_C") if friction is not None and _has(friction, "F_C") else _pair(part, "F_C")
+    known |= {f"W{i + 1}": (float(s * level[0]), float(s * level[1])) for i, s in enumerate(shares)}
+    loaded = kind if law is not None else term.load
+    shaped = replace(term, load=loaded, shape=tuple(shares) if loaded != "none" else (), backlash=_backlash(part))
+    return _Piece((shaped,), known)
+
+
+def _viscous(part: Part | None) -> _Piece:
+    """Return viscous friction and the rise at low speed; plain viscous friction where it was not identified."""
+    if part is None:
+        return _Piece((Viscous((1.0,)),), {})
+    powers = tuple(float(k) for k in (1, 2, 3) if _has(part, f"F_V{k}"))
+    known = {f"Fv{p:g}": _pair(part, f"F_V{p:g}") for p in powers}
+    terms: tuple[Term, ...] = (Viscous(powers),) if powers else ()
+    if _has(part, "F_S-F_C") and _has(part, "V_S"):
+        terms += (Stribeck(part["V_S"], part["mu"] if _has(part, "mu") else 1.0),)
+        known["FS"] = _pair(part, "F_S-F_C")
+    return _Piece(terms, known)
+
+
+def _warmth(part: Part | None) -> _Piece:
+    """Return the temperature's part; a law that is not linear in its parameters is met as well as the term can."""
+    if part is None:
+        return _Piece((), {})
+    law = temperature_law_of(part)
+    term = Temperature(law.reference, law.coldest, law.hottest)
+    if law.kind == "affine-exponential":
+        return _Piece((term,), _projected(term, law))
+    known = {"FT1": _pair(part, "F_T2"), "FT2": _pair(part, "F_T3") if _has(part, "F_T3") else (0.0, 0.0)}
+    return _Piece((term,), known)
+
+
+def _projected(term: Temperature, law: TemperatureLaw) -> Known:
+    """Return the values with which the term is nearest to a law over its range, with the misfit as deviation."""
+    speeds, temperatures = np.meshgrid(
+        np.linspace(0.05, 1.0, GRID) * law.fastest, np.linspace(law.coldest, law.hottest, GRID)
+    )
+    w, T = speeds.ravel(), temperatures.ravel()
+    zero = np.zeros_like(w)
+    J = term.columns(JointSignals(1.0, zero, w, zero, temperature=T))[0]
+    size = np.linalg.norm(J, axis=0)
+    y = law.torque(w, T)
+    values, _, _, sizes = np.linalg.lstsq(J / size, y, rcond=1e-6)
+    misfit = float(np.std(y - J / size @ values)) / float(sizes[0])
+    names = [own.name for own in term.parameters()]
+    return {name: (float(x / s), misfit / float(s)) for name, x, s in zip(names, values, size, strict=True)}
+
+
+def _shares(part: Part) -> list[float]:
+    from jointwise.joint.hysteresis import friction_law
+
+    forces = friction_law(part).forces
+    return [float(x) for x in forces / forces.sum()]
+
+
+def _backlash(part: Part) -> tuple[float, ...]:
+    """Return the backlash map relative to its mean, () where it is the same everywhere."""
+    from jointwise.joint.hysteresis import friction_law
+
+    table = friction_law(part).backlash
+    if table is None:
+        return ()
+    return tuple(float(x) for x in table / np.mean(table))
+
+
+def drive_gain(model: JointModel) -> float | None:
+    """Return the drive gain (Nm/A) that was identified, that of all like drives where it is there; None if none was."""
+    part = model.parts.get("motor")
+    names = ("gain_same_drives", "gain")
+    return next((part[name] for name in names if part is not None and _has(part, name)), None)
+
+
+def _has(part: Part, name: str) -> bool:
+    return any(value.name == name for value in part.values)
+
+
+def _pair(part: Part, name: str) -> tuple[float, float]:
+    own = part.value(name)
+    return own.value, own.deviation
+
+
+def _deviation(part: Part | None, name: str) -> float:
+    return part.value(name).deviation if part is not None and _has(part, name) else 0.0

@@ -1,0 +1,6 @@
+"""Stiffness of a gear: which spring lies between rotor and link."""
+
+from jointwise.joint.springs import CATALOGUE, OddPolynomial, Segments, StiffnessLaw, stiffness_of
+from jointwise.joint.stiffness.identify import identify_stiffness
+
+__all__ = ["CATALOGUE", "OddPolynomial", "Segments", "StiffnessLaw", "identify_stiffness", "stiffness_of"]

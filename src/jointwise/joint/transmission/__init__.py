@@ -1,0 +1,6 @@
+"""Kinematic error and position-dependent backlash of a gear."""
+
+from jointwise.joint.gear_maps import GearMaps, PeriodicTable, Series, backlash_table, transmission_of
+from jointwise.joint.transmission.identify import identify_transmission
+
+__all__ = ["GearMaps", "PeriodicTable", "Series", "backlash_table", "identify_transmission", "transmission_of"]

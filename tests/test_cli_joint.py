@@ -1,0 +1,166 @@
+"""jointwise joint: one phenomenon a command, all at once, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+import pytest
+
+import jointwise
+from cli_runs import done, refused, run
+from jointwise.data.log import Log
+from jointwise.data.write import write_log
+from jointwise.joint import load_joints
+
+UR5E = ("--robot", "ur5e", "--joint", 2)
+VERTICAL = ("--gravity", 0, 9.80665, 0)
+
+
+@lru_cache(maxsize=1)
+def folder() -> Path:
+    return Path(mkdtemp())
+
+
+@lru_cache(maxsize=8)
+def log_of(experiment: str, duration: float | None) -> str:
+    path = folder() / f"{experiment}.parquet"
+    jointwise.simulate("ur5e", experiment, joint=1, duration=duration, rate=250.0, seed=1, keep=0).write(path)
+    return str(path)
+
+
+def speeds() -> str:
+    return log_of("constant-speed", 60.0)
+
+
+def slow() -> str:
+    return log_of("load", 80.0)
+
+
+def locked() -> str:
+    return log_of("locked", None)
+
+
+def test_a_command_prints_its_numbers_and_writes_the_file(tmp_path: Path) -> None:
+    text = done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", tmp_path / "joint.json")
+    assert "F_C" in text
+    assert "held out" in text
+    (model,) = load_joints(tmp_path / "joint.json")
+    part = model.parts["friction"]
+    assert (model.robot, model.joint) == ("ur5e", 1)
+    assert part.value("F_C").covers(10.0)
+    assert part["F_V1"] == pytest.approx(10.0, rel=0.05)
+
+
+def test_json_holds_the_same_numbers_as_the_file(tmp_path: Path) -> None:
+    out = tmp_path / "joint.json"
+    told = json.loads(done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", out, "--json"))
+    assert told["parts"]["friction"] == load_joints(out)[0].parts["friction"].to_dict() | {
+        "logs": [speeds()],
+        **{k: json.loads(json.dumps(told["parts"]["friction"][k])) for k in told["parts"]["friction"] if k != "logs"},
+    }
+    assert told["joint"] == 2
+
+
+def test_phenomena_add_up_in_one_file_and_help_each_other(tmp_path: Path) -> None:
+    out = tmp_path / "joint.json"
+    done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", out)
+    text = done("joint", "load", slow(), *UR5E, "--output", out, "--report", tmp_path / "page.html")
+    assert "taken from the velocity law" in text
+    (model,) = load_joints(out)
+    assert list(model.parts) == ["friction", "load"]
+    assert model.parts["load"].value("F_l").covers(10.0 * 2.0 / 150.0**2)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Friction over speed" in page
+    assert "Friction over load" in page
+
+
+def test_all_asks_every_log_and_tells_what_none_could_answer(tmp_path: Path) -> None:
+    words = [f"{locked()}@0,9.80665,0", f"friction={speeds()}@0,9.80665,0", f"load={slow()}"]
+    result = run("joint", "all", *words, *UR5E, "--output", tmp_path / "joint.json")
+    assert result.code == 0, result.err
+    (model,) = load_joints(tmp_path / "joint.json")
+    assert {"stiffness", "friction", "load"} <= set(model.parts)
+    assert "temperature" not in model.parts
+    assert "note: temperature:" in result.err
+    assert model.parts["stiffness"]["a_1"] == pytest.approx(15000.0, rel=0.05)
+
+
+def test_a_joint_file_goes_into_a_calibration(tmp_path: Path) -> None:
+    joint, log = tmp_path / "joint.json", tmp_path / "log.csv"
+    done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", joint)
+    jointwise.simulate("ur5e", "excitation", duration=20.0, rate=100.0, seed=1, keep=0).write(log)
+    plain = ("--direction", "tanh", "--load", "none", "--viscous-powers", "1", "--stribeck", "0", "--no-ripple")
+    for how, status in (("start", "determined"), ("known", "given")):
+        words = ("--robot", "ur5e", *plain, "--joint", joint, "--joint-as", how, "--output", tmp_path / "model.json")
+        assert "joint 2 as identified by itself" in done("calibrate", log, *words)
+        rows = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))["parameters"]
+        own = next(row for row in rows if row["name"] == "Fv1_2")
+        assert own["status"] == status
+        assert own["value"] == pytest.approx(10.0, rel=0.1)
+
+
+# -- refusals: which data cannot answer, and which experiment would --
+
+
+@pytest.mark.parametrize(
+    ("what", "log", "words", "experiment"),
+    [
+        ("friction", locked, "", "constant-speed"),
+        ("load", speeds, "load", "load"),
+        ("temperature", slow, "temperature", "warm-up"),
+        ("hysteresis", locked, "", "reciprocate"),
+        ("transmission", speeds, "", "reciprocate"),
+    ],
+)
+def test_data_that_cannot_answer_are_told_and_nothing_is_written(
+    what: str, log: object, words: str, experiment: str, tmp_path: Path
+) -> None:
+    assert callable(log)
+    gravity = () if log is slow else VERTICAL
+    line = refused("joint", what, log(), *UR5E, *gravity, "--output", tmp_path / "joint.json")
+    assert words in line
+    assert f"'{experiment}'" in line
+    assert "jointwise joint plan --robot ur5e --joint 2" in line
+    assert not (tmp_path / "joint.json").exists()
+
+
+def test_a_log_without_rotor_positions_has_no_stiffness(tmp_path: Path) -> None:
+    made = jointwise.read_log(locked())
+    plain = Log(made.t, made.q, current=made.current, torque=made.torque)
+    write_log(plain, tmp_path / "plain.csv")
+    line = refused("joint", "stiffness", tmp_path / "plain.csv", *UR5E, *VERTICAL)
+    assert "theta" in line or "rotor" in line
+
+
+def test_a_saturated_current_is_refused(tmp_path: Path) -> None:
+    made = jointwise.read_log(speeds())
+    top = 0.4 * float(np.abs(made.channel("current")).max())
+    clipped = Log(made.t, made.q, theta=made.theta, current=np.clip(made.channel("current"), -top, top))
+    write_log(clipped, tmp_path / "clipped.csv")
+    assert "saturat" in refused("joint", "friction", tmp_path / "clipped.csv", *UR5E, *VERTICAL)
+
+
+def test_a_file_of_another_robot_is_not_overwritten(tmp_path: Path) -> None:
+    out = tmp_path / "joint.json"
+    done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", out)
+    before = out.read_bytes()
+    line = refused("joint", "friction", speeds(), "--robot", "ur10e", "--joint", 2, *VERTICAL, "--output", out)
+    assert "ur5e" in line
+    assert out.read_bytes() == before
+
+
+def test_a_file_that_is_something_else_is_not_overwritten(tmp_path: Path) -> None:
+    out = tmp_path / "notes.json"
+    out.write_text('{"mine": 1}', encoding="utf-8")
+    assert "not a joint file" in refused("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", out)
+    assert out.read_text(encoding="utf-8") == '{"mine": 1}'
+
+
+def test_a_joint_that_is_not_there_is_wrong_usage() -> None:
+    result = run("joint", "friction", speeds(), "--robot", "ur5e", "--joint", 7)
+    assert result.code == 2
+    assert "1 to 6" in result.err

@@ -1,0 +1,211 @@
+"""Velocity friction: constant-speed runs, the curve, its intervals, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import jointwise
+from data_files import SHARED, needs_shared
+from joint_friction_records import LAW, RATE, SPEEDS, record_of, sinusoid, to_and_fro
+from joint_runs import RATE as DIGITAL_RATE
+from joint_runs import log_of, run_experiment
+from jointwise.backend import native
+from jointwise.data import read_log
+from jointwise.errors import EstimationError, ModelError
+from jointwise.joint.friction import Form, VelocityLaw, find_plateaus, identify_friction, velocity_law_of
+from jointwise.joint.friction.choose import told_fit
+from jointwise.joint.friction.identify import _values
+from jointwise.joint.friction.points import Points
+from jointwise.joint.part import Part
+from jointwise.joint.record import joint_record
+from jointwise.simulation.references import make_experiment
+from jointwise.simulation.robot import digital_robot
+from jointwise.simulation.sensors import Sensors
+
+needs_native = pytest.mark.skipif(native() is None, reason="the native kernel is not built")
+TRUTH = {
+    "F_C": 10.0, "F_S": 12.0, "F_S-F_C": 2.0, "V_S": 0.05, "mu": 1.0, "F_V1": 10.0, "F_V2": -1.1, "F_V3": 0.0,
+    "asymmetry": 0.05, "F_C+": 10.5, "F_C-": 9.5, "offset": 0.5,
+}  # fmt: skip
+"""Numbers of `LAW`, which are those of the digital robot's base joint."""
+FULL = Form(stribeck=True, free=True, powers=3)
+
+
+@pytest.fixture(scope="module")
+def part() -> Part:
+    return identify_friction(record_of(to_and_fro(SPEEDS)))
+
+
+# -- what is found --
+
+
+@needs_native
+def test_the_digital_robots_friction_lies_within_its_intervals() -> None:
+    # F_C, F_S - F_C, V_S and mu are the plant's coulomb and its Stribeck's extra, speed and shape
+    arm = jointwise.robot("ur5e")
+    experiment = make_experiment("constant-speed", arm, 40.0, joint=0)
+    digital = digital_robot(arm, gravity=experiment.gravity).without("thermal")
+    friction = digital.joints[0].friction
+    assert (friction.coulomb, friction.stribeck.extra, friction.viscous, friction.square) == (10.0, 2.0, 10.0, -1.1)
+    run, covered = run_experiment(digital, experiment), []
+    for seed in range(2):
+        log = log_of(run, digital, Sensors(rate=DIGITAL_RATE, seed=seed))
+        found = identify_friction(joint_record(log, arm, 0, mounting=tuple(digital.gravity)))
+        assert found.model.startswith("Stribeck")
+        assert found.held_out is not None and found.held_out > 98.0
+        covered += [value.covers(TRUTH[value.name]) for value in found.values]
+        assert abs(found["F_C"] - 10.0) < 0.2 and abs(found["V_S"] - 0.05) < 0.02
+    assert np.mean(covered) >= 0.85
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
+    speed = np.sort(np.concatenate([SPEEDS, SPEEDS, -np.array(SPEEDS), -np.array(SPEEDS)]))
+    form = Form(stribeck=True, powers=2, side="asymmetry")
+    none, covered = np.empty((len(speed), 0)), []
+    for seed in range(25):
+        torque = LAW.torque(speed) + 0.02 * np.random.default_rng(seed).normal(size=len(speed))
+        points = Points(speed, torque, np.ones(len(speed)), np.arange(len(speed)), none, (), "runs")
+        fit, deviation, _ = told_fit(points, form)
+        covered += [value.covers(TRUTH[value.name]) for value in _values(fit, deviation)]
+    assert 0.90 <= np.mean(covered) <= 0.995
+
+
+def test_all_seven_parameters_are_found_where_the_speeds_tell_them() -> None:
+    law = VelocityLaw(8.0, 12.0, 0.1, 2.0, 12.0, -4.0, 1.0)
+    found = identify_friction(record_of(to_and_fro(np.geomspace(0.01, 2.8, 24)), law, noise=0.05), form=FULL)
+    expected = {"F_C": 8.0, "F_S": 12.0, "V_S": 0.1, "mu": 2.0, "F_V1": 12.0, "F_V2": -4.0, "F_V3": 1.0}
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=0.03)
+        assert found.value(name).deviation < 0.03 * abs(value)
+
+
+def test_a_stribeck_effect_below_the_slowest_speed_is_not_guessed() -> None:
+    found = identify_friction(record_of(to_and_fro(np.linspace(0.5, 2.5, 8)), replace(LAW, stribeck_speed=0.01)))
+    assert "Stribeck" not in found.model
+    forced = identify_friction(record_of(to_and_fro(np.linspace(0.5, 2.5, 8)), replace(LAW, static=10.0)), form=FULL)
+    assert "Stribeck" not in forced.model
+    assert any("not told" in note for note in forced.notes)
+
+
+def test_smaller_models_are_told_with_their_error_on_unseen_runs(part: Part) -> None:
+    quality = {own.model: own.held_out for own in part.alternatives}
+    assert part.held_out == quality[part.model]
+    assert quality["viscous"] < quality["Coulomb + viscous, offset"] < quality[part.model]
+    assert part.held_out > 97.0
+
+
+def test_the_band_holds_runs_that_it_has_not_seen(part: Part) -> None:
+    check = part.settings["band_check"]
+    assert check["points"] == 20
+    assert check["inside"] >= 0.8
+    curve = part.curves[0]
+    width = np.array(curve.high) - np.array(curve.low)
+    assert (width > 0.0).all() and width.max() < 1.0
+    truth = LAW.torque(np.array(curve.line_x))
+    assert (np.abs(truth - curve.line_y) < 0.5 * width).all()
+
+
+def test_gravity_that_is_not_modelled_and_friction_under_load_do_not_enter_the_curve() -> None:
+    def friction(speed: np.ndarray, load: np.ndarray, _: np.ndarray) -> np.ndarray:
+        return LAW.torque(speed) + np.sign(speed) * 0.002 * load**2
+
+    record = record_of(
+        sinusoid(cycles=8), friction, load=lambda q: 60.0 * np.cos(q), unknown=lambda q, a: 4.0 * np.sin(q) + 3.0 * a
+    )
+    found = identify_friction(record)
+    assert any("constant speeds hold" in note for note in found.notes)
+    assert found.settings["points"] == "cycles"
+    beside = found.settings["beside"]
+    assert beside["inertia"] == pytest.approx(3.0, abs=0.3)
+    assert beside["sin"] == pytest.approx(4.0, abs=0.3)
+    assert beside["load²"] == pytest.approx(0.002, rel=0.1)
+    speed = np.array([-0.8, -0.3, 0.3, 0.8])
+    assert np.allclose(velocity_law_of(found).torque(speed), LAW.torque(speed), atol=0.3)
+
+
+def test_one_direction_says_that_an_offset_looks_the_same() -> None:
+    speed = np.abs(to_and_fro(SPEEDS))
+    found = identify_friction(record_of(speed))
+    assert any("one direction only" in note for note in found.notes)
+    assert "asymmetry" not in {value.name for value in found.values}
+
+
+# -- runs at constant speed --
+
+
+def test_runs_are_found_at_their_speeds_and_nowhere_else() -> None:
+    plateaus = find_plateaus(record_of(to_and_fro(SPEEDS)))
+    expected = np.repeat(SPEEDS, 2) * np.tile([1.0, -1.0], 10)
+    assert np.allclose(plateaus.speed, expected, rtol=1e-3)
+    assert (plateaus.duration < 3.0).all() and (plateaus.duration > 1.5).all()
+    assert len(np.unique(plateaus.levels)) == 10
+
+
+def test_a_constant_acceleration_holds_no_runs() -> None:
+    half = 4.0 * np.abs((np.arange(int(40 * RATE)) / RATE / 8.0) % 1.0 - 0.5) - 1.0
+    assert find_plateaus(record_of(half)).duration.sum() < 0.1 * 40.0
+
+
+# -- what is refused --
+
+
+@pytest.mark.parametrize(
+    ("speed", "motor", "message"),
+    [
+        (to_and_fro([0.5] * 6), None, "only one speed (0.5 rad/s)"),
+        (to_and_fro([0.5, 1.0] * 3), None, "only 2 speeds"),
+        (1e-4 * sinusoid(), None, "does not move"),
+        (sinusoid(cycles=1), None, "cycles to and fro"),
+        (to_and_fro(SPEEDS), lambda motor: np.clip(motor, -15.0, 15.0), "sits at its limit"),
+        (to_and_fro(SPEEDS), np.random.default_rng(1).permutation, "does not follow the speed"),
+        (sinusoid(), np.random.default_rng(2).permutation, "does not follow the speed"),
+    ],
+)
+def test_data_that_cannot_tell_the_friction_are_refused(speed, motor, message) -> None:
+    record = record_of(speed)
+    if motor is not None:
+        record = replace(record, motor=motor(record.motor))
+    with pytest.raises(EstimationError, match="friction is not fitted. The experiment 'constant-speed'") as refusal:
+        identify_friction(record)
+    assert message in str(refusal.value)
+
+
+def test_runs_shuffled_against_their_torques_are_refused() -> None:
+    record = record_of(to_and_fro(SPEEDS))
+    with pytest.raises(EstimationError, match="does not follow the speed"):
+        identify_friction(replace(record, motor=np.roll(record.motor, 5200)))
+
+
+# -- what can be done with it --
+
+
+def test_a_law_is_clamped_and_flagged_outside_the_measured_speeds(part: Part) -> None:
+    law = velocity_law_of(Part.from_dict(json.loads(json.dumps(part.to_dict()))))
+    assert law == velocity_law_of(part)
+    fastest = part.ranges["speed"][1]
+    assert np.allclose(law.torque(np.array([10.0, 2.0 * fastest])), law.torque(np.array([fastest])))
+    assert law.outside(np.array([-10.0, 0.0, 1.0])).tolist() == [True, False, False]
+    assert law.torque(np.zeros(1))[0] == 0.0
+    with pytest.raises(ModelError, match="velocity law"):
+        velocity_law_of(Part("load", "square", (), 50.0))
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    ("joint", "quality", "coulomb"), [(0, 96.0, (11.0, 17.0)), (1, 94.0, (9.0, 18.0)), (2, 95.0, (4.0, 7.0))]
+)
+def test_the_friction_of_a_real_ur10e_has_a_band_that_holds_cycles_left_out(joint, quality, coulomb) -> None:
+    log = read_log(SHARED / "ur10e" / f"joint_20_01_22_joint_{joint + 1}.csv")
+    found = identify_friction(joint_record(log, jointwise.robot("ur10e"), joint))
+    assert found.held_out is not None and found.held_out > quality
+    assert coulomb[0] < found["F_C"] < coulomb[1]
+    assert found.settings["points"] == "cycles"
+    check = found.settings["band_check"]
+    assert check["inside"] >= 0.9 and check["slow"] >= 0.85
+    curve = found.curves[0]
+    width = np.array(curve.high) - np.array(curve.low)
+    assert width.max() < 0.2 * np.ptp(curve.line_y)

@@ -1,0 +1,152 @@
+"""Stiffness: the spring of the digital robot comes back within its interval, and data that cannot tell is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from joint_runs import joint_log
+from jointwise.errors import EstimationError
+from jointwise.joint.part import Part
+from jointwise.joint.record import JointRecord, joint_record
+from jointwise.joint.stiffness import OddPolynomial, Segments, StiffnessLaw, identify_stiffness, stiffness_of
+
+GEAR = ("kinematic_error", "lost_motion")
+LINEAR, CUBIC = 15_000.0, 5e7
+
+
+@cache
+def locked(gauge: bool = True, seed: int = 0, without: tuple[str, ...] = GEAR) -> JointRecord:
+    log, digital = joint_log("locked", gauge=gauge, seed=seed, without=without)
+    return joint_record(log, digital.robot, 0)
+
+
+@cache
+def gauged() -> Part:
+    return identify_stiffness(locked())
+
+
+def test_a_locked_output_with_gauge_and_current_gives_the_cubic_spring() -> None:
+    part = gauged()
+    assert part.model == "cubic"
+    assert part.value("a_1").covers(LINEAR) and part.value("a_3").covers(CUBIC)
+    assert part["a_1"] == pytest.approx(LINEAR, rel=1e-3) and part["a_3"] == pytest.approx(CUBIC, rel=1e-2)
+    assert part.held_out is not None and part.held_out > 98.0
+
+
+def test_the_current_alone_gives_the_spring_when_rotor_friction_is_told_from_it() -> None:
+    part = identify_stiffness(locked(gauge=False))
+    assert part.value("a_1").covers(LINEAR) and part.value("a_3").covers(CUBIC)
+    quality = {own.model: own.held_out or 0.0 for own in part.alternatives}
+    assert quality["cubic"] > quality["cubic, friction neglected"] + 5.0
+
+
+def test_free_motion_of_a_loaded_joint_gives_the_spring_through_the_errors_of_the_gear() -> None:
+    log, digital = joint_log("bang-coast-bang", joint=None, duration=20.0)
+    part = identify_stiffness(joint_record(log, digital.robot, 1))
+    assert part.settings["data"] == "free"
+    assert part.value("a_1").covers(LINEAR) and part.value("a_3").covers(CUBIC)
+
+
+def test_an_unknown_gear_widens_the_interval_so_that_it_holds_the_spring() -> None:
+    part = identify_stiffness(locked(without=()))
+    assert part.value("a_1").covers(LINEAR) and part.value("a_3").covers(CUBIC)
+    assert any("transmission part" in note for note in part.notes)
+
+
+def test_intervals_of_noisy_gauges_cover_the_truth_at_most_seeds() -> None:
+    record, spring = locked(), OddPolynomial((LINEAR, CUBIC))
+    assert record.phi is not None
+    covered = []
+    for seed in range(6):
+        noise = 3.0 * np.random.default_rng(seed).normal(size=record.samples)
+        noisy = replace(record, gauge=spring.torque(record.phi) + noise, unit="A")
+        part = identify_stiffness(noisy)
+        a_1, extra = part.value("a_1"), 0.02 * part["a_1"]
+        bare = np.sqrt(a_1.deviation**2 - extra**2)
+        covered.append(abs(a_1.value - LINEAR) < 2.04 * bare)
+    assert sum(covered) >= 4
+
+
+def test_fitted_segments_stiffen_and_beat_a_line() -> None:
+    part = gauged()
+    assert 0.0 < part["K1"] <= part["K2"] <= part["K3"] and part["T1"] < part["T2"]
+    quality = {own.model: own.held_out or 0.0 for own in part.alternatives}
+    assert quality["segments, fitted"] > quality["linear"]
+    assert quality["cubic"] > quality["segments, HFUS-20"] + 10.0
+
+
+def test_the_law_survives_a_file_and_inverts_itself() -> None:
+    law = stiffness_of(Part.from_dict(gauged().to_dict()))
+    torque = np.linspace(-150.0, 150.0, 31)
+    np.testing.assert_allclose(law.torque(law.deformation(torque)), torque, atol=1e-8)
+    beyond = np.array([law.largest, 2.0 * law.largest])
+    assert np.ptp(law.stiffness(beyond)) == 0.0
+
+
+def test_segments_are_odd_and_meet_at_their_knees() -> None:
+    gear = Segments(16e3, 25e3, 29e3, 7.0, 25.0)
+    knees = np.array(gear.knees)
+    np.testing.assert_allclose(gear.torque(knees), [7.0, 25.0])
+    np.testing.assert_allclose(gear.torque(-knees), [-7.0, -25.0])
+    law = StiffnessLaw(gear, 2e-3)
+    np.testing.assert_allclose(law.torque(law.deformation(np.array([-40.0, 3.0, 20.0]))), [-40.0, 3.0, 20.0])
+
+
+def test_curves_hold_band_and_residual() -> None:
+    titles = [curve.title for curve in gauged().curves]
+    assert "Stiffness over deformation" in titles and "Hysteresis of the locked rotor" in titles
+    curve = gauged().curves[0]
+    assert len(curve.line_x) == len(curve.low) == len(curve.high)
+    assert len(curve.residual) == len(curve.x)
+
+
+def refused(record: JointRecord, words: str) -> None:
+    with pytest.raises(EstimationError, match=words):
+        identify_stiffness(record)
+
+
+def test_without_rotor_encoder_it_is_refused() -> None:
+    refused(replace(locked(), phi=None, theta=None), "no rotor position")
+
+
+def test_a_deformation_of_a_few_counts_is_refused() -> None:
+    record = locked()
+    assert record.theta is not None and record.phi is not None
+    step = 2 * np.pi / 2048
+    coarse = np.round(record.theta / step) * step
+    refused(replace(record, theta=coarse, phi=coarse - (record.theta - record.phi)), "counts")
+
+
+def test_a_load_that_never_varies_is_refused() -> None:
+    record = locked()
+    still = np.full(record.samples, 5.0)
+    refused(replace(record, gauge=still), "load never varies")
+
+
+def test_a_saturated_current_is_refused() -> None:
+    record = locked(gauge=False)
+    refused(replace(record, motor=np.clip(record.motor, -40.0, 40.0)), "saturated")
+
+
+def test_shuffled_torques_are_refused() -> None:
+    record = locked()
+    mixed = np.random.default_rng(0).permutation(record.samples)
+    assert record.gauge is not None
+    refused(replace(record, gauge=record.gauge[mixed], motor=record.motor[mixed]), "beyond noise")
+
+
+def test_torques_of_another_time_are_refused() -> None:
+    record = locked()
+    assert record.gauge is not None
+    other = np.roll(record.gauge, record.samples // 3)[::-1]
+    refused(replace(record, gauge=other, unit="A"), "does not follow|unsure")
+
+
+def test_slow_motion_without_load_is_refused() -> None:
+    log, digital = joint_log("reciprocate", duration=34.0)
+    quiet = joint_record(log, digital.robot, 0, load=lambda q, qd, qdd: np.zeros_like(q))
+    refused(quiet, "load never varies")
