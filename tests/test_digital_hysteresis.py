@@ -1,4 +1,4 @@
-"""Laws of the slip elements as the integrator uses them (theory 3.4)."""
+"""Laws of the slip elements as the integrator uses them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of the lost motion: the gear lags by direction, by the way alone and without loss (theory 3.3)."""
+"""Laws of the lost motion: the gear lags by direction, by the way alone and without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computed torque: the model's torque along the reference, and a PID scaled by the mass matrix (theory 4.2)."""
+"""Computed torque: the model's torque along the reference, and a PID scaled by the mass matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feed-forward of elastic joints: rotor motion and motor torque from the link's motion alone (theory 4.3)."""
+"""Feed-forward of elastic joints: rotor motion and motor torque from the link's motion alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decentralised LQR with feed-forward: every joint on its spring, on its own (theory 4.4)."""
+"""Decentralised LQR with feed-forward: every joint on its spring, on its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Periodic maps of a gear: kinematic error and lost motion over the rotor's angle at the output (theory 3.3)."""
+"""Periodic maps of a gear: kinematic error and lost motion over the rotor's angle at the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Friction that grows with the load, from slow runs to and fro under gravity (theory 3.2, 3.5)."""
+"""Friction that grows with the load, from slow runs to and fro under gravity."""
 
 from __future__ import annotations
 

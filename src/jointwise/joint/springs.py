@@ -1,4 +1,4 @@
-"""Springs of a gear: torque and stiffness over deformation (theory 3.1)."""
+"""Springs of a gear: torque and stiffness over deformation."""
 
 from __future__ import annotations
 

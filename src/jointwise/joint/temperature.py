@@ -1,4 +1,4 @@
-"""Friction over temperature, from a log in which the joint warms up (theory 3.2)."""
+"""Friction over temperature, from a log in which the joint warms up."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from jointwise.spatial import Array
 
 @dataclass(frozen=True)
 class Spring:
-    """Transmitted torque over deformation φ = θ - q: linear segments and a cubic term, odd in φ (theory 3.1).
+    """Transmitted torque over deformation φ = θ - q: linear segments and a cubic term, odd in φ.
 
     `slopes` (Nm/rad) are the stiffnesses of the segments, `knees` (rad) the deformations between them, one fewer;
     `cubic` (Nm/rad³) adds a φ³. ``Spring((k,))`` is linear. Stiffness is positive everywhere.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from jointwise.report.evidence import Exhibit
 from jointwise.result.calibration import Calibration
+from jointwise.result.validation import MOVING_SPEED
 from jointwise.spatial import Array
 
 BINS = 48
@@ -50,13 +51,18 @@ class Pattern:
 def patterns(calibration: Calibration, exhibit: Exhibit, joint: int) -> list[Pattern]:
     """Return the pattern of the residual of a joint over every quantity that the log has and that varies.
 
-    Over temperature it is taken against the motion, as friction acts.
+    While the joint moves: what holds it at rest is not told by the motion. Over temperature the residual is taken
+    against the motion, as friction acts.
     """
     residual = np.asarray(exhibit.log.channel(calibration.output)[:, joint]) - exhibit.predicted[:, joint]
     block = ((exhibit.log.t - exhibit.log.t[0]) / BLOCK).astype(np.intp)
-    against = residual * np.sign(_speed_of(exhibit, joint))
+    speed = _speed_of(exhibit, joint)
+    moving = np.abs(speed) > MOVING_SPEED
+    if not moving.any():
+        return []
+    against = residual * np.sign(speed)
     found = (
-        _pattern(name, unit, x, against if name == "temperature" else residual, block)
+        _pattern(name, unit, x[moving], (against if name == "temperature" else residual)[moving], block[moving])
         for name, unit, x in _quantities(calibration, exhibit, joint)
     )
     return [own for own in found if own is not None]

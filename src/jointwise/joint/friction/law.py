@@ -1,4 +1,4 @@
-"""The steady friction of a joint over its speed (theory 3.2)."""
+"""The steady friction of a joint over its speed."""
 
 from __future__ import annotations
 

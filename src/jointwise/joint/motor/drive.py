@@ -1,4 +1,4 @@
-"""Gain, offset and power-flow dependent friction of one joint whose load is known (theory 2.7).
+"""Gain, offset and power-flow dependent friction of one joint whose load is known.
 
 ``i = (τ + F_v v + F_2 v|v| + friction(direction)) / K + i_0`` with τ what links and rotor ask of the joint. The
 friction is one of: Coulomb; T_dir where the motor drives the load (v τ_load > 0) and T_rev where the load drives the

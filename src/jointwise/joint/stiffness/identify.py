@@ -1,4 +1,4 @@
-"""Stiffness of a gear from a locked output or from free motion with two encoders (theory 3.1)."""
+"""Stiffness of a gear from a locked output or from free motion with two encoders."""
 
 from __future__ import annotations
 

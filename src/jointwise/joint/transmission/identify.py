@@ -1,4 +1,4 @@
-"""Kinematic error and position-dependent backlash of a gear from a slow reciprocation (theory 3.3)."""
+"""Kinematic error and position-dependent backlash of a gear from a slow reciprocation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jointwise.spatial import Array
 POINTS = 1000
 """Points of a table."""
 COARSE = 240
-"""Points of the table of theory 3.3: one a reversal of its experiment."""
+"""Points of the coarse table: one a reversal of the usual experiment."""
 FINE = 2048
 """Points of the table whose spectrum is taken."""
 HIGHEST_PHASE = 0.2

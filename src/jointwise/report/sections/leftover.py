@@ -33,7 +33,8 @@ def body(evidence: Evidence) -> Html:
 
 def _explanation(exhibit: Exhibit) -> Html:
     return paragraph(
-        f"Mean of measured minus predicted on {exhibit.label} ({exhibit.name}), with its 95 % interval. A flat line is "
+        f"Mean of measured minus predicted on {exhibit.label} ({exhibit.name}) while the joint moves, with its 95 % "
+        "interval. A flat line is "
         "noise; a pattern that repeats is an effect that the model does not have.",
         class_="hint",
     )

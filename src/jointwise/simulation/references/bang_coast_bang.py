@@ -1,4 +1,4 @@
-"""Bang-coast-bang: random moves and waits at 30 to 100 % of what is allowed (theory 4.1)."""
+"""Bang-coast-bang: random moves and waits at 30 to 100 % of what is allowed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bang_coast_bang(
 
     Every move goes to the other side of the centre, 30 to 100 % of `reach` (rad, m; less where the limits are closer)
     away from it, with 30 to 100 % of the limits of speed and acceleration. `joint` (0-based) moves alone; None moves
-    all. Theory 4.1 moves the first joint.
+    all.
     """
     refuse_unless_positive(duration=duration, reach=reach)
     rng, room = np.random.default_rng(seed), room_of(robot, 1.0)

@@ -94,10 +94,10 @@ def _bspline(robot: Robot, duration: float | None, seed: int, joint: int | None 
 def _waypoints(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
     _refuse_joint("waypoints", joint)
     if _can_stand_at(robot, THESIS_POINTS):
-        motion, note = thesis_waypoints(robot, duration), "the six waypoints of theory 4.2"
+        motion, note = thesis_waypoints(robot, duration), "six waypoints, a stop at each"
     else:
         motion = waypoint_trajectory(robot, random_points(robot, seed), duration)
-        note = "six random waypoints: those of theory 4.2 do not suit this robot"
+        note = "six random waypoints: the usual ones do not suit this robot"
     return Experiment("waypoints", motion, gravity_vector(), note)
 
 

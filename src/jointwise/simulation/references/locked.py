@@ -1,4 +1,4 @@
-"""Locked output: the joint stands while its torque rises and falls as prescribed (theory 3.1)."""
+"""Locked output: the joint stands while its torque rises and falls as prescribed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments on one joint while the others stand still (theory 3)."""
+"""Experiments on one joint while the others stand still."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SHORTEST_COAST = 0.2
 SHORTEST_RISE = 0.1
 """Least time in which a run gains its speed, s."""
 LOAD_SPEED = 0.05
-"""Speed of load runs, rad/s (theory 3.5)."""
+"""Speed of load runs, rad/s."""
 WARM_UP_SPEEDS = (0.2, 0.5, 0.8)
 """Speeds of a warm-up as parts of the limit, changing every `WARM_UP_SLOT` s."""
 WARM_UP_SLOT = 20.0
 RECIPROCATION_ACCELERATION = 0.05
-"""Acceleration of the slow reciprocation, rad/s² (theory 3.3)."""
+"""Acceleration of the slow reciprocation, rad/s²."""
 RECIPROCATION_NET = np.deg2rad(3.0)
 """Net motion of one of its cycles, rad: 120 cycles, 240 reversals a turn."""
 RECIPROCATION_LEAD = 0.5
@@ -89,7 +89,7 @@ def constant_speed_runs(
 
     Every speed gets an equal part of `duration` (s) and fills it with equal runs, as long as the limits allow: a run of
     time T at speed v with acceleration a covers ``v (T - v / a)``. All begin and end at `begin` (rad); without it they
-    lie in the middle of the range. Theory 3.2 has the axis vertical.
+    lie in the middle of the range. Friction is told best with the axis vertical.
     """
     refuse_unless_positive(duration=duration)
     own = _joint(robot, joint, posture)
@@ -155,7 +155,7 @@ def load_runs(
 ) -> Piecewise:
     """Return slow runs of a joint that begin where gravity does not load it and turn it into the load and back.
 
-    The mounting is `posture.gravity_across`, the posture of the other joints `posture.loaded_posture` (theory 3.5).
+    The mounting is `posture.gravity_across`, the posture of the other joints `posture.loaded_posture`.
     """
     stand = loaded_posture(robot, checked_joint(robot, joint)) if posture is None else posture
     own = _joint(robot, joint, stand)
@@ -176,7 +176,7 @@ def _unloaded(own: _Joint, zero: float) -> float:
 
 
 def warm_up(robot: Robot, duration: float = 600.0, *, joint: int = 0, posture: Array | None = None) -> Piecewise:
-    """Return minutes of to and fro at 20, 50 and 80 % of the speed limit in turn, about 20 s each (theory 3.2)."""
+    """Return minutes of to and fro at 20, 50 and 80 % of the speed limit in turn, about 20 s each."""
     top = room_of(robot, 1.0).velocity[checked_joint(robot, joint)]
     rounds = max(1, round(duration / (WARM_UP_SLOT * len(WARM_UP_SPEEDS))))
     return constant_speed_runs(
@@ -193,7 +193,7 @@ def reciprocation(
     net: float = RECIPROCATION_NET,
     posture: Array | None = None,
 ) -> Piecewise:
-    """Return the slow reciprocation over a turn of theory 3.3: 120 cycles with two reversals each in 1,005 s.
+    """Return the slow reciprocation over a turn: 120 cycles with two reversals each in 1,005 s.
 
     q̈ is ±`acceleration` (rad/s²); a way forwards takes T, one back T - 0.5 s, so that a cycle of ``net = a (T² -
     (T - 0.5)²) / 4`` (rad) lasts 8.38 s. A joint that cannot turn once covers what its limits allow. `duration` (s)

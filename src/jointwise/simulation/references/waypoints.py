@@ -1,4 +1,4 @@
-"""Waypoints: straight moves in joint space that stop at each point (theory 4.2)."""
+"""Waypoints: straight moves in joint space that stop at each point."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ THESIS_POINTS = np.deg2rad(
         (-220, -90, 0, -90, 0, 0),
     ]
 )
-"""The six waypoints of theory 4.2 (6, 6), rad."""
+"""Six waypoints (6, 6), rad, from a thesis on UR robots."""
 THESIS_POINTS.setflags(write=False)
 SPEED = np.pi
 """Largest speed between waypoints, rad/s."""
@@ -66,7 +66,7 @@ def waypoint_trajectory(
 
 
 def thesis_waypoints(robot: Robot, duration: float | None = None, *, ramp: Ramp = "constant") -> Piecewise:
-    """Return the rounds of theory 4.2: six waypoints, π rad/s, 2π/3 rad/s², 13.458 s a round."""
+    """Return rounds of `THESIS_POINTS`: six waypoints, π rad/s, 2π/3 rad/s², 13.458 s a round."""
     return waypoint_trajectory(robot, THESIS_POINTS, duration, cycle=THESIS_CYCLE, ramp=ramp)
 
 

@@ -1,4 +1,4 @@
-"""Paths of the tool in the workspace: ellipse and line, by inverse kinematics (theory 4.4).
+"""Paths of the tool in the workspace: ellipse and line, by inverse kinematics.
 
 The joint positions are solved on a grid of the path parameter σ and joined by a quintic spline q(σ), periodic for a
 closed path; a polynomial time law σ(t) starts and stops at rest. Derivatives follow by the chain rule, snap included.
@@ -99,7 +99,7 @@ def ellipse_trajectory(
 ) -> Differentiable:
     """Return turns on an ellipse in a plane z = constant with a fixed tool, one turn in `period` (s) once at speed.
 
-    ``x = center + (a cos σ, b sin σ, 0)`` with `center` (3,) and half `axes` (2,), m; those of theory 4.4 (z = 0.65 m)
+    ``x = center + (a cos σ, b sin σ, 0)`` with `center` (3,) and half `axes` (2,), m; the usual ones (z = 0.65 m)
     unless given, in proportion for arms shorter than 0.9 m. `rotation` (3, 3) holds the tool; else it points down,
     forwards or up, whatever can be followed first. σ starts from rest and stops at rest over `fade` (s, one period).
     From `home` (joints,) a smooth joint move leads to the first point; without it the motion begins there. The

@@ -1,4 +1,4 @@
-"""Springs between rotor and link: torque over deformation φ = θ - e(θ) - d(θ) P - q (theory 3.1)."""
+"""Springs between rotor and link: torque over deformation φ = θ - e(θ) - d(θ) P - q."""
 
 from __future__ import annotations
 

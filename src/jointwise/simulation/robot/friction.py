@@ -1,4 +1,4 @@
-"""Friction of a joint: steady laws in speed, load and temperature, carried by slip elements (theory 3.2, 3.4).
+"""Friction of a joint: steady laws in speed, load and temperature, carried by slip elements.
 
 ``f = level(ω, τ_J, T) H + (F_V1 + F_V2 |ω| + F_V3 ω²) ω``, H in [-1, 1] the state of the slip elements,
 ``level = F_C0 + F_C1 τ_J² + (F_S - F_C0) exp(-(|ω|/V_S)^μ) + √|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``.

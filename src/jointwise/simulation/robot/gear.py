@@ -1,4 +1,4 @@
-"""Position-dependent properties of a gear: backlash map, lost motion and kinematic error (theory 3.3)."""
+"""Position-dependent properties of a gear: backlash map, lost motion and kinematic error."""
 
 from __future__ import annotations
 
