@@ -51,11 +51,6 @@ static int borrow(PyObject *const *objects, const char *const *names, Py_ssize_t
     return 1;
 }
 
-static Py_ssize_t length_of(PyObject *object)
-{
-    return PyObject_Length(object);
-}
-
 #define DATA(all, k) ((all).held[k] ? (double *)(all).views[k].buf : NULL)
 
 /* s = delta + dx; delta = sgn(s) min(|s|, b D); out = delta / (b D). */
@@ -116,7 +111,7 @@ static PyObject *maxwell(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOOOO", &objects[0], &objects[1], &objects[2], &objects[3], &objects[4], &objects[5]))
         return NULL;
     static const char *const names[6] = {"x", "scale", "limits", "state", "out", "slopes"};
-    Py_ssize_t n = length_of(objects[0]), m = length_of(objects[2]);
+    Py_ssize_t n = PyObject_Length(objects[0]), m = PyObject_Length(objects[2]);
     if (n < 0 || m < 0)
         return NULL;
     if (m < 1 || m > 4096) {
@@ -227,7 +222,7 @@ static void run_maxwell_sums(const maxwell_sums *in)
 }
 
 /* maxwell_gram(x (n,), scale (n,) | None, level (n,) | None, limits (m,), forces (m,), shared (n, s) | None,
- * others (n, z), slopes, state (2 m + 1,), gram (p, p)): adds the upper triangle of C^T C of the columns
+ * others (n, z), slopes, s, state (2 m + 1,), gram (p, p)): adds the upper triangle of C^T C of the columns
  * [level g_i, level dg_i/dlnD_i (with slopes), shared_j sum_i forces_i g_i, others]. */
 static PyObject *maxwell_gram(PyObject *self, PyObject *args)
 {
@@ -238,8 +233,9 @@ static PyObject *maxwell_gram(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOOOOOpnOO", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], &o[6], &slopes, &shares, &o[7],
                           &o[8]))
         return NULL;
-    static const char *const names[9] = {"x", "scale", "level", "limits", "forces", "shared", "others", "state", "gram"};
-    Py_ssize_t n = length_of(o[0]), m = length_of(o[3]);
+    static const char *const names[9] = {"x",      "scale",  "level", "limits", "forces",
+                                         "shared", "others", "state", "gram"};
+    Py_ssize_t n = PyObject_Length(o[0]), m = PyObject_Length(o[3]);
     if (n < 0 || m < 0)
         return NULL;
     if (m < 1 || n < 1 || shares < 0 || m > MOST_COLUMNS || shares > MOST_COLUMNS) {
@@ -265,7 +261,7 @@ static PyObject *maxwell_gram(PyObject *self, PyObject *args)
     return result;
 }
 
-/* Stick: u += dx / D until |u| reaches h(w). Slip: du/dt = c (sgn w - u / h), stepped exactly, until dx changes sign. */
+/* Stick: u += dx / D until |u| reaches h(w). Slip: du/dt = c (sgn w - u / h), stepped exactly, until dx turns. */
 static void run_rate_maxwell(const double *x, const double *h, Py_ssize_t samples, const double *limits,
                              Py_ssize_t elements, double rate, double *u, double *last, double *out)
 {
@@ -299,7 +295,7 @@ static PyObject *rate_maxwell(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOdOO", &objects[0], &objects[1], &objects[2], &rate, &objects[3], &objects[4]))
         return NULL;
     static const char *const names[5] = {"x", "h", "limits", "state", "out"};
-    Py_ssize_t n = length_of(objects[0]), m = length_of(objects[2]);
+    Py_ssize_t n = PyObject_Length(objects[0]), m = PyObject_Length(objects[2]);
     if (n < 0 || m < 0)
         return NULL;
     Py_ssize_t sizes[5] = {n, n, m, 2 * m + 1, n * m};
@@ -338,7 +334,7 @@ static PyObject *bristle(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOdOO", &objects[0], &objects[1], &length, &objects[2], &objects[3]))
         return NULL;
     static const char *const names[4] = {"x", "h", "state", "out"};
-    Py_ssize_t n = length_of(objects[0]);
+    Py_ssize_t n = PyObject_Length(objects[0]);
     if (n < 0)
         return NULL;
     Py_ssize_t sizes[4] = {n, n, 2, n};

@@ -119,10 +119,15 @@ def law_settings(law: FrictionLaw) -> dict[str, Any]:
 
 
 def hysteresis_term(part: Part) -> Hysteresis:
-    """Return the term of a calibration that a slip model starts from: its limits, and shares with load dependence."""
+    """Return the term of a calibration that a slip model starts from: limits, backlash map, shares with load."""
     law = friction_law(part)
     if law.model in ("rate-gms", "lugre") or not len(law.limits):
         raise ModelError(f"a term needs rate-independent slip elements. Got the model '{law.model}' instead.")
     shares = tuple((law.forces / law.forces.sum()).tolist())
     loaded = law.growth > 0.0
-    return Hysteresis(tuple(law.limits.tolist()), load="square" if loaded else "none", shape=shares if loaded else ())
+    return Hysteresis(
+        limits=tuple(law.limits.tolist()),
+        load="square" if loaded else "none",
+        shape=shares if loaded else (),
+        backlash=() if law.backlash is None else tuple((law.backlash / law.backlash.mean()).tolist()),
+    )

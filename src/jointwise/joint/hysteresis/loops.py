@@ -153,8 +153,8 @@ def steady_torque(steady: Steady | Part | None, speed: Array, temperature: Array
         return steady(speed, temperature)
     known = {value.name: value.value for value in steady.values}
     factors = [known.get(name, 0.0) for name in ("F_V1", "F_V2", "F_V3")]
-    if steady.phenomenon != "friction" or not any(factors):
-        raise ModelError("steady must be a friction part with F_V1, F_V2 or F_V3, or a function of speed.")
+    if steady.phenomenon != "friction":
+        raise ModelError(f"steady must be a friction part or a function of speed. Got '{steady.phenomenon}' instead.")
     result: Array = (factors[0] + factors[1] * np.abs(speed) + factors[2] * speed**2) * speed
     return result
 

@@ -18,7 +18,7 @@ def maxwell_state(position: float, elements: int) -> Array:
 def maxwell_slip(x: Array, scale: Array | None, limits: Array, state: Array) -> Array:
     """Return g_i = δ_i / (b D_i) in [-1, 1] along the positions x (samples,) rad: (samples, elements).
 
-    ``s = x[k] - x[k-1] + δ_i``, ``δ_i = sgn(s) min(|s|, b D_i)`` (theory 3.4): `limits` D_i (elements,) rad, `scale` b
+    ``s = x[k] - x[k-1] + δ_i``, ``δ_i = sgn(s) min(|s|, b D_i)``: `limits` D_i (elements,) rad, `scale` b
     (samples,) the backlash relative to its mean, None for 1. `state` (see `maxwell_state`) is carried on, in place.
     """
     out = np.empty((len(x), len(limits)))
@@ -60,7 +60,7 @@ def rate_slip(x: Array, h: Array, limits: Array, rate: float, state: Array) -> A
     """Return u_i = F_i / W_i of rate-dependent slip elements along x (samples,) rad: (samples, elements).
 
     Stick: ``du_i = dx / D_i`` until |u_i| = h(ω); slip: ``du_i/dt = c (sgn ω - u_i / h(ω))`` until ω changes sign
-    (theory 3.4 with F_i = W_i u_i, s = F_C h). `h` (samples,) is the steady curve relative to F_C, `rate` = c · period.
+    (with F_i = W_i u_i, s = F_C h). `h` (samples,) is the steady curve relative to F_C, `rate` = c · period.
     """
     out = np.empty((len(x), len(limits)))
     if (kernel := native()) is not None:

@@ -12,7 +12,7 @@ from jointwise.spatial import Array
 
 LIMIT_POWER = 4.0
 SHARE_POWER = 2.0
-"""Polynomial pre-assignment: ``D_i = (i/M)^4 B``, ``W_i ~ (M + 1 - i)^2`` (theory 3.4)."""
+"""Polynomial pre-assignment: ``D_i = (i/M)^4 B``, ``W_i ~ (M + 1 - i)^2``."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,451 @@
+"""Laws of the hysteresis models, and what their identification must find, and must refuse."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.signal import lfilter
+
+import jointwise
+from data_files import SHARED, needs_shared
+from joint_runs import log_of, run_experiment
+from jointwise.data.read import read_log
+from jointwise.errors import EstimationError, ModelError
+from jointwise.joint.hysteresis import (
+    METHODS,
+    Motion,
+    friction_law,
+    hysteresis_term,
+    identify_hysteresis,
+)
+from jointwise.joint.hysteresis import grams as grams_module
+from jointwise.joint.hysteresis import recursion as recursion_module
+from jointwise.joint.hysteresis.grams import slope_grams
+from jointwise.joint.hysteresis.loops import make_loops, relative_backlash
+from jointwise.joint.hysteresis.recursion import bristle, maxwell_slip, maxwell_slopes, maxwell_state, rate_slip
+from jointwise.joint.hysteresis.search import best_choices, gains
+from jointwise.joint.hysteresis.shape import Shape, polynomial_limits, polynomial_shares
+from jointwise.joint.part import Part
+from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.record import JointRecord, join_records, joint_record
+from jointwise.model.terms import JointSignals
+from jointwise.simulation.references import make_experiment
+from jointwise.simulation.robot import DigitalRobot, Run, digital_robot
+from jointwise.simulation.sensors import Sensors
+from jointwise.spatial import Array
+from peers import native
+from robots import law
+
+RATE = 500.0
+LIMITS = np.array([6e-5, 1.2e-3])
+FORCES = np.array([7.0, 3.0])
+paths = st.lists(st.floats(-5e-3, 5e-3), min_size=2, max_size=40).map(np.array)
+
+
+# -- records with a known truth ----------------------------------------------------------------------------------------
+
+
+def reciprocation(seconds: float = 60.0, swing: float = 0.05, cycle: float = 4.0) -> tuple[Array, Array]:
+    """Return position and speed (samples,) of a to and fro with a slow advance."""
+    t = np.arange(0.0, seconds, 1.0 / RATE)
+    pace = 2.0 * np.pi / cycle
+    x = 0.5 * swing * (1.0 - np.cos(pace * t)) + 0.1 * swing / cycle * t
+    return x, 0.5 * swing * pace * np.sin(pace * t) + 0.1 * swing / cycle
+
+
+def colored(samples: int, size: float, seed: int) -> Array:
+    """Return noise (samples,) of an rms, half of its variance slow."""
+    white = np.random.default_rng(seed).normal(size=(2, samples))
+    slow = lfilter([np.sqrt(1.0 - 0.95**2)], [1.0, -0.95], white[1])
+    return size * np.sqrt(0.5) * (white[0] + slow)
+
+
+def record_of(x: Array, speed: Array, friction: Array, load: Array | None = None) -> JointRecord:
+    """Return a record in which all of the motor's torque beyond the load is friction."""
+    none, torque = np.zeros_like(x), np.zeros_like(x) if load is None else load
+    return JointRecord(
+        robot="made", joint=0, logs=("made.csv",), rate=RATE, unit="Nm", gain=1.0, inertia=0.0,
+        t=np.arange(len(x)) / RATE, stretch=np.zeros(len(x), dtype=np.intp), q=x, qd=speed, qdd=none, position=x,
+        speed=speed, acceleration=none, path=x, motor=friction + torque, load=torque,
+    )  # fmt: skip
+
+
+def slip_friction(x: Array, scale: Array | None = None) -> Array:
+    """Return Σ W_i g_i along a path."""
+    return maxwell_slip(x, scale, LIMITS, maxwell_state(x[0], len(LIMITS))) @ FORCES
+
+
+def made_record(seed: int = 0, noise: float = 1.0, seconds: float = 60.0) -> JointRecord:
+    """Return a record of two elements, viscous friction, an offset and noise."""
+    x, speed = reciprocation(seconds)
+    return record_of(x, speed, slip_friction(x) + 8.0 * speed + 0.3 + colored(len(x), noise, seed))
+
+
+# -- the recursions ----------------------------------------------------------------------------------------------------
+
+
+def without_native(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> None:
+    monkeypatch.setattr(module, "native", lambda: None)
+
+
+def test_native_recursions_are_their_numpy_twins(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    x, h = np.cumsum(rng.normal(scale=1e-4, size=500)), rng.uniform(1.0, 1.5, 500)
+    x[100:110] = x[100]
+    scale = rng.uniform(0.7, 1.3, 500)
+
+    def run() -> list[Array]:
+        states = [maxwell_state(0.0, 2) for _ in range(3)]
+        found = [*maxwell_slopes(x, scale, LIMITS, states[0]), maxwell_slip(x, None, LIMITS, states[1])]
+        found += [rate_slip(x, h, LIMITS, 0.05, states[2]), bristle(x, h, 3e-4, np.zeros(2)), *states]
+        return found
+
+    own = run()
+    without_native(monkeypatch, recursion_module)
+    for a, b in zip(own, run(), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+@pytest.mark.parametrize("free", [(), ("limits",), ("limits", "growth", "extra")])
+def test_native_normal_equations_are_their_numpy_twin(free: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    x, speed = reciprocation(12.0)
+    load = 30.0 * np.sin(x * 40.0)
+    loops = make_loops(record_of(x, speed, slip_friction(x), load), np.array([1.0, 1.5, 0.8]), None)
+    shape = Shape(LIMITS, growth=1e-4, extra=0.2)
+    own = slope_grams(loops, shape, FORCES, free)
+    without_native(monkeypatch, grams_module)
+    np.testing.assert_allclose(own, slope_grams(loops, shape, FORCES, free), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.skipif(native is None, reason="the native kernel is not built")
+def test_native_recursions_refuse_arrays_that_do_not_fit() -> None:
+    x, limits, state = np.zeros(5), LIMITS, maxwell_state(0.0, 2)
+    wrong = [
+        ("maxwell", (x, None, limits, state, np.zeros(9), None)),
+        ("maxwell", (x, np.zeros(4), limits, state, np.zeros((5, 2)), None)),
+        ("maxwell", (x, None, np.empty(0), np.zeros(1), np.empty((5, 0)), None)),
+        ("maxwell_gram", (x, None, None, limits, FORCES, None, np.zeros((5, 3)), False, 1, state, np.zeros((6, 6)))),
+        ("maxwell_gram", (x, None, None, limits, FORCES, None, np.zeros((5, 3)), True, 0, state, np.zeros((5, 5)))),
+        ("rate_maxwell", (x, x, limits, 0.1, np.zeros(4), np.zeros((5, 2)))),
+        ("bristle", (x, x[:3], 1e-3, np.zeros(2), np.zeros(5))),
+        ("bristle", (x.astype(np.float32), x, 1e-3, np.zeros(2), np.zeros(5))),
+    ]
+    for name, arguments in wrong:
+        with pytest.raises(ValueError, match=r"must be|needs|wrong size"):
+            getattr(native, name)(*arguments)
+
+
+@law(50)
+@given(paths)
+def test_slopes_are_derivatives_by_the_logarithm_of_the_limit(points: Array) -> None:
+    x = np.repeat(np.concatenate([[0.0], points]), 1)
+    up, down = (maxwell_slip(x, None, LIMITS * f, maxwell_state(0.0, 2)) for f in (1.0 + 1e-7, 1.0 - 1e-7))
+    slopes = maxwell_slopes(x, None, LIMITS, maxwell_state(0.0, 2))[1]
+    g = maxwell_slip(x, None, LIMITS, maxwell_state(0.0, 2))
+    smooth = np.abs(np.abs(g) - 1.0) > 1e-5
+    np.testing.assert_allclose(((up - down) / 2e-7)[smooth], slopes[smooth], atol=1e-3)
+
+
+@law(100)
+@given(paths, st.floats(-1.0, 1.0), st.floats(-1.0, 1.0))
+def test_the_start_is_forgotten_once_the_path_has_covered_twice_the_limit(points: Array, a: float, b: float) -> None:
+    limits = np.array([8e-4])
+    starts = [np.array([share * limits[0], 0.0, points[0]]) for share in (a, b)]
+    one, other = (maxwell_slip(points, None, limits, state)[:, 0] for state in starts)
+    covered = np.maximum.accumulate(points) - np.minimum.accumulate(points) >= 2.0 * limits[0]
+    np.testing.assert_allclose(one[covered], other[covered], atol=1e-9)
+
+
+@law(50)
+@given(st.floats(0.1, 0.6), st.floats(0.0, 6.0))
+def test_in_slip_hysteresis_is_one_whatever_the_backlash_does(variation: float, phase: float) -> None:
+    x = np.concatenate([np.linspace(0.0, 2.0, 2000), np.linspace(2.0, 0.0, 2000)])
+    scale = relative_backlash(1.0 + variation * np.sin(np.linspace(0.0, 6.28, 100) + phase), x)
+    H = maxwell_slip(x, scale, LIMITS, maxwell_state(0.0, 2)) @ (FORCES / FORCES.sum())
+    np.testing.assert_allclose(H[100:2000], 1.0)
+    np.testing.assert_allclose(H[2100:], -1.0)
+
+
+def test_rate_dependent_elements_without_rate_are_the_plain_ones() -> None:
+    x = reciprocation(8.0)[0]
+    plain = maxwell_slip(x, None, LIMITS, maxwell_state(x[0], 2))
+    np.testing.assert_allclose(rate_slip(x, np.ones_like(x), LIMITS, 1e3, maxwell_state(x[0], 2)), plain, atol=1e-9)
+
+
+def test_the_bristle_settles_at_the_steady_curve_and_does_not_depend_on_the_steps() -> None:
+    x = np.linspace(0.0, 0.01, 101)
+    coarse, fine = (bristle(x[::k], np.full(len(x[::k]), 1.2), 5e-4, np.zeros(2)) for k in (10, 1))
+    np.testing.assert_allclose(coarse, fine[::10], rtol=1e-9)
+    assert coarse[-1] == pytest.approx(1.2, rel=1e-6)
+
+
+def test_pre_assigned_elements_are_those_of_the_theory() -> None:
+    np.testing.assert_allclose(polynomial_limits(4, 1e-3), 1e-3 * np.array([1, 16, 81, 256]) / 256)
+    np.testing.assert_allclose(polynomial_shares(4), np.array([16, 9, 4, 1]) / 30)
+
+
+def test_the_search_finds_the_best_of_all_choices() -> None:
+    rng = np.random.default_rng(0)
+    columns = np.cumsum(rng.normal(size=(300, 14)), axis=0)
+    columns /= np.linalg.norm(columns, axis=0)
+    y = columns[:, [1, 4, 8, 12]] @ np.array([3.0, 2.0, 1.0, 2.0]) + 0.02 * rng.normal(size=300)
+    A, b = columns.T @ columns, columns.T @ y
+    every = np.array(list(itertools.combinations(range(14), 4)))
+    assert best_choices(A, b, 4)[-1] == tuple(every[np.argmax(gains(A, b, every))])
+
+
+# -- what is found -----------------------------------------------------------------------------------------------------
+
+
+def test_nlr_recovers_elements_within_their_intervals() -> None:
+    covered = []
+    for seed in range(8):
+        part = identify_hysteresis(made_record(seed, seconds=40.0), method="nlr", elements=2)
+        truth = dict(zip(("D1", "D2", "W1", "W2"), (*LIMITS, *FORCES), strict=True))
+        truth |= {"k1": FORCES[0] / LIMITS[0], "F_C": 10.0, "F_V": 8.0, "offset": 0.3, "B": LIMITS[1]}
+        covered += [part.value(name).covers(value) for name, value in truth.items()]
+        assert all(part[name] == pytest.approx(value, rel=0.5) for name, value in truth.items() if name != "F_V")
+    assert 0.85 <= np.mean(covered) <= 1.0
+
+
+def test_intervals_are_not_wider_than_what_the_estimates_scatter() -> None:
+    parts = [identify_hysteresis(made_record(seed, seconds=40.0), method="nlr", elements=2) for seed in range(20, 28)]
+    for name in ("F_C", "D2", "W1"):
+        scatter = np.std([part[name] for part in parts], ddof=1)
+        told = np.median([part.value(name).deviation for part in parts])
+        assert 0.4 < told / scatter < 2.5
+
+
+def test_as_many_elements_are_chosen_as_the_data_holds() -> None:
+    part = identify_hysteresis(made_record(noise=0.3), method="nlr")
+    assert part.settings["elements"] == 2
+    assert any("elements" in note for note in part.notes)
+
+
+def test_all_methods_are_compared_on_data_held_out() -> None:
+    part = identify_hysteresis(made_record())
+    tried = {own.model: own for own in part.alternatives}
+    assert set(tried) == set(METHODS)
+    assert part.model in METHODS and part.held_out == tried[part.model].held_out
+    assert max(tried["sgn"].held_out, tried["stribeck"].held_out, tried["tanh"].held_out) < part.held_out - 2.0
+    assert all(own.held_out <= own.fitted + 0.5 for own in part.alternatives)
+    assert {curve.title.split()[0] for curve in part.curves} == {"Dry", "Friction", "Quality"}
+
+
+def test_load_makes_friction_grow_with_its_square() -> None:
+    x, speed = reciprocation(80.0)
+    load = 120.0 * np.sin(2.0 * np.pi * np.arange(len(x)) / len(x))
+    friction = (1.0 + 5e-5 * load**2) * slip_friction(x) + 8.0 * speed + colored(len(x), 1.0, 1)
+    part = identify_hysteresis(record_of(x, speed, friction, load), method="nlr", elements=2, load=True)
+    assert part.value("F_C").covers(10.0) and part.value("F_C1").covers(5e-4)
+    assert part.value("F_C1").deviation < 5e-5
+    plain = identify_hysteresis(record_of(x, speed, friction, load), method="nlr", elements=2)
+    assert part.held_out > plain.held_out + 5.0
+
+
+def test_a_backlash_map_is_used() -> None:
+    x, speed = reciprocation(80.0, swing=0.4)
+    backlash = 1.0 + 0.5 * np.sin(np.linspace(0.0, 2.0 * np.pi, 60, endpoint=False))
+    friction = slip_friction(x, relative_backlash(backlash, x)) + colored(len(x), 0.3, 2)
+    with_map = identify_hysteresis(record_of(x, speed, friction), method="nlr", elements=2, backlash=1e-3 * backlash)
+    without = identify_hysteresis(record_of(x, speed, friction), method="nlr", elements=2)
+    assert with_map.held_out > without.held_out
+    signals = JointSignals(RATE, x, speed, np.zeros_like(x), path=x)
+    torque = hysteresis_term(with_map).columns(signals)[0] @ np.array([with_map["W1"], with_map["W2"]])
+    np.testing.assert_allclose(torque, friction_law(with_map).torque(record_of(x, speed, friction), False), atol=0.2)
+    assert with_map.value("D2").covers(LIMITS[1]) and with_map["B"] == pytest.approx(1e-3)
+
+
+def test_lugre_is_found_where_the_truth_is_lugre() -> None:
+    x, speed = reciprocation(40.0, swing=0.2)
+    h = 1.0 + 0.3 * np.exp(-((speed / 0.02) ** 2))
+    friction = 10.0 * bristle(x, h, 4e-4, np.array([0.0, x[0]])) + 8.0 * speed + colored(len(x), 0.3, 0)
+    part = identify_hysteresis(record_of(x, speed, friction), method="lugre")
+    assert part["F_C"] == pytest.approx(10.0, rel=0.1)
+    assert friction_law(part).limits[0] == pytest.approx(4e-4, rel=0.2)
+    slip = identify_hysteresis(record_of(x, speed, friction), method="nlr", elements=2)
+    assert part.held_out > slip.held_out
+
+
+def test_rate_dependent_slip_is_found_where_the_truth_is_that() -> None:
+    x, speed = reciprocation(40.0, swing=0.2)
+    h = 1.0 + 0.5 * np.exp(-((speed / 0.02) ** 2))
+    u = rate_slip(x, h, LIMITS, 30.0 / RATE, maxwell_state(x[0], 2))
+    friction = u @ FORCES + 8.0 * speed + colored(len(x), 0.2, 0)
+    part = identify_hysteresis(record_of(x, speed, friction), method="rate-gms", elements=2)
+    plain = identify_hysteresis(record_of(x, speed, friction), method="nlr", elements=2)
+    assert part.held_out > plain.held_out + 1.0
+    assert friction_law(part).forces.sum() == pytest.approx(10.0, rel=0.15)
+
+
+def test_known_viscous_friction_is_taken_off_first() -> None:
+    own = made_record()
+    part = identify_hysteresis(own, method="nlr", elements=2, steady=lambda speed, _: 8.0 * speed)
+    assert part.value("F_V").covers(0.0)
+    known = Part("friction", "polynomial", (replace(part.values[0], name="F_V1", value=8.0),), 90.0)
+    assert identify_hysteresis(own, method="nlr", elements=2, steady=known)["F_V"] == pytest.approx(part["F_V"])
+
+
+@pytest.fixture(scope="module")
+def digital_run() -> tuple[DigitalRobot, Run]:
+    """Return 84 s of reciprocation of a joint with hysteresis and viscous friction alone."""
+    arm = jointwise.robot("ur5e")
+    experiment = make_experiment("reciprocate", arm, 84.0, joint=0)
+    digital = digital_robot(arm, gravity=experiment.gravity)
+    digital = digital.without("stribeck", "temperature", "asymmetry", "backlash")
+    return digital, run_experiment(digital, experiment)
+
+
+def digital_record(digital_run: tuple[DigitalRobot, Run], noise: float, seed: int) -> JointRecord:
+    """Return what sensors read of the run."""
+    digital, run = digital_run
+    log = log_of(run, digital, Sensors(rate=1000.0, seed=seed, current_noise=noise))
+    return joint_record(log, digital.robot, 0, mounting=digital.gravity)
+
+
+def test_elements_of_the_digital_robot_lie_within_their_intervals(digital_run: tuple[DigitalRobot, Run]) -> None:
+    joint = digital_run[0].joints[0]
+    limits = joint.backlash.mean * np.array(joint.friction.slip.limits)
+    forces = joint.friction.coulomb * np.array(joint.friction.slip.shares)
+    truth = {f"D{i + 1}": D for i, D in enumerate(limits)} | {f"W{i + 1}": W for i, W in enumerate(forces)}
+    truth |= {"F_C": joint.friction.coulomb, "B": joint.backlash.mean, "F_V": joint.friction.viscous}
+    covered = []
+    for seed, method in itertools.product(range(2), ("nlr", "lr-polynomial", "gms")):
+        part = identify_hysteresis(digital_record(digital_run, 0.03, seed), method=method, elements=4)
+        covered += [part.value(name).covers(value) for name, value in truth.items()]
+        assert part["F_C"] == pytest.approx(10.0, rel=0.02) and part["D2"] == pytest.approx(limits[1], rel=0.1)
+    assert np.mean(covered) >= 0.8
+
+
+def test_stretches_are_fitted_together() -> None:
+    pieces = [made_record(seed, seconds=20.0) for seed in (1, 2)]
+    part = identify_hysteresis(join_records(pieces), method="nlr", elements=2)
+    assert part.value("D2").covers(LIMITS[1]) and part.value("F_C").covers(10.0)
+    assert part.value("F_C").deviation < identify_hysteresis(pieces[0], method="nlr", elements=2).value("F_C").deviation
+
+
+def test_the_order_of_the_methods_on_the_digital_robot(digital_run: tuple[DigitalRobot, Run]) -> None:
+    record = digital_record(digital_run, 0.03, 0)
+    half = record.samples // 2
+    scores = {}
+    for method in ("nlr", "lr-polynomial", "lr-linear", "sgn"):
+        part = identify_hysteresis(record.take(np.arange(half)), method=method, elements=4, backlash=1e-3)
+        scores[method] = nrmse_percent(record.friction[half:], friction_law(part).torque(record)[half:])
+    assert scores["nlr"] >= scores["lr-polynomial"] - 0.3
+    assert scores["lr-polynomial"] > scores["lr-linear"] + 1.0 > scores["sgn"] + 2.0
+
+
+@needs_shared
+@pytest.mark.parametrize("joint", [4, 5])
+def test_hysteresis_of_a_real_wrist_pays_off_on_another_log(joint: int) -> None:
+    arm, folder = jointwise.robot("ur10e"), SHARED / "ur10e"
+    names = ("id_20_02_12_50sec_12harm.csv", "id_20_02_19_14harm50sec.csv")
+    train, test = (joint_record(read_log(folder / name), arm, joint, cutoff=8.0) for name in names)
+    own, static = (friction_law(identify_hysteresis(train, method=m)).torque(test) for m in ("auto", "tanh"))
+    assert nrmse_percent(test.friction, own) > nrmse_percent(test.friction, static) + 3.0
+
+
+# -- what becomes of it ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["nlr", "nlr-stribeck", "gms", "lugre", "rate-gms", "stribeck", "tanh", "sgn"])
+def test_a_part_survives_its_file_and_gives_the_same_law(method: str) -> None:
+    record = made_record(seconds=20.0)
+    part = identify_hysteresis(record, method=method)
+    again = Part.from_dict(json.loads(json.dumps(part.to_dict(), allow_nan=False)))
+    own, other = (friction_law(one).torque(record) for one in (part, again))
+    np.testing.assert_array_equal(own, other)
+    assert nrmse_percent(record.friction[2000:], own[2000:]) == pytest.approx(part.fitted, abs=1.5)
+
+
+def test_a_law_starts_anew_where_a_stretch_begins() -> None:
+    record = made_record(seconds=20.0)
+    own = friction_law(identify_hysteresis(record, method="nlr", elements=2))
+    half = record.samples // 2
+    stretch = (np.arange(record.samples) >= half).astype(np.intp)
+    motion = Motion(record.path, record.speed, record.load, 1.0 / RATE, stretch)
+    alone = Motion(record.path[half:], record.speed[half:], record.load[half:], 1.0 / RATE)
+    np.testing.assert_allclose(own.torque(motion)[half:], own.torque(alone))
+
+
+def test_a_term_of_the_calibration_is_made_from_a_part() -> None:
+    record = made_record()
+    part = identify_hysteresis(record, method="nlr", elements=2)
+    term = hysteresis_term(part)
+    signals = JointSignals(RATE, record.q, record.qd, record.qdd, path=record.path)
+    torque = term.columns(signals)[0] @ np.array([part["W1"], part["W2"]])
+    np.testing.assert_allclose(torque, friction_law(part).torque(record, nuisance=False))
+    with pytest.raises(ModelError, match="rate-independent"):
+        hysteresis_term(identify_hysteresis(record, method="lugre"))
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def refused(record: JointRecord, what: str, **options: object) -> None:
+    with pytest.raises(EstimationError, match=what) as error:
+        identify_hysteresis(record, **options)  # type: ignore[arg-type]
+    assert "reciprocate" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_no_reversals() -> None:
+    x = np.linspace(0.0, 1.0, 10_000)
+    refused(record_of(x, np.full_like(x, 0.05), 10.0 + colored(len(x), 1.0, 0)), "no reversals")
+
+
+def test_too_few_reversals() -> None:
+    x, speed = reciprocation(5.0)
+    refused(record_of(x, speed, slip_friction(x) + colored(len(x), 0.1, 0)), "only 2 reversals")
+
+
+def test_ways_too_short_to_slip() -> None:
+    x, speed = reciprocation(40.0, swing=1e-3)
+    friction = 1e4 * (x - x.mean()) + colored(len(x), 0.1, 0)
+    x = x - 0.1 * 1e-3 / 4.0 * np.arange(len(x)) / RATE
+    friction = maxwell_slip(x, None, np.array([5e-3]), maxwell_state(x[0], 1))[:, 0] * 20.0 + colored(len(x), 0.1, 0)
+    refused(record_of(x, speed, friction), "too short for the gear to slip")
+
+
+def test_saturated_current() -> None:
+    own = made_record()
+    refused(replace(own, motor=np.clip(own.motor, -8.0, 8.0)), "saturated")
+
+
+@pytest.mark.parametrize("way", ["samples", "half a cycle", "reversed in time"])
+def test_shuffled_friction(way: str) -> None:
+    own = made_record()
+    shuffled = {
+        "samples": np.random.default_rng(0).permutation(own.motor),
+        "half a cycle": np.roll(own.motor, round(2.0 * RATE)),
+        "reversed in time": np.roll(own.motor[::-1], 700),
+    }
+    with pytest.raises(EstimationError, match="hysteresis is not fitted"):
+        identify_hysteresis(replace(own, motor=shuffled[way]))
+
+
+def test_friction_without_memory() -> None:
+    x, speed = reciprocation()
+    refused(record_of(x, speed, 10.0 * np.tanh(speed / 5e-3) + colored(len(x), 1.0, 0)), "no memory is seen")
+
+
+def test_a_load_that_never_varies() -> None:
+    own = made_record()
+    refused(own, "load never varies", load=True)
+    refused(record_of(own.path, own.speed, own.motor, np.full(own.samples, 50.0)), "load never varies", load=True)
+
+
+def test_wrong_options() -> None:
+    own = made_record(seconds=20.0)
+    with pytest.raises(ModelError, match="Did you mean lugre"):
+        identify_hysteresis(own, method="lugree")
+    with pytest.raises(ModelError, match="1 to 16"):
+        identify_hysteresis(own, elements=0)
+    with pytest.raises(EstimationError, match="positive"):
+        identify_hysteresis(own, backlash=-1e-3)
