@@ -31,8 +31,9 @@ from jointwise.calibrate import calibrate  # noqa: E402
 from jointwise.data.log import Log, Origin  # noqa: E402
 from jointwise.data.read import read_log  # noqa: E402
 from jointwise.description.payload import Payload  # noqa: E402
+from jointwise.description.robot import Robot  # noqa: E402
 from jointwise.errors import EstimationError  # noqa: E402
-from jointwise.joint.hysteresis import Motion, friction_law, identify_hysteresis  # noqa: E402
+from jointwise.joint.hysteresis import FrictionLaw, Motion, friction_law, identify_hysteresis  # noqa: E402
 from jointwise.joint.hysteresis.loops import at_rest  # noqa: E402
 from jointwise.joint.part import Part  # noqa: E402
 from jointwise.joint.quality import nrmse_percent  # noqa: E402
@@ -67,8 +68,9 @@ WRIST = (0.0, 0.5 * np.pi, 0.0)
 def run_along(digital: DigitalRobot, q: Array, qd: Array, torque: Array) -> Run:
     """Return a run under PD control of the rotors along a reference (periods, joints) with a feed-forward torque."""
     B = np.array([joint.inertia for joint in digital.joints])
-    gains = {"k_theta": B * BANDWIDTH**2, "k_speed": 1.4 * B * BANDWIDTH}
-    return simulate(digital, digital.rest(q[0]), AffineControl(theta=q, speed=qd, torque=torque, **gains), rate=RATE)
+    stiffness, damping = B * BANDWIDTH**2, 1.4 * B * BANDWIDTH
+    control = AffineControl(theta=q, speed=qd, torque=torque, k_theta=stiffness, k_speed=damping)
+    return simulate(digital, digital.rest(q[0]), control, rate=RATE)
 
 
 def log_of(run: Run, digital: DigitalRobot, noise: float, seed: int) -> Log:
@@ -143,7 +145,8 @@ def _ramped(way: float, speed: float = 0.05, rise: float = 0.2) -> Array:
     down = np.clip((time - t) / rise, 0.0, 1.0)
     profile = 0.25 * (1.0 - np.cos(np.pi * up)) * (1.0 - np.cos(np.pi * down))
     path = np.cumsum(profile)
-    return way * path / path[-1]
+    result: Array = way * path / path[-1]
+    return result
 
 
 def under_load() -> dict[str, float]:
@@ -171,11 +174,11 @@ def under_load() -> dict[str, float]:
     }
 
 
-def _record(arm: jointwise.Robot, digital: DigitalRobot, run: Run, seed: int) -> JointRecord:
+def _record(arm: Robot, digital: DigitalRobot, run: Run, seed: int) -> JointRecord:
     return joint_record(log_of(run, digital, LOAD_NOISE, seed), arm, 1, payload=PAYLOAD)
 
 
-def _trained(arm: jointwise.Robot, digital: DigitalRobot, method: str):  # type: ignore[no-untyped-def]
+def _trained(arm: Robot, digital: DigitalRobot, method: str) -> FrictionLaw:
     q, qd, qdd = load_reference(seed=1)
     run = run_along(digital, q, qd, inverse_dynamics(arm, q, qd, qdd, payload=PAYLOAD))
     return friction_law(identify_hysteresis(_record(arm, digital, run, seed=11), method=method, load=True))

@@ -74,3 +74,13 @@ def test_what_the_user_fixes_adds_no_doubt(made: SyntheticLog) -> None:
     tight = calibrate(made.log, jointwise.robot("planar2"), options=replace(start, free=("load",)))
     assert half_widths(loose).shape == half_widths(tight).shape
     assert len(loose.choices) > len(tight.choices)
+
+
+def test_gains_that_are_estimated_make_the_bodies_less_sure(made: SyntheticLog, automatic: Calibration) -> None:
+    estimated = calibrate(made.log, jointwise.robot("planar2"))
+    assert estimated.gain_source.startswith("estimated")
+    wide, narrow = half_widths(estimated), half_widths(automatic)
+    assert np.median(wide / narrow) > 1.02
+    truth = estimated.model.base.from_standard(made.truth.plant.standard)
+    error = np.abs(estimated.estimate.values[: len(truth)] - truth)
+    assert (error < estimated.estimate.factor * wide).mean() >= 0.8

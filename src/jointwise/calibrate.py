@@ -18,10 +18,9 @@ from jointwise.data.quality import Examination, examine
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError
-from jointwise.estimation.coupled import Uncertainty, jackknife, weighted_least_squares
-from jointwise.estimation.factors import scaled_factors
+from jointwise.estimation.coupled import Uncertainty, jackknife
+from jointwise.estimation.drive_gains import drive_gains, gain_moves
 from jointwise.estimation.fit import Fit, GivenTerms, fit_structure, known_values
-from jointwise.estimation.gains import gain_scale, relative_gains
 from jointwise.estimation.problem import Problem, record
 from jointwise.estimation.rivals import Moves, with_choices
 from jointwise.estimation.select import (
@@ -31,7 +30,6 @@ from jointwise.estimation.select import (
     choose_scales,
     choose_structure,
     filter_rivals,
-    probe_structure,
 )
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
@@ -107,7 +105,7 @@ def _calibrate(
         raise EstimationError("the joint model asks for a measured speed (ripple, track), but a log has no column qd1.")
     _refuse_cold(recordings, options)
     tell("drive gains")
-    gains, gain_source = drive_gains(problem, robot, output, options)
+    gains, gain_source = drive_gains(problem, robot, output, options.gains, options.gain_source)
     tell("choosing filters")
     problem, filter_choices = choose_filters(problem, gains, options.lag, options.position_cutoff)
     start = options.structure
@@ -120,6 +118,8 @@ def _calibrate(
         tell("choosing the joint model")
         start, choices, moves = choose_structure(problem, gains, start, free)
         moves += filter_rivals(problem, gains, start, options.lag is None, options.position_cutoff is None)
+    if output == "current" and gain_source.startswith("estimated"):
+        moves += gain_moves(problem, robot, gains, start)
     if options.scaled and start.direction == "hysteresis":
         start, choice = choose_scales(problem, gains, start)
         choices.append(choice)
@@ -200,44 +200,6 @@ def first_filters(logs: Sequence[Log], options: Options) -> Filters:
     return Filters(
         rate, options.position_cutoff or FIRST_CUTOFF, options.parallel_cutoff or None, step, options.lag or 0.0
     )
-
-
-def drive_gains(problem: Problem, robot: Robot, output: str, options: Options) -> tuple[Array, str]:
-    """Return Nm per unit of output and where the numbers come from.
-
-    Torque needs none. For current: the user's, else the catalogue's, else estimated: ratios from the coupling of the
-    joints, scale from the nominal bodies.
-    """
-    if output == "torque":
-        return np.ones(robot.dof), "torque is measured"
-    if options.gains is not None:
-        given = np.asarray(options.gains, dtype=float)
-        if given.shape != (robot.dof,) or not (given > 0.0).all():
-            raise EstimationError(f"gains must be {robot.dof} positive numbers in Nm/A. Got {options.gains} instead.")
-        return given, options.gain_source
-    known = np.array([np.nan if (gain := joint.motor.joint_gain) is None else gain for joint in robot.joints])
-    if not np.isnan(known).any():
-        return known, f"description of {robot.name}"
-    return _estimated_gains(problem, robot, known)
-
-
-def _estimated_gains(problem: Problem, robot: Robot, known: Array) -> tuple[Array, str]:
-    probe = probe_structure(problem)
-    layout = problem.layout(probe.terms())
-    factors = problem.factors([probe.terms()] * robot.dof)
-    gains = relative_gains(factors, layout, known)
-    if not np.isnan(known).all():
-        return gains, "estimated beside the known ones"
-    standard = robot.inertials.ravel()
-    if problem.bodies.rotors:
-        standard = np.concatenate([standard, robot.rotor_inertias])
-    nominal = problem.bodies.base.from_standard(standard)
-    if not nominal.any():
-        return gains, "ratios estimated; scale unknown: torques are in units of the mean gain"
-    places = [which for _, which in problem.bodies.rigid_places]
-    values = weighted_least_squares(scaled_factors(factors, gains), layout).values
-    rigid = [own.merged()[:, : len(which)] for own, which in zip(factors, places, strict=True)]
-    return gains * gain_scale(rigid, places, values, nominal), "estimated; scale from the nominal bodies"
 
 
 def _examined(log: Log, robot: Robot) -> Examination:

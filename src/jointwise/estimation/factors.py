@@ -68,6 +68,14 @@ class JointFactors:
         parts = [self.triangles[k] for k in chosen]
         return parts[0] if len(parts) == 1 else triangle(np.vstack(parts))
 
+    def without(self, stretches: Sequence[int]) -> JointFactors:
+        """Return the factors with some stretches left out."""
+        kept = [k for k in range(len(self.triangles)) if k not in stretches]
+        return JointFactors(
+            [self.triangles[k] for k in kept],
+            *([own[k] for k in kept] for own in (self.weight, self.total, self.square)),
+        )
+
     def folded(self) -> JointFactors:
         """Return the factors with stretches merged to the folds of a cross-validation."""
         folds = fold_edges(len(self.triangles))
