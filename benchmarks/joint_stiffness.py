@@ -67,7 +67,7 @@ def rows() -> list[tuple[str, float, float]]:
 
 def _rows(part: Part) -> list[tuple[str, float, float]]:
     held_out = {own.model: own.held_out or 0.0 for own in part.alternatives}
-    names = {"cubic": "stiffness, cubic", "segments, fitted": "stiffness, three segments"}
+    names = {"cubic": "stiffness, cubic", "segments, fitted": "stiffness, three segments, fitted"}
     return [(names[model], figure, held_out[model]) for model, figure in THESIS.items()]
 
 

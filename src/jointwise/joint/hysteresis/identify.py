@@ -10,7 +10,7 @@ from jointwise.errors import EstimationError, ModelError, nearest
 from jointwise.joint.gear_maps import backlash_table
 from jointwise.joint.hysteresis.curves import curves_of
 from jointwise.joint.hysteresis.laws import law_settings
-from jointwise.joint.hysteresis.loops import Loops, Steady, make_loops
+from jointwise.joint.hysteresis.loops import Loops, Steady, known_rise, make_loops
 from jointwise.joint.hysteresis.methods import MAXWELL, METHODS, USUAL_ELEMENTS, Setting, Tried, try_method
 from jointwise.joint.hysteresis.search import Bank, best_choices, fewest_elements, held_out_errors, make_bank
 from jointwise.joint.hysteresis.shape import Shape
@@ -51,13 +51,16 @@ def identify_hysteresis(
     pre-assigned ladders. `backlash` B: rad, a map over one turn, or a transmission part (its shape); where B is not
     known it is searched. `load` lets friction grow with the square of the load. `steady`: known viscous friction (a
     function of speed and temperature, or a friction part), subtracted first; what is left of it and an offset are
-    estimated along. Refuses data that cannot tell.
+    estimated along. A friction part also tells how dry friction rises towards standstill. Data that cannot tell are
+    refused.
     """
     _check(method, elements)
     scale, shape_map = backlash_of(backlash)
     loops = make_loops(record, shape_map, steady)
-    setting, errors = _setting(record, loops, elements, scale, shape_map, load)
-    names = METHODS if method == "auto" else tuple(dict.fromkeys((method, "nlr", *STATIC)))
+    rise = known_rise(steady)
+    setting, errors = _setting(record, loops, elements, scale, shape_map, load, rise)
+    every = tuple(name for name in METHODS if rise is None or name != "nlr-stribeck")
+    names = every if method == "auto" else tuple(dict.fromkeys((method, "nlr", *STATIC)))
     tried = {name: try_method(setting, name) for name in names}
     best = _chosen(tried, method)
     if method not in STATIC:
@@ -93,17 +96,24 @@ def _check(method: str, elements: int | None) -> None:
 
 
 def _setting(
-    record: JointRecord, loops: Loops, elements: int | None, scale: float | None, shape_map: Array | None, load: bool
+    record: JointRecord,
+    loops: Loops,
+    elements: int | None,
+    scale: float | None,
+    shape_map: Array | None,
+    load: bool,
+    rise: tuple[float, float] | None,
 ) -> tuple[Setting, Array | None]:
     """Return what the methods share, and the held-out errors behind the number of elements."""
     growth = _first_growth(record, loops) if load else None
-    bank = make_bank(loops, Shape(np.empty(0), growth=growth or 0.0))
+    extra, speed = rise or (0.0, 0.05)
+    bank = make_bank(loops, Shape(np.empty(0), growth=growth or 0.0, extra=extra, speed=speed))
     _refuse_without_slip(record, loops, bank)
     errors = held_out_errors(bank, MOST_ELEMENTS, FOLDS) if elements is None else None
     chosen = fewest_elements(errors) if errors is not None else elements
     assert chosen is not None
     return Setting(
-        loops, bank, elements or USUAL_ELEMENTS, chosen, scale, growth, shape_map, elements is not None
+        loops, bank, elements or USUAL_ELEMENTS, chosen, scale, growth, shape_map, elements is not None, rise
     ), errors
 
 
@@ -141,7 +151,7 @@ def _chosen(tried: dict[str, Tried], method: str) -> Tried:
     if method != "auto":
         return tried[method]
     best = _least(tried, MAXWELL)
-    for name in MAXWELL:
+    for name in (own for own in MAXWELL if own in tried):
         worse = tried[name].held_out - best.held_out
         if worse.mean() <= worse.std(ddof=1) / np.sqrt(len(worse)):
             return tried[name]

@@ -159,6 +159,16 @@ def steady_torque(steady: Steady | Part | None, speed: Array, temperature: Array
     return result
 
 
+def known_rise(steady: Steady | Part | None) -> tuple[float, float] | None:
+    """Return (F_S - F_C) / F_C and V_S (rad/s) of a friction part with an exponential rise, None without one."""
+    if not isinstance(steady, Part):
+        return None
+    known = {value.name: value.value for value in steady.values}
+    if not {"F_C", "F_S-F_C", "V_S"} <= known.keys() or "mu" in known or not known["F_C"] > 0.0:
+        return None
+    return known["F_S-F_C"] / known["F_C"], known["V_S"]
+
+
 def _refuse_saturated(record: JointRecord) -> None:
     rounded = np.round(record.motor[:, None] / max(float(np.abs(record.motor).max()), 1e-300), 9)
     share = float(statistics.saturated(rounded, rounded.min(axis=0), rounded.max(axis=0))[0])

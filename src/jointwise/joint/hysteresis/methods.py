@@ -31,7 +31,8 @@ class Setting:
     """What all methods share: the data, the bank, the number of `elements` of ladders and of nlr (`chosen`).
 
     `scale` is the backlash B (rad) where it is known; `growth` where a search for the load dependence starts, None
-    without load; `map` the backlash over a turn, or None; `asked` whether the number of elements was.
+    without load; `map` the backlash over a turn, or None; `asked` whether the number of elements was; `rise` (e, V) of
+    the level towards standstill where it is known from elsewhere.
     """
 
     loops: Loops
@@ -42,6 +43,7 @@ class Setting:
     growth: float | None
     map: Array | None
     asked: bool = False
+    rise: tuple[float, float] | None = None
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -98,7 +100,8 @@ def _searched_scale(setting: Setting, method: str) -> float:
 
 
 def _leveled(setting: Setting, shape: Shape) -> Shape:
-    return replace(shape, growth=setting.growth or 0.0)
+    extra, speed = setting.rise or (shape.extra, shape.speed)
+    return replace(shape, growth=setting.growth or 0.0, extra=extra, speed=speed)
 
 
 def _nlr(setting: Setting) -> Tried:
@@ -108,7 +111,7 @@ def _nlr(setting: Setting) -> Tried:
 
 
 def _nlr_stribeck(setting: Setting) -> Tried:
-    start = _leveled(setting, Shape(_global(setting), extra=0.1, speed=0.03))
+    start = replace(_leveled(setting, Shape(_global(setting))), extra=0.1, speed=0.03)
     free = ("limits", *setting.free, "extra")
     return _maxwell(setting, "nlr-stribeck", _distinct(setting, refined(setting.loops, start, free), free), free)
 

@@ -141,7 +141,7 @@ def _load(robot: Robot, duration: float | None, seed: int, joint: int | None = N
 
 def _warm_up(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
     own = joint or 0
-    motion = warm_up(robot, duration or 600.0, joint=own)
+    motion = warm_up(robot, duration or 1800.0, joint=own)
     return _vertical(robot, "warm-up", motion, own, "to and fro at 20, 50 and 80 % of the speed limit, axis vertical")
 
 
@@ -193,7 +193,7 @@ SUMMARIES = {
     "ellipse": "the tool on an ellipse, by inverse kinematics (10 s)",
     "constant-speed": "one joint to and fro at ten speeds, axis vertical: friction over speed (120 s)",
     "load": "one joint slowly into gravity and back, axis horizontal: friction over load (120 s)",
-    "warm-up": "one joint to and fro for long, axis vertical: friction over temperature (600 s)",
+    "warm-up": "one joint to and fro for long, axis vertical: friction over temperature (30 min)",
     "reciprocate": "one joint slowly to and fro over a turn, 240 reversals: hysteresis, backlash (1005 s)",
     "locked": "one joint locked at its output, torque ramps: stiffness (40 s)",
 }

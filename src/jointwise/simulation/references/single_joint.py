@@ -175,7 +175,7 @@ def _unloaded(own: _Joint, zero: float) -> float:
     return float(inside[np.argmin(np.abs(inside))])
 
 
-def warm_up(robot: Robot, duration: float = 600.0, *, joint: int = 0, posture: Array | None = None) -> Piecewise:
+def warm_up(robot: Robot, duration: float = 1800.0, *, joint: int = 0, posture: Array | None = None) -> Piecewise:
     """Return minutes of to and fro at 20, 50 and 80 % of the speed limit in turn, about 20 s each."""
     top = room_of(robot, 1.0).velocity[checked_joint(robot, joint)]
     rounds = max(1, round(duration / (WARM_UP_SLOT * len(WARM_UP_SPEEDS))))
