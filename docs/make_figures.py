@@ -10,7 +10,8 @@ import numpy as np
 
 import jointwise
 from jointwise.calibrate import calibrate
-from jointwise.simulation import synthetic_log
+from jointwise.joint import JointModel, Settings, identify, joint_record
+from jointwise.joint.gear_maps import transmission_of
 
 sys.path.insert(0, str(Path(__file__).parent / "examples"))
 import ur5_harmonic_drives as ur5
@@ -27,8 +28,8 @@ def prediction_figure(path: Path) -> None:
     import matplotlib.pyplot as plt
 
     robot = jointwise.robot("ur5e")
-    training = synthetic_log(robot, duration=40, seed=1, jitter=2e-4).log
-    unseen = synthetic_log(robot, "point_to_point", duration=20, seed=2, jitter=2e-4).log
+    training = jointwise.simulate(robot, "excitation", duration=40.0, seed=1, keep=0).log
+    unseen = jointwise.simulate(robot, "bspline", duration=20.0, seed=2, keep=0).log
     model = calibrate(training, robot)
     predicted = model.predict(unseen)
     assert unseen.current is not None
@@ -45,6 +46,70 @@ def prediction_figure(path: Path) -> None:
     axes[0].legend(loc="upper left", ncols=3, frameon=False, fontsize=9)
     axes[-1].set_xlabel("time [s]")
     figure.savefig(path, dpi=130)
+
+
+EXPERIMENTS = {
+    "transmission": ("reciprocate", None),
+    "stiffness": ("locked", None),
+    "friction": ("constant-speed", 120.0),
+    "load": ("load", 120.0),
+    "temperature": ("warm-up", None),
+    "hysteresis": ("reciprocate", None),
+}
+"""Phenomena, and the experiment and duration (s) that each is identified from."""
+
+
+def joint_figure(path: Path) -> None:
+    """Draw what one joint of the digital robot is made of: six phenomena, each from its own experiment."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    robot, joint = jointwise.robot("ur5e"), 1
+    model, records = JointModel(robot.name, joint), {}
+    for name, (experiment, duration) in EXPERIMENTS.items():
+        if (experiment, duration) not in records:
+            made = jointwise.simulate(robot, experiment, joint=joint, duration=duration, seed=1, keep=0)
+            records[experiment, duration] = joint_record(made.log, robot, joint, mounting=made.truth["gravity"])
+        settings = Settings("nlr") if name == "hysteresis" else Settings()
+        model = model.with_part(identify(name, records[experiment, duration], robot, model, settings))
+    figure, axes = plt.subplots(2, 3, figsize=(12, 6.6), constrained_layout=True)
+    for axis, name in zip(axes.flat, ("stiffness", "friction", "load", "temperature", "hysteresis"), strict=False):
+        _draw_curve(axis, model.parts[name].curves[CURVES.get(name, 0)], name)
+    _draw_maps(axes[1, 2], model)
+    figure.savefig(path, dpi=130)
+
+
+CURVES = {"stiffness": 2}
+"""Which curve of a part is drawn, where it is not the first."""
+
+
+def _draw_curve(axis: Any, curve: Any, name: str) -> None:
+    """Draw measured points or loops, the model's line and its band."""
+    if curve.x:
+        style = {"linewidth": 0.6} if curve.kind == "line" else {"linestyle": "", "marker": ".", "markersize": 4}
+        axis.plot(curve.x, curve.y, color=MEASURED, **style)
+    if curve.low:
+        axis.fill_between(curve.line_x, curve.low, curve.high, color=PREDICTED, alpha=0.2, linewidth=0)
+    axis.plot(curve.line_x, curve.line_y, color=PREDICTED, linewidth=1.2)
+    axis.set(xlabel=curve.x_label, ylabel=curve.y_label)
+    axis.set_title(name, loc="left", fontsize=10)
+    axis.spines[["top", "right"]].set_visible(False)
+    if name == "hysteresis":
+        axis.set_xlim(-0.05, 2.0)  # beyond that everything slips
+
+
+def _draw_maps(axis: Any, model: JointModel) -> None:
+    """Draw kinematic error and backlash over a turn."""
+    maps = transmission_of(model.parts["transmission"])
+    theta = np.linspace(0.0, 2.0 * np.pi, 2000)
+    axis.plot(theta, 1e6 * maps.error(theta), color=PREDICTED, linewidth=0.9, label="kinematic error")
+    axis.plot(theta, 1e6 * maps.backlash(theta), color=RESIDUAL, linewidth=1.2, label="backlash")
+    axis.set(xlabel="position (rad)", ylabel="µrad")
+    axis.set_title("transmission", loc="left", fontsize=10)
+    axis.legend(frameon=False, fontsize=9)
+    axis.spines[["top", "right"]].set_visible(False)
 
 
 SHOWN = {"PD with gravity": "#9aa5b1", "LQR": "#d1495b", "elastic feed-forward": "#30638e"}
@@ -120,3 +185,4 @@ if __name__ == "__main__":
     FIGURES.mkdir(exist_ok=True)
     prediction_figure(FIGURES / "prediction.png")
     control_figure(FIGURES / "ur5-control.png")
+    joint_figure(FIGURES / "joint.png")

@@ -50,6 +50,7 @@ TERMS: tuple[Term, ...] = (
     SpeedRipple(0.004),
     Hysteresis(LIMITS, backlash=(0.7, 1.2, 1.2)),
     Temperature(reference=30.0),
+    Hysteresis(LIMITS, driver="rotor", load="square", shape=SHAPE),
 )
 DISSIPATIVE = tuple(term for term in TERMS if isinstance(term, Coulomb | Viscous | Stribeck | PowerFlow))
 CAUSAL = tuple(term for term in TERMS if not isinstance(term, SpeedRipple))
@@ -72,7 +73,7 @@ def signals(samples: int = 1500, seed: int = 0) -> JointSignals:
     q, qd, qdd = np.sin(angle) @ size, np.cos(angle) @ (size * omega), -np.sin(angle) @ (size * omega**2)
     ripple = 1e-3 * rng.normal(size=samples)
     load, temperature = 30.0 * np.cos(q) + qdd, 25.0 + 2.0 * t
-    return JointSignals(RATE, q, qd, qdd, None, q + 1e-5 * ripple, ripple, load, temperature)
+    return JointSignals(RATE, q, qd, qdd, None, q + 1e-5 * ripple, ripple, load, temperature, q + 1e-4 * load)
 
 
 def columns(term: Term, joint: JointSignals) -> Array:
@@ -81,12 +82,12 @@ def columns(term: Term, joint: JointSignals) -> Array:
 
 def mirrored(joint: JointSignals) -> JointSignals:
     """Return the motion with every angle turned round; the size of the load stays."""
-    parts = {name: -getattr(joint, name) for name in ("q", "qd", "qdd", "track", "ripple", "load")}
+    parts = {name: -getattr(joint, name) for name in ("q", "qd", "qdd", "track", "ripple", "load", "rotor")}
     return replace(joint, **parts)
 
 
 def piece(joint: JointSignals, part: slice) -> JointSignals:
-    names = ("q", "qd", "qdd", "track", "ripple", "load", "temperature")
+    names = ("q", "qd", "qdd", "track", "ripple", "load", "temperature", "rotor")
     return replace(joint, **{name: getattr(joint, name)[part] for name in names})
 
 
@@ -129,7 +130,7 @@ def test_columns_are_finite_also_at_rest(term: Term) -> None:
     joint = signals()
     assert np.isfinite(columns(term, joint)).all()
     zero = np.zeros(20)
-    rest = JointSignals(RATE, zero, zero, zero, track=zero, ripple=zero, load=zero, temperature=zero + 20.0)
+    rest = JointSignals(RATE, zero, zero, zero, track=zero, ripple=zero, load=zero, temperature=zero + 20.0, rotor=zero)
     assert np.isfinite(columns(term, rest)).all()
 
 
@@ -145,7 +146,7 @@ def test_signals_are_not_changed_and_the_same_signals_give_the_same_columns(term
     joint, before = signals(), signals()
     first = columns(term, joint)
     np.testing.assert_array_equal(first, columns(term, joint))
-    for name in ("q", "qd", "qdd", "track", "ripple", "load", "temperature"):
+    for name in ("q", "qd", "qdd", "track", "ripple", "load", "temperature", "rotor"):
         np.testing.assert_array_equal(getattr(joint, name), getattr(before, name))
 
 
@@ -168,6 +169,8 @@ def test_a_term_says_truly_what_it_needs(term: Term) -> None:
     for needs, joint, words in (
         (term.uses_load(), without_load, "load"),
         (term.uses_speed(), without_speed, "measured speed"),
+        (term.uses_rotor(), replace(signals(), rotor=None), "rotor"),
+        (term.uses_temperature(), replace(signals(), temperature=None), "temperature"),
     ):
         if needs:
             with pytest.raises(ValueError, match=words):
@@ -225,7 +228,7 @@ BAD: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("hysteresis", {"limits": [1e-3, 1e-3]}, "limits must be positive and increasing"),
     ("hysteresis", {"limits": [0.0, 1e-3]}, "limits must be positive and increasing"),
     ("hysteresis", {"limits": [1e-3, float("inf")]}, "limits must be positive and increasing"),
-    ("hysteresis", {"limits": [1e-3], "driver": "motor"}, "driver must be q or track. Got 'motor'"),
+    ("hysteresis", {"limits": [1e-3], "driver": "motor"}, "driver must be q, track, rotor. Got 'motor'"),
     ("hysteresis", {"limits": [1e-3], "relaxation": -1.0}, "relaxation must be 0"),
     ("hysteresis", {"limits": [1e-3], "load": "square"}, "shape must have 1 entries. Got 0"),
     ("hysteresis", {}, "limits"),

@@ -103,6 +103,8 @@ def _calibrate(
     problem = make_problem(recordings, robot, mounting, output, options)
     if options.structure.needs_speed and not problem.has_speed:
         raise EstimationError("the joint model asks for a measured speed (ripple, track), but a log has no column qd1.")
+    if options.structure.needs_rotor and not problem.has_rotor:
+        raise EstimationError("the joint model asks for rotor positions, but a log has no column theta1.")
     _refuse_cold(recordings, options)
     tell("drive gains")
     gains, gain_source = drive_gains(problem, robot, output, options.gains, options.gain_source)

@@ -17,7 +17,8 @@ class Motion:
     `start` (s) is the time of the first sample and `rate` (Hz) their number a second. `q`, `qd`, `qdd` are smooth.
     `path` (rad) is a position that never swings past a stop and drives hysteresis (`q` where it is None). `track` (rad)
     keeps the fast part of a measured speed and drives hysteresis too; `ripple` (rad/s) is the part of the measured
-    speed above the bandwidth of `qd`. Both are None where no speed was measured. `temperature` in °C, None likewise.
+    speed above the bandwidth of `qd`. Both are None where no speed was measured. `temperature` in °C and
+    `rotor` (rad, the smoothed position of the rotor after the gear, which rubs) are None likewise.
     """
 
     start: float
@@ -29,6 +30,7 @@ class Motion:
     track: Array | None = None
     ripple: Array | None = None
     temperature: Array | None = None
+    rotor: Array | None = None
 
     def __post_init__(self) -> None:
         """Refuse signals of different shapes."""
@@ -55,5 +57,8 @@ class Motion:
     def part(self, inner: slice) -> Motion:
         """Return the samples of a slice (without step) as a motion of its own."""
         first = inner.indices(self.samples)[0]
-        rest = [None if own is None else own[inner] for own in (self.path, self.track, self.ripple, self.temperature)]
+        rest = [
+            None if own is None else own[inner]
+            for own in (self.path, self.track, self.ripple, self.temperature, self.rotor)
+        ]
         return Motion(self.start + first / self.rate, self.rate, self.q[inner], self.qd[inner], self.qdd[inner], *rest)

@@ -185,7 +185,7 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
         parts = [holdout(log, args.holdout) for log in training]
         training, unseen = [first for first, _ in parts], [*(last for _, last in parts), *unseen]
     joints = known_joints(args.joint, robot)
-    options = with_joints(make_options(args, training, given), joints, robot, args.joint_as == "known")
+    options = with_joints(make_options(args, training, given), joints, robot, training, args.joint_as == "known")
     calibration = calibrate(training, robot, mounting=mounting, options=options, progress=progress)
     progress("validating")
     proofs = [(log, validate(calibration, log)) for log in unseen]

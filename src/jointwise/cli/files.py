@@ -72,6 +72,8 @@ def log_for(calibration: Calibration, path: str, columns: str | None, measured: 
             note(f"{path}: {finding.message} {finding.advice}")
     if log.qd is None and any(term.uses_speed() for terms in calibration.model.terms for term in terms):
         note(f"{path}: no measured speed (qd); the model knows one and predicts without it, a little worse.")
+    if log.theta is None and any(term.uses_rotor() for terms in calibration.model.terms for term in terms):
+        note(f"{path}: no rotor positions (theta); the model knows them and predicts without, a little worse.")
     return log
 
 

@@ -266,7 +266,7 @@ def _text(model: JointModel, part: Part) -> str:
         f"{model.robot}, joint {model.joint + 1}, {part.phenomenon}: {part.model}",
         f"NRMSE {part.fitted:.1f} % on the data of the fit{held}",
     ]
-    rows = [(v.name, _short(v.value), _short(v.low), _short(v.high), v.unit) for v in part.values]
+    rows = [(v.name, *(_short(x, v.digits) for x in (v.value, v.low, v.high)), v.unit) for v in part.values]
     if rows:
         lines.append(table(("parameter", "value", "95 % from", "to", "unit"), rows))
     tried = [
@@ -279,5 +279,5 @@ def _text(model: JointModel, part: Part) -> str:
     return "\n".join(lines)
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
+def _short(value: float, digits: int) -> str:
+    return f"{float(f'{value:.{digits}g}'):.9g}"

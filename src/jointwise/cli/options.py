@@ -60,13 +60,15 @@ def known_joints(paths: list[str], robot: Robot) -> list[JointModel]:
     return models
 
 
-def with_joints(options: Options, models: list[JointModel], robot: Robot, known: bool) -> Options:
+def with_joints(options: Options, models: list[JointModel], robot: Robot, logs: list[Log], known: bool) -> Options:
     """Return the options with the friction and the drive gains of known joints."""
     from jointwise.joint.plug import USED, drive_gain, given_terms
 
     if not models:
         return options
-    joints = {own.joint: given_terms(own, known) for own in models if any(name in own.parts for name in USED)}
+    rotor = all(log.theta is not None for log in logs)
+    used = [own for own in models if any(name in own.parts for name in USED)]
+    joints = {own.joint: given_terms(own, known, rotor) for own in used}
     found = {own.joint: gain for own in models if (gain := drive_gain(own)) is not None}
     if not found or options.gains is not None:
         return replace(options, joints=joints)

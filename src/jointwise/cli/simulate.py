@@ -18,6 +18,7 @@ from jointwise.cli.usage import (
     count,
     finite,
     mounting_of,
+    payload_numbers,
     positive,
     robot_of,
     share,
@@ -63,7 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_plant(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--without", type=_names, default=(), metavar="A,B", help="phenomena to switch off")
-    group.add_argument("--payload", type=_numbers, metavar="KG[,X,Y,Z]", help="mass at the tool, its centre in m")
+    group.add_argument(
+        "--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="mass at the tool, its centre in m"
+    )
     group.add_argument("--temperature", type=finite, metavar="C", help="of the joints at the start (default: ambient)")
     group.add_argument("--age", type=_changes, metavar="friction=X,stiffness=Y", help="0.2 is 20 %% more")
     group.add_argument("--joints", metavar="TOML", help="parameters of the joints")
@@ -86,8 +89,9 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         print(_listed(args.json))
         return 0
-    if args.robot is None or args.output is None:
-        raise UsageError("--robot and --output are required")
+    missing = [option for option, value in (("--robot", args.robot), ("--output", args.output)) if value is None]
+    if missing:
+        raise UsageError(f"{' and '.join(missing)} must be given")
     _check_files(args)
     from jointwise.experiment import simulate  # noqa: F401 - loaded before the clock runs
 
@@ -113,6 +117,8 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
 
     progress("preparing")
     robot = robot_of(args)
+    if args.joint is not None and args.joint > robot.dof:
+        raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead.")
     return simulate(
         robot,
         args.experiment,
@@ -232,9 +238,10 @@ def _check_files(args: argparse.Namespace) -> None:
     check_suffix(args.output)
     check_file(args.output)
     check_file(args.truth)
+    files = [Path(path).resolve() for path in (args.output, args.truth, args.report) if path]
+    if len(set(files)) < len(files):
+        raise UsageError("--output, --truth and --report must be different files")
     check_page(args.report)
-    if args.truth and Path(args.truth).resolve() == Path(args.output).resolve():
-        raise UsageError("--truth and --output must be different files")
 
 
 def _page(args: argparse.Namespace, recording: Recording, progress: Progress) -> Path | None:
@@ -268,17 +275,11 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _numbers(text: str) -> tuple[float, ...]:
-    """Return one number or four of `m,x,y,z`."""
-    numbers = tuple(finite(word) for word in text.split(","))
-    if len(numbers) not in (1, 4):
-        raise argparse.ArgumentTypeError(f"must be a mass or mass,x,y,z. Got '{text}' instead.")
-    return numbers
-
-
 def _changes(text: str) -> dict[str, float]:
     """Return the changes of `friction=0.2,stiffness=-0.1`."""
     pairs = [word.partition("=") for word in text.split(",")]
     if any(name.strip() not in ("friction", "stiffness") or not sign for name, sign, _ in pairs):
         raise argparse.ArgumentTypeError(f"must read friction=X,stiffness=Y. Got '{text}' instead.")
+    if len({name.strip() for name, _, _ in pairs}) < len(pairs):
+        raise argparse.ArgumentTypeError(f"must name each once. Got '{text}' instead.")
     return {name.strip(): finite(value) for name, _, value in pairs}

@@ -77,7 +77,7 @@ def plain_dictionary(
     entries += [(("viscous", p), Viscous((p,))) for p in sorted({p for group in powers for p in group})]
     entries += [(("stribeck", v), Stribeck(v, width=width)) for v in stribeck if v > 0.0]
     entries += [(("dry", way), Coulomb("none", way, width)) for way in ("sign", "tanh")]
-    drivers = ("q", "track") if problem.has_speed else ("q",)
+    drivers = ("q", *(("track",) if problem.has_speed else ()), *(("rotor",) if problem.has_rotor else ()))
     entries += [(("slip", own, time), Hysteresis(limits, time, own)) for own in drivers for time in relaxations]
     if problem.has_speed:
         entries.append((("ripple",), SpeedRipple(problem.period)))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from jointwise.data.clock import examine_clock
 from jointwise.data.conditioning import Filters, interpolate, resample, to_motion
-from jointwise.data.filters import decimate, decimation_taps, settling_time
+from jointwise.data.filters import decimate, decimation_taps, monotone_low_pass, settling_time
 from jointwise.data.log import Log
 from jointwise.errors import DataError
 from jointwise.estimation.coupled import Layout
@@ -29,6 +29,8 @@ STILL_PART = 0.02
 """A joint stands below this part of its greatest speed."""
 RUN_IN = 10.0
 """Seconds before a stretch that hysteresis and filters see without being counted."""
+ROTOR_CUTOFF = 80.0
+"""Cut-off (Hz) of rotor positions: their encoders are fine, and hysteresis turns over micrometres of the teeth."""
 CHUNK = 60_000
 """Samples of a log that are in memory at a time."""
 PIECES = 24
@@ -169,6 +171,9 @@ def _stretch(
     rows = recording.keep[span]
     log, t = recording.log, np.asarray(recording.log.t[rows])
     motion = to_motion(t, np.asarray(log.q[rows]), None if log.qd is None else np.asarray(log.qd[rows]), filters)
+    if log.theta is not None:
+        rotor = resample(t, np.asarray(log.theta[rows]), motion.t)
+        motion = replace(motion, rotor=monotone_low_pass(rotor, ROTOR_CUTOFF, filters.rate))
     if log.temperature is not None:
         motion = replace(motion, temperature=_at_times(t, np.asarray(log.temperature[rows]), motion.t))
     output = np.asarray(recording.output[rows])
@@ -209,6 +214,11 @@ class Problem:
     def has_speed(self) -> bool:
         """Whether every log has a measured speed."""
         return all(recording.log.qd is not None for recording in self.recordings)
+
+    @property
+    def has_rotor(self) -> bool:
+        """Whether every log has the position of the rotors."""
+        return all(recording.log.theta is not None for recording in self.recordings)
 
     @property
     def period(self) -> float:
@@ -336,12 +346,12 @@ def _add(factors: list[list[JointFactors]], joint: int, rows: Array, weights: Ar
             own[joint].append(shared.triangles[0][:, [*range(width), width + lag]], weights[piece], y)
 
 
-def with_speed(motion: Motion) -> Motion:
-    """Return a motion whose terms can do without a measured speed: it has no ripple and its track is its path."""
-    if motion.track is not None:
-        return motion
+def completed(motion: Motion) -> Motion:
+    """Return a motion whose terms can do without a measured speed or rotor: both follow the path, without ripple."""
     path = motion.q if motion.path is None else motion.path
-    return replace(motion, track=path, ripple=np.zeros_like(motion.q))
+    if motion.track is None:
+        motion = replace(motion, track=path, ripple=np.zeros_like(motion.q))
+    return motion if motion.rotor is not None else replace(motion, rotor=path)
 
 
 def predicted_pieces(
@@ -353,7 +363,7 @@ def predicted_pieces(
     """
     done = 0
     for stretch in stretches(recording, filters):
-        torque = model.torque(with_speed(stretch.motion), values) / gains
+        torque = model.torque(completed(stretch.motion), values) / gains
         last = stretch.rows.stop == recording.segments[-1].stop
         piece = slice(done, recording.log.samples if last else int(recording.keep[stretch.rows.stop]))
         times = np.asarray(recording.log.t[piece]) + filters.lag

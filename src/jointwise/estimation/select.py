@@ -144,7 +144,7 @@ def choose_structure(
     if "ripple" in free and problem.has_speed:
         current = ask("answer to speed ripple", [replace(current, ripple=own) for own in (0.0, problem.period)])
     if "direction" in free:
-        current = ask("direction of dry friction", _directions(current, problem.has_speed))
+        current = ask("direction of dry friction", _directions(current, problem))
     if "direction" in free and current.direction == "hysteresis":
         current = ask("relaxation of hysteresis", [replace(current, relaxation=time) for time in RELAXATIONS])
     if "powers" in free:
@@ -235,9 +235,11 @@ def relaxes(structure: Structure) -> bool:
     return structure.direction == "hysteresis" and structure.relaxation > 0.0
 
 
-def _directions(current: Structure, has_speed: bool) -> list[Structure]:
+def _directions(current: Structure, problem: Problem) -> list[Structure]:
     """Return ways to turn dry friction with the motion, simplest first."""
-    drivers: list[tuple[str, ...]] = [("q",), ("track",), ("q", "track")] if has_speed else [("q",)]
+    drivers: list[tuple[str, ...]] = [("q",)]
+    drivers += [("track",), ("q", "track")] if problem.has_speed else []
+    drivers += [("rotor",)] if problem.has_rotor else []
     slips = [replace(current, drivers=own) for own in drivers]
     return [replace(current, direction="sign"), replace(current, direction="tanh"), *slips]
 

@@ -59,6 +59,11 @@ class Structure:
         """Whether a measured speed must be in the log."""
         return self.ripple > 0.0 or (self.direction == "hysteresis" and "track" in self.drivers)
 
+    @property
+    def needs_rotor(self) -> bool:
+        """Whether the position of the rotors must be in the log."""
+        return self.direction == "hysteresis" and "rotor" in self.drivers
+
     def without_load(self) -> Structure:
         """Return the same structure with nothing that depends on load, where a fit starts."""
         return replace(self, load="none", power_flow=False)

@@ -30,12 +30,13 @@ class _Piece:
     known: Known
 
 
-def given_terms(model: JointModel, known: bool = False) -> GivenTerms:
+def given_terms(model: JointModel, known: bool = False, rotor: bool = False) -> GivenTerms:
     """Return the terms of a joint's friction; with `known` their values are held, else estimated again.
 
-    Dry friction is that of the hysteresis, its size that of the friction over speed where both are there. An offset is
-    always estimated: it takes up what differs between the directions. What temperature does is always held: a log that
-    is not a warm-up cannot tell it.
+    `rotor` tells whether the logs have rotor positions, which then drive the hysteresis. Dry friction is that of the
+    hysteresis, its size that of the friction over speed where both are there. An offset is always estimated: it takes
+    up what differs between the directions. What temperature does is always held: a log that is not a warm-up cannot
+    tell it.
     """
     if not any(name in model.parts for name in USED):
         raise ModelError(
@@ -43,32 +44,43 @@ def given_terms(model: JointModel, known: bool = False) -> GivenTerms:
             f"(one of {', '.join(USED)}). Found: {', '.join(model.parts) or 'nothing'}."
         )
     warmth = _warmth(model.parts.get("temperature"))
-    pieces = [_dry(model), _viscous(model.parts.get("friction")), warmth]
+    pieces = [_dry(model, rotor), _viscous(model.parts.get("friction")), warmth]
     terms = (Offset(), *(term for piece in pieces for term in piece.terms))
     values: Known = {name: pair for piece in pieces for name, pair in piece.known.items()}
     return GivenTerms(terms, values if known else warmth.known)
 
 
-def _dry(model: JointModel) -> _Piece:
+def _dry(model: JointModel, rotor: bool) -> _Piece:
     """Return dry friction: slip elements where they were identified, else the sign of the speed."""
-    from jointwise.joint.hysteresis import hysteresis_term
     from jointwise.joint.load import load_law_of
 
     friction, load = model.parts.get("friction"), model.parts.get("load")
     law = None if load is None else load_law_of(load)
+    growth = None if law is None else (law.factor, _deviation(load, "F_l"))
     kind = "none" if law is None else law.kind
-    known: Known = {} if law is None else {"FC1": (law.factor, _deviation(load, "F_l"))}
-    if "hysteresis" not in model.parts:
-        if friction is not None and _has(friction, "F_C"):
-            known["FC0"] = _pair(friction, "F_C")
-        return _Piece((Coulomb(kind, "tanh"),), known)
-    part = model.parts["hysteresis"]
+    level = _pair(friction, "F_C") if friction is not None and _has(friction, "F_C") else None
+    if "hysteresis" in model.parts:
+        return _slipping(model.parts["hysteresis"], level, kind, growth, rotor)
+    known = {"FC0": level, "FC1": growth}
+    return _Piece((Coulomb(kind, "tanh"),), {name: pair for name, pair in known.items() if pair is not None})
+
+
+def _slipping(
+    part: Part, level: tuple[float, float] | None, kind: str, growth: tuple[float, float] | None, rotor: bool
+) -> _Piece:
+    """Return slip elements; their size is `level` where it is known, else their own."""
+    from jointwise.joint.hysteresis import hysteresis_term
+
     term, shares = hysteresis_term(part), _shares(part)
-    level = _pair(friction, "F_C") if friction is not None and _has(friction, "F_C") else _pair(part, "F_C")
-    known |= {f"W{i + 1}": (float(s * level[0]), float(s * level[1])) for i, s in enumerate(shares)}
-    loaded = kind if law is not None else term.load
-    shaped = replace(term, load=loaded, shape=tuple(shares) if loaded != "none" else (), backlash=_backlash(part))
-    return _Piece((shaped,), known)
+    loaded = kind if growth is not None else term.load
+    shape = tuple(shares) if loaded != "none" else ()
+    driver = "rotor" if rotor else "q"
+    term = replace(term, driver=driver, load=loaded, shape=shape, backlash=_backlash(part))
+    size, deviation = level or _pair(part, "F_C")
+    pairs = [(float(share * size), float(share * deviation)) for share in shares]
+    names = [own.name for own in term.parameters()]
+    known = dict(zip(names, pairs if growth is None else [*pairs, growth], strict=False))
+    return _Piece((term,), known)
 
 
 def _viscous(part: Part | None) -> _Piece:

@@ -155,4 +155,5 @@ def joint_signals(motion: Motion, joint: int, load: Array | None = None) -> Join
         ripple=None if motion.ripple is None else motion.ripple[:, joint],
         load=None if load is None else load[:, joint],
         temperature=None if motion.temperature is None else motion.temperature[:, joint],
+        rotor=None if motion.rotor is None else motion.rotor[:, joint],
     )

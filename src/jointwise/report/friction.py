@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.log import Log
-from jointwise.estimation.problem import Stretch, record, stretches, with_speed
+from jointwise.estimation.problem import Stretch, completed, record, stretches
 from jointwise.model.dynamics import joint_signals
 from jointwise.model.terms import Hysteresis, JointSignals, Offset, SpeedRipple, Temperature, Term
 from jointwise.motion import Motion
@@ -98,7 +98,7 @@ def steady_columns(term: Term, speed: Array, load: float) -> Array:
     loads, zero = np.full(len(speed), load), np.zeros(len(speed))
     if isinstance(term, Hysteresis):
         return _slipping(term, speed, loads)
-    return term.columns(JointSignals(rate=1.0, q=zero, qd=speed, qdd=zero, track=zero, ripple=zero, load=loads))[0]
+    return term.columns(JointSignals(1.0, zero, speed, zero, track=zero, ripple=zero, load=loads, rotor=zero))[0]
 
 
 def hysteresis_loops(calibration: Calibration, joint: int) -> list[Loop]:
@@ -127,7 +127,7 @@ def _points(calibration: Calibration, stretch: Stretch, wanted: int) -> tuple[Ar
     model, values = calibration.model, calibration.estimate.values
     inner = np.arange(stretch.inner.start, stretch.inner.stop)
     rows = inner[:: max(len(inner) // max(wanted, 1), 1)]
-    motion = with_speed(stretch.motion)
+    motion = completed(stretch.motion)
     rigid = model.rigid_columns(_taken(motion, rows))
     torque = stretch.outputs[0][rows] * calibration.gains - model.body_torque(rigid, values)
     for j, own in enumerate(model.joint_slices):
@@ -188,7 +188,7 @@ def _loop(calibration: Calibration, joint: int, amplitude: float) -> Loop:
     rate = max(calibration.filters.rate, 200.0 / CYCLE)
     phase = 2.0 * np.pi * np.arange(round(3.0 * CYCLE * rate) + 1) / (CYCLE * rate)
     x, zero = amplitude * np.sin(phase), np.zeros(len(phase))
-    signals = JointSignals(rate=rate, q=x, qd=zero, qdd=zero, track=x, ripple=zero, load=zero)
+    signals = JointSignals(rate=rate, q=x, qd=zero, qdd=zero, track=x, ripple=zero, load=zero, rotor=x)
     values = calibration.estimate.values[calibration.model.joint_slices[joint]]
     torque = np.zeros(len(x))
     for term, own in term_slices(calibration.model.terms[joint]):

@@ -27,6 +27,13 @@ TITLES = {
     "hysteresis": "Hysteresis",
     "motor": "Motor",
 }
+UNITS = {
+    **dict.fromkeys(("load", "gauge", "motor", "links"), "Nm"),
+    **dict.fromkeys(("phi", "theta", "position", "limit"), "rad"),
+    "speed": "rad/s",
+    "temperature": "°C",
+}
+"""Units of the quantities over which a model was identified."""
 
 
 def write_joint_report(models: Sequence[JointModel], path: str | Path) -> Path:
@@ -50,10 +57,11 @@ def render_joints(models: Sequence[JointModel], library: str) -> str:
     from jointwise import __version__
 
     robots = ", ".join(dict.fromkeys(model.robot for model in models))
+    heading = f"{robots}, joint{'s'[: len(models) > 1]} {', '.join(str(model.joint + 1) for model in models)}"
     return compose(
-        title=f"{robots} · joints",
+        title=heading,
         kind="Joint dynamics",
-        heading=robots,
+        heading=heading,
         origin=f"Identified with Jointwise {__version__}",
         sections=joint_sections(models),
         library=library,
@@ -96,7 +104,10 @@ def _quality(part: Part) -> str:
 
 
 def _values(values: Sequence[Value]) -> Html:
-    rows = [(v.name, number(v.value), number(v.low), number(v.high), number(v.deviation, 2), v.unit) for v in values]
+    rows = [
+        (v.name, *(number(x, v.digits) for x in (v.value, v.low, v.high)), number(v.deviation, 2), v.unit)
+        for v in values
+    ]
     head = ("parameter", "value", "95 % from", "to", "deviation", "unit")
     return table("Parameters", head, rows, words=(0, 5))
 
@@ -109,7 +120,10 @@ def _alternatives(alternatives: Sequence[Alternative]) -> Html:
 def _ranges(part: Part) -> Html:
     if not part.ranges:
         return Html("")
-    told = ", ".join(f"{name} {number(low)} to {number(high)}" for name, (low, high) in part.ranges.items())
+    told = ", ".join(
+        f"{name} {number(low)} to {number(high)} {UNITS.get(name, '')}".rstrip()
+        for name, (low, high) in part.ranges.items()
+    )
     return paragraph(f"Identified for {told}; beyond that the model is held at the edge.", class_="hint")
 
 
@@ -117,7 +131,7 @@ def curve_figure(curve: Curve) -> Figure:
     """Return data, line and band, with the residual beneath where there is one."""
     traces = [*_band(curve), *_measured(curve), *_line(curve)]
     layout: dict[str, Any] = {
-        "xaxis": axis(curve.x_label),
+        "xaxis": axis(curve.x_label, type=curve.scale),
         "yaxis": axis(curve.y_label),
         "hovermode": "closest",
     }

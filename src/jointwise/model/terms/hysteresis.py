@@ -19,6 +19,9 @@ from jointwise.model.terms.term import (
 )
 from jointwise.spatial import Array
 
+STEMS = {"q": "W", "track": "Wt", "rotor": "Wr"}
+"""Drivers, and what the forces of their elements are called."""
+
 
 @dataclass(frozen=True)
 class Hysteresis(Term):
@@ -26,10 +29,10 @@ class Hysteresis(Term):
 
     M spring-slip elements with deformation limits D_i (rad), forces W_i >= 0 estimated. Deformations relax with the
     time constant `relaxation` (s; 0 for never): a joint that stands still loses its wind-up. `driver` is the position
-    that deforms them: `q` (the path), or `track`, which sees reversals that smoothing hides. `shape` s_i (one an
-    element) is the share of each element in the load-dependent part, taken from the W_i of the fit before. `backlash`
-    b(θ), relative to its mean, equally spaced over one turn from θ = 0, widens the limits where the gear is loose: the
-    elements see ``∫ dθ / b(θ)``; () for the same everywhere.
+    that deforms them: `q` (the path), `track`, which sees reversals that smoothing hides, or `rotor`, the side that
+    rubs, where the log has it. `shape` s_i (one an element) is the share of each element in the load-dependent part,
+    taken from the W_i of the fit before. `backlash` b(θ), relative to its mean, equally spaced over a turn from θ = 0,
+    widens the limits where the gear is loose: the elements see ``∫ dθ / b(θ)``; () for the same everywhere.
     """
 
     limits: tuple[float, ...]
@@ -46,8 +49,8 @@ class Hysteresis(Term):
         steps = np.diff(np.array([0.0, *self.limits]))
         if not self.limits or not (steps > 0.0).all() or not math.isfinite(self.limits[-1]):
             raise ValueError(f"limits must be positive and increasing. Got {self.limits} instead")
-        if self.driver not in ("q", "track"):
-            raise ValueError(f"driver must be q or track. Got '{self.driver}' instead")
+        if self.driver not in STEMS:
+            raise ValueError(f"driver must be {', '.join(STEMS)}. Got '{self.driver}' instead")
         if not self.relaxation >= 0.0:
             raise ValueError(f"relaxation must be 0 (never) or a time in s. Got {self.relaxation} instead")
         if any(not (math.isfinite(b) and b > 0.0) for b in self.backlash):
@@ -68,12 +71,11 @@ class Hysteresis(Term):
 
     def parameters(self) -> tuple[Parameter, ...]:
         """Return the W_i, and F_C1 with load dependence."""
-        stem = "W" if self.driver == "q" else "Wt"
+        stem = STEMS[self.driver]
         forces = tuple(Parameter(f"{stem}{i}", "Nm", non_negative=True) for i in range(1, len(self.limits) + 1))
         if self.load == "none":
             return forces
-        name = "FC1" if self.driver == "q" else "FCt1"
-        return (*forces, Parameter(name, load_unit(self.load), non_negative=True))
+        return (*forces, Parameter(f"FC{stem[1:]}1", load_unit(self.load), non_negative=True))
 
     def uses_load(self) -> bool:
         """Tell whether F_C1 is there."""
@@ -83,12 +85,17 @@ class Hysteresis(Term):
         """Tell whether the driver is `track`."""
         return self.driver == "track"
 
+    def uses_rotor(self) -> bool:
+        """Tell whether the driver is `rotor`."""
+        return self.driver == "rotor"
+
     def columns(self, joint: JointSignals, state: State = None) -> tuple[Array, State]:
         """Return δ_i/D_i and ℓ H; the state is the deformations and the last position."""
         position = joint.q if joint.path is None else joint.path
-        x = position if self.driver == "q" else joint.track
+        x = {"q": position, "track": joint.track, "rotor": joint.rotor}[self.driver]
         if x is None:
-            raise ValueError("driver track needs a measured speed")
+            needed = "a measured speed" if self.driver == "track" else "rotor positions"
+            raise ValueError(f"driver {self.driver} needs {needed}")
         x = _evened(x, np.array(self.backlash)) if self.backlash else x
         state = rest_state(x, len(self.limits)) if state is None else state.copy()
         decay = math.exp(-1.0 / (joint.rate * self.relaxation)) if self.relaxation > 0.0 else 1.0

@@ -26,8 +26,8 @@ class Parameter:
 class JointSignals:
     """The motion of one joint on a uniform clock, each (samples,): rad, rad/s, rad/s²; `load` in Nm.
 
-    `path`, `track` and `ripple` as in `Motion`, None where it has none; `load` is the torque that the links ask of the
-    joint, None where it is not known yet; `temperature` in °C, None where it was not measured.
+    `path`, `track`, `ripple`, `rotor` and `temperature` (°C) as in `Motion`, None where it has none; `load` is the
+    torque that the links ask of the joint, None where it is not known yet.
     """
 
     rate: float
@@ -39,6 +39,7 @@ class JointSignals:
     ripple: Array | None = None
     load: Array | None = None
     temperature: Array | None = None
+    rotor: Array | None = None
 
     def known_load(self, term: str) -> Array:
         """Return the load torque; a term that needs it cannot be evaluated without."""
@@ -68,6 +69,10 @@ class Term(ABC):
 
     def uses_speed(self) -> bool:
         """Tell whether this term needs a measured speed (`track` or `ripple`)."""
+        return False
+
+    def uses_rotor(self) -> bool:
+        """Tell whether this term needs the measured position of the rotor."""
         return False
 
     def uses_temperature(self) -> bool:
