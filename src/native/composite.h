@@ -1,195 +1,397 @@
 /* Forward dynamics by composite bodies: M(q) q̈ = τ - bias, everything in base axes about the base origin.
  *
  * There bodies are simply added up, without the rotations from link to link whose latency the articulated bodies of
- * links.h wait for: for a handful of joints M and its factors L D Lᵀ cost less than they do. Spatial quantities are pairs
+ * links.h wait for: for a handful of joints M and its factors Lᵀ D L cost less than they do. Spatial quantities are pairs
  * (about the origin): an axis (turn, slide), a velocity (w, v of the point at the origin), a force (moment, force).
+ *
+ * Two changes of what does not depend on q make the rest shorter and leave the motion as it is:
+ *   - the frames are turned about their joints' axes so that {j} follows from {j-1} by a turn about x, then one about z;
+ *   - what turning about its joint's axis does not change of a link is given to the link before: all of its mass, the
+ *     moment along the axis and a cylinder's inertia. A sliding link gives all its inertia about its origin.
+ *
+ * A vector a goes with its rolls a' = (y, z, x) and a'' = (z, x, y). Then (a x b)'' = a b' - a' b, entry by entry, so sums
+ * of cross products are kept as '', where nothing has to be moved between entries.
  *
  * Included once per instruction set by plant.c, after links.h.
  */
 
+#undef ring
 #undef body
+#undef solid
+#undef lump
+#undef compound
+#define ring NAME(ring)
 #define body NAME(body)
+#define solid NAME(solid)
+#define lump NAME(lump)
+#define compound NAME(compound)
+
+/* A vector and its rolls. */
+typedef struct { four as, once, twice; } ring;
+
+/* Mass, moment m c and inertia about the origin of some frame. */
+typedef struct { three inertia; four moment; double mass; } lump;
+
+/* What link j keeps, {j} turned: I = x uᵀ + u xᵀ + z sᵀ + s zᵀ with u = u_x x + u_y y, s = s_x x + s_y y + s_z z. */
+typedef struct {
+    four p; /* origin of {j} in {j-1} at q = 0 */
+    double u_x, u_y, s_x, s_y, s_z;
+    double h_x, h_y, h_z, mass; /* h_z and mass are 0 where the joint turns */
+} solid;
+
+/* Inertia (xx, yy, zz)'', and (xy, yz, zx) once and twice rolled: (I a)'' = diagonal a'' + twice a + once a'. */
+typedef struct { four diagonal, once, twice; } NAME(heft);
+#undef heft
+#define heft NAME(heft)
 
 typedef struct {
-    three R;           /* {j} in base axes */
-    four p;            /* its origin */
-    three inertia;     /* of the link about the base origin */
-    four moment;       /* m c, about it */
-    four turn, slide;  /* joint axis */
-    four n, f;         /* momentum of the bodies from j on at unit speed of the joint; then the wrench that link j needs */
+    heft inertia;     /* of what the link keeps, about the base origin */
+    ring moment;      /* m c, about it */
+    ring turn, slide; /* joint axis */
+    double mass;
 } body;
 
-/* M v, A B: entries of v and B from memory one by one, cheaper than out of vectors. */
-static inline four NAME(apply_at)(const three *M, const four *v)
+typedef struct {
+    Py_ssize_t n, room; /* joints, and the next multiple of four: of the arrays below */
+    int turns;          /* all joints turn */
+    three base, tip;    /* axes before the first joint, and of the last link */
+    four p, gravity;    /* origin of the last link; -g'' */
+    solid *solids;
+    body *bodies;           /* the last ones, past n, zero */
+    double *offset, *share; /* joint angles are offset + share q, rad */
+    double *cosine, *sine;  /* of the turns about x */
+    double *turned[6];      /* c, -s, s cosine, s sine, c cosine, c sine of the turns about z */
+    double *M, *per;        /* (n, room): below the diagonal L, 1 / D */
+    four *moments, *forces; /* that the links need, twice rolled */
+} compound;
+
+static inline Py_ssize_t NAME(fours)(Py_ssize_t n) { return (n + 3) / 4 * 4; }
+
+/* Cuts the arrays out of memory that is aligned to a `four` and zero; returns what is left. */
+static char *NAME(cut_compound)(compound *arm, Py_ssize_t n, char *memory)
 {
-    four sum = NAME(by)(M->x, NAME(part)(*v, 0));
-    sum = NAME(plus)(sum, NAME(by)(M->y, NAME(part)(*v, 1)));
-    return NAME(plus)(sum, NAME(by)(M->z, NAME(part)(*v, 2)));
-}
-static inline three NAME(product_at)(const three *A, const three *B)
-{
-    return (three){NAME(apply_at)(A, &B->x), NAME(apply_at)(A, &B->y), NAME(apply_at)(A, &B->z)};
-}
-/* Column i of A Bᵀ */
-static inline four NAME(column)(const three *A, const three *B, int i)
-{
-    four sum = NAME(by)(A->x, NAME(part)(B->x, i));
-    sum = NAME(plus)(sum, NAME(by)(A->y, NAME(part)(B->y, i)));
-    return NAME(plus)(sum, NAME(by)(A->z, NAME(part)(B->z, i)));
+    Py_ssize_t room = arm->room = NAME(fours)(n);
+    arm->n = n;
+    arm->bodies = (body *)memory, memory += (size_t)room * sizeof(body);
+    arm->solids = (solid *)memory, memory += (size_t)n * sizeof(solid);
+    arm->moments = (four *)memory, memory += (size_t)room * sizeof(four);
+    arm->forces = (four *)memory, memory += (size_t)room * sizeof(four);
+    double *next = (double *)memory, **rows[5] = {&arm->offset, &arm->share, &arm->cosine, &arm->sine, &arm->per};
+    for (int k = 0; k < 5; k++, next += room)
+        *rows[k] = next;
+    for (int k = 0; k < 6; k++, next += room)
+        arm->turned[k] = next;
+    arm->M = next;
+    return (char *)(next + n * room);
 }
 
-/* Frames outwards. */
-INLINED void NAME(place_bodies)(Py_ssize_t n, const chain *robot, links *arm, body *bodies, const double *q)
+/* -- once -- */
+
+/* Axes turned about z: x cos + y sin, y cos - x sin, z. */
+static three NAME(about_z)(double angle)
 {
-    three R = {NAME(vector)(1.0, 0.0, 0.0), NAME(vector)(0.0, 1.0, 0.0), NAME(vector)(0.0, 0.0, 1.0)};
-    four p = NAME(all)(0.0);
-    memcpy(arm->angle, q, (size_t)n * sizeof(double));
-    NAME(sines_cosines)(n, arm->angle, arm->sine, arm->cosine);
-    for (Py_ssize_t j = 0; j < n; j++) {
-        body *own = &bodies[j];
-        p = NAME(plus)(p, NAME(apply_at)(&R, &arm->fixed_p[j]));
-        own->R = arm->fixed[j];
-        if (robot->revolute[j])
-            NAME(turn_about_z)(&arm->fixed[j], arm->sine[j], arm->cosine[j], &own->R);
-        own->R = R = NAME(product_at)(&R, &own->R);
-        if (!robot->revolute[j])
-            p = NAME(plus)(p, NAME(by)(R.z, q[j]));
-        own->p = p;
+    double s = sin(angle), c = cos(angle);
+    return (three){NAME(vector)(c, s, 0.0), NAME(vector)(-s, c, 0.0), NAME(vector)(0.0, 0.0, 1.0)};
+}
+
+/* The same seen from axes R at p. */
+static lump NAME(seen_from)(three R, four p, lump own)
+{
+    three RI = NAME(product)(&R, &own.inertia), back = NAME(turned)(R);
+    four h = NAME(apply)(&R, own.moment), k = NAME(plus)(h, NAME(by)(p, own.mass));
+    three away = NAME(more)(NAME(dyad)(p, h), NAME(dyad)(k, p));
+    double far = NAME(inner)(p, NAME(plus)(h, k));
+    three I = NAME(less)(NAME(product)(&RI, &back), away);
+    I = NAME(more)(I, (three){NAME(vector)(far, 0.0, 0.0), NAME(vector)(0.0, far, 0.0), NAME(vector)(0.0, 0.0, far)});
+    return (lump){I, k, own.mass};
+}
+
+/* Keeps what joint j has to move of a link and returns what the link before may carry as well. */
+static lump NAME(shared)(int revolute, lump link, solid *kept)
+{
+    three I = link.inertia;
+    four none = NAME(all)(0.0);
+    kept->h_x = NAME(part)(link.moment, 0), kept->h_y = NAME(part)(link.moment, 1);
+    if (!revolute) {
+        kept->h_z = NAME(part)(link.moment, 2), kept->mass = link.mass;
+        return (lump){I, none, 0.0};
+    }
+    double round = NAME(part)(I.y, 1);
+    kept->u_x = 0.5 * (NAME(part)(I.x, 0) - round), kept->u_y = NAME(part)(I.x, 1);
+    kept->s_x = NAME(part)(I.x, 2), kept->s_y = NAME(part)(I.y, 2), kept->s_z = 0.5 * NAME(part)(I.z, 2);
+    three cylinder = {NAME(vector)(round, 0.0, 0.0), NAME(vector)(0.0, round, 0.0), none};
+    return (lump){cylinder, NAME(vector)(0.0, 0.0, NAME(part)(link.moment, 2)), link.mass};
+}
+
+/* R = Rot_z(φ) Rot_x(α) Rot_z(θ): gives cos α, sin α and θ (`late`), returns φ. */
+static double NAME(three_turns)(const three *R, double *cosine, double *sine, double *late)
+{
+    double x = NAME(part)(R->z, 0), y = NAME(part)(R->z, 1), first = x == 0.0 && y == 0.0 ? 0.0 : atan2(x, -y);
+    double size = hypot(hypot(x, y), NAME(part)(R->z, 2));
+    *sine = hypot(x, y) / size, *cosine = NAME(part)(R->z, 2) / size;
+    three back = NAME(about_z)(-first);
+    four rest = NAME(apply)(&back, R->x); /* its x, y, z: cos θ, cos α sin θ, sin α sin θ */
+    *late = atan2(*cosine * NAME(part)(rest, 1) + *sine * NAME(part)(rest, 2), NAME(part)(rest, 0));
+    return first;
+}
+
+/* What does not depend on q, from the links of `arm`. */
+static void NAME(set_compound)(compound *whole, const chain *robot, const links *arm)
+{
+    four none = NAME(all)(0.0);
+    lump given = {{none, none, none}, none, 0.0};
+    double next = 0.0; /* how far {j} is turned, for the sake of {j+1} */
+    whole->turns = 1;
+    for (Py_ssize_t j = robot->dof - 1; j >= 0; j--) {
+        solid *kept = &whole->solids[j];
+        lump link = {NAME(more)(arm->inertia[j], given.inertia), NAME(plus)(arm->moment[j], given.moment),
+                     arm->mass[j] + given.mass};
+        given = NAME(shared)(robot->revolute[j], NAME(seen_from)(NAME(about_z)(-next), none, link), kept);
+        three R = arm->fixed[j], turned_by = NAME(about_z)(next), turned = NAME(product)(&R, &turned_by);
+        given = NAME(seen_from)(turned, arm->fixed_p[j], given);
+        double late, first = NAME(three_turns)(&R, &whole->cosine[j], &whole->sine[j], &late);
+        whole->offset[j] = late + next;
+        whole->share[j] = robot->revolute[j] ? 1.0 : 0.0;
+        three back = NAME(about_z)(-first);
+        kept->p = NAME(apply)(&back, arm->fixed_p[j]);
+        whole->turns &= robot->revolute[j] != 0;
+        next = first;
+    }
+    whole->base = NAME(about_z)(next);
+    whole->gravity = NAME(vector)(-robot->gravity[2], -robot->gravity[0], -robot->gravity[1]);
+}
+
+/* -- at a pose -- */
+
+static inline four NAME(roll_back)(four a) { return PICK(a, a, 2, 0, 1, 3); } /* z, x, y */
+static inline ring NAME(ring_of)(four twice) { return (ring){NAME(roll)(twice), NAME(roll_back)(twice), twice}; }
+/* a + b s */
+static inline four NAME(further)(four a, four b, double s) { return NAME(plus)(a, NAME(by)(b, s)); }
+/* sum + a b */
+static inline four NAME(add_times)(four sum, four a, four b) { return NAME(plus)(sum, NAME(times)(a, b)); }
+/* sum + (a x b)'' */
+static inline four NAME(add_outer)(four sum, ring a, ring b)
+{
+    return NAME(minus)(NAME(plus)(sum, NAME(times)(a.as, b.once)), NAME(times)(a.once, b.as));
+}
+/* sum + (I a)'' */
+static inline four NAME(add_heft)(four sum, heft I, ring a)
+{
+    return NAME(add_times)(NAME(add_times)(NAME(add_times)(sum, I.diagonal, a.twice), I.twice, a.as), I.once, a.once);
+}
+
+/* Sines and cosines of the joints and their products with those of the turns about x. Behind q lie other numbers, which are
+ * read with it and not used; angles that are too large for `four_sines` end the simulation anyway. */
+INLINED void NAME(turn_joints)(Py_ssize_t n, compound *arm, const double *q)
+{
+    four none = NAME(all)(0.0);
+    UNROLLED
+    for (Py_ssize_t j = 0; j < n; j += 4) {
+        four s, c, x = NAME(load)(arm->cosine + j), y = NAME(load)(arm->sine + j);
+        four angle = NAME(add_times)(NAME(load)(arm->offset + j), NAME(load)(arm->share + j), NAME(load)(q + j));
+        NAME(four_sines)(angle, &s, &c);
+        four products[6] = {c, NAME(minus)(none, s), NAME(times)(s, x), NAME(times)(s, y), NAME(times)(c, x),
+                            NAME(times)(c, y)};
+        for (int k = 0; k < 6; k++)
+            NAME(keep)(products[k], arm->turned[k] + j);
     }
 }
 
-/* Axis of joint j and its link about the base origin: R I Rᵀ - p hᵀ - k pᵀ + p·(h + k) 1 with h = R mc, k = h + m p. */
-static inline void NAME(weigh_body)(const links *arm, int revolute, Py_ssize_t j, body *own)
+/* What link j keeps about the base origin: x uᵀ + z sᵀ - p hᵀ + p·h 1 and its transpose, h that of a link without mass, or
+ * with half of m p. */
+static inline heft NAME(heft_of)(four x, four u, four z, four z_once, four s, four p, four p_once, four h, four h_once)
 {
-    three RI = NAME(product_at)(&own->R, &arm->inertia[j]);
-    four p = own->p, h = NAME(apply_at)(&own->R, &arm->moment[j]), k = NAME(plus)(h, NAME(by)(p, arm->mass[j]));
-    three away = NAME(more)(NAME(dyad)(p, h), NAME(dyad)(k, p));
-    double far = NAME(inner)(p, NAME(plus)(h, k));
-    own->moment = k;
-    own->inertia.x = NAME(plus)(NAME(minus)(NAME(column)(&RI, &own->R, 0), away.x), NAME(vector)(far, 0.0, 0.0));
-    own->inertia.y = NAME(plus)(NAME(minus)(NAME(column)(&RI, &own->R, 1), away.y), NAME(vector)(0.0, far, 0.0));
-    own->inertia.z = NAME(plus)(NAME(minus)(NAME(column)(&RI, &own->R, 2), away.z), NAME(vector)(0.0, 0.0, far));
-    own->turn = revolute ? own->R.z : NAME(all)(0.0);
-    own->slide = revolute ? NAME(outer)(p, own->R.z) : own->R.z;
+    four inside = NAME(times)(p, h), own = NAME(roll_back)(NAME(add_times)(NAME(times)(x, u), z, s));
+    four D = NAME(plus)(own, NAME(plus)(inside, NAME(roll)(inside)));
+    four E = NAME(add_times)(NAME(times)(x, NAME(roll)(u)), NAME(roll)(x), u);
+    E = NAME(add_times)(NAME(add_times)(E, z, NAME(roll)(s)), z_once, s);
+    E = NAME(minus)(NAME(minus)(E, NAME(times)(p, h_once)), NAME(times)(p_once, h));
+    return (heft){NAME(plus)(D, D), NAME(roll)(E), NAME(roll_back)(E)};
 }
 
-/* Lower triangle of M(q), rotors included, row by row from the tip. */
-INLINED void NAME(mass_of)(Py_ssize_t n, const chain *robot, const links *arm, body *bodies, double *M)
+/* Axis of joint j and what its link keeps. */
+INLINED void NAME(weigh_body)(const solid *kept, int revolute, three R, four p, body *own)
 {
-    four o = NAME(all)(0.0), k = o;
-    three I = {o, o, o};
+    four none = NAME(all)(0.0), z_once = NAME(roll)(R.z), p_once = NAME(roll)(p);
+    four h = NAME(further)(NAME(by)(R.x, kept->h_x), R.y, kept->h_y), half = h;
+    four u = NAME(further)(NAME(by)(R.x, kept->u_x), R.y, kept->u_y);
+    four s = NAME(further)(NAME(further)(NAME(by)(R.x, kept->s_x), R.y, kept->s_y), R.z, kept->s_z);
+    ring z = {R.z, z_once, NAME(roll_back)(R.z)}, still = {none, none, none};
+    if (!revolute) {
+        half = NAME(further)(NAME(further)(h, R.z, kept->h_z), p, 0.5 * kept->mass);
+        h = NAME(further)(half, p, 0.5 * kept->mass);
+    }
+    own->moment.as = h, own->moment.once = NAME(roll)(h);
+    own->inertia = NAME(heft_of)(R.x, u, R.z, z_once, s, p, p_once, half, revolute ? own->moment.once : NAME(roll)(half));
+    own->mass = kept->mass;
+    own->turn = revolute ? z : still;
+    own->slide = revolute ? NAME(ring_of)(NAME(add_outer)(none, (ring){p, p_once, p}, z)) : z;
+}
+
+/* Frames outwards, and the bodies in them. */
+INLINED void NAME(place_bodies)(Py_ssize_t n, int turns, const chain *robot, compound *arm, const double *q)
+{
+    three R = arm->base;
+    four p = NAME(all)(0.0);
+    NAME(turn_joints)(n, arm, q);
+    double *const *by = arm->turned;
+    for (Py_ssize_t j = 0; j < n; j++) {
+        const solid *kept = &arm->solids[j];
+        const double *at = (const double *)&kept->p;
+        int revolute = turns || robot->revolute[j];
+        four x = R.x, y = R.y, z = R.z;
+        p = NAME(further)(NAME(further)(NAME(further)(p, x, at[0]), y, at[1]), z, at[2]);
+        R.x = NAME(further)(NAME(further)(NAME(by)(x, by[0][j]), y, by[2][j]), z, by[3][j]);
+        R.y = NAME(further)(NAME(further)(NAME(by)(x, by[1][j]), y, by[4][j]), z, by[5][j]);
+        R.z = NAME(minus)(NAME(by)(z, arm->cosine[j]), NAME(by)(y, arm->sine[j]));
+        if (!revolute)
+            p = NAME(further)(p, R.z, q[j]);
+        NAME(weigh_body)(kept, revolute, R, p, &arm->bodies[j]);
+    }
+    arm->tip = R, arm->p = p;
+}
+
+/* The sums of four vectors. */
+static inline four NAME(sums)(four a, four b, four c, four d)
+{
+    four xz = PICK(a, b, 0, 4, 2, 6), y = PICK(a, b, 1, 5, 3, 7);
+    four next_xz = PICK(c, d, 0, 4, 2, 6), next_y = PICK(c, d, 1, 5, 3, 7);
+    four sum = NAME(plus)(PICK(xz, next_xz, 0, 1, 4, 5), PICK(y, next_y, 0, 1, 4, 5));
+    return NAME(plus)(sum, PICK(xz, next_xz, 2, 3, 6, 7));
+}
+
+/* A wrench, twice rolled, along the axis of a joint, entry by entry. */
+static inline four NAME(along)(const body *own, four moment, four force)
+{
+    return NAME(add_times)(NAME(times)(own->turn.twice, moment), own->slide.twice, force);
+}
+
+/* Lower triangle of M(q) of the links, row by row from the tip. */
+INLINED void NAME(mass_of)(Py_ssize_t n, int turns, compound *arm)
+{
+    four o = NAME(all)(0.0);
+    ring k = {o, o, o};
+    heft I = {o, o, o};
     double m = 0.0;
     UNROLLED
     for (Py_ssize_t j = n - 1; j >= 0; j--) {
-        body *own = &bodies[j];
-        I = NAME(more)(I, own->inertia);
-        k = NAME(plus)(k, own->moment);
-        m += arm->mass[j];
-        own->n = NAME(plus)(NAME(apply_at)(&I, &own->turn), NAME(outer)(k, own->slide));
-        own->f = NAME(plus)(NAME(by)(own->slide, m), NAME(outer)(own->turn, k));
+        const body *own = &arm->bodies[j], *to = arm->bodies;
+        double *row = arm->M + j * NAME(fours)(n);
+        I = (heft){NAME(plus)(I.diagonal, own->inertia.diagonal), NAME(plus)(I.once, own->inertia.once),
+                   NAME(plus)(I.twice, own->inertia.twice)};
+        k.as = NAME(plus)(k.as, own->moment.as), k.once = NAME(plus)(k.once, own->moment.once);
+        four moment = NAME(add_outer)(NAME(add_heft)(o, I, own->turn), k, own->slide);
+        four force = NAME(add_outer)(o, own->turn, k);
+        if (!turns) {
+            m += own->mass;
+            force = NAME(further)(force, own->slide.twice, m);
+        }
         UNROLLED
-        for (Py_ssize_t i = 0; i <= j; i++)
-            M[j * n + i] = NAME(sum)(NAME(plus)(NAME(times)(bodies[i].turn, own->n),
-                                                NAME(times)(bodies[i].slide, own->f)));
-        M[j * n + j] += robot->rotors[j];
+        for (Py_ssize_t i = 0; i <= j; i += 4, to += 4)
+            NAME(keep)(NAME(sums)(NAME(along)(to, moment, force), NAME(along)(to + 1, moment, force),
+                                  NAME(along)(to + 2, moment, force), NAME(along)(to + 3, moment, force)), row + i);
     }
 }
 
-/* M = L D Lᵀ in place: L below the diagonal, 1 / D in `per`. */
-INLINED void NAME(factor)(Py_ssize_t n, double *M, double *per)
+/* M and the rotors on its diagonal = Lᵀ D L in place: L below the diagonal, 1 / D in `per`. */
+INLINED void NAME(factor)(Py_ssize_t n, const double *rotors, double *M, double *per)
 {
+    Py_ssize_t room = NAME(fours)(n);
     UNROLLED
-    for (Py_ssize_t k = 0; k < n; k++) {
-        per[k] = 1.0 / M[k * n + k];
+    for (Py_ssize_t k = n - 1; k >= 0; k--) {
+        double *row = M + k * room;
+        per[k] = 1.0 / (row[k] + rotors[k]);
         UNROLLED
-        for (Py_ssize_t i = k + 1; i < n; i++) {
-            double l = M[i * n + k] * per[k];
+        for (Py_ssize_t i = k - 1; i >= 0; i--) {
+            double l = row[i] * per[k];
             UNROLLED
-            for (Py_ssize_t j = k + 1; j <= i; j++)
-                M[i * n + j] -= l * M[j * n + k];
+            for (Py_ssize_t j = 0; j <= i; j++)
+                M[i * room + j] -= l * row[j];
+            row[i] = l;
         }
-        UNROLLED
-        for (Py_ssize_t i = k + 1; i < n; i++)
-            M[i * n + k] *= per[k];
     }
 }
 
 /* x <- M⁻¹ x */
 INLINED void NAME(solve)(Py_ssize_t n, const double *L, const double *per, double *x)
 {
+    Py_ssize_t room = NAME(fours)(n);
     UNROLLED
-    for (Py_ssize_t i = 1; i < n; i++)
+    for (Py_ssize_t k = n - 1; k >= 0; k--)
         UNROLLED
-        for (Py_ssize_t j = 0; j < i; j++)
-            x[i] -= L[i * n + j] * x[j];
+        for (Py_ssize_t i = 0; i < k; i++)
+            x[i] -= L[k * room + i] * x[k];
     UNROLLED
-    for (Py_ssize_t i = n - 1; i >= 0; i--) {
+    for (Py_ssize_t i = 0; i < n; i++) {
         x[i] *= per[i];
         UNROLLED
-        for (Py_ssize_t j = i + 1; j < n; j++)
-            x[i] -= L[j * n + i] * x[j];
+        for (Py_ssize_t j = 0; j < i; j++)
+            x[i] -= L[i * room + j] * x[j];
     }
 }
 
+/* -- at speeds -- */
+
 /* Wrenches that the links need without joint accelerations, each about the base origin; returns the power of the wrench
- * at the tool. n = I wd + k x a + w x (I w + k x v) + v x (m v + w x k), f = m a + wd x k + w x (m v + w x k). */
-INLINED double NAME(move_bodies)(Py_ssize_t n, const chain *robot, const links *arm, body *bodies, const double *qd)
+ * at the tool. With the acceleration b = a + w x v of the point at the origin
+ * n = I wd + w x (I w) + k x b, f = m b + wd x k + w x (w x k). */
+INLINED double NAME(move_bodies)(Py_ssize_t n, int turns, const links *load, compound *arm, const double *qd)
 {
-    four w = NAME(all)(0.0), v = w, wd = w;
-    four a = NAME(vector)(-robot->gravity[0], -robot->gravity[1], -robot->gravity[2]);
+    four o = NAME(all)(0.0), a = arm->gravity, turning = o;
+    ring w = {o, o, o}, v = w;
     for (Py_ssize_t j = 0; j < n; j++) {
-        body *own = &bodies[j];
-        four turn = NAME(by)(own->turn, qd[j]), slide = NAME(by)(own->slide, qd[j]), k = own->moment;
-        double m = arm->mass[j];
-        a = NAME(plus)(a, NAME(outers)(w, slide, v, turn));
-        wd = NAME(plus)(wd, NAME(outer)(w, turn));
-        w = NAME(plus)(w, turn);
-        v = NAME(plus)(v, slide);
-        four spin = NAME(plus)(NAME(apply)(&own->inertia, w), NAME(outer)(k, v));
-        four push = NAME(plus)(NAME(by)(v, m), NAME(outer)(w, k));
-        own->f = NAME(plus)(NAME(by)(a, m), NAME(outers)(wd, k, w, push));
-        four swept = NAME(plus)(NAME(half_outer)(w, spin), NAME(half_outer)(v, push));
-        own->n = NAME(plus)(NAME(apply)(&own->inertia, wd), NAME(roll)(NAME(plus)(NAME(half_outer)(k, a), swept)));
+        const body *own = &arm->bodies[j];
+        ring z = own->turn, slide = own->slide, k = own->moment;
+        a = NAME(further)(a, NAME(add_outer)(NAME(add_outer)(o, w, slide), v, z), qd[j]);
+        turning = NAME(further)(turning, NAME(add_outer)(o, w, z), qd[j]);
+        w = (ring){NAME(further)(w.as, z.as, qd[j]), NAME(further)(w.once, z.once, qd[j]),
+                   NAME(further)(w.twice, z.twice, qd[j])};
+        v.as = NAME(further)(v.as, slide.as, qd[j]), v.once = NAME(further)(v.once, slide.once, qd[j]);
+        ring wd = NAME(ring_of)(turning), b = NAME(ring_of)(NAME(add_outer)(a, w, v));
+        ring spin = NAME(ring_of)(NAME(add_heft)(o, own->inertia, w)), swept = NAME(ring_of)(NAME(add_outer)(o, w, k));
+        four force = NAME(add_outer)(NAME(add_outer)(o, wd, k), w, swept);
+        arm->forces[j] = turns ? force : NAME(further)(force, b.twice, own->mass);
+        arm->moments[j] = NAME(add_outer)(NAME(add_outer)(NAME(add_heft)(o, own->inertia, wd), w, spin), k, b);
     }
-    if (!arm->pushed)
+    if (!load->pushed)
         return 0.0;
-    body *tip = &bodies[n - 1];
-    four at = NAME(plus)(tip->p, NAME(apply)(&tip->R, arm->tool));
-    tip->f = NAME(minus)(tip->f, arm->force);
-    tip->n = NAME(minus)(tip->n, NAME(plus)(arm->torque, NAME(outer)(at, arm->force)));
-    return NAME(inner)(arm->force, NAME(plus)(v, NAME(outer)(w, at))) + NAME(inner)(arm->torque, w);
+    four at = NAME(plus)(arm->p, NAME(apply)(&arm->tip, load->tool));
+    four moment = NAME(plus)(load->torque, NAME(outer)(at, load->force));
+    arm->forces[n - 1] = NAME(minus)(arm->forces[n - 1], NAME(roll_back)(load->force));
+    arm->moments[n - 1] = NAME(minus)(arm->moments[n - 1], NAME(roll_back)(moment));
+    return NAME(inner)(load->force, NAME(plus)(v.as, NAME(outer)(w.as, at))) + NAME(inner)(load->torque, w.as);
 }
 
 /* Joint accelerations under joint torques, as `accelerate` of links.h for rotors that do not spin. */
-INLINED double NAME(fall_of)(Py_ssize_t n, const chain *robot, links *arm, body *bodies, double *M, double *per,
-                                   int fresh, const double *q, const double *qd, const double *torque, double *qdd)
+INLINED double NAME(fall_of)(Py_ssize_t n, int turns, const chain *robot, const links *load, compound *arm, int fresh,
+                             const double *q, const double *qd, const double *torque, double *qdd)
 {
     if (fresh) {
-        NAME(place_bodies)(n, robot, arm, bodies, q);
-        for (Py_ssize_t j = 0; j < n; j++)
-            NAME(weigh_body)(arm, robot->revolute[j], j, &bodies[j]);
-        NAME(mass_of)(n, robot, arm, bodies, M);
-        NAME(factor)(n, M, per);
+        NAME(place_bodies)(n, turns, robot, arm, q);
+        NAME(mass_of)(n, turns, arm);
+        NAME(factor)(n, robot->rotors, arm->M, arm->per);
     }
-    double power = NAME(move_bodies)(n, robot, arm, bodies, qd);
+    double power = NAME(move_bodies)(n, turns, load, arm, qd);
     four moment = NAME(all)(0.0), force = moment;
+    UNROLLED
     for (Py_ssize_t j = n - 1; j >= 0; j--) {
-        moment = NAME(plus)(moment, bodies[j].n);
-        force = NAME(plus)(force, bodies[j].f);
-        qdd[j] = torque[j] - NAME(sum)(NAME(plus)(NAME(times)(bodies[j].turn, moment),
-                                                  NAME(times)(bodies[j].slide, force)));
+        const body *own = &arm->bodies[j];
+        moment = NAME(plus)(moment, arm->moments[j]);
+        force = NAME(plus)(force, arm->forces[j]);
+        qdd[j] = torque[j] - NAME(sum)(NAME(along)(own, moment, force));
     }
-    NAME(solve)(n, M, per, qdd);
+    NAME(solve)(n, arm->M, arm->per, qdd);
     return power;
 }
 
 /* The same, its loops of known length for the usual arms. */
-static double NAME(fall)(const chain *robot, links *arm, body *bodies, double *M, double *per, int fresh,
-                         const double *q, const double *qd, const double *torque, double *qdd)
+static double NAME(fall)(const chain *robot, const links *load, compound *arm, int fresh, const double *q,
+                         const double *qd, const double *torque, double *qdd)
 {
-    if (robot->dof == 6)
-        return NAME(fall_of)(6, robot, arm, bodies, M, per, fresh, q, qd, torque, qdd);
-    if (robot->dof == 7)
-        return NAME(fall_of)(7, robot, arm, bodies, M, per, fresh, q, qd, torque, qdd);
-    return NAME(fall_of)(robot->dof, robot, arm, bodies, M, per, fresh, q, qd, torque, qdd);
+    if (arm->n == 6 && arm->turns)
+        return NAME(fall_of)(6, 1, robot, load, arm, fresh, q, qd, torque, qdd);
+    if (arm->n == 7 && arm->turns)
+        return NAME(fall_of)(7, 1, robot, load, arm, fresh, q, qd, torque, qdd);
+    return NAME(fall_of)(arm->n, 0, robot, load, arm, fresh, q, qd, torque, qdd);
 }
+#undef PICK

@@ -503,4 +503,3 @@ static double NAME(accelerate)(const chain *robot, const law *laws, links *arm, 
     NAME(solve_links)(robot, arm, torque, qdd);
     return power;
 }
-#undef PICK

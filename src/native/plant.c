@@ -286,11 +286,11 @@ static int parse_controller(PyObject *tuple, Py_ssize_t periods, Py_ssize_t n, l
 
 #define ALIGNMENT 64
 
-/* Bytes of work space: links.h takes 138 doubles a joint and 12, twice, composite.h 56 a joint, plant.h 80 and two n x n
- * matrices; with room to spare. */
+/* Bytes of work space: links.h takes 138 doubles a joint and 12, twice, composite.h 93 a joint and a
+ * matrix, for up to three joints more, plant.h 80 a joint and a matrix; with room to spare. */
 static size_t room(Py_ssize_t n)
 {
-    return sizeof(double) * (size_t)(64 + n * (500 + 3 * n)) + 2 * ALIGNMENT;
+    return sizeof(double) * (size_t)(512 + n * (560 + 3 * n)) + 2 * ALIGNMENT;
 }
 
 static char *aligned(char *memory)

@@ -276,8 +276,7 @@ typedef struct {
     int locked;
     state at;
     links arm, model; /* the arm, and the controller's idea of it */
-    body *bodies;     /* of the arm, where its rotors do not spin */
-    double *factors, *per_pivot; /* of its mass matrix */
+    compound bodies;  /* the arm where its rotors do not spin */
     double *stage_q, *stage_qd, *stage_theta, *stage_w; /* one stage of the step */
     double *k_qdd, *k_wd;                               /* its accelerations */
     double *way_qdd, *way_wd, *sum_qdd, *sum_wd;        /* their sums for positions and speeds */
@@ -313,7 +312,7 @@ static inline double NAME(accelerations)(machine *r, int fresh, const double *q,
 {
     if (r->arm.spins)
         return NAME(accelerate)(r->robot, r->laws, &r->arm, fresh, q, qd, w, r->net, r->link_torque, r->k_qdd);
-    return NAME(fall)(r->robot, &r->arm, r->bodies, r->factors, r->per_pivot, fresh, q, qd, r->link_torque, r->k_qdd);
+    return NAME(fall)(r->robot, &r->arm, &r->bodies, fresh, q, qd, r->link_torque, r->k_qdd);
 }
 
 static inline toothing NAME(teeth)(const machine *r, Py_ssize_t j)
@@ -419,8 +418,7 @@ INLINED void NAME(plain_stage)(Py_ssize_t n, machine *r, const double *left, int
         r->link_torque[j] = motor;
         r->supplied[j] += weight * motor * v[j];
     }
-    *r->at.external += weight * NAME(fall)(r->robot, &r->arm, r->bodies, r->factors, r->per_pivot, fresh, q, v,
-                                           r->link_torque, k);
+    *r->at.external += weight * NAME(fall)(r->robot, &r->arm, &r->bodies, fresh, q, v, r->link_torque, k);
 }
 
 /* `smooth_step` of an arm that is only links: the same method without gears, friction and a second set of coordinates. */
@@ -794,8 +792,8 @@ static machine NAME(assemble)(const task *job, char *memory)
     machine r = {.robot = job->robot, .laws = job->laws, .table = job->table, .points = job->points,
                  .locked = job->locked, .at = job->at};
     memory = NAME(cut_links)(&r.model, n, NAME(cut_links)(&r.arm, n, memory));
-    r.bodies = (body *)memory;
-    r.laws_now = (dry *)(r.bodies + n);
+    memory = NAME(cut_compound)(&r.bodies, n, memory);
+    r.laws_now = (dry *)memory;
     r.waves = (ripple *)(r.laws_now + n);
     r.gears = (twist *)(r.waves + n);
     r.turned = r.gears + n;
@@ -809,10 +807,9 @@ static machine NAME(assemble)(const task *job, char *memory)
     r.moved = next, next += 4 * n;
     r.inverse = next, next += n * n;
     r.still = next, next += n;
-    r.per_pivot = next, next += n;
-    r.factors = next, next += n * n;
     r.supplied = r.at.supplied, r.damped = r.at.damped;
     NAME(set_links)(&r.arm, job->robot, job->laws, job->tool);
+    NAME(set_compound)(&r.bodies, job->robot, &r.arm);
     if (job->law_of.model != NULL)
         NAME(set_links)(&r.model, job->law_of.model, NULL, job->tool);
     memset(r.heat, 0, (size_t)n * sizeof(double));
