@@ -6,10 +6,10 @@ import numpy as np
 
 import jointwise
 from jointwise.data.log import Log, Origin
+from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.simulation.references import Experiment, make_experiment
 from jointwise.simulation.robot import DigitalRobot, Run, digital_robot, simulate
-from jointwise.simulation.robot.controller import AffineControl
 from jointwise.simulation.sensors import Readings, Sensors
 
 RATE = 1000.0

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,6 +93,53 @@ def test_a_page_of_plots(tmp_path: Path, where: str) -> None:
     assert "http://" not in text.split("<main>")[1].split("</main>")[0]
 
 
+def test_a_page_opens_at_the_joint_under_test(tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    for joint, opened in ((1, 0), (2, 4)):
+        words = ("--experiment", "locked", "--joint", joint, "--age", "friction=0.3", "--temperature", 5)
+        done(*SHORT, *words, "--output", tmp_path / "log.csv", "--report", tmp_path / "page.html")
+        text = (tmp_path / "page.html").read_text(encoding="utf-8").split("<main>")[1]
+        assert text.count('data-first="1"') == opened
+        assert all(words in text for words in ("prescribed torque", "friction +30 %", "5 °C"))
+
+
+def test_the_list_comes_without_scipy() -> None:
+    script = (
+        "import sys; from jointwise.cli import main; main(['simulate', '--list']); "
+        "print('loaded', *{'scipy', 'pyarrow', 'plotly'} & set(sys.modules))"
+    )
+    listed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert listed.stdout.splitlines()[-1] == "loaded"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    files = ("--output", tmp_path / f"log.{ending}", "--truth", tmp_path / "truth.json")
+    monkeypatch.setattr("jointwise.experiment.trial.BLOCK", 500)
+    monkeypatch.setattr("jointwise.data.write.ROWS", 100)
+    for place in ("jointwise.experiment.trial.run_robot", "pyarrow.record_batch"):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, interrupted_at_the_third(attribute(place)))
+            assert run(*SHORT, *files).code == 130
+        assert list(tmp_path.iterdir()) == []
+
+
+def interrupted_at_the_third(work: Callable[..., Any]) -> Callable[..., Any]:
+    calls = count()
+
+    def worker(*args: Any, **options: Any) -> Any:
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+        return work(*args, **options)
+
+    return worker
+
+
+def attribute(place: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = resolve_name(place)
+    return found
+
+
 def test_quiet_is_quiet(tmp_path: Path) -> None:
     assert done(*SHORT, "--output", tmp_path / "log.csv", "--quiet") == ""
 
@@ -98,10 +151,17 @@ def test_quiet_is_quiet(tmp_path: Path) -> None:
         (("--experiment", "ellipse"), "ellipse needs six joints"),
         (("--without", "frictoin"), "unknown phenomenon 'frictoin'. Did you mean friction"),
         (("--controller", "pd2"), "unknown controller 'pd2'. Did you mean pd"),
-        (("--joint", 3), "joint"),
+        (("--joint", 3), "joint must be 1 to 2. Got 3 instead."),
+        (("--duration", 1e300), "must have at most 1e+09 samples"),
+        (("--rate", 1e12), "must have at most 1e+09 samples"),
+        (("--control-rate", 1e12), "control_rate must be at most"),
+        (("--control-rate", 5), "Hz would do"),
+        (("--bandwidth", 5000), "Lower the bandwidth"),
+        (("--temperature", -300), "temperature must be -60 to 200"),
+        (("--experiment", "locked", "--controller", "pd"), "prescribes the torques"),
         (("--bandwidth", 300), "gains"),
         (("--control-rate", 30), "too low for the gains"),
-        (("--robot", "ur5e", "--payload", 80, "--duration", 4), "lost its motion"),
+        (("--robot", "ur5e", "--payload", 80, "--duration", 4), "is overloaded: the motion needs"),
         (("--payload", -1), "payload mass must be"),
         (("--age", "friction=-2"), "friction must be"),
         (("--joints", "missing.toml"), "cannot be read (No such file"),
@@ -126,6 +186,7 @@ def test_wrong_arguments_get_one_line_and_no_file(tmp_path: Path, words: tuple[o
         (("--joint", 0), "--joint: must be a whole number > 0"),
         (("--payload", "1,2"), "--payload: must be a mass or mass,x,y,z"),
         (("--age", "beauty=1"), "--age: must read friction=X"),
+        (("--age", "friction=1,friction=2"), "--age: must name each once"),
         (("--repeated", 2), "--repeated: must be from 0 to 1"),
         (("--model", "other"), "--model: invalid choice"),
     ],
@@ -138,10 +199,14 @@ def test_wrong_usage(tmp_path: Path, words: tuple[object, ...], message: str) ->
 
 
 def test_robot_and_output_are_needed(tmp_path: Path) -> None:
-    assert "--robot and --output are required" in run("simulate", "--robot", "ur5e").err
+    assert "--output must be given" in run("simulate", "--robot", "ur5e").err
     assert run("simulate", "--output", tmp_path / "log.csv").code == 2
     same = tmp_path / "log.csv"
     assert "different files" in run(*SHORT, "--output", same, "--truth", same).err
+    assert "different files" in run(*SHORT, "--output", same, "--report", same).err
+    page = tmp_path / "page.html"
+    assert "different files" in run(*SHORT, "--output", same, "--truth", page, "--report", page).err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_outputs_are_refused_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,23 @@ def test_a_file_overrules_single_values(tmp_path: Path) -> None:
     assert [joint.friction.coulomb for joint in joints] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     assert {joint.motor.lag for joint in joints} == {0.001}
     assert joints[0].friction.viscous == FULL.joints[0].friction.viscous
+    assert joints[0].kinematic_error == FULL.joints[0].kinematic_error
+
+
+def test_a_file_overrules_what_the_robot_is_described_with(tmp_path: Path) -> None:
+    path = tmp_path / "joints.toml"
+    path.write_text("schema = 1\nkinematic_error = []\n[drive]\ngain = 3.0\n")
+    joints = load_joints(path, ROBOT)
+    assert {joint.motor.gain for joint in joints} == {3.0}
+    assert {joint.kinematic_error for joint in joints} == {()}
+    assert [joint.inertia for joint in joints] == [joint.inertia for joint in FULL.joints]
+
+
+def test_a_copy_of_the_usual_file_changes_nothing(tmp_path: Path) -> None:
+    usual = (files("jointwise.simulation.robot") / "drive.toml").read_text(encoding="utf-8")
+    path = tmp_path / "joints.toml"
+    path.write_text(usual, encoding="utf-8")
+    assert load_joints(path, ROBOT) == FULL.joints
 
 
 @pytest.mark.parametrize(
@@ -79,6 +97,12 @@ def test_a_file_overrules_single_values(tmp_path: Path) -> None:
         ("schema = 1\n[drive]\ncoulom = 1.0", "unknown key 'coulom'. Did you mean coulomb"),
         ("schema = 1\n[[joint]]\ncoulomb = 1.0", "6 .* tables"),
         ("schema = 1\n[drive]\ncoulomb = 'much'", "coulomb must be a number"),
+        ("schema = 1\n[drive]\ncoulomb = { value = 1.0, powr = 2 }", "coulomb must be a number or { value, power }"),
+        ("schema = 1\n[drive]\ncoulomb = nan", "joints.toml, joint 'shoulder_pan': .*coulomb must be finite"),
+        ("schema = 1\n[drives]\ncoulomb = 1.0", "unknown key 'drives'. Did you mean drive"),
+        ("schema = 1\ndrive = 3", "must be a table"),
+        ("schema = 1\n[joint]\ncoulomb = 1.0", "6 .* tables. Got one"),
+        ("schema = 1\n[[kinematic_error]]\namplitude = 1e-4", "amplitude, order and phase"),
     ],
 )
 def test_wrong_files_are_refused(tmp_path: Path, text: str, message: str) -> None:

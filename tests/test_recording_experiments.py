@@ -245,9 +245,43 @@ def test_wrong_arguments_are_refused(options: dict[str, Any], message: str) -> N
         simulate("ur5e", **({"duration": 2.0} | options))
 
 
-def test_an_arm_that_cannot_carry_its_load_loses_its_motion() -> None:
-    with pytest.raises(ModelError, match=r"lost its motion at t = .* smaller payload"):
-        simulate("ur5e", duration=4.0, payload=Payload(80.0))
+@pytest.mark.parametrize("mass", [80.0, 500.0])
+def test_an_arm_that_cannot_carry_its_load_says_what_its_motor_lacks(mass: float) -> None:
+    with pytest.raises(ModelError, match=r"overloaded: the motion needs [\d.]+ Nm, .* at most [\d.]+ Nm"):
+        simulate("ur5e", duration=4.0, payload=Payload(mass))
+
+
+def test_an_arm_that_is_pushed_off_its_motion_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "LOST", 1e-4)
+    with pytest.raises(ModelError, match=r"lost its motion at t = "):
+        simulate("ur5e", duration=2.0)
+
+
+def test_gains_are_checked_along_the_whole_motion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "BLOCK", 64)
+    seen: list[object] = []
+    monkeypatch.setattr(trial, "refuse_unstable", lambda *args, times, **more: seen.append((args[1].periods, times)))
+    for controller in ("servo", "computed-torque"):
+        simulate("planar2", duration=1.0, controller=controller)
+    for periods, times in seen:  # type: ignore[misc]
+        assert periods == len(times)
+        assert (times[0], times[-1]) == (0.0, pytest.approx(1.0, abs=3e-3))
+
+
+def test_a_locked_joint_has_no_controller() -> None:
+    made = simulate("planar2", "locked", duration=1.0)
+    assert made.truth["controller"] == {"name": "prescribed torque", "rate": 1000.0, "bandwidth": None}
+    for choice in ({"controller": "lqr"}, {"bandwidth": 5.0}):
+        with pytest.raises(ModelError, match="prescribes the torques"):
+            simulate("planar2", "locked", duration=1.0, **choice)  # type: ignore[arg-type]
+
+
+def test_the_duration_that_a_message_names_does_suffice() -> None:
+    for name in ("constant-speed", "waypoints", "reciprocate"):
+        with pytest.raises(ModelError, match="at least") as refusal:
+            simulate("ur5e", name, duration=2.0, rate=50.0)
+        least = float(str(refusal.value).split("at least ")[1].split(" s")[0])
+        assert simulate("ur5e", name, duration=least, rate=50.0, keep=0).truth["duration"] == least
 
 
 def test_a_run_that_explodes_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

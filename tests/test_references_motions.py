@@ -229,7 +229,7 @@ def fast_ellipse() -> object:
         (lambda: waypoint_trajectory(UR5, [np.zeros(6), np.full(6, 7.0)]), ModelError, "the position of joint 3"),
         (lambda: waypoint_trajectory(UR5, [np.zeros(6), np.full(6, -7.0)]), ModelError, "at least -3.142 rad. .* -7,"),
         (lambda: thesis_waypoints(catalog_robot("panda")), JointwiseError, "shape"),
-        (lambda: thesis_waypoints(UR5, 5.0), ModelError, "13.458"),
+        (lambda: thesis_waypoints(UR5, 5.0), ModelError, "13.46 s"),
         (lambda: bang_coast_bang(UR5, 0.1), ModelError, "first move"),
         (lambda: bspline_trajectory(UR5, -1.0), ModelError, "duration"),
         (lambda: bspline_trajectory(UR5, joint=6), ModelError, "joint must be 0 to 5"),

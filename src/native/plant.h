@@ -153,11 +153,11 @@ typedef struct { double mean, slope; } NAME(pull);
 static inline pull NAME(element_pull)(double x, double move, double per_move, double a)
 {
     x = x > 1.0 ? 1.0 : (x < -1.0 ? -1.0 : x);
-    double end = x + move, side = end < 0.0 ? -1.0 : 1.0, factor = 1.0 + a * side, slipped = fabs(end) - 1.0;
-    if (slipped <= 0.0)
-        slipped = 0.0;
-    else
+    double end = x + move, side = end < 0.0 ? -1.0 : 1.0, factor = 1.0 + a * side, slipped = 0.0;
+    if (fabs(end) > 1.0) { /* not |end| - 1, which cancels for tiny moves */
+        slipped = fmax(fabs(move) - fabs(side - x), 0.0);
         end = side;
+    }
     if (move == 0.0)
         return (pull){x * factor, 0.5 * factor};
     double mean;

@@ -24,6 +24,7 @@ from jointwise.cli.usage import (
     share,
     whole,
 )
+from jointwise.errors import ModelError
 
 if TYPE_CHECKING:
     from jointwise.description import Payload
@@ -118,7 +119,7 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
     progress("preparing")
     robot = robot_of(args)
     if args.joint is not None and args.joint > robot.dof:
-        raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead.")
+        raise ModelError(f"joint must be 1 to {robot.dof}. Got {args.joint} instead.")
     return simulate(
         robot,
         args.experiment,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, expm, solve_continuous_are, solve_discrete_are
 
 from jointwise.control.controller import AffineController
 from jointwise.control.flexible import friction_feed
@@ -81,6 +80,8 @@ def lqr_gain(A: Array, B: Array, Q: Array, R: Array, period: float | None = None
 
     With a `period` (s) u is held over each: system and cost are sampled exactly; without, u is continuous.
     """
+    from scipy.linalg import solve_continuous_are, solve_discrete_are
+
     try:
         if period is None:
             P = solve_continuous_are(A, B, Q, R)
@@ -88,12 +89,14 @@ def lqr_gain(A: Array, B: Array, Q: Array, R: Array, period: float | None = None
         Ad, Bd, Qd, Rd, Nd = sampled_cost(A, B, Q, R, period)
         P = solve_discrete_are(Ad, Bd, Qd, Rd, s=Nd)
         return np.asarray(np.linalg.solve(Rd + Bd.T @ P @ Bd, Bd.T @ P @ Ad + Nd.T))
-    except (LinAlgError, ValueError):
+    except (np.linalg.LinAlgError, ValueError):
         raise ModelError("no LQR gain exists: weights must be positive and the motor must move the joint.") from None
 
 
 def sampled_cost(A: Array, B: Array, Q: Array, R: Array, period: float) -> tuple[Array, Array, Array, Array, Array]:
     """Return A, B of the sampled system and Q, R, N of its cost ``Σ xᵀQx + uᵀRu + 2 xᵀNu`` (Van Loan)."""
+    from scipy.linalg import expm
+
     n, m = B.shape
     F = np.block([[A, B], [np.zeros((m, n + m))]])
     W = np.block([[Q, np.zeros((n, m))], [np.zeros((m, n)), R]])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointwise import control
 from jointwise.errors import ModelError, nearest
@@ -17,12 +18,15 @@ from jointwise.simulation.robot import DigitalRobot, drives_of
 from jointwise.simulation.trajectory import States, Trajectory
 from jointwise.spatial import Array
 
+Periods = NDArray[np.intp]
+"""Numbers of control periods, ascending."""
+
 
 class Following(Protocol):
     """A controller along a motion, asked for some of its periods at a time."""
 
-    def law(self, first: int, states: States, torque: Array) -> AffineControl:
-        """Return the law from period `first` on, for references and the rigid model's `torque` at every period."""
+    def law(self, periods: Periods, states: States, torque: Array) -> AffineControl:
+        """Return the law of some periods, for references and the rigid model's `torque` at each of them."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the gains as a document."""
@@ -47,9 +51,9 @@ class Whole:
 
     whole: AffineControl
 
-    def law(self, first: int, states: States, torque: Array) -> AffineControl:
+    def law(self, periods: Periods, states: States, torque: Array) -> AffineControl:
         """Return a part of it; it has its own references."""
-        return self.whole.part(first, first + len(states.t))
+        return self.whole.at(periods)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the gains that do not change on the way; the others follow from the robot and the motion."""

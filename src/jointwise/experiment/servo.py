@@ -36,8 +36,8 @@ class Servo:
     compliance: Array
     rotor_inertias: Array
 
-    def law(self, first: int, states: States, torque: Array) -> AffineControl:
-        """Return the law from period `first` on; `torque` (periods, joints) of the rigid model at each, Nm."""
+    def law(self, periods: object, states: States, torque: Array) -> AffineControl:
+        """Return the law along some states; `torque` (periods, joints) of the rigid model at each, Nm."""
         load = torque - self.rotor_inertias * states.qdd
         return AffineControl(
             torque=torque, q=states.q, theta=states.q + self.compliance * load, speed=states.qd,

@@ -14,17 +14,17 @@ from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.payload import Payload
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
-from jointwise.experiment.controllers import Delayed, Following, make_controller
+from jointwise.experiment.controllers import Delayed, Following, Periods, make_controller
 from jointwise.experiment.recording import Recording
-from jointwise.model.closed_loop import refuse_unstable
+from jointwise.model.closed_loop import POSES, refuse_unstable
 from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
 from jointwise.simulation.recording import Recorder, Targets, digital_robot_to_dict
 from jointwise.simulation.references import Experiment, make_experiment
-from jointwise.simulation.robot import DigitalRobot, JointPlant, Run, digital_robot, drives_of
+from jointwise.simulation.robot import DigitalRobot, InstabilityError, JointPlant, Run, State, digital_robot, drives_of
 from jointwise.simulation.robot import simulate as run_robot
 from jointwise.simulation.sensors import Sensors
-from jointwise.simulation.trajectory import States
+from jointwise.simulation.trajectory import DurationError, States
 from jointwise.spatial import Array
 
 LEAD = 0.5
@@ -32,12 +32,20 @@ LEAD = 0.5
 LEAD_SHARE = 0.02
 BLOCK = 16384
 """Control periods that are in memory at a time."""
+MOST_SAMPLES = 1_000_000_000
+"""Most samples of a log, and most control periods; beyond, a disk or a day is not enough."""
+FASTEST = 100_000.0
+"""Highest control rate, Hz."""
+COLDEST, HOTTEST = -60.0, 200.0
+"""Temperatures (°C) between which a joint can start."""
 LOST = 0.5
 """Tracking error (rad, m) at which the arm is taken to have lost its motion."""
 SPARE = 1.0
 """Time (s) by which a controller knows the motion beyond its end: jitter and the last period."""
 CURRENT_STEP = 1e-3
 """Quantisation of the measured current (A) unless sensors are given."""
+
+USUAL_CONTROLLER = "servo"
 
 Shares = Callable[[float], None]
 
@@ -54,7 +62,7 @@ def simulate(
     payload: Payload | None = None,
     gravity: Mounting | None = None,
     model: str = "spong",
-    controller: str = "servo",
+    controller: str = USUAL_CONTROLLER,
     control_rate: float = 1000.0,
     bandwidth: float | None = None,
     sensors: Sensors | None = None,
@@ -76,12 +84,15 @@ def simulate(
     kept (every n-th period), None: all. `progress` is told the share done.
     """
     own = catalog_robot(robot) if isinstance(robot, str) else robot
+    _refuse_endless(duration, rate, control_rate)
+    _refuse_temperature(temperature)
     plan, lead, total = _planned(own, experiment, duration, seed, joint, gravity)
     digital = digital_robot(own, plan.gravity, payload, model, joints)  # type: ignore[arg-type]
     digital = _aged(digital.without(*without), age or {})
     measuring = usual_sensors(rate, seed) if sensors is None else replace(sensors, rate=rate, seed=seed)
     recorder = Recorder(digital, measuring, total, gauge=plan.torque is not None)
-    following = make_controller(controller, digital, Delayed(plan.motion, lead, total + SPARE), control_rate, bandwidth)
+    motion = Delayed(plan.motion, lead, total + SPARE)
+    following = _following(plan, controller, digital, motion, control_rate, bandwidth)
     trial = _Trial(plan, digital, lead, following, control_rate)
     runs = trial.carry_out(recorder, temperature, keep, progress or (lambda _: None))
     truth = digital_robot_to_dict(digital) | {
@@ -92,7 +103,7 @@ def simulate(
         "lead": lead,
         "rate": rate,
         "sensors": asdict(measuring),
-        "controller": {"name": controller, "rate": control_rate, "bandwidth": bandwidth, **trial.controller.to_dict()},
+        "controller": _controller_to_dict(following, controller, control_rate, bandwidth),
         "temperature": temperature,
         "without": list(without),
         "age": dict(age or {}),
@@ -110,17 +121,57 @@ def _planned(
 ) -> tuple[Experiment, float, float]:
     """Return the experiment, how long the robot stands before it, and how long all takes, s."""
     lead = LEAD if duration is None else min(LEAD, LEAD_SHARE * duration)
-    if duration is not None and not (np.isfinite(duration) and duration > 0.0):
-        raise ModelError(f"duration must be a positive number of s. Got {duration} instead.")
     try:
         plan = make_experiment(name, robot, None if duration is None else duration - lead, seed, joint=joint)
-    except ModelError as problem:
-        if "duration" not in str(problem) or duration is None:
+    except DurationError as problem:
+        if duration is None:
             raise
-        raise ModelError(f"{problem} The recording of {duration:g} s begins with {lead:.3g} s of standstill.") from None
+        raise DurationError(f"a standstill and {problem.what}", _with_lead(problem.least), duration) from None
     if gravity is not None:
         plan = replace(plan, gravity=gravity_vector(gravity))
     return plan, lead, plan.motion.duration + lead if duration is None else duration
+
+
+def _with_lead(motion: float) -> float:
+    """Return the duration (s) of a recording that leaves time (s) for a motion."""
+    return min(motion + LEAD, motion / (1.0 - LEAD_SHARE))
+
+
+def _refuse_endless(duration: float | None, rate: float, control_rate: float) -> None:
+    """Refuse rates (Hz) and durations (s) that are no numbers, or that no computer gets through."""
+    for name, value, unit in (("duration", duration, "s"), ("rate", rate, "Hz"), ("control_rate", control_rate, "Hz")):
+        if value is not None and not (np.isfinite(value) and value > 0.0):
+            raise ModelError(f"{name} must be a positive number of {unit}. Got {value} instead.")
+    if control_rate > FASTEST:
+        raise ModelError(f"control_rate must be at most {FASTEST:g} Hz. Got {control_rate:g} instead.")
+    samples = (duration or 1.0) * max(rate, control_rate)
+    if samples > MOST_SAMPLES:
+        raise ModelError(
+            f"a recording must have at most {MOST_SAMPLES:g} samples and control periods. Got {samples:.3g} instead: "
+            "choose a shorter duration or a lower rate."
+        )
+
+
+def _refuse_temperature(temperature: float | None) -> None:
+    if temperature is not None and not COLDEST <= temperature <= HOTTEST:
+        raise ModelError(f"temperature must be {COLDEST:g} to {HOTTEST:g} °C. Got {temperature} instead.")
+
+
+def _following(
+    plan: Experiment, name: str, digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None
+) -> Following | None:
+    """Return the controller of an experiment; None where the torque is prescribed, which leaves it no choice."""
+    if plan.torque is None:
+        return make_controller(name, digital, motion, rate, bandwidth)
+    if name != USUAL_CONTROLLER or bandwidth is not None:
+        raise ModelError(f"{plan.name} prescribes the torques: leave out the controller and its bandwidth.")
+    return None
+
+
+def _controller_to_dict(following: Following | None, name: str, rate: float, bandwidth: float | None) -> dict[str, Any]:
+    if following is None:
+        return {"name": "prescribed torque", "rate": rate, "bandwidth": None}
+    return {"name": name, "rate": rate, "bandwidth": bandwidth, **following.to_dict()}
 
 
 def _aged(digital: DigitalRobot, age: Mapping[str, float]) -> DigitalRobot:
@@ -132,12 +183,15 @@ def _aged(digital: DigitalRobot, age: Mapping[str, float]) -> DigitalRobot:
 
 @dataclass(frozen=True)
 class _Trial:
-    """An experiment under way: `lead` (s) of standstill, then the motion, at a control `rate` (Hz)."""
+    """An experiment under way: `lead` (s) of standstill, then the motion, at a control `rate` (Hz).
+
+    The `controller` is None where the torque is prescribed.
+    """
 
     plan: Experiment
     digital: DigitalRobot
     lead: float
-    controller: Following
+    controller: Following | None
     rate: float
 
     def carry_out(self, recorder: Recorder, temperature: float | None, keep: int | None, progress: Shares) -> list[Run]:
@@ -146,14 +200,12 @@ class _Trial:
         periods = int(np.ceil(recorder.end * self.rate - 1e-6)) + 1
         stride = 1 if keep is None else -(-periods // keep) if keep > 0 else 0
         kept: list[Run] = []
+        self._refuse_unstable(periods)
         for first in range(0, periods, BLOCK):
             last = min(first + BLOCK, periods)
-            states = self._states(np.arange(first, last) / self.rate)
-            law = self._law(first, states)
-            if first == 0:
-                self._refuse_unstable(law)
-            run = run_robot(self.digital, state, law, rate=self.rate, locked=self._locked)
-            self._refuse_lost(run, states)
+            numbers = np.arange(first, last)
+            states = self._states(numbers / self.rate)
+            run = self._run(state, states, self._law(numbers, states))
             until = last / self.rate if last < periods else np.inf
             recorder.add(run, self.rate, until, self._targets(recorder.times(until)))
             kept += [run.thinned(stride)] if stride else []
@@ -168,14 +220,31 @@ class _Trial:
     def _states(self, times: Array) -> States:
         return self.plan.motion.at(times - self.lead)
 
-    def _law(self, first: int, states: States) -> AffineControl:
+    def _law(self, periods: Periods, states: States) -> AffineControl:
         """Return the controller of some periods; a locked joint gets its prescribed torque, the others hold."""
-        if self.plan.torque is not None:
-            holding = gravity_torque(
-                self.digital.robot, states.q, gravity=self.digital.gravity, payload=self.digital.payload
-            )
-            return AffineControl(torque=holding + self.plan.torque.at(states.t))
-        return self.controller.law(first, states, self._model_torque(states))
+        if self.controller is None:
+            return AffineControl(torque=self._holding(states.q) + self._prescribed(states.t))
+        return self.controller.law(periods, states, self._model_torque(states))
+
+    def _holding(self, q: Array) -> Array:
+        own = self.digital
+        return gravity_torque(own.robot, q, gravity=own.gravity, payload=own.payload)
+
+    def _prescribed(self, t: Array) -> Array:
+        """Return the torques that the experiment prescribes at times (samples,) of its motion, Nm."""
+        if self.plan.torque is None:
+            return np.zeros((len(t), self.digital.robot.dof))
+        return self.plan.torque.at(t)
+
+    def _run(self, state: State, states: States, law: AffineControl) -> Run:
+        """Return a block of the run, or say why the arm does not follow."""
+        try:
+            run = run_robot(self.digital, state, law, rate=self.rate, locked=self._locked)
+        except InstabilityError as failure:
+            self._refuse_overload(states, failure.time)
+            raise
+        self._refuse_lost(run, states)
+        return run
 
     def _model_torque(self, states: States) -> Array:
         """Return the torque of links, rotors and payload along the reference, without friction, (samples, joints)."""
@@ -187,20 +256,42 @@ class _Trial:
 
     def _targets(self, times: Array) -> Targets:
         states = self._states(times)
-        torque = self._model_torque(states)
-        if self.plan.torque is not None:
-            torque = torque + self.plan.torque.at(states.t)
+        torque = self._model_torque(states) + self._prescribed(states.t)
         return Targets(states.q, states.qd, states.qdd, torque)
 
-    def _refuse_unstable(self, law: AffineControl) -> None:
+    def _refuse_unstable(self, periods: int) -> None:
+        """Refuse gains that do not hold the arm at poses along the whole motion."""
         own = self.digital
-        refuse_unstable(own.robot, law, self.rate, drives_of(own), gravity=own.gravity, payload=own.payload)
+        numbers = np.unique(np.linspace(0, periods - 1, POSES).astype(np.intp))
+        states = self._states(numbers / self.rate)
+        law = self._law(numbers, states)
+        try:
+            refuse_unstable(
+                own.robot, law, self.rate, drives_of(own),
+                gravity=own.gravity, payload=own.payload, times=numbers / self.rate,
+            )  # fmt: skip
+        except ModelError:
+            self._refuse_overload(states)
+            raise
+
+    def _refuse_overload(self, states: States, until: float = np.inf) -> None:
+        """Say so if the motion asked a motor for more than it gives before a time (s)."""
+        limits = np.array([drive.limit for drive in drives_of(self.digital)])
+        torque = np.abs(self._model_torque(states)) * (states.t + self.lead <= until + 1.0 / self.rate)[:, None]
+        k, j = np.unravel_index(int(np.argmax(torque / limits)), torque.shape)
+        if torque[k, j] > limits[j]:
+            name = self.digital.robot.joints[j].name
+            raise ModelError(
+                f"joint '{name}' is overloaded: the motion needs {torque[k, j]:.3g} Nm, its motor gives at most "
+                f"{limits[j]:.3g} Nm. Choose a smaller payload or a slower motion."
+            )
 
     def _refuse_lost(self, run: Run, states: States) -> None:
         error = np.abs(run.q - states.q)
         if self._locked or error.max() < LOST:
             return
         k, j = np.argwhere(error >= LOST)[0]
+        self._refuse_overload(states, run.t[k])
         name = self.digital.robot.joints[j].name
         raise ModelError(
             f"joint '{name}' lost its motion at t = {run.t[k]:.4g} s (off by {error[k, j]:.2g} rad): it lacks current "

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import expm
 
 from jointwise.description.mounting import Mounting
 from jointwise.description.payload import Payload
@@ -24,8 +23,10 @@ SLOWEST = 0.02
 """Growth (1/s) that counts: less, doubling in half a minute, is what any friction holds."""
 NUDGE = 1e-5
 """Step (rad) of the central differences of g(q)."""
-FASTER = (2, 4, 8)
+FASTER = (2, 4, 8, 20, 50, 100, 200)
 """Multiples of the rate that are tried, in search of one that would do."""
+FASTEST = 20_000.0
+"""Rate (Hz) above which nobody is sent."""
 SCALES = (0.5, 0.25, 0.1, 0.01, 2.0, 10.0, 100.0)
 """Multiples of the gains that are tried then."""
 
@@ -95,29 +96,33 @@ def refuse_unstable(
     *,
     gravity: Mounting = "table",
     payload: Payload | None = None,
+    times: Array | None = None,
 ) -> None:
     """Raise `ModelError` with the joint and what to do if the gains of a law do not hold the arm at `rate` (Hz).
 
-    A law without gains is feed-forward alone, and passes.
+    A law without gains is feed-forward alone, and passes. `times` (periods,) s are those of a law that is only part of
+    a motion; without them its periods follow each other from 0.
     """
     if not any(np.any(value) for name in GAINS if (value := getattr(law, name)) is not None):
         return
     found = closed_loop_stability(robot, law, rate, drives, gravity=gravity, payload=payload)
     if found.is_stable:
         return
-    where = f"joint {found.joint + 1} '{robot.joints[found.joint].name}' at t = {found.period / rate:.3g} s"
-    grows = f"errors grow by {100.0 * (found.radius - 1.0):.2g} % a period in {where}"
+    time = found.period / rate if times is None else times[found.period]
+    where = f"joint {found.joint + 1} '{robot.joints[found.joint].name}' at t = {time:.3g} s"
+    grows = f"errors grow by {100.0 * (found.radius - 1.0):.3g} % a period in {where}"
 
     def holds(hertz: float, scale: float) -> bool:
         other = _scaled(law, scale)
         return closed_loop_stability(robot, other, hertz, drives, gravity=gravity, payload=payload).is_stable
 
-    faster = next((rate * r for r in FASTER if holds(rate * r, 1.0)), None)
+    faster = next((rate * r for r in FASTER if rate * r <= FASTEST and holds(rate * r, 1.0)), None)
     if faster is not None:
         does = f"Lower the gains, or raise the rate ({faster:g} Hz would do)."
         raise ModelError(f"the rate of {rate:g} Hz is too low for the gains: {grows}. {does}")
     scale = next((x for x in SCALES if holds(rate, x)), None)
-    does = "Feed back the motor side with more kd." if scale is None else f"Try {scale:g} times the gains."
+    less = "Lower the bandwidth, or feed back the motor side with more damping."
+    does = less if scale is None else f"Try {scale:g} times the gains."
     raise ModelError(f"the gains do not hold the arm: {grows}. {does}")
 
 
@@ -229,6 +234,8 @@ def _largest(plant: _Plant, gains: list[Array | None], period: float) -> tuple[f
 
 def _period_matrix(plant: _Plant, gains: list[Array | None], period: float) -> Array:
     """Return the matrix of one control period on (x, integral)."""
+    from scipy.linalg import expm
+
     size, n = plant.B.shape
     held = expm(np.block([[plant.A, plant.B], [np.zeros((n, size + n))]]) * period)
     Ad, Bd = held[:size, :size], held[:size, size:]

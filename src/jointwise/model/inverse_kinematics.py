@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.transform import Rotation
 
 from jointwise.description.robot import Robot
 from jointwise.errors import JointwiseError, ShapeError
@@ -185,6 +184,8 @@ def pose_errors(robot: Robot, poses: Poses, q: Array) -> Array:
     away: Array = poses.position - position
     if poses.rotation is None:
         return away
+    from scipy.spatial.transform import Rotation
+
     turn = Rotation.from_matrix(poses.rotation @ rotation.transpose(0, 2, 1)).as_rotvec()
     errors: Array = np.concatenate([away, turn], axis=1)
     return errors

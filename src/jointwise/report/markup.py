@@ -67,15 +67,15 @@ def table(
     return element("div", own, class_="scroll", tabindex="0", role="group", aria_label="table, scrolls sideways")
 
 
-def tabs(name: str, panels: Sequence[tuple[str, Html]]) -> Html:
-    """Return panels of which one is shown at a time; all of them in print and without scripts."""
+def tabs(name: str, panels: Sequence[tuple[str, Html]], first: int = 0) -> Html:
+    """Return panels of which one is shown at a time, `first` at the beginning; all in print and without scripts."""
     if len(panels) == 1:
         return panels[0][1]
     own = (
         element("div", element("h4", title, class_="panel-title"), body, class_="panel", data_title=title)
         for title, body in panels
     )
-    return element("div", *own, class_="tabs", data_name=name)
+    return element("div", *own, class_="tabs", data_name=name, data_first=first or None)
 
 
 def details(summary: object, *children: object) -> Html:

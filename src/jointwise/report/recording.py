@@ -48,14 +48,14 @@ def write_recording_page(robot: Robot, log: Log, truth: Truth, run: Run, path: s
 
 def render_recording(robot: Robot, log: Log, truth: Truth, run: Run, library: str) -> str:
     """Return the whole page; `library` is the source of plotly.js."""
-    name = robot_title(robot)
+    name, first = robot_title(robot), (truth["experiment"]["joint"] or 1) - 1
     sections: list[Section] = [
         ("overview", "What was run", _overview(truth, log)),
         ("motion", "The motion", motion_view(robot, np.asarray(run["t"]), np.asarray(run["q"]), _gravity(truth))),
-        ("tracking", "Positions and tracking error", _tracking(robot, log)),
-        ("current", "Current and temperature", _currents(robot, log)),
-        ("friction", "Friction over speed", _friction(robot, run)),
-        ("deformation", "Deformation of the gears", _deformation(robot, run)),
+        ("tracking", "Positions and tracking error", _tracking(robot, log, first)),
+        ("current", "Current and temperature", _currents(robot, log, first)),
+        ("friction", "Friction over speed", _friction(robot, run, first)),
+        ("deformation", "Deformation of the gears", _deformation(robot, run, first)),
     ]
     return compose(
         title=f"{name} · recording",
@@ -72,7 +72,7 @@ def _gravity(truth: Truth) -> Array:
 
 
 def _overview(truth: Truth, log: Log) -> Html:
-    payload = truth["payload"]
+    payload, warmth = truth["payload"], truth["temperature"]
     x, y, z = (number(value) for value in truth["gravity"])
     pairs: list[tuple[object, object]] = [
         ("Experiment", f"{truth['experiment']['name']}: {truth['experiment']['note']}"),
@@ -81,18 +81,23 @@ def _overview(truth: Truth, log: Log) -> Html:
         ("Controller", f"{truth['controller']['name']} at {number(truth['controller']['rate'])} Hz"),
         ("Gravity in the base", f"{x} {y} {z} m/s²"),
         ("Payload", "none" if payload is None else f"{number(payload['mass'])} kg"),
+        ("Temperature at the start", "ambient" if warmth is None else f"{number(warmth)} °C"),
+        ("Age", ", ".join(f"{name} {100.0 * own:+.3g} %" for name, own in truth["age"].items()) or "new"),
         ("Switched off", ", ".join(truth["without"]) or "nothing"),
     ]
     return facts(pairs)
 
 
-def _tracking(robot: Robot, log: Log) -> Html:
+def _tracking(robot: Robot, log: Log, first: int) -> Html:
     if log.q_des is None:
         return paragraph("The log has no targets.")
     error = 1e3 * (np.asarray(log.q) - np.asarray(log.q_des))
     panels = [(joint_title(robot, j), _tracking_figure(robot, log, error[:, j], j).html()) for j in range(robot.dof)]
     return join(
-        [paragraph("Measured minus wanted position, beneath the position.", class_="hint"), tabs("Joint", panels)]
+        [
+            paragraph("Measured minus wanted position, beneath the position.", class_="hint"),
+            tabs("Joint", panels, first),
+        ]
     )
 
 
@@ -109,7 +114,7 @@ def _tracking_figure(robot: Robot, log: Log, error: Array, j: int) -> Figure:
     return Figure(traces, _stacked(f"position [{unit}]", f"error [m{unit}]"), alt, 420, packed(log.t[rows]))
 
 
-def _currents(robot: Robot, log: Log) -> Html:
+def _currents(robot: Robot, log: Log, first: int) -> Html:
     if log.current is None or log.temperature is None:
         return paragraph("The log has no current or no temperature.")
     panels = []
@@ -123,7 +128,7 @@ def _currents(robot: Robot, log: Log) -> Html:
         alt = f"{joint_title(robot, j)}: measured current and temperature over time."
         figure = Figure(traces, _stacked("current [A]", "temperature [°C]"), alt, 420, packed(log.t[rows]))
         panels.append((joint_title(robot, j), figure.html()))
-    return tabs("Joint", panels)
+    return tabs("Joint", panels, first)
 
 
 def _stacked(above: str, beneath: str) -> dict[str, Any]:
@@ -137,20 +142,20 @@ def _stacked(above: str, beneath: str) -> dict[str, Any]:
     }
 
 
-def _friction(robot: Robot, run: Run) -> Html:
+def _friction(robot: Robot, run: Run, first: int) -> Html:
     hint = "The true friction torque over the speed of the rotor: loops are hysteresis, spread is load and temperature."
     names = [(f"speed [{length_unit(joint)}/s]", f"friction [{effort_unit(joint)}]") for joint in robot.joints]
-    return join([paragraph(hint, class_="hint"), _scattered(robot, run["speed"], run["friction"], names)])
+    return join([paragraph(hint, class_="hint"), _scattered(robot, run["speed"], run["friction"], names, first)])
 
 
-def _deformation(robot: Robot, run: Run) -> Html:
+def _deformation(robot: Robot, run: Run, first: int) -> Html:
     deformation = 1e3 * (np.asarray(run["theta"]) - np.asarray(run["q"]))
     hint = "Rotor minus link position over the torque that the gear transmits: the spring, and the gear's own error."
     names = [(f"torque [{effort_unit(joint)}]", f"θ - q [m{length_unit(joint)}]") for joint in robot.joints]
-    return join([paragraph(hint, class_="hint"), _scattered(robot, run["load"], deformation, names)])
+    return join([paragraph(hint, class_="hint"), _scattered(robot, run["load"], deformation, names, first)])
 
 
-def _scattered(robot: Robot, x: Array, y: Array, names: Sequence[tuple[str, str]]) -> Html:
+def _scattered(robot: Robot, x: Array, y: Array, names: Sequence[tuple[str, str]], first: int) -> Html:
     """Return a panel a joint with y (samples, joints) over x."""
     every = max(1, -(-len(x) // POINTS))
     panels = []
@@ -166,4 +171,4 @@ def _scattered(robot: Robot, x: Array, y: Array, names: Sequence[tuple[str, str]
         layout = {"xaxis": axis(across), "yaxis": axis(upwards), "showlegend": False}
         alt = f"{joint_title(robot, j)}: {upwards} over {across}."
         panels.append((joint_title(robot, j), Figure([trace], layout, alt, 380).html()))
-    return tabs("Joint", panels)
+    return tabs("Joint", panels, first)

@@ -9,7 +9,7 @@ import numpy as np
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.simulation.room import Room, room_of
-from jointwise.simulation.trajectory import States, Trajectory, refuse_unless_positive
+from jointwise.simulation.trajectory import DurationError, States, Trajectory, refuse_unless_positive
 from jointwise.spatial import Array
 
 RAMP = 1.0 / 3.0
@@ -104,7 +104,7 @@ def _moves(
         lengths.append(length)
         clock += length + rng.uniform(*pauses)
     if not starts:
-        raise ModelError(f"duration must hold the first move, {clock + length:.1f} s. Got {duration} instead.")
+        raise DurationError("the first move", clock + length, duration)
     return PointToPoint(duration, np.array(points), np.array(starts), np.array(lengths))
 
 

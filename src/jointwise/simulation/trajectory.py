@@ -55,6 +55,22 @@ def smooth_step(u: Array) -> tuple[Array, Array, Array]:
     return s, 30.0 * (u * (1.0 - u)) ** 2, 60.0 * u * (1.0 - u) * (1.0 - 2.0 * u)
 
 
+class DurationError(ModelError):
+    """A motion does not fit into its time: `what` must be held, which takes `least` (s)."""
+
+    def __init__(self, what: str, least: float, duration: float) -> None:
+        """Say what must fit, and the time that would do."""
+        super().__init__(f"duration must hold {what}: at least {_up(least):.4g} s. Got {duration:.6g} s instead.")
+        self.what = what
+        self.least = least
+
+
+def _up(seconds: float) -> float:
+    """Return the next larger number of four digits, so that what a message names does suffice."""
+    step = 10.0 ** (np.floor(np.log10(seconds)) - 3)
+    return float(np.ceil(seconds / step - 1e-6) * step)
+
+
 def refuse_unless_positive(**settings: float) -> None:
     """Refuse settings of a motion that are not finite positive numbers."""
     for name, value in settings.items():

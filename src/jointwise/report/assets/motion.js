@@ -119,7 +119,7 @@
     const axis = (k) => ({ visible: false, range: range(k), autorange: false, showspikes: false,
                           showticklabels: false, tickmode: "array", tickvals: [], title: { text: "" } });
     const [x, y, z] = size.map((own) => (2 * (own + 2 * edge)) / unit);
-    const far = wide ? 1.95 : 2.2;
+    const far = Math.max(wide ? 1.95 : 2.2, 1.7 * z);  // what is tall needs distance
     const [a, b, c] = arm.view.map((own) => far * own);
     return { xaxis: axis(0), yaxis: axis(1), zaxis: axis(2), aspectmode: "manual", aspectratio: { x, y, z },
              camera: { eye: { x: a, y: b, z: c }, center: { x: 0, y: 0, z: -0.21 }, up: { x: 0, y: 0, z: 1 } },

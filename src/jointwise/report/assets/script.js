@@ -81,7 +81,7 @@
       show(list, panels, (now + step + panels.length) % panels.length, true);
     });
     box.prepend(list);
-    show(list, panels, 0, false);
+    show(list, panels, Number(box.dataset.first || 0), false);
   });
 
   const resize = (plot, size, strip) => {

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from jointwise.description.robot import Robot
-from jointwise.errors import ModelError
 from jointwise.simulation.references.limits import checked_joint
 from jointwise.simulation.references.moves import Ramp, move
 from jointwise.simulation.references.piecewise import Piece, Piecewise, join, rest
 from jointwise.simulation.references.posture import usual_posture
 from jointwise.simulation.room import Room, room_of
-from jointwise.simulation.trajectory import refuse_unless_positive
+from jointwise.simulation.trajectory import DurationError, refuse_unless_positive
 from jointwise.spatial import Array
 
 LEAST = 0.3
@@ -60,5 +59,5 @@ def _moves(
         pieces += new
         position, side = target, -side
     if not pieces:
-        raise ModelError(f"duration must hold the first move, {clock:.1f} s. Got {duration} instead.")
+        raise DurationError("the first move", clock, duration)
     return pieces

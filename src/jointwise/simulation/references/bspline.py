@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import BSpline
 
 from jointwise.description.robot import Robot
 from jointwise.simulation.references.differentiable import Differentiable
@@ -44,6 +43,8 @@ class SplineMotion(Differentiable):
 
     @cached_property
     def _spline(self) -> Any:
+        from scipy.interpolate import BSpline
+
         return BSpline(self.knots, self.control, DEGREE)
 
     def curve(self, t: Array, order: int) -> Array:

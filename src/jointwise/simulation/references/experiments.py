@@ -168,7 +168,7 @@ def _vertical(robot: Robot, name: str, motion: Trajectory, joint: int, note: str
 
 def _refuse_joint(name: str, joint: int | None) -> None:
     if joint is not None:
-        raise ModelError(f"{name} moves all joints: leave out the joint. Got {joint} instead.")
+        raise ModelError(f"{name} moves all joints: leave out the joint.")
 
 
 EXPERIMENTS: dict[str, Maker] = {
@@ -188,7 +188,7 @@ EXPERIMENTS: dict[str, Maker] = {
 SUMMARIES = {
     "excitation": "all joints by Fourier series (60 s)",
     "bspline": "all joints by a random quintic B-spline (60 s)",
-    "waypoints": "all joints through six waypoints",
+    "waypoints": "all joints through six waypoints (about 13 s)",
     "bang-coast-bang": "random moves at 30 to 100 % of the limits, with waits (35 s)",
     "ellipse": "the tool on an ellipse, by inverse kinematics (10 s)",
     "constant-speed": "one joint to and fro at ten speeds, axis vertical: friction over speed (120 s)",

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import PPoly
 
 from jointwise.simulation.references.differentiable import Differentiable
 from jointwise.spatial import Array
@@ -49,6 +48,8 @@ class Piecewise(Differentiable):
 
     @cached_property
     def _polynomial(self) -> Any:
+        from scipy.interpolate import PPoly
+
         return PPoly(self.coefficients, self.breaks)
 
     def curve(self, t: Array, order: int) -> Array:

@@ -14,7 +14,7 @@ from jointwise.simulation.references.moves import PEAKS, Ramp, run
 from jointwise.simulation.references.piecewise import Piece, Piecewise, join, rest
 from jointwise.simulation.references.posture import gravity_across, load_phase, loaded_posture, usual_posture
 from jointwise.simulation.room import room_of
-from jointwise.simulation.trajectory import refuse_unless_positive
+from jointwise.simulation.trajectory import DurationError, refuse_unless_positive
 from jointwise.spatial import Array
 
 PAUSE = 0.25
@@ -97,6 +97,7 @@ def constant_speed_runs(
     _refuse_speeds(own, rates)
     slot = duration / len(rates)
     room = own.upper - own.lower if begin is None else max(own.upper - begin, begin - own.lower)
+    _refuse_short(own, max(rates), duration, len(rates), ramp)
     plans = [_plan(own, rate, slot, room, ramp) for rate in rates]
     longest = max(rate * (time - rise) for rate, time, rise, _ in plans)
     start, side = _placed(own, begin, longest)
@@ -116,17 +117,29 @@ def _refuse_speeds(own: _Joint, rates: list[float]) -> None:
             raise ModelError(f"speeds of joint {own.number + 1} must be above 0 and up to {own.speed:.4g}. Got {rate}.")
 
 
+def _rise(own: _Joint, rate: float, ramp: Ramp) -> float:
+    """Return the time (s) in which a run gains its speed."""
+    return max(PEAKS[ramp] * rate / own.acceleration, SHORTEST_RISE)
+
+
+def _refuse_short(own: _Joint, rate: float, duration: float, speeds: int, ramp: Ramp) -> None:
+    """Refuse a duration (s) whose share, one of `speeds`, is too short for one run to and fro."""
+    least = speeds * 2.0 * (2.0 * _rise(own, rate, ramp) + SHORTEST_COAST + PAUSE)
+    if duration < least - 1e-9:
+        runs = f"one run to and fro at each of {speeds} speeds" if speeds > 1 else "one run to and fro"
+        raise DurationError(f"{runs} of joint {own.number + 1}, up to {rate:.3g} rad/s", least, duration)
+
+
 def _plan(own: _Joint, rate: float, slot: float, room: float, ramp: Ramp) -> Plan:
     """Return the fewest pairs of runs that fill a slot (s) without leaving the room (rad)."""
-    rise = max(PEAKS[ramp] * rate / own.acceleration, SHORTEST_RISE)
+    rise = _rise(own, rate, ramp)
     longest = room / rate + rise
     pairs = max(1, int(np.ceil(slot / (2.0 * (longest + PAUSE)) - 1e-9)))
     time = slot / (2.0 * pairs) - PAUSE
     if time < 2.0 * rise + SHORTEST_COAST:
-        least = 2.0 * (2.0 * rise + SHORTEST_COAST + PAUSE)
         raise ModelError(
-            f"joint {own.number + 1} cannot run at {rate:.4g} in {slot:.3g} s and its range: to and fro takes "
-            f"{least:.3g} s and {rate * (rise + SHORTEST_COAST):.3g} of the range. Choose more time or a lower speed."
+            f"joint {own.number + 1} cannot run at {rate:.4g} rad/s: a run takes "
+            f"{rate * (rise + SHORTEST_COAST):.3g} rad, its range is {room:.3g} rad. Choose a lower speed."
         )
     return rate, time, rise, pairs
 
@@ -208,10 +221,10 @@ def reciprocation(
     ways = tuple(0.25 * acceleration * time**2 for time in times)
     turn = min(round(2.0 * np.pi / net), int((own.upper - own.lower - ways[1]) / net))
     cycles = turn if duration is None else int(duration / cycle + 1e-9)
-    if min(turn, cycles) < 1:
-        raise ModelError(
-            f"the duration must hold one cycle, {cycle:.2f} s, and the range {ways[0]:.3g} of joint {joint + 1}."
-        )
+    if turn < 1:
+        raise ModelError(f"the range of joint {joint + 1} must hold one cycle, {ways[0]:.3g} rad.")
+    if duration is not None and cycles < 1:
+        raise DurationError("one cycle", cycle, duration)
     start = 0.5 * (own.lower + own.upper - net * turn - ways[1])
     pieces = _cycles(own, start, turn, cycles, (times, (ways[0], ways[1])))
     return join(pieces, False, duration)

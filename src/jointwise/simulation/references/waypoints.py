@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.description.robot import Robot
-from jointwise.errors import ModelError, ShapeError
+from jointwise.errors import ShapeError
 from jointwise.simulation.references.limits import refuse_outside_limits
 from jointwise.simulation.references.moves import Ramp, joint_moves, move
 from jointwise.simulation.references.piecewise import Piecewise
 from jointwise.simulation.room import room_of
+from jointwise.simulation.trajectory import DurationError
 from jointwise.spatial import Array
 
 THESIS_POINTS = np.deg2rad(
@@ -91,5 +92,5 @@ def _rounds(duration: float | None, cycle: float, closed: bool) -> int:
     if duration is None:
         return 1
     if duration < cycle - 1e-9:
-        raise ModelError(f"duration must hold one round of the waypoints, {cycle:.3f} s. Got {duration} instead.")
+        raise DurationError("one round of the waypoints", cycle, duration)
     return int(duration / cycle + 1e-9) if closed else 1

@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import make_interp_spline
 
 from jointwise.description.robot import Robot
 from jointwise.errors import JointwiseError, ModelError, ShapeError
@@ -23,7 +22,7 @@ from jointwise.simulation.references.moves import PEAKS, joint_moves, run
 from jointwise.simulation.references.piecewise import Piece, Piecewise, join
 from jointwise.simulation.references.succession import Succession, succession
 from jointwise.simulation.room import room_of
-from jointwise.simulation.trajectory import refuse_unless_positive
+from jointwise.simulation.trajectory import DurationError, refuse_unless_positive
 from jointwise.spatial import Array, rotation_x, rotation_y
 
 GRID = 400
@@ -233,6 +232,8 @@ def _solved(robot: Robot, path: Path, extent: tuple[float, bool], tool: Array, s
         if gap > 1e-9:
             raise ReachError(f"the joints do not come back after one turn of the path: they are {gap:.3g} away.")
         q[-1] = q[0]
+    from scipy.interpolate import make_interp_spline
+
     return make_interp_spline(sigma, q, k=5, bc_type="periodic" if closed else None)
 
 
@@ -254,7 +255,5 @@ def _from_home(
     approach = joint_moves(points, room.velocity, room.acceleration / PEAKS["smooth"], ramp="smooth")
     left = duration - approach.duration
     if left <= 0.0:
-        raise ModelError(
-            f"duration must hold the approach from home, {approach.duration:.2f} s. Got {duration} instead."
-        )
+        raise DurationError("the approach from home", approach.duration, duration)
     return succession([approach, PathMotion(left, spline, law(left), period)])

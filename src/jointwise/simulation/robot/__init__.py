@@ -1,8 +1,8 @@
 """The digital robot: an arm with elastic joints, hysteretic friction, motors and heat, integrated natively."""
 
+from jointwise.model.control_law import AffineControl
 from jointwise.simulation.robot.ageing import aged_joint
 from jointwise.simulation.robot.batch import batch, simulate_batch
-from jointwise.simulation.robot.controller import AffineControl
 from jointwise.simulation.robot.defaults import default_joints, load_joints
 from jointwise.simulation.robot.digital import DigitalRobot, digital_robot
 from jointwise.simulation.robot.elasticity import Cubic, Elasticity, Rigid, Segments

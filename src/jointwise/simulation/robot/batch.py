@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from jointwise.errors import JointwiseError, ModelError
-from jointwise.simulation.robot.controller import AffineControl
+from jointwise.model.control_law import AffineControl
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.failure import BatchError
 from jointwise.simulation.robot.run import Run

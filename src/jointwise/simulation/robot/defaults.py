@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -32,7 +33,8 @@ def load_joints(path: str | Path, robot: Robot) -> tuple[JointPlant, ...]:
     """Return the joints of a robot from a data file of the form of `drive.toml`.
 
     ``[drive]`` gives the keys that differ from the defaults, each ``{ value, power }`` or a number that is the same for
-    every size; ``[[joint]]`` tables, one a joint, overrule single values.
+    every size; ``[[joint]]`` tables, one a joint, overrule single values. Rotor inertia, gear ratio and torque constant
+    are the robot's own unless the file gives others than `drive.toml`.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -49,45 +51,75 @@ def joints_from_toml(text: str, origin: str, robot: Robot) -> tuple[JointPlant, 
         raise ModelError(f"{origin}: not valid TOML: {problem}.") from None
     if document.get("schema") != SCHEMA:
         raise ModelError(f"{origin}: schema must be {SCHEMA}. Got {document.get('schema')!r} instead.")
-    drive = _usual_drive() | _checked_keys(document.get("drive", {}), f"{origin}, [drive]")
+    _refuse_unknown(document, _usual_document(), origin)
+    usual = _usual_document()["drive"]
+    drive = _checked_drive(document.get("drive", {}), f"{origin}, [drive]")
+    drive = {key: value for key, value in drive.items() if value != usual[key]}
     rows = document.get("joint", [{}] * robot.dof)
-    if len(rows) != robot.dof:
-        raise ModelError(f"{origin}: there must be {robot.dof} [[joint]] tables. Got {len(rows)} instead.")
-    waves = document.get("kinematic_error", [])
-    joints = []
-    for k, (joint, row) in enumerate(zip(robot.joints, rows, strict=True)):
-        numbers = _numbers(drive | _checked_keys(row, f"{origin}, joint {k + 1}"), joint, row)
-        joints.append(_joint(numbers, joint, float(k), waves))
-    return tuple(joints)
+    if not isinstance(rows, list) or len(rows) != robot.dof:
+        got = len(rows) if isinstance(rows, list) else "one [joint]"
+        raise ModelError(f"{origin}: there must be {robot.dof} [[joint]] tables. Got {got} instead.")
+    waves = _checked_waves(document.get("kinematic_error", _usual_document()["kinematic_error"]), origin)
+    return tuple(
+        _joint_of(joint, drive | _checked_drive(row, f"{origin}, joint {k + 1}"), float(k), waves, origin)
+        for k, (joint, row) in enumerate(zip(robot.joints, rows, strict=True))
+    )
 
 
 @cache
 def _usual_document() -> dict[str, Any]:
-    return tomllib.loads((files(__package__) / "drive.toml").read_text(encoding="utf-8"))
+    """Return `drive.toml`, which holds every key that there is."""
+    return {"joint": []} | tomllib.loads((files(__package__) / "drive.toml").read_text(encoding="utf-8"))
 
 
-def _usual_drive() -> dict[str, Any]:
-    drive: dict[str, Any] = _usual_document()["drive"]
-    return dict(drive)
+def _refuse_unknown(table: Any, known: Iterable[str], where: str) -> None:
+    if not isinstance(table, dict):
+        raise ModelError(f"{where}: must be a table. Got {table!r} instead.")
+    for key in table:
+        if key not in known:
+            raise ModelError(f"{where}: unknown key '{key}'. {nearest(key, known)}")
 
 
-def _checked_keys(table: dict[str, Any], where: str) -> dict[str, Any]:
+def _checked_drive(table: Any, where: str) -> dict[str, Any]:
+    """Return a table whose keys are those of a drive, each with a number or { value, power }."""
+    _refuse_unknown(table, _usual_document()["drive"], where)
     for key, value in table.items():
-        if key not in _usual_document()["drive"]:
-            raise ModelError(f"{where}: unknown key '{key}'. {nearest(key, _usual_document()['drive'])}")
-        numbers = [value.get("value"), value.get("power", 0.0)] if isinstance(value, dict) else [value]
-        if not all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers):
+        parts = value if isinstance(value, dict) else {"value": value}
+        if not {"value"} <= parts.keys() <= {"value", "power"} or not all(map(_is_number, parts.values())):
             raise ModelError(f"{where}: {key} must be a number or {{ value, power }}. Got {value!r} instead.")
-    return table
+    return dict(table)
 
 
-def _numbers(drive: dict[str, Any], joint: Joint, own: dict[str, Any]) -> dict[str, float]:
-    """Return every value at the size of a joint; inertia, ratio and gain are the described ones unless given."""
-    size = joint_size(joint)
-    numbers = {key: _sized(value, size) for key, value in drive.items()}
-    motor = joint.motor
+def _checked_waves(rows: Any, origin: str) -> list[dict[str, float]]:
+    """Return the tables of the kinematic error, each with amplitude, order and phase."""
+    keys = {"amplitude", "order", "phase"}
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict) and row.keys() == keys and all(map(_is_number, row.values())) for row in rows
+    ):
+        raise ModelError(f"{origin}: each [[kinematic_error]] must hold the numbers amplitude, order and phase.")
+    return rows
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _joint_of(
+    joint: Joint, given: dict[str, Any], phase: float, waves: list[dict[str, float]], origin: str
+) -> JointPlant:
+    """Return a joint with the values `given` in a file, the usual ones elsewhere."""
+    try:
+        return _joint(_numbers(joint, given), joint, phase, waves)
+    except (ModelError, OverflowError, ZeroDivisionError, ValueError) as problem:
+        raise ModelError(f"{origin}, joint '{joint.name}': {problem}") from None
+
+
+def _numbers(joint: Joint, given: dict[str, Any]) -> dict[str, float]:
+    """Return every value at the size of a joint: given, else described (inertia, ratio, gain), else usual."""
+    size, motor = joint_size(joint), joint.motor
     described = {"inertia": motor.reflected_inertia, "gear_ratio": motor.gear_ratio, "gain": motor.joint_gain}
-    return numbers | {key: value for key, value in described.items() if value and key not in own}
+    known = {key: value for key, value in described.items() if value}
+    return {key: _sized(value, size) for key, value in (_usual_document()["drive"] | known | given).items()}
 
 
 def _sized(value: Any, size: float) -> float:

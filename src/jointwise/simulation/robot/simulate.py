@@ -9,8 +9,8 @@ import numpy as np
 
 from jointwise.description.payload import Payload
 from jointwise.errors import ModelError, ShapeError
+from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import potential_energy
-from jointwise.simulation.robot.controller import AffineControl
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.failure import InstabilityError
 from jointwise.simulation.robot.kernel import kernel
