@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jointwise.model.terms.slip import rest_state, slip_elements
@@ -48,6 +48,7 @@ def test_the_work_does_not_depend_on_the_steps(points: Array, steps: int) -> Non
 
 @law(100)
 @given(paths)
+@example(np.array([0.00390625, 1e-15, 0.0]))  # a move that is tiny beside the limit
 def test_never_beyond_one(points: Array) -> None:
     for joint in (PLAIN, WAVY):
         run = follow_path(joint, through(points, 5))
