@@ -34,6 +34,9 @@ check: lint types test
 benchmark: setup
 	$(BIN)/python benchmarks/rigid.py
 	$(BIN)/python benchmarks/calibration.py
+	$(BIN)/python benchmarks/simulation.py
+	$(BIN)/python benchmarks/gms.py
+	$(BIN)/python benchmarks/joint.py
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info src/jointwise/*.so demo-output
