@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from importlib import resources
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -58,11 +59,10 @@ def test_a_command_prints_its_numbers_and_writes_the_file(tmp_path: Path) -> Non
 def test_json_holds_the_same_numbers_as_the_file(tmp_path: Path) -> None:
     out = tmp_path / "joint.json"
     told = json.loads(done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", out, "--json"))
-    assert told["parts"]["friction"] == load_joints(out)[0].parts["friction"].to_dict() | {
-        "logs": [speeds()],
-        **{k: json.loads(json.dumps(told["parts"]["friction"][k])) for k in told["parts"]["friction"] if k != "logs"},
-    }
+    assert told["parts"]["friction"] == json.loads(out.read_text(encoding="utf-8"))["joints"][0]["parts"]["friction"]
     assert told["joint"] == 2
+    assert told["refused"] == {}
+    assert told["files"] == {"output": str(out), "report": None}
 
 
 def test_phenomena_add_up_in_one_file_and_help_each_other(tmp_path: Path) -> None:
@@ -160,7 +160,44 @@ def test_a_file_that_is_something_else_is_not_overwritten(tmp_path: Path) -> Non
     assert out.read_text(encoding="utf-8") == '{"mine": 1}'
 
 
-def test_a_joint_that_is_not_there_is_wrong_usage() -> None:
-    result = run("joint", "friction", speeds(), "--robot", "ur5e", "--joint", 7)
+@pytest.mark.parametrize("words", [("friction", "any.csv"), ("plan", "--output", "any")])
+def test_a_joint_that_is_not_there_is_wrong_usage(words: tuple[str, ...]) -> None:
+    result = run("joint", *words, "--robot", "ur5e", "--joint", 7)
     assert result.code == 2
     assert "1 to 6" in result.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--loaded", "b.csv"), ("--payload-mass", 2.8), ("--targets", "--loaded", "b.csv", "--payload-mass", 2.8)],
+)
+def test_options_of_the_motor_that_do_not_belong_together_are_wrong_usage(words: tuple[object, ...]) -> None:
+    result = run("joint", "motor", "a.csv", *words, *UR5E)
+    assert result.code == 2
+    assert "--loaded" in result.err
+
+
+def test_rows_out_of_order_are_refused(tmp_path: Path) -> None:
+    made = jointwise.read_log(speeds())
+    order = np.random.default_rng(0).permutation(made.samples)
+    mixed = Log(made.t, made.q[order], theta=made.channel("theta")[order], current=made.channel("current")[order])
+    write_log(mixed, tmp_path / "mixed.csv")
+    assert "order of time" in refused("joint", "friction", tmp_path / "mixed.csv", *UR5E, *VERTICAL)
+
+
+def test_a_gain_that_was_identified_serves_where_none_is_described(tmp_path: Path) -> None:
+    bare, out = tmp_path / "bare.toml", tmp_path / "joint.json"
+    described = (resources.files("jointwise.description.catalog") / "ur5e.toml").read_text(encoding="utf-8")
+    gains = ("drive_gain", "torque_constant =")
+    kept = [line for line in described.splitlines() if not line.startswith(gains)]
+    bare.write_text("\n".join(kept), encoding="utf-8")
+    own = ("--robot", bare, "--joint", 2, "--output", out)
+    line = refused("joint", "friction", speeds(), *own, *VERTICAL)
+    assert "no drive gain is known" in line and "joint motor" in line
+    done("joint", "motor", slow(), *own)
+    done("joint", "friction", speeds(), *own, *VERTICAL)
+    at_once = tmp_path / "all.json"
+    words = [f"motor={slow()}", f"friction={speeds()}@0,9.80665,0"]
+    done("joint", "all", *words, "--robot", bare, "--joint", 2, "--output", at_once)
+    for path in (out, at_once):
+        assert load_joints(path)[0].parts["friction"]["F_C"] == pytest.approx(10.0, rel=0.03)

@@ -160,7 +160,7 @@ def test_a_constant_acceleration_holds_no_runs() -> None:
         (to_and_fro([0.5, 1.0] * 3), None, "only 2 speeds"),
         (1e-4 * sinusoid(), None, "does not move"),
         (sinusoid(cycles=1), None, "cycles to and fro"),
-        (to_and_fro(SPEEDS), lambda motor: np.clip(motor, -15.0, 15.0), "sits at its limit"),
+        (to_and_fro(SPEEDS), lambda motor: np.clip(motor, -15.0, 15.0), "saturated"),
         (to_and_fro(SPEEDS), np.random.default_rng(1).permutation, "does not follow the speed"),
         (sinusoid(), np.random.default_rng(2).permutation, "does not follow the speed"),
     ],

@@ -112,7 +112,7 @@ def test_friction_that_does_not_depend_on_the_load_is_told() -> None:
         (lambda: record_of(to_and_fro([0.1], seconds=15.0)), "load never varies"),
         (lambda: record_of(np.abs(to_and_fro([0.1], seconds=15.0))), "to and fro"),
         (lambda: record_of(np.zeros(2000)), "does not move"),
-        (lambda: _with_motor(lambda x: np.clip(x, -80.0, 80.0)), "sits at its limit"),
+        (lambda: _with_motor(lambda x: np.clip(x, -80.0, 80.0)), "saturated"),
         (lambda: _with_motor(np.random.default_rng(0).permutation), "does not follow the modelled load"),
     ],
 )

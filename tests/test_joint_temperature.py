@@ -108,6 +108,15 @@ def test_a_velocity_law_leaves_the_temperature_alone() -> None:
     assert found["F_T1"] + LINEAR * T0 + COLD * T0**-3.0 == pytest.approx(0.0, abs=0.2)
 
 
+def test_a_velocity_law_that_is_off_does_not_bend_the_temperatures(part: Part) -> None:
+    off = record_of(to_and_fro(SPEEDS), replace(LAW, coulomb=10.6, viscous=9.5), noise=0.05)
+    steady = identify_friction(replace(off, temperature=np.full(off.samples, T0)))
+    found = identify_temperature(warming(), steady=steady)
+    assert found.model == part.model == "three-parameter"
+    assert found["F_T2"] == pytest.approx(part["F_T2"], rel=1e-6)
+    assert any("differs from the velocity law" in note for note in found.notes)
+
+
 def test_the_map_adds_the_temperature_to_the_velocity_law(part: Part) -> None:
     speed = to_and_fro(SPEEDS)
     steady = identify_friction(record_of(speed, noise=0.05, temperature=np.full(len(speed), T0)))
@@ -131,7 +140,7 @@ def test_a_law_survives_its_file(part: Part) -> None:
         (lambda: warming(low=20.0, high=21.0), "no temperature change (20.0 to 20.9 °C)"),
         (lambda: replace(warming(), temperature=None), "no temperature in the log"),
         (lambda: record_of(to_and_fro(SPEEDS), temperature=np.linspace(10.0, 30.0, 14600)), "only 10 runs"),
-        (lambda: replace(warming(), motor=np.clip(warming().motor, -25.0, 25.0)), "sits at its limit"),
+        (lambda: replace(warming(), motor=np.clip(warming().motor, -25.0, 25.0)), "saturated"),
         (lambda: replace(warming(), motor=np.random.default_rng(0).permutation(warming().motor)), "does not follow"),
         (lambda: warming(lambda w, load, T: LAW.torque(w), noise=0.5), "does not follow"),
     ],

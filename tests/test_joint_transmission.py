@@ -182,7 +182,7 @@ def test_without_rotor_encoder_it_is_refused() -> None:
 
 def test_motion_one_way_is_refused() -> None:
     theta = np.linspace(0.0, 6.3, 12_000)
-    refused(record_of(theta, ERROR.at(theta)), "0 reversals")
+    refused(record_of(theta, ERROR.at(theta)), "no reversals in the log, at least")
 
 
 def test_fast_motion_is_refused() -> None:

@@ -79,7 +79,12 @@ def _command(commands: Any, name: str, line: str, logs: str) -> argparse.Argumen
     add_gravity(own)
     add_columns(own)
     own.add_argument("--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="carried in the logs, centre in m")
-    own.add_argument("--gain", type=positive, metavar="K", help="drive gain in Nm/A (default: the described one)")
+    own.add_argument(
+        "--gain",
+        type=positive,
+        metavar="K",
+        help="drive gain, Nm/A (default: the file's, else described)",
+    )
     own.add_argument(
         "--model", metavar="MODEL", help="calibrated model that tells the load (default: described bodies)"
     )
@@ -106,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
     """Identify, write and tell; or plan."""
     if args.what == "plan":
         return joint_plan.run(args)
+    _check_motor(args)
     check_file(args.output)
     check_page(args.report)
     with Progress(args.json or args.quiet) as progress:
@@ -118,6 +124,16 @@ def run(args: argparse.Namespace) -> int:
         page = _written(args, [*others, model])
     _tell(args, model, refused, page)
     return 0
+
+
+def _check_motor(args: argparse.Namespace) -> None:
+    """Refuse options of the motor that do not belong together."""
+    if args.what != "motor":
+        return
+    if bool(args.loaded) != (args.payload_mass is not None):
+        raise UsageError("--loaded and --payload-mass belong together: the mass tells what an ampere is worth")
+    if args.targets and args.loaded:
+        raise UsageError("--targets reads the controller's signals and --loaded a payload: choose one")
 
 
 def _known(args: argparse.Namespace, robot: Robot) -> tuple[list[JointModel], JointModel]:
@@ -142,10 +158,10 @@ def _identified(
         return known.with_part(_gain(args, robot)), {}
     settings = Settings(getattr(args, "method", "auto"), getattr(args, "elements", None))
     if args.what != "all":
-        record = _record(args, robot, args.logs, mounting_of(args))
+        record = _record(args, robot, args.logs, mounting_of(args), None if args.what == "motor" else known)
         progress(args.what)
         return known.with_part(identify(args.what, record, robot, known, settings)), {}
-    answers = identify_all(_sorted_records(args, robot), robot, known, settings, progress)
+    answers = identify_all(_sorted_records(args, robot, known), robot, known, settings, progress)
     if len(answers.model.parts) == len(known.parts) and answers.refused:
         raise EstimationError(next(iter(answers.refused.values()))[0])
     return answers.model, dict(answers.refused)
@@ -166,13 +182,13 @@ def _gain(args: argparse.Namespace, robot: Robot) -> Part:
     return estimate.part(args.joint - 1, robot.joints[args.joint - 1].motor.gear_ratio)
 
 
-def _sorted_records(args: argparse.Namespace, robot: Robot) -> dict[str, list[JointRecord]]:
+def _sorted_records(args: argparse.Namespace, robot: Robot, known: JointModel) -> dict[str, list[JointRecord]]:
     """Return the records to ask for every phenomenon: those named for it, else all that are named for none."""
     named: dict[str, list[JointRecord]] = {}
     loose: list[JointRecord] = []
     for word in args.logs:
         name, path, gravity = _parsed(word)
-        record = _record(args, robot, [path], gravity or mounting_of(args))
+        record = _record(args, robot, [path], gravity or mounting_of(args), known)
         (named.setdefault(name, []) if name else loose).append(record)
     return {name: named.get(name, loose) for name in PHENOMENA}
 
@@ -194,9 +210,13 @@ def _parsed(word: str) -> tuple[str | None, str, str | list[float] | None]:
     return name or None, path, numbers
 
 
-def _record(args: argparse.Namespace, robot: Robot, paths: list[str], mounting: str | list[float]) -> JointRecord:
+def _record(
+    args: argparse.Namespace, robot: Robot, paths: list[str], mounting: str | list[float], known: JointModel | None
+) -> JointRecord:
+    """Return the signals of the joint; the drive gain is the one given, else the one known, else the described one."""
     from jointwise.data import read_log
     from jointwise.joint import joint_record
+    from jointwise.joint.plug import drive_gain
 
     logs = [read_log(path, columns=args.columns, joints=robot.dof) for path in paths]
     return joint_record(
@@ -205,7 +225,7 @@ def _record(args: argparse.Namespace, robot: Robot, paths: list[str], mounting: 
         args.joint - 1,
         mounting=mounting,
         payload=_payload(args.payload),
-        gain=args.gain,
+        gain=args.gain or (None if known is None else drive_gain(known)),
         **_bodies(args),
     )
 

@@ -40,7 +40,10 @@ def run(args: argparse.Namespace) -> int:
     names = None if args.experiments is None else [name.strip() for name in args.experiments.split(",")]
     if names is not None and not all(names):
         raise UsageError("--experiments must be names with commas between them.")
-    plan = make_plan(robot_of(args), args.joint - 1, names, mounting=mounting_of(args), payload=args.payload)
+    robot = robot_of(args)
+    if args.joint > robot.dof:
+        raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead")
+    plan = make_plan(robot, args.joint - 1, names, mounting=mounting_of(args), payload=args.payload)
     files = write_plan(plan, args.output, rate=args.rate)
     facts = [step.facts() for step in plan.steps]
     if args.json:

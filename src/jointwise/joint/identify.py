@@ -66,18 +66,33 @@ def identify_all(
 ) -> Answers:
     """Return all that some records tell; `records` are those to ask for each phenomenon.
 
-    Of several records that can answer, the one whose data reach farthest is taken.
+    Of several records that can answer, the one whose data reach farthest is taken. Where no drive gain is known, the
+    motor comes first and tells it.
     """
     model, refused = known, {}
-    for name in ORDER:
+    unknown = any(record.unit == "A" for own in records.values() for record in own)
+    for name in sorted(ORDER, key=lambda own: own != "motor") if unknown else ORDER:
         if progress is not None and records.get(name):
             progress(name)
         answers, reasons = _asked(name, records.get(name, ()), robot, model, settings)
         if answers:
             model = model.with_part(max(answers, key=lambda part: _reach(name, part)))
+            records = _with_gain(records, model) if unknown and name == "motor" else records
         elif reasons:
             refused[name] = tuple(reasons)
     return Answers(model, refused)
+
+
+def _with_gain(records: Mapping[str, Sequence[JointRecord]], model: JointModel) -> dict[str, list[JointRecord]]:
+    """Return the records with the drive gain of a model where they have none."""
+    from jointwise.joint.plug import drive_gain
+
+    gain = drive_gain(model)
+    assert gain is not None
+    return {
+        name: [record.with_gain(gain) if record.unit == "A" else record for record in own]
+        for name, own in records.items()
+    }
 
 
 def _asked(

@@ -29,6 +29,13 @@ class Value:
     low: float
     high: float
 
+    @property
+    def digits(self) -> int:
+        """Significant digits that show the interval: four, or two of the deviation where that takes more."""
+        if not (self.deviation > 0.0 and self.value != 0.0):
+            return 4
+        return int(np.clip(math.ceil(math.log10(abs(self.value) / self.deviation)) + 2, 4, 9))
+
     def covers(self, truth: float) -> bool:
         """Tell whether a number lies inside the interval."""
         return self.low <= truth <= self.high
@@ -56,7 +63,7 @@ class Curve:
 
     `x`, `y` (points,) measured; `line_x`, `line_y`, `low`, `high` (line points,), all empty where there are none.
     Residuals are `y` minus the model: `residual` (points,) or empty. `kind` is "points" or "line" (measured as a line:
-    loops, spectra).
+    loops, spectra); `scale` of x is "linear" or "log".
     """
 
     title: str
@@ -70,6 +77,7 @@ class Curve:
     high: tuple[float, ...] = ()
     residual: tuple[float, ...] = ()
     kind: str = "points"
+    scale: str = "linear"
 
 
 @dataclass(frozen=True)

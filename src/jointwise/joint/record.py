@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +25,8 @@ CUTOFF = 20.0
 """Usual cut-off (Hz) of positions before they are differentiated."""
 SHORTEST = 0.5
 """Stretches between gaps shorter than this (s) are left out."""
+LEAST_SPREAD = 0.01
+"""Deviation (rad) of positions below which their order is not judged."""
 
 LoadModel = Callable[[Array, Array, Array], Array]
 """From q, q̇, q̈ (samples, joints) to the torque (samples, joints), Nm, that the links ask of the joints."""
@@ -75,9 +77,17 @@ class JointRecord:
     def friction(self) -> Array:
         """``f = motor - B θ̈ - load``: what is left for friction, in Nm; refused where no gain is known."""
         if self.unit != "Nm":
-            raise EstimationError(f"{self.place}: no drive gain is known: give it (Nm/A) to tell friction from load.")
+            raise EstimationError(
+                f"{self.place}: no drive gain is known. Give it (--gain, Nm/A), or identify it first: "
+                f"jointwise joint motor --robot {self.robot} --joint {self.joint + 1}"
+            )
         result: Array = self.motor - self.inertia * self.acceleration - self.load
         return result
+
+    @property
+    def has_current(self) -> bool:
+        """Whether `motor` comes from a current, not from a torque sensor."""
+        return self.unit == "A" or self.gain != 1.0 or self.gauge is not None
 
     @property
     def place(self) -> str:
@@ -89,6 +99,10 @@ class JointRecord:
         arrays = {f.name: getattr(self, f.name) for f in fields(self)}
         picked = {k: v[which] if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
         return JointRecord(**picked)
+
+    def with_gain(self, gain: float) -> JointRecord:
+        """Return the record with another drive gain, Nm/A."""
+        return replace(self, motor=self.motor / self.gain * gain, gain=gain, unit="Nm")
 
     def stretches(self) -> list[JointRecord]:
         """Return the gap-free stretches."""
@@ -166,7 +180,7 @@ def _pieces(
     if log.joints != robot.dof:
         raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
     if log.current is None and log.torque is None:
-        raise DataError(f"{log.origin.path}: neither current (i1..) nor torque (tau1..) found.")
+        raise DataError(f"{log.origin.path}: neither current (i1..) nor torque (tau1..) found: log one of them.")
     repaired = repair_clock(log)
     rate = 1.0 / repaired.clock.median_step
     parts = [repaired.log.slice(s.start, s.stop) for s in repaired.clock.segments]
@@ -191,6 +205,7 @@ def _piece(
     raw = resample(log.t, log.q[:, joint], t)
     theta = None if log.theta is None else resample(log.t, log.theta[:, joint], t)
     rubbing = raw if theta is None else theta
+    _refuse_disorder(log, rubbing, joint)
     smooth = low_pass(rubbing, cutoff, rate)
     speed, acceleration = differences(smooth, rate)
     motor, unit, used = _motor(log, robot, joint, gain, t)
@@ -219,6 +234,16 @@ def _piece(
         temperature=None if log.temperature is None else _held(log.t, log.temperature[:, joint], t),
         gauge=None if log.torque is None or log.current is None else resample(log.t, log.torque[:, joint], t),
     )
+
+
+def _refuse_disorder(log: Log, position: Array, joint: int) -> None:
+    """Refuse positions (samples,) that jump about: from sample to sample by as much as they vary at all."""
+    spread = float(position.std())
+    if spread > LEAST_SPREAD and float(np.sqrt(np.mean(np.diff(position) ** 2))) > 0.5 * spread:
+        raise DataError(
+            f"{log.origin.path}: joint {joint + 1}: positions jump from sample to sample by as much as they vary; "
+            "the rows must be in the order of time."
+        )
 
 
 def _motor(log: Log, robot: Robot, joint: int, gain: float | None, t: Array) -> tuple[Array, str, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -100,7 +99,6 @@ class StiffnessLaw:
 
     spring: Spring
     largest: float
-    KINDS: ClassVar[tuple[str, ...]] = ("polynomial", "segments")
 
     def torque(self, phi: Array) -> Array:
         """Return τ_J in Nm for deformations (any shape), rad."""

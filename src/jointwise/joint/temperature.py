@@ -77,12 +77,13 @@ def identify_temperature(record: JointRecord, *, steady: Part | None = None, ref
     """Return how friction changes with the temperature of the joint.
 
     ``f_T = sgn(ω) √|ω| (F_T1 + F_T2 T + F_T3 T⁻³)`` against an affine law times an exponential one, by unseen blocks of
-    time. Without `steady` (from `identify_friction`) every speed has a friction of its own, and F_T1 makes f_T zero at
-    the `reference` (°C; the mean of the log unless given); with it the velocity law is taken off and F_T1 is fitted.
+    time. Every speed has a friction of its own, and F_T1 makes f_T zero at the `reference` (°C): that of `steady` (from
+    `identify_friction`) unless given, else the mean of the log. What the velocity law misses at some speed is not taken
+    for an effect of temperature; it is told.
     """
     refuse_unless_useful(record, "temperature")
-    data = _warming(temperature_pairs(record), steady, reference)
-    pairs, test = data.pairs, held_out(data.pairs)
+    pairs = temperature_pairs(record)
+    data, test = Warming(pairs, _reference(pairs, steady, reference)), held_out(pairs)
     laws = [law for law in PARAMETERS if law != "three-parameter" or pairs.temperature.min() >= COLDEST]
     tried = tuple(alternative(data, law, test) for law in laws)
     chosen = choose_law(data, laws, ~test)
@@ -103,7 +104,7 @@ def identify_temperature(record: JointRecord, *, steady: Part | None = None, ref
         alternatives=tried,
         curves=(*_curves(data, chosen, fit), _history(record)),
         surfaces=(_surface(law, float(pairs.speed.min())),),
-        notes=_notes(data, laws),
+        notes=(*_notes(data, laws), *_steady_notes(data, fit, steady)),
         logs=record.logs,
     )
 
@@ -116,16 +117,12 @@ def temperature_law_of(part: Part) -> TemperatureLaw:
     return TemperatureLaw(**{**stored, "numbers": tuple(stored["numbers"])})
 
 
-def _warming(pairs: Pairs, steady: Part | None, given: float | None) -> Warming:
-    """Return what the temperature has to explain: friction, or what the velocity law leaves of it."""
+def _reference(pairs: Pairs, steady: Part | None, given: float | None) -> float:
+    """Return T0, °C: the one given, else that of the velocity law, else the mean; within what was measured."""
     T = pairs.temperature
-    if steady is None:
-        reference = float(T.mean()) if given is None else given
-        return Warming(pairs, pairs.friction, float(np.clip(reference, T.min(), T.max())), own_levels=True)
-    law, known = velocity_law_of(steady), steady.settings.get("temperature")
+    known = None if steady is None else steady.settings.get("temperature")
     chosen = next((x for x in (given, known) if x is not None), float(T.mean()))
-    y = pairs.friction - 0.5 * (law.torque(pairs.speed) - law.torque(-pairs.speed))
-    return Warming(pairs, y, float(np.clip(chosen, T.min(), T.max())), own_levels=False)
+    return float(np.clip(chosen, T.min(), T.max()))
 
 
 def _law(data: Warming, kind: str, fit: Linear) -> TemperatureLaw:
@@ -135,7 +132,7 @@ def _law(data: Warming, kind: str, fit: Linear) -> TemperatureLaw:
 
 
 def _values(data: Warming, law: str, fit: Linear) -> tuple[Value, ...]:
-    """Return the numbers of the law; with a friction of its own a speed, F_T1 is what makes f_T zero at T0."""
+    """Return the numbers of the law; F_T1 is what makes f_T zero at T0."""
     k, root = data.levels, "Nm √(s/rad)"
     exponential = law == "affine-exponential"
     names = ("A_0", "A_1", "b_0", "b_1") if exponential else ("F_T2", "F_T3")
@@ -146,10 +143,9 @@ def _values(data: Warming, law: str, fit: Linear) -> tuple[Value, ...]:
 
 
 def _constant(data: Warming, fit: Linear) -> Value:
-    """Return F_T1: minus the rest of the law at T0, and what is left at T0 where a velocity law was taken off."""
+    """Return F_T1: minus the rest of the law at T0."""
     gradient = np.zeros(len(fit.values))
     gradient[data.levels :] = -np.array([data.reference, data.reference**-3.0])[: len(fit.values) - data.levels]
-    gradient[0] = 0.0 if data.own_levels else 1.0
     deviation = float(np.sqrt(gradient @ fit.covariance @ gradient))
     return value_of("F_T1", "Nm √(s/rad)", float(gradient @ fit.values), deviation, fit.factor)
 
@@ -165,7 +161,7 @@ def _curves(data: Warming, law: str, fit: Linear) -> tuple[Curve, ...]:
 def _curve(data: Warming, friction: Array, half: Array, own: NDArray[np.intp]) -> Curve:
     pairs = data.pairs
     order = own[np.argsort(pairs.temperature[own])]
-    T, line = pairs.temperature[order], (pairs.friction - data.y + friction)[order]
+    T, line = pairs.temperature[order], friction[order]
     return Curve(
         title=f"Friction over temperature at {pairs.speed[own].mean():.3g} rad/s",
         x_label="temperature (°C)",
@@ -203,3 +199,15 @@ def _notes(data: Warming, laws: list[str]) -> tuple[str, ...]:
     if "three-parameter" not in laws:
         notes.append(f"below {COLDEST:g} °C the law in T⁻³ is singular: it was not tried.")
     return tuple(notes)
+
+
+def _steady_notes(data: Warming, fit: Linear, steady: Part | None) -> tuple[str, ...]:
+    """Tell by how much the friction at T0 differs from the velocity law, where that is known."""
+    if steady is None:
+        return ()
+    law, levels = velocity_law_of(steady), data.pairs.level
+    speed = np.bincount(levels, data.pairs.speed) / np.bincount(levels)
+    off = fit.values[: data.levels] - 0.5 * (law.torque(speed) - law.torque(-speed))
+    return (
+        f"at {data.reference:.1f} °C friction differs from the velocity law by at most {np.abs(off).max():.2g} Nm.",
+    )

@@ -39,7 +39,7 @@ class Points:
     """Rows of a friction fit: `speed` and `torque` (points,), `weight` (points,) with a mean of one.
 
     `group` numbers the run or cycle of each; `extra` (points, columns) are effects beside the friction, named `names`.
-    `kind` is "runs" or "cycles". `position` is the joint angle or its mean.
+    `kind` is "runs" or "cycles".
     """
 
     speed: Array

@@ -26,6 +26,8 @@ COLDEST = 2.0
 """Temperature (°C) below which T⁻³ is not used: it is singular at 0 °C."""
 FEWEST_PAIRS = 12
 """Ways to and fro that a fit needs."""
+WRONG_SIGN = 0.9
+"""Part of the ways on which friction drives the joint from which its sign is wrong."""
 BLOCKS = 24
 """Blocks of time: the unit of deviations and of held-out data."""
 FOLDS = 5
@@ -54,17 +56,20 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Warming:
-    """Pairs, what is to be explained of them `y` (Nm), T0 (°C), and whether every speed has a friction of its own."""
+    """Pairs and T0 (°C), the temperature at which every speed has a friction of its own."""
 
     pairs: Pairs
-    y: Array
     reference: float
-    own_levels: bool
+
+    @property
+    def y(self) -> Array:
+        """What is to be explained: friction (pairs,), Nm."""
+        return self.pairs.friction
 
     @property
     def levels(self) -> int:
-        """How many numbers stand for the friction at the reference: one a speed, or F_T1."""
-        return int(self.pairs.level.max()) + 1 if self.own_levels else 1
+        """How many numbers stand for the friction at the reference: one a speed."""
+        return int(self.pairs.level.max()) + 1
 
     @property
     def everything(self) -> Flags:
@@ -79,16 +84,20 @@ def temperature_pairs(record: JointRecord) -> Pairs:
     plateaus = find_plateaus(record)
     found = opposite_runs(plateaus)
     if len(found) < FEWEST_PAIRS:
-        what = f"only {len(found)} runs to and fro at constant speeds in the log (at least {FEWEST_PAIRS} are needed)"
+        count = f"only {len(found)} run{'s' if len(found) > 1 else ''}" if found else "no run"
+        what = f"{count} to and fro at constant speeds in the log (at least {FEWEST_PAIRS} are needed)"
         raise refuse(record, "temperature", what)
     there, home = np.array(found).T
     assert plateaus.temperature is not None
     T = 0.5 * (plateaus.temperature[there] + plateaus.temperature[home])
     if np.ptp(T) < LEAST_CHANGE:
         raise refuse(record, "temperature", f"no temperature change ({T.min():.1f} to {T.max():.1f} °C) in the log")
+    friction = 0.5 * (plateaus.friction[there] - plateaus.friction[home])
+    if np.mean(friction < 0.0) > WRONG_SIGN:
+        raise refuse(record, "temperature", "friction does not oppose the motion (sign of the current)")
     cold = run_means(np.maximum(record.temperature, COLDEST) ** -3.0, plateaus)
     return Pairs(
-        friction=0.5 * (plateaus.friction[there] - plateaus.friction[home]),
+        friction=friction,
         speed=0.5 * (plateaus.speed[there] - plateaus.speed[home]),
         temperature=T,
         cold=0.5 * (cold[there] + cold[home]),
@@ -106,8 +115,7 @@ def columns(data: Warming, law: str, rates: Array) -> Array:
     """Return the regressor (pairs, numbers): the friction at the reference, then the law as a difference to T0."""
     pairs, T, T0 = data.pairs, data.pairs.temperature, data.reference
     root = np.sqrt(pairs.speed)
-    own = (pairs.level[:, None] == np.arange(data.levels)).astype(float)
-    base = own if data.own_levels else root[:, None]
+    base = (pairs.level[:, None] == np.arange(data.levels)).astype(float)
     if law == "affine-exponential":
         now, then = (np.exp(-pairs.speed * (rates[0] + rates[1] * t)) for t in (T, T0))
         return np.column_stack([base, now - then, T * now - T0 * then])

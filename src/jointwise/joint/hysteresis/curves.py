@@ -8,7 +8,7 @@ from jointwise.joint.hysteresis.laws import Motion
 from jointwise.joint.hysteresis.loops import Loops
 from jointwise.joint.hysteresis.methods import Tried, unknowns
 from jointwise.joint.hysteresis.shape import Shape
-from jointwise.joint.hysteresis.uncertainty import jackknife
+from jointwise.joint.hysteresis.uncertainty import gram_jackknife
 from jointwise.joint.part import Curve, plain
 from jointwise.spatial import Array
 
@@ -45,12 +45,13 @@ def _rise(loops: Loops, tried: Tried) -> Curve:
         low=plain(line - band),
         high=plain(line + band),
         residual=plain(y - np.interp(x, edges, line)),
+        scale="log",
     )
 
 
 def _rise_line(tried: Tried, way: Array) -> tuple[Array, Array]:
     """Return ``Σ W_i clip(s/D_i - 1, -1, 1)`` and half its 95 % band, (points,)."""
-    covariance, factor = jackknife(tried.grams)
+    covariance, factor = gram_jackknife(tried.grams)
     law, fit, places = tried.law, tried.fit, unknowns(tried)
     assert fit is not None
     g = np.clip(way[:, None] / law.limits - 1.0, -1.0, 1.0)

@@ -12,7 +12,7 @@ from jointwise.joint.hysteresis.curves import curves_of
 from jointwise.joint.hysteresis.laws import law_settings
 from jointwise.joint.hysteresis.loops import Loops, Steady, known_rise, make_loops
 from jointwise.joint.hysteresis.methods import MAXWELL, METHODS, USUAL_ELEMENTS, Setting, Tried, try_method
-from jointwise.joint.hysteresis.search import Bank, best_choices, fewest_elements, held_out_errors, make_bank
+from jointwise.joint.hysteresis.search import Bank, best_choices, fewest_elements, gains, held_out_errors, make_bank
 from jointwise.joint.hysteresis.shape import Shape
 from jointwise.joint.hysteresis.static import STATIC
 from jointwise.joint.hysteresis.uncertainty import FOLDS
@@ -26,6 +26,8 @@ MOST_ELEMENTS = 6
 """Elements that a choice by held-out error goes up to."""
 LEAST_QUALITY = 5.0
 """NRMSE (%) on data held out below which friction is not said to follow the motion."""
+LEAST_EXPLAINED = 0.05
+"""Part of the friction's variance that the best single element must explain."""
 SURE = 1.5
 """Standard errors by which a model with memory must beat those without."""
 LEAST_LOAD = 1.0
@@ -133,7 +135,11 @@ def _first_growth(record: JointRecord, loops: Loops) -> float:
 
 def _refuse_without_slip(record: JointRecord, loops: Loops, bank: Bank) -> None:
     """Refuse data in which friction still rises when the joint turns back: no element ever slips."""
-    (best,) = best_choices(*bank.reduced(bank.grams.sum(axis=0)), 1)[0]
+    A, b = bank.reduced(bank.grams.sum(axis=0))
+    (best,) = best_choices(A, b, 1)[0]
+    explained = float(gains(A, b, np.array([[best]]))[0]) / (_spread(loops) * int(loops.used.sum()))
+    if not explained > LEAST_EXPLAINED:
+        raise refuse(record, "hysteresis", "friction does not follow the motion (sign or order of the current)")
     swing = 2.0 * loops.largest
     if best == len(bank.limits) - 1:
         raise refuse(
@@ -163,9 +169,7 @@ def _refuse_without_memory(record: JointRecord, loops: Loops, tried: dict[str, T
     best, rival = (_least(tried, names) for names in (MAXWELL, STATIC))
     quality = _held_out(loops, best)
     if not best.law.forces.sum() > 0.0:
-        raise refuse(
-            record, "hysteresis", "friction does not oppose the motion: are positions and torques of one time?"
-        )
+        raise refuse(record, "hysteresis", "friction does not oppose the motion (sign or order of the current)")
     if quality < LEAST_QUALITY:
         raise refuse(record, "hysteresis", f"friction does not follow the motion (held-out NRMSE {quality:.1f} %)")
     gain = rival.held_out - best.held_out
@@ -206,7 +210,7 @@ def _part(record: JointRecord, setting: Setting, best: Tried, tried: dict[str, T
     return Part(
         phenomenon="hysteresis",
         model=best.method,
-        values=values_of(best, scale),
+        values=values_of(best, loops, scale),
         fitted=_fitted(loops, best),
         held_out=_held_out(loops, best),
         settings={"law": law_settings(best.law), "method": best.method, "elements": len(best.law.limits)},

@@ -15,7 +15,8 @@ from jointwise.data import statistics
 from jointwise.errors import ModelError
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
-from jointwise.joint.refusal import refuse
+from jointwise.joint.refusal import few_reversals, refuse
+from jointwise.joint.saturation import refuse_saturated
 from jointwise.spatial import Array
 
 SMALLEST_SWING = 1e-4
@@ -28,7 +29,6 @@ REST = 1.0
 """Time (s) without motion after which a joint stands still."""
 CHUNK = 2048
 """Samples that are worked on together: they stay in the cache."""
-MOST_SATURATED = 0.005
 COUNTS = 4.0
 """Steps of the encoder that a limit must have, and that two limits must differ by, to be told."""
 MOST_SAMPLES = 40_000
@@ -59,7 +59,8 @@ class Loops:
 
     `pieces` follow each other; those of one block (a group of swings, `blocks` in all) are held out together.
     `starts`: the samples at which swings begin. `smallest`, `largest`: the range of deformation limits (rad) that the
-    swings can tell; `resolution`: the difference (rad) below which two limits cannot be told apart.
+    swings can tell; `resolution`: the difference (rad) below which two limits cannot be told apart. `doubt`: relative
+    deviation that all forces share.
     """
 
     x: Array
@@ -75,6 +76,7 @@ class Loops:
     smallest: float
     largest: float
     resolution: float = 0.0
+    doubt: float = 0.0
 
     @cached_property
     def others(self) -> Array:
@@ -104,8 +106,8 @@ def make_loops(record: JointRecord, backlash: Array | None, steady: Steady | Par
     turns = [_turning_points(own.path) for own in record.stretches()]
     swings = _swings(record, turns)
     if (reversals := sum(len(own) for own in turns)) < FEWEST_REVERSALS:
-        raise refuse(record, "hysteresis", f"{_counted(reversals)} in the log, at least {FEWEST_REVERSALS} are needed")
-    _refuse_saturated(record)
+        raise refuse(record, "hysteresis", few_reversals(reversals, FEWEST_REVERSALS))
+    refuse_saturated(record, "hysteresis")
     largest = min(LARGEST_LIMIT, 0.5 * float(np.quantile(swings, 0.75)))
     resolution = COUNTS * _quantum(record)
     pieces, blocks = _pieces(record, turns, largest)
@@ -125,6 +127,7 @@ def make_loops(record: JointRecord, backlash: Array | None, steady: Steady | Par
         smallest=max(_smallest(record, turns, largest), min(resolution, largest / 100.0)),
         largest=largest,
         resolution=resolution,
+        doubt=rise_doubt(steady, record.speed),
     )
 
 
@@ -169,15 +172,20 @@ def known_rise(steady: Steady | Part | None) -> tuple[float, float] | None:
     return known["F_S-F_C"] / known["F_C"], known["V_S"]
 
 
-def _refuse_saturated(record: JointRecord) -> None:
-    rounded = np.round(record.motor[:, None] / max(float(np.abs(record.motor).max()), 1e-300), 9)
-    share = float(statistics.saturated(rounded, rounded.min(axis=0), rounded.max(axis=0))[0])
-    if share > MOST_SATURATED:
-        raise refuse(record, "hysteresis", f"the current is saturated in {100.0 * share:.1f} % of the samples")
+def rise_doubt(steady: Steady | Part | None, speed: Array) -> float:
+    """Return the relative deviation of ``1 + e exp(-|ω|/V)`` at speeds (samples,), by those of e and V.
 
-
-def _counted(reversals: int) -> str:
-    return "no reversals" if reversals == 0 else f"only {reversals} reversal{'s' if reversals > 1 else ''}"
+    Forces are found under that level, and share its error.
+    """
+    rise = known_rise(steady)
+    if rise is None or not isinstance(steady, Part):
+        return 0.0
+    e, V = rise
+    w = np.abs(speed)
+    fall = np.exp(-w / V)
+    by_extra = float(fall.mean()) * steady.value("F_S-F_C").deviation / steady["F_C"]
+    by_speed = e * float((fall * w).mean()) / V**2 * steady.value("V_S").deviation
+    return float(np.hypot(by_extra, by_speed)) / (1.0 + e * float(fall.mean()))
 
 
 def _turning_points(x: Array) -> NDArray[np.intp]:

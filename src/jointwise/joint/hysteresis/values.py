@@ -6,23 +6,27 @@ import math
 
 import numpy as np
 
+from jointwise.joint.hysteresis.loops import COUNTS, Loops
 from jointwise.joint.hysteresis.methods import Tried, unknowns
-from jointwise.joint.hysteresis.uncertainty import jackknife
+from jointwise.joint.hysteresis.uncertainty import gram_jackknife
 from jointwise.joint.part import Value, value_of
 from jointwise.spatial import Array
 
 
-def values_of(tried: Tried, scale: float | None) -> tuple[Value, ...]:
+def values_of(tried: Tried, loops: Loops, scale: float | None) -> tuple[Value, ...]:
     """Return the values of any method; `scale` is the backlash B (rad) where it was given."""
-    covariance, factor = jackknife(tried.grams)
+    covariance, factor = gram_jackknife(tried.grams)
     if tried.fit is not None:
-        return _slip_values(tried, covariance, factor, scale)
+        return _slip_values(tried, loops, covariance, factor, scale)
     if tried.method in ("rate-gms", "lugre"):
         return _dynamic_values(tried, covariance, factor)
     return _static_values(tried, covariance, factor)
 
 
-def _slip_values(tried: Tried, covariance: Array, factor: float, scale: float | None) -> tuple[Value, ...]:
+def _slip_values(
+    tried: Tried, loops: Loops, covariance: Array, factor: float, scale: float | None
+) -> tuple[Value, ...]:
+    """Return forces, limits and stiffnesses; a limit is blurred by the step of the encoder, forces by their level."""
     fit, law, places = tried.fit, tried.law, unknowns(tried)
     assert fit is not None
     count, p = len(law.limits), len(covariance)
@@ -39,7 +43,9 @@ def _slip_values(tried: Tried, covariance: Array, factor: float, scale: float | 
 
     jump_limit, jump_force = (np.zeros(count), np.zeros(count)) if tried.jumps is None else tried.jumps
     total = float(law.forces.sum())
-    found = [value_of("F_C", "Nm", total, deviation(force.sum(axis=0)), factor)]
+    jump_limit = np.hypot(jump_limit, loops.resolution / (COUNTS * math.sqrt(12.0)) / law.limits)
+    jump_force = np.hypot(jump_force, loops.doubt * law.forces)
+    found = [value_of("F_C", "Nm", total, math.hypot(deviation(force.sum(axis=0)), loops.doubt * total), factor)]
     largest = scale if scale is not None else float(law.limits[-1])
     found.append(_positive("B", "rad", largest, math.hypot(deviation(log_limit[-1]), jump_limit[-1]), factor))
     for i, (W, D) in enumerate(zip(law.forces, law.limits, strict=True)):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.joint.normal import normal_solution
 from jointwise.spatial import Array
 
 BODY = 9
@@ -79,17 +80,10 @@ def _first(products: Products, weights: Array) -> Solution:
         place = np.r_[: BODY + 1, BODY + 1 + j * own : BODY + 1 + (j + 1) * own]
         H[np.ix_(place, place)] += weights[j] * gram[:-1, :-1]
         b[place] += weights[j] * gram[:-1, -1]
-    found = _scaled_solution(H, b)
+    found = normal_solution(H, b, 1e-13)
     gain = found[0] if found[0] != 0.0 else 1.0
     rest = found[BODY + 1 :].reshape(joints, own)
     return Solution(np.full(joints, gain), found[1 : BODY + 1] / gain, rest)
-
-
-def _scaled_solution(H: Array, b: Array) -> Array:
-    """Return the least-norm solution of ``H x = b`` in units in which the diagonal of H is 1."""
-    scale = np.sqrt(np.maximum(np.diag(H), 1e-300))
-    result: Array = np.linalg.lstsq(H / np.outer(scale, scale), b / scale, rcond=1e-13)[0] / scale
-    return result
 
 
 def _step(products: Products, weights: Array, now: Solution) -> Array:
@@ -111,7 +105,7 @@ def _step(products: Products, weights: Array, now: Solution) -> Array:
     body = np.arange(count, count + BODY)
     H[body, body] += products.scales**-2.0
     b[body] -= now.body / products.scales**2
-    return _scaled_solution(H, b)
+    return normal_solution(H, b, 1e-13)
 
 
 def _improved(

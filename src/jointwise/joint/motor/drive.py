@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.errors import EstimationError
+from jointwise.joint.jackknife import FEWEST_BLOCKS, block_count, half_width, jackknife
 from jointwise.joint.motor.gain import RELATION, inverse_value, torque_constant
-from jointwise.joint.motor.jackknife import FEWEST_BLOCKS, block_count, half_width, jackknife
+from jointwise.joint.normal import gram_solution
 from jointwise.joint.part import Alternative, Curve, Part, Value, plain, value_of
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
 from jointwise.joint.refusal import refuse
+from jointwise.joint.saturation import refuse_saturated
 from jointwise.spatial import Array
 
 LAWS = ("Coulomb", "power flow", "load")
@@ -32,8 +34,6 @@ LEAST_FLOW = 0.1
 WORTH = 1.01
 """Mean square error on blocks left out, over the least one, up to which plain Coulomb is taken."""
 FOLDS = 4
-STUCK = 0.005
-"""Part of the samples at the very same largest current from which it counts as saturated."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,12 @@ def identify_motor(record: JointRecord, *, gear_ratio: float | None = None, fric
 
 def _moving(record: JointRecord) -> JointRecord:
     """Return the samples in motion; refuse records that cannot tell a gain."""
-    if record.unit == "Nm" and record.gain == 1.0 and record.gauge is None:
+    if not record.has_current:
         raise refuse(record, "motor", "torque is measured, not current: there is no gain to identify")
     current = record.motor / record.gain
     if not np.ptp(current) > 0.0:
         raise refuse(record, "motor", "the current does not vary")
-    top = np.abs(current).max()
-    if np.mean(np.abs(current) >= top * (1.0 - 1e-9)) > STUCK:
-        raise refuse(record, "motor", f"the current is saturated at {top:.4g} A")
+    refuse_saturated(record, "motor")
     fastest = float(np.abs(record.speed).max())
     moving = record.take(np.abs(record.speed) > max(SLOW_PART * fastest, 1e-3))
     if fastest < 1e-2 or moving.samples < 200:
@@ -120,7 +118,7 @@ class _Fit:
         self.block = _blocks(moving)
         whole = np.column_stack([self.columns, self.current])
         self.parts = np.array([whole[self.block == b].T @ whole[self.block == b] for b in range(self.block.max() + 1)])
-        self.found = _solved(self.parts.sum(axis=0))
+        self.found = gram_solution(self.parts.sum(axis=0))
         self.modelled: Array = self.columns @ self.found
         self.predicted = self._left_out()
         self.error = float(np.mean((self.current - self.predicted) ** 2))
@@ -130,14 +128,14 @@ class _Fit:
         for fold in range(FOLDS):
             out = np.arange(len(self.parts)) % FOLDS == fold
             inside = out[self.block]
-            predicted[inside] = self.columns[inside] @ _solved(total - self.parts[out].sum(axis=0))
+            predicted[inside] = self.columns[inside] @ gram_solution(total - self.parts[out].sum(axis=0))
         return predicted
 
     def physical(self) -> tuple[Array, Array]:
         """Return (1/K, offset, F...) and deviations: offset in A, the rest over K."""
 
         def numbers(gram: Array) -> Array:
-            c = _solved(gram)
+            c = gram_solution(gram)
             return np.concatenate([c[:2], c[2:] / c[0]])
 
         return jackknife(numbers, self.parts)
@@ -167,13 +165,6 @@ def _blocks(moving: JointRecord) -> NDArray[np.intp]:
     if count < FEWEST_BLOCKS:
         raise refuse(moving, "motor", f"only {moving.samples / moving.rate:.3g} s of motion")
     return np.arange(moving.samples) * count // moving.samples
-
-
-def _solved(gram: Array) -> Array:
-    scale = np.sqrt(np.maximum(np.diag(gram)[:-1], 1e-300))
-    inner = gram[:-1, :-1] / np.outer(scale, scale)
-    result: Array = np.linalg.lstsq(inner, gram[:-1, -1] / scale, rcond=1e-12)[0] / scale
-    return result
 
 
 def _part(

@@ -19,9 +19,9 @@ from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError
+from jointwise.joint.jackknife import FEWEST_BLOCKS, block_count, half_width, jackknife
 from jointwise.joint.motor.bilinear import BODY, Products, Solution, residual_variances, solve
 from jointwise.joint.motor.gain import GainEstimate, JointGain, inverse_value, same_drives, status_of
-from jointwise.joint.motor.jackknife import FEWEST_BLOCKS, block_count, half_width, jackknife
 from jointwise.joint.motor.pair import CUTOFF, Pair, align_pair
 from jointwise.joint.part import Alternative, Curve, plain, value_of
 from jointwise.joint.quality import nrmse_percent

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from jointwise.data.log import Log
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError
+from jointwise.joint.jackknife import FEWEST_BLOCKS, block_count, half_width, jackknife
 from jointwise.joint.motor.gain import GainEstimate, JointGain, status_of
-from jointwise.joint.motor.jackknife import FEWEST_BLOCKS, block_count, half_width, jackknife
+from jointwise.joint.normal import gram_solution
 from jointwise.joint.part import Curve, Value, plain, value_of
 from jointwise.joint.quality import nrmse_percent
 from jointwise.spatial import Array
@@ -170,7 +171,7 @@ def _moving(signals: _Signals, j: int) -> JointGain | None:
     columns = np.column_stack([signals.x[used], np.sign(v), v, v * np.abs(v), np.ones(len(v)), y])
     number = signals.block[used]
     parts = np.array([columns[number == b].T @ columns[number == b] for b in blocks])
-    found, spread = jackknife(_coefficients, parts)
+    found, spread = jackknife(gram_solution, parts)
     factor = half_width(len(blocks))
     without = columns[:, 1:-1] @ np.linalg.lstsq(columns[:, 1:-1], y, rcond=None)[0]
     modelled = columns[:, :-1] @ found
@@ -187,13 +188,6 @@ def _moving(signals: _Signals, j: int) -> JointGain | None:
         model="the controller's own gain in motion, beside its friction compensation",
         notes=("from motion alone: the joint never stands under load",),
     )
-
-
-def _coefficients(gram: Array) -> Array:
-    scale = np.sqrt(np.maximum(np.diag(gram)[:-1], 1e-300))
-    inner = gram[:-1, :-1] / np.outer(scale, scale)
-    result: Array = np.linalg.lstsq(inner, gram[:-1, -1] / scale, rcond=1e-12)[0] / scale
-    return result
 
 
 def _curve(x: Array, y: Array, gain: float, offset: float, value: Value) -> Curve:

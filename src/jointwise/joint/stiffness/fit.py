@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.joint.jackknife import half_width
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.springs import Spring
 from jointwise.joint.stiffness.families import Family, deformation
@@ -75,18 +76,10 @@ class SpringFit:
         """Return the law of other numbers in SI units."""
         return self.layout.family.spring(self.layout.split(numbers)["spring"], self.largest)
 
-    def spread(self, values: Array) -> Array:
-        """Return the jackknife deviation of values (replicates, ...) of the replicates."""
-        blocks = len(values)
-        result: Array = np.sqrt((blocks - 1) / blocks * np.sum(np.square(values - values.mean(axis=0)), axis=0))
-        return result
-
     @property
     def factor(self) -> float:
         """Half width of a 95 % interval in deviations."""
-        from scipy.stats import t
-
-        return float(t.ppf(0.975, max(len(self.replicates) - 1, 1)))
+        return half_width(len(self.replicates))
 
     def deformation(self, signals: Signals) -> Array:
         """Return the spring's own deformation, rad: φ without offset and hidden shapes."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.joint.gear_maps import GearMaps, transmission_of
+from jointwise.joint.jackknife import spread
 from jointwise.joint.part import Alternative, Curve, Part, Value, plain, value_of
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
@@ -114,25 +116,24 @@ def _significant(fit: SpringFit) -> bool:
     terms = fit.layout.sizes["spring"]
     last = float(fit.numbers[terms - 1])
     size = last if terms == 2 else abs(last)
-    return bool(size > SURE[terms] * float(fit.spread(fit.replicates[:, terms - 1])))
+    return bool(size > SURE[terms] * float(spread(fit.replicates[:, terms - 1])))
 
 
 def _refuse_unsure(record: JointRecord, fit: SpringFit, rows: Signals) -> None:
     slope = float(fit.spring.stiffness(np.zeros(1))[0])
-    spread = float(fit.spread(np.array([fit.spring_of(x).stiffness(np.zeros(1))[0] for x in fit.replicates])))
-    if slope <= 0.0 or spread > UNSURE * slope:
+    deviation = float(spread(np.array([fit.spring_of(x).stiffness(np.zeros(1))[0] for x in fit.replicates])))
+    if slope <= 0.0 or deviation > UNSURE * slope:
         size = max(float(np.ptp(torque)) for torque in rows.torques.values())
-        what = (
-            f"the load varies by {size:.2g} Nm only, so the stiffness is unsure by {spread / max(abs(slope), 1e-9):.0%}"
-        )
+        unsure = deviation / max(abs(slope), 1e-9)
+        what = f"the load varies by {size:.2g} Nm only, so the stiffness is unsure by {unsure:.0%}"
         raise refuse(record, "stiffness", what)
 
 
 def _values(fit: SpringFit, unknown: float) -> list[Value]:
     family = fit.layout.family
     numbers = family.physical(fit.spring)
-    spread = fit.spread(np.array([family.physical(fit.spring_of(x)) for x in fit.replicates]))
-    whole = np.hypot(spread, unknown * np.abs(numbers))
+    deviation = spread(np.array([family.physical(fit.spring_of(x)) for x in fit.replicates]))
+    whole = np.hypot(deviation, unknown * np.abs(numbers))
     rows = zip(family.names, family.units, numbers, whole, strict=True)
     return [value_of(name, unit, number, own, fit.factor) for name, unit, number, own in rows]
 
@@ -144,11 +145,11 @@ def _others(fit: SpringFit) -> list[Value]:
     values = []
     for name, unit, key, scale in found:
         if parts[key].size:
-            spread = fit.spread(np.array([scale * x[key][0] for x in own]))
-            values.append(value_of(name, unit, scale * parts[key][0], float(spread), fit.factor))
+            deviation = spread(np.array([scale * x[key][0] for x in own]))
+            values.append(value_of(name, unit, scale * parts[key][0], float(deviation), fit.factor))
     if parts["friction"].size:
-        spread = fit.spread(np.array([x["friction"].sum() for x in own]))
-        values.append(value_of("coulomb", "Nm", float(parts["friction"].sum()), float(spread), fit.factor))
+        deviation = spread(np.array([x["friction"].sum() for x in own]))
+        values.append(value_of("coulomb", "Nm", float(parts["friction"].sum()), float(deviation), fit.factor))
     return values
 
 
@@ -178,8 +179,6 @@ def _alternatives(train: Signals, test: Signals, catalogue: Mapping[str, Segment
 
 
 def _frictionless(signals: Signals) -> Signals:
-    from dataclasses import replace
-
     return replace(signals, slips=np.zeros((len(signals.phi), 0)))
 
 
@@ -229,7 +228,7 @@ def _curve(
     """Return a curve of torque or stiffness with its band."""
     name = "stiffness" if title.startswith("Stiffness") else "torque"
     y = getattr(fit.spring, name)(line)
-    half = fit.factor * fit.spread(np.array([getattr(fit.spring_of(x), name)(line) for x in fit.replicates]))
+    half = fit.factor * spread(np.array([getattr(fit.spring_of(x), name)(line) for x in fit.replicates]))
     empty = np.zeros(0)
     points = [plain(empty if values is None else values) for values in (phi, torque, residual)]
     return Curve(

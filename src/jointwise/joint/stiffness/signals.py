@@ -13,6 +13,7 @@ from jointwise.errors import EstimationError
 from jointwise.joint.gear_maps import GearMaps, full_lag
 from jointwise.joint.record import JointRecord
 from jointwise.joint.refusal import refuse
+from jointwise.joint.saturation import refuse_saturated
 from jointwise.model.terms.slip import rest_state, slip_elements
 from jointwise.spatial import Array
 
@@ -26,9 +27,9 @@ ELEMENTS = 8
 """Slip elements that stand for the rotor's friction in the motor's torque."""
 LEAST_COUNTS = 8.0
 """Smallest range of the deformation, in encoder counts and in deviations of its noise."""
-NEAR_TOP, TOP_SHARE, TOP_RATIO = 0.02, 0.10, 3.0
-"""A current is saturated where more than this share of it lies so near to its largest value, that many times the
-share at any other level."""
+
+LEAST_TOGETHER = 0.5
+"""Correlation that the torques of gauge and current must have."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def _smallest_step(values: Array) -> float:
 def _locked(record: JointRecord, phi: Array, theta: Array, maps: GearMaps | None) -> Signals:
     torques = {} if record.gauge is None else {"gauge": record.gauge}
     if record.unit == "Nm":
-        _refuse_saturated(record)
+        refuse_saturated(record, "stiffness")
         ratio = 1.0 if maps is None else 1.0 - _joined(record, theta, maps.slope)
         torques["motor"] = (record.motor - record.inertia * record.acceleration) / ratio
     if not torques:
@@ -147,11 +148,23 @@ def _locked(record: JointRecord, phi: Array, theta: Array, maps: GearMaps | None
     for name, torque in torques.items():
         if np.ptp(torque) < LEAST_COUNTS * _noise(torque) or np.ptp(torque) == 0.0:
             raise refuse(record, "stiffness", f"the load never varies beyond noise ({name})")
+    _refuse_contradiction(record, torques)
     known = phi if maps is None else phi - maps.error(theta) - _joined(record, theta, maps.lag)
     limits = np.ptp(theta) * np.geomspace(0.0003, 0.2, ELEMENTS)
     slips = _joined(record, theta, lambda path: slip_elements(path, limits, 1.0, rest_state(path, ELEMENTS)))
     none = np.zeros((len(phi), 0))
     return Signals("locked", known, np.zeros(len(phi)), torques, none, (), slips, _blocks(record))
+
+
+def _refuse_contradiction(record: JointRecord, torques: dict[str, Array]) -> None:
+    """Refuse a gauge and a current that do not rise and fall together."""
+    if len(torques) == 2 and not (together := _together(torques)) > LEAST_TOGETHER:
+        what = f"the gauge and the current contradict each other (correlation {together:.2f}): sign, order or joint"
+        raise refuse(record, "stiffness", what)
+
+
+def _together(torques: dict[str, Array]) -> float:
+    return float(np.corrcoef(np.array(list(torques.values())))[0, 1])
 
 
 def _free(record: JointRecord, maps: GearMaps | None, reach: float | None) -> Signals:
@@ -199,16 +212,3 @@ def _blocks(record: JointRecord) -> NDArray[np.intp]:
 
 def _noise(values: Array) -> float:
     return float(np.median(np.abs(np.diff(values)))) / 0.95
-
-
-def _refuse_saturated(record: JointRecord) -> None:
-    """Refuse a current that lies at its top far longer than at any other level."""
-    size = np.abs(record.motor) / np.max(np.abs(record.motor), initial=1e-300)
-    top = max(NEAR_TOP, 3.0 * _noise(size))
-    shares, _ = np.histogram(size, bins=max(int(1.0 / (2.0 * top)), 2), range=(0.0, 1.0))
-    part = shares / len(size)
-    if part[-1] > TOP_SHARE and part[-1] > TOP_RATIO * np.sort(part[:-1])[-1:].max(initial=0.0):
-        largest = np.max(np.abs(record.motor))
-        raise refuse(
-            record, "stiffness", f"the current is saturated: {part[-1]:.0%} of it is near {largest:.3g} {record.unit}"
-        )

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.joint.gear_maps import TURN, GearMap, PeriodicTable, Series
+from jointwise.joint.jackknife import half_width, spread
 from jointwise.joint.part import Alternative, Curve, Part, Value, plain, value_of
 from jointwise.joint.quality import nrmse_percent, rms
 from jointwise.joint.record import JointRecord
 from jointwise.joint.refusal import refuse
 from jointwise.joint.springs import stiffness_of
 from jointwise.joint.transmission.lag import ERROR_ORDERS, LOST_ORDERS, Lag, lag_of, refined, usual_stroke
-from jointwise.joint.transmission.series import SeriesFit, fit_series, significant, spread
+from jointwise.joint.transmission.series import SeriesFit, fit_series, significant
 from jointwise.joint.transmission.strokes import Strokes, strokes_of
 from jointwise.joint.transmission.tables import TableFit, fit_tables, order_name, peaks, spectrum
 from jointwise.spatial import Array
@@ -184,11 +185,9 @@ def _table_seen(fit: TableFit) -> NDArray[np.bool_]:
 
 def _series_values(fit: SeriesFit, which: int, rows: Strokes, compliance: float) -> list[Value]:
     """Return mean, amplitudes and phases of one of the series with their intervals."""
-    from scipy.stats import t
-
     own = fit.series()[which]
     others = [fit.series(x)[which] for x in fit.replicates]
-    factor = float(t.ppf(0.975, len(others) - 1))
+    factor = half_width(len(others))
     mean, prefix = (("offset", ""), ("backlash_mean", "backlash_"))[which]
     unsure = float(np.hypot(spread(np.array([x.mean for x in others])), FLOOR * own.mean))
     values = [value_of(mean, "rad", own.mean, unsure, factor)]
@@ -246,63 +245,65 @@ def _seen_range(rows: Strokes, whole: bool) -> tuple[float, float]:
 
 
 def _curves(final: dict[str, Fit], fit: Fit, rows: Strokes, lag: Lag) -> tuple[Curve, ...]:
-    error, lost, offset = _maps(fit)
-    line = np.linspace(0.0, TURN, LINE)
-    measured = final[f"table of {COARSE} points"]
-    assert isinstance(measured, TableFit)
-    points: Array = np.arange(COARSE, dtype=np.float64)[measured.seen] * (TURN / COARSE)
-    curves = []
-    for which, (title, label, own) in enumerate(
-        (("Kinematic error", "e (rad)", error), ("Backlash", "d (rad)", lost)),
-    ):
-        table = (measured.error, measured.lost)[which]
-        y = table.at(points) - (offset if which == 0 else 0.0)
-        half = _band(final, fit, rows, which, line)
-        model = own.at(line)
-        curves.append(
-            Curve(
-                title,
-                "rotor angle at the output (rad)",
-                label,
-                plain(points),
-                plain(y),
-                plain(line),
-                plain(model),
-                plain(model - half),
-                plain(model + half),
-                plain(y - own.at(points)),
-            )
-        )
+    """Return both maps over a turn, their spectra and, where lost motion was found, its lag after a reversal."""
     fine = fit_tables(rows, FINE)
-    for title, table in (("Spectrum of the kinematic error", fine.error), ("Spectrum of the backlash", fine.lost)):
-        orders, amplitudes = spectrum(table)
-        curves.append(
-            Curve(
-                title, "cycles a turn of the output", "amplitude (rad)", plain(orders), plain(amplitudes), kind="line"
-            )
-        )
-    if lag.reach > 0.0:
-        shape = np.clip(lag.travel / lag.reach - 1.0, -1.0, 1.0)
-        curves.append(
-            Curve(
-                "Lag after a reversal",
-                "travel (rad)",
-                "part of the backlash",
-                plain(lag.travel),
-                plain(lag.part),
-                plain(lag.travel),
-                plain(shape),
-                residual=plain(lag.part - shape),
-            )
-        )
-    return tuple(curves)
+    return (
+        _map_curve(final, fit, rows, 0),
+        _map_curve(final, fit, rows, 1),
+        _spectrum_curve("Spectrum of the kinematic error", fine.error),
+        _spectrum_curve("Spectrum of the backlash", fine.lost),
+        *((_lag_curve(lag),) if lag.reach > 0.0 else ()),
+    )
+
+
+def _map_curve(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int) -> Curve:
+    """Return e (0) or d (1) over a turn; measured is the finer table, without the encoder offset."""
+    own, measured = _maps(fit)[which], final[f"table of {POINTS} points"]
+    assert isinstance(measured, TableFit) and not isinstance(own, float)
+    title, label = (("Kinematic error", "e (rad)"), ("Backlash", "d (rad)"))[which]
+    points: Array = np.arange(POINTS, dtype=np.float64)[measured.seen] * (TURN / POINTS)
+    y = (measured.error.at(points) - _maps(fit)[2]) if which == 0 else measured.lost.at(points)
+    line = np.linspace(0.0, TURN, LINE)
+    half, model = _band(final, fit, rows, which, line), own.at(line)
+    return Curve(
+        title=title,
+        x_label="rotor angle at the output (rad)",
+        y_label=label,
+        x=plain(points),
+        y=plain(y),
+        line_x=plain(line),
+        line_y=plain(model),
+        low=plain(model - half),
+        high=plain(model + half),
+        residual=plain(y - own.at(points)),
+    )
+
+
+def _spectrum_curve(title: str, table: PeriodicTable) -> Curve:
+    orders, amplitudes = spectrum(table)
+    x_label, y_label = "cycles a turn of the output", "amplitude (rad)"
+    return Curve(title, x_label, y_label, plain(orders), plain(amplitudes), kind="line", scale="log")
+
+
+def _lag_curve(lag: Lag) -> Curve:
+    shape = np.clip(lag.travel / lag.reach - 1.0, -1.0, 1.0)
+    return Curve(
+        title="Lag after a reversal",
+        x_label="travel (rad)",
+        y_label="part of the backlash",
+        x=plain(lag.travel),
+        y=plain(lag.part),
+        line_x=plain(lag.travel),
+        line_y=plain(shape),
+        residual=plain(lag.part - shape),
+    )
 
 
 def _band(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int, line: Array) -> Array:
     """Return half the width of the 95 % band: of the series, or by tables of two halves of the cycles."""
     if isinstance(fit, SeriesFit):
         own = np.array([fit.series(x)[which].at(line) for x in fit.replicates])
-        return 2.1 * spread(own)
+        return half_width(len(own)) * spread(own)
     halves = [fit_tables(rows.take(part), len(fit.error.values)) for part in (rows.held_out, ~rows.held_out)]
     tables = [(half.error, half.lost)[which].at(line) for half in halves]
     return np.full(len(line), 1.96 * 0.5 * rms(tables[0] - tables[1]))

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise.joint.gear_maps import full_lag
-from jointwise.joint.transmission.series import SeriesFit, blocks_of, columns_of, fit_series, solve_blocks, spread
+from jointwise.joint.jackknife import spread
+from jointwise.joint.normal import normal_solution
+from jointwise.joint.transmission.series import SeriesFit, blocks_of, columns_of, fit_series, solve_blocks
 from jointwise.joint.transmission.strokes import Strokes
 from jointwise.spatial import Array
 
@@ -100,9 +102,7 @@ def _rest(strokes: Strokes, reach: float, elastic: bool) -> float:
     lagged = replace(strokes, side=full_lag(strokes.theta, reach))
     W = columns_of(lagged, ERROR_ORDERS, LOST_ORDERS, elastic)
     A, b = W.T @ W, W.T @ strokes.phi
-    scale = np.sqrt(np.diag(A))
-    scale[scale == 0.0] = 1.0
-    x = np.linalg.lstsq(A / np.outer(scale, scale), b / scale, rcond=1e-12)[0] / scale
+    x = normal_solution(A, b)
     return float(np.mean(np.square(W @ x - strokes.phi)) / max(float(np.var(strokes.phi)), 1e-300))
 
 

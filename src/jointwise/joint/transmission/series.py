@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.joint.gear_maps import Series
+from jointwise.joint.jackknife import spread
 from jointwise.joint.transmission.strokes import Strokes
 from jointwise.spatial import Array
 
@@ -91,13 +92,6 @@ def blocks_of(strokes: Strokes) -> NDArray[np.intp]:
     cycle = np.unique(strokes.stroke // 2, return_inverse=True)[1]
     blocks = min(BLOCKS, int(cycle.max()) + 1)
     result: NDArray[np.intp] = cycle * blocks // (cycle.max() + 1)
-    return result
-
-
-def spread(replicates: Array) -> Array:
-    """Return the jackknife deviation over the first axis."""
-    blocks = len(replicates)
-    result: Array = np.sqrt((blocks - 1) / blocks * np.sum(np.square(replicates - replicates.mean(axis=0)), axis=0))
     return result
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.joint.record import JointRecord
-from jointwise.joint.refusal import refuse
+from jointwise.joint.refusal import few_reversals, refuse
 from jointwise.spatial import Array
 
 FASTEST = 0.3
@@ -81,7 +81,7 @@ def strokes_of(record: JointRecord) -> Strokes:
     strokes = Strokes(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in names))
     reversals = len(np.unique(strokes.stroke)) - len(pieces)
     if reversals < LEAST_REVERSALS:
-        raise refuse(record, "transmission", f"only {reversals} reversals in the log")
+        raise refuse(record, "transmission", few_reversals(reversals, LEAST_REVERSALS))
     return strokes
 
 

@@ -1,0 +1,74 @@
+"""A current at its limit is seen, under noise as well; a strong steady current is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from jointwise.errors import EstimationError
+from jointwise.joint import JointRecord
+from jointwise.joint.saturation import refuse_saturated, saturated_share
+from jointwise.spatial import Array
+
+RATE = 250.0
+NOISE = 0.3
+
+
+def swinging(load: float = 30.0) -> JointRecord:
+    """A joint that swings under gravity: the motor carries load, rotor and friction, with noise."""
+    t = np.arange(0.0, 40.0, 1.0 / RATE)
+    speed = 1.2 * np.sin(0.8 * t) + 0.5 * np.sin(2.3 * t)
+    return made(t, speed, load * np.sin(np.cumsum(speed) / RATE))
+
+
+def made(t: Array, speed: Array, load: Array) -> JointRecord:
+    position, acceleration = np.cumsum(speed) / RATE, np.gradient(speed, t)
+    noise = NOISE * np.random.default_rng(0).standard_normal(len(t))
+    motor = load + 0.5 * acceleration + 8.0 * np.tanh(speed / 0.01) + 6.0 * speed + noise
+    none = np.zeros(len(t), dtype=np.intp)
+    return JointRecord(
+        "arm", 0, ("made",), RATE, "Nm", 10.0, 0.5, t, none,
+        position, speed, acceleration, position, speed, acceleration, position, motor, load,
+    )  # fmt: skip
+
+
+def clipped(record: JointRecord, part: float, noise: float) -> JointRecord:
+    """Return the record with its motor cut at a part of the largest torque, noise added after that."""
+    top = part * float(np.abs(record.motor).max())
+    more = noise * np.random.default_rng(1).standard_normal(record.samples)
+    return replace(record, motor=np.clip(record.motor, -top, top) + more)
+
+
+@pytest.mark.parametrize("noise", [0.0, NOISE, 3.0 * NOISE])
+def test_a_current_that_is_cut_is_seen_with_and_without_noise(noise: float) -> None:
+    with pytest.raises(EstimationError, match="current is saturated in .* at about .* A; friction is not fitted"):
+        refuse_saturated(clipped(swinging(), 0.6, noise), "friction")
+
+
+def test_a_limit_on_one_side_is_seen() -> None:
+    record = swinging()
+    noise = NOISE * np.random.default_rng(1).standard_normal(record.samples)
+    cut = replace(record, motor=np.minimum(record.motor, 0.5 * record.motor.max()) + noise)
+    assert saturated_share(cut) > 0.1
+
+
+def test_a_current_below_its_limit_is_not_refused() -> None:
+    refuse_saturated(swinging(), "friction")
+    refuse_saturated(clipped(swinging(), 1.0, NOISE), "friction")
+
+
+def test_a_steady_run_at_the_highest_torque_is_no_limit() -> None:
+    t = np.arange(0.0, 60.0, 1.0 / RATE)
+    levels = np.repeat([0.1, -0.1, 0.3, -0.3, 0.8, -0.8, 1.6, -1.6, 2.5, -2.5], len(t) // 10)
+    ramp = np.convolve(levels, np.ones(250) / 250.0, mode="same")
+    record = made(t, ramp, np.zeros(len(t)))
+    curved = replace(record, motor=record.motor - 0.5 * ramp**3)
+    for own in (record, curved):
+        assert saturated_share(own) == 0.0
+
+
+def test_a_torque_that_never_changes_tells_nothing() -> None:
+    record = swinging()
+    assert saturated_share(replace(record, motor=np.full(record.samples, 3.0))) == 1.0
