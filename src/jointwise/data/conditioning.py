@@ -13,6 +13,8 @@ from jointwise.spatial import Array
 
 TRACK_TIME = 5.0
 """Time constant of `Motion.track` in s: slower drift follows the encoder, faster motion the measured speed."""
+ROTOR_CUTOFF = 80.0
+"""Cut-off (Hz) of rotor positions that drive hysteresis: their encoders are fine, and smoothing rounds reversals."""
 ON_TIME = 1e-6
 """Part of a period within which a stamp counts as on the grid."""
 

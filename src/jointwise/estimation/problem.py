@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.clock import examine_clock
-from jointwise.data.conditioning import Filters, interpolate, resample, to_motion
+from jointwise.data.conditioning import ROTOR_CUTOFF, Filters, interpolate, resample, to_motion
 from jointwise.data.filters import decimate, decimation_taps, monotone_low_pass, settling_time
 from jointwise.data.log import Log
 from jointwise.errors import DataError
@@ -29,8 +29,6 @@ STILL_PART = 0.02
 """A joint stands below this part of its greatest speed."""
 RUN_IN = 10.0
 """Seconds before a stretch that hysteresis and filters see without being counted."""
-ROTOR_CUTOFF = 80.0
-"""Cut-off (Hz) of rotor positions: their encoders are fine, and hysteresis turns over micrometres of the teeth."""
 CHUNK = 60_000
 """Samples of a log that are in memory at a time."""
 PIECES = 24

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.clock import repair_clock
-from jointwise.data.conditioning import resample, uniform_times
+from jointwise.data.conditioning import ROTOR_CUTOFF, resample, uniform_times
 from jointwise.data.filters import differences, low_pass, monotone_low_pass
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
@@ -226,7 +226,7 @@ def _piece(
         position=smooth,
         speed=speed,
         acceleration=acceleration,
-        path=monotone_low_pass(rubbing, cutoff, rate),
+        path=monotone_low_pass(rubbing, cutoff if theta is None else ROTOR_CUTOFF, rate),
         motor=motor,
         load=load(q, qd, qdd)[:, joint],
         phi=None if theta is None else theta - raw,
