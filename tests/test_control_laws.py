@@ -27,6 +27,7 @@ from jointwise.control import (
     joint_system,
     lqr,
     lqr_gain,
+    part_of,
     pd_gravity,
     pid,
     torque_rates,
@@ -448,3 +449,21 @@ def test_controllers_need_nothing_but_robot_and_motion() -> None:
         law = make(ROBOT, hold(HOME, 0.1))
         assert isinstance(law, AffineController)
         assert law.periods == 100
+
+
+def test_a_part_of_a_motion_has_the_law_of_the_whole() -> None:
+    robot = catalog_robot("ur5e")
+    motion = bspline_trajectory(robot, 12.0, seed=3)
+    whole = as_reference(motion, 100.0)
+    times = np.array([2.0, 2.01, 2.02, 7.5])
+    poses = whole.q[np.linspace(0, whole.periods - 1, 64).astype(int)]
+    part = part_of(motion, 100.0, times, poses)
+    rows = np.round(times * 100.0).astype(int)
+    for make in (pd_gravity, pid, computed_torque):
+        complete, some = make(robot, whole, 100.0).law, make(robot, part, 100.0).law
+        for name in ("torque", "q", "qd", "theta", "speed", "kp", "kd", "k_theta", "k_speed", "ki"):
+            first, second = getattr(complete, name), getattr(some, name)
+            if first is None:
+                assert second is None
+            else:
+                np.testing.assert_allclose(second, first if first.ndim == 1 else first[rows], rtol=1e-9, atol=1e-12)

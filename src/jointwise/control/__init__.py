@@ -11,7 +11,7 @@ from jointwise.control.gains import Gains, bandwidth_gains, effective_inertias, 
 from jointwise.control.links import Links, friction_torques
 from jointwise.control.lqr import Tolerances, joint_system, lqr, lqr_gain
 from jointwise.control.pd import pd_gravity, pid
-from jointwise.control.reference import Reference, as_reference
+from jointwise.control.reference import Reference, as_reference, part_of
 from jointwise.control.torque_rates import torque_rates
 from jointwise.model.control_law import AffineControl, Sample
 from jointwise.model.joint_drive import JointDrive, Spring
@@ -39,6 +39,7 @@ __all__ = [
     "joint_system",
     "lqr",
     "lqr_gain",
+    "part_of",
     "pd_gravity",
     "pid",
     "torque_rates",

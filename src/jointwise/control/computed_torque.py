@@ -45,7 +45,7 @@ def computed_torque(
     ahead = reference.shifted(lead_time(own, rate))
     feed = links.torque(ahead.q, ahead.qd, ahead.qdd) + rotors * ahead.qdd
     M = links.inertia(reference.q, feedback_rotors(robot, drives))
-    chosen = gains or usual_gains(effective_inertias(robot, reference.q, payload), own, rate)
+    chosen = gains or usual_gains(effective_inertias(robot, reference.inertia_poses, payload), own, rate)
     loads = links.torque(reference.q, reference.qd, reference.qdd)
     position = reference.q + deformations(own, loads) if side == "motor" else reference.q
     feedback = feedback_law(side, position, reference.qd, _scaled(M, chosen.kp), _scaled(M, chosen.kd))

@@ -89,7 +89,7 @@ def flexible_feedforward(
     reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
     checked_joints(robot, reference.q.shape[1])
     links = Links(robot, gravity, payload)
-    J = effective_inertias(robot, reference.q, payload)
+    J = effective_inertias(robot, reference.inertia_poses, payload)
     chosen = gains or usual_gains(J, own, rate)
     total = J + rotor_inertias(own)
     wanted = drive_motion(links, own, reference)

@@ -128,7 +128,7 @@ def lqr(
     reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
     checked_joints(robot, reference.q.shape[1])
     links, weights = Links(robot, gravity, payload), tolerances or Tolerances()
-    J = effective_inertias(robot, reference.q, payload)
+    J = effective_inertias(robot, reference.inertia_poses, payload)
     wanted = decentralised_motion(links, own, J, reference)
     ahead = decentralised_motion(links, own, J, reference.shifted(lead_time(own, rate)))
     feed = plus_friction(ahead[2], friction_feed(own, ahead[1], friction))

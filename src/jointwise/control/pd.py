@@ -43,7 +43,7 @@ def pd_gravity(
     reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
     checked_joints(robot, reference.q.shape[1])
     links = Links(robot, gravity, payload)
-    J = effective_inertias(robot, reference.q, payload)
+    J = effective_inertias(robot, reference.inertia_poses, payload)
     chosen = gains or usual_gains(J, own, rate)
     total = J + feedback_rotors(robot, drives)
     theta = reference.q + deformations(own, links.weight(reference.q)) if side == "motor" else reference.q
@@ -69,7 +69,7 @@ def pid(
     """
     reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
     checked_joints(robot, reference.q.shape[1])
-    J = effective_inertias(robot, reference.q, payload)
+    J = effective_inertias(robot, reference.inertia_poses, payload)
     chosen = gains or usual_gains(J, own, rate, integral=0.3)
     total = J + feedback_rotors(robot, drives)
     feedback = feedback_law(side, reference.q, reference.qd, total * chosen.kp, total * chosen.kd)

@@ -21,7 +21,8 @@ class Reference:
     """Samples (periods, joints) at `rate` (Hz): `q` rad, `qd`, `qdd`, `jerk` and `snap` per s, s², s³, s⁴.
 
     Jerk and snap are None where the motion has none; only the feed-forward of elastic joints asks for them. `curve` is
-    the motion itself, where it is known between the samples.
+    the motion itself, where it is known between the samples. A part of a motion has `times` (periods,), s, of its own,
+    and `poses` (any, joints) of the whole, from which inertias are taken.
     """
 
     rate: float
@@ -31,6 +32,8 @@ class Reference:
     jerk: Array | None = None
     snap: Array | None = None
     curve: Curve | None = None
+    times: Array | None = None
+    poses: Array | None = None
 
     def __post_init__(self) -> None:
         """Refuse what does not fit together."""
@@ -49,14 +52,19 @@ class Reference:
     @property
     def t(self) -> Array:
         """Times of the samples, s, (periods,)."""
-        return np.arange(self.periods) / self.rate
+        return np.arange(self.periods) / self.rate if self.times is None else self.times
+
+    @property
+    def inertia_poses(self) -> Array:
+        """Positions at which inertias are taken, (any, joints)."""
+        return self.q if self.poses is None else self.poses
 
     def shifted(self, lead: float) -> Reference:
         """Return the motion `lead` s later, sample by sample; itself where only samples are known."""
         if self.curve is None:
             return self
         orders = sum(getattr(self, name) is not None for name in ORDERS)
-        return _sampled(self.curve, self.rate, self.t + lead, orders)
+        return _sampled(self.curve, self.rate, self.t + lead, orders, self.poses)
 
 
 def as_reference(motion: Any, rate: float, duration: float | None = None) -> Reference:
@@ -80,10 +88,16 @@ def as_reference(motion: Any, rate: float, duration: float | None = None) -> Ref
     return _sampled(curve, rate, t, orders)
 
 
-def _sampled(curve: Curve, rate: float, t: Array, orders: int) -> Reference:
+def part_of(motion: Any, rate: float, times: Array, poses: Array) -> Reference:
+    """Return some instants (periods,), s, of a motion controlled at `rate` (Hz); `poses` stand for the whole of it."""
+    curve, orders = _curve(motion)
+    return _sampled(curve, rate, times, orders, poses)
+
+
+def _sampled(curve: Curve, rate: float, t: Array, orders: int, poses: Array | None = None) -> Reference:
     q, qd, qdd, *rest = (_checked(curve(t, k), len(t), k) for k in range(orders))
     jerk, snap = rest if rest else (None, None)
-    return Reference(rate, q, qd, qdd, jerk, snap, curve)
+    return Reference(rate, q, qd, qdd, jerk, snap, curve, t, poses)
 
 
 def _curve(motion: Any) -> tuple[Curve, int]:

@@ -18,6 +18,8 @@ from jointwise.simulation.robot import DigitalRobot, drives_of
 from jointwise.simulation.trajectory import States, Trajectory
 from jointwise.spatial import Array
 
+POSES = 64
+"""Poses of a motion from which gains follow."""
 Periods = NDArray[np.intp]
 """Numbers of control periods, ascending."""
 
@@ -46,18 +48,28 @@ class Delayed:
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A law that was made for all periods at once."""
+class Made:
+    """A controller of `control`, made for the periods that are asked for: memory does not grow with the motion.
 
-    whole: AffineControl
+    `make` takes a reference; `poses` (any, joints) stand for the whole motion, so that gains are the same throughout.
+    """
+
+    make: Callable[[control.Reference], control.AffineController]
+    motion: Delayed
+    rate: float
+    poses: Array
 
     def law(self, periods: Periods, states: States, torque: Array) -> AffineControl:
-        """Return a part of it; it has its own references."""
-        return self.whole.at(periods)
+        """Return the law of some periods; it has its own references."""
+        return self._law(periods / self.rate)
+
+    def _law(self, times: Array) -> AffineControl:
+        return self.make(control.part_of(self.motion, self.rate, times, self.poses)).law
 
     def to_dict(self) -> dict[str, Any]:
         """Return the gains that do not change on the way; the others follow from the robot and the motion."""
-        gains = {name: getattr(self.whole, name) for name in GAINS}
+        first = self._law(np.zeros(1))
+        gains = {name: getattr(first, name) for name in GAINS}
         return {name: value.tolist() for name, value in gains.items() if value is not None and value.ndim == 1}
 
 
@@ -92,11 +104,10 @@ def _whole(
             if integral is None:
                 raise ModelError("bandwidth is not for this controller: its gains follow from tolerances.")
             more["gains"] = control.bandwidth_gains(bandwidth, 1.0, integral)
-        made = make(
-            digital.robot, motion, rate,
-            drives=drives_of(digital), payload=digital.payload, duration=motion.duration, **more,
-        )  # fmt: skip
-        return Whole(made.law)
+        periods = max(1, round(motion.duration * rate))
+        poses = motion(np.linspace(0, periods - 1, POSES).astype(np.intp) / rate, 0)
+        knows = {"drives": drives_of(digital), "payload": digital.payload, **more}
+        return Made(lambda reference: make(digital.robot, reference, rate, **knows), motion, rate, poses)
 
     return maker
 
