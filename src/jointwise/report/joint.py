@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.atomic import atomic_write
-from jointwise.errors import OutputError
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Alternative, Curve, Part, Surface, Value
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, faint, line, packed
 from jointwise.report.markup import Html, element, items, join, paragraph, table
 from jointwise.report.numbers import fixed, number
-from jointwise.report.write import Section, compose, plotly_script
+from jointwise.report.write import Section, compose, page_path, plotly_script, write_page
 
 FILE = "joint.html"
 TITLES = {
@@ -41,15 +39,7 @@ def write_joint_report(models: Sequence[JointModel], path: str | Path) -> Path:
 
     The page needs nothing else: no file, no network.
     """
-    target = Path(path) if Path(path).suffix.lower() in (".html", ".htm") else Path(path) / FILE
-    page = render_joints(models, plotly_script())
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise OutputError(f"{target.parent}: cannot be made ({problem.strerror}).") from None
-    with atomic_write(target) as file:
-        file.write(page)
-    return target
+    return write_page(render_joints(models, plotly_script()), page_path(path, FILE))
 
 
 def render_joints(models: Sequence[JointModel], library: str) -> str:

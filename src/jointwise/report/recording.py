@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.atomic import atomic_write
 from jointwise.data.log import Log
 from jointwise.description.robot import Robot
-from jointwise.errors import OutputError
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, line, packed
 from jointwise.report.markup import Html, facts, join, paragraph, tabs
 from jointwise.report.motion3d import motion_view
 from jointwise.report.numbers import effort_unit, joint_title, length_unit, number, robot_title
 from jointwise.report.thinning import thin
-from jointwise.report.write import Section, compose, plotly_script
+from jointwise.report.write import Section, compose, page_path, plotly_script, write_page
 from jointwise.spatial import Array
 
 FILE = "recording.html"
@@ -35,15 +33,7 @@ def write_recording_page(robot: Robot, log: Log, truth: Truth, run: Run, path: s
     `truth` is its truth document; `run` gives the true signals: `t` (samples,) s, and (samples, joints) `q`, `theta`
     (rad), `speed` (rad/s), `load`, `friction` (Nm). The page needs nothing else: no file, no network.
     """
-    target = Path(path) if Path(path).suffix.lower() in (".html", ".htm") else Path(path) / FILE
-    page = render_recording(robot, log, truth, run, plotly_script())
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise OutputError(f"{target.parent}: cannot be made ({problem.strerror}).") from None
-    with atomic_write(target) as file:
-        file.write(page)
-    return target
+    return write_page(render_recording(robot, log, truth, run, plotly_script()), page_path(path, FILE))
 
 
 def render_recording(robot: Robot, log: Log, truth: Truth, run: Run, library: str) -> str:

@@ -39,7 +39,16 @@ def write_report(
     """
     library = plotly_script()
     page = render(gather(calibration, training, validation, command), library, more)
-    path = Path(directory) / FILE
+    return write_page(page, Path(directory) / FILE)
+
+
+def page_path(path: str | Path, name: str) -> Path:
+    """Return where a page goes: `path` itself if it is a page (.html), else the page `name` in the directory `path`."""
+    return Path(path) if Path(path).suffix.lower() in (".html", ".htm") else Path(path) / name
+
+
+def write_page(page: str, path: Path) -> Path:
+    """Write a page whole or not at all, its directory made if missing; return its path."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
