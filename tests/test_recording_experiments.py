@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,16 @@ def test_files_are_equal_to_the_bit(tmp_path: Path) -> None:
         simulate("planar2", duration=1.0, seed=3).write(tmp_path / f"{name}.parquet", tmp_path / f"{name}.json")
     for ending in ("parquet", "json"):
         assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+
+
+def test_a_log_and_its_truth_appear_together_or_not_at_all(tmp_path: Path) -> None:
+    made = simulate("planar2", duration=1.0)
+    broken = replace(made, log=replace(made.log, q=np.where(made.log.q == made.log.q[5], np.nan, made.log.q)))
+    with pytest.raises(JointwiseError, match="not finite"):
+        broken.write(tmp_path / "log.csv", tmp_path / "truth.json")
+    with pytest.raises(JointwiseError, match="cannot be written"):
+        made.write(tmp_path / "log.csv", tmp_path / "nowhere" / "truth.json")
+    assert list(tmp_path.iterdir()) == []
 
 
 # -- the robot --

@@ -12,7 +12,7 @@ import pytest
 
 from jointwise.data import read_log
 from jointwise.description import Payload, catalog_names, catalog_robot
-from jointwise.errors import JointwiseError
+from jointwise.errors import JointwiseError, ModelError
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.motion import Motion
 from jointwise.simulation import (
@@ -140,8 +140,10 @@ def test_sampling_jitter_moves_the_samples_and_stamp_jitter_only_the_stamps() ->
         np.testing.assert_array_equal(one.truth.states.t, expected)
 
 
-def test_wild_jitter_never_turns_time_round() -> None:
-    assert (np.diff(synthetic_log(UR5E, duration=5.0, jitter=0.01).log.t) > 0.0).all()
+def test_the_widest_jitter_never_turns_time_round_and_more_is_refused() -> None:
+    assert (np.diff(synthetic_log(UR5E, duration=5.0, jitter=5e-4).log.t) > 0.0).all()
+    with pytest.raises(ModelError, match="jitter must be at most 0.0005 s rms"):
+        synthetic_log(UR5E, duration=5.0, jitter=6e-4)
 
 
 def test_as_many_samples_are_dropped_as_asked() -> None:

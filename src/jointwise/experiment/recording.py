@@ -8,7 +8,7 @@ from typing import Any
 
 from jointwise.data.log import Log
 from jointwise.data.write import check_suffix, write_log
-from jointwise.simulation.recording import save_truth
+from jointwise.simulation.recording import truth_file
 from jointwise.simulation.references import Experiment
 from jointwise.simulation.robot import DigitalRobot, Run
 
@@ -28,8 +28,13 @@ class Recording:
     digital: DigitalRobot
 
     def write(self, path: str | Path, truth: str | Path | None = None) -> None:
-        """Write the log as CSV or Parquet, by the ending of its name, and the truth as JSON where a path is given."""
+        """Write the log as CSV or Parquet, by the ending of its name, and the truth as JSON where a path is given.
+
+        Both files appear, or none.
+        """
         check_suffix(path)
-        write_log(self.log, path)
-        if truth is not None:
-            save_truth(self.truth, truth)
+        if truth is None:
+            write_log(self.log, path)
+        else:
+            with truth_file(self.truth, truth):
+                write_log(self.log, path)

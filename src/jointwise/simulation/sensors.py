@@ -15,6 +15,8 @@ JitterMode = Literal["sampling", "stamp"]
 
 WIDEST_JITTER = 0.45
 """A stamp is never farther from its place than this part of a period, so that time runs forward."""
+LARGEST_JITTER = 0.25
+"""Largest rms of the clock's jitter, part of a period: beyond, the cut would make it smaller than asked."""
 COLORED_SHARE = 0.5
 """Part of the variance of coloured current noise that is below `COLOR_FREQUENCY` (Hz)."""
 COLOR_FREQUENCY = 10.0
@@ -38,10 +40,10 @@ class Sensors:
     rms; None: speed is not measured); `current_noise` (A rms; one number or one a joint), half of its variance below
     10 Hz if `colored`; `current_quantisation` (A; None: none). `jitter` (s rms) of the clock: with mode `sampling`
     samples are taken at irregular times and stamped right, with `stamp` they are taken at regular times and stamped
-    wrong. It is cut at 0.45 periods, so its rms is as asked up to a fifth of a period. `dropped` is the fraction of
-    samples that are lost, never the first or last, `repeated` of those at whose place the row before stands again.
-    `motor_counts` of a motor turn (None: no quantisation); `temperature_noise` (K rms), `temperature_quantisation` (K;
-    None: none); `torque_noise` of a load cell (Nm rms).
+    wrong. It is at most a quarter of a period, and cut at 0.45 periods so that time runs forward. `dropped` is the
+    fraction of samples that are lost, never the first or last, `repeated` of those at whose place the row before stands
+    again. `motor_counts` of a motor turn (None: no quantisation); `temperature_noise` (K rms),
+    `temperature_quantisation` (K; None: none); `torque_noise` of a load cell (Nm rms).
     """
 
     rate: float = 500.0
@@ -67,6 +69,11 @@ class Sensors:
         for name in ("dropped", "repeated"):
             if not 0.0 <= getattr(self, name) <= 0.9:
                 raise ModelError(f"{name} must be a fraction from 0 to 0.9. Got {getattr(self, name)} instead.")
+        if self.jitter * self.rate > LARGEST_JITTER:
+            raise ModelError(
+                f"jitter must be at most {LARGEST_JITTER / self.rate:.3g} s rms, a quarter of a period at "
+                f"{self.rate:g} Hz, so that time runs forward. Got {self.jitter:g} s instead."
+            )
         if self.jitter_mode not in ("sampling", "stamp"):
             raise ModelError(f"jitter_mode must be sampling or stamp. Got '{self.jitter_mode}' instead.")
         for name in SIZES:

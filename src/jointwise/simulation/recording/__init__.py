@@ -9,6 +9,7 @@ from jointwise.simulation.recording.truth import (
     joint_to_dict,
     load_truth,
     save_truth,
+    truth_file,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "load_truth",
     "save_truth",
     "signals_at",
+    "truth_file",
 ]

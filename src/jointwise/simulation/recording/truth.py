@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -70,8 +71,16 @@ def digital_robot_from_truth(document: Mapping[str, Any]) -> DigitalRobot:
 
 def save_truth(document: Mapping[str, Any], path: str | Path) -> None:
     """Write a truth document; the file appears only when it is whole."""
+    with truth_file(document, path):
+        pass
+
+
+@contextlib.contextmanager
+def truth_file(document: Mapping[str, Any], path: str | Path) -> Iterator[None]:
+    """Write a truth document that appears when the block ends without an error."""
     with atomic_write(path) as file:
         file.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+        yield
 
 
 def load_truth(path: str | Path) -> dict[str, Any]:
