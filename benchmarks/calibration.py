@@ -32,7 +32,9 @@ from jointwise.estimation.solve import bounded_least_squares, triangle  # noqa: 
 from jointwise.model.dynamics import Dynamics  # noqa: E402
 from jointwise.model.rigid import compute_regressor, inverse_dynamics  # noqa: E402
 from jointwise.motion import Motion  # noqa: E402
-from jointwise.simulation import Sensors, fourier_trajectory, synthetic_log  # noqa: E402
+from jointwise.simulation import Sensors  # noqa: E402
+from jointwise.simulation.references import fourier_trajectory  # noqa: E402
+from jointwise.simulation.synthetic import synthetic_log  # noqa: E402
 from jointwise.spatial import INERTIAL_NAMES, Array  # noqa: E402
 
 ARM = "ur5e"

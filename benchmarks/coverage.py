@@ -27,8 +27,8 @@ from jointwise.description import Robot, catalog_robot  # noqa: E402
 from jointwise.estimation.structure import Structure  # noqa: E402
 from jointwise.model.terms import Hysteresis  # noqa: E402
 from jointwise.result import Calibration  # noqa: E402
-from jointwise.simulation import SyntheticLog, default_friction, synthetic_log  # noqa: E402
-from jointwise.simulation.friction import LoadDependence  # noqa: E402
+from jointwise.simulation.synthetic import SyntheticLog, default_friction, synthetic_log  # noqa: E402
+from jointwise.simulation.synthetic.friction import LoadDependence  # noqa: E402
 from jointwise.spatial import Array  # noqa: E402
 
 SCALE = 2e-3

@@ -12,7 +12,8 @@ from tempfile import mkdtemp
 import jointwise
 from data_files import SHARED
 from jointwise.cli import main
-from jointwise.simulation import synthetic_log, write_csv
+from jointwise.data.write import write_csv
+from jointwise.simulation.synthetic import synthetic_log
 
 UR10E = SHARED / "ur10e"
 TRAINING = UR10E / "id_20_02_12_50sec_12harm.csv"

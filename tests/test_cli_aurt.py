@@ -13,9 +13,11 @@ import jointwise
 from cli_runs import TRAINING, UR10E, done, refused, run
 from data_files import needs_shared
 from jointwise.data import read_log
+from jointwise.data.write import write_csv
 from jointwise.description.table import robot_from_csv
 from jointwise.result import load_calibration, validate
-from jointwise.simulation import JointFriction, fourier_trajectory, synthetic_log, write_csv
+from jointwise.simulation.references import fourier_trajectory
+from jointwise.simulation.synthetic import JointFriction, synthetic_log
 
 GRAVITY = ("--gravity", 0, 0, -9.81)
 UR10E_MDH = "d,a,alpha\n0.1807,0,pi/2\n0,-0.6127,0\n0,-0.57155,0\n0.17415,0,pi/2\n0.11985,0,-pi/2\n0.11655,0,0\n"

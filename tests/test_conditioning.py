@@ -9,7 +9,8 @@ from jointwise.data.conditioning import Filters, complementary, interpolate, res
 from jointwise.description import catalog_robot
 from jointwise.errors import ShapeError
 from jointwise.motion import Motion
-from jointwise.simulation import fourier_trajectory, synthetic_log
+from jointwise.simulation.references import fourier_trajectory
+from jointwise.simulation.synthetic import synthetic_log
 from jointwise.spatial import Array
 
 ROBOT = catalog_robot("planar2")

@@ -46,7 +46,8 @@ def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
 def make_logs(folder: Path) -> None:
     """Put the logs that README speaks of into a folder."""
     import jointwise
-    from jointwise.simulation import synthetic_log, write_csv
+    from jointwise.data.write import write_csv
+    from jointwise.simulation.synthetic import synthetic_log
 
     for name, seed in (("log.csv", 1), ("other.csv", 2)):
         write_csv(synthetic_log(jointwise.robot("ur10e"), duration=15, rate=100, seed=seed).log, folder / name)

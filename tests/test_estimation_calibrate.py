@@ -20,7 +20,8 @@ from jointwise.estimation.select import choose_filters
 from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Hysteresis
 from jointwise.result import Calibration
-from jointwise.simulation import FRICTIONLESS, SyntheticLog, default_friction, fourier_trajectory, synthetic_log
+from jointwise.simulation.references import fourier_trajectory
+from jointwise.simulation.synthetic import FRICTIONLESS, SyntheticLog, default_friction, synthetic_log
 from jointwise.spatial import Array
 
 PLANAR, UR5E = catalog_robot("planar2"), catalog_robot("ur5e")

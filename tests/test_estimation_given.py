@@ -14,7 +14,7 @@ from jointwise.estimation.fit import GivenTerms
 from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Offset, Temperature, Term
 from jointwise.result import Calibration
-from jointwise.simulation import SyntheticLog, synthetic_log
+from jointwise.simulation.synthetic import SyntheticLog, synthetic_log
 
 JOINT = 0
 

@@ -13,7 +13,7 @@ from jointwise.estimation.coupled import Uncertainty
 from jointwise.estimation.rivals import Moves, with_choices
 from jointwise.estimation.structure import Structure
 from jointwise.result import Calibration
-from jointwise.simulation import SyntheticLog, synthetic_log
+from jointwise.simulation.synthetic import SyntheticLog, synthetic_log
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ import jointwise
 from jointwise.cli import joint_plan
 from jointwise.errors import JointwiseError, ModelError, OutputError
 from jointwise.plan import PURPOSES, Plan, Step, make_plan, urscript, write_plan
-from jointwise.simulation.fourier import FadedSeries
 from jointwise.simulation.references import EXPERIMENTS, Piecewise, make_experiment
+from jointwise.simulation.references.fourier import FadedSeries
 
 KNOWN = {"popup", "movej", "servoj", "stopj", "sleep", "textmsg", "sin", "cos"}
 """Functions of URScript that a program may call."""

@@ -17,8 +17,8 @@ from jointwise.simulation.references import (
     torque_ramps,
 )
 from jointwise.simulation.references.posture import gravity_along, joint_axis
+from jointwise.simulation.references.room import room_of
 from jointwise.simulation.references.single_joint import usual_speeds
-from jointwise.simulation.room import room_of
 
 UR5E = catalog_robot("ur5e")
 ONE_JOINT = ["constant-speed", "load", "warm-up", "reciprocate", "locked"]

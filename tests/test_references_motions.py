@@ -11,7 +11,6 @@ from jointwise.description import Robot, catalog_names, catalog_robot
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.model.inverse_kinematics import ReachError
 from jointwise.model.rigid import forward_kinematics, jacobian
-from jointwise.simulation import fourier_trajectory, point_to_point_trajectory
 from jointwise.simulation.references import (
     THESIS_POINTS,
     Differentiable,
@@ -21,16 +20,18 @@ from jointwise.simulation.references import (
     bspline_trajectory,
     derivative,
     ellipse_trajectory,
+    fourier_trajectory,
     hold,
     joint_moves,
     line_trajectory,
+    point_to_point_trajectory,
     refuse_outside_limits,
     succession,
     thesis_waypoints,
     waypoint_trajectory,
 )
 from jointwise.simulation.references.moves import Ramp
-from jointwise.simulation.room import room_of
+from jointwise.simulation.references.room import room_of
 from jointwise.spatial import Array
 
 UR5 = catalog_robot("ur5")

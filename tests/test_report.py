@@ -34,7 +34,7 @@ from jointwise.report.sections.reproduce import usual_command
 from jointwise.report.sections.verdict import evidence_score
 from jointwise.report.thinning import thin
 from jointwise.result import Calibration
-from jointwise.simulation import synthetic_log
+from jointwise.simulation.synthetic import synthetic_log
 
 pytest.importorskip("plotly")
 HOSTILE = "<script>alert(1)</script>&\"'</title>.csv"

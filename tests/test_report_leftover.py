@@ -15,7 +15,7 @@ from jointwise.report.evidence import gather
 from jointwise.report.leftover import NOTEWORTHY, Pattern, patterns
 from jointwise.report.sections import leftover
 from jointwise.result import Calibration
-from jointwise.simulation import synthetic_log
+from jointwise.simulation.synthetic import synthetic_log
 from jointwise.spatial import Array
 
 ROBOT = jointwise.robot("planar2")

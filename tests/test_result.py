@@ -20,7 +20,7 @@ from jointwise.model.terms import Hysteresis, Viscous
 from jointwise.result import Calibration, load_calibration, save_calibration, validate
 from jointwise.result.store import SCHEMA, from_document, to_document
 from jointwise.result.validation import MOVING_SPEED, metrics, moving_samples
-from jointwise.simulation import synthetic_log
+from jointwise.simulation.synthetic import synthetic_log
 
 ROBOT = catalog_robot("planar2")
 LOG = synthetic_log(ROBOT, duration=12.0, rate=200.0, seed=1).log

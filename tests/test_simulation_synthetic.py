@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,22 +10,15 @@ import numpy as np
 import pytest
 
 from jointwise.data import read_log
+from jointwise.data.write import write_csv
 from jointwise.description import Payload, catalog_names, catalog_robot
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.motion import Motion
-from jointwise.simulation import (
-    FRICTIONLESS,
-    JointFriction,
-    Sensors,
-    default_friction,
-    fourier_trajectory,
-    single_joint_trajectory,
-    synthetic_log,
-    write_csv,
-    write_truth,
-)
-from jointwise.simulation.friction import hysteresis_state
+from jointwise.simulation import Sensors
+from jointwise.simulation.references import fourier_trajectory, single_joint_trajectory
+from jointwise.simulation.synthetic import FRICTIONLESS, JointFriction, default_friction, synthetic_log
+from jointwise.simulation.synthetic.friction import hysteresis_state
 
 EXACT: dict[str, Any] = {"encoder_counts": None, "speed_noise": 0.0, "current_noise": 0.0}
 UR5E = catalog_robot("ur5e")
@@ -213,15 +205,6 @@ def test_csv_reads_back_to_the_last_bit(tmp_path: Path) -> None:
     assert header.startswith("t,q1,q2") and ",qd1," in header and ",i6," in header and header.endswith("tau_des6")
 
 
-def test_the_truth_is_written_beside_it(tmp_path: Path) -> None:
-    made = synthetic_log(UR5E, duration=2.0)
-    write_truth(made.truth, tmp_path / "truth.json")
-    document = json.loads((tmp_path / "truth.json").read_text())
-    np.testing.assert_array_equal(document["inertials"], made.truth.inertials)
-    assert [JointFriction(**f) for f in document["friction"]] == list(made.truth.friction)
-    assert [p.name for p in tmp_path.iterdir()] == ["truth.json"]
-
-
 def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "log.csv"
     target.write_text("old")
@@ -233,8 +216,6 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path, monkeyp
     with pytest.raises(JointwiseError, match="No space left"):
         write_csv(synthetic_log(UR5E, duration=1.0, trajectory=fourier_trajectory(UR5E, 1.0)).log, target)
     assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
-    with pytest.raises(JointwiseError, match="cannot be written"):
-        write_truth(synthetic_log(UR5E, duration=1.0).truth, tmp_path / "missing" / "truth.json")
 
 
 def test_friction_without_a_size_is_refused() -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from jointwise.description import Robot, catalog_names, catalog_robot
 from jointwise.errors import JointwiseError
-from jointwise.simulation import (
+from jointwise.simulation.references import (
     Trajectory,
     fourier_trajectory,
     point_to_point_trajectory,
     single_joint_trajectory,
 )
-from jointwise.simulation.room import room_of
+from jointwise.simulation.references.room import room_of
 
 Maker = Callable[[Robot, float, int], Trajectory]
 

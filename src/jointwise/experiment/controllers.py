@@ -14,8 +14,8 @@ from jointwise.errors import ModelError, nearest
 from jointwise.experiment.servo import make_servo
 from jointwise.model.control_law import GAINS, AffineControl
 from jointwise.simulation.references import derivative
+from jointwise.simulation.references.trajectory import States, Trajectory
 from jointwise.simulation.robot import DigitalRobot, drives_of
-from jointwise.simulation.trajectory import States, Trajectory
 from jointwise.spatial import Array
 
 POSES = 64

@@ -8,9 +8,9 @@ import numpy as np
 
 from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import mass_matrix
+from jointwise.simulation.references.trajectory import States
 from jointwise.simulation.robot import DigitalRobot
 from jointwise.simulation.robot.elasticity import spring_numbers
-from jointwise.simulation.trajectory import States
 from jointwise.spatial import Array
 
 BANDWIDTH = 2.0 * np.pi * 10.0

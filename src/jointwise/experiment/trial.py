@@ -21,10 +21,10 @@ from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
 from jointwise.simulation.recording import Recorder, Targets, digital_robot_to_dict
 from jointwise.simulation.references import Experiment, make_experiment
+from jointwise.simulation.references.trajectory import DurationError, States
 from jointwise.simulation.robot import DigitalRobot, InstabilityError, JointPlant, Run, State, digital_robot, drives_of
 from jointwise.simulation.robot import simulate as run_robot
 from jointwise.simulation.sensors import Sensors
-from jointwise.simulation.trajectory import DurationError, States
 from jointwise.spatial import Array
 
 LEAD = 0.5

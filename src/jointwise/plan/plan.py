@@ -16,7 +16,7 @@ from jointwise.errors import ModelError, nearest
 from jointwise.model.rigid import forward_kinematics, gravity_torque, inverse_dynamics
 from jointwise.plan.purpose import PURPOSES, Purpose
 from jointwise.simulation.references import Experiment, make_experiment
-from jointwise.simulation.trajectory import States
+from jointwise.simulation.references.trajectory import States
 from jointwise.spatial import Array
 
 LOOKED_AT = 100.0

@@ -14,8 +14,8 @@ import numpy as np
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.plan.plan import Step
-from jointwise.simulation.fourier import FadedSeries
 from jointwise.simulation.references import Piecewise
+from jointwise.simulation.references.fourier import FadedSeries
 from jointwise.spatial import Array
 
 AXES = 6

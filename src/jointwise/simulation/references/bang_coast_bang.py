@@ -9,8 +9,8 @@ from jointwise.simulation.references.limits import checked_joint
 from jointwise.simulation.references.moves import Ramp, move
 from jointwise.simulation.references.piecewise import Piece, Piecewise, join, rest
 from jointwise.simulation.references.posture import usual_posture
-from jointwise.simulation.room import Room, room_of
-from jointwise.simulation.trajectory import DurationError, refuse_unless_positive
+from jointwise.simulation.references.room import Room, room_of
+from jointwise.simulation.references.trajectory import DurationError, refuse_unless_positive
 from jointwise.spatial import Array
 
 LEAST = 0.3

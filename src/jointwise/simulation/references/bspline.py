@@ -11,8 +11,8 @@ import numpy as np
 from jointwise.description.robot import Robot
 from jointwise.simulation.references.differentiable import Differentiable
 from jointwise.simulation.references.limits import checked_joint
-from jointwise.simulation.room import Room, room_of
-from jointwise.simulation.trajectory import refuse_unless_positive
+from jointwise.simulation.references.room import Room, room_of
+from jointwise.simulation.references.trajectory import refuse_unless_positive
 from jointwise.spatial import Array
 
 DEGREE = 5

@@ -8,8 +8,8 @@ from math import comb
 import numpy as np
 
 from jointwise.errors import ModelError
-from jointwise.simulation.fourier import FadedSeries
-from jointwise.simulation.trajectory import States, Trajectory
+from jointwise.simulation.references.fourier import FadedSeries
+from jointwise.simulation.references.trajectory import States, Trajectory
 from jointwise.spatial import Array
 
 

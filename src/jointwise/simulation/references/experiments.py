@@ -11,9 +11,9 @@ from jointwise.description.mounting import gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, nearest
 from jointwise.model.inverse_kinematics import position_limits
-from jointwise.simulation.fourier import fourier_trajectory
 from jointwise.simulation.references.bang_coast_bang import bang_coast_bang
 from jointwise.simulation.references.bspline import bspline_trajectory
+from jointwise.simulation.references.fourier import fourier_trajectory
 from jointwise.simulation.references.limits import checked_joint, refuse_outside_limits
 from jointwise.simulation.references.locked import TorqueProfile, torque_ramps
 from jointwise.simulation.references.piecewise import hold
@@ -25,6 +25,7 @@ from jointwise.simulation.references.posture import (
     usual_posture,
 )
 from jointwise.simulation.references.single_joint import constant_speed_runs, load_runs, reciprocation, warm_up
+from jointwise.simulation.references.trajectory import Trajectory, refuse_unless_positive
 from jointwise.simulation.references.waypoints import (
     THESIS_POINTS,
     random_points,
@@ -32,7 +33,6 @@ from jointwise.simulation.references.waypoints import (
     waypoint_trajectory,
 )
 from jointwise.simulation.references.workspace import ellipse_trajectory
-from jointwise.simulation.trajectory import Trajectory, refuse_unless_positive
 from jointwise.spatial import Array
 
 

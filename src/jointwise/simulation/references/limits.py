@@ -6,7 +6,7 @@ import numpy as np
 
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, ShapeError
-from jointwise.simulation.trajectory import Trajectory
+from jointwise.simulation.references.trajectory import Trajectory
 from jointwise.spatial import Array
 
 SLACK = 1e-9

@@ -9,7 +9,7 @@ import numpy as np
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.simulation.references.limits import checked_joint
-from jointwise.simulation.trajectory import refuse_unless_positive
+from jointwise.simulation.references.trajectory import refuse_unless_positive
 from jointwise.spatial import Array
 
 LEVELS = (0.25, 0.5, 0.75, 1.0)

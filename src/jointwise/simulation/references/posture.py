@@ -7,7 +7,7 @@ import numpy as np
 from jointwise.description.mounting import STANDARD_GRAVITY, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.model.rigid import forward_kinematics, gravity_torque
-from jointwise.simulation.room import room_of
+from jointwise.simulation.references.room import room_of
 from jointwise.spatial import Array
 
 ANGLES = 25

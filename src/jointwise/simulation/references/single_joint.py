@@ -13,8 +13,8 @@ from jointwise.simulation.references.limits import checked_joint
 from jointwise.simulation.references.moves import PEAKS, Ramp, run
 from jointwise.simulation.references.piecewise import Piece, Piecewise, join, rest
 from jointwise.simulation.references.posture import gravity_across, load_phase, loaded_posture, usual_posture
-from jointwise.simulation.room import room_of
-from jointwise.simulation.trajectory import DurationError, refuse_unless_positive
+from jointwise.simulation.references.room import room_of
+from jointwise.simulation.references.trajectory import DurationError, refuse_unless_positive
 from jointwise.spatial import Array
 
 PAUSE = 0.25

@@ -12,8 +12,8 @@ from jointwise.errors import ShapeError
 from jointwise.simulation.references.limits import refuse_outside_limits
 from jointwise.simulation.references.moves import Ramp, joint_moves, move
 from jointwise.simulation.references.piecewise import Piecewise
-from jointwise.simulation.room import room_of
-from jointwise.simulation.trajectory import DurationError
+from jointwise.simulation.references.room import room_of
+from jointwise.simulation.references.trajectory import DurationError
 from jointwise.spatial import Array
 
 THESIS_POINTS = np.deg2rad(

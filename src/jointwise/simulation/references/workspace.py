@@ -20,9 +20,9 @@ from jointwise.simulation.references.differentiable import Differentiable
 from jointwise.simulation.references.limits import refuse_outside_limits
 from jointwise.simulation.references.moves import PEAKS, joint_moves, run
 from jointwise.simulation.references.piecewise import Piece, Piecewise, join
+from jointwise.simulation.references.room import room_of
 from jointwise.simulation.references.succession import Succession, succession
-from jointwise.simulation.room import room_of
-from jointwise.simulation.trajectory import DurationError, refuse_unless_positive
+from jointwise.simulation.references.trajectory import DurationError, refuse_unless_positive
 from jointwise.spatial import Array, rotation_x, rotation_y
 
 GRID = 400

@@ -12,7 +12,7 @@ from typing import Any
 
 from jointwise.description.robot import Joint, Robot
 from jointwise.errors import ModelError, nearest
-from jointwise.simulation.friction import joint_size
+from jointwise.simulation.drive_size import joint_size
 from jointwise.simulation.robot.elasticity import Cubic
 from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
 from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from jointwise.errors import ModelError
 from jointwise.model.terms import Coulomb, Hysteresis, Term, Viscous
 from jointwise.model.terms.slip import rest_state, slip_elements
 from jointwise.model.terms.term import load_factor
-from jointwise.simulation.trajectory import Trajectory
+from jointwise.simulation.drive_size import joint_size
+from jointwise.simulation.references.trajectory import Trajectory
 from jointwise.spatial import Array
 
 LoadDependence = Literal["none", "square", "absolute"]
@@ -71,21 +72,9 @@ class JointFriction:
         load = [] if dependence == "none" else [self.load]
         return np.array([*dry, *load, self.viscous, self.square])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parameters as a document."""
-        return asdict(self)
-
 
 FRICTIONLESS = JointFriction(0.0, 0.0, 0.0, 0.0)
 """No friction at all."""
-
-
-def joint_size(joint: Joint) -> float:
-    """Return the size of a drive: 1 for an effort limit of 150 Nm, 0.1 for 28 Nm; else by its friction, 1 for 10 Nm."""
-    effort, coulomb = joint.limits.effort, joint.motor.coulomb
-    if effort is not None:
-        return float((effort / 150.0) ** 1.37)
-    return coulomb / 10.0 if coulomb else 1.0
 
 
 def default_friction(robot: Robot, dependence: LoadDependence = "square") -> tuple[JointFriction, ...]:

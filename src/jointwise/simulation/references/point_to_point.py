@@ -8,8 +8,8 @@ import numpy as np
 
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
-from jointwise.simulation.room import Room, room_of
-from jointwise.simulation.trajectory import DurationError, States, Trajectory, refuse_unless_positive
+from jointwise.simulation.references.room import Room, room_of
+from jointwise.simulation.references.trajectory import DurationError, States, Trajectory, refuse_unless_positive
 from jointwise.spatial import Array
 
 RAMP = 1.0 / 3.0

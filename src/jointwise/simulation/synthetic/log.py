@@ -13,13 +13,14 @@ from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.payload import Payload
 from jointwise.description.robot import Robot, frozen_array
 from jointwise.errors import ModelError, ShapeError, nearest
-from jointwise.simulation.fourier import fourier_trajectory
-from jointwise.simulation.friction import JointFriction, LoadDependence, default_friction, joint_size
-from jointwise.simulation.plant import Plant
-from jointwise.simulation.point_to_point import point_to_point_trajectory
+from jointwise.simulation.drive_size import joint_size
+from jointwise.simulation.references.fourier import fourier_trajectory
+from jointwise.simulation.references.point_to_point import point_to_point_trajectory
+from jointwise.simulation.references.trajectory import Trajectory
 from jointwise.simulation.sensors import JitterMode, Sensors
-from jointwise.simulation.trajectory import Trajectory
-from jointwise.simulation.truth import Truth
+from jointwise.simulation.synthetic.friction import JointFriction, LoadDependence, default_friction
+from jointwise.simulation.synthetic.plant import Plant
+from jointwise.simulation.synthetic.truth import Truth
 from jointwise.spatial import Array
 
 TrajectoryMaker = Callable[[Robot, float, int], Trajectory]

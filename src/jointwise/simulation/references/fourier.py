@@ -8,8 +8,8 @@ import numpy as np
 
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, ShapeError
-from jointwise.simulation.room import Room, room_of
-from jointwise.simulation.trajectory import States, Trajectory, refuse_unless_positive, smooth_step
+from jointwise.simulation.references.room import Room, room_of
+from jointwise.simulation.references.trajectory import States, Trajectory, refuse_unless_positive, smooth_step
 from jointwise.spatial import Array
 
 POINTS_A_PERIOD = 60

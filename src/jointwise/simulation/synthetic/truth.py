@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from jointwise.simulation.friction import JointFriction
-from jointwise.simulation.plant import Plant
-from jointwise.simulation.trajectory import States
+from jointwise.simulation.references.trajectory import States
+from jointwise.simulation.synthetic.friction import JointFriction
+from jointwise.simulation.synthetic.plant import Plant
 from jointwise.spatial import Array
 
 
@@ -43,7 +42,3 @@ class Truth:
     def gains(self) -> Array:
         """Drive gains (joints,), Nm/A."""
         return self.plant.gains
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parameters (not the signals) as a document of plain numbers, SI units."""
-        return self.plant.to_dict()

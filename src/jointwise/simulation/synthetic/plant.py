@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from jointwise.description.robot import Robot
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.rigid import inverse_dynamics
-from jointwise.simulation.friction import JointFriction, LoadDependence, friction_torque, hysteresis_state
-from jointwise.simulation.trajectory import States, Trajectory
+from jointwise.simulation.references.trajectory import States, Trajectory
+from jointwise.simulation.synthetic.friction import JointFriction, LoadDependence, friction_torque, hysteresis_state
 from jointwise.spatial import Array
 
 
@@ -60,14 +59,3 @@ class Plant:
         """Return the true parameters of `dynamics()`, in its order."""
         joints = [f.values(self.hysteresis, self.load_dependence) for f in self.friction]
         return np.concatenate([self.dynamics().base.from_standard(self.standard), *joints])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parameters as a document of plain numbers, SI units."""
-        arrays = ("gravity", "inertials", "rotor_inertias", "gains")
-        return {
-            "robot": self.robot.name,
-            **{name: getattr(self, name).tolist() for name in arrays},
-            "friction": [f.to_dict() for f in self.friction],
-            "hysteresis": self.hysteresis,
-            "load_dependence": self.load_dependence,
-        }
