@@ -259,6 +259,11 @@ def test_a_rotor_that_is_not_described_is_found_too() -> None:
     assert part.value("inertia").covers(1.5) and part.value("gain").covers(10.5)
 
 
+def test_a_known_gain_of_one_is_still_a_current() -> None:
+    own = record()
+    assert identify_motor(record(motor=own.motor / own.gain, gain=1.0)).value("gain").covers(10.5)
+
+
 def test_records_that_cannot_tell_a_gain_are_refused() -> None:
     own = record()
     rng = np.random.default_rng(0)
@@ -270,7 +275,7 @@ def test_records_that_cannot_tell_a_gain_are_refused() -> None:
         "one direction only": own.take(own.speed > 0.0),
         "does not move": record(speed=np.zeros(own.samples)),
         "current does not vary": record(motor=np.zeros(own.samples)),
-        "torque is measured, not current": record(gain=1.0),
+        "torque is measured, not current": record(has_current=False),
         "only 5.* s of motion": own.take(np.arange(600)),
     }
     for words, wrong in cases.items():

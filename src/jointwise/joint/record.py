@@ -40,9 +40,9 @@ class JointRecord:
     `qdd` of the link, smoothed without lag. `position`, `speed`, `acceleration` of the side that rubs: the rotor where
     it was measured (`theta`), else the link. `path` is that position smoothed without swinging past a stop: it drives
     hysteresis. `phi` = θ - q raw, None without `theta`. `motor`: gain · current, or the measured torque where there is
-    no current, in `unit` (Nm, or A where no gain is known: then `gain` is 1). `gauge`: an external torque measured at
-    the output, None where there is none. `load`: what the links ask of the joint, Nm. `inertia` B of the rotor at the
-    joint side, kg m² (0 where not described). `temperature` or None.
+    no current (then `has_current` is false), in `unit` (Nm, or A where no gain is known: then `gain` is 1). `gauge`: an
+    external torque measured at the output, None where there is none. `load`: what the links ask of the joint, Nm.
+    `inertia` B of the rotor at the joint side, kg m² (0 where not described). `temperature` or None.
     """
 
     robot: str
@@ -67,6 +67,7 @@ class JointRecord:
     theta: Array | None = None
     temperature: Array | None = None
     gauge: Array | None = None
+    has_current: bool = True
 
     @property
     def samples(self) -> int:
@@ -83,11 +84,6 @@ class JointRecord:
             )
         result: Array = self.motor - self.inertia * self.acceleration - self.load
         return result
-
-    @property
-    def has_current(self) -> bool:
-        """Whether `motor` comes from a current, not from a torque sensor."""
-        return self.unit == "A" or self.gain != 1.0 or self.gauge is not None
 
     @property
     def place(self) -> str:
@@ -233,6 +229,7 @@ def _piece(
         theta=theta,
         temperature=None if log.temperature is None else _held(log.t, log.temperature[:, joint], t),
         gauge=None if log.torque is None or log.current is None else resample(log.t, log.torque[:, joint], t),
+        has_current=log.current is not None,
     )
 
 
