@@ -313,6 +313,25 @@ def test_interrupt_during_work(tmp_path: Path, slow: str, which: int) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+INTERRUPTED_IMPORT = """
+import sys
+import jointwise.__main__ as program
+
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "jointwise.cli":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+program.start()
+"""
+
+
+def test_interrupt_while_loading() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "jointwise: interrupted.\n")
+
+
 def test_memory_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def exhausted(_: object) -> int:
         raise MemoryError

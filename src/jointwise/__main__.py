@@ -1,4 +1,4 @@
-"""`python -m jointwise`: the command line."""
+"""The program `jointwise`, `python -m jointwise` too: small, so that an interrupt is heard while the rest loads."""
 
 import os
 import sys
@@ -6,20 +6,20 @@ import sys
 INTERRUPTED = 130
 
 
-def run() -> int:
-    """Return the exit code of the command line, interrupted while it was still loading or later."""
+def start() -> None:
+    """Run the command line and leave with its exit code, interrupted while it was still loading or later."""
     try:
         from jointwise.cli import main
 
-        return main()
+        code = main()
     except KeyboardInterrupt:
         print("jointwise: interrupted.", file=sys.stderr)
-        return INTERRUPTED
-
-
-if __name__ == "__main__":
-    code = run()
-    if code == INTERRUPTED:  # `python -m` may remember an interrupt that was dealt with and end by the signal instead
+        code = INTERRUPTED
+    if code == INTERRUPTED:  # Python may remember an interrupt that was dealt with and end by the signal instead
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+if __name__ == "__main__":
+    start()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from itertools import takewhile
 from types import ModuleType
+from typing import NoReturn
 
 from jointwise import __version__
 from jointwise.cli.usage import UsageError
@@ -86,8 +87,16 @@ def _parsed(parser: argparse.ArgumentParser, command: ModuleType, words: list[st
     return parser.parse_args(words)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that tells wrong usage in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with one line and exit code 2."""
+        self.exit(2, f"{self.prog}: {' '.join(message.split())} (see '{self.prog} --help')\n")
+
+
 def _parser(prog: str, description: str, examples: str) -> argparse.ArgumentParser:
-    return argparse.ArgumentParser(
+    return _Parser(
         prog=prog,
         description=description,
         epilog=examples,
