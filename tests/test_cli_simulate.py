@@ -221,3 +221,40 @@ def test_outputs_are_refused_before_the_work(tmp_path: Path, monkeypatch: pytest
     ):
         assert message in refused(*SHORT, *words)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_motion_of_ones_own_and_events(tmp_path: Path) -> None:
+    first = tmp_path / "first.csv"
+    done("simulate", "--robot", "planar2", "--duration", 3, "--output", first)
+    events = (
+        "--payload-at",
+        "1:0.5,0,0.05,0",
+        "--payload-at",
+        "2:0",
+        "--push",
+        "1:0.1:5,5,5",
+        "--wear",
+        "friction=0.2",
+    )
+    motion = ("--motion", tmp_path / "plan.csv")
+    table = [line.split(",") for line in first.read_text().splitlines()]
+    picked = [k for k, name in enumerate(table[0]) if name in ("t", "q_des1", "q_des2")]
+    rows = [",".join(row[k].replace("q_des", "q") for k in picked) for row in table]
+    (tmp_path / "plan.csv").write_text("\n".join(rows) + "\n")
+    done(
+        "simulate",
+        "--robot",
+        "planar2",
+        *motion,
+        *events,
+        "--output",
+        tmp_path / "own.csv",
+        "--truth",
+        tmp_path / "t.json",
+    )
+    truth = json.loads((tmp_path / "t.json").read_text())
+    assert truth["experiment"]["name"] == "motion" and truth["events"]["wear"] == {"friction": 0.2}
+    assert [own["time"] for own in truth["events"]["payloads"]] == [1.0, 2.0]
+    for wrong in (("--payload-at", "1"), ("--push", "1:2"), (*motion, "--experiment", "load")):
+        assert run("simulate", "--robot", "planar2", "--output", tmp_path / "no.csv", *wrong).code == 2
+    assert not (tmp_path / "no.csv").exists()

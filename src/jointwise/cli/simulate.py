@@ -27,9 +27,10 @@ from jointwise.cli.usage import (
 from jointwise.errors import ModelError
 
 if TYPE_CHECKING:
-    from jointwise.description import Payload
-    from jointwise.experiment import Recording
+    from jointwise.description import Payload, Robot
+    from jointwise.experiment import Events, Recording
     from jointwise.simulation import Sensors
+    from jointwise.simulation.references import Trajectory
 
 EXAMPLES = """\
 examples:
@@ -37,6 +38,8 @@ examples:
   jointwise simulate --robot ur5e --experiment excitation --duration 60 --seed 1 --output log.csv --truth truth.json
   jointwise simulate --robot ur5e --experiment reciprocate --joint 2 --rate 1000 --output slow.parquet
   jointwise simulate --robot ur10e --payload 5,0,0,0.1 --without hysteresis,load --output plain.csv
+  jointwise simulate --robot ur5e --payload-at 20:2,0,0,0.05 --push 40:0.3:0,0,-30 --output events.csv
+  jointwise simulate --robot ur5e --motion planned.csv --output rehearsed.csv
   jointwise simulate --robot ur5e --age friction=0.3,stiffness=-0.1 --temperature 12 --output old.csv --report page.html
 
 Experiments on one joint turn the base so that gravity suits them; the summary tells the gravity, which calibrate must
@@ -49,7 +52,9 @@ MOST_DRAWN = 60_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what to run, on which robot, seen by which sensors, written where."""
     add_robot(parser, required=False)
-    parser.add_argument("--experiment", default="excitation", metavar="NAME", help="see --list (default: excitation)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--experiment", default="excitation", metavar="NAME", help="see --list (default: excitation)")
+    what.add_argument("--motion", metavar="FILE", help="a motion of your own instead: a table with t and q1, q2, ...")
     parser.add_argument("--list", action="store_true", help="list the experiments, the phenomena, the controllers")
     parser.add_argument("--duration", type=positive, metavar="S", help="default: that of the experiment")
     parser.add_argument("--seed", type=whole, default=0, metavar="N", help="of motion and noise (default: 0)")
@@ -71,6 +76,23 @@ def _add_plant(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--temperature", type=finite, metavar="C", help="of the joints at the start (default: ambient)")
     group.add_argument("--age", type=_changes, metavar="friction=X,stiffness=Y", help="0.2 is 20 %% more")
     group.add_argument("--joints", metavar="TOML", help="parameters of the joints")
+    group.add_argument(
+        "--payload-at",
+        type=_payload_at,
+        action="append",
+        default=[],
+        metavar="T:KG[,X,Y,Z]",
+        help="payload from T s on, 0 for none; may be given again",
+    )
+    group.add_argument(
+        "--push",
+        type=_push,
+        action="append",
+        default=[],
+        metavar="T:S:X,Y,Z",
+        help="force in N on the tool, in base axes, from T s on for S s; may be given again",
+    )
+    group.add_argument("--wear", type=_changes, metavar="friction=X,stiffness=Y", help="as --age, growing to the end")
     group.add_argument("--model", choices=("spong", "complete"), default="spong", help="of the rotors (default: spong)")
     add_gravity(group)
 
@@ -122,7 +144,7 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
         raise ModelError(f"joint must be 1 to {robot.dof}. Got {args.joint} instead.")
     return simulate(
         robot,
-        args.experiment,
+        args.experiment if args.motion is None else _motion(args, robot),
         duration=args.duration,
         rate=args.rate,
         seed=args.seed,
@@ -138,6 +160,7 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
         temperature=args.temperature,
         age=args.age,
         joints=None if args.joints is None else load_joints(args.joints, robot),
+        events=_events(args),
         keep=0 if args.report is None else MOST_DRAWN,
         progress=lambda part: progress.part("simulating", part),
     )
@@ -269,6 +292,44 @@ def _payload(numbers: tuple[float, ...] | None) -> Payload | None:
     if numbers is None:
         return None
     return Payload(numbers[0], numbers[1:] or (0.0, 0.0, 0.0))
+
+
+def _motion(args: argparse.Namespace, robot: Robot) -> Trajectory:
+    """Return the motion of a file."""
+    from jointwise.data import read_log
+    from jointwise.simulation.references import sampled_motion
+
+    log = read_log(args.motion)
+    try:
+        return sampled_motion(robot, log.t, log.q)
+    except ModelError as problem:
+        raise ModelError(f"{args.motion}: {problem}") from None
+
+
+def _events(args: argparse.Namespace) -> Events:
+    """Return what is to come on the way."""
+    from jointwise.experiment import Events, Push
+
+    payloads = {time: _payload(numbers if numbers[0] else None) for time, numbers in args.payload_at}
+    pushes = [Push(start, length, force) for start, length, force in args.push]
+    return Events(payloads, pushes, args.wear or {})
+
+
+def _payload_at(text: str) -> tuple[float, tuple[float, ...]]:
+    """Return time and payload of `T:KG[,X,Y,Z]`."""
+    time, sign, numbers = text.partition(":")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"must read T:KG[,X,Y,Z]. Got '{text}' instead.")
+    return finite(time), (0.0,) if numbers.strip() == "0" else payload_numbers(numbers)
+
+
+def _push(text: str) -> tuple[float, float, tuple[float, float, float]]:
+    """Return start, length and force of `T:S:X,Y,Z`."""
+    words = text.split(":")
+    force = words[2].split(",") if len(words) == 3 else []
+    if len(force) != 3:
+        raise argparse.ArgumentTypeError(f"must read T:S:X,Y,Z. Got '{text}' instead.")
+    return finite(words[0]), positive(words[1]), (finite(force[0]), finite(force[1]), finite(force[2]))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,15 +17,26 @@ from jointwise.description.payload import Payload
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.experiment.controllers import Delayed, Following, Periods, make_controller
+from jointwise.experiment.events import Events, refuse_ageing
 from jointwise.experiment.recording import Recording
 from jointwise.model.closed_loop import POSES, refuse_unstable
 from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
 from jointwise.simulation.recording import Recorder, Targets, digital_robot_to_dict
-from jointwise.simulation.references import Experiment, make_experiment
-from jointwise.simulation.references.trajectory import DurationError, States
-from jointwise.simulation.robot import DigitalRobot, InstabilityError, JointPlant, Run, State, digital_robot, drives_of
+from jointwise.simulation.references import Experiment, make_experiment, refuse_outside_limits
+from jointwise.simulation.references.trajectory import DurationError, States, Trajectory
+from jointwise.simulation.robot import (
+    DigitalRobot,
+    InstabilityError,
+    JointPlant,
+    Run,
+    State,
+    carried_over,
+    digital_robot,
+    drives_of,
+)
 from jointwise.simulation.robot import simulate as run_robot
+from jointwise.simulation.robot.stability import usual_substeps
 from jointwise.simulation.sensors import Sensors
 from jointwise.spatial import Array
 
@@ -52,13 +65,13 @@ Shares = Callable[[float], None]
 
 def simulate(
     robot: Robot | str,
-    experiment: str = "excitation",
+    experiment: str | Experiment | Trajectory = "excitation",
     *,
     duration: float | None = None,
     rate: float = 500.0,
     seed: int = 0,
     joint: int | None = None,
-    without: Sequence[str] = (),
+    without: str | Sequence[str] = (),
     payload: Payload | None = None,
     gravity: Mounting | None = None,
     model: str = "spong",
@@ -69,31 +82,39 @@ def simulate(
     temperature: float | None = None,
     age: Mapping[str, float] | None = None,
     joints: Sequence[JointPlant] | None = None,
+    events: Events | None = None,
     keep: int | None = None,
     progress: Shares | None = None,
 ) -> Recording:
-    """Return the recording of an experiment by name (see `simulation.references.EXPERIMENTS`) on the digital robot.
+    """Return the recording of an experiment on the digital robot.
 
-    `robot` is a description or a name of the catalogue; `duration` (s) of the recording, of which the arm stands still
-    for the first half second (at most 2 %), None for the usual one; `rate` (Hz) of the log and `control_rate` of the
-    controller are independent, `bandwidth` (Hz) replaces the controller's own. `seed` decides motion and noise: the
-    same seed gives the same log to the bit. `joint` (0-based) is the one under test. `without` names phenomena to
-    switch off (`simulation.robot.PHENOMENA`), `age` gives the growth of `friction` and `stiffness` (0.2 is +20 %),
-    `temperature` the start (°C, None: ambient). `gravity` is the mounting; None takes the one that the experiment is
-    meant for. `sensors` are those of `Sensors`, with this `rate` and `seed`. At most `keep` samples of the true run are
-    kept (every n-th period), None: all. `progress` is told the share done.
+    `experiment` is a name (`simulation.references.EXPERIMENTS`), an `Experiment`, or any motion; `robot` a description
+    or a name of the catalogue. `duration` (s) of the recording, of which the arm stands still for the first half second
+    (at most 2 %), None for the usual one; `rate` (Hz) of the log and `control_rate` of the controller are independent,
+    `bandwidth` (Hz) replaces the controller's own. `seed` decides motion and noise: the same seed gives the same log to
+    the bit. `joint` (0-based) is the one under test. `without` names phenomena to switch off
+    (`simulation.robot.PHENOMENA`), `age` gives the growth of `friction` and `stiffness` (0.2 is +20 %), `temperature`
+    the start (°C, None: ambient). `gravity` is the mounting; None takes the one that the experiment is meant for.
+    `sensors` are those of `Sensors`, with this `rate` and `seed`. `events` come on the way: payloads, pushes, wear. At
+    most `keep` samples of the true run are kept (every n-th period), None: all. `progress` is told the share done.
     """
     own = catalog_robot(robot) if isinstance(robot, str) else robot
     _refuse_endless(duration, rate, control_rate)
     _refuse_temperature(temperature)
+    if seed < 0:
+        raise ModelError(f"seed must not be negative. Got {seed} instead.")
     plan, lead, total = _planned(own, experiment, duration, seed, joint, gravity)
     digital = digital_robot(own, plan.gravity, payload, model, joints)  # type: ignore[arg-type]
-    digital = _aged(digital.without(*without), age or {})
+    off = (without,) if isinstance(without, str) else tuple(without)
+    digital = _aged(digital.without(*off), age or {})
+    coming = events or Events()
+    coming.check(total)
     measuring = usual_sensors(rate, seed) if sensors is None else replace(sensors, rate=rate, seed=seed)
     recorder = Recorder(digital, measuring, total, gauge=plan.torque is not None)
     motion = Delayed(plan.motion, lead, total + SPARE)
     following = _following(plan, controller, digital, motion, control_rate, bandwidth)
-    trial = _Trial(plan, digital, lead, following, control_rate)
+    stages = coming.stages(digital, control_rate, total)
+    trial = _Trial(plan, digital, lead, following, control_rate, coming, stages)
     runs = trial.carry_out(recorder, temperature, keep, progress or (lambda _: None))
     truth = digital_robot_to_dict(digital) | {
         "version": __version__,
@@ -105,8 +126,9 @@ def simulate(
         "sensors": asdict(measuring),
         "controller": _controller_to_dict(following, controller, control_rate, bandwidth),
         "temperature": temperature,
-        "without": list(without),
+        "without": list(off),
         "age": dict(age or {}),
+        "events": coming.to_dict(),
     }
     return Recording(recorder.finish(), truth, Run.joined(runs) if runs else None, plan, digital)
 
@@ -117,12 +139,17 @@ def usual_sensors(rate: float = 500.0, seed: int = 0, **more: Any) -> Sensors:
 
 
 def _planned(
-    robot: Robot, name: str, duration: float | None, seed: int, joint: int | None, gravity: Mounting | None
+    robot: Robot,
+    asked: str | Experiment | Trajectory,
+    duration: float | None,
+    seed: int,
+    joint: int | None,
+    gravity: Mounting | None,
 ) -> tuple[Experiment, float, float]:
     """Return the experiment, how long the robot stands before it, and how long all takes, s."""
     lead = LEAD if duration is None else min(LEAD, LEAD_SHARE * duration)
     try:
-        plan = make_experiment(name, robot, None if duration is None else duration - lead, seed, joint=joint)
+        plan = _experiment(robot, asked, None if duration is None else duration - lead, seed, joint)
     except DurationError as problem:
         if duration is None:
             raise
@@ -130,6 +157,25 @@ def _planned(
     if gravity is not None:
         plan = replace(plan, gravity=gravity_vector(gravity))
     return plan, lead, plan.motion.duration + lead if duration is None else duration
+
+
+def _experiment(
+    robot: Robot, asked: str | Experiment | Trajectory, duration: float | None, seed: int, joint: int | None
+) -> Experiment:
+    """Return an experiment by name, or the given one if it suits the robot."""
+    if isinstance(asked, str):
+        return make_experiment(asked, robot, duration, seed, joint=joint)
+    if not isinstance(asked, Experiment | Trajectory):
+        raise ModelError(
+            f"experiment must be a name, an Experiment or a Trajectory. Got {type(asked).__name__} instead."
+        )
+    if joint is not None:
+        raise ModelError("joint is for experiments by name: a given motion moves the joints that it moves.")
+    plan = asked if isinstance(asked, Experiment) else Experiment("motion", asked, gravity_vector(), "a given motion")
+    if duration is not None and duration < plan.motion.duration - 1e-9:
+        raise DurationError("the motion", plan.motion.duration, duration)
+    refuse_outside_limits(robot, plan.motion)
+    return plan
 
 
 def _with_lead(motion: float) -> float:
@@ -175,9 +221,7 @@ def _controller_to_dict(following: Following | None, name: str, rate: float, ban
 
 
 def _aged(digital: DigitalRobot, age: Mapping[str, float]) -> DigitalRobot:
-    for name in age:
-        if name not in ("friction", "stiffness"):
-            raise ModelError(f"age must tell of friction or stiffness. Got '{name}' instead.")
+    refuse_ageing(age, "age")
     return digital.aged(age.get("friction", 0.0), age.get("stiffness", 0.0))
 
 
@@ -185,7 +229,8 @@ def _aged(digital: DigitalRobot, age: Mapping[str, float]) -> DigitalRobot:
 class _Trial:
     """An experiment under way: `lead` (s) of standstill, then the motion, at a control `rate` (Hz).
 
-    The `controller` is None where the torque is prescribed.
+    The `controller` is None where the torque is prescribed. `digital` is the robot as its controller knows it; `events`
+    make another of it: `stages` tells which, each from a period on.
     """
 
     plan: Experiment
@@ -193,6 +238,8 @@ class _Trial:
     lead: float
     controller: Following | None
     rate: float
+    events: Events
+    stages: list[tuple[int, DigitalRobot]]
 
     def carry_out(self, recorder: Recorder, temperature: float | None, keep: int | None, progress: Shares) -> list[Run]:
         """Run and record block by block; return what is kept of the runs."""
@@ -205,7 +252,7 @@ class _Trial:
             last = min(first + BLOCK, periods)
             numbers = np.arange(first, last)
             states = self._states(numbers / self.rate)
-            run = self._run(state, states, self._law(numbers, states))
+            run = self._run(first, state, states, self._law(numbers, states))
             until = last / self.rate if last < periods else np.inf
             recorder.add(run, self.rate, until, self._targets(recorder.times(until)))
             kept += [run.thinned(stride)] if stride else []
@@ -236,15 +283,47 @@ class _Trial:
             return np.zeros((len(t), self.digital.robot.dof))
         return self.plan.torque.at(t)
 
-    def _run(self, state: State, states: States, law: AffineControl) -> Run:
-        """Return a block of the run, or say why the arm does not follow."""
+    def _run(self, first: int, state: State, states: States, law: AffineControl) -> Run:
+        """Return a block of the run that starts at a period, or say why the arm does not follow."""
         try:
-            run = run_robot(self.digital, state, law, rate=self.rate, locked=self._locked)
+            run = self._pieces(first, state, law)
         except InstabilityError as failure:
             self._refuse_overload(states, failure.time)
             raise
         self._refuse_lost(run, states)
         return run
+
+    def _pieces(self, first: int, state: State, law: AffineControl) -> Run:
+        """Return the run of a block, cut where the robot becomes another."""
+        wrench = self.events.wrench((first + np.arange(law.periods)) / self.rate)
+        runs: list[Run] = []
+        for start, stop, before, digital in self._stages(first, first + law.periods):
+            state = state if digital is before else carried_over(state, before, digital)
+            push = None if wrench is None else wrench[start - first : stop - first]
+            own = law.part(start - first, stop - first)
+            runs.append(
+                run_robot(
+                    digital, state, own, rate=self.rate, wrench=push, locked=self._locked, substeps=self._substeps
+                )
+            )
+            state = runs[-1].final
+        return Run.joined(runs)
+
+    @cached_property
+    def _substeps(self) -> int:
+        """Integration steps a period that do for every stage: wear goes one way, so its ends tell."""
+        robots = [robot for _, robot in self.stages]
+        loaded = [robot for before, robot in pairwise(robots) if robot.payload is not before.payload]
+        step = min(robot.largest_step for robot in (robots[0], robots[-1], *loaded))
+        return usual_substeps(1.0 / self.rate, step)
+
+    def _stages(self, first: int, last: int) -> Iterator[tuple[int, int, DigitalRobot, DigitalRobot]]:
+        """Yield the parts of a block in which the robot stays as it is: periods, the robot before and then."""
+        stages = [(-1, self.digital), *self.stages]
+        ends = [start for start, _ in self.stages[1:]] + [np.iinfo(int).max]
+        for (_, before), (start, digital), end in zip(stages, self.stages, ends, strict=False):
+            if max(start, first) < min(end, last):
+                yield max(start, first), min(end, last), before if start >= first else digital, digital
 
     def _model_torque(self, states: States) -> Array:
         """Return the torque of links, rotors and payload along the reference, without friction, (samples, joints)."""

@@ -8,6 +8,7 @@ from jointwise.simulation.recording.truth import (
     joint_from_dict,
     joint_to_dict,
     load_truth,
+    payload_to_dict,
     save_truth,
     truth_file,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "joint_from_dict",
     "joint_to_dict",
     "load_truth",
+    "payload_to_dict",
     "save_truth",
     "signals_at",
     "truth_file",

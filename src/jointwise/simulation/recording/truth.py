@@ -38,7 +38,7 @@ def digital_robot_to_dict(digital: DigitalRobot) -> dict[str, Any]:
         "schema": SCHEMA,
         "robot": robot_to_dict(digital.robot),
         "gravity": list(_gravity(digital)),
-        "payload": None if digital.payload is None else _payload_to_dict(digital.payload),
+        "payload": None if digital.payload is None else payload_to_dict(digital.payload),
         "model": digital.model,
         "joints": [joint_to_dict(joint) for joint in digital.joints],
         "gains": digital.gains.tolist(),
@@ -139,7 +139,8 @@ def _gravity(digital: DigitalRobot) -> tuple[float, float, float]:
     return x, y, z
 
 
-def _payload_to_dict(payload: Payload) -> dict[str, Any]:
+def payload_to_dict(payload: Payload) -> dict[str, Any]:
+    """Return a payload as numbers: kg, m, kg m²."""
     return {
         "mass": payload.mass,
         "center_of_mass": np.asarray(payload.center_of_mass).tolist(),

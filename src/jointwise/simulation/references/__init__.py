@@ -10,6 +10,7 @@ from jointwise.simulation.references.locked import TorqueProfile, torque_ramps
 from jointwise.simulation.references.moves import joint_moves
 from jointwise.simulation.references.piecewise import Piecewise, hold
 from jointwise.simulation.references.point_to_point import point_to_point_trajectory
+from jointwise.simulation.references.sampled import sampled_motion
 from jointwise.simulation.references.single_joint import constant_speed_runs, load_runs, reciprocation, warm_up
 from jointwise.simulation.references.succession import Succession, succession
 from jointwise.simulation.references.trajectory import States, Trajectory
@@ -42,6 +43,7 @@ __all__ = [
     "point_to_point_trajectory",
     "reciprocation",
     "refuse_outside_limits",
+    "sampled_motion",
     "single_joint_trajectory",
     "succession",
     "thesis_waypoints",

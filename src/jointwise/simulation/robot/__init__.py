@@ -3,6 +3,7 @@
 from jointwise.model.control_law import AffineControl
 from jointwise.simulation.robot.ageing import aged_joint
 from jointwise.simulation.robot.batch import batch, simulate_batch
+from jointwise.simulation.robot.change import carried_over, stored_energy
 from jointwise.simulation.robot.defaults import default_joints, load_joints
 from jointwise.simulation.robot.digital import DigitalRobot, digital_robot
 from jointwise.simulation.robot.elasticity import Cubic, Elasticity, Rigid, Segments
@@ -44,6 +45,7 @@ __all__ = [
     "Warmth",
     "aged_joint",
     "batch",
+    "carried_over",
     "default_joints",
     "digital_robot",
     "drives_of",
@@ -55,4 +57,5 @@ __all__ = [
     "simulate",
     "simulate_batch",
     "step",
+    "stored_energy",
 ]

@@ -116,11 +116,12 @@ class Run:
         return kinetic, potential
 
     def thinned(self, stride: int) -> Run:
-        """Return every `stride`-th sample of a run of one part, the first included."""
+        """Return every `stride`-th sample, the first included."""
         if stride == 1:
             return self
         series = [f.name for f in fields(self) if f.name not in ("parts", "final")]
-        return replace(self, **{name: getattr(self, name)[::stride].copy() for name in series})
+        parts = tuple((-(-first // stride), digital) for first, digital in self.parts)
+        return replace(self, **{name: getattr(self, name)[::stride].copy() for name in series}, parts=parts)
 
     @classmethod
     def joined(cls, runs: list[Run]) -> Run:
