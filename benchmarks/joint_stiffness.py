@@ -17,7 +17,6 @@ from jointwise.joint.record import JointRecord, joint_record
 from jointwise.joint.stiffness import identify_stiffness
 from jointwise.simulation.references import make_experiment
 from jointwise.simulation.robot import DigitalRobot, digital_robot, simulate
-from jointwise.simulation.robot.elasticity import spring_torque
 from jointwise.simulation.sensors import Readings, Sensors
 
 RATE = 1000.0
@@ -57,7 +56,7 @@ def ceiling(record: JointRecord, digital: DigitalRobot) -> float:
     """Return the NRMSE % of the true spring against the gauge."""
     assert record.phi is not None and record.gauge is not None
     offset = float(np.median(record.phi))
-    return nrmse_percent(record.gauge, spring_torque(digital.joints[0].stiffness, record.phi - offset))
+    return nrmse_percent(record.gauge, digital.joints[0].stiffness.torque(record.phi - offset))
 
 
 def rows() -> list[tuple[str, float, float]]:

@@ -10,12 +10,12 @@ from scipy.linalg import solve_discrete_lyapunov
 
 from jointwise.control import (
     AffineController,
+    Cubic,
     Gains,
     JointDrive,
     Links,
     Reference,
     Sample,
-    Spring,
     Tolerances,
     as_reference,
     bandwidth_gains,
@@ -219,36 +219,14 @@ def test_a_motion_without_snap_is_refused_by_elastic_joints() -> None:
         flexible_feedforward(ROBOT, replace(still, snap=None), drives=drives_of(SPRUNG))
 
 
-# -- springs -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "spring", [Spring((1e4,)), Spring((1e4,), cubic=5e8), Spring.catalogue((16e3, 25e3, 29e3), 7.0, 25.0)]
-)
-def test_a_spring_bends_as_far_as_its_torque_says(spring: Spring) -> None:
-    torque = np.linspace(-200.0, 200.0, 401)
-    phi = spring.deformation(torque)
-    np.testing.assert_allclose(spring.torque(phi), torque, atol=1e-10)
-    np.testing.assert_allclose(phi, -phi[::-1], atol=1e-18)
-    slope = (spring.torque(phi + 1e-9) - spring.torque(phi - 1e-9)) / 2e-9
-    inside = np.abs(slope / spring.stiffness(phi) - 1.0) < 1e-4
-    assert inside.mean() > 0.98  # all but the knees
-
-
-def test_the_catalogue_knees_lie_at_their_torques() -> None:
-    spring = Spring.catalogue((16e3, 25e3, 29e3), 7.0, 25.0)
-    np.testing.assert_allclose(spring.torque(np.array(spring.knees)), [7.0, 25.0])
+# -- numbers -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Spring((1.0, 2.0)),
-        lambda: Spring((0.0,)),
-        lambda: Spring((1.0, 2.0), (-1.0,)),
-        lambda: Spring((1.0,), cubic=-1.0),
         lambda: JointDrive(inertia=-1.0),
-        lambda: JointDrive(spring=Spring((1.0,))),
+        lambda: JointDrive(spring=Cubic(1.0)),
         lambda: JointDrive(limit=0.0),
         lambda: Gains(-1.0, 0.0),
         lambda: bandwidth_gains(0.0),
@@ -290,7 +268,7 @@ def test_the_lqr_gain_of_a_rigid_joint_has_its_closed_form() -> None:
     np.testing.assert_allclose(lqr_gain(A, B, *weights, period=1e-6)[0], expected, rtol=1e-3)
 
 
-DRIVE = JointDrive(inertia=0.4, spring=Spring((16e3,)), damping=1.0, viscous=6.4)
+DRIVE = JointDrive(inertia=0.4, spring=Cubic(16e3), damping=1.0, viscous=6.4)
 WEIGHTS = np.diag([4e4, 10.0, 4e4, 10.0, 1e7]), np.array([[4e-4]])
 
 

@@ -23,7 +23,6 @@ from jointwise.simulation.robot import (
     LostMotion,
     MotorPlant,
     Rigid,
-    Segments,
     Slip,
     Stribeck,
     Thermal,
@@ -34,7 +33,6 @@ from jointwise.simulation.robot import (
     simulate,
     step,
 )
-from jointwise.simulation.robot.elasticity import spring_deformation, spring_stiffness, spring_torque
 from peers import native
 
 ROBOT = catalog_robot("ur5e")
@@ -128,24 +126,9 @@ def test_each_switch_changes_something(name: str) -> None:
     assert FULL.without(name).joints != FULL.joints
 
 
-@pytest.mark.parametrize("spring", [Cubic(1.5e4, 5e7), Cubic(100.0), Segments(1.6e4, 2.5e4, 2.9e4, 7.0, 25.0)])
-def test_springs_invert(spring: Cubic | Segments) -> None:
-    for torque in (-200.0, -10.0, -1e-6, 0.0, 3.0, 20.0, 150.0):
-        phi = spring_deformation(spring, torque)
-        assert spring_torque(spring, np.array(phi)) == pytest.approx(torque, rel=1e-12)
-        d = 1e-9
-        slope = (spring_torque(spring, np.array(phi + d)) - spring_torque(spring, np.array(phi - d))) / (2.0 * d)
-        assert spring_stiffness(spring, torque) == pytest.approx(slope, rel=1e-4)
-    assert spring_deformation(Rigid(), 10.0) == 0.0
-
-
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Cubic(0.0),
-        lambda: Cubic(1.0, -1.0),
-        lambda: Segments(29e3, 25e3, 16e3, 7.0, 25.0),
-        lambda: Segments(1.0, 2.0, 3.0, 25.0, 7.0),
         lambda: Slip((1.0, 2.0), (1.0,)),
         lambda: Slip((1.0,), (0.5,)),
         lambda: Slip((0.0,), (1.0,)),

@@ -12,7 +12,7 @@ from joint_runs import joint_log
 from jointwise.errors import EstimationError
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord, joint_record
-from jointwise.joint.stiffness import OddPolynomial, Segments, StiffnessLaw, identify_stiffness, stiffness_of
+from jointwise.joint.stiffness import OddPolynomial, identify_stiffness, stiffness_of
 
 GEAR = ("kinematic_error", "lost_motion")
 LINEAR, CUBIC = 15_000.0, 5e7
@@ -85,15 +85,6 @@ def test_the_law_survives_a_file_and_inverts_itself() -> None:
     np.testing.assert_allclose(law.torque(law.deformation(torque)), torque, atol=1e-8)
     beyond = np.array([law.largest, 2.0 * law.largest])
     assert np.ptp(law.stiffness(beyond)) == 0.0
-
-
-def test_segments_are_odd_and_meet_at_their_knees() -> None:
-    gear = Segments(16e3, 25e3, 29e3, 7.0, 25.0)
-    knees = np.array(gear.knees)
-    np.testing.assert_allclose(gear.torque(knees), [7.0, 25.0])
-    np.testing.assert_allclose(gear.torque(-knees), [-7.0, -25.0])
-    law = StiffnessLaw(gear, 2e-3)
-    np.testing.assert_allclose(law.torque(law.deformation(np.array([-40.0, 3.0, 20.0]))), [-40.0, 3.0, 20.0])
 
 
 def test_curves_hold_band_and_residual() -> None:

@@ -12,11 +12,12 @@ import jointwise
 from joint_runs import RATE, log_of, run_experiment
 from jointwise.data.filters import differences
 from jointwise.errors import EstimationError
-from jointwise.joint.gear_maps import GearMaps, PeriodicTable, Series, full_lag
+from jointwise.joint.gear_maps import GearMaps, Series, full_lag
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord, joint_record
 from jointwise.joint.stiffness import identify_stiffness
 from jointwise.joint.transmission import backlash_table, identify_transmission, transmission_of
+from jointwise.model.periodic_table import PeriodicTable
 from jointwise.simulation.references import make_experiment, reciprocation
 from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.sensors import Sensors

@@ -14,19 +14,23 @@ from jointwise.control.pd import pd_gravity, pid
 from jointwise.control.reference import Reference, as_reference, part_of
 from jointwise.control.torque_rates import torque_rates
 from jointwise.model.control_law import AffineControl, Sample
-from jointwise.model.joint_drive import JointDrive, Spring
+from jointwise.model.joint_drive import JointDrive
+from jointwise.model.spring import Cubic, OddPolynomial, Segments, Spring
 
 __all__ = [
     "AffineControl",
     "AffineController",
     "ControlState",
     "Controller",
+    "Cubic",
     "DriveMotion",
     "Gains",
     "JointDrive",
     "Links",
+    "OddPolynomial",
     "Reference",
     "Sample",
+    "Segments",
     "Spring",
     "Tolerances",
     "as_reference",

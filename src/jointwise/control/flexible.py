@@ -62,7 +62,7 @@ def _deformation(drive: JointDrive, torque: Array, first: Array, second: Array) 
     spring = drive.spring
     assert spring is not None
     phi = spring.deformation(torque)
-    k, slope = spring.stiffness(phi), 6.0 * spring.cubic * phi
+    k, slope = spring.stiffness(phi), spring.curvature(phi)
     phi_d = first / k
     phi_dd = second / k - slope * first**2 / k**3
     return spring.deformation(torque - drive.damping * phi_d), phi_d, phi_dd

@@ -10,7 +10,6 @@ from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import mass_matrix
 from jointwise.simulation.references.trajectory import States
 from jointwise.simulation.robot import DigitalRobot
-from jointwise.simulation.robot.elasticity import spring_numbers
 from jointwise.spatial import Array
 
 BANDWIDTH = 2.0 * np.pi * 10.0
@@ -54,7 +53,7 @@ def make_servo(digital: DigitalRobot, q: Array, bandwidth: float | None = None) 
     poses = q[np.linspace(0, len(q) - 1, POSES).astype(int)]
     links = np.diagonal(mass_matrix(digital.robot, poses, payload=digital.payload), axis1=1, axis2=2).mean(axis=0)
     rotors = np.array([joint.inertia for joint in digital.joints])
-    stiffness = np.array([spring_numbers(joint.stiffness)[0] or np.inf for joint in digital.joints])
+    stiffness = np.array([float(joint.stiffness.stiffness(np.zeros(()))) for joint in digital.joints])
     omega = np.minimum(BANDWIDTH, np.sqrt(stiffness / links)) if bandwidth is None else bandwidth
     k_theta = (links + rotors) * omega**2
     return Servo(

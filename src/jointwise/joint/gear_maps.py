@@ -8,31 +8,9 @@ import numpy as np
 
 from jointwise.errors import ModelError
 from jointwise.joint.part import Part
+from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.model.terms.slip import rest_state, slip_elements
 from jointwise.spatial import Array
-
-TURN = 2.0 * np.pi
-
-
-@dataclass(frozen=True)
-class PeriodicTable:
-    """Values (rad) at equally spaced angles of a turn from θ = 0, linear between them; it repeats every turn."""
-
-    values: tuple[float, ...]
-
-    def at(self, theta: Array) -> Array:
-        """Return the value at angles of any shape, rad."""
-        points = len(self.values)
-        place = np.mod(theta, TURN) * (points / TURN)
-        result: Array = np.interp(place, np.arange(points + 1), [*self.values, self.values[0]])
-        return result
-
-    def slope(self, theta: Array) -> Array:
-        """Return the derivative over θ."""
-        points = len(self.values)
-        steps = np.diff([*self.values, self.values[0]]) * (points / TURN)
-        result: Array = steps[np.mod(np.floor(np.mod(theta, TURN) * (points / TURN)).astype(np.intp), points)]
-        return result
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.joint.springs import OddPolynomial, Segments, Spring, even_polynomial, segment_columns
+from jointwise.model.spring import even_polynomial, hinges, segment_slopes
 from jointwise.spatial import Array
 
 KNEES = ((0.15, 0.4), (0.3, 0.7), (0.5, 0.8), (0.1, 0.6))
@@ -51,14 +51,10 @@ class Polynomial:
         """Return dτ_J/du in Nm."""
         return even_polynomial(u, (2 * np.arange(self.terms) + 1) * numbers)
 
-    def spring(self, numbers: Array, largest: float) -> Spring:
-        """Return the law in SI units for φ_max in rad."""
-        return OddPolynomial(tuple(float(c / largest ** (2 * p + 1)) for p, c in enumerate(numbers)))
-
-    def physical(self, spring: Spring) -> Array:
-        """Return the numbers that are reported."""
-        assert isinstance(spring, OddPolynomial)
-        return np.array(spring.coefficients)
+    def physical(self, numbers: Array, largest: float) -> Array:
+        """Return the numbers in SI units for φ_max in rad."""
+        result: Array = numbers / largest ** (2 * np.arange(self.terms) + 1)
+        return result
 
 
 @dataclass(frozen=True)
@@ -80,24 +76,17 @@ class ThreeSegments:
 
     def torque(self, numbers: Array, u: Array) -> Array:
         """Return τ_J in Nm."""
-        result: Array = segment_columns(u, (numbers[3], numbers[3] + numbers[4])) @ numbers[:3]
+        result: Array = hinges(u, np.cumsum(numbers[3:]).tolist()) @ numbers[:3]
         return result
 
     def slope(self, numbers: Array, u: Array) -> Array:
         """Return dτ_J/du in Nm."""
-        knees = np.cumsum(numbers[3:])
-        result: Array = np.cumsum(numbers[:3])[np.searchsorted(knees, np.abs(u), side="right")]
-        return result
+        return segment_slopes(u, np.cumsum(numbers[3:]).tolist(), np.cumsum(numbers[:3]))
 
-    def spring(self, numbers: Array, largest: float) -> Spring:
-        """Return the law in SI units for φ_max in rad."""
-        K1, K2, K3 = np.cumsum(numbers[:3]) / largest
-        return Segments.from_knees((K1, K2, K3), (numbers[3] * largest, (numbers[3] + numbers[4]) * largest))
-
-    def physical(self, spring: Spring) -> Array:
-        """Return the numbers that are reported."""
-        assert isinstance(spring, Segments)
-        return np.array([spring.K1, spring.K2, spring.K3, spring.T1, spring.T2])
+    def physical(self, numbers: Array, largest: float) -> Array:
+        """Return the numbers in SI units for φ_max in rad; T_1 = K_1 φ_1, T_2 = T_1 + K_2 (φ_2 - φ_1)."""
+        slopes = np.cumsum(numbers[:3])
+        return np.concatenate([slopes / largest, np.cumsum(slopes[:2] * numbers[3:])])
 
 
 Family = Polynomial | ThreeSegments

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from jointwise.joint.jackknife import half_width
 from jointwise.joint.quality import nrmse_percent
-from jointwise.joint.springs import Spring
 from jointwise.joint.stiffness.families import Family, deformation
 from jointwise.joint.stiffness.signals import Signals
 from jointwise.spatial import Array
@@ -63,18 +62,21 @@ class SpringFit:
     replicates: Array
 
     @property
-    def spring(self) -> Spring:
-        """The law in SI units."""
-        return self.spring_of(self.numbers)
-
-    @property
     def offset(self) -> float:
         """Encoder offset φ_0, rad."""
         return float(self.largest * self.layout.split(self.numbers)["offset"][0])
 
-    def spring_of(self, numbers: Array) -> Spring:
-        """Return the law of other numbers in SI units."""
-        return self.layout.family.spring(self.layout.split(numbers)["spring"], self.largest)
+    def physical(self, numbers: Array) -> Array:
+        """Return the spring's part of the numbers (the fit's or a replicate's) in SI units."""
+        return self.layout.family.physical(self.layout.split(numbers)["spring"], self.largest)
+
+    def torque(self, numbers: Array, phi: Array) -> Array:
+        """Return τ_J in Nm of the numbers (the fit's or a replicate's) at deformations φ, rad."""
+        return self.layout.family.torque(self.layout.split(numbers)["spring"], phi / self.largest)
+
+    def stiffness(self, numbers: Array, phi: Array) -> Array:
+        """Return dτ_J/dφ in Nm/rad of the numbers (the fit's or a replicate's) at deformations φ, rad."""
+        return self.layout.family.slope(self.layout.split(numbers)["spring"], phi / self.largest) / self.largest
 
     @property
     def factor(self) -> float:

@@ -15,10 +15,11 @@ from jointwise.joint.part import Alternative, Curve, Part, Value, plain, value_o
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
 from jointwise.joint.refusal import refuse
-from jointwise.joint.springs import CATALOGUE, Segments, Spring
+from jointwise.joint.springs import CATALOGUE
 from jointwise.joint.stiffness.families import Family, Polynomial, ThreeSegments
 from jointwise.joint.stiffness.fit import SpringFit, fit_spring, linear_motion
 from jointwise.joint.stiffness.signals import Signals, kind_of, rows_of, stiffness_signals
+from jointwise.model.spring import Segments, Spring
 from jointwise.spatial import Array
 
 TERMS = (1, 2, 3)
@@ -120,8 +121,8 @@ def _significant(fit: SpringFit) -> bool:
 
 
 def _refuse_unsure(record: JointRecord, fit: SpringFit, rows: Signals) -> None:
-    slope = float(fit.spring.stiffness(np.zeros(1))[0])
-    deviation = float(spread(np.array([fit.spring_of(x).stiffness(np.zeros(1))[0] for x in fit.replicates])))
+    slope = float(fit.stiffness(fit.numbers, np.zeros(1))[0])
+    deviation = float(spread(np.array([fit.stiffness(x, np.zeros(1))[0] for x in fit.replicates])))
     if slope <= 0.0 or deviation > UNSURE * slope:
         size = max(float(np.ptp(torque)) for torque in rows.torques.values())
         unsure = deviation / max(abs(slope), 1e-9)
@@ -131,8 +132,8 @@ def _refuse_unsure(record: JointRecord, fit: SpringFit, rows: Signals) -> None:
 
 def _values(fit: SpringFit, unknown: float) -> list[Value]:
     family = fit.layout.family
-    numbers = family.physical(fit.spring)
-    deviation = spread(np.array([family.physical(fit.spring_of(x)) for x in fit.replicates]))
+    numbers = fit.physical(fit.numbers)
+    deviation = spread(np.array([fit.physical(x) for x in fit.replicates]))
     whole = np.hypot(deviation, unknown * np.abs(numbers))
     rows = zip(family.names, family.units, numbers, whole, strict=True)
     return [value_of(name, unit, number, own, fit.factor) for name, unit, number, own in rows]
@@ -154,7 +155,7 @@ def _others(fit: SpringFit) -> list[Value]:
 
 
 def _settings(fit: SpringFit, signals: Signals) -> dict[str, Any]:
-    coefficients = fit.layout.family.physical(fit.spring).tolist()
+    coefficients = fit.physical(fit.numbers).tolist()
     return {"kind": "polynomial", "coefficients": coefficients, "data": signals.kind, "offset": fit.offset}
 
 
@@ -185,7 +186,7 @@ def _frictionless(signals: Signals) -> Signals:
 def _printed(gear: Spring, cubic: SpringFit, signals: Signals) -> float:
     """Return the NRMSE % of a given spring, with offset and friction as the fitted cubic has them."""
     predicted, phi = cubic.predicted(signals), cubic.deformation(signals)
-    change = gear.torque(phi) - cubic.spring.torque(phi)
+    change = gear.torque(phi) - cubic.torque(cubic.numbers, phi)
     names = list(signals.torques)
     measured = np.concatenate([signals.torques[n] for n in names])
     return nrmse_percent(measured, np.concatenate([predicted[n] + change for n in names]))
@@ -200,9 +201,9 @@ def _curves(fit: SpringFit, segments: SpringFit, signals: Signals) -> tuple[Curv
         rest = torque - fit.predicted(signals)[name]
         curves.append(_curve(f"Torque over deformation ({name})", "torque (Nm)", fit, line, phi, torque, rest))
     curves.append(_curve("Stiffness over deformation", "stiffness (Nm/rad)", fit, line))
-    curves.append(_curve("Three segments", "torque (Nm)", segments, line, phi, fit.spring.torque(phi)))
+    curves.append(_curve("Three segments", "torque (Nm)", segments, line, phi, fit.torque(fit.numbers, phi)))
     if "motor" in signals.torques:
-        loop = signals.torques["motor"] - fit.spring.torque(phi)
+        loop = signals.torques["motor"] - fit.torque(fit.numbers, phi)
         curves.append(
             Curve(
                 "Hysteresis of the locked rotor",
@@ -226,9 +227,9 @@ def _curve(
     residual: Array | None = None,
 ) -> Curve:
     """Return a curve of torque or stiffness with its band."""
-    name = "stiffness" if title.startswith("Stiffness") else "torque"
-    y = getattr(fit.spring, name)(line)
-    half = fit.factor * spread(np.array([getattr(fit.spring_of(x), name)(line) for x in fit.replicates]))
+    law = fit.stiffness if title.startswith("Stiffness") else fit.torque
+    y = law(fit.numbers, line)
+    half = fit.factor * spread(np.array([law(x, line) for x in fit.replicates]))
     empty = np.zeros(0)
     points = [plain(empty if values is None else values) for values in (phi, torque, residual)]
     return Curve(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.joint.gear_maps import TURN, GearMap, PeriodicTable, Series
+from jointwise.joint.gear_maps import GearMap, Series
 from jointwise.joint.jackknife import half_width, spread
 from jointwise.joint.part import Alternative, Curve, Part, Value, plain, value_of
 from jointwise.joint.quality import nrmse_percent, rms
@@ -19,6 +19,7 @@ from jointwise.joint.transmission.lag import ERROR_ORDERS, LOST_ORDERS, Lag, lag
 from jointwise.joint.transmission.series import SeriesFit, fit_series, significant
 from jointwise.joint.transmission.strokes import Strokes, strokes_of
 from jointwise.joint.transmission.tables import TableFit, fit_tables, order_name, peaks, spectrum
+from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.spatial import Array
 
 POINTS = 1000

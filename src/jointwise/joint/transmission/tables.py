@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.joint.gear_maps import TURN, PeriodicTable
 from jointwise.joint.transmission.strokes import Strokes
+from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.spatial import Array
 
 STIFFNESS = 1e-3

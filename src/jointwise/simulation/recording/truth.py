@@ -17,8 +17,9 @@ from jointwise.description.document import robot_from_dict, robot_to_dict
 from jointwise.description.payload import Payload, loaded_inertials
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.model.base import base_parameters
+from jointwise.model.spring import Cubic, Rigid, Segments
 from jointwise.simulation.robot.digital import DigitalRobot
-from jointwise.simulation.robot.elasticity import Cubic, Elasticity, Rigid, Segments
+from jointwise.simulation.robot.elasticity import Elasticity
 from jointwise.simulation.robot.joint import JointPlant
 
 FORMAT = "jointwise truth"

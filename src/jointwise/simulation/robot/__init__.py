@@ -1,12 +1,13 @@
 """The digital robot: an arm with elastic joints, hysteretic friction, motors and heat, integrated natively."""
 
 from jointwise.model.control_law import AffineControl
+from jointwise.model.spring import Cubic, Rigid, Segments
 from jointwise.simulation.robot.ageing import aged_joint
 from jointwise.simulation.robot.batch import batch, simulate_batch
 from jointwise.simulation.robot.change import carried_over, stored_energy
 from jointwise.simulation.robot.defaults import default_joints, load_joints
 from jointwise.simulation.robot.digital import DigitalRobot, digital_robot
-from jointwise.simulation.robot.elasticity import Cubic, Elasticity, Rigid, Segments
+from jointwise.simulation.robot.elasticity import Elasticity
 from jointwise.simulation.robot.failure import BatchError, InstabilityError
 from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
 from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion

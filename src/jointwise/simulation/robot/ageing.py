@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jointwise.model.spring import Cubic, Rigid, Segments
 from jointwise.simulation.robot.checks import check_range
-from jointwise.simulation.robot.elasticity import Cubic, Elasticity, Rigid, Segments
+from jointwise.simulation.robot.elasticity import Elasticity
 from jointwise.simulation.robot.friction import Friction
 from jointwise.simulation.robot.joint import JointPlant
 

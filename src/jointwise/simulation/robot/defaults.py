@@ -12,8 +12,8 @@ from typing import Any
 
 from jointwise.description.robot import Joint, Robot
 from jointwise.errors import ModelError, nearest
+from jointwise.model.spring import Cubic
 from jointwise.simulation.drive_size import joint_size
-from jointwise.simulation.robot.elasticity import Cubic
 from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
 from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion
 from jointwise.simulation.robot.joint import JointPlant, MotorPlant, Thermal

@@ -17,7 +17,6 @@ from jointwise.model.rigid import gravity_torque
 from jointwise.model.rigid.chain import Chain, make_chain
 from jointwise.simulation.robot.ageing import aged_joint
 from jointwise.simulation.robot.defaults import default_joints
-from jointwise.simulation.robot.elasticity import spring_deformation
 from jointwise.simulation.robot.gear import kinematic_error
 from jointwise.simulation.robot.joint import JointPlant
 from jointwise.simulation.robot.packing import pack_backlash, pack_joints
@@ -152,7 +151,7 @@ def _held(joint: JointPlant, q: float, torque: float) -> float:
     """Return θ with spring(θ - e(θ) - q) = torque; e is a contraction. A rigid joint has θ = q."""
     if joint.is_rigid:
         return q
-    target = q + spring_deformation(joint.stiffness, torque)
+    target = q + float(joint.stiffness.deformation(np.array(torque)))
     theta = target
     for _ in range(200):
         theta = target + float(kinematic_error(joint.kinematic_error, np.array(theta)))
@@ -165,4 +164,4 @@ def _gear_ratio(joint: JointPlant, theta: float) -> float:
         return 1.0
     waves = sum(w.amplitude * w.order * float(np.cos(w.order * theta + w.phase)) for w in joint.kinematic_error)
     lost = joint.lost_motion
-    return 1.0 - waves - lost.fraction * joint.backlash.at(theta) / lost.reach
+    return 1.0 - waves - lost.fraction * float(joint.backlash.at(np.array(theta))) / lost.reach

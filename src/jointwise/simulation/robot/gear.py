@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointwise.errors import ModelError
+from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.simulation.robot.checks import check_finite, check_range
 from jointwise.spatial import Array
 
@@ -16,10 +17,10 @@ MOST_POINTS = 100_000
 
 
 @dataclass(frozen=True)
-class Backlash:
+class Backlash(PeriodicTable):
     """B(θ) > 0 in rad, the scale of slip elements and lost motion: one number, or equally spaced over one turn.
 
-    The first is that of θ = 0. Between the points it is linear; it repeats every turn.
+    The first is that of θ = 0.
     """
 
     values: tuple[float, ...] = (1e-3,)
@@ -33,7 +34,7 @@ class Backlash:
     @classmethod
     def wavy(cls, mean: float, variation: float, phase: float = 0.0, points: int = 240) -> Backlash:
         """Return ``B (1 + v (⅔ sin(θ + p) + ⅓ sin(3 θ + 2 p)))``: mean B (rad), variation v in [0, 1)."""
-        angle = 2.0 * np.pi * np.arange(points) / points
+        angle = TURN * np.arange(points) / points
         wave = (2.0 * np.sin(angle + phase) + np.sin(3.0 * angle + 2.0 * phase)) / 3.0
         return cls(tuple((mean * (1.0 + variation * wave)).tolist()))
 
@@ -45,21 +46,7 @@ class Backlash:
     @property
     def steepest(self) -> float:
         """Largest |dB/dθ|, rad/rad."""
-        rises = np.diff([*self.values, self.values[0]])
-        return float(np.abs(rises).max() * len(self.values) / (2.0 * np.pi))
-
-    def at(self, theta: float) -> float:
-        """Return B(θ), rad."""
-        own = len(self.values)
-        place = theta / (2.0 * math.pi) % 1.0 * own
-        return float(np.interp(place, np.arange(own + 1), [*self.values, self.values[0]]))
-
-    def resampled(self, points: int) -> Array:
-        """Return the map at `points` equally spaced angles, (points,)."""
-        own = len(self.values)
-        place = np.arange(points) * (own / points)
-        values: Array = np.interp(place, np.arange(own + 1), [*self.values, self.values[0]])
-        return values
+        return float(np.abs(self.slopes).max())
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, field
 
 from jointwise.errors import ModelError
+from jointwise.model.spring import Rigid
 from jointwise.simulation.robot.checks import check_finite, check_range
-from jointwise.simulation.robot.elasticity import Elasticity, Rigid
+from jointwise.simulation.robot.elasticity import Elasticity
 from jointwise.simulation.robot.friction import Friction
 from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion, check_gear
 

@@ -11,9 +11,8 @@ import numpy as np
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.closed_loop import refuse_unstable
 from jointwise.model.control_law import AffineControl, Sample
-from jointwise.model.joint_drive import JointDrive, Spring
+from jointwise.model.joint_drive import JointDrive
 from jointwise.simulation.robot.digital import DigitalRobot
-from jointwise.simulation.robot.elasticity import Rigid, spring_numbers
 from jointwise.simulation.robot.failure import InstabilityError
 from jointwise.simulation.robot.joint import JointPlant
 from jointwise.simulation.robot.run import Run
@@ -71,7 +70,7 @@ def _drive(joint: JointPlant) -> JointDrive:
     f, motor = joint.friction, joint.motor
     return JointDrive(
         inertia=joint.inertia,
-        spring=_spring(joint),
+        spring=joint.stiffness,
         damping=joint.damping,
         viscous=f.viscous,
         forward=f.coulomb * (1.0 + f.asymmetry),
@@ -79,13 +78,6 @@ def _drive(joint: JointPlant) -> JointDrive:
         limit=motor.gain * motor.limit,
         lag=motor.lag,
     )
-
-
-def _spring(joint: JointPlant) -> Spring | None:
-    if isinstance(joint.stiffness, Rigid):
-        return None
-    K1, K2, K3, phi1, phi2, cubic = spring_numbers(joint.stiffness)
-    return Spring((K1,), cubic=cubic) if np.isinf(phi1) else Spring((K1, K2, K3), (phi1, phi2), cubic)
 
 
 def _clock(controller: Any, law: AffineControl | None, rate: float | None, periods: int | None) -> tuple[float, int]:

@@ -7,7 +7,7 @@ import numpy as np
 from jointwise.description.payload import Payload
 from jointwise.description.robot import Robot
 from jointwise.model.rigid import mass_matrix
-from jointwise.simulation.robot.elasticity import spring_stiffness
+from jointwise.model.spring import Spring
 from jointwise.simulation.robot.joint import JointPlant
 from jointwise.spatial import Array
 
@@ -37,8 +37,8 @@ def largest_step(robot: Robot, joints: tuple[JointPlant, ...], payload: Payload 
 def linearised(robot: Robot, joints: tuple[JointPlant, ...], payload: Payload | None) -> list[tuple[Array, Array]]:
     """Return A, C of ``z'' = A z + C z'``, z = (q, θ of the elastic joints), at every pose."""
     elastic = [k for k, joint in enumerate(joints) if not joint.is_rigid]
-    load = [joint.limits.effort or USUAL_LOAD for joint in robot.joints]
-    K = np.diag([0.0 if j.is_rigid else spring_stiffness(j.stiffness, t) for j, t in zip(joints, load, strict=True)])
+    load = np.array([joint.limits.effort or USUAL_LOAD for joint in robot.joints])
+    K = np.diag([0.0 if j.is_rigid else _stiffness(j.stiffness, t) for j, t in zip(joints, load, strict=True)])
     D = np.diag([0.0 if joint.is_rigid else joint.damping for joint in joints])
     B = np.array([joints[k].inertia for k in elastic])
     rotors = np.array([joint.inertia if joint.is_rigid else 0.0 for joint in joints])
@@ -50,6 +50,11 @@ def linearised(robot: Robot, joints: tuple[JointPlant, ...], payload: Payload | 
         push = np.vstack([np.linalg.inv(M), -pick / B[:, None]])  # accelerations from transmitted torques
         systems.append((push @ K @ apart, push @ D @ apart))
     return systems
+
+
+def _stiffness(spring: Spring, torque: Array) -> float:
+    """Return dτ_J/dφ (Nm/rad) where the spring carries a torque (Nm)."""
+    return float(spring.stiffness(spring.deformation(torque)))
 
 
 def _is_stable(A: Array, C: Array, h: float) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from jointwise.errors import ModelError, nearest
-from jointwise.simulation.robot.elasticity import Rigid
+from jointwise.model.spring import Rigid
 from jointwise.simulation.robot.friction import COULOMB_LIMIT, Friction, Slip, Stribeck, Warmth
 from jointwise.simulation.robot.gear import Backlash, LostMotion
 from jointwise.simulation.robot.joint import JointPlant

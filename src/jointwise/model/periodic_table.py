@@ -1,0 +1,46 @@
+"""A table over one turn that repeats: backlash, kinematic error and lost motion of a gear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise.spatial import Array
+
+TURN = 2.0 * np.pi
+
+
+@dataclass(frozen=True)
+class PeriodicTable:
+    """Values (rad) at equally spaced angles of a turn from θ = 0, linear between them; it repeats every turn."""
+
+    values: tuple[float, ...]
+
+    def at(self, theta: Array) -> Array:
+        """Return the value at angles θ (rad) of any shape."""
+        return self._between(self._place(theta))
+
+    def slope(self, theta: Array) -> Array:
+        """Return the derivative over θ, of the shape of θ (rad)."""
+        result: Array = self.slopes[np.mod(np.floor(self._place(theta)).astype(np.intp), len(self.values))]
+        return result
+
+    @property
+    def slopes(self) -> Array:
+        """Derivative over θ after every point, (points,)."""
+        result: Array = np.diff([*self.values, self.values[0]]) * (len(self.values) / TURN)
+        return result
+
+    def resampled(self, points: int) -> Array:
+        """Return the table at `points` equally spaced angles from θ = 0, (points,)."""
+        return self._between(np.arange(float(points)) * (len(self.values) / points))
+
+    def _place(self, theta: Array) -> Array:
+        """Return where angles lie, counted in points from 0 to their number."""
+        result: Array = np.mod(theta, TURN) * (len(self.values) / TURN)
+        return result
+
+    def _between(self, place: Array) -> Array:
+        result: Array = np.interp(place, np.arange(len(self.values) + 1), [*self.values, self.values[0]])
+        return result
