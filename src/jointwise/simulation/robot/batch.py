@@ -58,7 +58,7 @@ def simulate_batch(
     count = sizes.pop() if sizes else 1
     robots, states, controls = (_spread(column, count) for column in columns)
     for robot in {id(robot): robot for robot in robots}.values():
-        _prepare(robot)
+        _prepare(robot, options.get("substeps") is None)
     members = list(zip(robots, states, controls, strict=True))
     return batch(lambda member: simulate(*member, **options), members, workers)
 
@@ -67,9 +67,9 @@ def _spread(column: Any, count: int) -> list[Any]:
     return list(column) if isinstance(column, list | tuple) else [column] * count
 
 
-def _prepare(digital: DigitalRobot) -> None:
+def _prepare(digital: DigitalRobot, needs_step: bool) -> None:
     """Find what a robot keeps before threads would find it twice."""
-    _ = digital.chain, digital.packed, digital.elements, digital.largest_step
+    _ = digital.chain, digital.packed, digital.elements, needs_step and digital.largest_step
 
 
 def _result(future: Future[Result], k: int, members: Sequence[object]) -> Result:

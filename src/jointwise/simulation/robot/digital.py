@@ -97,7 +97,7 @@ class DigitalRobot:
 
     @cached_property
     def largest_step(self) -> float:
-        """Longest integration step (s) that is stable at every pose and resolves friction."""
+        """Longest integration step (s) that resolves friction and is stable at seeded poses within the joint limits."""
         return largest_step(self.robot, self.joints, self.payload)
 
     # -- states --
