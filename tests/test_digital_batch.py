@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import sleep
+
 import numpy as np
 import pytest
 
@@ -73,3 +75,18 @@ def test_wrong_batches_are_refused() -> None:
     with pytest.raises(JointwiseError, match="workers must be"):
         batch(seeded, range(2), workers=0)
     assert batch(seeded, []) == []
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_batch_starts_nothing_more(problem: type[BaseException]) -> None:
+    started: list[int] = []
+
+    def member(k: int) -> None:
+        started.append(k)
+        if k == 0:
+            raise problem
+        sleep(0.02)
+
+    with pytest.raises(problem):
+        batch(member, range(40), workers=1)
+    assert len(started) < 20  # all 40 if those queued were waited for

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from jointwise.errors import JointwiseError, ModelError
+from jointwise.errors import ModelError
 from jointwise.model.control_law import AffineControl
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.failure import BatchError
@@ -25,15 +25,15 @@ def batch(function: Callable[[Member], Result], members: Iterable[Member], worke
 
     Members are what differs - seeds, states, robots; a function that draws numbers makes its own generator from its
     member, so that the results do not depend on the number of workers. The first member that fails ends the batch with
-    a `BatchError` that names it.
+    a `BatchError` that names it. After a failure or Ctrl-C no further member starts; those under way end first.
     """
     todo = list(members)
     threads = _workers(workers, len(todo))
     with ThreadPoolExecutor(threads) as pool:
-        waiting = [pool.submit(function, member) for member in todo]
         try:
+            waiting = [pool.submit(function, member) for member in todo]
             return [_result(future, k, todo) for k, future in enumerate(waiting)]
-        except JointwiseError:
+        except BaseException:  # Ctrl-C too: leaving the block would wait for all that is queued
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
