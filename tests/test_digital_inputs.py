@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
 
+import jointwise.simulation.robot as package
 from jointwise.description import Payload, catalog_names, catalog_robot
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.simulation.robot import (
@@ -38,6 +41,11 @@ from peers import native
 ROBOT = catalog_robot("ur5e")
 FULL = digital_robot(ROBOT)
 needs_native = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+
+
+def test_no_function_hides_a_module_of_the_digital_robot() -> None:
+    for module in iter_modules(package.__path__):
+        assert import_module(f"{package.__name__}.{module.name}") is getattr(package, module.name)
 
 
 def test_defaults_are_those_of_the_theory() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jointwise.simulation.robot.digital import DigitalRobot
-from jointwise.simulation.robot.simulate import simulate
+from jointwise.simulation.robot.integrate import simulate
 from jointwise.simulation.robot.state import State
 
 

@@ -14,9 +14,9 @@ from jointwise.model.control_law import AffineControl, Sample
 from jointwise.model.joint_drive import JointDrive
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.failure import InstabilityError
+from jointwise.simulation.robot.integrate import simulate
 from jointwise.simulation.robot.joint import JointPlant
 from jointwise.simulation.robot.run import Run
-from jointwise.simulation.robot.simulate import simulate
 from jointwise.simulation.robot.state import State
 from jointwise.spatial import Array
 

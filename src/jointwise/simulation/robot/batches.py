@@ -11,8 +11,8 @@ from jointwise.errors import ModelError
 from jointwise.model.control_law import AffineControl
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.failure import BatchError
+from jointwise.simulation.robot.integrate import simulate
 from jointwise.simulation.robot.run import Run
-from jointwise.simulation.robot.simulate import simulate
 from jointwise.simulation.robot.state import State
 from jointwise.spatial import Array
 
