@@ -1,4 +1,7 @@
-"""Builds the native kernel; without a C compiler the package installs all the same and uses NumPy."""
+"""Builds the native kernel; without a C compiler the package installs all the same.
+
+NumPy then gives the same results, slower; only the digital robot has no twin and refuses to run.
+"""
 
 import os
 import sys

@@ -258,5 +258,7 @@ def test_few_joints_or_none_may_be_elastic() -> None:
 
 def test_without_the_native_kernel_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jointwise.simulation.robot.kernel.native", lambda: None)
-    with pytest.raises(ModelError, match="needs the native kernel"):
-        simulate(FULL, FULL.rest(np.zeros(6)), ZERO)
+    for switch, remedy in (("0", "unset JOINTWISE_NATIVE"), ("1", "C compiler")):
+        monkeypatch.setenv("JOINTWISE_NATIVE", switch)
+        with pytest.raises(ModelError, match=f"needs the native kernel.*{remedy}"):
+            simulate(FULL, FULL.rest(np.zeros(6)), ZERO)

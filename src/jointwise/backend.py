@@ -12,7 +12,7 @@ VARIABLE = "JOINTWISE_NATIVE"
 
 
 class NativeKernelWarning(UserWarning):
-    """The native kernel is not built; results are the same, slower."""
+    """The native kernel is not built: NumPy gives the same results, slower; the digital robot does not run."""
 
 
 @cache
@@ -24,8 +24,8 @@ def native() -> ModuleType | None:
         return import_module("jointwise._native")
     except ImportError:
         warnings.warn(
-            "the native kernel is not built: using NumPy, which is slower. With a C compiler, reinstall jointwise; "
-            f"to use NumPy silently set {VARIABLE}=0.",
+            "the native kernel is not built: using NumPy, which is slower; the digital robot (simulate, demo) needs "
+            f"the kernel. With a C compiler, reinstall jointwise; to use NumPy silently set {VARIABLE}=0.",
             NativeKernelWarning,
             stacklevel=2,
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from types import ModuleType
 
-from jointwise.backend import native
+from jointwise.backend import VARIABLE, native
 from jointwise.errors import ModelError
 
 
@@ -12,5 +13,11 @@ def kernel() -> ModuleType:
     """Return `jointwise._native`, or say that the digital robot needs it."""
     module = native()
     if module is None:
-        raise ModelError("the digital robot needs the native kernel. Reinstall jointwise with a C compiler.")
+        raise ModelError(f"the digital robot needs the native kernel. {_remedy()}")
     return module
+
+
+def _remedy() -> str:
+    if os.environ.get(VARIABLE) == "0":
+        return f"It is switched off: unset {VARIABLE}."
+    return "Reinstall jointwise with a C compiler."
