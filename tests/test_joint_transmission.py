@@ -12,7 +12,7 @@ import jointwise
 from joint_runs import RATE, log_of, run_experiment
 from jointwise.data.filters import differences
 from jointwise.errors import EstimationError
-from jointwise.joint.gear_maps import GearMaps, Series, full_lag
+from jointwise.joint.gear_maps import Series, full_lag
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord, joint_record
 from jointwise.joint.stiffness import identify_stiffness
@@ -134,8 +134,6 @@ def test_tables_and_series_agree_on_slopes() -> None:
     theta = np.linspace(-7.0, 7.0, 33)
     np.testing.assert_allclose(table.at(theta), slow.at(theta), atol=1e-8)
     np.testing.assert_allclose(table.slope(theta), slow.slope(theta), atol=1e-5)
-    maps = GearMaps(slow, Series(3e-4, (), (), ()), REACH)
-    np.testing.assert_allclose(maps.corrected(theta), theta - slow.at(theta))
 
 
 @pytest.fixture(scope="module")

@@ -135,12 +135,6 @@ def from_pseudo_inertia(J: ArrayLike) -> Array:
     return np.concatenate([tensor_to_six(np.trace(S) * np.eye(3) - S), P[:3, 3], [P[3, 3]]])
 
 
-def is_physical(vector: ArrayLike, tolerance: float = 0.0) -> bool:
-    """Tell whether ten parameters belong to a real body: pseudo-inertia positive definite."""
-    smallest = float(np.linalg.eigvalsh(pseudo_inertia(vector))[0])
-    return smallest > tolerance
-
-
 def move_inertial(vector: ArrayLike, rotation: ArrayLike, translation: ArrayLike) -> Array:
     """Return the ten parameters seen from another frame.
 

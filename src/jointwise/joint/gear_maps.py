@@ -57,11 +57,6 @@ class GearMaps:
         """Return e(θ) in rad."""
         return self.kinematic_error.at(theta)
 
-    def corrected(self, theta: Array) -> Array:
-        """Return θ̂ = θ - e(θ), rad."""
-        result: Array = theta - self.error(theta)
-        return result
-
     def backlash(self, theta: Array) -> Array:
         """Return d(θ) in rad: half the difference between the two directions."""
         return self.lost_motion.at(theta)
