@@ -4,7 +4,6 @@ from jointwise.model.control_law import AffineControl
 from jointwise.model.spring import Cubic, Rigid, Segments
 from jointwise.simulation.robot.ageing import aged_joint
 from jointwise.simulation.robot.batches import batch, simulate_batch
-from jointwise.simulation.robot.change import carried_over, stored_energy
 from jointwise.simulation.robot.defaults import default_joints, load_joints
 from jointwise.simulation.robot.digital import DigitalRobot, digital_robot
 from jointwise.simulation.robot.elasticity import Elasticity
@@ -12,7 +11,7 @@ from jointwise.simulation.robot.failure import BatchError, InstabilityError
 from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
 from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion
 from jointwise.simulation.robot.hysteresis import SlipPath, follow_path
-from jointwise.simulation.robot.integrate import simulate, step
+from jointwise.simulation.robot.integrate import carried_over, simulate, step, stored_energy
 from jointwise.simulation.robot.joint import JointPlant, MotorPlant, Thermal
 from jointwise.simulation.robot.loop import Saturation, drives_of, run_loop, sample_of, saturation
 from jointwise.simulation.robot.run import Energy, Run

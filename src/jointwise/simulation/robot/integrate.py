@@ -10,16 +10,17 @@ import numpy as np
 from jointwise.description.payload import Payload
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.control_law import AffineControl
-from jointwise.model.rigid import potential_energy
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.failure import InstabilityError
 from jointwise.simulation.robot.kernel import kernel
-from jointwise.simulation.robot.run import SERIES, Run, kinetic_of
+from jointwise.simulation.robot.run import SERIES, Run
 from jointwise.simulation.robot.stability import usual_substeps
 from jointwise.simulation.robot.state import State
 from jointwise.spatial import Array
 
 MOST_SUBSTEPS = 1_000_000
+GLANCE = 1e6
+"""Rate (Hz) of the one period that is run to look at a state."""
 _NO_CONTROL = (None,) * 10
 
 
@@ -167,15 +168,20 @@ def _edges(
 
 
 def _reload(digital: DigitalRobot, state: State, payload: Payload | str | None) -> tuple[State, DigitalRobot]:
-    """Put another payload on: the energy that it brings is external work."""
+    """Put another payload on."""
     if isinstance(payload, str):
         return state, digital
     other = digital.with_payload(payload)
-    gained = _link_energy(other, state) - _link_energy(digital, state)
-    return state.with_rows(external=state.values[-1] + gained), other
+    return carried_over(state, digital, other), other
 
 
-def _link_energy(digital: DigitalRobot, state: State) -> float:
-    q, qd, speed = state.q[None], state.qd[None], state.speed[None]
-    height = potential_energy(digital.robot, q, gravity=digital.gravity, payload=digital.payload)
-    return float((kinetic_of(digital, q, qd, speed) + height)[0])
+def carried_over(state: State, before: DigitalRobot, after: DigitalRobot) -> State:
+    """Return the state of one robot for another that it becomes; the energy that the change brings is external work."""
+    gained = stored_energy(after, state) - stored_energy(before, state)
+    return state.with_rows(external=state.values[-1] + gained)
+
+
+def stored_energy(digital: DigitalRobot, state: State) -> float:
+    """Return kinetic, potential and elastic energy of a robot in a state, J."""
+    idle = AffineControl(torque=np.zeros((1, digital.robot.dof)))
+    return float(_run(digital, state, idle, GLANCE, None, False, 1).energy.stored[0])
