@@ -100,21 +100,21 @@ def test_without_anything_there_is_no_friction() -> None:
 
 
 def test_viscous_friction_alone_bends_the_curve() -> None:
-    slow, middle, fast = torque_at(calibrated("friction", "viscous"), 0.2, 0.8, 1.5)
+    slow, middle, fast = torque_at(calibrated("coulomb", "viscous"), 0.2, 0.8, 1.5)
     assert middle - slow > 3.0
     assert fast - middle > 3.0
     assert fast - middle < (middle - slow) * 0.7 / 0.6  # F_V2 < 0
 
 
 def test_stribeck_friction_alone_falls_with_speed() -> None:
-    slow, fast = torque_at(calibrated("friction", "stribeck"), 0.01, 0.5)
+    slow, fast = torque_at(calibrated("coulomb", "stribeck"), 0.01, 0.5)
     assert slow - fast > 0.2
-    flat = torque_at(calibrated("friction", "asymmetry"), 0.01, 0.5)
+    flat = torque_at(calibrated("coulomb", "asymmetry"), 0.01, 0.5)
     assert abs(flat[0] - flat[1]) < 0.2
 
 
 def test_hysteresis_alone_is_found_as_hysteresis() -> None:
-    own = calibrated("friction", "hysteresis")
+    own = calibrated("coulomb", "hysteresis")
     assert own.structure["direction"] == "hysteresis"
     assert own.structure["load"] == "none"
     alternatives = next(dict(c.alternatives) for c in own.choices if c.question == "direction of dry friction")
@@ -122,11 +122,11 @@ def test_hysteresis_alone_is_found_as_hysteresis() -> None:
 
 
 def test_load_dependence_alone_is_found_as_load_dependence() -> None:
-    assert calibrated("friction", "load").structure["load"] == "square"
+    assert calibrated("coulomb", "load").structure["load"] == "square"
 
 
 def test_asymmetry_alone_is_an_offset_between_the_directions() -> None:
-    own = calibrated("friction", "asymmetry")
+    own = calibrated("coulomb", "asymmetry")
     names = [info.name for info in own.model.parameters]
     k = names.index(f"offset_{JOINT + 1}")
     assert own.estimate.values[k] == pytest.approx(0.5, abs=0.25)  # 5 % of 10 Nm
@@ -134,9 +134,9 @@ def test_asymmetry_alone_is_an_offset_between_the_directions() -> None:
 
 
 def test_temperature_alone_is_seen_in_what_is_left() -> None:
-    on = ("friction", "viscous", "temperature", "thermal")
+    on = ("coulomb", "viscous", "temperature", "thermal")
     found = {own.quantity: own for own in patterns(calibrated(*on), evidence(*on).unseen[0], 0)}
-    plain = ("friction", "viscous", "thermal")
+    plain = ("coulomb", "viscous", "thermal")
     reference = {own.quantity: own for own in patterns(calibrated(*plain), evidence(*plain).unseen[0], 0)}
     assert found["temperature"].share > 0.05
     assert found["temperature"].share > 2.0 * reference["temperature"].share

@@ -14,6 +14,7 @@ import pytest
 import jointwise.simulation.robot as package
 from jointwise.description import Payload, catalog_names, catalog_robot
 from jointwise.errors import JointwiseError, ModelError
+from jointwise.simulation.references import waypoint_trajectory
 from jointwise.simulation.robot import (
     PHENOMENA,
     AffineControl,
@@ -26,6 +27,7 @@ from jointwise.simulation.robot import (
     LostMotion,
     MotorPlant,
     Rigid,
+    Segments,
     Slip,
     Stribeck,
     Thermal,
@@ -88,6 +90,14 @@ def test_a_file_overrules_what_the_robot_is_described_with(tmp_path: Path) -> No
     assert [joint.inertia for joint in joints] == [joint.inertia for joint in FULL.joints]
 
 
+def test_a_file_gives_a_spring_of_three_segments(tmp_path: Path) -> None:
+    path = tmp_path / "joints.toml"
+    path.write_text(
+        "schema = 1\n[drive]\nK1 = 1e4\nK2 = 1.4e4\nK3 = 2e4\nT1 = 14.0\nT2 = { value = 48.0, power = 0 }\n"
+    )
+    assert {joint.stiffness for joint in load_joints(path, ROBOT)} == {Segments(1e4, 1.4e4, 2e4, 14.0, 48.0)}
+
+
 def test_a_copy_of_the_usual_file_changes_nothing(tmp_path: Path) -> None:
     usual = (files("jointwise.simulation.robot") / "drive.toml").read_text(encoding="utf-8")
     path = tmp_path / "joints.toml"
@@ -105,6 +115,7 @@ def test_a_copy_of_the_usual_file_changes_nothing(tmp_path: Path) -> None:
         ("schema = 1\n[drive]\ncoulomb = 'much'", "coulomb must be a number"),
         ("schema = 1\n[drive]\ncoulomb = { value = 1.0, powr = 2 }", "coulomb must be a number or { value, power }"),
         ("schema = 1\n[drive]\ncoulomb = nan", "joints.toml, joint 'shoulder_pan': .*coulomb must be finite"),
+        ("schema = 1\n[drive]\nK1 = 1e4\nT1 = 3.0", "three segments needs .* There is no K2, K3, T2"),
         ("schema = 1\n[drives]\ncoulomb = 1.0", "unknown key 'drives'. Did you mean drive"),
         ("schema = 1\ndrive = 3", "must be a table"),
         ("schema = 1\n[joint]\ncoulomb = 1.0", "6 .* tables. Got one"),
@@ -127,6 +138,22 @@ def test_without_everything_the_joints_are_bare() -> None:
         assert joint.motor == MotorPlant(joint.motor.gain)
         assert joint.thermal.capacity == 0.0
         assert joint.inertia > 0.0
+
+
+def test_groups_are_all_that_they_name() -> None:
+    assert FULL.without("all").joints == FULL.without(*PHENOMENA).joints
+    assert not any(joint.friction.is_dry or joint.friction.viscous for joint in FULL.without("friction").joints)
+    alone = FULL.without(*(name for name in PHENOMENA if name != "viscous")).joints[0].friction
+    assert alone.viscous > 0.0 and not alone.is_dry
+
+
+def test_what_is_no_joint_or_temperature_is_refused() -> None:
+    with pytest.raises(ModelError, match="joint must be 0 to 5. Got 9"):
+        FULL.aged(friction=0.5, joints=[9])
+    with pytest.raises(JointwiseError, match="temperature"):
+        FULL.rest(np.zeros(6), temperature=[1.0, 2.0])
+    with pytest.raises(ModelError, match="waypoints must differ"):
+        waypoint_trajectory(ROBOT, np.zeros((2, 6)))
 
 
 @pytest.mark.parametrize("name", PHENOMENA)

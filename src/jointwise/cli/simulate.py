@@ -237,21 +237,21 @@ def _text(facts: dict[str, Any]) -> str:
 def _listed(machine: bool) -> str:
     from jointwise.experiment import CONTROLLERS
     from jointwise.simulation.references.experiments import SUMMARIES
-    from jointwise.simulation.robot import PHENOMENA
+    from jointwise.simulation.robot import GROUPS, SWITCHES
 
-    controllers = {name: line for name, (line, _) in CONTROLLERS.items()}
+    groups = {name: "all of them" if name == "all" else ", ".join(own) for name, own in GROUPS.items()}
+    listed = {
+        "experiments": SUMMARIES,
+        "controllers": {name: line for name, (line, _) in CONTROLLERS.items()},
+        "phenomena that --without switches off": {name: line for name, (line, _) in SWITCHES.items()} | groups,
+    }
     if machine:
-        return as_json({"experiments": SUMMARIES, "phenomena": list(PHENOMENA), "controllers": controllers})
-    width = max(map(len, [*SUMMARIES, *controllers])) + 2
+        return as_json({title.split()[0]: lines for title, lines in listed.items()})
+    width = max(len(name) for lines in listed.values() for name in lines) + 2
     return "\n".join(
-        [
-            "experiments",
-            *(f"  {name:<{width}}{line}" for name, line in SUMMARIES.items()),
-            "controllers",
-            *(f"  {name:<{width}}{line}" for name, line in controllers.items()),
-            "phenomena that --without switches off",
-            f"  {', '.join(PHENOMENA)}",
-        ]
+        line
+        for title, lines in listed.items()
+        for line in (title, *(f"  {name:<{width}}{text}" for name, text in lines.items()))
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.description.robot import Robot
-from jointwise.errors import ShapeError
+from jointwise.errors import ModelError, ShapeError
 from jointwise.simulation.references.limits import refuse_outside_limits
 from jointwise.simulation.references.moves import Ramp, joint_moves, move
 from jointwise.simulation.references.piecewise import Piecewise
@@ -84,6 +84,8 @@ def _checked_points(robot: Robot, points: ArrayLike) -> Array:
     corners = np.asarray(points, dtype=float)
     if corners.ndim != 2 or corners.shape[1] != robot.dof or len(corners) < 2 or not np.isfinite(corners).all():
         raise ShapeError(f"waypoints must be finite, of shape (2 or more, {robot.dof}). Got {corners.shape} instead.")
+    if not np.ptp(corners, axis=0).any():
+        raise ModelError("waypoints must differ: there is nowhere to go.")
     return corners
 
 

@@ -16,10 +16,12 @@ from jointwise.simulation.robot.joint import JointPlant, MotorPlant, Thermal
 from jointwise.simulation.robot.loop import Saturation, drives_of, run_loop, sample_of, saturation
 from jointwise.simulation.robot.run import Energy, Run
 from jointwise.simulation.robot.state import State
-from jointwise.simulation.robot.switches import PHENOMENA
+from jointwise.simulation.robot.switches import GROUPS, PHENOMENA, SWITCHES
 
 __all__ = [
+    "GROUPS",
     "PHENOMENA",
+    "SWITCHES",
     "AffineControl",
     "Backlash",
     "BatchError",

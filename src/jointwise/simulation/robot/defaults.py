@@ -12,13 +12,15 @@ from typing import Any
 
 from jointwise.description.robot import Joint, Robot
 from jointwise.errors import ModelError, nearest
-from jointwise.model.spring import Cubic
+from jointwise.model.spring import Cubic, Segments
 from jointwise.simulation.drive_size import joint_size
 from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
 from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion
 from jointwise.simulation.robot.joint import JointPlant, MotorPlant, Thermal
 
 SCHEMA = 1
+SEGMENTS = ("K1", "K2", "K3", "T1", "T2")
+"""Keys of a spring of three segments, as gear catalogues give it."""
 USUAL_EFFORT = 150.0
 """Effort limit (Nm) of a drive of size 1."""
 
@@ -33,8 +35,9 @@ def load_joints(path: str | Path, robot: Robot) -> tuple[JointPlant, ...]:
     """Return the joints of a robot from a data file of the form of `drive.toml`.
 
     ``[drive]`` gives the keys that differ from the defaults, each ``{ value, power }`` or a number that is the same for
-    every size; ``[[joint]]`` tables, one a joint, overrule single values. Rotor inertia, gear ratio and torque constant
-    are the robot's own unless the file gives others than `drive.toml`.
+    every size; ``[[joint]]`` tables, one a joint, overrule single values. The five keys K1, K2, K3 (Nm/rad), T1, T2
+    (Nm) of a gear's catalogue make the spring one of three segments in place of `linear` and `cubic`. Rotor inertia,
+    gear ratio and torque constant are the robot's own unless the file gives others than `drive.toml`.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -54,7 +57,7 @@ def joints_from_toml(text: str, origin: str, robot: Robot) -> tuple[JointPlant, 
     _refuse_unknown(document, _usual_document(), origin)
     usual = _usual_document()["drive"]
     drive = _checked_drive(document.get("drive", {}), f"{origin}, [drive]")
-    drive = {key: value for key, value in drive.items() if value != usual[key]}
+    drive = {key: value for key, value in drive.items() if value != usual.get(key)}
     rows = document.get("joint", [{}] * robot.dof)
     if not isinstance(rows, list) or len(rows) != robot.dof:
         got = len(rows) if isinstance(rows, list) else "one [joint]"
@@ -82,7 +85,7 @@ def _refuse_unknown(table: Any, known: Iterable[str], where: str) -> None:
 
 def _checked_drive(table: Any, where: str) -> dict[str, Any]:
     """Return a table whose keys are those of a drive, each with a number or { value, power }."""
-    _refuse_unknown(table, _usual_document()["drive"], where)
+    _refuse_unknown(table, [*_usual_document()["drive"], *SEGMENTS], where)
     for key, value in table.items():
         parts = value if isinstance(value, dict) else {"value": value}
         if not {"value"} <= parts.keys() <= {"value", "power"} or not all(map(_is_number, parts.values())):
@@ -134,7 +137,7 @@ def _joint(x: dict[str, float], joint: Joint, phase: float, waves: list[dict[str
     return JointPlant(
         inertia=x["inertia"],
         gear_ratio=x["gear_ratio"],
-        stiffness=Cubic(x["linear"], x["cubic"]),
+        stiffness=_spring(x),
         damping=x["damping"],
         friction=_friction(x, effort),
         backlash=Backlash.wavy(x["backlash"], x["backlash_variation"], phase),
@@ -143,6 +146,17 @@ def _joint(x: dict[str, float], joint: Joint, phase: float, waves: list[dict[str
         motor=MotorPlant(x["gain"], limit, x["lag"]),
         thermal=Thermal(x["capacity"], x["conductance"], x["ambient"]),
     )
+
+
+def _spring(x: dict[str, float]) -> Cubic | Segments:
+    """Return the catalogue's three segments where a file gives them, else the cubic spring."""
+    given = [key for key in SEGMENTS if key in x]
+    if not given:
+        return Cubic(x["linear"], x["cubic"])
+    missing = [key for key in SEGMENTS if key not in x]
+    if missing:
+        raise ModelError(f"a spring of three segments needs {', '.join(SEGMENTS)}. There is no {', '.join(missing)}.")
+    return Segments(**{key: x[key] for key in SEGMENTS})
 
 
 def _friction(x: dict[str, float], effort: float) -> Friction:

@@ -56,7 +56,7 @@ class DigitalRobot:
     # -- variants --
 
     def without(self, *phenomena: str) -> DigitalRobot:
-        """Return the robot without some of `PHENOMENA`; without all of them it is the rigid arm with rotors."""
+        """Return the robot without some of `PHENOMENA` or `GROUPS`; without `all` it is the rigid arm with rotors."""
         return replace(self, joints=tuple(switched_off(joint, phenomena) for joint in self.joints))
 
     def aged(self, friction: float = 0.0, stiffness: float = 0.0, joints: Sequence[int] | None = None) -> DigitalRobot:
@@ -65,6 +65,9 @@ class DigitalRobot:
         `joints` (counted from 0) are those that aged, None for all.
         """
         worn = range(self.robot.dof) if joints is None else joints
+        for joint in worn:
+            if not 0 <= joint < self.robot.dof:
+                raise ModelError(f"joint must be 0 to {self.robot.dof - 1}. Got {joint} instead.")
         changed = [aged_joint(j, friction, stiffness) if k in worn else j for k, j in enumerate(self.joints)]
         return replace(self, joints=tuple(changed))
 
@@ -111,11 +114,15 @@ class DigitalRobot:
         position = frozen_array(q, (self.robot.dof,), "q")
         holding = gravity_torque(self.robot, position[None], gravity=self.gravity, payload=self.payload)[0]
         ambient = [joint.thermal.ambient for joint in self.joints]
+        warmth = np.asarray(ambient if temperature is None else temperature, dtype=float)
+        warmth = np.full(self.robot.dof, warmth) if warmth.ndim == 0 else warmth
         state = blank_state(self.robot.dof, self.elements).with_rows(
             q=position,
             theta=[_held(joint, x, g) for joint, x, g in zip(self.joints, position, holding, strict=True)],
             load=holding,
-            temperature=ambient if temperature is None else temperature,
+            temperature=frozen_array(
+                np.broadcast_to(warmth, np.shape(warmth) or position.shape), position.shape, "temperature"
+            ),
         )
         slopes = [_gear_ratio(joint, x) for joint, x in zip(self.joints, state.theta, strict=True)]
         return state.with_rows(current=np.array(slopes) * holding / self.gains)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jointwise.errors import ModelError, nearest
 from jointwise.model.spring import Rigid
-from jointwise.simulation.robot.friction import COULOMB_LIMIT, Friction, Slip, Stribeck, Warmth
+from jointwise.simulation.robot.friction import COULOMB_LIMIT, Slip, Stribeck, Warmth
 from jointwise.simulation.robot.gear import Backlash, LostMotion
 from jointwise.simulation.robot.joint import JointPlant
 
@@ -32,37 +32,52 @@ def _rigid(joint: JointPlant) -> JointPlant:
     return replace(joint, stiffness=Rigid(), damping=0.0, kinematic_error=(), lost_motion=LostMotion())
 
 
-SWITCHES: dict[str, Switch] = {
-    "stiffness": _rigid,
-    "damping": lambda joint: replace(joint, damping=0.0),
-    "friction": lambda joint: replace(joint, friction=Friction()),
-    "hysteresis": _without_hysteresis,
-    "load": _friction(load=0.0),
-    "stribeck": _friction(stribeck=Stribeck()),
-    "viscous": _friction(viscous=0.0, square=0.0, cube=0.0),
-    "temperature": _friction(warmth=Warmth()),
-    "asymmetry": _friction(asymmetry=0.0),
-    "backlash": lambda joint: replace(joint, backlash=Backlash((joint.backlash.mean,))),
-    "kinematic_error": lambda joint: replace(joint, kinematic_error=()),
-    "lost_motion": lambda joint: replace(joint, lost_motion=LostMotion()),
-    "current_limit": lambda joint: replace(joint, motor=replace(joint.motor, limit=math.inf)),
-    "current_lag": lambda joint: replace(joint, motor=replace(joint.motor, lag=0.0)),
-    "thermal": lambda joint: replace(joint, thermal=replace(joint.thermal, capacity=0.0)),
+SWITCHES: dict[str, tuple[str, Switch]] = {
+    "stiffness": ("elastic gears; damping, kinematic error and lost motion go with it", _rigid),
+    "damping": ("damping of the gears", lambda joint: replace(joint, damping=0.0)),
+    "coulomb": ("dry friction that never varies", _friction(coulomb=0.0)),
+    "hysteresis": ("memory of dry friction: sgn of the speed is left", _without_hysteresis),
+    "load": ("growth of dry friction with the load", _friction(load=0.0)),
+    "stribeck": ("more dry friction at low speed", _friction(stribeck=Stribeck())),
+    "viscous": ("friction that grows with the speed", _friction(viscous=0.0, square=0.0, cube=0.0)),
+    "temperature": ("friction by temperature: that at the reference is left", _friction(warmth=Warmth())),
+    "asymmetry": ("dry friction that differs by direction", _friction(asymmetry=0.0)),
+    "backlash": (
+        "backlash that varies over a turn: its mean is left",
+        lambda joint: replace(joint, backlash=Backlash((joint.backlash.mean,))),
+    ),
+    "kinematic_error": ("gears that lead and lag over a turn", lambda joint: replace(joint, kinematic_error=())),
+    "lost_motion": ("play between the flanks of the teeth", lambda joint: replace(joint, lost_motion=LostMotion())),
+    "current_limit": (
+        "largest current of the motors",
+        lambda joint: replace(joint, motor=replace(joint.motor, limit=math.inf)),
+    ),
+    "current_lag": (
+        "time that a current takes to follow",
+        lambda joint: replace(joint, motor=replace(joint.motor, lag=0.0)),
+    ),
+    "thermal": (
+        "warming: joints stay as warm as they start",
+        lambda joint: replace(joint, thermal=replace(joint.thermal, capacity=0.0)),
+    ),
 }
+"""One line about each phenomenon, and how it is switched off."""
 
 PHENOMENA = tuple(SWITCHES)
-"""What can be switched off; without all of them the arm is rigid and its rotors are part of its inertia.
+"""What can be switched off; without all of them the arm is rigid and its rotors are part of its inertia."""
 
-`stiffness` takes damping, kinematic error and lost motion with it; `hysteresis` leaves Coulomb friction sgn ω,
-`backlash` its mean, `temperature` the friction at the reference
-temperature, `thermal` the temperature as it is at the start.
-"""
+GROUPS: dict[str, tuple[str, ...]] = {
+    "friction": ("coulomb", "hysteresis", "load", "stribeck", "viscous", "temperature", "asymmetry"),
+    "all": PHENOMENA,
+}
+"""Several phenomena by one name."""
 
 
 def switched_off(joint: JointPlant, names: tuple[str, ...]) -> JointPlant:
-    """Return the joint without the named phenomena."""
+    """Return the joint without the named phenomena or groups of them."""
     for name in names:
-        if name not in SWITCHES:
-            raise ModelError(f"unknown phenomenon '{name}'. {nearest(name, SWITCHES)}")
-        joint = SWITCHES[name](joint)
+        if name not in SWITCHES and name not in GROUPS:
+            raise ModelError(f"unknown phenomenon '{name}'. {nearest(name, [*SWITCHES, *GROUPS])}")
+        for own in GROUPS.get(name, (name,)):
+            joint = SWITCHES[own][1](joint)
     return joint
