@@ -7,11 +7,12 @@ cross-validation inside them. An option fixes the choice that it names; the rest
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jointwise.cli.files import check_directory, check_file, note
+from jointwise.cli.files import check_directory, check_files, note
 from jointwise.cli.progress import Progress
 from jointwise.cli.text import as_json
 from jointwise.cli.usage import (
@@ -136,13 +137,13 @@ class Outcome:
     report: Path | None = None
 
 
-def carry_out(args: argparse.Namespace, progress: Progress) -> Outcome:
-    """Check the arguments, calibrate, validate, and write what was asked for."""
+def carry_out(args: argparse.Namespace, progress: Progress, more: Mapping[str, str | None] | None = None) -> Outcome:
+    """Check the arguments, calibrate, validate, and write what was asked for; `more` files the caller writes."""
     paths = [*args.logs, *([args.data] if args.data else [])]
     _check_usage(args, paths)
-    check_file(args.output)
-    check_file(args.out_params)
-    check_directory(args.report)
+    inputs = [*paths, *args.validate, *args.joint, args.model, args.robot, args.columns]
+    outputs = {"--output": args.output, "--out-params": args.out_params, **(more or {})}
+    check_files(inputs, outputs, check_directory(args.report))
     if args.plot:
         note("--plot opens no window; --report DIR writes the plots.")
     return _written(args, _calibrated(args, paths, progress), progress)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from jointwise.cli import calibrate
-from jointwise.cli.files import check_file
 from jointwise.cli.progress import Progress
 from jointwise.cli.usage import UsageError, fraction
 
@@ -32,10 +31,9 @@ def run(args: argparse.Namespace) -> int:
     """Calibrate, validate, write and print."""
     if args.holdout:
         raise UsageError("--calibration-data-rel says what --holdout would")
-    check_file(args.out_prediction)
     args.holdout = 1.0 - args.calibration_data_rel
     with Progress(args.quiet or args.json) as progress:
-        outcome = calibrate.carry_out(args, progress)
+        outcome = calibrate.carry_out(args, progress, {"--out-prediction": args.out_prediction})
         if args.out_prediction:
             from jointwise.cli.aurt import predicted_names
             from jointwise.result.table import write_prediction

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from jointwise.cli.files import check_file, note
+from jointwise.cli.files import check_files, note
 from jointwise.cli.usage import finite
 
 EXAMPLES = """\
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     """Check and store the description."""
     from jointwise.cli.aurt import read_mdh, save_bodies
 
-    check_file(args.out)
+    check_files([args.mdh], {"--out": args.out})
     robot = read_mdh(args.mdh)
     if args.plot:
         note("--plot is ignored: 'jointwise robots show' prints the frames.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from jointwise.cli.files import check_file
+from jointwise.cli.files import check_files
 from jointwise.cli.usage import count
 
 EXAMPLES = """\
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Check and store the model."""
     from jointwise.cli.aurt import RobotModel, load_bodies, save_model
 
-    check_file(args.out)
+    check_files([args.model_rbd], {"--out": args.out})
     powers = tuple(float(power) for power in sorted(set(args.friction_viscous_powers)))
     model = RobotModel(load_bodies(args.model_rbd), args.friction_torque_model, powers)
     save_model(model, args.out)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jointwise.cli.usage import UsageError
 from jointwise.errors import DataError, MissingExtraError, OutputError
 
 if TYPE_CHECKING:
@@ -15,6 +18,30 @@ if TYPE_CHECKING:
 
 SURE = ("degrees", "motor-side", "time-unit")
 """Findings that make a log useless for any model; what else is odd about it is told and does not stop."""
+
+
+def check_files(inputs: Iterable[str | None], outputs: Mapping[str, str | None], page: str | None = None) -> None:
+    """Refuse, before any work is done, files that cannot be written and those that would replace what is needed.
+
+    `inputs` are all that a command reads, names of the catalogue and the like among them; `outputs` the files that it
+    writes, by their options; `page` the page of `--report`. No output may be an input or another output.
+    """
+    for path in outputs.values():
+        check_file(path)
+    written = {option: path for option, path in {**outputs, "--report": page}.items() if path is not None}
+    for option, path in written.items():
+        if any(own is not None and Path(own).exists() and _same(own, path) for own in inputs):
+            raise UsageError(f"{option} {path} is an input and would be lost. Name another file.")
+    for (one, first), (other, second) in combinations(written.items(), 2):
+        if _same(first, second) or Path(first).resolve() in Path(second).resolve().parents:
+            raise UsageError(f"{one} and {other} must be different files. Got {first} for both.")
+
+
+def _same(one: str, other: str) -> bool:
+    """Tell whether two paths lead to the same file, there already or not."""
+    if Path(one).exists() and Path(other).exists():
+        return Path(one).samefile(other)
+    return Path(one).resolve() == Path(other).resolve()
 
 
 def check_file(path: str | None) -> None:
@@ -30,10 +57,13 @@ def check_file(path: str | None) -> None:
         raise OutputError(f"{target}: cannot be written: no permission in '{target.parent}'.")
 
 
-def check_directory(path: str | None) -> None:
-    """Refuse, before any work is done, a path that cannot become a directory of a report; say what it needs."""
+def check_directory(path: str | None, name: str = "report.html") -> str | None:
+    """Refuse, before any work is done, a path that cannot become a directory of a report; say what it needs.
+
+    Return the page, called `name`, that will be written there.
+    """
     if path is None:
-        return
+        return None
     target = Path(path)
     if target.exists() and not target.is_dir():
         raise OutputError(f"{target}: is a file. Give the name of a directory.")
@@ -44,15 +74,19 @@ def check_directory(path: str | None) -> None:
 
     if find_spec("plotly") is None:
         raise MissingExtraError("plotly", "report", "The report")
+    return str(target / name)
 
 
-def check_page(path: str | None) -> None:
-    """Refuse, before any work is done, a path that can become neither a page (.html) nor a directory for one."""
+def check_page(path: str | None, name: str) -> str | None:
+    """Refuse, before any work is done, a path that can become neither a page (.html) nor a directory for one.
+
+    Return the page that will be written, called `name` if `path` is a directory.
+    """
     if path is None or Path(path).suffix.lower() not in (".html", ".htm"):
-        check_directory(path)
-        return
+        return check_directory(path, name)
     check_file(path)
     check_directory(str(Path(path).parent))
+    return path
 
 
 def log_for(calibration: Calibration, path: str, columns: str | None, measured: bool) -> Log:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jointwise.cli import joint_plan
-from jointwise.cli.files import check_file, check_page, note
+from jointwise.cli.files import check_files, check_page, note
 from jointwise.cli.progress import Progress
 from jointwise.cli.text import as_json, table
 from jointwise.cli.usage import (
@@ -112,8 +112,7 @@ def run(args: argparse.Namespace) -> int:
     if args.what == "plan":
         return joint_plan.run(args)
     _check_motor(args)
-    check_file(args.output)
-    check_page(args.report)
+    check_files(_inputs(args), {"--output": args.output}, check_page(args.report, "joint.html"))
     with Progress(args.json or args.quiet) as progress:
         progress("reading")
         robot = robot_of(args)
@@ -124,6 +123,12 @@ def run(args: argparse.Namespace) -> int:
         page = _written(args, [*others, model])
     _tell(args, model, refused, page)
     return 0
+
+
+def _inputs(args: argparse.Namespace) -> list[str | None]:
+    """Return all that is read but the output file, whose knowledge is extended."""
+    logs = [_parsed(word)[1] for word in args.logs] if args.what == "all" else args.logs
+    return [*logs, *getattr(args, "loaded", []), args.model, args.robot, args.columns]
 
 
 def _check_motor(args: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from jointwise.cli.files import check_file, log_for
+from jointwise.cli.files import check_files, log_for
 from jointwise.cli.progress import Progress
 from jointwise.cli.usage import UsageError, add_columns, finite
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from jointwise.result import load_calibration
     from jointwise.result.table import write_prediction
 
-    check_file(target)
+    check_files([model, log_path, args.columns], {"--out" if args.out else "--output": target})
     with Progress(args.quiet) as progress:
         progress("reading")
         calibration = load_calibration(model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from jointwise.cli.files import check_directory, log_for
+from jointwise.cli.files import check_directory, check_files, log_for
 from jointwise.cli.progress import Progress
 from jointwise.cli.usage import add_columns
 
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from jointwise.result import load_calibration
     from jointwise.result.compare import trained_on
 
-    check_directory(args.output)
+    check_files([args.model, *args.logs, args.columns], {}, check_directory(args.output))
     from jointwise.report import write_report
 
     with Progress(args.quiet) as progress:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jointwise.cli.files import check_file, check_page
+from jointwise.cli.files import check_files, check_page
 from jointwise.cli.progress import Progress
 from jointwise.cli.text import as_json, table
 from jointwise.cli.usage import (
@@ -260,12 +260,8 @@ def _check_files(args: argparse.Namespace) -> None:
     from jointwise.data.write import check_suffix
 
     check_suffix(args.output)
-    check_file(args.output)
-    check_file(args.truth)
-    files = [Path(path).resolve() for path in (args.output, args.truth, args.report) if path]
-    if len(set(files)) < len(files):
-        raise UsageError("--output, --truth and --report must be different files")
-    check_page(args.report)
+    outputs = {"--output": args.output, "--truth": args.truth}
+    check_files([args.robot, args.joints], outputs, check_page(args.report, "recording.html"))
 
 
 def _page(args: argparse.Namespace, recording: Recording, progress: Progress) -> Path | None:
