@@ -13,6 +13,7 @@ import pytest
 
 import jointwise
 from cli_runs import done, refused, run
+from jointwise.cli.joint import _parsed
 from jointwise.data.log import Log
 from jointwise.data.write import write_log
 from jointwise.joint import load_joints
@@ -87,6 +88,58 @@ def test_all_asks_every_log_and_tells_what_none_could_answer(tmp_path: Path) -> 
     assert "temperature" not in model.parts
     assert "note: temperature:" in result.err
     assert model.parts["stiffness"]["a_1"] == pytest.approx(15000.0, rel=0.05)
+
+
+def test_all_once_more_takes_the_new_numbers(tmp_path: Path) -> None:
+    """What was known before is replaced, and a refusal beside it does not throw it away."""
+    out, words = tmp_path / "joint.json", ("joint", "all", speeds(), *UR5E, *VERTICAL)
+    done(*words, "--gain", 10, "--output", out)
+    (before,) = load_joints(out)
+    result = run(*words, "--gain", 20, "--output", out)
+    assert result.code == 0, result.err
+    assert "note: temperature:" in result.err
+    (after,) = load_joints(out)
+    assert set(after.parts) == set(before.parts)
+    assert after.parts["friction"]["F_C"] == pytest.approx(2.0 * before.parts["friction"]["F_C"], rel=0.01)
+
+
+def test_all_refuses_what_tells_nothing_new(tmp_path: Path) -> None:
+    out = tmp_path / "joint.json"
+    done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", out)
+    before = out.read_bytes()
+    refused("joint", "all", f"temperature={slow()}", *UR5E, "--output", out)
+    assert out.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("run@home.csv", (None, "run@home.csv", None)),
+        ("friction=run@home.csv", ("friction", "run@home.csv", None)),
+        ("run@home.csv@wall", (None, "run@home.csv", "wall")),
+        ("load=run@home.csv@0,0,-9.81", ("load", "run@home.csv", [0.0, 0.0, -9.81])),
+        ("plain.csv@tilt:x:30", (None, "plain.csv", "tilt:x:30")),
+        ("plain.csv@wall", (None, "plain.csv", "wall")),
+        ("odd.csv@wall", (None, "odd.csv@wall", None)),
+        ("load=odd.csv", (None, "load=odd.csv", None)),
+        ("none@home.csv", (None, "none@home.csv", None)),
+    ],
+)
+def test_a_file_may_have_any_name(
+    word: str, told: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("run@home.csv", "plain.csv", "odd.csv@wall", "load=odd.csv"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    assert _parsed(word) == told
+
+
+@pytest.mark.parametrize("gravity", ["1,2", "roof", "1,2,x", "nan,0,0", "0,0,0,0"])
+def test_what_is_no_gravity_is_wrong_usage(gravity: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").touch()
+    result = run("joint", "all", f"{tmp_path / 'log.csv'}@{gravity}", *UR5E)
+    assert result.code == 2
+    assert "gravity after @" in result.err
 
 
 def test_a_joint_file_goes_into_a_calibration(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from jointwise.cli.usage import (
     positive,
     robot_of,
 )
-from jointwise.errors import EstimationError, ModelError
+from jointwise.errors import EstimationError, JointwiseError, ModelError
 
 if TYPE_CHECKING:
     from jointwise.description import Payload, Robot
@@ -167,7 +167,7 @@ def _identified(
         progress(args.what)
         return known.with_part(identify(args.what, record, robot, known, settings)), {}
     answers = identify_all(_sorted_records(args, robot, known), robot, known, settings, progress)
-    if len(answers.model.parts) == len(known.parts) and answers.refused:
+    if not answers.found:
         raise EstimationError(next(iter(answers.refused.values()))[0])
     return answers.model, dict(answers.refused)
 
@@ -199,20 +199,32 @@ def _sorted_records(args: argparse.Namespace, robot: Robot, known: JointModel) -
 
 
 def _parsed(word: str) -> tuple[str | None, str, str | list[float] | None]:
-    """Return phenomenon, file and gravity of `[PHENOMENON=]LOG[@GRAVITY]`."""
+    """Return phenomenon, file and gravity of `[PHENOMENON=]LOG[@GRAVITY]`; a file that is there is taken as it is."""
+    if Path(word).exists():
+        return None, word, None
     name, sign, rest = word.partition("=")
     if not sign or name not in PHENOMENA:
         name, rest = "", word
     path, sign, where = rest.rpartition("@")
-    if not sign:
+    if not sign or Path(rest).exists():
         return name or None, rest, None
-    try:
-        numbers = [float(x) for x in where.split(",")]
-    except ValueError:
-        return name or None, path, where
-    if len(numbers) != 3:
+    gravity = _gravity(where)
+    if gravity is None and Path(path).exists():
         raise UsageError(f"gravity after @ must be X,Y,Z or a mounting. Got '{where}' instead")
-    return name or None, path, numbers
+    return name or None, rest if gravity is None else path, gravity
+
+
+def _gravity(text: str) -> str | list[float] | None:
+    """Return what a text says of gravity: three numbers (m/s²) or a mounting; None if it says nothing of it."""
+    from jointwise.description import gravity_vector
+
+    words = text.split(",")
+    try:
+        asked = text if len(words) == 1 else [float(word) for word in words]
+        gravity_vector(asked)
+    except (ValueError, JointwiseError):
+        return None
+    return asked
 
 
 def _record(

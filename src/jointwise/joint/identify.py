@@ -37,9 +37,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Answers:
-    """What some logs told about a joint: the `model`, and why each phenomenon that is missing was refused."""
+    """What some logs told about a joint: the `model` with what was known before, the names of what was `found`.
+
+    `refused` tells why each phenomenon that was asked for and not found was refused.
+    """
 
     model: JointModel
+    found: tuple[str, ...]
     refused: Mapping[str, tuple[str, ...]]
 
 
@@ -69,7 +73,7 @@ def identify_all(
     Of several records that can answer, the one whose data reach farthest is taken. Where no drive gain is known, the
     motor comes first and tells it.
     """
-    model, refused = known, {}
+    model, found, refused = known, [], {}
     unknown = any(record.unit == "A" for own in records.values() for record in own)
     for name in sorted(ORDER, key=lambda own: own != "motor") if unknown else ORDER:
         if progress is not None and records.get(name):
@@ -77,10 +81,11 @@ def identify_all(
         answers, reasons = _asked(name, records.get(name, ()), robot, model, settings)
         if answers:
             model = model.with_part(max(answers, key=lambda part: _reach(name, part)))
+            found.append(name)
             records = _with_gain(records, model) if unknown and name == "motor" else records
         elif reasons:
             refused[name] = tuple(reasons)
-    return Answers(model, refused)
+    return Answers(model, tuple(found), refused)
 
 
 def _with_gain(records: Mapping[str, Sequence[JointRecord]], model: JointModel) -> dict[str, list[JointRecord]]:
