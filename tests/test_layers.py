@@ -15,6 +15,7 @@ USE = {"simulation", "control", "monitoring", "energy", "export", "report"}
 LAYERS: list[set[str]] = [
     {"errors", "_native"},
     {"atomic", "backend"},
+    {"document"},
     {"spatial"},
     {"parameters", "motion"},
     {"description"},

@@ -203,7 +203,7 @@ def test_base_parameters_of_the_truth_are_those_of_the_rigid_limit() -> None:
     ("change", "message"),
     [
         ({"format": "other"}, "not the truth"),
-        ({"schema": 9}, "schema must be 1"),
+        ({"schema": 9}, "schema 9, but this version reads schema 1"),
         ({"joints": [{}]}, "damaged truth"),
         ({"gravity": None}, "gravity"),
         ({"payload": {"weight": 1.0}}, "damaged truth"),

@@ -11,21 +11,20 @@ at rest the sign of a filtered speed is noise, and friction is not. `--direction
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jointwise.atomic import atomic_write
 from jointwise.calibrate import Options
 from jointwise.description import gravity_vector
 from jointwise.description.document import robot_from_dict, robot_to_dict
 from jointwise.description.files import TABLE_ENDINGS, load_robot, read_text
 from jointwise.description.table import robot_from_csv
-from jointwise.errors import JointwiseError, ModelError
+from jointwise.document import Kind, load_document, write_document
+from jointwise.errors import ModelError
 from jointwise.estimation.structure import Structure
 
 if TYPE_CHECKING:
@@ -33,14 +32,17 @@ if TYPE_CHECKING:
     from jointwise.description import Robot
     from jointwise.result import Calibration
 
-Made = TypeVar("Made")
-
-BODIES = "jointwise rigid-body description"
-MODEL = "jointwise robot model"
-SCHEMA = 1
-LARGEST_BYTES = 16 * 1024 * 1024
 TURN = 3e-3
 """Speed (rad/s) over which sgn turns."""
+
+
+def _kind(format_: str, command: str) -> Kind:
+    name = f"the file that {command} wrote"
+    return Kind(format_, 1, name, noun="model", remedy="Compile again.", largest=16 * 1024 * 1024)
+
+
+BODIES = _kind("jointwise rigid-body description", "compile-rbd")
+MODEL = _kind("jointwise robot model", "compile-rd")
 
 
 @dataclass(frozen=True)
@@ -69,23 +71,23 @@ def read_mdh(path: str) -> Robot:
 
 def save_bodies(robot: Robot, path: str) -> None:
     """Write what compile-rbd makes."""
-    _save({"format": BODIES, "schema": SCHEMA, "robot": robot_to_dict(robot)}, path)
+    write_document(BODIES.stamped({"robot": robot_to_dict(robot)}), path)
 
 
-def load_bodies(path: str) -> Robot:
+def load_bodies(path: str | Path) -> Robot:
     """Return the robot of a file that compile-rbd wrote."""
-    return _checked(path, BODIES, "compile-rbd", lambda document: robot_from_dict(document["robot"]))
+    return load_document(path, BODIES, lambda document: robot_from_dict(document["robot"]))
 
 
 def save_model(model: RobotModel, path: str) -> None:
     """Write what compile-rd makes."""
     friction = {"torque_model": model.load, "viscous_powers": list(model.powers)}
-    _save({"format": MODEL, "schema": SCHEMA, "robot": robot_to_dict(model.robot), "friction": friction}, path)
+    write_document(MODEL.stamped({"robot": robot_to_dict(model.robot), "friction": friction}), path)
 
 
-def load_model(path: str) -> RobotModel:
+def load_model(path: str | Path) -> RobotModel:
     """Return the model of a file that compile-rd wrote."""
-    return _checked(path, MODEL, "compile-rd", _model)
+    return load_document(path, MODEL, _model)
 
 
 def under_gravity(calibration: Calibration, gravity: Sequence[float]) -> Calibration:
@@ -115,39 +117,6 @@ def _model(document: Mapping[str, Any]) -> RobotModel:
     model = RobotModel(robot_from_dict(document["robot"]), friction["torque_model"], powers)
     Structure("tanh", model.load, model.powers)  # refuses what is no model
     return model
-
-
-def _save(document: dict[str, Any], path: str) -> None:
-    with atomic_write(path) as file:
-        json.dump(document, file, indent=1, allow_nan=False)
-        file.write("\n")
-
-
-def _checked(path: str, kind: str, command: str, make: Callable[[Mapping[str, Any]], Made]) -> Made:
-    """Return what `make` makes of a document of one kind, or one line of what is wrong with the file."""
-    try:
-        return make(_document(path, kind, command))
-    except JointwiseError as problem:
-        raise ModelError(f"{path}: {problem}") from None
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise ModelError(f"{path}: damaged: {type(problem).__name__} {problem}.") from None
-
-
-def _document(path: str, kind: str, command: str) -> Mapping[str, Any]:
-    """Return the document of a file, which must be of one kind and schema."""
-    try:
-        if Path(path).stat().st_size > LARGEST_BYTES:
-            raise ModelError(f"larger than a model may be ({LARGEST_BYTES} bytes).")
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise ModelError(f"cannot be read ({problem.strerror}).") from None
-    except (ValueError, RecursionError) as problem:
-        raise ModelError(f"not a JSON document ({problem}). Give the file that {command} wrote.") from None
-    if not isinstance(document, Mapping) or document.get("format") != kind:
-        raise ModelError(f"not the file that {command} wrote.")
-    if document.get("schema") != SCHEMA:
-        raise ModelError(f"schema {document.get('schema')!r}, but this version reads schema {SCHEMA}. Compile again.")
-    return document
 
 
 def _vector(gravity: Sequence[float]) -> str:

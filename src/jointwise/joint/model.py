@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from jointwise.atomic import atomic_write
-from jointwise.errors import ModelError
+from jointwise.document import Kind, load_document, write_document
 from jointwise.joint.part import PHENOMENA, Part
 
-SCHEMA = 1
-LARGEST_FILE = 50_000_000
-"""Bytes that a joint file may have."""
+KIND = Kind(
+    format="jointwise joints",
+    schema=1,
+    name="a joint file ('jointwise joint' writes them)",
+    noun="joint file",
+    remedy="Identify again.",
+    largest=50_000_000,
+)
 
 
 @dataclass(frozen=True)
@@ -38,29 +41,14 @@ class JointModel:
 
 def save_joints(models: list[JointModel], path: str | Path) -> None:
     """Write the models of some joints; the file appears only when it is whole."""
-    document = {"schema": SCHEMA, "kind": "jointwise joints", "joints": [model.to_dict() for model in models]}
-    with atomic_write(path) as file:
-        file.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_document(KIND.stamped({"joints": [model.to_dict() for model in models]}), path)
 
 
 def load_joints(path: str | Path) -> list[JointModel]:
     """Return the models of a file that `save_joints` wrote."""
-    if (size := Path(path).stat().st_size) > LARGEST_FILE:
-        raise ModelError(f"{path}: a joint file has at most {LARGEST_FILE} bytes. Got {size} instead.")
-    try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
-        raise ModelError(f"{path}: not a joint file: {problem}.") from None
-    if not isinstance(document, dict) or document.get("kind") != "jointwise joints":
-        raise ModelError(f"{path}: not a joint file; 'jointwise joint' writes them.")
-    if document.get("schema") != SCHEMA:
-        raise ModelError(f"{path}: schema must be {SCHEMA}. Got {document.get('schema')!r} instead.")
-    return [_model(own, str(path)) for own in document.get("joints", [])]
+    return load_document(path, KIND, lambda document: [_model(own) for own in document["joints"]])
 
 
-def _model(document: Any, origin: str) -> JointModel:
-    try:
-        parts = {name: Part.from_dict(own) for name, own in document["parts"].items()}
-        return JointModel(str(document["robot"]), int(document["joint"]) - 1, parts)
-    except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        raise ModelError(f"{origin}: not a joint model: {problem}.") from None
+def _model(document: Any) -> JointModel:
+    parts = {name: Part.from_dict(own) for name, own in document["parts"].items()}
+    return JointModel(str(document["robot"]), int(document["joint"]) - 1, parts)

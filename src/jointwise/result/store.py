@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -10,52 +9,40 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.atomic import atomic_write
 from jointwise.data.conditioning import Filters
 from jointwise.description.document import robot_from_dict, robot_to_dict
-from jointwise.errors import JointwiseError, ModelError
+from jointwise.document import Kind, build, load_document, write_document
+from jointwise.errors import ModelError
 from jointwise.estimation.select import Choice
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import term_from_dict
 from jointwise.result.calibration import Calibration, Estimate, Provenance, Source
 
-FORMAT = "jointwise calibration"
 SCHEMA = 1
-LARGEST_BYTES = 256 * 1024 * 1024
+KIND = Kind(
+    format="jointwise calibration",
+    schema=SCHEMA,
+    name="a Jointwise calibration",
+    noun="model",
+    remedy="Calibrate again.",
+    largest=256 * 1024 * 1024,
+)
 
 
 def save_calibration(calibration: Calibration, path: str | Path) -> None:
     """Write a calibration to a JSON file."""
-    with atomic_write(path) as file:
-        json.dump(to_document(calibration), file, indent=1, allow_nan=False)
-        file.write("\n")
+    write_document(to_document(calibration), path)
 
 
 def load_calibration(path: str | Path) -> Calibration:
     """Return the calibration of a JSON file; the original logs and descriptions are not needed."""
-    file = Path(path)
-    try:
-        if file.stat().st_size > LARGEST_BYTES:
-            raise ModelError(f"{file}: larger than a model may be ({LARGEST_BYTES} bytes).")
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise ModelError(f"{file}: cannot be read ({problem.strerror}).") from None
-    except (ValueError, RecursionError) as problem:
-        raise ModelError(f"{file}: not a JSON document ({problem}).") from None
-    try:
-        return from_document(document)
-    except JointwiseError as problem:
-        raise ModelError(f"{file}: {problem}") from None
-    except (KeyError, TypeError, ValueError, IndexError) as problem:
-        raise ModelError(f"{file}: damaged model: {type(problem).__name__} {problem}.") from None
+    return load_document(path, KIND, _calibration)
 
 
 def to_document(calibration: Calibration) -> dict[str, Any]:
     """Return the calibration as a document of numbers and texts."""
     own, model = calibration.estimate, calibration.model
-    return {
-        "format": FORMAT,
-        "schema": SCHEMA,
+    content = {
         "provenance": asdict(calibration.provenance),
         "robot": robot_to_dict(model.robot),
         "model": {
@@ -98,16 +85,15 @@ def to_document(calibration: Calibration) -> dict[str, Any]:
         "fastest": calibration.fastest.tolist(),
         "validation": calibration.validation,
     }
+    return KIND.stamped(content)
 
 
 def from_document(document: Any) -> Calibration:
     """Return the calibration of a document."""
-    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-        raise ModelError("not a Jointwise calibration.")
-    if document["schema"] != SCHEMA:
-        newer = isinstance(document["schema"], int) and document["schema"] > SCHEMA
-        advice = "Update jointwise." if newer else "Calibrate again."
-        raise ModelError(f"schema {document['schema']!r}, but this version reads schema {SCHEMA}. {advice}")
+    return build(document, KIND, _calibration)
+
+
+def _calibration(document: Mapping[str, Any]) -> Calibration:
     model = _model(document)
     names = [row["name"] for row in document["parameters"]]
     if names != [info.name for info in model.parameters]:

@@ -15,16 +15,21 @@ import numpy as np
 from jointwise.atomic import atomic_write
 from jointwise.description.document import robot_from_dict, robot_to_dict
 from jointwise.description.payload import Payload, loaded_inertials
-from jointwise.errors import JointwiseError, ModelError
+from jointwise.document import Kind, build, read_document
 from jointwise.model.base import base_parameters
 from jointwise.model.spring import Cubic, Rigid, Segments
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.elasticity import Elasticity
 from jointwise.simulation.robot.joint import JointPlant
 
-FORMAT = "jointwise truth"
-SCHEMA = 1
-LARGEST_BYTES = 64 * 1024 * 1024
+KIND = Kind(
+    format="jointwise truth",
+    schema=1,
+    name="the truth of a Jointwise recording",
+    noun="truth",
+    remedy="Simulate again.",
+    largest=64 * 1024 * 1024,
+)
 SPRINGS: dict[str, type[Elasticity]] = {"rigid": Rigid, "cubic": Cubic, "segments": Segments}
 
 
@@ -34,9 +39,7 @@ def digital_robot_to_dict(digital: DigitalRobot) -> dict[str, Any]:
     rotors = np.array([joint.inertia for joint in digital.joints])
     base = base_parameters(digital.robot, _gravity(digital), True)
     values = base.from_standard(np.concatenate([inertials.ravel(), rotors]))
-    return {
-        "format": FORMAT,
-        "schema": SCHEMA,
+    content = {
         "robot": robot_to_dict(digital.robot),
         "gravity": list(_gravity(digital)),
         "payload": None if digital.payload is None else payload_to_dict(digital.payload),
@@ -47,27 +50,23 @@ def digital_robot_to_dict(digital: DigitalRobot) -> dict[str, Any]:
         "rotor_inertias": rotors.tolist(),
         "base": dict(zip(base.names, values.tolist(), strict=True)),
     }
+    return KIND.stamped(content)
 
 
 def digital_robot_from_truth(document: Mapping[str, Any]) -> DigitalRobot:
     """Return the digital robot that a truth document tells of, equal in every number."""
-    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-        raise ModelError("not the truth of a Jointwise recording.")
-    if document.get("schema") != SCHEMA:
-        raise ModelError(f"schema must be {SCHEMA}. Got {document.get('schema')!r} instead.")
-    try:
-        payload = document["payload"]
-        return DigitalRobot(
-            robot=robot_from_dict(document["robot"]),
-            joints=tuple(joint_from_dict(joint) for joint in document["joints"]),
-            gravity=document["gravity"],
-            payload=None if payload is None else Payload(**payload),
-            model=document["model"],
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        if isinstance(problem, JointwiseError):
-            raise
-        raise ModelError(f"damaged truth: {type(problem).__name__} {problem}.") from None
+    return build(document, KIND, _digital_robot)
+
+
+def _digital_robot(document: Mapping[str, Any]) -> DigitalRobot:
+    payload = document["payload"]
+    return DigitalRobot(
+        robot=robot_from_dict(document["robot"]),
+        joints=tuple(joint_from_dict(joint) for joint in document["joints"]),
+        gravity=document["gravity"],
+        payload=None if payload is None else Payload(**payload),
+        model=document["model"],
+    )
 
 
 def save_truth(document: Mapping[str, Any], path: str | Path) -> None:
@@ -86,18 +85,7 @@ def truth_file(document: Mapping[str, Any], path: str | Path) -> Iterator[None]:
 
 def load_truth(path: str | Path) -> dict[str, Any]:
     """Return the truth document of a file; `digital_robot_from_truth` makes the robot of it."""
-    file = Path(path)
-    try:
-        if file.stat().st_size > LARGEST_BYTES:
-            raise ModelError(f"{file}: larger than a truth file may be ({LARGEST_BYTES} bytes).")
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise ModelError(f"{file}: cannot be read ({problem.strerror}).") from None
-    except (ValueError, RecursionError) as problem:
-        raise ModelError(f"{file}: not a JSON document ({problem}).") from None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelError(f"{file}: not the truth of a Jointwise recording.")
-    return document
+    return read_document(path, KIND)
 
 
 def joint_to_dict(joint: JointPlant) -> dict[str, Any]:
