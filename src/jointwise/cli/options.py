@@ -12,7 +12,7 @@ from jointwise.calibrate import Options
 from jointwise.cli.aurt import RobotModel
 from jointwise.cli.usage import UsageError
 from jointwise.data import Log, examine_clock
-from jointwise.errors import DataError, ModelError
+from jointwise.errors import DataError, JointwiseError, ModelError
 from jointwise.model.terms import Hysteresis
 
 if TYPE_CHECKING:
@@ -48,10 +48,20 @@ def make_options(args: argparse.Namespace, logs: list[Log], given: RobotModel | 
 
 
 def known_joints(paths: list[str], robot: Robot) -> list[JointModel]:
-    """Return the joints of some joint files, each once and of this robot."""
+    """Return the joints of some joint files, each once and of this robot, whose friction a calibration can take."""
     from jointwise.joint import load_joints
+    from jointwise.joint.plug import USED, given_terms
 
-    models = [model for path in paths for model in load_joints(path)]
+    models = []
+    for path in paths:
+        found = load_joints(path)
+        try:
+            for own in found:
+                if any(name in own.parts for name in USED):
+                    given_terms(own)
+        except (JointwiseError, ValueError) as problem:
+            raise ModelError(f"{path}: {problem}") from None
+        models += found
     for model in models:
         if model.robot != robot.name or not 0 <= model.joint < robot.dof:
             raise ModelError(f"--joint: joint {model.joint + 1} of {model.robot} is none of {robot.name}.")

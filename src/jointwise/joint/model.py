@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from jointwise.document import Kind, load_document, write_document
+from jointwise.errors import ModelError
+from jointwise.joint import typed
 from jointwise.joint.part import PHENOMENA, Part
 
 KIND = Kind(
@@ -18,6 +20,7 @@ KIND = Kind(
     remedy="Identify again.",
     largest=50_000_000,
 )
+MOST_JOINTS = 100
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,30 @@ def save_joints(models: list[JointModel], path: str | Path) -> None:
 
 
 def load_joints(path: str | Path) -> list[JointModel]:
-    """Return the models of a file that `save_joints` wrote."""
-    return load_document(path, KIND, lambda document: [_model(own) for own in document["joints"]])
+    """Return the models of a file that `save_joints` wrote; a file with any damage is refused."""
+    return load_document(path, KIND, _models)
 
 
-def _model(document: Any) -> JointModel:
-    parts = {name: Part.from_dict(own) for name, own in document["parts"].items()}
-    return JointModel(str(document["robot"]), int(document["joint"]) - 1, parts)
+def _models(document: Mapping[str, Any]) -> list[JointModel]:
+    models = [_model(own, f"joint {k}") for k, own in enumerate(typed.items(document["joints"], "joints"), start=1)]
+    places = [model.joint for model in models]
+    for joint in places:
+        if places.count(joint) > 1:
+            raise ModelError(f"joint {joint + 1} must be there once. Got it {places.count(joint)} times.")
+    return models
+
+
+def _model(document: Any, place: str) -> JointModel:
+    from jointwise.joint.laws import check_laws
+
+    own = typed.entries(document, JointModel, place)
+    number = own["joint"]
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_JOINTS:
+        raise typed.wrong(f"{place}: joint", f"a whole number from 1 to {MOST_JOINTS}", number)
+    known = typed.table(own.get("parts", {}), f"{place}: parts")
+    parts = {name: Part.from_dict(part) for name, part in known.items()}
+    for name, part in parts.items():
+        if name != part.phenomenon:
+            raise typed.wrong(f"{place}: the phenomenon under '{name}'", f"'{name}'", part.phenomenon)
+    check_laws(parts)
+    return JointModel(typed.text(own["robot"], f"{place}: robot"), number - 1, parts)

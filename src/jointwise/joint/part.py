@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from jointwise.errors import ModelError
+from jointwise.joint import typed
 from jointwise.spatial import Array
 
 PHENOMENA = ("stiffness", "friction", "load", "temperature", "transmission", "hysteresis", "motor")
 """What can be identified, in the order of a report."""
 MOST_POINTS = 2000
 """Points that a curve keeps for its plot."""
+LABELS = ("title", "x_label", "y_label", "z_label")
+LINES = ("x", "y", "line_x", "line_y", "low", "high", "residual")
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,16 @@ class Value:
         """Tell whether a number lies inside the interval."""
         return self.low <= truth <= self.high
 
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Value:
+        """Return the number that a document of the part `place` describes."""
+        own = typed.entries(document, cls, f"{place}: a value")
+        name = typed.text(own["name"], f"{place}: name of a value")
+        deviation = typed.number(own["deviation"], f"{place}: deviation of {name}", least=0.0)
+        low, high = _interval([own["low"], own["high"]], f"{place}: interval of {name}")
+        value = typed.number(own["value"], f"{place}: {name}")
+        return cls(name, typed.text(own["unit"], f"{place}: unit of {name}"), value, deviation, low, high)
+
 
 def value_of(name: str, unit: str, value: float, deviation: float, factor: float = 1.96) -> Value:
     """Return a number with the interval ``value ± factor · deviation``."""
@@ -55,6 +68,17 @@ class Alternative:
     fitted: float
     held_out: float | None = None
     note: str = ""
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Alternative:
+        """Return the model that a document of the part `place` describes."""
+        own = typed.entries(document, cls, f"{place}: an alternative")
+        return cls(
+            model=typed.text(own["model"], f"{place}: model of an alternative"),
+            fitted=typed.number(own["fitted"], f"{place}: fitted of an alternative"),
+            held_out=_optional(own.get("held_out"), f"{place}: held_out of an alternative"),
+            note=typed.text(own.get("note", ""), f"{place}: note of an alternative"),
+        )
 
 
 @dataclass(frozen=True)
@@ -79,6 +103,19 @@ class Curve:
     kind: str = "points"
     scale: str = "linear"
 
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Curve:
+        """Return the plot that a document of the part `place` describes."""
+        own = typed.entries(document, cls, f"{place}: a curve")
+        title, x_label, y_label = (typed.text(own[key], f"{place}: {key} of a curve") for key in LABELS[:3])
+        lines = {key: typed.numbers(own.get(key, []), f"{place}: {key} of '{title}'") for key in LINES}
+        for key, other in (("y", "x"), ("residual", "x"), ("line_y", "line_x"), ("low", "line_x"), ("high", "line_x")):
+            if len(lines[key]) != len(lines[other]) and (lines[key] or key in ("y", "line_y")):
+                raise ModelError(f"{place}: {key} of '{title}' must have as many points as {other}.")
+        kind = typed.choice(own.get("kind", "points"), f"{place}: kind of '{title}'", ("points", "line"))
+        scale = typed.choice(own.get("scale", "linear"), f"{place}: scale of '{title}'", ("linear", "log"))
+        return cls(title, x_label, y_label, **lines, kind=kind, scale=scale)
+
 
 @dataclass(frozen=True)
 class Surface:
@@ -91,6 +128,20 @@ class Surface:
     x: tuple[float, ...]
     y: tuple[float, ...]
     z: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Surface:
+        """Return the map that a document of the part `place` describes."""
+        own = typed.entries(document, cls, f"{place}: a surface")
+        labels = {key: typed.text(own[key], f"{place}: {key} of a surface") for key in LABELS}
+        name = f"of '{labels['title']}'"
+        x, y = (typed.numbers(own[key], f"{place}: {key} {name}") for key in ("x", "y"))
+        z = tuple(
+            typed.numbers(row, f"{place}: z {name}", len(x)) for row in typed.items(own["z"], f"{place}: z {name}")
+        )
+        if len(z) != len(y):
+            raise ModelError(f"{place}: z {name} must have as many rows as y.")
+        return cls(**labels, x=x, y=y, z=z)
 
 
 @dataclass(frozen=True)
@@ -142,19 +193,47 @@ class Part:
         return document
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Part:
-        """Return the part that a document describes."""
-        try:
-            rest = dict(document)
-            rest["values"] = tuple(Value(**own) for own in rest.get("values", ()))
-            rest["alternatives"] = tuple(Alternative(**own) for own in rest.get("alternatives", ()))
-            rest["curves"] = tuple(Curve(**_tuples(own)) for own in rest.get("curves", ()))
-            rest["surfaces"] = tuple(Surface(**_tuples(own)) for own in rest.get("surfaces", ()))
-            rest["ranges"] = {key: (float(low), float(high)) for key, (low, high) in rest.get("ranges", {}).items()}
-            rest["notes"], rest["logs"] = tuple(rest.get("notes", ())), tuple(rest.get("logs", ()))
-            return cls(**rest)
-        except (TypeError, ValueError, AttributeError) as problem:
-            raise ModelError(f"not a part of a joint model: {problem}.") from None
+    def from_dict(cls, document: Any) -> Part:
+        """Return the part that a document describes; what is damaged in it is refused by its name."""
+        own = typed.entries(document, cls, "a part")
+        place = typed.choice(own["phenomenon"], "phenomenon", PHENOMENA)
+        return cls(
+            phenomenon=place,
+            values=tuple(Value.from_dict(row, place) for row in _rows(own, "values", place)),
+            alternatives=tuple(Alternative.from_dict(row, place) for row in _rows(own, "alternatives", place)),
+            curves=tuple(Curve.from_dict(row, place) for row in _rows(own, "curves", place)),
+            surfaces=tuple(Surface.from_dict(row, place) for row in _rows(own, "surfaces", place)),
+            **_plain_entries(own, place),
+        )
+
+
+def _rows(own: dict[str, Any], name: str, place: str) -> list[Any]:
+    return typed.items(own.get(name, []), f"{place}: {name}")
+
+
+def _plain_entries(own: dict[str, Any], place: str) -> dict[str, Any]:
+    """Return the entries of a part that are no dataclasses, checked."""
+    ranges = typed.table(own.get("ranges", {}), f"{place}: ranges")
+    return {
+        "model": typed.text(own["model"], f"{place}: model"),
+        "fitted": typed.number(own["fitted"], f"{place}: fitted"),
+        "held_out": _optional(own.get("held_out"), f"{place}: held_out"),
+        "settings": typed.plain_json(typed.table(own.get("settings", {}), f"{place}: settings"), f"{place}: settings"),
+        "ranges": {name: _interval(pair, f"{place}: range of {name}") for name, pair in ranges.items()},
+        "notes": typed.texts(own.get("notes", []), f"{place}: notes"),
+        "logs": typed.texts(own.get("logs", []), f"{place}: logs"),
+    }
+
+
+def _optional(value: Any, name: str) -> float | None:
+    return None if value is None else typed.number(value, name)
+
+
+def _interval(value: Any, name: str) -> tuple[float, float]:
+    low, high = typed.numbers(value, name, count=2)
+    if low > high:
+        raise typed.wrong(name, "from low to high", value)
+    return low, high
 
 
 def plain(values: Array, most: int = MOST_POINTS) -> tuple[float, ...]:
@@ -162,11 +241,3 @@ def plain(values: Array, most: int = MOST_POINTS) -> tuple[float, ...]:
     array = np.asarray(values, dtype=float).ravel()
     chosen = array if len(array) <= most else array[np.linspace(0, len(array) - 1, most).astype(np.intp)]
     return tuple(float(f"{value:.6g}") for value in chosen)
-
-
-def _tuples(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _tuple(value) for key, value in document.items()}
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(_tuple(own) for own in value) if isinstance(value, list) else value
