@@ -12,7 +12,7 @@ import pytest
 import jointwise
 from jointwise.data import examine_clock
 from jointwise.description import Payload, catalog_robot
-from jointwise.errors import JointwiseError, ModelError
+from jointwise.errors import JointwiseError, ModelError, OutputError
 from jointwise.experiment import CONTROLLERS, Recording, simulate, trial, usual_sensors
 from jointwise.simulation import Sensors
 from jointwise.simulation.recording import digital_robot_from_truth
@@ -305,3 +305,18 @@ def test_a_run_that_explodes_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_experiment_outside_the_reach_is_refused() -> None:
     with pytest.raises(JointwiseError):
         simulate("planar2", "ellipse", duration=2.0)
+
+
+# -- files --
+
+
+def test_neither_log_nor_truth_appears_where_one_of_them_cannot(tmp_path: Path) -> None:
+    made = simulate("planar2", "excitation", duration=1.0, keep=0)
+    for name in ("folder", "folder.csv"):
+        (tmp_path / name).mkdir()
+    for log, truth in (("log.csv", "folder"), ("folder.csv", "truth.json"), ("log.csv", "log.csv")):
+        with pytest.raises(OutputError):
+            made.write(tmp_path / log, tmp_path / truth)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "folder.csv"]
+    made.write(tmp_path / "log.csv", tmp_path / "truth.json")
+    assert (tmp_path / "log.csv").exists() and (tmp_path / "truth.json").exists()

@@ -27,8 +27,12 @@ def atomic_write(path: str | Path) -> Iterator[IO[str]]:
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give the path of an empty temporary file, for writers that open it themselves; as `atomic_write` otherwise."""
+    """Give the path of an empty temporary file, for writers that open it themselves; as `atomic_write` otherwise.
+
+    A target that cannot be replaced is refused at once: of files written one inside another, none appears then.
+    """
     target = Path(path)
+    refuse_directory(target)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as problem:
@@ -43,6 +47,12 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         raise OutputError(f"{target}: cannot be written ({problem.strerror}).") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def refuse_directory(path: str | Path) -> None:
+    """Refuse a target that is a directory: no file can take its place."""
+    if Path(path).is_dir():
+        raise OutputError(f"{path}: is a directory. Give the name of a file.")
 
 
 def _umask() -> int:

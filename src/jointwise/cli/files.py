@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jointwise.atomic import refuse_directory
 from jointwise.cli.usage import UsageError
 from jointwise.errors import DataError, MissingExtraError, OutputError
 
@@ -49,8 +50,7 @@ def check_file(path: str | None) -> None:
     if path is None:
         return
     target = Path(path)
-    if target.is_dir():
-        raise OutputError(f"{target}: is a directory. Give the name of a file.")
+    refuse_directory(target)
     if not target.parent.is_dir():
         raise OutputError(f"{target}: cannot be written: there is no directory '{target.parent}'.")
     if not os.access(target.parent, os.W_OK):

@@ -8,6 +8,7 @@ from typing import Any
 
 from jointwise.data.log import Log
 from jointwise.data.write import check_suffix, write_log
+from jointwise.errors import OutputError
 from jointwise.simulation.recording import truth_file
 from jointwise.simulation.references import Experiment
 from jointwise.simulation.robot import DigitalRobot, Run
@@ -35,6 +36,8 @@ class Recording:
         check_suffix(path)
         if truth is None:
             write_log(self.log, path)
+        elif Path(truth).resolve() == Path(path).resolve():
+            raise OutputError(f"{path}: the log and its truth must be different files.")
         else:
             with truth_file(self.truth, truth):
                 write_log(self.log, path)
