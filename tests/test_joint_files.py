@@ -21,7 +21,8 @@ from jointwise.joint import Alternative, Curve, JointModel, Part, Surface, load_
 from jointwise.joint.friction.law import VelocityLaw, settings_of
 from jointwise.joint.hysteresis.laws import FrictionLaw, law_settings
 from jointwise.joint.laws import _TRIED
-from jointwise.joint.part import PHENOMENA, value_of
+from jointwise.joint.part import value_of
+from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.report.joint import joint_sections
 
 ROBOT = jointwise.robot("planar2")

@@ -23,6 +23,7 @@ from jointwise.cli.usage import (
     robot_of,
 )
 from jointwise.errors import EstimationError, JointwiseError, ModelError
+from jointwise.joint.phenomenon import PHENOMENA
 
 if TYPE_CHECKING:
     from jointwise.description import Payload, Robot
@@ -41,22 +42,12 @@ examples:
 'jointwise joint WHAT --help' tells the options of each. A phenomenon is added to what the output file knows already,
 and what is known there helps: the friction over speed is taken off before load, temperature and hysteresis are told."""
 
-PHENOMENA = {
-    "stiffness": "spring of the gear, from a locked output with a known torque or from two encoders",
-    "transmission": "kinematic error and position-dependent backlash, from slow reciprocation",
-    "friction": "friction over speed, from constant-speed runs",
-    "load": "friction over load, from slow runs into gravity",
-    "temperature": "friction over temperature, from a warm-up",
-    "hysteresis": "Maxwell-slip hysteresis, from slow reciprocation",
-    "motor": "drive gain and offset, from a load/unload pair, the controller's signals, or the known links",
-}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add one command a phenomenon, all of them at once, and the plan."""
     commands = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    for name, line in PHENOMENA.items():
-        own = _command(commands, name, line, "logs of the experiment, CSV or Parquet")
+    for name, phenomenon in PHENOMENA.items():
+        own = _command(commands, name, phenomenon.line, "logs of the experiment, CSV or Parquet")
         if name == "hysteresis":
             _add_hysteresis(own)
         if name == "motor":
@@ -100,9 +91,11 @@ def _looks(examples: str) -> dict[str, Any]:
 
 
 def _add_hysteresis(parser: argparse.ArgumentParser) -> None:
-    methods = ("auto", "gms", "lr-linear", "lr-polynomial", "nlr", "rate-gms", "lugre")
     parser.add_argument(
-        "--method", choices=methods, default="auto", help="of hysteresis (default: best on unseen data)"
+        "--method",
+        metavar="NAME",
+        default="auto",
+        help="of hysteresis, such as nlr, gms or lugre (default: auto, the best on unseen data)",
     )
     parser.add_argument("--elements", type=count, metavar="M", help="slip elements (default: chosen on unseen data)")
 
@@ -112,6 +105,7 @@ def run(args: argparse.Namespace) -> int:
     if args.what == "plan":
         return joint_plan.run(args)
     _check_motor(args)
+    _check_method(args)
     check_files(_inputs(args), {"--output": args.output}, check_page(args.report, "joint.html"))
     with Progress(args.json or args.quiet) as progress:
         progress("reading")
@@ -139,6 +133,16 @@ def _check_motor(args: argparse.Namespace) -> None:
         raise UsageError("--loaded and --payload-mass belong together: the mass tells what an ampere is worth")
     if args.targets and args.loaded:
         raise UsageError("--targets reads the controller's signals and --loaded a payload: choose one")
+
+
+def _check_method(args: argparse.Namespace) -> None:
+    """Refuse a method of hysteresis that is none."""
+    if getattr(args, "method", "auto") == "auto":
+        return
+    from jointwise.joint.hysteresis import METHODS
+
+    if args.method not in METHODS:
+        raise UsageError(f"--method must be auto or one of {', '.join(METHODS)}. Got '{args.method}' instead")
 
 
 def _known(args: argparse.Namespace, robot: Robot) -> tuple[list[JointModel], JointModel]:

@@ -10,7 +10,8 @@ from typing import Any
 from jointwise.document import Kind, load_document, write_document
 from jointwise.errors import ModelError
 from jointwise.joint import typed
-from jointwise.joint.part import PHENOMENA, Part
+from jointwise.joint.part import Part
+from jointwise.joint.phenomenon import PHENOMENA
 
 KIND = Kind(
     format="jointwise joints",

@@ -11,10 +11,9 @@ import numpy as np
 
 from jointwise.errors import ModelError
 from jointwise.joint import typed
+from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.spatial import Array
 
-PHENOMENA = ("stiffness", "friction", "load", "temperature", "transmission", "hysteresis", "motor")
-"""What can be identified, in the order of a report."""
 MOST_POINTS = 2000
 """Points that a curve keeps for its plot."""
 LABELS = ("title", "x_label", "y_label", "z_label")
@@ -196,7 +195,7 @@ class Part:
     def from_dict(cls, document: Any) -> Part:
         """Return the part that a document describes; what is damaged in it is refused by its name."""
         own = typed.entries(document, cls, "a part")
-        place = typed.choice(own["phenomenon"], "phenomenon", PHENOMENA)
+        place = typed.choice(own["phenomenon"], "phenomenon", tuple(PHENOMENA))
         return cls(
             phenomenon=place,
             values=tuple(Value.from_dict(row, place) for row in _rows(own, "values", place)),

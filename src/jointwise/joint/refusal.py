@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from jointwise.errors import EstimationError
+from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.joint.record import JointRecord
-
-EXPERIMENTS = {
-    "stiffness": "locked",
-    "friction": "constant-speed",
-    "load": "load",
-    "temperature": "warm-up",
-    "transmission": "reciprocate",
-    "hysteresis": "reciprocate",
-    "motor": "load",
-}
-"""The experiment (as `jointwise joint plan` and `jointwise simulate` name it) that identifies each phenomenon."""
 
 
 def refuse(record: JointRecord, phenomenon: str, what: str) -> EstimationError:
     """Return the error that says what is missing (`what`, without a full stop) and which experiment would tell."""
-    experiment = EXPERIMENTS[phenomenon]
+    experiment = PHENOMENA[phenomenon].experiment
     return EstimationError(
         f"{record.place}: {what}; {phenomenon} is not fitted. The experiment '{experiment}' would tell: "
         f"jointwise joint plan --robot {record.robot} --joint {record.joint + 1}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from jointwise.joint.phenomenon import PHENOMENA
+
 Axis = Literal["vertical", "horizontal", "any"]
 BASIC = ("t", "q", "i")
 """Channels that every experiment needs: time, link positions, currents."""
@@ -12,7 +14,7 @@ BASIC = ("t", "q", "i")
 
 @dataclass(frozen=True)
 class Purpose:
-    """One experiment: which phenomena it identifies and what it takes.
+    """One experiment and what it takes.
 
     `experiment` as `jointwise simulate` names it; `axis` of the joint under test against gravity; `log` the channels
     without which nothing can be identified, `helps` those that make it better; `rate` (Hz) to log with; `twice`: once
@@ -21,7 +23,6 @@ class Purpose:
 
     name: str
     experiment: str
-    phenomena: tuple[str, ...]
     title: str
     why: str
     prepare: str
@@ -31,6 +32,13 @@ class Purpose:
     helps: tuple[str, ...] = ()
     twice: bool = False
 
+    @property
+    def phenomena(self) -> tuple[str, ...]:
+        """What it identifies: the phenomenon of its name, and those whose experiment it is."""
+        return tuple(
+            own.name for own in PHENOMENA.values() if own.name == self.name or own.experiment == self.experiment
+        )
+
 
 PURPOSES = {
     own.name: own
@@ -38,7 +46,6 @@ PURPOSES = {
         Purpose(
             name="temperature",
             experiment="warm-up",
-            phenomena=("temperature",),
             title="Friction over temperature: the joint warms up by itself",
             why="Minutes of motion at three speeds in turn warm the joint; the same speeds come back at every "
             "temperature, so that friction over temperature shows at each of them.",
@@ -51,7 +58,6 @@ PURPOSES = {
         Purpose(
             name="friction",
             experiment="constant-speed",
-            phenomena=("friction",),
             title="Friction over speed: the joint turns to and fro at ten constant speeds",
             why="At constant speed nothing accelerates, and with the axis vertical gravity loads nothing: the current "
             "is friction. Speeds from 1 to 90 % of the limit in equal ratios show the fall after break-away and the "
@@ -64,7 +70,6 @@ PURPOSES = {
         Purpose(
             name="load",
             experiment="load",
-            phenomena=("load", "motor"),
             title="Friction over load: the joint turns slowly into gravity and back",
             why="At 0.05 rad/s viscous friction is small and hardly changes; the load of gravity changes along the "
             "way. The mean of both directions is the load, half their difference the friction under that load.",
@@ -76,7 +81,6 @@ PURPOSES = {
         Purpose(
             name="transmission",
             experiment="reciprocate",
-            phenomena=("transmission", "hysteresis"),
             title="Kinematic error, backlash and hysteresis: slow reciprocation over one turn",
             why="Every 3 degrees the joint turns back, so that each angle is passed in both directions with next to no "
             "speed and no load: the mean of both is the kinematic error, half the difference the backlash, and the "
@@ -90,7 +94,6 @@ PURPOSES = {
         Purpose(
             name="motor",
             experiment="excitation",
-            phenomena=("motor",),
             title="Drive gains: the same motion without and with a payload",
             why="The difference of the currents of two equal motions is the payload alone: its known mass tells how "
             "many Nm an ampere is worth. Centre of mass and inertia of the payload are found with the gains.",
@@ -104,7 +107,6 @@ PURPOSES = {
         Purpose(
             name="stiffness",
             experiment="locked",
-            phenomena=("stiffness",),
             title="Stiffness: the output is locked, the torque rises and falls",
             why="With the output locked all wind-up of the gear shows between the two encoders. Ramps up to four "
             "levels and back, in both directions, show the rising stiffness and leave the loop of hysteresis closed.",

@@ -10,21 +10,13 @@ import numpy as np
 
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Alternative, Curve, Part, Surface, Value
+from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, faint, line, packed
 from jointwise.report.markup import Html, element, items, join, paragraph, table
 from jointwise.report.numbers import fixed, number
 from jointwise.report.write import Section, compose, page_path, plotly_script, write_page
 
 FILE = "joint.html"
-TITLES = {
-    "stiffness": "Stiffness",
-    "friction": "Friction over speed",
-    "load": "Friction over load",
-    "temperature": "Friction over temperature",
-    "transmission": "Kinematic error and backlash",
-    "hysteresis": "Hysteresis",
-    "motor": "Motor",
-}
 UNITS = {
     **dict.fromkeys(("load", "gauge", "motor", "links"), "Nm"),
     **dict.fromkeys(("phi", "theta", "position", "limit"), "rad"),
@@ -64,7 +56,7 @@ def joint_sections(models: Sequence[JointModel]) -> list[Section]:
     return [
         (
             f"joint{model.joint + 1}-{name}",
-            f"{f'Joint {model.joint + 1}: ' if several else ''}{TITLES[name]}",
+            f"{f'Joint {model.joint + 1}: ' if several else ''}{PHENOMENA[name].title}",
             part_body(part),
         )
         for model in models

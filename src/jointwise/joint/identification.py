@@ -9,20 +9,8 @@ from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError, JointwiseError
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part
+from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.joint.record import JointRecord
-
-ORDER = ("transmission", "stiffness", "friction", "load", "temperature", "hysteresis", "motor")
-"""The order in which phenomena are identified: each builds on those before."""
-MAIN = {
-    "stiffness": "phi",
-    "transmission": "theta",
-    "friction": "speed",
-    "load": "load",
-    "temperature": "temperature",
-    "hysteresis": "position",
-    "motor": "load",
-}
-"""The quantity over which a log must reach far to tell about a phenomenon."""
 
 Progress = Callable[[str], None]
 
@@ -55,8 +43,8 @@ def identify(
     settings: Settings | None = None,
 ) -> Part:
     """Return one phenomenon of a joint; `known` is what was identified before and helps where it is there."""
-    if phenomenon not in ORDER:
-        raise EstimationError(f"phenomenon must be one of {', '.join(ORDER)}. Got '{phenomenon}' instead.")
+    if phenomenon not in PHENOMENA:
+        raise EstimationError(f"phenomenon must be one of {', '.join(PHENOMENA)}. Got '{phenomenon}' instead.")
     parts = {} if known is None else dict(known.parts)
     return _METHODS[phenomenon](record, robot, parts, settings or Settings())
 
@@ -75,7 +63,7 @@ def identify_all(
     """
     model, found, refused = known, [], {}
     unknown = any(record.unit == "A" for own in records.values() for record in own)
-    for name in sorted(ORDER, key=lambda own: own != "motor") if unknown else ORDER:
+    for name in sorted(PHENOMENA, key=lambda own: own != "motor") if unknown else PHENOMENA:
         if progress is not None and records.get(name):
             progress(name)
         answers, reasons = _asked(name, records.get(name, ()), robot, model, settings)
@@ -113,7 +101,7 @@ def _asked(
 
 
 def _reach(name: str, part: Part) -> float:
-    low, high = part.ranges.get(MAIN[name], (0.0, 0.0))
+    low, high = part.ranges.get(PHENOMENA[name].main, (0.0, 0.0))
     return high - low
 
 

@@ -1,0 +1,71 @@
+"""One list of phenomena: everything that goes by them knows them all, in that order, and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import jointwise.joint
+from cli_runs import run
+from jointwise.errors import EstimationError
+from jointwise.joint import PHENOMENA, JointModel, Part, identification, identify, laws
+from jointwise.joint.hysteresis import METHODS
+from jointwise.plan.purpose import PURPOSES
+from jointwise.report.joint import joint_sections
+from jointwise.simulation.references import EXPERIMENTS
+
+
+def test_every_phenomenon_can_be_identified_read_planned_and_simulated() -> None:
+    assert set(identification._METHODS) == set(laws._TRIED) == set(PHENOMENA)
+    assert {name for own in PURPOSES.values() for name in own.phenomena} == set(PHENOMENA)
+    assert {own.experiment for own in PHENOMENA.values()} <= set(EXPERIMENTS)
+    assert all(own.name == name for name, own in PHENOMENA.items())
+
+
+def test_a_purpose_identifies_what_its_experiment_tells() -> None:
+    told = {name: own.phenomena for name, own in PURPOSES.items()}
+    assert told["load"] == ("load", "motor")
+    assert told["transmission"] == ("transmission", "hysteresis")
+    assert told["motor"] == ("motor",)
+
+
+def test_parts_stand_in_the_order_in_which_they_are_identified() -> None:
+    model = JointModel("any", 0)
+    for name in reversed(PHENOMENA):
+        model = model.with_part(Part(name, "any", (), 100.0))
+    assert list(model.parts) == list(PHENOMENA)
+    assert [title for _, title, _ in joint_sections([model])] == [own.title for own in PHENOMENA.values()]
+
+
+def test_the_commands_are_the_phenomena() -> None:
+    text = run("joint", "--help").out
+    listed = [line.split()[0] for line in text.splitlines() if line.startswith("    ") and line[4] != " "]
+    assert [name for name in listed if name in PHENOMENA] == list(PHENOMENA)
+
+
+def test_an_unknown_phenomenon_is_refused() -> None:
+    with pytest.raises(EstimationError, match="one of transmission, stiffness, friction"):
+        identify("magic", None, None)  # type: ignore[arg-type]
+
+
+def test_an_unknown_method_of_hysteresis_is_wrong_usage() -> None:
+    result = run("joint", "hysteresis", "log.csv", "--robot", "ur5e", "--joint", 1, "--method", "magic")
+    assert result.code == 2
+    assert all(name in result.err.replace("\n", " ") for name in METHODS)
+    for name in METHODS:
+        known = run("joint", "hysteresis", "none.csv", "--robot", "ur5e", "--joint", 1, "--method", name)
+        assert "no such file" in known.err
+
+
+def test_the_list_costs_nothing_to_import() -> None:
+    script = "import sys, jointwise.joint.phenomenon; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_the_package_gives_its_names_and_no_others() -> None:
+    assert all(getattr(jointwise.joint, name) is not None for name in jointwise.joint.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'magic'"):
+        jointwise.joint.magic  # noqa: B018
