@@ -15,7 +15,7 @@ import pytest
 import jointwise
 from cli_runs import PLAIN, bench, refused, run
 from jointwise.calibrate import Options
-from jointwise.cli.options import known_joints, with_joints
+from jointwise.cli.options import known_joints
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.joint import Alternative, Curve, JointModel, Part, Surface, load_joints, save_joints
 from jointwise.joint.friction.law import VelocityLaw, settings_of
@@ -148,7 +148,7 @@ def test_no_damage_gives_a_traceback(tmp_path: Path) -> None:
         path.write_text(json.dumps(changed(place, DAMAGES[name])), encoding="utf-8")
         try:
             models = known_joints([str(path)], ROBOT)
-            with_joints(Options(gains=[1.0, 1.0]), models, ROBOT, [], known=True)
+            Options(gains=[1.0, 1.0]).with_joints(models, ROBOT, rotor=False, known=True)
             joint_sections(models)
             outcomes["taken"] += 1
         except JointwiseError as problem:

@@ -320,3 +320,16 @@ def test_neither_log_nor_truth_appears_where_one_of_them_cannot(tmp_path: Path) 
         assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "folder.csv"]
     made.write(tmp_path / "log.csv", tmp_path / "truth.json")
     assert (tmp_path / "log.csv").exists() and (tmp_path / "truth.json").exists()
+
+
+def test_a_summary_tells_of_the_log_and_the_truth() -> None:
+    made = simulate("planar2", "excitation", duration=4.0, keep=0)
+    told, off, warmth = made.summary(), error(made), made.log.channel("temperature")
+    few = made.log.samples // 50
+    columns = {key: [own[key] for own in told["joints"]] for key in told["joints"][0]}
+    assert columns["joint"] == [joint.name for joint in made.digital.robot.joints]
+    np.testing.assert_allclose(columns["tracking_rms"], np.sqrt(np.mean(off**2, axis=0)))
+    np.testing.assert_array_equal(columns["tracking_max"], off.max(axis=0))
+    np.testing.assert_array_equal(columns["current"], np.abs(made.log.channel("current")).max(axis=0))
+    np.testing.assert_allclose(columns["warming"], warmth[-few:].mean(axis=0) - warmth[:few].mean(axis=0))
+    assert (told["samples"], told["rate"]) == (made.log.samples, made.truth["rate"])

@@ -17,7 +17,7 @@ from jointwise.data.log import Log
 from jointwise.data.quality import Examination, examine
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
-from jointwise.errors import DataError, EstimationError
+from jointwise.errors import DataError, EstimationError, ModelError
 from jointwise.estimation.coupled import Uncertainty, jackknife
 from jointwise.estimation.drive_gains import drive_gains, gain_moves
 from jointwise.estimation.fit import Fit, GivenTerms, fit_structure, known_values
@@ -32,6 +32,8 @@ from jointwise.estimation.select import (
     filter_rivals,
 )
 from jointwise.estimation.structure import Structure
+from jointwise.joint.model import JointModel
+from jointwise.joint.plug import USED, drive_gain, given_terms
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import SpeedRipple, Term, Viscous
 from jointwise.result.calibration import Calibration, Estimate, Provenance, Source, Status
@@ -73,6 +75,22 @@ class Options:
     load_basis: str = "model"
     scaled: bool = False
     joints: Mapping[int, GivenTerms] = field(default_factory=dict)
+
+    def with_joints(self, models: Sequence[JointModel], robot: Robot, *, rotor: bool, known: bool) -> Options:
+        """Return the options with the friction and the drive gains of joints that were identified by themselves.
+
+        `rotor`: the logs have rotor positions; `known`: the values of the friction are held, else estimated again.
+        """
+        used = [own for own in models if any(name in own.parts for name in USED)]
+        joints = {own.joint: given_terms(own, known, rotor) for own in used}
+        found = {own.joint: gain for own in models if (gain := drive_gain(own)) is not None}
+        if not found or self.gains is not None:
+            return replace(self, joints=joints)
+        gains = [found.get(j, joint.motor.joint_gain) for j, joint in enumerate(robot.joints)]
+        complete = [gain for gain in gains if gain is not None]
+        if len(complete) < robot.dof:
+            raise ModelError("the gains of some joints only are known: give all of them with --gains.")
+        return replace(self, joints=joints, gains=complete, gain_source="joint files, else the description")
 
 
 def calibrate(

@@ -172,7 +172,7 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
     """Return the calibration with its validations stored in it."""
     from jointwise.calibrate import calibrate
     from jointwise.cli.aurt import load_model
-    from jointwise.cli.options import known_joints, make_options, with_joints
+    from jointwise.cli.options import known_joints, make_options
     from jointwise.data import holdout, read_log
     from jointwise.result import validate
 
@@ -186,7 +186,8 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
         parts = [holdout(log, args.holdout) for log in training]
         training, unseen = [first for first, _ in parts], [*(last for _, last in parts), *unseen]
     joints = known_joints(args.joint, robot)
-    options = with_joints(make_options(args, training, given), joints, robot, training, args.joint_as == "known")
+    rotor, known = all(log.theta is not None for log in training), args.joint_as == "known"
+    options = make_options(args, training, given).with_joints(joints, robot, rotor=rotor, known=known)
     calibration = calibrate(training, robot, mounting=mounting, options=options, progress=progress)
     progress("validating")
     proofs = [(log, validate(calibration, log)) for log in unseen]

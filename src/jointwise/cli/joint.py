@@ -19,6 +19,7 @@ from jointwise.cli.usage import (
     count,
     mounting_of,
     payload_numbers,
+    payload_of,
     positive,
     robot_of,
 )
@@ -26,7 +27,7 @@ from jointwise.errors import EstimationError, JointwiseError, ModelError
 from jointwise.joint.phenomenon import PHENOMENA
 
 if TYPE_CHECKING:
-    from jointwise.description import Payload, Robot
+    from jointwise.description import Robot
     from jointwise.joint import JointModel, JointRecord, Part
 
 EXAMPLES = """\
@@ -245,7 +246,7 @@ def _record(
         robot,
         args.joint - 1,
         mounting=mounting,
-        payload=_payload(args.payload),
+        payload=payload_of(args.payload),
         gain=args.gain or (None if known is None else drive_gain(known)),
         **_bodies(args),
     )
@@ -258,12 +259,6 @@ def _bodies(args: argparse.Namespace) -> dict[str, Any]:
     from jointwise.result import load_calibration
 
     return {"load": load_calibration(args.model).body_torque, "inertia": 0.0}
-
-
-def _payload(numbers: tuple[float, ...] | None) -> Payload | None:
-    from jointwise.description import Payload
-
-    return None if numbers is None else Payload(numbers[0], numbers[1:] or (0.0, 0.0, 0.0))
 
 
 def _written(args: argparse.Namespace, models: list[JointModel]) -> Path | None:

@@ -70,25 +70,6 @@ def known_joints(paths: list[str], robot: Robot) -> list[JointModel]:
     return models
 
 
-def with_joints(options: Options, models: list[JointModel], robot: Robot, logs: list[Log], known: bool) -> Options:
-    """Return the options with the friction and the drive gains of known joints."""
-    from jointwise.joint.plug import USED, drive_gain, given_terms
-
-    if not models:
-        return options
-    rotor = all(log.theta is not None for log in logs)
-    used = [own for own in models if any(name in own.parts for name in USED)]
-    joints = {own.joint: given_terms(own, known, rotor) for own in used}
-    found = {own.joint: gain for own in models if (gain := drive_gain(own)) is not None}
-    if not found or options.gains is not None:
-        return replace(options, joints=joints)
-    gains = [found.get(j, joint.motor.joint_gain) for j, joint in enumerate(robot.joints)]
-    complete = [gain for gain in gains if gain is not None]
-    if len(complete) < robot.dof:
-        raise ModelError("the gains of some joints only are known: give all of them with --gains.")
-    return replace(options, joints=joints, gains=complete, gain_source="joint files, else the description")
-
-
 def _dry_friction(args: argparse.Namespace, logs: list[Log]) -> dict[str, Any]:
     """Return the fields of the structure that decide about dry friction."""
     chosen: dict[str, Any] = {} if args.load is None else {"load": args.load}

@@ -19,6 +19,7 @@ from jointwise.cli.usage import (
     finite,
     mounting_of,
     payload_numbers,
+    payload_of,
     positive,
     robot_of,
     share,
@@ -27,7 +28,7 @@ from jointwise.cli.usage import (
 from jointwise.errors import ModelError
 
 if TYPE_CHECKING:
-    from jointwise.description import Payload, Robot
+    from jointwise.description import Robot
     from jointwise.experiment import Events, Recording
     from jointwise.simulation import Sensors
     from jointwise.simulation.references import Trajectory
@@ -125,8 +126,10 @@ def run(args: argparse.Namespace) -> int:
         progress("writing the log")
         recording.write(args.output, args.truth)
         page = _page(args, recording, progress)
-    facts = summary(recording, seconds) | {
-        "files": {"log": args.output, "truth": args.truth, "report": None if page is None else str(page)}
+    facts = recording.summary() | {
+        "seconds": seconds,
+        "real_time_factor": recording.truth["duration"] / seconds,
+        "files": {"log": args.output, "truth": args.truth, "report": None if page is None else str(page)},
     }
     if not args.quiet:
         print(as_json(facts) if args.json else _text(facts))
@@ -150,7 +153,7 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
         seed=args.seed,
         joint=None if args.joint is None else args.joint - 1,
         without=args.without,
-        payload=_payload(args.payload),
+        payload=payload_of(args.payload),
         gravity=mounting_of(args) if args.gravity or args.mounting else None,
         model=args.model,
         controller=args.controller,
@@ -164,47 +167,6 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
         keep=0 if args.report is None else MOST_DRAWN,
         progress=lambda part: progress.part("simulating", part),
     )
-
-
-def summary(recording: Recording, seconds: float) -> dict[str, Any]:
-    """Return what came out, SI units; `seconds` it took."""
-    import numpy as np
-
-    log, plan = recording.log, recording.experiment
-    assert log.q_des is not None
-    assert log.current is not None
-    assert log.temperature is not None
-    squares, worst, current = np.zeros(log.joints), np.zeros(log.joints), np.zeros(log.joints)
-    for chunk in log.chunks(65536):
-        error = np.abs(np.asarray(chunk.log.q) - np.asarray(chunk.log.q_des))
-        squares += np.square(error).sum(axis=0)
-        worst = np.maximum(worst, error.max(axis=0))
-        current = np.maximum(current, np.abs(np.asarray(chunk.log.current)).max(axis=0))
-    few = max(1, log.samples // 50)
-    rise = log.temperature[-few:].mean(axis=0) - log.temperature[:few].mean(axis=0)
-    rows = zip(recording.digital.robot.joints, np.sqrt(squares / log.samples), worst, current, rise, strict=True)
-    return {
-        "robot": recording.digital.robot.title or recording.digital.robot.name,
-        "experiment": plan.name,
-        "note": plan.note,
-        "joint": None if plan.joint is None else plan.joint + 1,
-        "gravity": recording.truth["gravity"],
-        "duration": recording.truth["duration"],
-        "rate": recording.truth["rate"],
-        "samples": log.samples,
-        "seconds": seconds,
-        "real_time_factor": recording.truth["duration"] / seconds,
-        "joints": [
-            {
-                "joint": j.name,
-                "tracking_rms": float(e),
-                "tracking_max": float(m),
-                "current": float(i),
-                "warming": float(t),
-            }
-            for j, e, m, i, t in rows
-        ],
-    }
 
 
 def _text(facts: dict[str, Any]) -> str:
@@ -261,7 +223,7 @@ def _check_files(args: argparse.Namespace) -> None:
 
     check_suffix(args.output)
     outputs = {"--output": args.output, "--truth": args.truth}
-    check_files([args.robot, args.joints], outputs, check_page(args.report, "recording.html"))
+    check_files([args.robot, args.joints, args.motion], outputs, check_page(args.report, "recording.html"))
 
 
 def _page(args: argparse.Namespace, recording: Recording, progress: Progress) -> Path | None:
@@ -282,14 +244,6 @@ def _sensors(args: argparse.Namespace) -> Sensors:
     return usual_sensors(args.rate, args.seed, jitter=args.jitter, dropped=args.dropped, repeated=args.repeated)
 
 
-def _payload(numbers: tuple[float, ...] | None) -> Payload | None:
-    from jointwise.description import Payload
-
-    if numbers is None:
-        return None
-    return Payload(numbers[0], numbers[1:] or (0.0, 0.0, 0.0))
-
-
 def _motion(args: argparse.Namespace, robot: Robot) -> Trajectory:
     """Return the motion of a file."""
     from jointwise.data import read_log
@@ -306,7 +260,7 @@ def _events(args: argparse.Namespace) -> Events:
     """Return what is to come on the way."""
     from jointwise.experiment import Events, Push
 
-    payloads = {time: _payload(numbers if numbers[0] else None) for time, numbers in args.payload_at}
+    payloads = {time: payload_of(numbers if numbers[0] else None) for time, numbers in args.payload_at}
     pushes = [Push(start, length, force) for start, length, force in args.push]
     return Events(payloads, pushes, args.wear or {})
 

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jointwise.description import Robot
+    from jointwise.description import Payload, Robot
 
 CONVENTIONS = ("dh", "mdh", "mdh-following")
 
@@ -114,3 +114,10 @@ def payload_numbers(text: str) -> tuple[float, ...]:
     if len(numbers) not in (1, 4):
         raise argparse.ArgumentTypeError(f"must be a mass or mass,x,y,z. Got '{text}' instead.")
     return numbers
+
+
+def payload_of(numbers: tuple[float, ...] | None) -> Payload | None:
+    """Return the payload of `payload_numbers`, its centre at the tool where none is given."""
+    from jointwise.description import Payload
+
+    return None if numbers is None else Payload(numbers[0], numbers[1:] or (0.0, 0.0, 0.0))

@@ -6,12 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jointwise.data.log import Log
 from jointwise.data.write import check_suffix, write_log
 from jointwise.errors import OutputError
 from jointwise.simulation.recording import truth_file
 from jointwise.simulation.references import Experiment
 from jointwise.simulation.robot import DigitalRobot, Run
+
+ROWS = 65536
+"""Samples that are looked at at a time."""
+ENDS = 50
+"""The warming is counted from the first to the last of so many parts of a log."""
 
 
 @dataclass(frozen=True)
@@ -41,3 +48,34 @@ class Recording:
         else:
             with truth_file(self.truth, truth):
                 write_log(self.log, path)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what came out as plain data, SI units.
+
+        Of every joint: the error of tracking q - q_des (rms and largest, rad), the largest current (A), and the warming
+        (K) from the first to the last 2 % of the samples.
+        """
+        robot, plan, few = self.digital.robot, self.experiment, max(1, self.log.samples // ENDS)
+        warmth = self.log.channel("temperature")
+        warming = warmth[-few:].mean(axis=0) - warmth[:few].mean(axis=0)
+        rows = zip(robot.joints, *self._tracking(), warming.tolist(), strict=True)
+        keys = ("joint", "tracking_rms", "tracking_max", "current", "warming")
+        return {
+            "robot": robot.title or robot.name,
+            "experiment": plan.name,
+            "note": plan.note,
+            "joint": None if plan.joint is None else plan.joint + 1,
+            **{key: self.truth[key] for key in ("gravity", "duration", "rate")},
+            "samples": self.log.samples,
+            "joints": [dict(zip(keys, (joint.name, *numbers), strict=True)) for joint, *numbers in rows],
+        }
+
+    def _tracking(self) -> list[list[float]]:
+        """Return rms and largest error of tracking (rad) and the largest current (A), (joints,) each, in one pass."""
+        squares, worst, current = np.zeros((3, self.log.joints))
+        for chunk in self.log.chunks(ROWS):
+            error = np.abs(chunk.log.channel("q") - chunk.log.channel("q_des"))
+            squares += np.square(error).sum(axis=0)
+            worst = np.maximum(worst, error.max(axis=0))
+            current = np.maximum(current, np.abs(chunk.log.channel("current")).max(axis=0))
+        return [own.tolist() for own in (np.sqrt(squares / self.log.samples), worst, current)]
