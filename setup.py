@@ -14,7 +14,9 @@ OPTIMISE = ["/O2"] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-
 native = Extension(
     "jointwise._native",
     sources=["src/native/module.c", "src/native/signals.c", "src/native/plant.c", "src/native/hysteresis.c"],
-    depends=[f"src/native/{name}.h" for name in ("lanes", "rigid", "links", "composite", "plant")],
+    depends=[
+        f"src/native/{name}.h" for name in ("arguments", "compiler", "lanes", "rigid", "links", "composite", "plant")
+    ],
     define_macros=[("Py_LIMITED_API", LIMITED_API)],
     extra_compile_args=OPTIMISE,
     py_limited_api=True,

@@ -1,57 +1,9 @@
 /* Friction with memory along a path: Maxwell-slip elements, their rate-dependent form, and the bristle of LuGre.
  * NumPy twins: joint/hysteresis/recursion.py.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "arguments.h"
+#include "compiler.h"
 #include <math.h>
-#include <string.h>
-
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
-#define WIDE __attribute__((target_clones("arch=haswell", "default")))
-#else
-#define WIDE
-#endif
-
-#define MOST_ARRAYS 9
-
-typedef struct {
-    Py_buffer views[MOST_ARRAYS];
-    int held[MOST_ARRAYS];
-} arrays;
-
-static void release(arrays *all)
-{
-    for (int k = 0; k < MOST_ARRAYS; k++)
-        if (all->held[k])
-            PyBuffer_Release(&all->views[k]);
-}
-
-/* Borrows contiguous float64 arrays of given sizes (-1: any, written back); None is allowed where `optional` has a one.
- * The last `writable` ones are written to. Returns 0 and sets an error if one is something else. */
-static int borrow(PyObject *const *objects, const char *const *names, Py_ssize_t *sizes, int count, int writable,
-                  unsigned optional, arrays *all)
-{
-    memset(all->held, 0, sizeof(all->held));
-    for (int k = 0; k < count; k++) {
-        if (objects[k] == Py_None && (optional >> k & 1u))
-            continue;
-        int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (k >= count - writable ? PyBUF_WRITABLE : 0);
-        Py_buffer *view = &all->views[k];
-        if (PyObject_GetBuffer(objects[k], view, flags) != 0)
-            return 0;
-        all->held[k] = 1;
-        Py_ssize_t size = view->len / (Py_ssize_t)sizeof(double);
-        if (view->itemsize != sizeof(double) || view->format == NULL || strcmp(view->format, "d") != 0 ||
-            (sizes[k] >= 0 && size != sizes[k])) {
-            PyErr_Format(PyExc_ValueError, "%s must be a contiguous float64 array of the right size", names[k]);
-            return 0;
-        }
-        sizes[k] = size;
-    }
-    return 1;
-}
-
-#define DATA(all, k) ((all).held[k] ? (double *)(all).views[k].buf : NULL)
 
 /* s = delta + dx; delta = sgn(s) min(|s|, b D); out = delta / (b D). */
 WIDE static void run_maxwell(const double *x, const double *scale, Py_ssize_t samples, const double *limits,
@@ -110,7 +62,6 @@ static PyObject *maxwell(PyObject *self, PyObject *args)
     PyObject *objects[6], *result = NULL;
     if (!PyArg_ParseTuple(args, "OOOOOO", &objects[0], &objects[1], &objects[2], &objects[3], &objects[4], &objects[5]))
         return NULL;
-    static const char *const names[6] = {"x", "scale", "limits", "state", "out", "slopes"};
     Py_ssize_t n = PyObject_Length(objects[0]), m = PyObject_Length(objects[2]);
     if (n < 0 || m < 0)
         return NULL;
@@ -118,11 +69,15 @@ static PyObject *maxwell(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "limits must be 1 to 4096 numbers");
         return NULL;
     }
-    Py_ssize_t sizes[6] = {n, n, m, 2 * m + 1, n * m, n * m};
-    arrays all;
-    if (borrow(objects, names, sizes, 6, 3, 1u << 1 | 1u << 5, &all)) {
-        const double *x = DATA(all, 0), *scale = DATA(all, 1), *limits = DATA(all, 2);
-        double *state = DATA(all, 3), *out = DATA(all, 4), *slopes = DATA(all, 5), inverse[4096];
+    lent held;
+    held.count = 0;
+    const double *x, *scale, *limits;
+    double *state, *out, *slopes, inverse[4096];
+    if (numbers(objects[0], "x", n, 0, &held, &x) && numbers(objects[1], "scale", n, 1, &held, &scale) &&
+        numbers(objects[2], "limits", m, 0, &held, &limits) &&
+        outputs(objects[3], "state", plus(times(2, m), 1), 0, &held, &state) &&
+        outputs(objects[4], "out", times(n, m), 0, &held, &out) &&
+        outputs(objects[5], "slopes", times(n, m), 1, &held, &slopes)) {
         for (Py_ssize_t i = 0; i < m; i++)
             inverse[i] = 1.0 / limits[i];
         Py_BEGIN_ALLOW_THREADS
@@ -136,7 +91,7 @@ static PyObject *maxwell(PyObject *self, PyObject *args)
         Py_END_ALLOW_THREADS
         result = Py_NewRef(Py_None);
     }
-    release(&all);
+    give_back(&held);
     return result;
 }
 
@@ -233,31 +188,35 @@ static PyObject *maxwell_gram(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOOOOOpnOO", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], &o[6], &slopes, &shares, &o[7],
                           &o[8]))
         return NULL;
-    static const char *const names[9] = {"x",      "scale",  "level", "limits", "forces",
-                                         "shared", "others", "state", "gram"};
-    Py_ssize_t n = PyObject_Length(o[0]), m = PyObject_Length(o[3]);
+    maxwell_sums in = {.samples = PyObject_Length(o[0]), .elements = PyObject_Length(o[3]), .shares = shares,
+                       .slopes = slopes};
+    Py_ssize_t n = in.samples, m = in.elements, size, most = MOST_COLUMNS;
     if (n < 0 || m < 0)
         return NULL;
-    if (m < 1 || n < 1 || shares < 0 || m > MOST_COLUMNS || shares > MOST_COLUMNS) {
+    if (m < 1 || n < 1 || shares < 0 || m > most || shares > most || (shares > 0 && o[5] == Py_None)) {
         PyErr_SetString(PyExc_ValueError, "maxwell_gram needs samples, elements and not too many columns");
         return NULL;
     }
-    Py_ssize_t sizes[9] = {n, n, n, m, m, n * shares, -1, 2 * m + 1, -1};
-    arrays all;
-    if (borrow(o, names, sizes, 9, 2, 1u << 1 | 1u << 2 | 1u << 5, &all)) {
-        Py_ssize_t rest = sizes[6] / n, width = (slopes ? 2 : 1) * m + shares + rest;
-        if (sizes[6] != n * rest || width > MOST_COLUMNS || sizes[8] != width * width || (shares > 0 && !all.held[5])) {
-            PyErr_SetString(PyExc_ValueError, "others or gram have the wrong size");
-        } else {
-            maxwell_sums in = {DATA(all, 0), DATA(all, 1), DATA(all, 2), DATA(all, 3), DATA(all, 4), DATA(all, 5),
-                               DATA(all, 6), n, m, shares, rest, slopes, DATA(all, 7), DATA(all, 8)};
+    lent held;
+    held.count = 0;
+    if (numbers(o[0], "x", n, 0, &held, &in.x) && numbers(o[1], "scale", n, 1, &held, &in.scale) &&
+        numbers(o[2], "level", n, 1, &held, &in.level) && numbers(o[3], "limits", m, 0, &held, &in.limits) &&
+        numbers(o[4], "forces", m, 0, &held, &in.forces) &&
+        numbers(o[5], "shared", times(n, shares), 1, &held, &in.shared) &&
+        any_numbers(o[6], "others", 0, &held, &in.others, &size) &&
+        outputs(o[7], "state", plus(times(2, m), 1), 0, &held, &in.state)) {
+        in.rest = size / n;
+        Py_ssize_t width = plus((slopes ? 2 : 1) * m + shares, in.rest);
+        if (size != n * in.rest || width < 0 || width > most) {
+            PyErr_SetString(PyExc_ValueError, "others must have a few columns a sample");
+        } else if (outputs(o[8], "gram", width * width, 0, &held, &in.gram)) {
             Py_BEGIN_ALLOW_THREADS
             run_maxwell_sums(&in);
             Py_END_ALLOW_THREADS
             result = Py_NewRef(Py_None);
         }
     }
-    release(&all);
+    give_back(&held);
     return result;
 }
 
@@ -294,20 +253,21 @@ static PyObject *rate_maxwell(PyObject *self, PyObject *args)
     double rate;
     if (!PyArg_ParseTuple(args, "OOOdOO", &objects[0], &objects[1], &objects[2], &rate, &objects[3], &objects[4]))
         return NULL;
-    static const char *const names[5] = {"x", "h", "limits", "state", "out"};
-    Py_ssize_t n = PyObject_Length(objects[0]), m = PyObject_Length(objects[2]);
-    if (n < 0 || m < 0)
-        return NULL;
-    Py_ssize_t sizes[5] = {n, n, m, 2 * m + 1, n * m};
-    arrays all;
-    if (borrow(objects, names, sizes, 5, 2, 0, &all)) {
-        double *state = DATA(all, 3);
+    lent held;
+    held.count = 0;
+    const double *x, *h, *limits;
+    double *state, *out;
+    Py_ssize_t n, m;
+    if (any_numbers(objects[0], "x", 0, &held, &x, &n) && numbers(objects[1], "h", n, 0, &held, &h) &&
+        any_numbers(objects[2], "limits", 0, &held, &limits, &m) &&
+        outputs(objects[3], "state", plus(times(2, m), 1), 0, &held, &state) &&
+        outputs(objects[4], "out", times(n, m), 0, &held, &out)) {
         Py_BEGIN_ALLOW_THREADS
-        run_rate_maxwell(DATA(all, 0), DATA(all, 1), n, DATA(all, 2), m, rate, state, state + 2 * m, DATA(all, 4));
+        run_rate_maxwell(x, h, n, limits, m, rate, state, state + 2 * m, out);
         Py_END_ALLOW_THREADS
         result = Py_NewRef(Py_None);
     }
-    release(&all);
+    give_back(&held);
     return result;
 }
 
@@ -333,19 +293,19 @@ static PyObject *bristle(PyObject *self, PyObject *args)
     double length;
     if (!PyArg_ParseTuple(args, "OOdOO", &objects[0], &objects[1], &length, &objects[2], &objects[3]))
         return NULL;
-    static const char *const names[4] = {"x", "h", "state", "out"};
-    Py_ssize_t n = PyObject_Length(objects[0]);
-    if (n < 0)
-        return NULL;
-    Py_ssize_t sizes[4] = {n, n, 2, n};
-    arrays all;
-    if (borrow(objects, names, sizes, 4, 2, 0, &all)) {
+    Py_ssize_t n;
+    lent held;
+    held.count = 0;
+    const double *x, *h;
+    double *state, *out;
+    if (any_numbers(objects[0], "x", 0, &held, &x, &n) && numbers(objects[1], "h", n, 0, &held, &h) &&
+        outputs(objects[2], "state", 2, 0, &held, &state) && outputs(objects[3], "out", n, 0, &held, &out)) {
         Py_BEGIN_ALLOW_THREADS
-        run_bristle(DATA(all, 0), DATA(all, 1), n, length, DATA(all, 2), DATA(all, 3));
+        run_bristle(x, h, n, length, state, out);
         Py_END_ALLOW_THREADS
         result = Py_NewRef(Py_None);
     }
-    release(&all);
+    give_back(&held);
     return result;
 }
 

@@ -1,26 +1,12 @@
 /* jointwise._native: the hot loops, batched over samples. Python sees strided float64 arrays only.
  *
  * The algorithms (lanes.h, rigid.h) are compiled once per instruction set and chosen at run time, so that a wheel runs
- * on an older processor than the one that built it. Arguments are checked here: a wrong call raises, it never crashes.
+ * on an older processor than the one that built it.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "arguments.h"
+#include "compiler.h"
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* Element (sample, joint) of a user's array, or a constant zero where data is NULL. Strides count doubles. */
-typedef struct {
-    double *data;
-    Py_ssize_t sample_stride, joint_stride;
-} series;
-
-typedef struct {
-    Py_ssize_t dof;
-    const double *rotations, *translations, *inertials, *rotors, *gravity;
-    const unsigned char *revolute;
-} chain;
 
 typedef struct {
     Py_ssize_t samples;
@@ -65,14 +51,6 @@ enum { Z_UP, X_QUARTER, Z_DOWN, X_QUARTER_BACK, Y_QUARTER, Y_QUARTER_BACK, ANY_T
     case Y_QUARTER_BACK: { enum { TURN = Y_QUARTER_BACK }; __VA_ARGS__; break; }                                       \
     default: { enum { TURN = ANY_TURN }; __VA_ARGS__; }                                                                \
     }
-
-#if defined(__GNUC__) || defined(__clang__)
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-#elif defined(_MSC_VER)
-#define ALWAYS_INLINE static __forceinline
-#else
-#define ALWAYS_INLINE static inline
-#endif
 
 /* Moves a tile out. Streaming stores leave the cache to the computation: a regressor is far larger than it. */
 #define FLUSH_PLAIN                                                                                                    \
@@ -194,104 +172,29 @@ static int supported(int index)
 
 /* -- arguments -- */
 
-typedef struct {
-    Py_buffer view;
-    int held;
-} borrowed;
-
-static void give_back(borrowed *arrays, int count)
-{
-    for (int k = 0; k < count; k++)
-        if (arrays[k].held)
-            PyBuffer_Release(&arrays[k].view);
-}
-
-/* Borrows a float64 array of the given shape, any strides. Returns 0 and sets an error if it is something else. */
-static int borrow(PyObject *object, const char *name, int dimensions, const Py_ssize_t *shape, int writable,
-                  borrowed *array, series *out)
-{
-    if (PyObject_GetBuffer(object, &array->view, PyBUF_STRIDES | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) != 0)
-        return 0;
-    array->held = 1;
-    const Py_buffer *view = &array->view;
-    int right = view->itemsize == sizeof(double) && view->format != NULL && strcmp(view->format, "d") == 0 &&
-                view->ndim == dimensions;
-    for (int k = 0; right && k < dimensions; k++)
-        right = view->shape[k] == shape[k] && view->strides[k] % (Py_ssize_t)sizeof(double) == 0;
-    if (!right) {
-        PyErr_Format(PyExc_ValueError, "%s has the wrong type or shape", name);
-        return 0;
-    }
-    if ((uintptr_t)view->buf % sizeof(double) != 0) {
-        PyErr_Format(PyExc_ValueError, "%s is not aligned", name);
-        return 0;
-    }
-    out->data = view->buf;
-    out->sample_stride = dimensions > 0 ? view->strides[0] / (Py_ssize_t)sizeof(double) : 0;
-    out->joint_stride = dimensions > 1 ? view->strides[1] / (Py_ssize_t)sizeof(double) : 0;
-    return 1;
-}
-
-/* The robot as (revolute bytes, rotations (n,3,3), translations (n,3), inertials (n,10), rotors (n,), gravity (3,)),
- * all C-contiguous. */
-static int borrow_chain(PyObject *tuple, chain *robot, borrowed *arrays)
-{
-    if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != 6) {
-        PyErr_SetString(PyExc_TypeError, "chain must be a tuple of six");
-        return 0;
-    }
-    char *revolute;
-    if (PyBytes_AsStringAndSize(PyTuple_GetItem(tuple, 0), &revolute, &robot->dof) != 0)
-        return 0;
-    if (robot->dof < 1) {
-        PyErr_SetString(PyExc_ValueError, "a chain needs a joint");
-        return 0;
-    }
-    robot->revolute = (const unsigned char *)revolute;
-    Py_ssize_t n = robot->dof;
-    const Py_ssize_t sizes[5] = {9 * n, 3 * n, 10 * n, n, 3};
-    const double **targets[5] = {&robot->rotations, &robot->translations, &robot->inertials, &robot->rotors,
-                                 &robot->gravity};
-    for (int k = 0; k < 5; k++) {
-        Py_buffer *view = &arrays[k].view;
-        if (PyObject_GetBuffer(PyTuple_GetItem(tuple, k + 1), view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0)
-            return 0;
-        arrays[k].held = 1;
-        if (view->itemsize != sizeof(double) || view->format == NULL || strcmp(view->format, "d") != 0 ||
-            view->len != sizes[k] * (Py_ssize_t)sizeof(double)) {
-            PyErr_Format(PyExc_ValueError, "chain item %d has the wrong type or size", k + 1);
-            return 0;
-        }
-        *targets[k] = view->buf;
-    }
-    return 1;
-}
-
-static int borrow_states(const chain *robot, PyObject *q, PyObject *qd, PyObject *qdd, states *in, borrowed *arrays)
+static int borrow_states(const chain *robot, PyObject *q, PyObject *qd, PyObject *qdd, states *in, lent *held)
 {
     PyObject *objects[3] = {q, qd, qdd};
     series *targets[3] = {&in->q, &in->qd, &in->qdd};
     const char *names[3] = {"q", "qd", "qdd"};
-    Py_ssize_t shape[2] = {PyObject_Length(q), robot->dof};
-    if (shape[0] < 0)
+    in->samples = PyObject_Length(q);
+    if (in->samples < 0)
         return 0;
-    in->samples = shape[0];
     for (int k = 0; k < 3; k++) {
         memset(targets[k], 0, sizeof(series));
-        if (objects[k] != Py_None && !borrow(objects[k], names[k], 2, shape, 0, &arrays[k], targets[k]))
+        if (objects[k] != Py_None && !table(objects[k], names[k], in->samples, robot->dof, 0, held, targets[k]))
             return 0;
     }
     return 1;
 }
 
-#define CHAIN_ARRAYS 5
-#define STATE_ARRAYS 3
-
 /* Work space for the widest lane, however large the chain. */
 static void *workspace(Py_ssize_t dof, Py_ssize_t count_series)
 {
-    size_t bytes = ((size_t)dof * 100 * WIDEST_LANE + (size_t)count_series * TILE) * sizeof(double);
-    bytes = (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    Py_ssize_t size = plus(times(dof, 100 * WIDEST_LANE), times(count_series, TILE));
+    if (size < 0)
+        return PyErr_NoMemory();
+    size_t bytes = ((size_t)size * sizeof(double) / ALIGNMENT + 1) * ALIGNMENT;
 #if defined(_WIN32)
     void *memory = _aligned_malloc(bytes, ALIGNMENT);
 #else
@@ -319,15 +222,15 @@ static PyObject *run_one_output(PyObject *args, one_output algorithm, Py_ssize_t
     PyObject *chain_object, *q, *qd, *qdd, *out_object, *result = NULL;
     if (!PyArg_ParseTuple(args, "OOOOO", &chain_object, &q, &qd, &qdd, &out_object))
         return NULL;
-    borrowed arrays[CHAIN_ARRAYS + STATE_ARRAYS + 1] = {{.held = 0}};
+    lent held;
+    held.count = 0;
     chain robot;
     states in;
     series out;
-    if (borrow_chain(chain_object, &robot, arrays) &&
-        borrow_states(&robot, q, qd, qdd, &in, arrays + CHAIN_ARRAYS)) {
-        Py_ssize_t shape[2] = {in.samples, squared ? robot.dof * robot.dof : per_joint * robot.dof};
+    if (borrow_chain(chain_object, &robot, &held) && borrow_states(&robot, q, qd, qdd, &in, &held)) {
+        Py_ssize_t width = times(squared ? robot.dof : per_joint, robot.dof);
         void *memory = NULL;
-        if (borrow(out_object, "out", 2, shape, 1, &arrays[CHAIN_ARRAYS + STATE_ARRAYS], &out) &&
+        if (table(out_object, "out", in.samples, width, 1, &held, &out) &&
             (memory = workspace(robot.dof, 0)) != NULL) {
             int finite;
             Py_BEGIN_ALLOW_THREADS
@@ -337,7 +240,7 @@ static PyObject *run_one_output(PyObject *args, one_output algorithm, Py_ssize_t
             result = PyBool_FromLong(finite);
         }
     }
-    give_back(arrays, CHAIN_ARRAYS + STATE_ARRAYS + 1);
+    give_back(&held);
     return result;
 }
 
@@ -367,17 +270,16 @@ static PyObject *run_two_arrays(PyObject *args, two_arrays algorithm, Py_ssize_t
     PyObject *chain_object, *q, *qd, *first_object, *second_object, *result = NULL;
     if (!PyArg_ParseTuple(args, "OOOOO", &chain_object, &q, &qd, &first_object, &second_object))
         return NULL;
-    borrowed arrays[CHAIN_ARRAYS + STATE_ARRAYS + 2] = {{.held = 0}};
+    lent held;
+    held.count = 0;
     chain robot;
     states in;
     series first, second;
-    if (borrow_chain(chain_object, &robot, arrays) &&
-        borrow_states(&robot, q, qd, Py_None, &in, arrays + CHAIN_ARRAYS)) {
-        Py_ssize_t shape[2] = {in.samples, per_joint * robot.dof};
-        borrowed *own = arrays + CHAIN_ARRAYS + STATE_ARRAYS;
+    if (borrow_chain(chain_object, &robot, &held) && borrow_states(&robot, q, qd, Py_None, &in, &held)) {
+        Py_ssize_t width = times(per_joint, robot.dof);
         void *memory = NULL;
-        if (borrow(first_object, "first", 2, shape, write_first, &own[0], &first) &&
-            borrow(second_object, "second", 2, shape, 1, &own[1], &second) &&
+        if (table(first_object, "first", in.samples, width, write_first, &held, &first) &&
+            table(second_object, "second", in.samples, width, 1, &held, &second) &&
             (memory = workspace(robot.dof, 0)) != NULL) {
             int finite;
             Py_BEGIN_ALLOW_THREADS
@@ -387,7 +289,7 @@ static PyObject *run_two_arrays(PyObject *args, two_arrays algorithm, Py_ssize_t
             result = PyBool_FromLong(finite);
         }
     }
-    give_back(arrays, CHAIN_ARRAYS + STATE_ARRAYS + 2);
+    give_back(&held);
     return result;
 }
 
@@ -403,43 +305,51 @@ static PyObject *energy_regressors(PyObject *self, PyObject *args)
     return run_two_arrays(args, active->energy_regressors, 10, 1);
 }
 
+/* Series that places (n n 10 of int32, below zero for none) name: one more than the largest; -1 if it is something else. */
+static Py_ssize_t count_places(PyObject *object, Py_ssize_t dof, const int32_t **places)
+{
+    char *bytes;
+    Py_ssize_t length, count = times(times(dof, dof), 10), series_named = 0;
+    if (PyBytes_AsStringAndSize(object, &bytes, &length) != 0)
+        return -1;
+    if (count < 0 || length != count * (Py_ssize_t)sizeof(int32_t)) {
+        PyErr_SetString(PyExc_ValueError, "places has the wrong size");
+        return -1;
+    }
+    *places = (const int32_t *)bytes;
+    for (Py_ssize_t k = 0; k < count; k++)
+        if ((*places)[k] >= series_named)
+            series_named = (Py_ssize_t)(*places)[k] + 1;
+    return series_named;
+}
+
 /* regressor(chain, q, qd|None, qdd|None, places (bytes of int32, n n 10), out (samples, series)) */
 static PyObject *regressor(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *chain_object, *q, *qd, *qdd, *out_object, *result = NULL;
-    const char *place_bytes;
-    Py_ssize_t place_length;
-    if (!PyArg_ParseTuple(args, "OOOOy#O", &chain_object, &q, &qd, &qdd, &place_bytes, &place_length, &out_object))
+    PyObject *chain_object, *q, *qd, *qdd, *place_bytes, *out_object, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOOO", &chain_object, &q, &qd, &qdd, &place_bytes, &out_object))
         return NULL;
-    borrowed arrays[CHAIN_ARRAYS + STATE_ARRAYS + 1] = {{.held = 0}};
+    lent held;
+    held.count = 0;
     chain robot;
     states in;
     series out;
-    if (borrow_chain(chain_object, &robot, arrays) &&
-        borrow_states(&robot, q, qd, qdd, &in, arrays + CHAIN_ARRAYS)) {
-        Py_ssize_t count_places = robot.dof * robot.dof * 10, count_series = 0;
-        const int32_t *places = (const int32_t *)place_bytes;
+    if (borrow_chain(chain_object, &robot, &held) && borrow_states(&robot, q, qd, qdd, &in, &held)) {
+        const int32_t *places;
+        Py_ssize_t count_series = count_places(place_bytes, robot.dof, &places);
         void *memory = NULL;
-        if (place_length != count_places * (Py_ssize_t)sizeof(int32_t)) {
-            PyErr_SetString(PyExc_ValueError, "places has the wrong size");
-        } else {
-            for (Py_ssize_t k = 0; k < count_places; k++)
-                if (places[k] >= count_series)
-                    count_series = (Py_ssize_t)places[k] + 1;
-            Py_ssize_t shape[2] = {in.samples, count_series};
-            if (borrow(out_object, "out", 2, shape, 1, &arrays[CHAIN_ARRAYS + STATE_ARRAYS], &out) &&
-                (memory = workspace(robot.dof, count_series)) != NULL) {
-                int finite;
-                Py_BEGIN_ALLOW_THREADS
-                finite = active->regressor(&robot, &in, places, count_series, &out, memory);
-                Py_END_ALLOW_THREADS
-                discard(memory);
-                result = PyBool_FromLong(finite);
-            }
+        if (count_series >= 0 && table(out_object, "out", in.samples, count_series, 1, &held, &out) &&
+            (memory = workspace(robot.dof, count_series)) != NULL) {
+            int finite;
+            Py_BEGIN_ALLOW_THREADS
+            finite = active->regressor(&robot, &in, places, count_series, &out, memory);
+            Py_END_ALLOW_THREADS
+            discard(memory);
+            result = PyBool_FromLong(finite);
         }
     }
-    give_back(arrays, CHAIN_ARRAYS + STATE_ARRAYS + 1);
+    give_back(&held);
     return result;
 }
 

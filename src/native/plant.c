@@ -1,19 +1,10 @@
 /* The digital robot's native side: one call simulates many control periods. The equations are in plant.h; Python's side
  * is simulation/robot/.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "arguments.h"
+#include "compiler.h"
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* The robot as in module.c. */
-typedef struct {
-    Py_ssize_t dof;
-    const double *rotations, *translations, *inertials, *rotors, *gravity;
-    const unsigned char *revolute;
-} chain;
 
 #define MOST_ELEMENTS 16
 #define MOST_HARMONICS 8
@@ -100,12 +91,6 @@ typedef struct {
 #else
 #define VECTORS_OF_FOUR 0 /* until the processor is known to have them */
 #endif
-/* Of functions whose loops are to be of known length. */
-#if defined(__GNUC__) || defined(__clang__)
-#define INLINED static inline __attribute__((always_inline))
-#else
-#define INLINED static inline
-#endif
 #if defined(__clang__)
 #define UNROLLED _Pragma("clang loop unroll(enable)")
 #elif defined(__GNUC__)
@@ -156,36 +141,6 @@ static int fused(void)
 
 /* -- arguments -- */
 
-#define MOST_BUFFERS 32
-
-typedef struct {
-    Py_buffer views[MOST_BUFFERS];
-    int count;
-} lent;
-
-/* Borrows a contiguous float64 array of `size` numbers (any number if size < 0); None gives NULL if it may. */
-static int numbers(PyObject *object, const char *name, Py_ssize_t size, int writable, int may_miss, lent *held,
-                   const double **out, Py_ssize_t *length)
-{
-    *out = NULL;
-    if (may_miss && object == Py_None)
-        return 1;
-    Py_buffer *view = &held->views[held->count];
-    if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) != 0)
-        return 0;
-    held->count++;
-    if (view->itemsize != sizeof(double) || view->format == NULL || strcmp(view->format, "d") != 0 ||
-        (uintptr_t)view->buf % sizeof(double) != 0 ||
-        (size >= 0 && view->len != size * (Py_ssize_t)sizeof(double))) {
-        PyErr_Format(PyExc_ValueError, "%s has the wrong type or size", name);
-        return 0;
-    }
-    *out = view->buf;
-    if (length != NULL)
-        *length = view->len / (Py_ssize_t)sizeof(double);
-    return 1;
-}
-
 static int same_dof(const chain *robot, Py_ssize_t dof)
 {
     if (robot->dof == dof)
@@ -194,35 +149,10 @@ static int same_dof(const chain *robot, Py_ssize_t dof)
     return 0;
 }
 
-/* The robot as module.c takes it. */
-static int parse_chain(PyObject *tuple, chain *robot, lent *held)
-{
-    char *revolute;
-    if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != 6) {
-        PyErr_SetString(PyExc_TypeError, "chain must be a tuple of six");
-        return 0;
-    }
-    if (PyBytes_AsStringAndSize(PyTuple_GetItem(tuple, 0), &revolute, &robot->dof) != 0)
-        return 0;
-    Py_ssize_t n = robot->dof;
-    if (n < 1) {
-        PyErr_SetString(PyExc_ValueError, "a chain needs a joint");
-        return 0;
-    }
-    robot->revolute = (const unsigned char *)revolute;
-    const Py_ssize_t sizes[5] = {9 * n, 3 * n, 10 * n, n, 3};
-    const double **targets[5] = {&robot->rotations, &robot->translations, &robot->inertials, &robot->rotors,
-                                 &robot->gravity};
-    for (int k = 0; k < 5; k++)
-        if (!numbers(PyTuple_GetItem(tuple, k + 1), "chain", sizes[k], 0, 0, held, targets[k], NULL))
-            return 0;
-    return 1;
-}
-
 static int parse_laws(PyObject *object, Py_ssize_t n, Py_ssize_t elements, lent *held, const law **laws)
 {
     const double *rows;
-    if (!numbers(object, "joints", n * LAW_FIELDS, 0, 0, held, &rows, NULL))
+    if (!numbers(object, "joints", times(n, LAW_FIELDS), 0, held, &rows))
         return 0;
     *laws = (const law *)rows;
     for (Py_ssize_t j = 0; j < n; j++) {
@@ -261,18 +191,18 @@ static int parse_controller(PyObject *tuple, Py_ssize_t periods, Py_ssize_t n, l
     const double **rows[5] = {&law_of->feed_forward, &law_of->reference[0], &law_of->reference[1],
                               &law_of->reference[2], &law_of->reference[3]};
     for (int k = 0; k < 5; k++)
-        if (!numbers(PyTuple_GetItem(tuple, k), "reference", periods * n, 0, 1, held, rows[k], NULL))
+        if (!numbers(PyTuple_GetItem(tuple, k), "reference", times(periods, n), 1, held, rows[k]))
             return 0;
     for (int k = 0; k < 5; k++) {
         gain *K = &law_of->gains[k];
-        Py_ssize_t length = 0;
-        if (!numbers(PyTuple_GetItem(tuple, 5 + k), "gains", -1, 0, 1, held, &K->data, &length))
+        Py_ssize_t length, square = times(n, n);
+        if (!any_numbers(PyTuple_GetItem(tuple, 5 + k), "gains", 1, held, &K->data, &length))
             return 0;
         if (K->data == NULL)
             continue;
         K->full = length != n;
-        K->stride = length == n || length == n * n ? 0 : n * n;
-        if (length != n && length != n * n && length != periods * n * n) {
+        K->stride = length == n || length == square ? 0 : square;
+        if (length != n && length != square && length != times(periods, square)) {
             PyErr_SetString(PyExc_ValueError, "gains have the wrong size");
             return 0;
         }
@@ -281,16 +211,16 @@ static int parse_controller(PyObject *tuple, Py_ssize_t periods, Py_ssize_t n, l
     if (chain_object == Py_None)
         return 1;
     law_of->model = model;
-    return parse_chain(chain_object, model, held) && same_dof(model, n);
+    return borrow_chain(chain_object, model, held) && same_dof(model, n);
 }
 
 #define ALIGNMENT 64
 
-/* Bytes of work space: links.h takes 138 doubles a joint and 12, twice, composite.h 93 a joint and a
+/* Numbers of work space: links.h takes 138 doubles a joint and 12, twice, composite.h 93 a joint and a
  * matrix, for up to three joints more, plant.h 80 a joint and a matrix; with room to spare. */
-static size_t room(Py_ssize_t n)
+static Py_ssize_t room(Py_ssize_t n)
 {
-    return sizeof(double) * (size_t)(512 + n * (560 + 3 * n)) + 2 * ALIGNMENT;
+    return plus(512 + 2 * ALIGNMENT / (Py_ssize_t)sizeof(double), times(n, plus(560, times(3, n))));
 }
 
 static char *aligned(char *memory)
@@ -303,13 +233,14 @@ static char *aligned(char *memory)
 static PyObject *simulate(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *chain_object, *laws, *table, *tool, *at, *law_of, *push, *out;
-    Py_ssize_t elements, length = 0;
+    PyObject *chain_object, *laws, *backlash, *tool, *at, *law_of, *push, *out;
+    Py_ssize_t elements, length;
     chain robot, model;
     task job = {0};
-    lent held = {.count = 0};
-    const double *numbers_of, *rows;
-    if (!PyArg_ParseTuple(args, "OOOOOnOOdnnpO", &chain_object, &laws, &table, &tool, &at, &elements, &law_of, &push,
+    lent held;
+    held.count = 0;
+    double *numbers_of;
+    if (!PyArg_ParseTuple(args, "OOOOOnOOdnnpO", &chain_object, &laws, &backlash, &tool, &at, &elements, &law_of, &push,
                           &job.period, &job.periods, &job.substeps, &job.locked, &out))
         return NULL;
     PyObject *result = NULL;
@@ -317,32 +248,31 @@ static PyObject *simulate(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "periods, substeps or elements are out of range");
         return NULL;
     }
-    if (!parse_chain(chain_object, &robot, &held))
+    if (!borrow_chain(chain_object, &robot, &held))
         goto done;
     Py_ssize_t n = robot.dof;
     job.robot = &robot;
     if (!parse_laws(laws, n, elements, &held, &job.laws) ||
-        !numbers(table, "backlash", -1, 0, 0, &held, &job.table, &length) ||
-        !numbers(tool, "tool", 3, 0, 0, &held, &job.tool, NULL) ||
-        !numbers(at, "state", STATE_ROWS * n + n * elements + 1, 1, 0, &held, &numbers_of, NULL) ||
+        !any_numbers(backlash, "backlash", 0, &held, &job.table, &length) ||
+        !numbers(tool, "tool", 3, 0, &held, &job.tool) ||
+        !outputs(at, "state", plus(times(n, STATE_ROWS + elements), 1), 0, &held, &numbers_of) ||
         !parse_controller(law_of, job.periods, n, &held, &job.law_of, &model) ||
-        !numbers(out, "out", job.periods * (RECORD_ROWS * n + 1), 1, 1, &held, &rows, NULL))
+        !outputs(out, "out", times(job.periods, plus(times(RECORD_ROWS, n), 1)), 1, &held, &job.out))
         goto done;
     job.points = length / n;
-    job.out = (double *)rows;
     if (job.points < 1 || job.points * n != length) {
         PyErr_SetString(PyExc_ValueError, "backlash must have as many points for every joint");
         goto done;
     }
-    if (!numbers(push, "wrench", -1, 0, 1, &held, &job.push, &length))
+    if (!any_numbers(push, "wrench", 1, &held, &job.push, &length))
         goto done;
     job.push_stride = job.push != NULL && length == 6 ? 0 : 6;
-    if (job.push != NULL && length != 6 && length != 6 * job.periods) {
+    if (job.push != NULL && length != 6 && length != times(6, job.periods)) {
         PyErr_SetString(PyExc_ValueError, "wrench must have 6 numbers, or 6 a period");
         goto done;
     }
-    cut_state((double *)numbers_of, n, elements, &job.at);
-    char *memory = calloc(1, room(n));
+    cut_state(numbers_of, n, elements, &job.at);
+    char *memory = room(n) < 0 ? NULL : calloc((size_t)room(n), sizeof(double));
     job.scratch = calloc((size_t)n, 2 * sizeof(double));
     if (memory == NULL || job.scratch == NULL) {
         PyErr_NoMemory();
@@ -356,8 +286,7 @@ static PyObject *simulate(PyObject *self, PyObject *args)
     free(memory);
     free(job.scratch);
 done:
-    while (held.count > 0)
-        PyBuffer_Release(&held.views[--held.count]);
+    give_back(&held);
     return result;
 }
 
@@ -366,27 +295,27 @@ done:
 static PyObject *hysteresis(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *joint, *table, *theta, *deformation, *out, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOO", &joint, &table, &theta, &deformation, &out))
+    PyObject *joint, *backlash, *theta, *deformation, *out, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOO", &joint, &backlash, &theta, &deformation, &out))
         return NULL;
-    lent held = {.count = 0};
+    lent held;
+    held.count = 0;
     const law *laws;
-    const double *map, *path, *at, *rows;
+    const double *map, *path;
+    double *at, *rows;
     Py_ssize_t points, samples, elements;
-    if (numbers(table, "backlash", -1, 0, 0, &held, &map, &points) &&
-        numbers(theta, "theta", -1, 0, 0, &held, &path, &samples) &&
-        numbers(deformation, "deformation", -1, 1, 0, &held, &at, &elements) &&
-        parse_laws(joint, 1, elements, &held, &laws) &&
-        numbers(out, "out", 2 * samples, 1, 0, &held, &rows, NULL)) {
+    if (any_numbers(backlash, "backlash", 0, &held, &map, &points) &&
+        any_numbers(theta, "theta", 0, &held, &path, &samples) &&
+        any_outputs(deformation, "deformation", &held, &at, &elements) &&
+        parse_laws(joint, 1, elements, &held, &laws) && outputs(out, "out", times(2, samples), 0, &held, &rows)) {
         if (points > 0) {
-            CHOOSE(follow)(laws, map, points, path, samples, (double *)at, (double *)rows);
+            CHOOSE(follow)(laws, map, points, path, samples, at, rows);
             result = Py_NewRef(Py_None);
         } else {
             PyErr_SetString(PyExc_ValueError, "backlash must have a point");
         }
     }
-    while (held.count > 0)
-        PyBuffer_Release(&held.views[--held.count]);
+    give_back(&held);
     return result;
 }
 

@@ -45,7 +45,7 @@ static inline vec NAME(sym_times)(const sym *S, vec v)
 /* -- placements -- */
 
 /* Q v of a quarter turn. */
-ALWAYS_INLINE vec NAME(quarter)(int turn, vec v)
+INLINED vec NAME(quarter)(int turn, vec v)
 {
     switch (turn) {
     case X_QUARTER: return (vec){v.x, -v.z, v.y};
@@ -58,7 +58,7 @@ ALWAYS_INLINE vec NAME(quarter)(int turn, vec v)
 }
 
 /* Qᵀ v. */
-ALWAYS_INLINE vec NAME(quarter_back)(int turn, vec v)
+INLINED vec NAME(quarter_back)(int turn, vec v)
 {
     switch (turn) {
     case X_QUARTER: return NAME(quarter)(X_QUARTER_BACK, v);
@@ -70,7 +70,7 @@ ALWAYS_INLINE vec NAME(quarter_back)(int turn, vec v)
 }
 
 /* R v: from {j} to {j-1}. */
-ALWAYS_INLINE vec NAME(rotate)(int turn, const placement *at, vec v)
+INLINED vec NAME(rotate)(int turn, const placement *at, vec v)
 {
     if (turn == ANY_TURN)
         return NAME(times)(&at->R, v);
@@ -78,7 +78,7 @@ ALWAYS_INLINE vec NAME(rotate)(int turn, const placement *at, vec v)
 }
 
 /* Rᵀ v: from {j-1} to {j}. */
-ALWAYS_INLINE vec NAME(unrotate)(int turn, const placement *at, vec v)
+INLINED vec NAME(unrotate)(int turn, const placement *at, vec v)
 {
     if (turn == ANY_TURN)
         return NAME(transposed_times)(&at->R, v);
@@ -87,7 +87,7 @@ ALWAYS_INLINE vec NAME(unrotate)(int turn, const placement *at, vec v)
 }
 
 /* R A Rᵀ. */
-ALWAYS_INLINE mat NAME(mat_rotate)(int turn, const placement *at, const mat *A)
+INLINED mat NAME(mat_rotate)(int turn, const placement *at, const mat *A)
 {
     mat half = {NAME(rotate)(turn, at, A->x), NAME(rotate)(turn, at, A->y), NAME(rotate)(turn, at, A->z)};
     half = NAME(transposed)(&half);
@@ -96,7 +96,7 @@ ALWAYS_INLINE mat NAME(mat_rotate)(int turn, const placement *at, const mat *A)
 }
 
 /* R S Rᵀ of a symmetric matrix. */
-ALWAYS_INLINE sym NAME(sym_rotate)(int turn, const placement *at, const sym *S)
+INLINED sym NAME(sym_rotate)(int turn, const placement *at, const sym *S)
 {
     if (turn == ANY_TURN) {
         mat rows = NAME(transposed)(&at->R);
@@ -224,7 +224,7 @@ static inline void NAME(place_all)(const chain *robot, const lane *q, placement 
 }
 
 /* From the motion of link j-1 to that of link j, but for the spin; m->a already belongs to the origin of {j}. */
-ALWAYS_INLINE void NAME(cross_joint)(int turn, int revolute, const placement *at, lane qd, lane qdd, motion *m)
+INLINED void NAME(cross_joint)(int turn, int revolute, const placement *at, lane qd, lane qdd, motion *m)
 {
     vec w = NAME(unrotate)(turn, at, m->w), wd = NAME(unrotate)(turn, at, m->wd), a = NAME(unrotate)(turn, at, m->a);
     if (revolute) { /* w += z qd; wd += w x z qd + z qdd */
@@ -419,7 +419,7 @@ static inline void NAME(regressor_own_block)(int revolute, const motion *m, lane
 }
 
 /* u and v of `count` joints, from link j-1 to link j. */
-ALWAYS_INLINE void NAME(arms_outward)(int turn, const placement *at, Py_ssize_t count, vec *arms)
+INLINED void NAME(arms_outward)(int turn, const placement *at, Py_ssize_t count, vec *arms)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
         vec u = arms[2 * i], v = NAME(sub)(arms[2 * i + 1], NAME(cross)(at->p, u));
@@ -514,7 +514,7 @@ typedef struct { sym I; vec mc; lane m; } NAME(composite);
 #define composite NAME(composite)
 
 /* The body seen from {j-1}: c' = R c + p and I' = R I Rᵀ + 2 (p·Rmc) E - p (Rmc)ᵀ - (Rmc) pᵀ + m (p² E - p pᵀ). */
-ALWAYS_INLINE composite NAME(composite_inward)(int turn, const placement *at, const composite *own)
+INLINED composite NAME(composite_inward)(int turn, const placement *at, const composite *own)
 {
     composite up;
     vec h = NAME(rotate)(turn, at, own->mc), p = at->p;
@@ -621,7 +621,7 @@ static inline hinge NAME(hinge_of)(int revolute, double rotor, lane torque, cons
 }
 
 /* The body freed along its joint's axis, seen from {j-1}. */
-ALWAYS_INLINE void NAME(articulated_inward)(int turn, const placement *at, const hinge *joint, articulated *whole)
+INLINED void NAME(articulated_inward)(int turn, const placement *at, const hinge *joint, articulated *whole)
 {
     vec n = joint->n, f = joint->f, gn = NAME(scale)(n, joint->g), gf = NAME(scale)(f, joint->g);
     sym A = whole->A, M = whole->M;

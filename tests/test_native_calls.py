@@ -1,0 +1,187 @@
+"""Native calls with flat arrays: each array is checked alike, sizes cannot wrap, and a wrong call raises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jointwise.description import catalog_robot
+from jointwise.model.rigid.chain import make_chain
+from jointwise.simulation.robot import digital_robot
+from jointwise.spatial import Array
+from peers import native
+
+pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+
+REFUSALS = (ValueError, TypeError, BufferError)
+SAMPLES = 5
+LIMITS = np.array([1e-3, 2e-3])
+ROBOT = digital_robot(catalog_robot("ur5e"))
+NOTHING = (None,) * 11
+
+
+def series(*shape: int) -> Array:
+    return np.linspace(0.1, 1.0, int(np.prod(shape))).reshape(shape)
+
+
+def right_call(name: str) -> tuple[list[object], set[int]]:
+    """Return a right call, and the places of arrays that it writes to."""
+    x, joints, backlash = series(SAMPLES), *ROBOT.packed
+    state, pair, out = np.zeros(5), np.zeros((SAMPLES, 2)), np.zeros(SAMPLES)
+    columns, gram = (SAMPLES, 3), np.zeros((8, 8))
+    push, record = series(SAMPLES, 6), np.zeros((SAMPLES, 91))
+    rest = ROBOT.rest(np.zeros(6)).values.copy()
+    control = (np.zeros((SAMPLES, 6)), *(series(SAMPLES, 6) for _ in range(4)), *(np.zeros(6) for _ in range(5)), None)
+    calls: dict[str, tuple[list[object], set[int]]] = {
+        "slip": ([x, LIMITS.copy(), 0.9, np.zeros(3), pair], {3, 4}),
+        "decimate": ([x, np.ones(3), 2, np.zeros(2)], {3}),
+        "leaky_sum": ([x, 0.5], {0}),
+        "maxwell": ([x, 1.0 + x, LIMITS.copy(), state, pair, np.zeros((SAMPLES, 2))], {3, 4, 5}),
+        "maxwell_gram": (
+            [
+                x,
+                1.0 + x,
+                x.copy(),
+                LIMITS.copy(),
+                np.ones(2),
+                series(SAMPLES, 1),
+                series(*columns),
+                True,
+                1,
+                state,
+                gram,
+            ],
+            {9, 10},
+        ),
+        "rate_maxwell": ([x, 1.0 + x, LIMITS.copy(), 0.1, state, pair], {4, 5}),
+        "bristle": ([x, 1.0 + x, 1e-3, np.zeros(2), out], {3, 4}),
+        "hysteresis": ([joints[:1].copy(), backlash[:1].copy(), x, np.zeros(4), pair], {3, 4}),
+        "simulate": (
+            [ROBOT.chain, joints, backlash, np.zeros(3), rest, 4, control, push, 1e-5, SAMPLES, 1, False, record],
+            {4, 12},
+        ),
+    }
+    return calls[name]
+
+
+FRICTION = ("slip", "maxwell", "maxwell_gram", "rate_maxwell", "bristle", "hysteresis")
+NAMES = (*FRICTION, "decimate", "leaky_sum", "simulate")
+ANY_SIZE = {("decimate", 0), ("decimate", 1), ("decimate", 3), ("leaky_sum", 0), ("hysteresis", 1), ("hysteresis", 3)}
+"""Arrays that may be longer."""
+
+
+def misaligned(right: Array) -> memoryview:
+    """Return the same numbers at an odd place; NumPy would tell so by another format, memory itself does not."""
+    return memoryview(bytearray(b" " + right.tobytes()))[1:].cast("d", right.shape)
+
+
+def wrong_arrays(right: Array) -> list[object]:
+    return [
+        right.astype(np.float32),
+        np.zeros(right.shape, dtype=np.int64),
+        right.astype(">f8"),
+        right.astype(object),
+        np.repeat(right, 2, axis=-1)[..., ::2],
+        misaligned(right),
+        right.tolist(),
+        right.tobytes(),
+        3.0,
+    ]
+
+
+def refuses(name: str, arguments: list[object], place: int, wrong: object) -> None:
+    with pytest.raises(REFUSALS):
+        getattr(native, name)(*arguments[:place], wrong, *arguments[place + 1 :])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_right_calls_are_right(name: str) -> None:
+    assert getattr(native, name)(*right_call(name)[0]) in {None, -1}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_array_is_checked_for_type_layout_alignment_and_size(name: str) -> None:
+    arguments, written = right_call(name)
+    for place, right in enumerate(arguments):
+        if not isinstance(right, np.ndarray):
+            continue
+        for wrong in wrong_arrays(right):
+            refuses(name, arguments, place, wrong)
+        if (name, place) not in ANY_SIZE:
+            refuses(name, arguments, place, np.concatenate([right.ravel(), [1.0]]))
+        if place in written:
+            frozen = right.copy()
+            frozen.setflags(write=False)
+            refuses(name, arguments, place, frozen)
+
+
+@pytest.mark.parametrize("place", range(10))
+def test_every_part_of_a_controller_is_checked(place: int) -> None:
+    arguments, _ = right_call("simulate")
+    control = arguments[6]
+    assert isinstance(control, tuple)
+    for wrong in (*wrong_arrays(control[place]), np.zeros(7)):
+        refuses("simulate", arguments, 6, (*control[:place], wrong, *control[place + 1 :]))
+
+
+@pytest.mark.parametrize("name", ["inverse_dynamics", "simulate"])
+def test_the_robot_must_be_aligned(name: str) -> None:
+    chain = tuple(ROBOT.chain)
+    right = [chain, *(series(2, 6) for _ in range(4))] if name == "inverse_dynamics" else right_call(name)[0]
+    for place in range(1, 6):
+        refuses(name, right, 0, (*chain[:place], misaligned(chain[place]), *chain[place + 1 :]))
+
+
+# -- sizes that wrap -------------------------------------------------------------------------------------------------
+
+
+def two_joints(periods: int) -> list[object]:
+    """Return a call for two joints and no arrays of a number a period."""
+    chain = make_chain(catalog_robot("ur5e"))
+    pair = (chain[0][:2], *(part[:2].copy() for part in chain[1:5]), chain[5])
+    joints, backlash = (part[:2].copy() for part in ROBOT.packed)
+    return [pair, joints, backlash, np.zeros(3), np.zeros(35), 4, NOTHING, None, 1e-3, periods, 1, False, None]
+
+
+def test_a_number_of_periods_whose_arrays_would_wrap_is_refused() -> None:
+    """2^62 periods of two joints are 2^63 numbers, or 2^66 bytes: none, to arithmetic that wraps."""
+    empty = np.empty(0)
+    assert native.simulate(*two_joints(3)) == -1
+    for periods in (2**59, 2**60, 2**61, 2**62, 2**63 - 1):
+        call = two_joints(periods)
+        for place in range(10):
+            refuses("simulate", call, 6, tuple(empty if k == place else None for k in range(11)))
+        refuses("simulate", call, 7, empty)
+        refuses("simulate", call, 12, empty)
+        refuses("simulate", call, 12, np.zeros(100))
+
+
+def test_a_length_that_is_a_lie_is_refused() -> None:
+    class Long:
+        def __len__(self) -> int:
+            return 2**62
+
+    for name in ("maxwell", "maxwell_gram", "rate_maxwell"):
+        refuses(name, right_call(name)[0], 0, Long())
+    refuses("inverse_dynamics", [ROBOT.chain, *(series(2, 6) for _ in range(4))], 1, Long())
+
+
+@pytest.mark.parametrize("shares", [2**62, 2**61, -1, 64])
+def test_columns_that_would_wrap_are_refused(shares: int) -> None:
+    arguments, _ = right_call("maxwell_gram")
+    refuses("maxwell_gram", [*arguments[:5], np.empty(0), *arguments[6:]], 8, shares)
+
+
+def test_a_step_beyond_the_samples_is_harmless_or_refused() -> None:
+    out = np.zeros(1)
+    native.decimate(np.ones(5), np.ones(3), 2**62, out)
+    assert out[0] == 3.0
+    refuses("decimate", [np.ones(5), np.ones(3), 2, np.zeros(2)], 2, 2**62)
+
+
+def test_places_must_be_bytes() -> None:
+    """Places are read as whole numbers where they lie; of bytes alone is the place known to be aligned."""
+    places = np.full(360, -1, dtype=np.int32)
+    call = [ROBOT.chain, *(series(2, 6) for _ in range(3)), places.tobytes(), np.empty((2, 0))]
+    assert native.regressor(*call) is True
+    refuses("regressor", call, 4, np.frombuffer(b"\xff" * 1441, dtype=np.uint8)[1:])
