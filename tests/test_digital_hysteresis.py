@@ -9,8 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from jointwise.errors import ModelError
 from jointwise.model.terms.slip import rest_state, slip_elements
 from jointwise.simulation.robot import Backlash, Friction, JointPlant, Slip, follow_path
+from jointwise.simulation.robot.packing import pack_backlash, pack_joints
 from jointwise.spatial import Array
 from peers import native
 from robots import law
@@ -112,3 +114,30 @@ def test_the_same_elements_as_the_models_term(points: Array) -> None:
     limits = 1e-3 * np.array(FRICTION.slip.limits)
     theirs = slip_elements(points, limits, 1.0, rest_state(points, 4)) @ np.array(FRICTION.slip.shares)
     assert np.allclose(follow_path(PLAIN, points).H, theirs, atol=1e-11)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_path_with_a_gap_is_refused(value: float) -> None:
+    theta = np.linspace(0.0, 1e-2, 9)
+    theta[4] = value
+    with pytest.raises(ModelError, match="theta must be finite, rad. Got .* at index 4"):
+        follow_path(PLAIN, theta)
+    with pytest.raises(ModelError, match="deformation must be finite"):
+        follow_path(PLAIN, theta[:4], np.array([0.0, value, 0.0, 0.0]))
+
+
+def test_a_path_of_another_shape_is_refused() -> None:
+    for theta in (np.zeros((3, 1)), np.array(0.0)):
+        with pytest.raises(ModelError, match="theta must have the shape"):
+            follow_path(PLAIN, theta)
+    for deformation in (np.zeros(3), np.zeros(5), np.zeros((1, 4))):
+        with pytest.raises(ModelError, match="deformation must have the shape"):
+            follow_path(PLAIN, np.zeros(2), deformation)
+
+
+def test_an_angle_that_is_no_number_has_no_backlash() -> None:
+    """Called directly, the kernel takes it as no place in the map: what follows from it is no number either."""
+    theta, out = np.array([0.0, np.nan, 0.0]), np.zeros((3, 2))
+    native.hysteresis(pack_joints((WAVY,), False), pack_backlash((WAVY,)), theta, np.zeros(4), out)
+    assert np.isfinite(out[0]).all()
+    assert np.isnan(out[1:]).all()

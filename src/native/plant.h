@@ -81,7 +81,7 @@ static inline double NAME(backlash_slope)(const double *table, Py_ssize_t points
         return table[0];
     double per_turn = 0.15915494309189533577, turns = theta * per_turn;
     double place = (turns - floor(turns)) * (double)points;
-    Py_ssize_t k = (Py_ssize_t)place;
+    Py_ssize_t k = place >= 0.0 ? (Py_ssize_t)place : 0; /* an angle that is no number has none: it gives NaN below */
     k = k >= points ? points - 1 : k;
     double part = place - (double)k, rise = table[k + 1 < points ? k + 1 : 0] - table[k];
     *slope = rise * (double)points * per_turn;
