@@ -2,6 +2,13 @@
 
 from jointwise.simulation.references.bang_coast_bang import bang_coast_bang
 from jointwise.simulation.references.bspline import SplineMotion, bspline_trajectory
+from jointwise.simulation.references.clearance import (
+    ClearanceError,
+    farthest_reach,
+    is_clear,
+    lowest_height,
+    straight_way,
+)
 from jointwise.simulation.references.differentiable import Differentiable, derivative
 from jointwise.simulation.references.experiments import EXPERIMENTS, Experiment, make_experiment
 from jointwise.simulation.references.fourier import fourier_trajectory, single_joint_trajectory
@@ -10,6 +17,7 @@ from jointwise.simulation.references.locked import TorqueProfile, torque_ramps
 from jointwise.simulation.references.moves import joint_moves
 from jointwise.simulation.references.piecewise import Piecewise, hold
 from jointwise.simulation.references.point_to_point import point_to_point_trajectory
+from jointwise.simulation.references.posture import upright_posture
 from jointwise.simulation.references.sampled import sampled_motion
 from jointwise.simulation.references.single_joint import constant_speed_runs, load_runs, reciprocation, warm_up
 from jointwise.simulation.references.succession import Succession, succession
@@ -20,6 +28,7 @@ from jointwise.simulation.references.workspace import PathMotion, ellipse_trajec
 __all__ = [
     "EXPERIMENTS",
     "THESIS_POINTS",
+    "ClearanceError",
     "Differentiable",
     "Experiment",
     "PathMotion",
@@ -34,20 +43,25 @@ __all__ = [
     "constant_speed_runs",
     "derivative",
     "ellipse_trajectory",
+    "farthest_reach",
     "fourier_trajectory",
     "hold",
+    "is_clear",
     "joint_moves",
     "line_trajectory",
     "load_runs",
+    "lowest_height",
     "make_experiment",
     "point_to_point_trajectory",
     "reciprocation",
     "refuse_outside_limits",
     "sampled_motion",
     "single_joint_trajectory",
+    "straight_way",
     "succession",
     "thesis_waypoints",
     "torque_ramps",
+    "upright_posture",
     "warm_up",
     "waypoint_trajectory",
 ]

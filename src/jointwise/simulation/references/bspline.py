@@ -47,6 +47,10 @@ class SplineMotion(Differentiable):
 
         return BSpline(self.knots, self.control, DEGREE)
 
+    def about(self, center: Array, size: float) -> SplineMotion:
+        """Return the spline about another centre (joints,), `size` times as large."""
+        return replace(self, center=center, control=size * self.control)
+
     def curve(self, t: Array, order: int) -> Array:
         """Return the derivative of an order within [0, duration], (samples, joints)."""
         values = np.asarray(self._spline(t, nu=order), dtype=float)

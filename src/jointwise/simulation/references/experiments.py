@@ -13,21 +13,26 @@ from jointwise.errors import ModelError, nearest
 from jointwise.model.inverse_kinematics import position_limits
 from jointwise.simulation.references.bang_coast_bang import bang_coast_bang
 from jointwise.simulation.references.bspline import bspline_trajectory
+from jointwise.simulation.references.clearance import is_clear, refuse_below, refuse_clearance, straight_way
 from jointwise.simulation.references.fourier import fourier_trajectory
 from jointwise.simulation.references.limits import checked_joint, refuse_outside_limits
 from jointwise.simulation.references.locked import TorqueProfile, torque_ramps
-from jointwise.simulation.references.piecewise import hold
+from jointwise.simulation.references.piecewise import Piecewise, hold
 from jointwise.simulation.references.posture import (
     gravity_across,
     gravity_along,
     load_phase,
     loaded_posture,
-    usual_posture,
+    loaded_stand,
+    standing_posture,
 )
+from jointwise.simulation.references.redraw import drawn_clear
+from jointwise.simulation.references.room import room_of
 from jointwise.simulation.references.single_joint import constant_speed_runs, load_runs, reciprocation, warm_up
 from jointwise.simulation.references.trajectory import Trajectory, refuse_unless_positive
 from jointwise.simulation.references.waypoints import (
     THESIS_POINTS,
+    clear_points,
     random_points,
     thesis_waypoints,
     waypoint_trajectory,
@@ -41,7 +46,7 @@ class Experiment:
     """What to run: a `motion`, the `gravity` (3,), m/s² in the base frame, of the mounting it is meant for, and a note.
 
     `joint` (0-based) is the one under test, None if all are. `torque` is prescribed where the output of that joint is
-    locked at the (constant) motion; it is None elsewhere.
+    locked at the (constant) motion; it is None elsewhere. `clearance` (m) above the mounting plane is kept, if given.
     """
 
     name: str
@@ -50,21 +55,32 @@ class Experiment:
     note: str
     joint: int | None = None
     torque: TorqueProfile | None = None
+    clearance: float | None = None
 
 
 class Maker(Protocol):
     """Makes an experiment of one kind."""
 
-    def __call__(self, robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+    def __call__(
+        self, robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+    ) -> Experiment:
         """Return it for a robot, a duration (s; None for the usual one), a seed and a joint (0-based; None: usual)."""
 
 
 def make_experiment(
-    name: str, robot: Robot, duration: float | None = None, seed: int = 0, *, joint: int | None = None
+    name: str,
+    robot: Robot,
+    duration: float | None = None,
+    seed: int = 0,
+    *,
+    joint: int | None = None,
+    clearance: float | None = None,
 ) -> Experiment:
     """Return an experiment by name, checked against the limits of the robot.
 
-    `duration` (s) and `joint` (0-based) are the usual ones of the experiment unless given.
+    `duration` (s) and `joint` (0-based) are the usual ones of the experiment unless given. With a `clearance` (m) the
+    frames of the arm and its tool stay that high above the mounting plane, z = 0 of the base; below 0 for an arm on a
+    pedestal. Without it, nobody looks at the plane.
     """
     if name not in EXPERIMENTS:
         raise ModelError(f"unknown experiment '{name}'. {nearest(name, EXPERIMENTS)}")
@@ -72,29 +88,46 @@ def make_experiment(
         refuse_unless_positive(duration=duration)
     if joint is not None:
         checked_joint(robot, joint)
-    experiment = EXPERIMENTS[name](robot, duration, seed, joint)
+    if clearance is not None:
+        refuse_clearance(clearance)
+    experiment = EXPERIMENTS[name](robot, duration, seed, joint, clearance)
     refuse_outside_limits(robot, experiment.motion)
-    return experiment
+    if clearance is not None:
+        refuse_below(robot, experiment.motion, clearance, name)
+    return replace(experiment, clearance=clearance)
 
 
-def _excitation(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+def _excitation(
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+) -> Experiment:
     motion = fourier_trajectory(robot, duration or 60.0, seed)
     if joint is not None:
         alone = np.arange(robot.dof) == joint
         motion = replace(motion, sine=alone * motion.sine, cosine=alone * motion.cosine)
+    if clearance is not None:
+        motion = drawn_clear(robot, motion, seed, clearance)
     note = "Fourier series of five harmonics of 0.1 Hz"
     return Experiment("excitation", motion, gravity_vector(), note, joint)
 
 
-def _bspline(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+def _bspline(
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+) -> Experiment:
     motion = bspline_trajectory(robot, duration or 60.0, seed, joint=joint)
+    if clearance is not None:
+        motion = drawn_clear(robot, motion, seed, clearance)
     return Experiment("bspline", motion, gravity_vector(), "quintic B-spline, a knot a second", joint)
 
 
-def _waypoints(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+def _waypoints(
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+) -> Experiment:
     _refuse_joint("waypoints", joint)
-    if _can_stand_at(robot, THESIS_POINTS):
+    if _can_stand_at(robot, THESIS_POINTS) and (clearance is None or _clear_round(robot, THESIS_POINTS, clearance)):
         motion, note = thesis_waypoints(robot, duration), "six waypoints, a stop at each"
+    elif clearance is not None:
+        motion = waypoint_trajectory(robot, clear_points(robot, clearance, seed), duration)
+        note = "six random waypoints above the mounting plane, a stop at each"
     else:
         motion = waypoint_trajectory(robot, random_points(robot, seed), duration)
         note = "six random waypoints: the usual ones do not suit this robot"
@@ -109,13 +142,23 @@ def _can_stand_at(robot: Robot, points: Array) -> bool:
     return bool(((points >= lower) & (points <= upper)).all())
 
 
-def _bang_coast_bang(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
-    motion = bang_coast_bang(robot, duration or 35.0, seed, joint=joint)
+def _clear_round(robot: Robot, points: Array, clearance: float) -> bool:
+    """Tell whether the straight ways around postures (points, joints) are clear (m)."""
+    ways = [straight_way(begin, end) for begin, end in zip(points, np.roll(points, -1, axis=0), strict=True)]
+    return is_clear(robot, np.concatenate(ways), clearance)
+
+
+def _bang_coast_bang(
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+) -> Experiment:
+    motion = bang_coast_bang(robot, duration or 35.0, seed, joint=joint, clearance=clearance)
     note = "random moves at 30 to 100 % of the limits, waits up to 1 s"
     return Experiment("bang-coast-bang", motion, gravity_vector(), note, joint)
 
 
-def _ellipse(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+def _ellipse(
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+) -> Experiment:
     _refuse_joint("ellipse", joint)
     if robot.dof < 6:
         raise ModelError(f"ellipse needs six joints or more to hold the tool. Robot '{robot.name}' has {robot.dof}.")
@@ -123,39 +166,67 @@ def _ellipse(robot: Robot, duration: float | None, seed: int, joint: int | None 
     return Experiment("ellipse", motion, gravity_vector(), "ellipse of the tool in a horizontal plane, 2 s a turn")
 
 
-def _constant_speed(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+def _constant_speed(
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+) -> Experiment:
     own = joint or 0
-    motion = constant_speed_runs(robot, duration or 120.0, joint=own)
-    return _vertical(robot, "constant-speed", motion, own, "ten speeds to and fro, axis vertical")
+    motion = constant_speed_runs(robot, duration or 120.0, joint=own, clearance=clearance)
+    note = "ten speeds to and fro, axis vertical" + _lowered(robot, motion, own, 0.9)
+    return _vertical(robot, "constant-speed", motion, own, note)
 
 
-def _load(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+def _load(
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+) -> Experiment:
     own = min(1, robot.dof - 1) if joint is None else joint
-    posture = loaded_posture(robot, own)
-    motion = load_runs(robot, duration or 120.0, joint=own, posture=posture)
+    posture = loaded_posture(robot, own) if clearance is None else loaded_stand(robot, own, clearance)[0]
+    motion = load_runs(robot, duration or 120.0, joint=own, posture=posture, clearance=clearance)
     gravity = gravity_across(robot, own, posture)
     largest = load_phase(robot, own, posture, gravity)[0]
     note = f"0.05 rad/s from no load into gravity (at most {largest:.3g} Nm) and back, axis horizontal"
     return Experiment("load", motion, gravity, note, own)
 
 
-def _warm_up(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+def _warm_up(
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+) -> Experiment:
     own = joint or 0
-    motion = warm_up(robot, duration or 1800.0, joint=own)
-    return _vertical(robot, "warm-up", motion, own, "to and fro at 20, 50 and 80 % of the speed limit, axis vertical")
+    motion = warm_up(robot, duration or 1800.0, joint=own, clearance=clearance)
+    note = "to and fro at 20, 50 and 80 % of the speed limit, axis vertical" + _lowered(robot, motion, own, 0.8)
+    return _vertical(robot, "warm-up", motion, own, note)
 
 
-def _reciprocate(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+def _lowered(robot: Robot, motion: Piecewise, joint: int, part: float) -> str:
+    """Return what is to be said of speeds that end below a `part` of the limit: nothing if they do not."""
+    top = float(np.abs(motion.derivative(motion.breaks, 1)[:, joint]).max())
+    if top > 0.99 * part * room_of(robot, 1.0).velocity[joint]:
+        return ""
+    return f", lowered to {top:.3g} rad/s: faster runs do not fit above the mounting plane"
+
+
+def _reciprocate(
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+) -> Experiment:
     own = joint or 0
-    motion = reciprocation(robot, duration, joint=own)
-    return _vertical(robot, "reciprocate", motion, own, "slow reciprocation, net 3 degrees a cycle, axis vertical")
+    motion = reciprocation(robot, duration, joint=own, clearance=clearance)
+    note = "slow reciprocation, net 3 degrees a cycle, axis vertical"
+    if clearance is not None and duration is None:
+        note += _part_of_a_turn(np.rad2deg(np.ptp(motion.position(motion.breaks)[:, own])))
+    return _vertical(robot, "reciprocate", motion, own, note)
 
 
-def _locked(robot: Robot, duration: float | None, seed: int, joint: int | None = None) -> Experiment:
+def _part_of_a_turn(degrees: float) -> str:
+    """Return what is to be said of a reciprocation over so many degrees: nothing of a whole turn."""
+    return "" if degrees > 359.0 else f", over {degrees:.0f} degrees: a whole turn does not fit"
+
+
+def _locked(
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+) -> Experiment:
     own = joint or 0
     torque = torque_ramps(robot, duration or 40.0, joint=own)
     experiment = _vertical(
-        robot, "locked", hold(usual_posture(robot), torque.duration), own, "output locked, torque ramps"
+        robot, "locked", hold(standing_posture(robot, clearance), torque.duration), own, "output locked, torque ramps"
     )
     return replace(experiment, torque=torque)
 

@@ -52,6 +52,10 @@ class FadedSeries(Trajectory):
         w, wd, wdd = self._window(t)
         return States(t, self.center + w * f, wd * f + w * fd, wdd * f + 2.0 * wd * fd + w * fdd)
 
+    def about(self, center: Array, size: float) -> FadedSeries:
+        """Return the series about another centre (joints,), `size` times as large."""
+        return replace(self, center=center, sine=size * self.sine, cosine=size * self.cosine)
+
     def _waves(self, t: Array) -> tuple[Array, Array, Array]:
         """Return sin k ω t and cos k ω t, (samples, harmonics), and k ω (harmonics, 1) in rad/s."""
         k: Array = 2.0 * np.pi * self.base_frequency * np.arange(1.0, len(self.sine) + 1.0)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
+from jointwise.simulation.references.clearance import ClearanceError, lowest_height
 from jointwise.simulation.references.limits import checked_joint
 from jointwise.simulation.references.moves import PEAKS, Ramp, run
 from jointwise.simulation.references.piecewise import Piece, Piecewise, join, rest
-from jointwise.simulation.references.posture import gravity_across, load_phase, loaded_posture, usual_posture
+from jointwise.simulation.references.posture import (
+    Interval,
+    clear_stand,
+    gravity_across,
+    load_phase,
+    loaded_posture,
+    loaded_stand,
+    usual_posture,
+    widest_interval,
+)
 from jointwise.simulation.references.room import room_of
 from jointwise.simulation.references.trajectory import DurationError, refuse_unless_positive
 from jointwise.spatial import Array
@@ -23,6 +33,8 @@ SHORTEST_COAST = 0.2
 """Least time at constant speed in a run, s."""
 SHORTEST_RISE = 0.1
 """Least time in which a run gains its speed, s."""
+LOWERED = 100
+"""Steps of 5 % by which speeds are lowered at most."""
 LOAD_SPEED = 0.05
 """Speed of load runs, rad/s."""
 WARM_UP_SPEEDS = (0.2, 0.5, 0.8)
@@ -60,18 +72,41 @@ class _Joint:
         return unit
 
 
-def _joint(robot: Robot, joint: int, posture: Array | None) -> _Joint:
+def _joint(robot: Robot, joint: int, posture: Array | None, clearance: float | None = None) -> _Joint:
+    """Return a joint with the room of its limits or, with a `clearance` (m), the part of it that is clear."""
     number, room = checked_joint(robot, joint), room_of(robot, 1.0)
-    stand = usual_posture(robot) if posture is None else np.clip(posture, room.lower, room.upper)
     lower, upper, speed, acceleration = (
         float(values[number]) for values in (room.lower, room.upper, room.velocity, room.acceleration)
     )
+    stand = usual_posture(robot) if posture is None else np.clip(posture, room.lower, room.upper)
+    if clearance is not None:
+        stand, (lower, upper) = _clear(robot, number, None if posture is None else stand, clearance)
     return _Joint(number, lower, upper, speed, acceleration, stand)
 
 
-def usual_speeds(robot: Robot, joint: int, count: int = 10) -> Array:
-    """Return speeds (count,) from 1 to 90 % of a joint's limit in equal ratios, rad/s."""
-    top = room_of(robot, 1.0).velocity[checked_joint(robot, joint)]
+def _clear(robot: Robot, joint: int, posture: Array | None, clearance: float) -> tuple[Array, Interval]:
+    """Return a posture (joints,), the given one if there is one, and the interval of a joint that is clear there."""
+    if posture is None:
+        return clear_stand(robot, joint, clearance)
+    interval = widest_interval(robot, joint, posture, clearance)
+    if interval is None:
+        raise ClearanceError(f"joint {joint + 1} at this posture", lowest_height(robot, posture[None]), clearance)
+    return posture, interval
+
+
+def _fastest(own: _Joint, part: float, slot: float, ramp: Ramp = "constant") -> float:
+    """Return the speed limit (rad/s), lowered until runs at a `part` of it fit into the range and a slot (s)."""
+    top = own.speed
+    for _ in range(LOWERED):
+        if _fits(_timed(own, part * top, slot, own.upper - own.lower, ramp)):
+            break
+        top *= 0.95
+    return top
+
+
+def usual_speeds(robot: Robot, joint: int, count: int = 10, top: float | None = None) -> Array:
+    """Return speeds (count,) from 1 to 90 % of a joint's limit (or of `top`) in equal ratios, rad/s."""
+    top = room_of(robot, 1.0).velocity[checked_joint(robot, joint)] if top is None else top
     return np.geomspace(0.01 * top, 0.9 * top, count)
 
 
@@ -84,16 +119,26 @@ def constant_speed_runs(
     posture: Array | None = None,
     begin: float | None = None,
     ramp: Ramp = "constant",
+    clearance: float | None = None,
 ) -> Piecewise:
     """Return runs of a joint (0-based) at constant `speeds` (rad/s), each forwards and back, as often as fits.
 
     Every speed gets an equal part of `duration` (s) and fills it with equal runs, as long as the limits allow: a run of
     time T at speed v with acceleration a covers ``v (T - v / a)``. All begin and end at `begin` (rad); without it they
-    lie in the middle of the range. Friction is told best with the axis vertical.
+    lie in the middle of the range. Friction is told best with the axis vertical. With a `clearance` (m) above the
+    mounting plane the runs keep to the positions that are clear and, unless `speeds` are given, to speeds that fit.
     """
+    own = _joint(robot, joint, posture, clearance)
+    top = None if clearance is None else _fastest(own, 0.9, 0.1 * duration, ramp)
+    rates = [float(v) for v in (usual_speeds(robot, joint, top=top) if speeds is None else speeds)]
+    return _speed_runs(own, duration, rates, begin, ramp)
+
+
+def _speed_runs(
+    own: _Joint, duration: float, rates: list[float], begin: float | None = None, ramp: Ramp = "constant"
+) -> Piecewise:
+    """Return runs at speeds (rad/s), see `constant_speed_runs`."""
     refuse_unless_positive(duration=duration)
-    own = _joint(robot, joint, posture)
-    rates = [float(v) for v in (usual_speeds(robot, joint) if speeds is None else speeds)]
     _refuse_speeds(own, rates)
     slot = duration / len(rates)
     room = own.upper - own.lower if begin is None else max(own.upper - begin, begin - own.lower)
@@ -131,17 +176,29 @@ def _refuse_short(own: _Joint, rate: float, duration: float, speeds: int, ramp: 
 
 
 def _plan(own: _Joint, rate: float, slot: float, room: float, ramp: Ramp) -> Plan:
-    """Return the fewest pairs of runs that fill a slot (s) without leaving the room (rad)."""
-    rise = _rise(own, rate, ramp)
-    longest = room / rate + rise
-    pairs = max(1, int(np.ceil(slot / (2.0 * (longest + PAUSE)) - 1e-9)))
-    time = slot / (2.0 * pairs) - PAUSE
-    if time < 2.0 * rise + SHORTEST_COAST:
+    """Return the fewest pairs of runs that fill a slot (s) without leaving the room (rad), or say that none do."""
+    plan = _timed(own, rate, slot, room, ramp)
+    if not _fits(plan):
+        rise = plan[2]
         raise ModelError(
             f"joint {own.number + 1} cannot run at {rate:.4g} rad/s: a run takes "
             f"{rate * (rise + SHORTEST_COAST):.3g} rad, its range is {room:.3g} rad. Choose a lower speed."
         )
-    return rate, time, rise, pairs
+    return plan
+
+
+def _timed(own: _Joint, rate: float, slot: float, room: float, ramp: Ramp) -> Plan:
+    """Return the fewest pairs of runs that fill a slot (s) without leaving the room (rad), however short they are."""
+    rise = _rise(own, rate, ramp)
+    longest = room / rate + rise
+    pairs = max(1, int(np.ceil(slot / (2.0 * (longest + PAUSE)) - 1e-9)))
+    return rate, slot / (2.0 * pairs) - PAUSE, rise, pairs
+
+
+def _fits(plan: Plan) -> bool:
+    """Tell whether runs reach their speed and keep it for a while."""
+    _, time, rise, _ = plan
+    return time >= 2.0 * rise + SHORTEST_COAST
 
 
 def _placed(own: _Joint, begin: float | None, longest: float) -> tuple[float, float]:
@@ -164,12 +221,21 @@ def _slot(own: _Joint, plan: Plan, start: float, side: float, ramp: Ramp) -> lis
 
 
 def load_runs(
-    robot: Robot, duration: float = 120.0, *, joint: int = 1, speed: float = LOAD_SPEED, posture: Array | None = None
+    robot: Robot,
+    duration: float = 120.0,
+    *,
+    joint: int = 1,
+    speed: float = LOAD_SPEED,
+    posture: Array | None = None,
+    clearance: float | None = None,
 ) -> Piecewise:
     """Return slow runs of a joint that begin where gravity does not load it and turn it into the load and back.
 
-    The mounting is `posture.gravity_across`, the posture of the other joints `posture.loaded_posture`.
+    The mounting is `posture.gravity_across`, the posture of the other joints `posture.loaded_posture`. With a
+    `clearance` (m) the posture is chosen for the largest load above the mounting plane: upright to horizontal.
     """
+    if clearance is not None:
+        return _clear_load_runs(robot, duration, checked_joint(robot, joint), speed, clearance)
     stand = loaded_posture(robot, checked_joint(robot, joint)) if posture is None else posture
     own = _joint(robot, joint, stand)
     if not robot.revolute[joint]:
@@ -177,6 +243,12 @@ def load_runs(
     _, zero = load_phase(robot, joint, stand, gravity_across(robot, joint, stand))
     begin = _unloaded(own, zero)
     return constant_speed_runs(robot, duration, joint=joint, speeds=[speed], posture=stand, begin=begin)
+
+
+def _clear_load_runs(robot: Robot, duration: float, joint: int, speed: float, clearance: float) -> Piecewise:
+    stand, begin, (lower, upper) = loaded_stand(robot, joint, clearance)
+    own = replace(_joint(robot, joint, stand), lower=lower, upper=upper)
+    return _speed_runs(own, duration, [speed], begin if robot.revolute[joint] else None)
 
 
 def _unloaded(own: _Joint, zero: float) -> float:
@@ -188,13 +260,23 @@ def _unloaded(own: _Joint, zero: float) -> float:
     return float(inside[np.argmin(np.abs(inside))])
 
 
-def warm_up(robot: Robot, duration: float = 1800.0, *, joint: int = 0, posture: Array | None = None) -> Piecewise:
-    """Return minutes of to and fro at 20, 50 and 80 % of the speed limit in turn, about 20 s each."""
-    top = room_of(robot, 1.0).velocity[checked_joint(robot, joint)]
+def warm_up(
+    robot: Robot,
+    duration: float = 1800.0,
+    *,
+    joint: int = 0,
+    posture: Array | None = None,
+    clearance: float | None = None,
+) -> Piecewise:
+    """Return minutes of to and fro at 20, 50 and 80 % of the speed limit in turn, about 20 s each.
+
+    With a `clearance` (m) the limit is what fits above the mounting plane, if that is less.
+    """
+    own = _joint(robot, joint, posture, clearance)
     rounds = max(1, round(duration / (WARM_UP_SLOT * len(WARM_UP_SPEEDS))))
-    return constant_speed_runs(
-        robot, duration, joint=joint, speeds=top * np.tile(WARM_UP_SPEEDS, rounds), posture=posture
-    )
+    slot = duration / (rounds * len(WARM_UP_SPEEDS))
+    top = room_of(robot, 1.0).velocity[own.number] if clearance is None else _fastest(own, max(WARM_UP_SPEEDS), slot)
+    return _speed_runs(own, duration, [float(v) for v in top * np.tile(WARM_UP_SPEEDS, rounds)])
 
 
 def reciprocation(
@@ -205,15 +287,17 @@ def reciprocation(
     acceleration: float = RECIPROCATION_ACCELERATION,
     net: float = RECIPROCATION_NET,
     posture: Array | None = None,
+    clearance: float | None = None,
 ) -> Piecewise:
     """Return the slow reciprocation over a turn: 120 cycles with two reversals each in 1,005 s.
 
     q̈ is ±`acceleration` (rad/s²); a way forwards takes T, one back T - 0.5 s, so that a cycle of ``net = a (T² -
     (T - 0.5)²) / 4`` (rad) lasts 8.38 s. A joint that cannot turn once covers what its limits allow. `duration` (s)
-    makes fewer cycles; beyond a turn the net motion goes back. The axis should be vertical.
+    makes fewer cycles; beyond a turn the net motion goes back. The axis should be vertical. With a `clearance` (m) it
+    covers what is clear of the mounting plane.
     """
     refuse_unless_positive(acceleration=acceleration, net=net)
-    own = _joint(robot, joint, posture)
+    own = _joint(robot, joint, posture, clearance)
     cycle = 4.0 * net / (acceleration * RECIPROCATION_LEAD)
     times = 0.5 * (cycle + RECIPROCATION_LEAD), 0.5 * (cycle - RECIPROCATION_LEAD)
     if times[1] <= 0.0:

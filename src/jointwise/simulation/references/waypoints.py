@@ -12,6 +12,8 @@ from jointwise.errors import ModelError, ShapeError
 from jointwise.simulation.references.limits import refuse_outside_limits
 from jointwise.simulation.references.moves import Ramp, joint_moves, move
 from jointwise.simulation.references.piecewise import Piecewise
+from jointwise.simulation.references.posture import upright_posture
+from jointwise.simulation.references.redraw import drawn_way
 from jointwise.simulation.references.room import room_of
 from jointwise.simulation.references.trajectory import DurationError
 from jointwise.spatial import Array
@@ -77,6 +79,19 @@ def random_points(robot: Robot, seed: int = 0, count: int = 6, reach: float = 1.
     middle, half = 0.5 * (room.lower + room.upper), 0.5 * (room.upper - room.lower)
     size = np.minimum(reach, half)
     return middle + np.random.default_rng(seed).uniform(-size, size, (count, robot.dof))
+
+
+def clear_points(robot: Robot, clearance: float, seed: int = 0, count: int = 6, reach: float = 1.5) -> Array:
+    """Return random waypoints (count, joints) about the upright posture; all ways, also back, are clear (m)."""
+    room, rng, upright = room_of(robot, 1.0), np.random.default_rng([seed, 1]), upright_posture(robot)
+    lower, upper = np.maximum(upright - reach, room.lower), np.minimum(upright + reach, room.upper)
+    points: list[Array] = []
+    begin = upright
+    for number in range(count):
+        then = points[0] if number == count - 1 else None
+        begin = drawn_way(robot, begin, lambda: rng.uniform(lower, upper), clearance, then)
+        points.append(begin)
+    return np.array(points)
 
 
 def _checked_points(robot: Robot, points: ArrayLike) -> Array:
