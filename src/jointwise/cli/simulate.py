@@ -60,6 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--duration", type=positive, metavar="S", help="default: that of the experiment")
     parser.add_argument("--seed", type=whole, default=0, metavar="N", help="of motion and noise (default: 0)")
     parser.add_argument("--joint", type=count, metavar="J", help="the joint under test, counted from 1")
+    parser.add_argument(
+        "--clearance",
+        type=finite,
+        metavar="M",
+        help="height above the mounting plane that the motion keeps (default: nobody looks)",
+    )
     parser.add_argument("--output", metavar="LOG", help="the log, .csv or .parquet")
     parser.add_argument("--truth", metavar="JSON", help="everything that the log was made of")
     parser.add_argument("--report", metavar="PAGE", help="a page of plots, .html, or a directory for it")
@@ -152,6 +158,7 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
         rate=args.rate,
         seed=args.seed,
         joint=None if args.joint is None else args.joint - 1,
+        clearance=args.clearance,
         without=args.without,
         payload=payload_of(args.payload),
         gravity=mounting_of(args) if args.gravity or args.mounting else None,
@@ -188,12 +195,23 @@ def _text(facts: dict[str, Any]) -> str:
         f"{facts['duration']:.6g} s, {facts['samples']} samples at {facts['rate']:g} Hz, made in "
         f"{facts['seconds']:.1f} s ({facts['real_time_factor']:.0f} times real time)",
         f"gravity in the base {x} {y} {z} m/s^2 (calibrate --gravity {x} {y} {z})",
+        *_below(facts["lowest"]),
         "",
         table(("joint", "tracking rms [mrad]", "max [mrad]", "largest current [A]", "warming [K]"), rows),
         "",
         *(f"{name}: {path}" for name, path in facts["files"].items() if path),
     ]
     return "\n".join(lines)
+
+
+def _below(lowest: float | None) -> list[str]:
+    """Return a warning of motions that no arm on a table can make; `lowest` is a height, m."""
+    if lowest is None or lowest >= 0.0:
+        return []
+    return [
+        f"goes {-lowest:.2f} m below the mounting plane, z = 0 of the base: not for a robot on a table "
+        "(--clearance 0.05 makes a motion above it)"
+    ]
 
 
 def _listed(machine: bool) -> str:

@@ -12,7 +12,7 @@ from jointwise.data.log import Log
 from jointwise.data.write import check_suffix, write_log
 from jointwise.errors import OutputError
 from jointwise.simulation.recording import truth_file
-from jointwise.simulation.references import Experiment
+from jointwise.simulation.references import Experiment, lowest_height
 from jointwise.simulation.robot import DigitalRobot, Run
 
 ROWS = 65536
@@ -52,8 +52,9 @@ class Recording:
     def summary(self) -> dict[str, Any]:
         """Return what came out as plain data, SI units.
 
-        Of every joint: the error of tracking q - q_des (rms and largest, rad), the largest current (A), and the warming
-        (K) from the first to the last 2 % of the samples.
+        `lowest` is the least height (m) of the moving frames above the mounting plane, None where none rises or falls. Of
+        every joint: the error of tracking q - q_des (rms and largest, rad), the largest current (A), and the warming (K)
+        from the first to the last 2 % of the samples.
         """
         robot, plan, few = self.digital.robot, self.experiment, max(1, self.log.samples // ENDS)
         warmth = self.log.channel("temperature")
@@ -66,9 +67,15 @@ class Recording:
             "note": plan.note,
             "joint": None if plan.joint is None else plan.joint + 1,
             **{key: self.truth[key] for key in ("gravity", "duration", "rate")},
+            "lowest": self._lowest(),
             "samples": self.log.samples,
             "joints": [dict(zip(keys, (joint.name, *numbers), strict=True)) for joint, *numbers in rows],
         }
+
+    def _lowest(self) -> float | None:
+        chunks = self.log.chunks(ROWS)
+        lowest = min(lowest_height(self.digital.robot, chunk.log.channel("q_des")) for chunk in chunks)
+        return lowest if np.isfinite(lowest) else None
 
     def _tracking(self) -> list[list[float]]:
         """Return rms and largest error of tracking (rad) and the largest current (A), (joints,) each, in one pass."""

@@ -24,6 +24,7 @@ from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
 from jointwise.simulation.recording import Recorder, Targets, digital_robot_to_dict
 from jointwise.simulation.references import Experiment, make_experiment, refuse_outside_limits
+from jointwise.simulation.references.clearance import refuse_below
 from jointwise.simulation.references.trajectory import DurationError, States, Trajectory
 from jointwise.simulation.robot import (
     DigitalRobot,
@@ -71,6 +72,7 @@ def simulate(
     rate: float = 500.0,
     seed: int = 0,
     joint: int | None = None,
+    clearance: float | None = None,
     without: str | Sequence[str] = (),
     payload: Payload | None = None,
     gravity: Mounting | None = None,
@@ -92,7 +94,8 @@ def simulate(
     or a name of the catalogue. `duration` (s) of the recording, of which the arm stands still for the first half second
     (at most 2 %), None for the usual one; `rate` (Hz) of the log and `control_rate` of the controller are independent,
     `bandwidth` (Hz) replaces the controller's own. `seed` decides motion and noise: the same seed gives the same log to
-    the bit. `joint` (0-based) is the one under test. `without` names phenomena to switch off
+    the bit. `joint` (0-based) is the one under test. A `clearance` (m) keeps the motion that high above the mounting
+    plane, z = 0 of the base; None: nobody looks. `without` names phenomena to switch off
     (`simulation.robot.PHENOMENA`), `age` gives the growth of `friction` and `stiffness` (0.2 is +20 %), `temperature`
     the start (°C, None: ambient). `gravity` is the mounting; None takes the one that the experiment is meant for.
     `sensors` are those of `Sensors`, with this `rate` and `seed`. `events` come on the way: payloads, pushes, wear. At
@@ -103,7 +106,7 @@ def simulate(
     _refuse_temperature(temperature)
     if seed < 0:
         raise ModelError(f"seed must not be negative. Got {seed} instead.")
-    plan, lead, total = _planned(own, experiment, duration, seed, joint, gravity)
+    plan, lead, total = _planned(own, experiment, duration, seed, joint, gravity, clearance)
     digital = digital_robot(own, plan.gravity, payload, model, joints)  # type: ignore[arg-type]
     off = (without,) if isinstance(without, str) else tuple(without)
     digital = _aged(digital.without(*off), age or {})
@@ -145,11 +148,13 @@ def _planned(
     seed: int,
     joint: int | None,
     gravity: Mounting | None,
+    clearance: float | None,
 ) -> tuple[Experiment, float, float]:
     """Return the experiment, how long the robot stands before it, and how long all takes, s."""
     lead = LEAD if duration is None else min(LEAD, LEAD_SHARE * duration)
     try:
-        plan = _experiment(robot, asked, None if duration is None else duration - lead, seed, joint)
+        moving = None if duration is None else duration - lead
+        plan = _experiment(robot, asked, moving, seed, joint, clearance)
     except DurationError as problem:
         if duration is None:
             raise
@@ -160,11 +165,16 @@ def _planned(
 
 
 def _experiment(
-    robot: Robot, asked: str | Experiment | Trajectory, duration: float | None, seed: int, joint: int | None
+    robot: Robot,
+    asked: str | Experiment | Trajectory,
+    duration: float | None,
+    seed: int,
+    joint: int | None,
+    clearance: float | None,
 ) -> Experiment:
     """Return an experiment by name, or the given one if it suits the robot."""
     if isinstance(asked, str):
-        return make_experiment(asked, robot, duration, seed, joint=joint)
+        return make_experiment(asked, robot, duration, seed, joint=joint, clearance=clearance)
     if not isinstance(asked, Experiment | Trajectory):
         raise ModelError(
             f"experiment must be a name, an Experiment or a Trajectory. Got {type(asked).__name__} instead."
@@ -175,6 +185,8 @@ def _experiment(
     if duration is not None and duration < plan.motion.duration - 1e-9:
         raise DurationError("the motion", plan.motion.duration, duration)
     refuse_outside_limits(robot, plan.motion)
+    if clearance is not None:
+        refuse_below(robot, plan.motion, clearance)
     return plan
 
 
@@ -380,4 +392,10 @@ class _Trial:
 
 def _experiment_to_dict(plan: Experiment) -> dict[str, Any]:
     joint = None if plan.joint is None else plan.joint + 1
-    return {"name": plan.name, "note": plan.note, "joint": joint, "motion_duration": plan.motion.duration}
+    return {
+        "name": plan.name,
+        "note": plan.note,
+        "joint": joint,
+        "motion_duration": plan.motion.duration,
+        "clearance": plan.clearance,
+    }
