@@ -7,18 +7,21 @@ import contextlib
 import io
 import json
 import re
+import shlex
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jointwise
-from jointwise.cli import joint_plan
+from jointwise.cli import joint_plan, simulate
 from jointwise.errors import JointwiseError, ModelError, OutputError
 from jointwise.plan import PURPOSES, Plan, Step, make_plan, urscript, write_plan
-from jointwise.simulation.references import EXPERIMENTS, Piecewise, make_experiment
+from jointwise.simulation.references import EXPERIMENTS, Piecewise, lowest_height, make_experiment
 from jointwise.simulation.references.fourier import FadedSeries
+from jointwise.simulation.references.room import room_of
 
 KNOWN = {"popup", "movej", "servoj", "stopj", "sleep", "textmsg", "sin", "cos"}
 """Functions of URScript that a program may call."""
@@ -67,10 +70,15 @@ class Controller:
 
 
 def approach(own: Step) -> float:
-    """Return when a program reaches its first pose and has waited there, s."""
+    """Return when a program, by way of the upright pose, reaches its first pose and has waited there, s."""
     first = own.experiment.motion.position(np.zeros(1))[0]
-    way = float(np.abs(first).max())
-    return 2.0 + (way / 0.3 + 0.3 / 0.5 if way >= 0.18 else 2.0 * np.sqrt(way / 0.5))
+    return 2.0 + slow(own.home) + slow(first - own.home)
+
+
+def slow(step: np.ndarray) -> float:
+    """Return how long a slow move takes, s."""
+    way = float(np.abs(step).max())
+    return float(way / 0.3 + 0.3 / 0.5 if way >= 0.18 else 2.0 * np.sqrt(way / 0.5))
 
 
 # -- the experiments --
@@ -82,7 +90,7 @@ def test_every_experiment_is_one_that_can_be_rehearsed() -> None:
 
 def test_a_plan_is_the_experiments_of_the_digital_robot() -> None:
     own = step("friction")
-    rehearsal = make_experiment("constant-speed", own.robot, joint=0)
+    rehearsal = make_experiment("constant-speed", own.robot, joint=0, clearance=0.05)
     t = np.linspace(0.0, rehearsal.motion.duration, 50)
     assert np.array_equal(own.experiment.motion.position(t), rehearsal.motion.position(t))
 
@@ -145,9 +153,10 @@ def test_a_program_of_moves_keeps_the_planned_times_and_places(name: str) -> Non
     assert isinstance(motion, Piecewise)
     done = Controller(urscript(own))
     start = approach(own)
-    assert done.time - start - 2.0 == pytest.approx(motion.duration, abs=0.5)
-    times = np.array([time for time, _ in done.visited[1:]]) - start
-    places = np.array([place for _, place in done.visited[1:]])
+    back = slow(motion.position(np.array([motion.duration]))[0] - own.home)
+    assert done.time - start - 2.0 - back == pytest.approx(motion.duration, abs=0.5)
+    times = np.array([time for time, _ in done.visited[2:-1]]) - start
+    places = np.array([place for _, place in done.visited[2:-1]])
     planned = motion.position(np.clip(times, 0.0, motion.duration))
     assert np.abs(planned - places).max() < 0.02
 
@@ -157,7 +166,8 @@ def test_a_program_of_a_series_follows_it_tick_by_tick() -> None:
     motion = own.experiment.motion
     assert isinstance(motion, FadedSeries)
     done = Controller(urscript(own))
-    times, places = np.array([t for t, _ in done.visited[1:]]), np.array([q for _, q in done.visited[1:]])
+    inner = done.visited[2:-1]
+    times, places = np.array([t for t, _ in inner]), np.array([q for _, q in inner])
     assert np.abs(motion.position(times - times[0]) - places).max() < 1e-5
     limits = [joint.limits.velocity or np.inf for joint in own.robot.joints]
     assert done.fastest <= min(limits)
@@ -165,8 +175,86 @@ def test_a_program_of_a_series_follows_it_tick_by_tick() -> None:
 
 def test_a_locked_joint_is_only_held() -> None:
     done = Controller(urscript(step("stiffness")))
-    assert len(done.visited) == 1
+    own = step("stiffness")
+    places = [place for _, place in done.visited]
+    np.testing.assert_allclose(places, [own.home, own.states.q[0], own.home], atol=1e-6)
     assert done.time > 40.0
+
+
+@lru_cache
+def low_plan(joint: int) -> Plan:
+    names = ["friction", "load", "transmission", "motor", "stiffness"]
+    return make_plan(jointwise.robot("ur5e"), joint, names)
+
+
+@pytest.mark.parametrize("joint", [1, 2])
+def test_no_program_drives_the_arm_through_its_table(joint: int) -> None:
+    """Every straight way of a program, from the upright pose on, and every tick stays 0.05 m above the plane."""
+    for own in low_plan(joint).steps:
+        places = np.array([place for _, place in Controller(urscript(own)).visited])
+        assert np.allclose(places[0], own.home, atol=1e-6) and np.allclose(places[-1], own.home, atol=1e-6)
+        ways = np.concatenate([np.linspace(a, b, 11 if len(places) < 1000 else 2) for a, b in pairwise(places)])
+        assert lowest_height(own.robot, ways) > 0.05 - 1e-3
+        assert own.lowest >= 0.05 and own.approach_lowest >= 0.05
+
+
+@pytest.mark.parametrize("joint", [1, 2])
+def test_programs_keep_the_limits_of_the_catalogue(joint: int) -> None:
+    room = room_of(jointwise.robot("ur5e"), 1.0, margin=0.0)
+    for own in low_plan(joint).steps:
+        program = urscript(own)
+        told = re.findall(r"movej\(\[[^]]*\], a=([\d.]+), v=([\d.]+)\)", program)
+        assert told and max(float(a) for a, _ in told) <= room.acceleration.min() * (1 + 1e-6)
+        assert max(float(v) for _, v in told) <= room.velocity.min() * (1 + 1e-6)
+        done = Controller(program)
+        places = np.array([place for _, place in done.visited])
+        assert (places >= room.lower).all() and (places <= room.upper).all()
+        ticks = places[2:-1] if "servoj" in program else places[:1]
+        assert (np.abs(np.diff(ticks, axis=0)) / 0.008 <= room.velocity).all()
+        assert (np.abs(np.diff(ticks, 2, axis=0)) / 0.008**2 <= 1.01 * room.acceleration + 0.1).all()
+
+
+def test_what_would_come_too_low_is_told_and_not_written(tmp_path: Path) -> None:
+    low = make_plan(jointwise.robot("ur5e"), 1, ["transmission", "stiffness"], clearance=0.75)
+    assert [own.refusal for own in low.steps] == [
+        "reaches 0.66 m below the mounting plane: needs a pedestal, then --no-clearance",
+        "comes down to 0.06 m above the mounting plane: needs a pedestal, then --no-clearance",
+    ]
+    files = write_plan(low, tmp_path / "plan")
+    assert sorted(path.name for path in files) == ["README.md", "plan.json"]
+    assert low.steps[0].refusal and low.steps[0].refusal in files[0].read_text(encoding="utf-8")
+    with pytest.raises(ModelError, match="no program is written for transmission"):
+        urscript(low.steps[0])
+
+
+def test_without_a_clearance_nobody_looks_at_the_plane_and_the_program_says_so() -> None:
+    free = make_plan(jointwise.robot("ur5e"), 1, ["friction"], clearance=None).steps[0]
+    same = make_experiment("constant-speed", free.robot, joint=1)
+    t = np.linspace(0.0, same.motion.duration, 50)
+    assert np.array_equal(free.experiment.motion.position(t), same.motion.position(t))
+    assert free.lowest < -0.5
+    program = urscript(free)
+    assert "BELOW the mounting plane" in " ".join(program.split()) and "PLANE IS NOT CHECKED" in program
+    assert len(re.findall(r"v=0\.3\b", program)) == 1
+
+
+def test_a_rehearsal_is_the_planned_motion_and_gravity_is_that_of_the_robot(tmp_path: Path) -> None:
+    chosen = make_plan(jointwise.robot("ur5e"), 1, ["friction", "load", "motor"], mounting="wall", seed=3, payload=1.0)
+    write_plan(chosen, tmp_path / "plan", rate=5.0)
+    page = (tmp_path / "plan" / "README.md").read_text(encoding="utf-8")
+    parser = argparse.ArgumentParser()
+    simulate.add_arguments(parser)
+    rehearsals = re.findall(r"^    jointwise simulate (.*)$", page, re.MULTILINE)
+    assert len(rehearsals) == 4
+    for line, own in zip(rehearsals, [*chosen.steps, chosen.steps[-1]], strict=True):
+        args = parser.parse_args(shlex.split(line))
+        joint = None if args.joint is None else args.joint - 1
+        made = make_experiment(args.experiment, own.robot, seed=args.seed, joint=joint, clearance=args.clearance)
+        t = np.linspace(0.0, made.motion.duration, 40)
+        assert np.array_equal(made.motion.position(t), own.experiment.motion.position(t))
+        assert args.gravity == [0.0, 9.81, 0.0]
+    identify = re.findall(r"^    jointwise joint .*$", page, re.MULTILINE)
+    assert len(identify) == 5 and all("--gravity 0 9.81 0 " in line for line in identify)
 
 
 def test_there_is_no_program_for_another_arm(tmp_path: Path) -> None:
@@ -200,7 +288,7 @@ def test_the_page_and_the_document_tell_how_and_why(tmp_path: Path) -> None:
     chosen = make_plan(jointwise.robot("ur5e"), 1, ["friction", "transmission", "motor"], payload=2.0)
     write_plan(chosen, tmp_path / "plan", rate=5.0)
     page = (tmp_path / "plan" / "README.md").read_text(encoding="utf-8")
-    assert "collisions are not checked" in page
+    assert "collisions are not checked" in page and "above the mounting plane" in page
     assert "should be vertical" in page and "Turn the base" in page
     assert "jointwise simulate --robot ur5e --experiment reciprocate --joint 2" in page
     for phenomenon in (
@@ -214,6 +302,7 @@ def test_the_page_and_the_document_tell_how_and_why(tmp_path: Path) -> None:
     assert (document["robot"], document["joint"], document["collisions_checked"]) == ("ur5e", 2, False)
     for own in document["experiments"]:
         assert own["why"] in page
+        assert own["lowest_m"] >= 0.05 and 0.3 < own["reach_m"] < 1.0
         assert {"pose_rad", "speeds_rad_s", "duration_s", "gravity", "log", "payload_kg"} <= set(own)
         assert all((tmp_path / "plan" / name).is_file() for name in own["files"].values())
 
@@ -248,9 +337,19 @@ def test_the_command_writes_a_plan_and_tells_it(tmp_path: Path) -> None:
     code, out = command(*words, "--output", str(tmp_path / "a"))
     assert code == 0
     assert "constant-speed" in out and "does not suit" in out and "collisions are not checked" in out
+    assert "lowest [m]" in out and "reach [m]" in out
     code, out = command(*words, "--output", str(tmp_path / "b"), "--json", "--mounting", "wall")
     told = json.loads(out)
     assert [own["name"] for own in told["experiments"]] == ["friction", "stiffness"]
     assert all(Path(name).is_file() for name in told["files"])
     with pytest.raises(JointwiseError, match="is not empty"):
         command(*words, "--output", str(tmp_path / "a"))
+
+
+def test_the_command_tells_what_it_does_not_plan(tmp_path: Path) -> None:
+    words = ("--robot", "ur5e", "--joint", "2", "--experiments", "stiffness", "--output")
+    _, out = command(*words, str(tmp_path / "a"), "--clearance", "0.7")
+    assert "stiffness: not planned, comes down to 0.06 m" in out
+    _, out = command(*words, str(tmp_path / "b"), "--no-clearance")
+    assert "the mounting plane and other collisions are not checked" in out
+    assert (tmp_path / "b" / "1-stiffness.script").is_file() and not (tmp_path / "a" / "1-stiffness.script").exists()

@@ -5,7 +5,20 @@ from __future__ import annotations
 import argparse
 
 from jointwise.cli.text import as_json, table
-from jointwise.cli.usage import UsageError, add_gravity, add_json, add_robot, count, mounting_of, positive, robot_of
+from jointwise.cli.usage import (
+    UsageError,
+    add_gravity,
+    add_json,
+    add_robot,
+    count,
+    finite,
+    mounting_of,
+    positive,
+    robot_of,
+)
+
+CLEARANCE = 0.05
+"""Height (m) above the mounting plane that a plan keeps unless told otherwise."""
 
 EXAMPLES = """\
 examples:
@@ -13,7 +26,8 @@ examples:
   jointwise joint plan --robot ur10e --joint 1 --experiments friction,temperature --rate 500 --output friction
   jointwise joint plan --robot arm.urdf --joint 3 --mounting wall --payload 3.2 --output plan --json
 
-The directory must be new or empty. Limits are checked, collisions are not. Programs (URScript) are written for the
+The directory must be new or empty. Limits and the mounting plane (z = 0 of the base) are checked, other collisions are
+not; an arm 0.8 m above the floor on a pedestal takes --clearance -0.75. Programs (URScript) are written for the
 six-axis arms of Universal Robots; other controllers follow the trajectory files."""
 
 
@@ -29,8 +43,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rate", type=positive, default=125.0, metavar="HZ", help="of the trajectories (default: 125)")
     parser.add_argument("--payload", type=positive, metavar="KG", help="mass for the experiments that carry one")
+    _add_clearance(parser)
     add_gravity(parser)
     add_json(parser)
+
+
+def _add_clearance(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--clearance",
+        type=finite,
+        default=CLEARANCE,
+        metavar="M",
+        help=f"height above the mounting plane that joints and flange keep (default: {CLEARANCE:g})",
+    )
+    group.add_argument(
+        "--no-clearance",
+        dest="clearance",
+        action="store_const",
+        const=None,
+        help="the arm may go through the plane: a pedestal",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,19 +76,52 @@ def run(args: argparse.Namespace) -> int:
     robot = robot_of(args)
     if args.joint > robot.dof:
         raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead")
-    plan = make_plan(robot, args.joint - 1, names, mounting=mounting_of(args), payload=args.payload)
+    plan = make_plan(
+        robot,
+        args.joint - 1,
+        names,
+        mounting=mounting_of(args),
+        payload=args.payload,
+        clearance=args.clearance,
+        called=_called(args),
+    )
     files = write_plan(plan, args.output, rate=args.rate)
     facts = [step.facts() for step in plan.steps]
     if args.json:
         print(as_json({"experiments": facts, "files": [str(path) for path in files]}))
         return 0
     rows = [
-        (own["name"], own["experiment"], own["duration_s"] * own["runs"], own["axis"], _suits(own)) for own in facts
+        (
+            own["name"],
+            own["experiment"],
+            own["duration_s"] * own["runs"],
+            round(own["lowest_m"], 2),
+            round(own["reach_m"], 2),
+            own["axis"],
+            _suits(own),
+        )
+        for own in facts
     ]
-    print(table(("identifies", "experiment", "seconds", "axis", "mounting"), rows))
-    print(f"\nread {files[0]} first; collisions are not checked")
+    print(table(("identifies", "experiment", "seconds", "lowest [m]", "reach [m]", "axis", "mounting"), rows))
+    for own in facts:
+        if own["refused"]:
+            print(f"{own['name']}: not planned, {own['refused']}")
+    checked = "the mounting plane is checked, other" if plan.clearance is not None else "the mounting plane and other"
+    print(f"\nread {files[0]} first; {checked} collisions are not checked")
     return 0
 
 
+def _called(args: argparse.Namespace) -> str:
+    """Return the robot as the command line names it, and how its file is read."""
+    from shlex import quote
+
+    words = [quote(args.robot)]
+    words += [f"--convention {args.convention}"] if args.convention else []
+    words += [f"--tip {quote(args.tip)}"] if args.tip else []
+    return " ".join(words)
+
+
 def _suits(facts: dict[str, object]) -> str:
+    if facts["refused"]:
+        return "not planned"
     return "suits" if facts["mounting_suits"] else "does not suit, see the page"

@@ -52,9 +52,9 @@ class Recording:
     def summary(self) -> dict[str, Any]:
         """Return what came out as plain data, SI units.
 
-        `lowest` is the least height (m) of the moving frames above the mounting plane, None where none rises or falls. Of
-        every joint: the error of tracking q - q_des (rms and largest, rad), the largest current (A), and the warming (K)
-        from the first to the last 2 % of the samples.
+        `lowest` is the least height (m) of the moving frames above the mounting plane, None where none rises or falls.
+        Of every joint: the error of tracking q - q_des (rms and largest, rad), the largest current (A), and the warming
+        (K) from the first to the last 2 % of the samples.
         """
         robot, plan, few = self.digital.robot, self.experiment, max(1, self.log.samples // ENDS)
         warmth = self.log.channel("temperature")

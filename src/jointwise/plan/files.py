@@ -24,7 +24,8 @@ def write_plan(plan: Plan, folder: str | Path, *, rate: float = 125.0, programs:
     """Write a plan into a new or empty directory and return its files.
 
     For every step a CSV of the motion at `rate` (Hz) - t, q1.., qd1.., and tau1.. where the output is locked - and a
-    URScript program where `programs` says so (None: for the six-axis arms of that maker); README.md and plan.json.
+    URScript program where `programs` says so (None: for the six-axis arms of that maker); README.md and plan.json. A
+    step that is refused gets neither trajectory nor program.
     """
     if not (np.isfinite(rate) and rate > 0.0):
         raise OutputError(f"rate must be a positive number of Hz. Got {rate} instead.")
@@ -32,20 +33,24 @@ def write_plan(plan: Plan, folder: str | Path, *, rate: float = 125.0, programs:
     stems = [f"{number}-{step.purpose.name}" for number, step in enumerate(plan.steps, start=1)]
     endings = {"trajectory": "csv", **({"program": "script"} if scripts else {})}
     facts = [
-        {**step.facts(), "files": {key: f"{stem}.{ending}" for key, ending in endings.items()}}
-        for stem, step in zip(stems, plan.steps, strict=True)
+        {**step.facts(), "files": _names(step, stem, endings)} for stem, step in zip(stems, plan.steps, strict=True)
     ]
+    made = [(stem, step) for stem, step in zip(stems, plan.steps, strict=True) if step.refusal is None]
     texts = {"README.md": page(plan, facts), "plan.json": _document(plan, facts, rate)}
     if scripts:
-        texts |= {f"{stem}.script": urscript(step) for stem, step in zip(stems, plan.steps, strict=True)}
+        texts |= {f"{stem}.script": urscript(step) for stem, step in made}
     target = _empty(folder)
     for name, text in texts.items():
         with atomic_write(target / name) as file:
             file.write(text)
-    motions = [target / f"{stem}.csv" for stem in stems]
-    for path, step in zip(motions, plan.steps, strict=True):
-        _write_motion(step, path, rate)
-    return [*(target / name for name in texts), *motions]
+    for stem, step in made:
+        _write_motion(step, target / f"{stem}.csv", rate)
+    return [*(target / name for name in texts), *(target / f"{stem}.csv" for stem, _ in made)]
+
+
+def _names(step: Step, stem: str, endings: dict[str, str]) -> dict[str, str]:
+    """Return the files of a step by kind; none of one that is refused."""
+    return {key: f"{stem}.{ending}" for key, ending in endings.items()} if step.refusal is None else {}
 
 
 def _document(plan: Plan, facts: list[dict[str, Any]], rate: float) -> str:
@@ -56,6 +61,7 @@ def _document(plan: Plan, facts: list[dict[str, Any]], rate: float) -> str:
         "robot": plan.robot.name,
         "joint": plan.joint + 1,
         "rate_Hz": rate,
+        "clearance_m": plan.clearance,
         "collisions_checked": False,
         "experiments": facts,
     }

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.description.mounting import gravity_vector
 from jointwise.plan.plan import Plan, Step
 
 CHANNELS = {
@@ -25,39 +24,65 @@ CHANNELS = {
 def page(plan: Plan, facts: list[dict[str, Any]]) -> str:
     """Return the README of a plan."""
     robot, number = plan.robot, plan.joint + 1
-    total = sum(own["duration_s"] * own["runs"] for own in facts) / 60.0
+    made = [own for own in facts if own["refused"] is None]
+    total = sum(own["duration_s"] * own["runs"] for own in made) / 60.0
     parts = [
         f"# Experiments on joint {number} of {robot.title or robot.name}",
-        f"{len(facts)} experiments, {total:.0f} minutes of motion. Make them in this order: the first starts cold, the "
-        "others find the joint warm. Positions, speeds, accelerations and torques keep the limits of the description; "
-        "**collisions are not checked**: look at every motion in a simulator or at 10 % speed first, and keep a hand "
-        "on the stop button. A "
-        "rehearsal by `jointwise simulate` turns the base as the experiment wants it and tells the gravity to identify "
-        "it with.",
+        f"{len(made)} experiments, {total:.0f} minutes of motion. Make them in this order: the first starts cold, the "
+        "others find the joint warm. Positions, speeds, accelerations and torques keep the limits of the description.",
+        _plane(plan),
+        "**Other collisions are not checked**, neither with the cell nor of the arm with itself: look at every motion "
+        "in a simulator or at 10 % speed first, and keep a hand on the stop button. The rehearsals stand as the robot "
+        "stands; if you turn the base for an experiment, plan it again with that `--mounting`.",
         _overview(facts),
         *(_section(k, step, own) for k, (step, own) in enumerate(zip(plan.steps, facts, strict=True), start=1)),
         "## Then\n\nAll of it in one file, which `jointwise calibrate --joint joint.json` takes:\n\n"
-        f"    jointwise joint all LOG... --robot {robot.name} --joint {number} --output joint.json",
+        f"    jointwise joint all LOG... {_robot(plan.steps[0])} --output joint.json",
     ]
     return "\n\n".join(parts) + "\n"
 
 
+def _plane(plan: Plan) -> str:
+    """Return what was looked at of the plane that the robot is mounted on."""
+    if plan.clearance is None:
+        return (
+            "**The mounting plane is not checked** (`--no-clearance`): the arm may go through z = 0 of its base frame. "
+            "Each experiment tells how far."
+        )
+    pose = _degrees(plan.steps[0].home.tolist())
+    return (
+        f"Joints and flange stay {plan.clearance:g} m or more above the mounting plane, z = 0 of the base frame. "
+        "Looked at are their centres, neither the thickness of the links nor what the flange carries: give a larger "
+        f"`--clearance` where that matters. Every program begins and ends upright, at {pose}, and goes straight "
+        "from there to its first pose; that way is checked too. The way from where the arm stands to the upright pose "
+        "is not: bring it near that pose first."
+    )
+
+
 def _overview(facts: list[dict[str, Any]]) -> str:
-    rows = ["| experiment | identifies | minutes | axis | files |", "|---|---|---|---|---|"]
+    rows = [
+        "| experiment | identifies | minutes | axis | lowest point, m | reach, m | files |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for own in facts:
         minutes = own["duration_s"] * own["runs"] / 60.0
-        names = ", ".join(own["files"].values())
-        rows.append(f"| {own['name']} | {', '.join(own['identifies'])} | {minutes:.1f} | {own['axis']} | {names} |")
+        names = ", ".join(own["files"].values()) or "none: comes too low"
+        rows.append(
+            f"| {own['name']} | {', '.join(own['identifies'])} | {minutes:.1f} | {own['axis']} | "
+            f"{own['lowest_m']:.2f} | {own['reach_m']:.2f} | {names} |"
+        )
     return "\n".join(rows)
 
 
 def _section(number: int, step: Step, facts: dict[str, Any]) -> str:
-    joint = step.joint
+    if step.refusal is not None:
+        return f"## {number}. {facts['title']}\n\n**Not planned:** {step.refusal}."
     points = [
         f"Why: {facts['why']}",
         f"Prepare: {facts['prepare']}",
         f"Pose at the start: {_degrees(facts['pose_rad'])} (joints 1 to {step.robot.dof}); {_range(step, facts)}",
         f"Motion: {facts['motion']}; {facts['duration_s']:.0f} s{', twice' if facts['runs'] > 1 else ''}.",
+        f"Lowest point {_height(facts['lowest_m'])}, reach {facts['reach_m']:.2f} m from the axis of the base.",
         f"Mounting: {_mounting(step)}",
         *_payload(step),
         f"Log {', '.join(CHANNELS[name] for name in facts['log'])}, at {facts['log_rate_Hz']:g} Hz or faster."
@@ -68,7 +93,11 @@ def _section(number: int, step: Step, facts: dict[str, Any]) -> str:
     if facts["torque_Nm"]:
         points.insert(4, f"Torques: {', '.join(f'{v:.3g}' for v in facts['torque_Nm'])} Nm, in ramps.")
     listed = "\n".join(f"- {point}" for point in points)
-    return f"## {number}. {facts['title']}\n\n{listed}\n\nRehearse and identify:\n\n{_commands(step, joint)}"
+    return f"## {number}. {facts['title']}\n\n{listed}\n\nRehearse and identify:\n\n{_commands(step)}"
+
+
+def _height(height: float) -> str:
+    return f"{abs(height):.2f} m {'above' if height >= 0.0 else '**below**'} the mounting plane"
 
 
 def _degrees(angles: list[float]) -> str:
@@ -118,24 +147,42 @@ def _payload(step: Step) -> list[str]:
     return []
 
 
-def _commands(step: Step, joint: int) -> str:
-    name, own = step.robot.name, step.purpose
-    alone = "" if own.twice else f" --joint {joint + 1}"
-    rehearsal = f"jointwise simulate --robot {name} --experiment {own.experiment}{alone}"
-    turned = not np.allclose(step.gravity, gravity_vector())
-    stands = " --gravity " + " ".join(f"{g + 0.0:g}" for g in step.gravity) if turned else ""
+def _stands(step: Step) -> str:
+    """Return the option that tells gravity as the robot stands."""
+    return " --gravity " + " ".join(f"{g + 0.0:g}" for g in step.gravity)
+
+
+def _robot(step: Step) -> str:
+    """Return the options that tell robot, joint and gravity."""
+    return f"--robot {step.called or step.robot.name} --joint {step.joint + 1}{_stands(step)}"
+
+
+def _rehearsal(step: Step) -> str:
+    """Return the command that makes the motion of a step on the digital robot, standing as the robot stands."""
+    own, clearance = step.purpose, step.experiment.clearance
+    words = [
+        f"jointwise simulate --robot {step.called or step.robot.name} --experiment {own.experiment}",
+        "" if own.twice else f" --joint {step.joint + 1}",
+        "" if step.seed == 0 else f" --seed {step.seed}",
+        "" if clearance is None else f" --clearance {clearance:g}",
+        _stands(step),
+    ]
+    return "".join(words)
+
+
+def _commands(step: Step) -> str:
+    own, robot = step.purpose, _robot(step)
     if own.twice:
         mass = "KG" if step.payload is None else f"{step.payload.mass:g}"
         lines = [
-            f"{rehearsal} --output unloaded.csv",
-            f"{rehearsal} --payload {mass} --output loaded.csv",
-            f"jointwise joint motor UNLOADED --loaded LOADED --payload-mass {mass} --robot {name} "
-            f"--joint {joint + 1}{stands} --output joint.json",
+            f"{_rehearsal(step)} --output unloaded.csv",
+            f"{_rehearsal(step)} --payload {mass} --output loaded.csv",
+            f"jointwise joint motor UNLOADED --loaded LOADED --payload-mass {mass} {robot} --output joint.json",
         ]
     else:
-        lines = [f"{rehearsal} --output rehearsal.csv"]
+        carried = "" if step.payload is None else f" --payload {step.payload.mass:g}"
+        lines = [f"{_rehearsal(step)}{carried} --output rehearsal.csv"]
         lines += [
-            f"jointwise joint {phenomenon} LOG --robot {name} --joint {joint + 1}{stands} --output joint.json"
-            for phenomenon in own.phenomena
+            f"jointwise joint {phenomenon} LOG {robot}{carried} --output joint.json" for phenomenon in own.phenomena
         ]
     return "\n".join(f"    {line}" for line in lines)

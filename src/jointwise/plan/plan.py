@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,12 +15,22 @@ from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, nearest
 from jointwise.model.rigid import forward_kinematics, gravity_torque, inverse_dynamics
 from jointwise.plan.purpose import PURPOSES, Purpose
-from jointwise.simulation.references import Experiment, make_experiment
+from jointwise.simulation.references import (
+    Experiment,
+    farthest_reach,
+    lowest_height,
+    make_experiment,
+    straight_way,
+    upright_posture,
+)
+from jointwise.simulation.references.clearance import passed, told_height
 from jointwise.simulation.references.trajectory import States
 from jointwise.spatial import Array
 
 LOOKED_AT = 100.0
 """Rate (Hz) at which motions are looked at for their extremes."""
+CLEARANCE = 0.05
+"""Height (m) above the mounting plane that plans keep unless told otherwise."""
 STRAIGHT = np.cos(np.deg2rad(2.0))
 """Cosine of the angle within which an axis counts as along (or across) gravity."""
 
@@ -30,6 +40,8 @@ class Step:
     """One experiment of a plan: its `purpose`, the `experiment` itself, the `joint` (0-based) under test.
 
     `gravity` (3,) m/s² in the base frame is that of the robot as it stands, `payload` what it carries (where it does).
+    A step with a `refusal` is not to be made: its experiment was planned without looking at the mounting plane and
+    comes too low. `called` is how commands name the robot, `seed` what the motion was drawn with.
     """
 
     purpose: Purpose
@@ -38,11 +50,35 @@ class Step:
     joint: int
     gravity: Array
     payload: Payload | None
+    refusal: str | None = None
+    called: str = ""
+    seed: int = 0
 
     @cached_property
     def states(self) -> States:
         """The motion, looked at often enough for its extremes."""
         return self.experiment.motion.sample(LOOKED_AT)
+
+    @cached_property
+    def lowest(self) -> float:
+        """Lowest height (m above the mounting plane) of a frame or the tool along the motion."""
+        return lowest_height(self.robot, passed(self.states.q))
+
+    @cached_property
+    def reach(self) -> float:
+        """Largest distance (m) of a frame or the tool from the axis of the base along the motion."""
+        return farthest_reach(self.robot, passed(self.states.q))
+
+    @cached_property
+    def home(self) -> Array:
+        """Pose (joints,), upright, from which the motion is begun and where it ends."""
+        return upright_posture(self.robot)
+
+    @cached_property
+    def approach_lowest(self) -> float:
+        """Lowest height (m above the mounting plane) on the ways from the upright pose to the motion and back."""
+        ways = [straight_way(self.home, self.states.q[k]) for k in (0, -1)]
+        return lowest_height(self.robot, np.concatenate(ways))
 
     @cached_property
     def suits(self) -> bool:
@@ -75,6 +111,12 @@ class Step:
             "duration_s": self.experiment.motion.duration,
             "runs": 2 if own.twice else 1,
             "pose_rad": states.q[0].tolist(),
+            "clearance_m": self.experiment.clearance,
+            "lowest_m": self.lowest,
+            "reach_m": self.reach,
+            "home_rad": self.home.tolist(),
+            "approach_lowest_m": self.approach_lowest,
+            "refused": self.refusal,
             "moving_joints": (moving + 1).tolist(),
             "lowest_rad": states.q.min(axis=0).tolist(),
             "highest_rad": states.q.max(axis=0).tolist(),
@@ -103,12 +145,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """Experiments on one joint (0-based) of a robot."""
+    """Experiments on one joint (0-based) of a robot, a `clearance` (m) above its mounting plane if one is given."""
 
     robot: Robot
     joint: int
     mounting: Mounting
     steps: tuple[Step, ...]
+    clearance: float | None = None
 
 
 def make_plan(
@@ -119,11 +162,16 @@ def make_plan(
     mounting: Mounting = "table",
     payload: float | None = None,
     seed: int = 0,
+    clearance: float | None = CLEARANCE,
+    called: str | None = None,
 ) -> Plan:
     """Return the experiments (all of `PURPOSES`, or some by name) that identify a joint (0-based) of a robot.
 
     `mounting` is how the robot stands, `payload` the mass (kg) for the experiments that carry one. Positions,
-    speeds, accelerations and torques with the payload are checked against the limits; collisions are not.
+    speeds, accelerations and torques with the payload are checked against the limits. Frames and tool keep a
+    `clearance` (m) above the mounting plane, z = 0 of the base (below 0: the arm stands on a pedestal; None: nobody
+    looks), also on the way from the upright pose; an experiment that cannot has a `refusal`. Other collisions are not
+    checked. `called` is how commands name the robot: its own name unless given.
     """
     if not 0 <= joint < robot.dof:
         raise ModelError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")
@@ -131,10 +179,24 @@ def make_plan(
         raise ModelError(f"payload must be a positive mass in kg. Got {payload} instead.")
     gravity = gravity_vector(mounting)
     chosen = tuple(PURPOSES) if names is None else tuple(dict.fromkeys(_known(name) for name in names))
-    steps = tuple(_step(robot, joint, PURPOSES[name], gravity, payload, seed) for name in chosen)
+    base = _Base(robot, joint, gravity, payload, seed, clearance, called or robot.name)
+    steps = tuple(_step(base, PURPOSES[name]) for name in chosen)
     for step in steps:
         _refuse_overload(step)
-    return Plan(robot, joint, mounting, steps)
+    return Plan(robot, joint, mounting, steps, clearance)
+
+
+@dataclass(frozen=True)
+class _Base:
+    """What all steps of a plan share."""
+
+    robot: Robot
+    joint: int
+    gravity: Array
+    payload: float | None
+    seed: int
+    clearance: float | None
+    called: str
 
 
 def _known(name: str) -> str:
@@ -145,15 +207,40 @@ def _known(name: str) -> str:
     raise ModelError(f"unknown experiment '{name}'. {nearest(name, PURPOSES)}")
 
 
-def _step(robot: Robot, joint: int, purpose: Purpose, gravity: Array, payload: float | None, seed: int) -> Step:
-    alone = None if purpose.twice else joint
-    experiment = make_experiment(purpose.experiment, robot, seed=seed, joint=alone)
-    carried = Payload(payload) if payload is not None and purpose.name in ("load", "motor") else None
-    return Step(purpose, experiment, robot, joint, gravity, carried)
+def _step(base: _Base, purpose: Purpose) -> Step:
+    """Return a step that is clear; where there is none, the step as it would be and why it is refused."""
+    if base.clearance is None:
+        return _made(base, purpose, None)
+    try:
+        step = _made(base, purpose, base.clearance)
+    except ModelError:
+        free = _made(base, purpose, None)
+        if free.lowest >= base.clearance:
+            raise
+        return replace(free, refusal=_needs("", free.lowest))
+    if step.approach_lowest < base.clearance:
+        return replace(step, refusal=_needs("on the way from the upright pose it ", step.approach_lowest))
+    return step
+
+
+def _made(base: _Base, purpose: Purpose, clearance: float | None) -> Step:
+    alone = None if purpose.twice else base.joint
+    experiment = make_experiment(purpose.experiment, base.robot, seed=base.seed, joint=alone, clearance=clearance)
+    carried = Payload(base.payload) if base.payload is not None and purpose.name in ("load", "motor") else None
+    return Step(
+        purpose, experiment, base.robot, base.joint, base.gravity, carried, called=base.called, seed=base.seed
+    )  # fmt: skip
+
+
+def _needs(where: str, lowest: float) -> str:
+    """Return why a motion down to a height (m) is refused, and what it would need."""
+    return f"{where}{told_height(lowest, 'the mounting plane')}: needs a pedestal, then --no-clearance"
 
 
 def _refuse_overload(step: Step) -> None:
     """Refuse a motion whose torque with the payload at the flange leaves the effort limits."""
+    if step.refusal is not None:
+        return
     states = step.states
     torque = inverse_dynamics(step.robot, states.q, states.qd, states.qdd, gravity=step.gravity, payload=step.payload)
     for j, joint in enumerate(step.robot.joints):

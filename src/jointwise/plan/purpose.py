@@ -81,7 +81,7 @@ PURPOSES = {
         Purpose(
             name="transmission",
             experiment="reciprocate",
-            title="Kinematic error, backlash and hysteresis: slow reciprocation over one turn",
+            title="Kinematic error, backlash and hysteresis: slow reciprocation over up to one turn",
             why="Every 3 degrees the joint turns back, so that each angle is passed in both directions with next to no "
             "speed and no load: the mean of both is the kinematic error, half the difference the backlash, and the "
             "torque after each reversal the hysteresis.",

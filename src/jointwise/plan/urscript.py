@@ -39,6 +39,8 @@ def urscript(step: Step) -> str:
     """Return the program of one experiment for a six-axis arm."""
     if step.robot.dof != AXES or not step.robot.revolute.all():
         raise ModelError(f"URScript is for six turning joints. Robot '{step.robot.name}' has {step.robot.dof}.")
+    if step.refusal is not None:
+        raise ModelError(f"no program is written for {step.purpose.name}: {step.refusal}.")
     name = f"jointwise_{step.purpose.name}"
     lines = [*_header(step, name), f"def {name}():", *(f"  {line}" for line in _body(step)), "end"]
     return "\n".join(lines) + "\n"
@@ -58,19 +60,40 @@ def _header(step: Step, name: str) -> list[str]:
         f"First pose [deg]: {', '.join(f'{angle:.1f}' for angle in pose)}.",
         f"Duration {facts['duration_s']:.0f} s, at most {fastest:.3g} rad/s.",
         f"Log {', '.join(own.log)} (better also {', '.join(own.helps)}) at {own.rate:g} Hz from before the start on.",
-        "Joint limits are checked. COLLISIONS ARE NOT: try it at 10 % speed with a hand on the stop button.",
+        *_plane(step),
+        "Joint limits are checked. OTHER COLLISIONS ARE NOT, neither with the cell nor of the arm with itself: try it "
+        "at 10 % speed with a hand on the stop button.",
         f"In a Script node of a program call it by {name}(); sent to the controller it runs by itself.",
     ]
     return [f"# {line}" for row in rows for line in wrap(row, WIDE)]
 
 
+def _plane(step: Step) -> list[str]:
+    """Return what is to be said of the mounting plane."""
+    lowest, reach = f"{abs(step.lowest):.2f} m", f"reach {step.reach:.2f} m from the axis of the base"
+    if step.experiment.clearance is None:
+        side = "above" if step.lowest >= 0.0 else "BELOW"
+        return [f"Lowest point {lowest} {side} the mounting plane, {reach}. THE MOUNTING PLANE IS NOT CHECKED."]
+    home = ", ".join(f"{angle:.1f}" for angle in np.rad2deg(step.home) + 0.0)
+    side = "above" if step.lowest >= 0.0 else "below"
+    return [
+        f"Lowest point {lowest} {side} the mounting plane, {reach}; centres of joints and flange are looked at, "
+        "neither the thickness of the links nor what the flange carries.",
+        f"It begins and ends upright [deg]: {home}. The way from there is checked against the mounting plane, the way "
+        "from where the arm stands to there is not: bring it near that pose first.",
+    ]
+
+
 def _body(step: Step) -> list[str]:
     motion = step.experiment.motion
     first = motion.position(np.zeros(1))[0]
-    ask = "Is the way free? The robot goes slowly to the first pose, then begins."
+    home = [] if step.experiment.clearance is None else [_approach(step.home)]
+    ways = "upright, then to the first pose" if home else "to the first pose"
+    ask = f"Is the way free? The robot goes slowly {ways}, then begins."
     lines = [
         f'popup("{ask}", title="Jointwise: {step.purpose.name}", warning=True, blocking=True)',
-        f"movej({_list(first)}, a={APPROACH_ACCELERATION:g}, v={APPROACH_SPEED:g})",
+        *home,
+        _approach(first),
         "sleep(2.0)",
     ]
     if step.experiment.torque is not None:
@@ -81,7 +104,12 @@ def _body(step: Step) -> list[str]:
         lines += _runs(motion)
     else:
         raise ModelError(f"{step.purpose.name}: no program can be written for a {type(motion).__name__}.")
-    return [*lines, "sleep(2.0)"]
+    return [*lines, "sleep(2.0)", *home]
+
+
+def _approach(pose: Array) -> str:
+    """Return the slow move to a pose (joints,)."""
+    return f"movej({_list(pose)}, a={APPROACH_ACCELERATION:g}, v={APPROACH_SPEED:g})"
 
 
 def _held(step: Step) -> list[str]:
