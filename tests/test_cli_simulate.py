@@ -30,12 +30,26 @@ def test_a_log_and_its_truth(tmp_path: Path) -> None:
     log, truth = tmp_path / "log.csv", tmp_path / "truth.json"
     text = done(*SHORT, "--rate", 250, "--seed", 4, "--output", log, "--truth", truth)
     assert all(
-        words in text for words in ("500 samples at 250 Hz", "times real time", "tracking", "--gravity", str(log))
+        words in text
+        for words in ("500 samples at 250 Hz", "times real time", "tracking", "gravity in the base", str(log))
     )
     assert read_log(log).samples == 500
     assert len(digital_robot_from_truth(load_truth(truth)).joints) == 2
     document = load_truth(truth)
     assert (document["seed"], document["rate"], document["duration"]) == (4, 250.0, 2.0)
+
+
+def test_the_next_command_suits_the_experiment_and_holds_the_gravity_that_the_file_does_not_tell(
+    tmp_path: Path,
+) -> None:
+    words = ("simulate", "--robot", "ur5e", "--joint", 2, "--duration", 20, "--rate", 100)
+    text = done(*words, "--experiment", "warm-up", "--output", tmp_path / "a.csv")
+    assert (
+        f"next: jointwise joint temperature {tmp_path}/a.csv --robot ur5e --gravity 0 9.81 0 --joint 2 --output" in text
+    )
+    text = done(*words, "--experiment", "warm-up", "--output", tmp_path / "a.parquet")
+    assert f"next: jointwise joint temperature {tmp_path}/a.parquet --robot ur5e --joint 2 --output" in text
+    assert "next: jointwise calibrate" in done(*SHORT, "--output", tmp_path / "b.csv")
 
 
 def test_the_same_command_writes_the_same_bytes(tmp_path: Path) -> None:

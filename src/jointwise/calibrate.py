@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from jointwise.data.conditioning import Filters
+from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log
 from jointwise.data.quality import Examination, examine
 from jointwise.description.mounting import Mounting, gravity_vector
@@ -97,18 +98,20 @@ def calibrate(
     logs: Log | Sequence[Log],
     robot: Robot,
     *,
-    mounting: Mounting = "table",
+    mounting: Mounting | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
 ) -> Calibration:
     """Return the calibrated model of a robot from one or more logs.
 
     With no options the program chooses: filters from the clock and by cross-validation, the joint model by
-    cross-validation inside the logs. `progress` is told what is being done.
+    cross-validation inside the logs. `mounting` is the one that the logs tell, else the table, unless given. `progress`
+    is told what is being done.
     """
     recordings = [logs] if isinstance(logs, Log) else list(logs)
     with threadpool_limits(limits=1, user_api="blas"):  # hundreds of small factors: threads cost more than they give
-        return _calibrate(recordings, robot, mounting, options or Options(), progress or (lambda step: None))
+        standing = mounting_of_logs(recordings, mounting)
+        return _calibrate(recordings, robot, standing, options or Options(), progress or (lambda step: None))
 
 
 def _calibrate(

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jointwise.cli.files import check_directory, check_files, note
+from jointwise.cli.files import check_directory, check_files, mounting_for, note
 from jointwise.cli.progress import Progress
 from jointwise.cli.text import as_json
 from jointwise.cli.usage import (
@@ -178,10 +178,11 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
 
     given = load_model(args.model) if args.model else None
     robot = given.robot if given else robot_of(args)
-    mounting = mounting_of(args)
+    asked = mounting_of(args)
     progress("reading")
     training = [read_log(path, columns=args.columns, joints=robot.dof) for path in paths]
     unseen = [read_log(path, columns=args.columns, joints=robot.dof) for path in args.validate]
+    mounting = mounting_for([*training, *unseen], asked)
     if args.holdout:
         parts = [holdout(log, args.holdout) for log in training]
         training, unseen = [first for first, _ in parts], [*(last for _, last in parts), *unseen]

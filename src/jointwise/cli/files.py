@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from jointwise.errors import DataError, MissingExtraError, OutputError
 
 if TYPE_CHECKING:
     from jointwise.data import Log
+    from jointwise.description.mounting import Mounting
     from jointwise.result import Calibration
 
 SURE = ("degrees", "motor-side", "time-unit")
@@ -89,13 +90,27 @@ def check_page(path: str | None, name: str) -> str | None:
     return path
 
 
+def mounting_for(logs: Sequence[Log], asked: Mounting | None) -> Mounting:
+    """Return the mounting of some logs: asked for, else told by the logs (which is said), else the table."""
+    from jointwise.data.gravity import gravity_text, mounting_of_logs
+
+    found = mounting_of_logs(logs, asked)
+    if asked is None and not isinstance(found, str):
+        note(f"gravity {gravity_text(found)} m/s^2 as {logs[0].origin.path} tells.")
+    return found
+
+
 def log_for(calibration: Calibration, path: str, columns: str | None, measured: bool) -> Log:
     """Return a log for a model to predict; `measured`: its output is needed too. What is odd is told on stderr."""
+    import numpy as np
+
     from jointwise.data import examine, read_log
+    from jointwise.data.gravity import refuse_other_gravity
 
     robot = calibration.model.robot
     needed = (calibration.output,) if measured else ()
     log = read_log(path, columns=columns, joints=robot.dof, needed=needed)
+    refuse_other_gravity(log, np.array(calibration.model.gravity), "the model is for")
     examination = examine(log, robot)
     clock = examination.numbers.clock.findings
     for finding in examination.findings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from jointwise.cli.files import mounting_for
 from jointwise.cli.progress import Progress
 from jointwise.cli.text import as_json
 from jointwise.cli.usage import add_columns, add_gravity, add_json, add_robot, mounting_of, robot_of
@@ -12,6 +13,7 @@ from jointwise.cli.usage import add_columns, add_gravity, add_json, add_robot, m
 if TYPE_CHECKING:
     from jointwise.data import Examination, Log
     from jointwise.description import Robot
+    from jointwise.description.mounting import Mounting
     from jointwise.result.identifiability import Identifiability
 
 EXAMPLES = """\
@@ -36,10 +38,12 @@ def run(args: argparse.Namespace) -> int:
     """Print the examination; 1 if the log is refused."""
     from jointwise.data import examine, read_log
 
-    robot, mounting = robot_of(args), mounting_of(args)
+    robot, asked = robot_of(args), mounting_of(args)
     with Progress(args.json) as progress:
         progress("examining")
-        examination = examine(read_log(args.log, columns=args.columns), robot)
+        log = read_log(args.log, columns=args.columns)
+        mounting = mounting_for([log], asked)
+        examination = examine(log, robot)
         told = None
         if examination.verdict != "refused":
             progress("what the log can determine")
@@ -52,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     return int(examination.verdict == "refused")
 
 
-def what_it_tells(examination: Examination, robot: Robot, mounting: str | list[float]) -> Identifiability:
+def what_it_tells(examination: Examination, robot: Robot, mounting: Mounting) -> Identifiability:
     """Return which parameters the motion of a log determines; joints that stand do so to the last bit."""
     from jointwise.calibrate import Options, make_problem
     from jointwise.result.identifiability import identifiability

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jointwise.cli import joint_plan
-from jointwise.cli.files import check_files, check_page, note
+from jointwise.cli.files import check_files, check_page, mounting_for, note
 from jointwise.cli.progress import Progress
 from jointwise.cli.text import as_json, table
 from jointwise.cli.usage import (
@@ -28,6 +28,7 @@ from jointwise.joint.phenomenon import PHENOMENA
 
 if TYPE_CHECKING:
     from jointwise.description import Robot
+    from jointwise.description.mounting import Mounting
     from jointwise.joint import JointModel, JointRecord, Part
 
 EXAMPLES = """\
@@ -188,7 +189,8 @@ def _gain(args: argparse.Namespace, robot: Robot) -> Part:
     if args.targets:
         estimate = gains_from_targets(logs, robot)
     else:
-        estimate = identify_gains_from_payload(logs, loaded, robot, args.payload_mass, mounting=mounting_of(args))
+        mounting = mounting_for([*logs, *loaded], mounting_of(args))
+        estimate = identify_gains_from_payload(logs, loaded, robot, args.payload_mass, mounting=mounting)
     return estimate.part(args.joint - 1, robot.joints[args.joint - 1].motor.gear_ratio)
 
 
@@ -233,7 +235,7 @@ def _gravity(text: str) -> str | list[float] | None:
 
 
 def _record(
-    args: argparse.Namespace, robot: Robot, paths: list[str], mounting: str | list[float], known: JointModel | None
+    args: argparse.Namespace, robot: Robot, paths: list[str], mounting: Mounting | None, known: JointModel | None
 ) -> JointRecord:
     """Return the signals of the joint; the drive gain is the one given, else the one known, else the described one."""
     from jointwise.data import read_log
@@ -241,14 +243,15 @@ def _record(
     from jointwise.joint.plug import drive_gain
 
     logs = [read_log(path, columns=args.columns, joints=robot.dof) for path in paths]
+    bodies = _bodies(args)
     return joint_record(
         logs,
         robot,
         args.joint - 1,
-        mounting=mounting,
+        mounting=mounting_for(logs, bodies.pop("mounting", mounting)),
         payload=payload_of(args.payload),
         gain=args.gain or (None if known is None else drive_gain(known)),
-        **_bodies(args),
+        **bodies,
     )
 
 
@@ -258,7 +261,8 @@ def _bodies(args: argparse.Namespace) -> dict[str, Any]:
         return {}
     from jointwise.result import load_calibration
 
-    return {"load": load_calibration(args.model).body_torque, "inertia": 0.0}
+    calibration = load_calibration(args.model)
+    return {"load": calibration.body_torque, "inertia": 0.0, "mounting": calibration.model.gravity}
 
 
 def _written(args: argparse.Namespace, models: list[JointModel]) -> Path | None:

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=positive, default=125.0, metavar="HZ", help="of the trajectories (default: 125)")
     parser.add_argument("--payload", type=positive, metavar="KG", help="mass for the experiments that carry one")
     _add_clearance(parser)
-    add_gravity(parser)
+    add_gravity(parser, "table")
     add_json(parser)
 
 
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         robot,
         args.joint - 1,
         names,
-        mounting=mounting_of(args),
+        mounting=mounting_of(args) or "table",
         payload=args.payload,
         clearance=args.clearance,
         called=_called(args),

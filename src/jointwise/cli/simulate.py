@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,8 +44,8 @@ examples:
   jointwise simulate --robot ur5e --motion planned.csv --output rehearsed.csv
   jointwise simulate --robot ur5e --age friction=0.3,stiffness=-0.1 --temperature 12 --output old.csv --report page.html
 
-Experiments on one joint turn the base so that gravity suits them; the summary tells the gravity, which calibrate must
-be given too. The same seed gives the same log to the bit."""
+Experiments on one joint turn the base so that gravity suits them. A Parquet log tells its gravity to the commands that
+read it; with CSV they must be given it, as the summary shows. The same seed gives the same log to the bit."""
 
 MOST_DRAWN = 60_000
 """Most samples of the true run that are kept for a page."""
@@ -101,7 +102,7 @@ def _add_plant(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--wear", type=_changes, metavar="friction=X,stiffness=Y", help="as --age, growing to the end")
     group.add_argument("--model", choices=("spong", "complete"), default="spong", help="of the rotors (default: spong)")
-    add_gravity(group)
+    add_gravity(group, "what suits the experiment")
 
 
 def _add_sensors(group: argparse._ArgumentGroup) -> None:
@@ -136,6 +137,7 @@ def run(args: argparse.Namespace) -> int:
         "seconds": seconds,
         "real_time_factor": recording.truth["duration"] / seconds,
         "files": {"log": args.output, "truth": args.truth, "report": None if page is None else str(page)},
+        "next": next_commands(args, recording),
     }
     if not args.quiet:
         print(as_json(facts) if args.json else _text(facts))
@@ -161,7 +163,7 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
         clearance=args.clearance,
         without=args.without,
         payload=payload_of(args.payload),
-        gravity=mounting_of(args) if args.gravity or args.mounting else None,
+        gravity=mounting_of(args),
         model=args.model,
         controller=args.controller,
         control_rate=args.control_rate,
@@ -176,8 +178,38 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
     )
 
 
+def next_commands(args: argparse.Namespace, recording: Recording) -> list[str]:
+    """Return the commands that the log is made for; the gravity is in them where the log does not tell it."""
+    from jointwise.joint.phenomenon import PHENOMENA
+
+    plan = recording.experiment
+    robot = ["--robot", args.robot, *_given("--convention", args.convention), *_given("--tip", args.tip)]
+    robot += _gravity_words(args.output, recording.truth["gravity"])
+    names = [name for name, own in PHENOMENA.items() if own.experiment == plan.name]
+    if plan.joint is None or not names:
+        return [shlex.join(["jointwise", "calibrate", args.output, *robot, "--output", "model.json"])]
+    if args.payload is not None:
+        robot += ["--payload", ",".join(f"{value:g}" for value in args.payload)]
+    joint = ["--joint", str(plan.joint + 1), "--output", f"joint{plan.joint + 1}.json"]
+    return [shlex.join(["jointwise", "joint", name, args.output, *robot, *joint]) for name in names]
+
+
+def _given(option: str, value: str | None) -> list[str]:
+    return [] if value is None else [option, value]
+
+
+def _gravity_words(path: str, gravity: list[float]) -> list[str]:
+    """Return `--gravity X Y Z`, or nothing where the file tells it or it is the usual one."""
+    from jointwise.data.gravity import gravity_text, is_same
+    from jointwise.description import gravity_vector
+
+    told = Path(path).suffix.lower() == ".parquet" or is_same(gravity, gravity_vector("table"))
+    return [] if told else ["--gravity", *gravity_text(gravity).split()]
+
+
 def _text(facts: dict[str, Any]) -> str:
-    x, y, z = (f"{value + 0.0:.6g}" for value in facts["gravity"])
+    from jointwise.data.gravity import gravity_text
+
     joint = "" if facts["joint"] is None else f", joint {facts['joint']}"
     rows = [
         (
@@ -194,12 +226,13 @@ def _text(facts: dict[str, Any]) -> str:
         f"{facts['robot']}, simulated: {facts['experiment']}{joint}: {facts['note']}",
         f"{facts['duration']:.6g} s, {facts['samples']} samples at {facts['rate']:g} Hz, made in "
         f"{facts['seconds']:.1f} s ({facts['real_time_factor']:.0f} times real time)",
-        f"gravity in the base {x} {y} {z} m/s^2 (calibrate --gravity {x} {y} {z})",
+        f"gravity in the base {gravity_text(facts['gravity'])} m/s^2",
         *_below(facts["lowest"]),
         "",
         table(("joint", "tracking rms [mrad]", "max [mrad]", "largest current [A]", "warming [K]"), rows),
         "",
         *(f"{name}: {path}" for name, path in facts["files"].items() if path),
+        *(f"next: {line}" for line in facts["next"]),
     ]
     return "\n".join(lines)
 

@@ -25,10 +25,12 @@ def add_robot(parser: argparse.ArgumentParser, required: bool = True) -> None:
     parser.add_argument("--tip", metavar="LINK", help="last link of the chain, where a URDF branches")
 
 
-def add_gravity(parser: argparse._ActionsContainer) -> None:
-    """Add how the base stands."""
+def add_gravity(parser: argparse._ActionsContainer, default: str = "what the log tells, else table") -> None:
+    """Add how the base stands; `default` says what holds where nothing is asked for."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--mounting", metavar="HOW", help="table, ceiling, wall or tilt:AXIS:ANGLE (default: table)")
+    group.add_argument(
+        "--mounting", metavar="HOW", help=f"table, ceiling, wall or tilt:AXIS:ANGLE (default: {default})"
+    )
     group.add_argument("--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="in the base frame, m/s^2")
 
 
@@ -53,12 +55,13 @@ def robot_of(args: argparse.Namespace) -> Robot:
     return jointwise.robot(args.robot, convention=args.convention, tip=args.tip)
 
 
-def mounting_of(args: argparse.Namespace) -> str | list[float]:
-    """Return the mounting or the gravity vector (m/s²) that was asked for, table if none; refuse a wrong one."""
+def mounting_of(args: argparse.Namespace) -> str | list[float] | None:
+    """Return the mounting or the gravity vector (m/s²) that was asked for, None if none; refuse a wrong one."""
     from jointwise.description import gravity_vector
 
-    asked: str | list[float] = args.gravity or args.mounting or "table"
-    gravity_vector(asked)
+    asked: str | list[float] | None = args.gravity or args.mounting
+    if asked is not None:
+        gravity_vector(asked)
     return asked
 
 

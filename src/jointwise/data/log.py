@@ -23,7 +23,8 @@ class Origin:
 
     `path` as it was given; `sha256` and `size` (bytes) of the file; `reader` "csv", "parquet" or "memory";
     `rows` samples read; `notes` what the reader left out or converted; `first_line` the 1-based line of the first
-    sample in a text file, None where samples are not lines; `start` the first sample of this log in the file.
+    sample in a text file, None where samples are not lines; `start` the first sample of this log in the file;
+    `gravity` (3,) under which it was recorded, m/s² in the base, None where the file does not tell.
     """
 
     path: str = "memory"
@@ -34,6 +35,7 @@ class Origin:
     notes: tuple[str, ...] = ()
     first_line: int | None = None
     start: int = 0
+    gravity: tuple[float, ...] | None = None
 
     def where(self, sample: int) -> str:
         """Return the place of a sample for a message: "row 17" (1-based line of the file), else "sample 16"."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from jointwise.data.columns import Layout, layout
 from jointwise.data.gate import Gate, refuse_missing, refuse_short
+from jointwise.data.gravity import KEY, gravity_from_bytes
 from jointwise.data.log import Log, Origin, log_from_matrix
 from jointwise.data.mapping import MOST_COLUMNS, Wanted
 from jointwise.data.spool import Spool
@@ -32,6 +33,7 @@ def read_parquet(
     try:
         with arrow.ParquetFile(path) as file:
             columns = _layout(file.schema_arrow, wanted, joints, str(path))
+            gravity = gravity_from_bytes((file.schema_arrow.metadata or {}).get(KEY), str(path))
             gate = Gate(columns, needed)
             spool = Spool(len(columns.columns), spool_bytes)
             for matrix in _batches(file, columns):
@@ -40,7 +42,7 @@ def read_parquet(
     except pa.ArrowException as problem:
         raise DataError(f"{path}: damaged Parquet file ({_one_line(problem)}).") from None
     refuse_short(spool.rows, str(path))
-    return _log(path, columns, gate, spool)
+    return _log(path, columns, gate, spool, gravity)
 
 
 def _layout(schema: Any, wanted: Wanted, joints: int | None, where: str) -> Layout:
@@ -98,7 +100,7 @@ def _pass(gate: Gate, matrix: Array, start: int, where: str) -> None:
         )
 
 
-def _log(path: Path, columns: Layout, gate: Gate, spool: Spool) -> Log:
+def _log(path: Path, columns: Layout, gate: Gate, spool: Spool, gravity: tuple[float, ...] | None) -> Log:
     """Assemble the log; refuses missing values of needed channels."""
     matrix, pages = spool.finish()
     for channel in gate.fatal():
@@ -107,7 +109,7 @@ def _log(path: Path, columns: Layout, gate: Gate, spool: Spool) -> Log:
         refuse_missing(channel, columns.labels[at[k]], gate.count(channel), f"row {row + 1}", str(path))
     digest, size = _digest(path)
     notes = (*columns.notes, *gate.notes())
-    origin = Origin(str(path), digest, size, "parquet", len(matrix), notes, 1)
+    origin = Origin(str(path), digest, size, "parquet", len(matrix), notes, 1, gravity=gravity)
     return log_from_matrix(matrix, columns.widths, columns.names, origin, pages).without(gate.lost())
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from jointwise.atomic import atomic_path
 from jointwise.data.channels import default_names
+from jointwise.data.gravity import KEY, gravity_bytes
 from jointwise.data.log import Log
 from jointwise.errors import DataError, OutputError
 
@@ -27,7 +28,8 @@ def check_suffix(path: str | Path) -> None:
 def write_log(log: Log, path: str | Path) -> None:
     """Write a log as CSV or Parquet by its ending, with our own column names ``t,q1..,qd1..,i1..``.
 
-    The file appears under its name only when it is whole. A number that is not finite is refused.
+    The file appears under its name only when it is whole. A number that is not finite is refused. Parquet also tells
+    the gravity of the log's origin; CSV is numbers under a header and nothing else, as other programs want it.
     """
     check_suffix(path)
     if Path(path).suffix.lower() == ".csv":
@@ -52,7 +54,9 @@ def write_parquet(log: Log, path: str | Path) -> None:
     """Write a log as Parquet, one float64 column a channel and joint; see `write_log`."""
     from pyarrow import parquet
 
-    schema = _schema(log)
+    schema, gravity = _schema(log), log.origin.gravity
+    if gravity is not None:
+        schema = schema.with_metadata({KEY: gravity_bytes(gravity)})
     with atomic_path(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
         for batch in _batches(log, schema):
             writer.write_batch(batch)

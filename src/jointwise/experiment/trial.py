@@ -133,7 +133,9 @@ def simulate(
         "age": dict(age or {}),
         "events": coming.to_dict(),
     }
-    return Recording(recorder.finish(), truth, Run.joined(runs) if runs else None, plan, digital)
+    log = recorder.finish()
+    log = replace(log, origin=replace(log.origin, gravity=tuple(float(g) for g in digital.gravity)))
+    return Recording(log, truth, Run.joined(runs) if runs else None, plan, digital)
 
 
 def usual_sensors(rate: float = 500.0, seed: int = 0, **more: Any) -> Sensors:

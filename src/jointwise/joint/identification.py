@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError, JointwiseError
+from jointwise.joint.gravity import refuse_unfit_gravity
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part
 from jointwise.joint.phenomenon import PHENOMENA
@@ -45,6 +46,7 @@ def identify(
     """Return one phenomenon of a joint; `known` is what was identified before and helps where it is there."""
     if phenomenon not in PHENOMENA:
         raise EstimationError(f"phenomenon must be one of {', '.join(PHENOMENA)}. Got '{phenomenon}' instead.")
+    refuse_unfit_gravity(record)
     parts = {} if known is None else dict(known.parts)
     return _METHODS[phenomenon](record, robot, parts, settings or Settings())
 

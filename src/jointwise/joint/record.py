@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from jointwise.data.clock import repair_clock
 from jointwise.data.conditioning import ROTOR_CUTOFF, resample, uniform_times
 from jointwise.data.filters import differences, low_pass, monotone_low_pass
+from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.payload import Payload
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError
-from jointwise.model.rigid import inverse_dynamics
+from jointwise.model.rigid import gravity_torque, inverse_dynamics
 from jointwise.spatial import Array
 
 CUTOFF = 20.0
@@ -43,6 +44,8 @@ class JointRecord:
     no current (then `has_current` is false), in `unit` (Nm, or A where no gain is known: then `gain` is 1). `gauge`: an
     external torque measured at the output, None where there is none. `load`: what the links ask of the joint, Nm.
     `inertia` B of the rotor at the joint side, kg m² (0 where not described). `temperature` or None.
+    `pull` (samples, 3): the load, Nm, that 1 m/s² along each axis of the base brings, and `gravity` (3,), m/s², the one
+    that `load` counts with; None where the load does not come from the described bodies.
     """
 
     robot: str
@@ -68,6 +71,8 @@ class JointRecord:
     temperature: Array | None = None
     gauge: Array | None = None
     has_current: bool = True
+    pull: Array | None = None
+    gravity: tuple[float, ...] | None = None
 
     @property
     def samples(self) -> int:
@@ -110,7 +115,7 @@ def joint_record(
     robot: Robot,
     joint: int,
     *,
-    mounting: Mounting = "table",
+    mounting: Mounting | None = None,
     payload: Payload | None = None,
     gain: float | None = None,
     cutoff: float = CUTOFF,
@@ -120,12 +125,17 @@ def joint_record(
     """Return the signals of a joint (0-based) of one or more logs of a robot.
 
     `gain` (Nm/A) and `inertia` (kg m², of the rotor at the joint side) are the described ones unless given. `load`
-    tells what the links ask of the joints; without it the described bodies, the `mounting` and the `payload` do.
+    tells what the links ask of the joints; without it the described bodies, the `mounting` (unless given: the one that
+    the logs tell, else the table) and the `payload` do.
     """
     recordings = [logs] if isinstance(logs, Log) else list(logs)
     if not 0 <= joint < robot.dof:
         raise EstimationError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")
-    asked = load or _described_load(robot, mounting, payload)
+    bodies = (
+        None if load is not None else Bodies(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
+    )
+    asked = load or bodies
+    assert asked is not None
     pieces = [piece for log in recordings for piece in _pieces(log, robot, joint, gain, cutoff, asked, inertia)]
     if not pieces:
         raise EstimationError(f"joint {joint + 1}: no stretch of {SHORTEST:g} s without a gap in the logs.")
@@ -160,13 +170,23 @@ def _renumbered(stretches: list[NDArray[np.intp]]) -> NDArray[np.intp]:
     return np.concatenate(parts)
 
 
-def _described_load(robot: Robot, mounting: Mounting, payload: Payload | None) -> LoadModel:
-    gravity, none = gravity_vector(mounting), np.zeros(robot.dof)
+@dataclass(frozen=True)
+class Bodies:
+    """The load by the described bodies and a payload under a gravity (3,), m/s²."""
 
-    def load(q: Array, qd: Array, qdd: Array) -> Array:
-        return inverse_dynamics(robot, q, qd, qdd, gravity=gravity, payload=payload, rotor_inertias=none)
+    robot: Robot
+    gravity: Array
+    payload: Payload | None
 
-    return load
+    def __call__(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Return the torque (samples, joints), Nm; see `LoadModel`."""
+        none = np.zeros(self.robot.dof)
+        return inverse_dynamics(self.robot, q, qd, qdd, gravity=self.gravity, payload=self.payload, rotor_inertias=none)
+
+    def pull(self, q: Array, joint: int) -> Array:
+        """Return the torque (samples, 3) of a joint, Nm, under 1 m/s² along each axis of the base."""
+        axes = [gravity_torque(self.robot, q, gravity=axis, payload=self.payload)[:, joint] for axis in np.eye(3)]
+        return np.column_stack(axes)
 
 
 def _pieces(
@@ -230,6 +250,8 @@ def _piece(
         temperature=None if log.temperature is None else _held(log.t, log.temperature[:, joint], t),
         gauge=None if log.torque is None or log.current is None else resample(log.t, log.torque[:, joint], t),
         has_current=log.current is not None,
+        pull=load.pull(q, joint) if isinstance(load, Bodies) else None,
+        gravity=tuple(map(float, load.gravity)) if isinstance(load, Bodies) else None,
     )
 
 
