@@ -133,7 +133,7 @@ def test_the_page_has_every_section_and_is_well_formed(page: Path) -> None:
     assert reader.tags.count("h1") == 1
     assert reader.tags.count("h2") == len(SECTIONS)
     assert {"caption", "figcaption", "noscript", "nav", "main"} <= set(reader.tags)
-    for words in ("R²", "NRMSE", "unseen data", "training data", "SHA-256", "a" * 64, "b" * 64, "95 % interval"):
+    for words in ("R²", "Fit %", "unseen data", "training data", "SHA-256", "a" * 64, "b" * 64, "95 % interval"):
         assert words in reader.text
 
 

@@ -301,10 +301,11 @@ def _tell(args: argparse.Namespace, model: JointModel, refused: dict[str, tuple[
 
 
 def _text(model: JointModel, part: Part) -> str:
-    held = "" if part.held_out is None else f", {part.held_out:.1f} % on data held out"
+    from jointwise.joint.quality import fit_text
+
     lines = [
         f"{model.robot}, joint {model.joint + 1}, {part.phenomenon}: {part.model}",
-        f"NRMSE {part.fitted:.1f} % on the data of the fit{held}",
+        fit_text(part.fitted, part.held_out),
     ]
     rows = [(v.name, *(_short(x, v.digits) for x in (v.value, v.low, v.high)), v.unit) for v in part.values]
     if rows:
@@ -314,7 +315,7 @@ def _text(model: JointModel, part: Part) -> str:
         for own in part.alternatives
     ]
     if len(tried) > 1:
-        lines.append(table(("tried", "fitted %", "held out %", ""), tried))
+        lines.append(table(("tried", "fit %", "fit % held out", ""), tried))
     lines += [f"  {text}" for text in part.notes]
     return "\n".join(lines)
 

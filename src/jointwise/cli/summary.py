@@ -59,7 +59,7 @@ def validation_text(validation: Validation) -> str:
         _row(str(j), "moving", own) for j, own in enumerate(validation.moving, start=1) if own is not None
     ]
     unit = validation.unit
-    header = ("j", "samples", f"RMSE [{unit}]", f"mean [{unit}]", f"max [{unit}]", "MSE/variance", "NRMSE %", "R2")
+    header = ("j", "samples", f"RMSE [{unit}]", f"mean [{unit}]", f"max [{unit}]", "MSE/variance", "fit %", "R2")
     mean = "the measurement does not vary: no R2"
     if validation.to_dict()["mean_r2"] is not None:
         mean = f"mean over the joints: MSE/variance {validation.mean_nmse:.5f}, R2 {validation.mean_r2:.5f}"

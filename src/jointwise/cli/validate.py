@@ -15,7 +15,7 @@ examples:
   jointwise validate model.json other.csv --json
   jointwise validate model.json other.csv --min-r2 0.95      exit code 1 if a joint is worse
 
-MSE/variance is 1 - R2. NRMSE % is 100 for a perfect model and 0 for the mean. Standstill logs are welcome."""
+MSE/variance is 1 - R2. fit % is 100 for a perfect model, 0 for the mean. Standstill logs are welcome."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,3 +19,9 @@ def nrmse_percent(measured: Array, modelled: Array) -> float:
 def rms(values: Array) -> float:
     """Return the root mean square."""
     return float(np.sqrt(np.mean(np.square(values))))
+
+
+def fit_text(fitted: float, held_out: float | None) -> str:
+    """Return the fit (`nrmse_percent`) on the data of the fit and on those held out, as people read it."""
+    held = "" if held_out is None else f", {held_out:.1f} % on data held out"
+    return f"fit {fitted:.1f} % on its own data{held} (100 is perfect)"

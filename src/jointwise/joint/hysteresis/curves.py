@@ -36,8 +36,8 @@ def _rise(loops: Loops, tried: Tried) -> Curve:
     line, band = _rise_line(tried, edges)
     return Curve(
         title="Dry friction after a reversal",
-        x_label="way since the reversal, mrad",
-        y_label="friction, Nm",
+        x_label="way since the reversal [mrad]",
+        y_label="friction [Nm]",
         x=plain(1e3 * x),
         y=plain(y),
         line_x=plain(1e3 * edges),
@@ -92,8 +92,8 @@ def _loop(loops: Loops, tried: Tried) -> Curve:
     x = 1e3 * (loops.x[rows] - loops.x[rows].mean())
     return Curve(
         title="Friction over two swings",
-        x_label="position from the middle of the swing, mrad",
-        y_label="friction, Nm",
+        x_label="position from the middle of the swing [mrad]",
+        y_label="friction [Nm]",
         x=plain(x),
         y=plain(loops.friction[rows]),
         line_x=plain(x),
@@ -109,7 +109,7 @@ def _against_elements(errors: Array, spread: float) -> Curve:
     return Curve(
         title="Quality on data held out against the number of elements",
         x_label="elements",
-        y_label="NRMSE, %",
+        y_label="fit [%]",
         x=plain(count),
         y=plain(quality),
     )

@@ -171,13 +171,13 @@ def _refuse_without_memory(record: JointRecord, loops: Loops, tried: dict[str, T
     if not best.law.forces.sum() > 0.0:
         raise refuse(record, "hysteresis", "friction does not oppose the motion (sign or order of the current)")
     if quality < LEAST_QUALITY:
-        raise refuse(record, "hysteresis", f"friction does not follow the motion (held-out NRMSE {quality:.1f} %)")
+        raise refuse(record, "hysteresis", f"friction does not follow the motion (held-out fit {quality:.1f} %)")
     gain = rival.held_out - best.held_out
     if not gain.mean() > SURE * gain.std(ddof=1) / np.sqrt(len(gain)):
         raise refuse(
             record,
             "hysteresis",
-            f"no memory is seen: on data held out '{best.method}' reaches {quality:.1f} % NRMSE and '{rival.method}', "
+            f"no memory is seen: on data held out '{best.method}' has a fit of {quality:.1f} % and '{rival.method}', "
             f"without memory, {_held_out(loops, rival):.1f} %",
         )
 

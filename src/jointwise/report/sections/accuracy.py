@@ -43,7 +43,7 @@ def _table(caption: str, joints: Sequence[JointMetrics | None], unit: str) -> Ht
         "Joint",
         "R²",
         "NMSE",
-        "NRMSE fit %",
+        "Fit %",
         f"RMSE [{unit}]",
         f"MSE [{unit}²]",
         f"Mean |e| [{unit}]",
@@ -79,7 +79,7 @@ def _mean_row(joints: Sequence[JointMetrics | None]) -> Sequence[object]:
 
 def _legend() -> Html:
     return paragraph(
-        "e = measured − predicted. NMSE = MSE / variance of the measurement; R² = 1 − NMSE; NRMSE fit = 100 (1 − ‖e‖ / "
-        "‖measured − mean‖) %, 100 is perfect.",
+        "e = measured − predicted. NMSE = MSE / variance of the measurement; R² = 1 − NMSE; fit = 100 (1 − ‖e‖ / "
+        "‖measured − mean‖) %, 100 is perfect, 0 no better than the mean.",
         class_="small",
     )
