@@ -274,7 +274,7 @@ def _written(args: argparse.Namespace, models: list[JointModel]) -> Path | None:
         return None
     from jointwise.report.joint import write_joint_report
 
-    return write_joint_report([model for model in models if model.joint == args.joint - 1], args.report)
+    return write_joint_report([model for model in models if model.joint == args.joint - 1], args.report, args.output)
 
 
 def _tell(args: argparse.Namespace, model: JointModel, refused: dict[str, tuple[str, ...]], page: Path | None) -> None:

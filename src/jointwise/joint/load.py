@@ -150,8 +150,8 @@ def _friction_curve(points: Ways, y: Array, kind: str, fit: Linear) -> Curve:
     middle, half = rows @ fit.values, fit.band(rows, rms(residual))
     return Curve(
         title="Friction over load: half the difference between the ways to and fro",
-        x_label="load (Nm)",
-        y_label="friction (Nm)",
+        x_label="load [Nm]",
+        y_label="friction [Nm]",
         x=plain(points.load),
         y=plain(y - own),
         line_x=plain(line),
@@ -169,8 +169,8 @@ def _gravity_curve(points: Ways, gravity: Linear) -> Curve:
     middle, half = rows @ gravity.values, gravity.band(rows, rms(residual))
     return Curve(
         title="Gravity check: half the sum of the ways to and fro over the modelled load",
-        x_label="modelled load (Nm)",
-        y_label="torque of the motor (Nm)",
+        x_label="modelled load [Nm]",
+        y_label="torque of the motor [Nm]",
         x=plain(points.load),
         y=plain(points.total),
         line_x=plain(line),

@@ -85,13 +85,13 @@ def map_surfaces(friction: FrictionMap) -> tuple[Surface, ...]:
     if friction.load is not None:
         loads = np.linspace(0.0, friction.load.largest, POINTS)
         z = tuple(plain(friction.torque(w, load)) for load in loads)
-        surfaces.append(_surface("Friction over speed and load", "load (Nm)", w, loads, z))
+        surfaces.append(_surface("Friction over speed and load", "load [Nm]", w, loads, z))
     if friction.warmth is not None:
         warm = np.linspace(friction.warmth.coldest, friction.warmth.hottest, POINTS)
         z = tuple(plain(friction.torque(w, 0.0, T)) for T in warm)
-        surfaces.append(_surface("Friction over speed and temperature", "temperature (°C)", w, warm, z))
+        surfaces.append(_surface("Friction over speed and temperature", "temperature [°C]", w, warm, z))
     return tuple(surfaces)
 
 
 def _surface(title: str, y_label: str, w: Array, y: Array, z: tuple[tuple[float, ...], ...]) -> Surface:
-    return Surface(title, "speed (rad/s)", y_label, "friction (Nm)", plain(w), plain(y), z)
+    return Surface(title, "speed [rad/s]", y_label, "friction [Nm]", plain(w), plain(y), z)

@@ -89,7 +89,7 @@ def identify_temperature(record: JointRecord, *, steady: Part | None = None, ref
     chosen = choose_law(data, laws, ~test)
     unseen = next(own.held_out for own in tried if own.model == chosen)
     if unseen is None or unseen < LEAST_QUALITY:
-        what = f"friction does not follow the temperature (NRMSE {unseen:.0f} % on unseen data)"
+        what = f"friction does not follow the temperature (fit {unseen:.0f} % on unseen data)"
         raise refuse(record, "temperature", what)
     fit = fit_law(data, chosen)
     law = _law(data, chosen, fit)
@@ -164,8 +164,8 @@ def _curve(data: Warming, friction: Array, half: Array, own: NDArray[np.intp]) -
     T, line = pairs.temperature[order], friction[order]
     return Curve(
         title=f"Friction over temperature at {pairs.speed[own].mean():.3g} rad/s",
-        x_label="temperature (°C)",
-        y_label="friction (Nm)",
+        x_label="temperature [°C]",
+        y_label="friction [Nm]",
         x=plain(T),
         y=plain(pairs.friction[order]),
         line_x=plain(T),
@@ -180,14 +180,14 @@ def _history(record: JointRecord) -> Curve:
     assert record.temperature is not None
     t = record.t - record.t[0]
     x, y = plain(t, 500), plain(record.temperature, 500)
-    return Curve("Temperature over time", "time (s)", "temperature (°C)", x=x, y=y, kind="line")
+    return Curve("Temperature over time", "time [s]", "temperature [°C]", x=x, y=y, kind="line")
 
 
 def _surface(law: TemperatureLaw, slowest: float) -> Surface:
     w, T = np.linspace(slowest, law.fastest, 25), np.linspace(law.coldest, law.hottest, 25)
     z = [plain(law.torque(w, np.full_like(w, t))) for t in T]
     title = f"Friction added by the temperature to that at {law.reference:.1f} °C"
-    return Surface(title, "speed (rad/s)", "temperature (°C)", "friction (Nm)", plain(w), plain(T), tuple(z))
+    return Surface(title, "speed [rad/s]", "temperature [°C]", "friction [Nm]", plain(w), plain(T), tuple(z))
 
 
 def _notes(data: Warming, laws: list[str]) -> tuple[str, ...]:

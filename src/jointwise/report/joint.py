@@ -3,50 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from jointwise.description.catalog import catalog_names, catalog_robot
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Alternative, Curve, Part, Surface, Value
 from jointwise.joint.phenomenon import PHENOMENA
+from jointwise.joint.quality import fit_text, rms
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, faint, line, packed
+from jointwise.report.joint_words import graded, meaning, range_text, scaled, told
 from jointwise.report.markup import Html, element, items, join, paragraph, table
-from jointwise.report.numbers import fixed, number
+from jointwise.report.numbers import fixed, listed, number, percent, robot_title, written_unit
+from jointwise.report.structure import structure_share
 from jointwise.report.write import Section, compose, page_path, plotly_script, write_page
 
 FILE = "joint.html"
-UNITS = {
-    **dict.fromkeys(("load", "gauge", "motor", "links"), "Nm"),
-    **dict.fromkeys(("phi", "theta", "position", "limit"), "rad"),
-    "speed": "rad/s",
-    "temperature": "°C",
-}
-"""Units of the quantities over which a model was identified."""
+GREY = "rgba(235,237,240,0.82)"
+"""Laid over what was not measured."""
+LEAP = 3.0
+"""Steps of a line that make a leap over zero."""
+Range = tuple[float, float]
+Area = tuple[Range, Range]
+"""A rectangle of a map: from, to along x and y."""
 
 
-def write_joint_report(models: Sequence[JointModel], path: str | Path) -> Path:
+def write_joint_report(models: Sequence[JointModel], path: str | Path, source: str | None = None) -> Path:
     """Write a page about joints and return its path; `path` is a page (.html) or a directory, made if missing.
 
-    The page needs nothing else: no file, no network.
+    `source` is the joint file that holds them, if there is one. The page needs nothing else: no file, no network.
     """
-    return write_page(render_joints(models, plotly_script()), page_path(path, FILE))
+    return write_page(render_joints(models, plotly_script(), source), page_path(path, FILE))
 
 
-def render_joints(models: Sequence[JointModel], library: str) -> str:
+def render_joints(models: Sequence[JointModel], library: str, source: str | None = None) -> str:
     """Return the whole page; `library` is the source of plotly.js."""
     from jointwise import __version__
 
-    robots = ", ".join(dict.fromkeys(model.robot for model in models))
+    robots = ", ".join(dict.fromkeys(_title(model.robot) for model in models))
     heading = f"{robots}, joint{'s'[: len(models) > 1]} {', '.join(str(model.joint + 1) for model in models)}"
     return compose(
         title=heading,
         kind="Joint dynamics",
         heading=heading,
         origin=f"Identified with Jointwise {__version__}",
-        sections=joint_sections(models),
+        sections=[*joint_sections(models), ("use", "Use it", _use(models, source))],
         library=library,
+    )
+
+
+def _title(name: str) -> str:
+    return robot_title(catalog_robot(name)) if name in catalog_names() else name
+
+
+def _use(models: Sequence[JointModel], source: str | None) -> Html:
+    command = f"jointwise calibrate LOG --robot {models[0].robot if models else 'ROBOT'} --joint {source or 'FILE'}"
+    return join(
+        [
+            paragraph("A calibration takes the friction and the drive gain of this joint from its file:"),
+            element("pre", element("code", f"{command} --output model.json")),
+            paragraph(
+                "Stiffness and kinematic error do not enter a calibration: they serve simulation and controllers.",
+                class_="hint",
+            ),
+        ]
     )
 
 
@@ -57,56 +80,77 @@ def joint_sections(models: Sequence[JointModel]) -> list[Section]:
         (
             f"joint{model.joint + 1}-{name}",
             f"{f'Joint {model.joint + 1}: ' if several else ''}{PHENOMENA[name].title}",
-            part_body(part),
+            part_body(part, model),
         )
         for model in models
         for name, part in model.parts.items()
     ]
 
 
-def part_body(part: Part) -> Html:
-    """Return a phenomenon: what was found, how good it is, and its curves."""
-    figures = [curve_figure(curve).html(curve.title) for curve in part.curves]
-    surfaces = [surface_figure(surface).html(surface.title) for surface in part.surfaces]
+def part_body(part: Part, model: JointModel) -> Html:
+    """Return a phenomenon of a joint: what was found in plain words, how good it is, its numbers and its curves."""
+    figures = [join([curve_figure(curve).html(curve.title), _structure(curve)]) for curve in part.curves]
+    surfaces = [_map(surface, measured_areas(surface, part, model)) for surface in part.surfaces]
     pieces: list[object] = [
-        paragraph(element("strong", part.model), f". {_quality(part)} From {', '.join(part.logs) or 'memory'}."),
-        _values(part.values) if part.values else "",
+        paragraph(element("strong", told(part)), f" {graded(part)} {_ranges(part)}"),
+        paragraph(
+            f"Model {part.model}, {fit_text(part.fitted, part.held_out)}, from {', '.join(part.logs) or 'memory'}.",
+            class_="hint",
+        ),
+        _values(part) if part.values else "",
         _alternatives(part.alternatives) if part.alternatives else "",
         items(part.notes, class_="hint") if part.notes else "",
         *figures,
         *surfaces,
-        _ranges(part),
     ]
     return join(pieces)
 
 
-def _quality(part: Part) -> str:
-    fitted = f"NRMSE {fixed(part.fitted, 1)} % on the data of the fit"
-    return f"{fitted}." if part.held_out is None else f"{fitted}, {fixed(part.held_out, 1)} % on data held out."
+def _values(part: Part) -> Html:
+    rows = [_row(part, value) for value in part.values]
+    head = ("parameter", "value", "95 % from", "to", "deviation", "unit", "meaning")
+    return table("Parameters", head, rows, words=(0, 5, 6))
 
 
-def _values(values: Sequence[Value]) -> Html:
-    rows = [
-        (v.name, *(number(x, v.digits) for x in (v.value, v.low, v.high)), number(v.deviation, 2), v.unit)
-        for v in values
-    ]
-    head = ("parameter", "value", "95 % from", "to", "deviation", "unit")
-    return table("Parameters", head, rows, words=(0, 5))
+def _row(part: Part, value: Value) -> tuple[object, ...]:
+    scale, unit = scaled(value)
+    numbers = (number(scale * x, value.digits) for x in (value.value, value.low, value.high))
+    own = element("span", meaning(part.phenomenon, value.name), class_="wrap")
+    return (value.name, *numbers, number(scale * value.deviation, 2), written_unit(unit), own)
 
 
 def _alternatives(alternatives: Sequence[Alternative]) -> Html:
     rows = [(own.model, fixed(own.fitted, 1), fixed(own.held_out, 1), own.note) for own in alternatives]
-    return table("Models that were tried, NRMSE %", ("model", "fitted", "held out", ""), rows, words=(0, 3))
+    head = ("model", "own data", "held out", "")
+    return table("Models that were tried, fit % (100 is perfect)", head, rows, words=(0, 3))
 
 
-def _ranges(part: Part) -> Html:
+def _ranges(part: Part) -> str:
+    """Return over what a model was identified."""
     if not part.ranges:
+        return ""
+    ranges = listed(range_text(name, low, high) for name, (low, high) in part.ranges.items())
+    return f"It holds for {ranges}; beyond that it is kept at the edge."
+
+
+def _structure(curve: Curve) -> Html:
+    """Return a word about a residual that is no noise, else nothing."""
+    if curve.kind != "points" or not curve.residual:
         return Html("")
-    told = ", ".join(
-        f"{name} {number(low)} to {number(high)} {UNITS.get(name, '')}".rstrip()
-        for name, (low, high) in part.ranges.items()
+    share = structure_share(np.array(curve.x), np.array(curve.residual))
+    if share is None:
+        return Html("")
+    over = curve.x_label.partition(" [")[0]
+    return paragraph(
+        f"The residual is no noise: {percent(share, 0)} of its variance follows the {over}. The model leaves something "
+        f"out there, of {number(share**0.5 * rms(np.array(curve.residual)), 2)} {_unit(curve.y_label)} rms.",
+        class_="hint",
     )
-    return paragraph(f"Identified for {told}; beyond that the model is held at the edge.", class_="hint")
+
+
+def _unit(label: str) -> str:
+    """Return the unit of an axis `friction [Nm]`, nothing if it has none."""
+    return label.rpartition("[")[2].rstrip("]") if label.endswith("]") else ""
 
 
 def curve_figure(curve: Curve) -> Figure:
@@ -120,15 +164,61 @@ def curve_figure(curve: Curve) -> Figure:
     if curve.residual:
         traces.append(_residual(curve))
         layout["yaxis"] |= {"domain": [0.32, 1.0]}
-        layout["yaxis2"] = axis("residual", domain=[0.0, 0.24])
+        layout["yaxis2"] = axis(
+            f"residual [{_unit(curve.y_label)}]" if _unit(curve.y_label) else "residual", domain=[0.0, 0.24]
+        )
         layout["xaxis"] |= {"anchor": "y2"}
     return Figure(
         traces, layout, f"{curve.title}: {curve.y_label} over {curve.x_label}.", 460 if curve.residual else 380
     )
 
 
-def surface_figure(surface: Surface) -> Figure:
-    """Return a map as a contour plot: it can be read off, and printed."""
+def _map(surface: Surface, areas: Sequence[Area]) -> Html:
+    hint = "Grey: no data there; the map adds up what was measured apart, along the clear parts."
+    figure = surface_figure(surface, areas)
+    return join([figure.html(surface.title), paragraph(hint, class_="hint") if figure.layout.get("shapes") else ""])
+
+
+def measured_areas(surface: Surface, part: Part, model: JointModel) -> list[Area]:
+    """Return the rectangles of a map over speed and load or temperature in which there were data."""
+    quantity = part.phenomenon
+    if quantity not in surface.y_label or "speed" not in surface.x_label:
+        return []
+    sources = [part, *([model.parts["friction"]] if "friction" in model.parts else [])]
+    known = [own.ranges for own in sources if {"speed", quantity} <= set(own.ranges)]
+    return [(own["speed"], _sizes(own[quantity]) if quantity == "load" else own[quantity]) for own in known]
+
+
+def _sizes(span: Range) -> Range:
+    """Return the range of |x| for x in a range."""
+    low, high = sorted(map(abs, span))
+    return (0.0 if span[0] <= 0.0 <= span[1] else low, high)
+
+
+def _unmeasured(surface: Surface, areas: Sequence[Area]) -> list[dict[str, Any]]:
+    """Return grey rectangles over what no area covers; an area too thin to be seen is drawn a hundredth wide."""
+    if not areas:
+        return []
+    ends = [(surface.x[0], surface.x[-1]), (surface.y[0], surface.y[-1])]
+    wide = [tuple(_widened(own, end) for own, end in zip(area, ends, strict=True)) for area in areas]
+    across, upwards = (sorted({*end, *(x for area in wide for x in area[k])}) for k, end in enumerate(ends))
+    return [
+        {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "fillcolor": GREY, "line": {"width": 0}}
+        for x0, x1 in pairwise(across)
+        for y0, y1 in pairwise(upwards)
+        if not any(x[0] <= x0 and x1 <= x[1] and y[0] <= y0 and y1 <= y[1] for x, y in wide)
+    ]
+
+
+def _widened(span: Range, end: Range) -> Range:
+    """Return a range inside `end` that is at least a hundredth of it."""
+    least = 0.01 * (end[1] - end[0])
+    low = min(max(span[0], end[0]), end[1] - least)
+    return low, min(max(span[1], low + least), end[1])
+
+
+def surface_figure(surface: Surface, areas: Sequence[Area] = ()) -> Figure:
+    """Return a map as a contour plot: it can be read off, and printed; what lies outside `areas` is greyed."""
     trace = {
         "type": "contour",
         "x": list(surface.x),
@@ -139,7 +229,9 @@ def surface_figure(surface: Surface) -> Figure:
         "colorbar": {"title": {"text": surface.z_label, "side": "right"}},
         "hovertemplate": f"{surface.x_label} %{{x:.3g}}<br>{surface.y_label} %{{y:.3g}}<br>%{{z:.3g}}<extra></extra>",
     }
-    layout = {"xaxis": axis(surface.x_label), "yaxis": axis(surface.y_label)}
+    layout: dict[str, Any] = {"xaxis": axis(surface.x_label), "yaxis": axis(surface.y_label)}
+    if shapes := _unmeasured(surface, areas):
+        layout["shapes"] = shapes
     alt = f"{surface.title}: {surface.z_label} over {surface.x_label} and {surface.y_label}."
     return Figure([trace], layout, alt, 420)
 
@@ -154,14 +246,35 @@ def _measured(curve: Curve) -> list[Trace]:
 
 
 def _line(curve: Curve) -> list[Trace]:
-    return [line("model", _packed(curve.line_x), _packed(curve.line_y), PREDICTED, 2.2)] if curve.line_x else []
+    if not curve.line_x:
+        return []
+    pieces = _pieces(curve)
+    x, y = (_broken([values[own] for own in pieces]) for values in (curve.line_x, curve.line_y))
+    return [line("model", _packed(x), _packed(y), PREDICTED, 2.2)]
+
+
+def _pieces(curve: Curve) -> list[slice]:
+    """Return the parts of a line that are drawn: two where it leaps over zero, as friction does at standstill."""
+    x = np.array(curve.line_x)
+    steps = np.abs(np.diff(x))
+    for k in np.flatnonzero((x[:-1] < 0.0) & (x[1:] > 0.0)) if curve.scale == "linear" else ():
+        if 1 <= k < len(steps) - 1 and steps[k] > LEAP * max(steps[k - 1], steps[k + 1]):
+            return [slice(0, k + 1), slice(k + 1, None)]
+    return [slice(None)]
+
+
+def _broken(pieces: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """Return pieces one after another with a break between them."""
+    first, *rest = pieces
+    return (*first, *(x for piece in rest for x in (np.nan, *piece)))
 
 
 def _band(curve: Curve) -> list[Trace]:
     if not (curve.low and curve.high):
         return []
-    around = (*curve.line_x, *curve.line_x[::-1])
-    edge = (*curve.high, *curve.low[::-1])
+    pieces = _pieces(curve)
+    around = _broken([(*curve.line_x[own], *curve.line_x[own][::-1]) for own in pieces])
+    edge = _broken([(*curve.high[own], *curve.low[own][::-1]) for own in pieces])
     style = {"fill": "toself", "fillcolor": faint(PREDICTED, 0.18), "hoverinfo": "skip"}
     return [line("95 % band", _packed(around), _packed(edge), PREDICTED, 0.0, **style)]
 

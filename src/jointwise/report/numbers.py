@@ -8,11 +8,16 @@ from collections.abc import Iterable
 from jointwise.description.robot import Joint, Robot
 
 NOTHING = "–"
+LARGE = 1e6
+"""Numbers from here on are written with a power of ten."""
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with some significant digits; a dash where there is none."""
-    return NOTHING if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
+    """Return a number with some significant digits, large ones written out; a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:.0f}" if 10.0**digits <= abs(rounded) < LARGE else f"{value:.{digits}g}"
 
 
 def fixed(value: float | None, digits: int) -> str:
@@ -23,8 +28,10 @@ def fixed(value: float | None, digits: int) -> str:
 
 
 def written_unit(unit: str) -> str:
-    """Return a unit with its squares raised."""
-    return unit.replace("^2", "²")
+    """Return a unit with its powers raised."""
+    for power, raised in zip("2357", "²³⁵⁷", strict=True):
+        unit = unit.replace(f"^{power}", raised)
+    return unit
 
 
 def percent(part: float, digits: int = 1) -> str:

@@ -18,6 +18,8 @@ from jointwise.joint.refusal import refuse
 LEAST_QUALITY = 30.0
 """Held-out NRMSE % below which the torque has nothing to do with the speed."""
 LINE = 121
+STEADY = 0.05
+"""Part of the largest acceleration up to which a joint is taken to run at constant speed."""
 UNITS = {"F_C": "Nm", "F_S-F_C": "Nm", "F_V1": "Nm s/rad", "F_V2": "Nm s²/rad²", "F_V3": "Nm s³/rad³", "offset": "Nm"}
 
 
@@ -32,7 +34,7 @@ def identify_friction(record: JointRecord, *, form: Form | None = None) -> Part:
     points = friction_points(record)
     choice = choose_form(points, form)
     if choice.held_out < LEAST_QUALITY:
-        what = f"the torque does not follow the speed (NRMSE {choice.held_out:.0f} % on unseen data)"
+        what = f"the torque does not follow the speed (fit {choice.held_out:.0f} % on unseen data)"
         raise refuse(record, "friction", what)
     fit, deviation, dropped = told_fit(points, choice.form)
     law = _law(fit, points)
@@ -44,7 +46,7 @@ def identify_friction(record: JointRecord, *, form: Form | None = None) -> Part:
         fitted=nrmse_percent(points.torque, fit.predict(points)),
         held_out=choice.held_out,
         settings=_settings(record, points, fit, law),
-        ranges=_ranges(record, law),
+        ranges=_ranges(record, points, law),
         alternatives=choice.alternatives,
         curves=(_curve(points, fit, deviation, law),),
         notes=notes,
@@ -151,8 +153,12 @@ def band_check(points: Points, form: Form) -> dict[str, float]:
     return {"inside": float(inside.mean()), "slow": float(slow.mean()), "points": len(inside)}
 
 
-def _ranges(record: JointRecord, law: VelocityLaw) -> dict[str, tuple[float, float]]:
-    ranges = {"speed": (law.slowest, law.fastest), "load": (float(record.load.min()), float(record.load.max()))}
+def _ranges(record: JointRecord, points: Points, law: VelocityLaw) -> dict[str, tuple[float, float]]:
+    """Return the ranges that were seen; the load between runs at constant speed is inertia and is not counted."""
+    pushed = np.abs(record.acceleration)
+    steady = pushed <= (STEADY * pushed.max() if points.kind == "runs" else np.inf)
+    low, high = np.quantile(record.load[steady], (0.05, 0.95) if points.kind == "runs" else (0.0, 1.0))
+    ranges = {"speed": (law.slowest, law.fastest), "load": (float(low), float(high))}
     if record.temperature is not None:
         ranges["temperature"] = (float(record.temperature.min()), float(record.temperature.max()))
     return ranges
@@ -168,8 +174,8 @@ def _curve(points: Points, fit: Fit, deviation: Deviation, law: VelocityLaw) -> 
     half = deviation.band(fit, line)
     return Curve(
         title="Friction over speed; band: the mean of another run (95 %)",
-        x_label="speed (rad/s)",
-        y_label="friction (Nm)",
+        x_label="speed [rad/s]",
+        y_label="friction [Nm]",
         x=plain(x),
         y=plain(y),
         line_x=plain(line),

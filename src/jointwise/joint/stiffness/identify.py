@@ -65,7 +65,7 @@ def identify_stiffness(
     tested = fit_spring(family, train)
     held_out = tested.quality(test)
     if not held_out >= LEAST_QUALITY:
-        what = f"the torque does not follow the deformation (NRMSE {held_out:.0f} % on data held out)"
+        what = f"the torque does not follow the deformation (fit {held_out:.0f} % on data held out)"
         raise refuse(record, "stiffness", what)
     fit = fit_spring(family, rows)
     _refuse_unsure(record, fit, rows)
@@ -199,16 +199,16 @@ def _curves(fit: SpringFit, segments: SpringFit, signals: Signals) -> tuple[Curv
     curves = []
     for name, torque in signals.torques.items():
         rest = torque - fit.predicted(signals)[name]
-        curves.append(_curve(f"Torque over deformation ({name})", "torque (Nm)", fit, line, phi, torque, rest))
-    curves.append(_curve("Stiffness over deformation", "stiffness (Nm/rad)", fit, line))
-    curves.append(_curve("Three segments", "torque (Nm)", segments, line, phi, fit.torque(fit.numbers, phi)))
+        curves.append(_curve(f"Torque over deformation ({name})", "torque [Nm]", fit, line, phi, torque, rest))
+    curves.append(_curve("Stiffness over deformation", "stiffness [Nm/rad]", fit, line))
+    curves.append(_curve("Three segments", "torque [Nm]", segments, line, phi, fit.torque(fit.numbers, phi)))
     if "motor" in signals.torques:
         loop = signals.torques["motor"] - fit.torque(fit.numbers, phi)
         curves.append(
             Curve(
                 "Hysteresis of the locked rotor",
-                "deformation (rad)",
-                "friction (Nm)",
+                "deformation [rad]",
+                "friction [Nm]",
                 plain(phi),
                 plain(loop),
                 kind="line",
@@ -233,7 +233,7 @@ def _curve(
     empty = np.zeros(0)
     points = [plain(empty if values is None else values) for values in (phi, torque, residual)]
     return Curve(
-        title, "deformation (rad)", label, points[0], points[1],
+        title, "deformation [rad]", label, points[0], points[1],
         plain(line), plain(y), plain(y - half), plain(y + half), points[2],
     )  # fmt: skip
 

@@ -75,7 +75,7 @@ def identify_transmission(
     chosen = _chosen(rows, whole)
     held_out = _quality(fits[chosen], test)
     if not held_out >= LEAST_QUALITY:
-        what = f"θ - q does not repeat with the angle (NRMSE {held_out:.0f} % on cycles held out)"
+        what = f"θ - q does not repeat with the angle (fit {held_out:.0f} % on cycles held out)"
         raise refuse(record, "transmission", what)
     final = _fits(rows, whole)
     fit = final[chosen]
@@ -261,14 +261,14 @@ def _map_curve(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int) -> Cu
     """Return e (0) or d (1) over a turn; measured is the finer table, without the encoder offset."""
     own, measured = _maps(fit)[which], final[f"table of {POINTS} points"]
     assert isinstance(measured, TableFit) and not isinstance(own, float)
-    title, label = (("Kinematic error", "e (rad)"), ("Backlash", "d (rad)"))[which]
+    title, label = (("Kinematic error", "e [rad]"), ("Backlash", "d [rad]"))[which]
     points: Array = np.arange(POINTS, dtype=np.float64)[measured.seen] * (TURN / POINTS)
     y = (measured.error.at(points) - _maps(fit)[2]) if which == 0 else measured.lost.at(points)
     line = np.linspace(0.0, TURN, LINE)
     half, model = _band(final, fit, rows, which, line), own.at(line)
     return Curve(
         title=title,
-        x_label="rotor angle at the output (rad)",
+        x_label="rotor angle at the output [rad]",
         y_label=label,
         x=plain(points),
         y=plain(y),
@@ -282,7 +282,7 @@ def _map_curve(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int) -> Cu
 
 def _spectrum_curve(title: str, table: PeriodicTable) -> Curve:
     orders, amplitudes = spectrum(table)
-    x_label, y_label = "cycles a turn of the output", "amplitude (rad)"
+    x_label, y_label = "cycles a turn of the output", "amplitude [rad]"
     return Curve(title, x_label, y_label, plain(orders), plain(amplitudes), kind="line", scale="log")
 
 
@@ -290,7 +290,7 @@ def _lag_curve(lag: Lag) -> Curve:
     shape = np.clip(lag.travel / lag.reach - 1.0, -1.0, 1.0)
     return Curve(
         title="Lag after a reversal",
-        x_label="travel (rad)",
+        x_label="travel [rad]",
         y_label="part of the backlash",
         x=plain(lag.travel),
         y=plain(lag.part),

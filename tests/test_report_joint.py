@@ -1,0 +1,132 @@
+"""The page of a joint: plain words, meanings, measured areas, residuals that are no noise."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from jointwise.joint.model import JointModel
+from jointwise.joint.part import PHENOMENA, Curve, Part, Surface, plain, value_of
+from jointwise.report.joint import curve_figure, measured_areas, render_joints, surface_figure
+from jointwise.report.joint_words import MEANINGS, graded, meaning, told
+from jointwise.report.numbers import number
+from jointwise.report.structure import structure_share
+
+RNG = np.random.default_rng(1)
+SPEEDS = np.geomspace(0.1, 2.0, 30)
+
+
+def friction(quality: float = 98.0) -> Part:
+    line = np.concatenate([-SPEEDS[::-1], SPEEDS])
+    torque = np.sign(line) * 10.0 + 5.0 * line
+    y = plain(torque)
+    curve = Curve("Friction", "speed [rad/s]", "friction [Nm]", plain(line), y, plain(line), y, y, y, (0.0,) * 60)
+    values = (value_of("F_C", "Nm", 10.0, 0.1), value_of("F_V1", "Nm s/rad", 14760.0, 300.0))
+    ranges = {"speed": (0.1, 2.0), "load": (-1.0, 2.0)}
+    return Part("friction", "Coulomb + viscous", values, quality, quality, ranges=ranges, curves=(curve,))
+
+
+def load() -> Part:
+    grid = (tuple(np.linspace(0.1, 2.0, 5)), tuple(np.linspace(0.0, 60.0, 5)))
+    surface = Surface("Map", "speed [rad/s]", "load [Nm]", "friction [Nm]", *grid, ((1.0,) * 5,) * 5)
+    ranges = {"speed": (0.5, 0.5), "load": (-60.0, 10.0)}
+    values = (value_of("F_l", "1/Nm", 1e-3, 1e-4),)
+    return Part("load", "square", values, 90.0, 90.0, ranges=ranges, surfaces=(surface,))
+
+
+def page(*parts: Part) -> str:
+    return render_joints([JointModel("ur5e", 1, {part.phenomenon: part for part in parts})], "", "joint2.json")
+
+
+def words(text: str) -> str:
+    return re.sub(r"<[^>]+>", " ", text)
+
+
+def test_a_page_says_what_was_found_and_what_to_do_with_it() -> None:
+    text = words(page(friction()))
+    assert "Universal Robots UR5e, joint 2" in text
+    assert "Dry friction is 10 Nm (9.804 to 10.2); at 2 rad/s friction is 20 Nm in all." in text
+    assert "The fit to data held out is very good." in text
+    assert "fit 98.0 % on its own data, 98.0 % on data held out (100 is perfect)" in text
+    assert "speed 0.1 to 2 rad/s" in text
+    assert "jointwise calibrate LOG --robot ur5e --joint joint2.json" in text
+    assert "14760" in text
+    assert "e+04" not in text
+    assert "NRMSE" not in text
+
+
+@pytest.mark.parametrize(("quality", "word"), [(96.0, "very good"), (85.0, "good"), (60.0, "rough"), (10.0, "poor")])
+def test_the_word_follows_the_fit(quality: float, word: str) -> None:
+    assert graded(friction(quality)) == f"The fit to data held out is {word}."
+
+
+def test_every_phenomenon_has_meanings_and_unknown_names_a_dash() -> None:
+    assert set(MEANINGS) == set(PHENOMENA)
+    assert meaning("hysteresis", "k12") == "stiffness of slip element 12 before it slips: W12/D12"
+    assert meaning("load", "F_0 at 0.05 rad/s").startswith("friction at no load at 0.05 rad/s")
+    assert meaning("stiffness", "a_3") != meaning("stiffness", "a_1")
+    assert meaning("stiffness", "unheard of") == "–"
+
+
+def test_a_load_that_adds_nothing_is_said_to() -> None:
+    part = Part("load", "square", (value_of("F_l", "1/Nm", 1e-6, 1e-4),), 50.0, ranges={"load": (0.0, 60.0)})
+    assert told(part) == "No friction that grows with the load is seen, up to a load of 60 Nm."
+
+
+def test_friction_is_not_joined_across_standstill_and_a_spring_is() -> None:
+    def gaps(curve: Curve) -> int:
+        (trace,) = [own for own in curve_figure(curve).traces if own["name"] == "model"]
+        return int(np.isnan(decoded(trace["x"])).sum())
+
+    assert gaps(friction().curves[0]) == 1
+    x = plain(np.linspace(-1.0, 1.0, 40))
+    assert gaps(Curve("Spring", "twist [rad]", "torque [Nm]", line_x=x, line_y=x)) == 0
+
+
+def decoded(values: dict[str, str]) -> np.ndarray:
+    import base64
+
+    return np.frombuffer(base64.b64decode(values["bdata"]), dtype="<f4")
+
+
+def test_the_residual_has_the_unit_of_its_curve() -> None:
+    assert curve_figure(friction().curves[0]).layout["yaxis2"]["title"]["text"] == "residual [Nm]"
+
+
+def test_what_was_not_measured_is_grey_and_what_was_is_not() -> None:
+    part, model = load(), JointModel("ur5e", 1, {"friction": friction(), "load": load()})
+    areas = measured_areas(part.surfaces[0], part, model)
+    assert sorted(areas) == [((0.1, 2.0), (0.0, 2.0)), ((0.5, 0.5), (0.0, 60.0))]
+    shapes = surface_figure(part.surfaces[0], areas).layout["shapes"]
+
+    def is_grey(x: float, y: float) -> bool:
+        return any(own["x0"] < x < own["x1"] and own["y0"] < y < own["y1"] for own in shapes)
+
+    assert is_grey(1.5, 30.0)
+    assert is_grey(0.2, 59.0)
+    assert not is_grey(1.5, 1.0)
+    assert not is_grey(0.505, 40.0)
+    assert "Grey: no data there" in page(friction(), part)
+    assert "shapes" not in surface_figure(part.surfaces[0]).layout
+
+
+def test_a_curve_in_the_residual_is_told_from_noise() -> None:
+    x = RNG.uniform(-1.0, 1.0, 400)
+    noise = RNG.normal(0.0, 0.1, 400)
+    share = structure_share(x, x**2 - np.mean(x**2) + noise)
+    assert share == pytest.approx(1.0 - 0.01 / (0.01 + 4.0 / 45.0), abs=0.08)
+    false = sum(structure_share(RNG.normal(size=n), RNG.normal(size=n)) is not None for n in (30, 60, 400) * 100)
+    assert false == 0
+    assert structure_share(x[:10], x[:10]) is None
+
+
+def test_large_numbers_are_written_out() -> None:
+    assert [number(x) for x in (14761.0, -123456.0, 2.5e7, 0.01234, 9999.6)] == [
+        "14760",
+        "-123500",
+        "2.5e+07",
+        "0.01234",
+        "10000",
+    ]
