@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -119,12 +120,23 @@ def test_a_page_of_plots(tmp_path: Path, where: str) -> None:
 
 def test_a_page_opens_at_the_joint_under_test(tmp_path: Path) -> None:
     pytest.importorskip("plotly")
-    for joint, opened in ((1, 0), (2, 4)):
+    for joint, opened in ((1, 0), (2, 3)):
         words = ("--experiment", "locked", "--joint", joint, "--age", "friction=0.3", "--temperature", 5)
         done(*SHORT, *words, "--output", tmp_path / "log.csv", "--report", tmp_path / "page.html")
         text = (tmp_path / "page.html").read_text(encoding="utf-8").split("<main>")[1]
         assert text.count('data-first="1"') == opened
         assert all(words in text for words in ("prescribed torque", "friction +30 %", "5 °C"))
+
+
+def test_a_locked_joint_shows_torque_and_deformation_and_no_tracking(tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    words = (*SHORT, "--experiment", "locked", "--joint", 2, "--output", tmp_path / "log.csv")
+    text = done(*words, "--report", tmp_path / "page.html")
+    assert "tracking" not in text
+    assert re.search(r"largest torque [1-9][\d.]* Nm, deformation [1-9][\d.]* mrad, current [1-9]", text)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8").split("<main>")[1]
+    assert "racking error" not in page
+    assert page.index("Torque and deformation") < page.index("Current and temperature")
 
 
 def test_the_list_comes_without_scipy() -> None:

@@ -26,7 +26,7 @@ from jointwise.cli.usage import (
     share,
     whole,
 )
-from jointwise.errors import ModelError
+from jointwise.errors import JointwiseError, ModelError
 
 if TYPE_CHECKING:
     from jointwise.description import Robot
@@ -211,6 +211,29 @@ def _text(facts: dict[str, Any]) -> str:
     from jointwise.data.gravity import gravity_text
 
     joint = "" if facts["joint"] is None else f", joint {facts['joint']}"
+    lines = [
+        f"{facts['robot']}, simulated: {facts['experiment']}{joint}: {facts['note']}",
+        f"{facts['duration']:.6g} s, {facts['samples']} samples at {facts['rate']:g} Hz, made in "
+        f"{facts['seconds']:.1f} s ({facts['real_time_factor']:.0f} times real time)",
+        f"gravity in the base {gravity_text(facts['gravity'])} m/s^2",
+        *_below(facts["lowest"]),
+        "",
+        _joints_text(facts) if facts["locked"] is None else _locked_text(facts["locked"]),
+        "",
+        *(f"{name}: {path}" for name, path in facts["files"].items() if path),
+        *(f"next: {line}" for line in facts["next"]),
+    ]
+    return "\n".join(lines)
+
+
+def _locked_text(largest: dict[str, float]) -> str:
+    return (
+        f"  largest torque {largest['torque']:.3g} Nm, deformation {1e3 * largest['deformation']:.3g} mrad, "
+        f"current {largest['current']:.3g} A"
+    )
+
+
+def _joints_text(facts: dict[str, Any]) -> str:
     rows = [
         (
             own["joint"],
@@ -222,19 +245,7 @@ def _text(facts: dict[str, Any]) -> str:
         )
         for own in facts["joints"]
     ]
-    lines = [
-        f"{facts['robot']}, simulated: {facts['experiment']}{joint}: {facts['note']}",
-        f"{facts['duration']:.6g} s, {facts['samples']} samples at {facts['rate']:g} Hz, made in "
-        f"{facts['seconds']:.1f} s ({facts['real_time_factor']:.0f} times real time)",
-        f"gravity in the base {gravity_text(facts['gravity'])} m/s^2",
-        *_below(facts["lowest"]),
-        "",
-        table(("joint", "tracking rms [mrad]", "max [mrad]", "largest current [A]", "warming [K]"), rows),
-        "",
-        *(f"{name}: {path}" for name, path in facts["files"].items() if path),
-        *(f"next: {line}" for line in facts["next"]),
-    ]
-    return "\n".join(lines)
+    return table(("joint", "tracking rms [mrad]", "max [mrad]", "largest current [A]", "warming [K]"), rows)
 
 
 def _below(lowest: float | None) -> list[str]:
@@ -303,7 +314,7 @@ def _motion(args: argparse.Namespace, robot: Robot) -> Trajectory:
     log = read_log(args.motion)
     try:
         return sampled_motion(robot, log.t, log.q)
-    except ModelError as problem:
+    except JointwiseError as problem:
         raise ModelError(f"{args.motion}: {problem}") from None
 
 

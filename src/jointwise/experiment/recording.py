@@ -52,9 +52,10 @@ class Recording:
     def summary(self) -> dict[str, Any]:
         """Return what came out as plain data, SI units.
 
-        `lowest` is the least height (m) of the moving frames above the mounting plane, None where none rises or falls.
-        Of every joint: the error of tracking q - q_des (rms and largest, rad), the largest current (A), and the warming
-        (K) from the first to the last 2 % of the samples.
+        `locked` tells torque (Nm), deformation (rad) and current (A), the largest each, of a joint locked at its
+        output. `lowest` is the least height (m) of the moving frames above the mounting plane, None where none rises or
+        falls. Of every joint: the error of tracking q - q_des (rms and largest, rad), the largest current (A), and the
+        warming (K) from the first to the last 2 % of the samples.
         """
         robot, plan, few = self.digital.robot, self.experiment, max(1, self.log.samples // ENDS)
         warmth = self.log.channel("temperature")
@@ -68,6 +69,7 @@ class Recording:
             "joint": None if plan.joint is None else plan.joint + 1,
             **{key: self.truth[key] for key in ("gravity", "duration", "rate")},
             "lowest": self._lowest(),
+            "locked": self._locked(),
             "samples": self.log.samples,
             "joints": [dict(zip(keys, (joint.name, *numbers), strict=True)) for joint, *numbers in rows],
         }
@@ -76,6 +78,14 @@ class Recording:
         chunks = self.log.chunks(ROWS)
         lowest = min(lowest_height(self.digital.robot, chunk.log.channel("q_des")) for chunk in chunks)
         return lowest if np.isfinite(lowest) else None
+
+    def _locked(self) -> dict[str, float] | None:
+        log, joint = self.log, self.experiment.joint
+        if self.experiment.torque is None or joint is None:
+            return None
+        deformation = log.channel("theta") - log.channel("q")
+        signals = {"torque": log.channel("torque"), "deformation": deformation, "current": log.channel("current")}
+        return {name: float(np.abs(values[:, joint]).max()) for name, values in signals.items()}
 
     def _tracking(self) -> list[list[float]]:
         """Return rms and largest error of tracking (rad) and the largest current (A), (joints,) each, in one pass."""

@@ -39,14 +39,18 @@ def write_recording_page(robot: Robot, log: Log, truth: Truth, run: Run, path: s
 def render_recording(robot: Robot, log: Log, truth: Truth, run: Run, library: str) -> str:
     """Return the whole page; `library` is the source of plotly.js."""
     name, first = robot_title(robot), (truth["experiment"]["joint"] or 1) - 1
-    sections: list[Section] = [
-        ("overview", "What was run", _overview(truth, log)),
-        ("motion", "The motion", motion_view(robot, np.asarray(run["t"]), np.asarray(run["q"]), _gravity(truth))),
-        ("tracking", "Positions and tracking error", _tracking(robot, log, first)),
-        ("current", "Current and temperature", _currents(robot, log, first)),
-        ("friction", "Friction over speed", _friction(robot, run, first)),
-        ("deformation", "Deformation of the gears", _deformation(robot, run, first)),
-    ]
+    sections = (
+        _locked_sections(robot, log, truth, run, first)
+        if is_locked(truth)
+        else [
+            ("overview", "What was run", _overview(truth, log)),
+            ("motion", "The motion", motion_view(robot, np.asarray(run["t"]), np.asarray(run["q"]), _gravity(truth))),
+            ("tracking", "Positions and tracking error", _tracking(robot, log, first)),
+            ("current", "Current and temperature", _currents(robot, log, first)),
+            ("friction", "Friction over speed", _friction(robot, run, first)),
+            ("deformation", "Deformation of the gears", _deformation(robot, run, first)),
+        ]
+    )
     return compose(
         title=f"{name} · recording",
         kind="Recording of the digital robot",
@@ -55,6 +59,37 @@ def render_recording(robot: Robot, log: Log, truth: Truth, run: Run, library: st
         sections=sections,
         library=library,
     )
+
+
+def is_locked(truth: Truth) -> bool:
+    """Tell whether the output stood locked: nothing moves, torque and deformation are all there is."""
+    return bool(truth["experiment"]["name"] == "locked")
+
+
+def _locked_sections(robot: Robot, log: Log, truth: Truth, run: Run, first: int) -> list[Section]:
+    return [
+        ("overview", "What was run", _overview(truth, log)),
+        ("torque", "Torque and deformation", _torque(robot, run, first)),
+        ("deformation", "Deformation over torque", _deformation(robot, run, first)),
+        ("current", "Current and temperature", _currents(robot, log, first)),
+        ("friction", "Friction over speed", _friction(robot, run, first)),
+    ]
+
+
+def _torque(robot: Robot, run: Run, j: int) -> Html:
+    """Return the torque at the output of the joint under test over time, and what the gear gives way beneath."""
+    t, torque = np.asarray(run["t"]), np.asarray(run["load"])[:, j]
+    deformation = 1e3 * (np.asarray(run["theta"]) - np.asarray(run["q"]))[:, j]
+    rows = thin(torque, deformation, most=POINTS)
+    traces = [
+        line("torque", "shared", packed(torque[rows]), MEASURED),
+        line("deformation", "shared", packed(deformation[rows]), PREDICTED, yaxis="y2"),
+    ]
+    names = f"torque [{effort_unit(robot.joints[j])}]", f"θ - q [m{length_unit(robot.joints[j])}]"
+    alt = f"{joint_title(robot, j)}: torque at the locked output over time, deformation of the gear beneath."
+    hint = f"{joint_title(robot, j)}: the torque at the locked output, and rotor minus link position beneath."
+    figure = Figure(traces, _stacked(*names), alt, 420, packed(t[rows]))
+    return join([paragraph(hint, class_="hint"), figure.html()])
 
 
 def _gravity(truth: Truth) -> Array:
