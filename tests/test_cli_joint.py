@@ -254,3 +254,44 @@ def test_a_gain_that_was_identified_serves_where_none_is_described(tmp_path: Pat
     done("joint", "all", *words, "--robot", bare, "--joint", 2, "--output", at_once)
     for path in (out, at_once):
         assert load_joints(path)[0].parts["friction"]["F_C"] == pytest.approx(10.0, rel=0.03)
+
+
+# -- help, and failure told to programs --
+
+
+@pytest.mark.parametrize(
+    "what", ["stiffness", "transmission", "friction", "load", "temperature", "hysteresis", "motor"]
+)
+def test_help_of_a_phenomenon_shows_its_own_examples_which_can_be_parsed(what: str) -> None:
+    import argparse
+    import shlex
+
+    from jointwise.cli import joint
+
+    text = done("joint", what, "--help")
+    lines = [line.strip() for line in text.splitlines() if line.strip().startswith("jointwise joint ")]
+    assert len(lines) >= 2
+    parser = argparse.ArgumentParser()
+    joint.add_arguments(parser)
+    for line in lines:
+        assert parser.parse_args(shlex.split(line)[2:]).what == what
+
+
+@pytest.mark.parametrize("action", ["show", "check"])
+def test_help_of_robots_shows_examples(action: str) -> None:
+    assert f"jointwise robots {action} " in done("robots", action, "--help").partition("examples:")[2]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("joint", "load", "missing.csv", *UR5E),
+        ("inspect", "missing.csv", "--robot", "ur5e"),
+        ("validate", "missing.json", "missing.csv"),
+        ("calibrate", "missing.csv", "--robot", "ur5e", "--output", "model.json"),
+        ("robots", "show", "missing.toml"),
+        ("simulate", "--robot", "missing.toml", "--output", "log.csv"),
+    ],
+)
+def test_a_command_that_cannot_work_prints_no_json(words: tuple[object, ...]) -> None:
+    assert "missing" in refused(*words, "--json")

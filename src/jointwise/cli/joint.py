@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jointwise.cli import joint_plan
 from jointwise.cli.files import check_files, check_page, mounting_for, note
+from jointwise.cli.joint_examples import examples_of
 from jointwise.cli.progress import Progress
 from jointwise.cli.text import as_json, table
 from jointwise.cli.usage import (
@@ -17,6 +18,7 @@ from jointwise.cli.usage import (
     add_json,
     add_robot,
     count,
+    looks,
     mounting_of,
     payload_numbers,
     payload_of,
@@ -59,13 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     whole = _command(commands, "all", "everything that a set of logs can tell", "[PHENOMENON=]LOG[@GRAVITY]")
     _add_hysteresis(whole)
     plan = commands.add_parser(
-        "plan", help="write the experiments that each method needs", **_looks(joint_plan.EXAMPLES)
+        "plan", help="write the experiments that each method needs", **looks(joint_plan.EXAMPLES)
     )
     joint_plan.add_arguments(plan)
 
 
 def _command(commands: Any, name: str, line: str, logs: str) -> argparse.ArgumentParser:
-    own: argparse.ArgumentParser = commands.add_parser(name, help=line, description=line, **_looks(EXAMPLES))
+    own: argparse.ArgumentParser = commands.add_parser(name, help=line, description=line, **looks(examples_of(name)))
     own.add_argument("logs", nargs="+", metavar="LOG", help=logs)
     add_robot(own)
     own.add_argument("--joint", type=count, required=True, metavar="J", help="the joint, counted from 1")
@@ -86,10 +88,6 @@ def _command(commands: Any, name: str, line: str, logs: str) -> argparse.Argumen
     add_json(own)
     own.add_argument("--quiet", action="store_true", help="print nothing but errors")
     return own
-
-
-def _looks(examples: str) -> dict[str, Any]:
-    return {"epilog": examples, "formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
 
 
 def _add_hysteresis(parser: argparse.ArgumentParser) -> None:

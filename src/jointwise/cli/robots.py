@@ -8,6 +8,7 @@ from typing import Any
 
 import jointwise
 from jointwise.cli.text import as_json, table
+from jointwise.cli.usage import looks
 from jointwise.description import Robot, catalog_names, catalog_robot, gravity_vector
 from jointwise.description.check import Finding, check_file, check_robot
 from jointwise.description.rows import CONVENTIONS
@@ -26,12 +27,28 @@ examples:
 `check` exits with 1 if it finds an error. Files: .toml, .csv or .txt (DH/MDH table), .urdf or .xml."""
 
 
+SHOW_EXAMPLES = """\
+examples:
+  jointwise robots show ur5e
+  jointwise robots show ur5e --mounting tilt:x:45
+  jointwise robots show table.csv --convention dh
+  jointwise robots show arm.urdf --tip tool0 --json"""
+
+CHECK_EXAMPLES = """\
+examples:
+  jointwise robots check arm.toml
+  jointwise robots check table.csv --convention mdh
+  jointwise robots check arm.urdf --tip tool0 --json
+
+Exit code 1 if there is an error; warnings and notes do not count."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions list (none named), show and check."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     actions = parser.add_subparsers(dest="action", metavar="{show,check}")
-    show = actions.add_parser("show", help="show a robot of the catalogue or of a file")
-    check = actions.add_parser("check", help="check a robot of the catalogue or of a file")
+    show = actions.add_parser("show", help="show a robot of the catalogue or of a file", **looks(SHOW_EXAMPLES))
+    check = actions.add_parser("check", help="check a robot of the catalogue or of a file", **looks(CHECK_EXAMPLES))
     for action in (show, check):
         action.add_argument("robot", metavar="NAME|FILE", help="name in the catalogue, or description file")
         action.add_argument("--convention", choices=CONVENTIONS, help="how a table is to be read, if it does not say")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jointwise.description import Payload, Robot
@@ -14,6 +14,11 @@ CONVENTIONS = ("dh", "mdh", "mdh-following")
 
 class UsageError(Exception):
     """Arguments that do not go together; told like any wrong usage, exit code 2."""
+
+
+def looks(examples: str) -> dict[str, Any]:
+    """Return how the parser of a sub-command looks: examples at the end as they are written, no shortened options."""
+    return {"epilog": examples, "formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
 
 
 def add_robot(parser: argparse.ArgumentParser, required: bool = True) -> None:
