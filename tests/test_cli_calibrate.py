@@ -130,11 +130,44 @@ def test_validate_on_standstill(tmp_path: Path) -> None:
     log.write_text("t,q1,q2,i1,i2\n" + rows)
     found = json.loads(done("validate", bench().model, log, "--json"))
     assert found["moving"]["joints"] == [None, None]
-    assert found["joints"][0]["nmse"] is not None
-    assert found["joints"][1]["r2"] is None
-    log.write_text("t,q1,q2,i1,i2\n" + rows.replace(",2,", ",1,"))
-    assert json.loads(done("validate", bench().model, log, "--json"))["mean_r2"] is None
-    assert "does not vary" in done("validate", bench().model, log)
+    assert (found["mean_r2"], found["reason"]) == (None, "no joint moves: there is no R2")
+    for joint in found["joints"]:
+        assert (joint["r2"], joint["nmse"]) == (None, None)
+        assert "stands still" in joint["reason"]
+        assert abs(joint["offset"]) <= joint["rmse"]
+    text = done("validate", bench().model, log)
+    assert "at rest" in text
+    assert "moving" not in text
+    failed = run("validate", bench().model, log, "--min-r2", 0.5)
+    assert (failed.code, "no joint moves" in failed.err) == (1, True)
+
+
+def test_a_limit_does_not_judge_a_joint_at_rest(tmp_path: Path) -> None:
+    header, *rows = bench().unseen.read_text().split()
+    columns = header.split(",")
+    held = columns.index("q2")
+    log = tmp_path / "half.csv"
+    kept = [k for k, name in enumerate(columns) if not name.startswith("qd")]
+    first = rows[0].split(",")[held]
+    lines = [[cell if k != held else first for k, cell in enumerate(row.split(","))] for row in rows]
+    log.write_text("\n".join(",".join(line[k] for k in kept) for line in [columns, *lines]) + "\n")
+    found = json.loads(run("validate", bench().model, log, "--json", "--min-r2", -100).out)
+    assert found["passed"]
+    assert found["joints"][0]["reason"] is None
+    assert found["joints"][1]["still"]
+
+
+def test_compare_ranks_at_rest_by_rmse(tmp_path: Path) -> None:
+    document = json.loads(bench().model.read_text())
+    offset = next(row for row in document["parameters"] if row["name"].startswith("offset") or row["joint"] == 1)
+    offset["value"] += 50.0
+    poor, log = tmp_path / "poor.json", tmp_path / "still.csv"
+    poor.write_text(json.dumps(document))
+    log.write_text("t,q1,q2,i1,i2\n" + "".join(f"{0.01 * k:.2f},0.3,0.4,0.1,{k % 2}\n" for k in range(300)))
+    ranking = json.loads(done("compare", poor, bench().model, log, "--json"))["ranking"]
+    assert [row["model"] for row in ranking] == [str(bench().model), str(poor)]
+    assert ranking[0]["reason"] == "no joint moves: there is no R2"
+    assert "ranked by the RMSE" in done("compare", poor, bench().model, log)
 
 
 def test_predict_at_the_stamps_of_the_log(tmp_path: Path) -> None:

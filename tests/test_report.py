@@ -217,9 +217,41 @@ def test_a_training_log_is_no_proof(calibration: Calibration, logs: tuple[Log, L
 def test_the_score_is_that_of_the_validation(calibration: Calibration, logs: tuple[Log, Log]) -> None:
     evidence = gather(calibration, [logs[0]], [logs[1]], None)
     assert evidence_score(evidence).mean == pytest.approx(evidence.unseen[0].validation.mean_nmse)
-    stored = replace(calibration, validation=evidence.unseen[0].validation.to_dict())
+    stored = replace(calibration, validation={"logs": [evidence.unseen[0].validation.to_dict()]})
     score = evidence_score(gather(stored, [logs[0]], [], None))
     assert (score.ground, score.mean) == ("unseen", pytest.approx(evidence.unseen[0].validation.mean_nmse))
+
+
+def at_rest(log: Log, calibration: Calibration, off: float) -> Log:
+    """Return a log in which no joint moves and the output is off by a constant."""
+    rng = np.random.default_rng(5)
+    q = log.q[0] + 1e-5 * rng.normal(size=log.q.shape)
+    still = replace(log, q=q, qd=None, theta=None, current=log.current, origin=replace(log.origin, sha256="rest"))
+    noise = 0.02 * rng.normal(size=q.shape)
+    return replace(still, current=calibration.predict(still) + off + noise)
+
+
+def test_a_log_at_rest_does_not_decide(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
+    still = at_rest(logs[1], calibration, 0.24)
+    alone = evidence_score(gather(calibration, [logs[0]], [logs[1]], None))
+    both = evidence_score(gather(calibration, [logs[0]], [logs[1], still], None))
+    assert (both.mean, both.tone) == (pytest.approx(alone.mean), alone.tone)
+    assert all(own.rest == pytest.approx(0.24, abs=0.02) for own in both.joints)
+    assert evidence_score(gather(calibration, [logs[0]], [still], None)).ground != "unseen"
+    reader = Reader(write_report(calibration, tmp_path, [logs[0]], [still]).read_text(encoding="utf-8"))
+    assert "off by up to 0.24 A" in reader.text
+    assert "Moving samples" in reader.text  # of the training log
+    assert reader.text.count("No joint moves in this log") == 1
+
+
+def test_logs_are_pooled_by_their_variance(calibration: Calibration, logs: tuple[Log, Log]) -> None:
+    quiet = replace(logs[1].slice(0, logs[1].samples // 10), origin=replace(logs[1].origin, sha256="quiet"))
+    exhibits = gather(calibration, [logs[0]], [logs[1], quiet], None).unseen
+    score = evidence_score(gather(calibration, [logs[0]], [logs[1], quiet], None))
+    for j, own in enumerate(score.joints):
+        rows = [one.validation.joints[j] for one in exhibits if one.validation.joints[j].nmse is not None]
+        error = sum(row.samples * row.mse for row in rows) / sum(row.samples * row.variance for row in rows)
+        assert own.nmse == pytest.approx(error)
 
 
 def test_a_bad_model_is_called_bad(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:

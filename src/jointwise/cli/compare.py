@@ -1,9 +1,8 @@
-"""Ranks models on one log, from best to worst: by the mean over the joints of MSE / variance."""
+"""Ranks models on one log, from best to worst: by the mean over the joints of MSE / variance (of RMSE at rest)."""
 
 from __future__ import annotations
 
 import argparse
-import math
 
 from jointwise.cli.files import log_for, note
 from jointwise.cli.progress import Progress
@@ -28,6 +27,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the ranking."""
     from jointwise.result import load_calibration
     from jointwise.result.compare import compare
+    from jointwise.result.digits import rounded, rounded_r2
 
     *paths, last = args.files
     if len(paths) < 2:
@@ -49,16 +49,16 @@ def run(args: argparse.Namespace) -> int:
         (
             str(place),
             own.name,
-            _short(own.validation.mean_nmse),
-            _short(own.validation.mean_r2),
+            rounded(own.validation.mean_nmse),
+            rounded_r2(own.validation.mean_r2),
+            rounded(own.validation.mean_rmse),
             own.parameters,
             own.structure,
         )
         for place, own in enumerate(ranked, start=1)
     ]
-    print(f"{last}\n{table(('', 'model', 'MSE/variance', 'R2', 'parameters', 'joint model'), rows)}")
+    header = ("", "model", "MSE/variance", "R2", f"RMSE [{ranked[0].validation.unit}]", "parameters", "joint model")
+    print(f"{last}\n{table(header, rows)}")
+    if ranked[0].validation.reason is not None:
+        print(f"{ranked[0].validation.reason}; ranked by the RMSE, mean over the joints")
     return 0
-
-
-def _short(value: float) -> float | None:
-    return float(f"{value:.5g}") if math.isfinite(value) else None

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jointwise.cli.text import table
+from jointwise.result.digits import rounded, rounded_r2
 
 if TYPE_CHECKING:
     from jointwise.result import Calibration, JointMetrics, Validation
 
 MOST_NAMES = 12
+REST = "at rest: a joint that stands still has no R2, for friction may hold anything up to break-away there"
 
 
 def training_text(calibration: Calibration) -> str:
@@ -17,7 +19,7 @@ def training_text(calibration: Calibration) -> str:
     robot, filters = calibration.model.robot, calibration.filters
     joints = zip(robot.joints, calibration.estimate.sigma, calibration.gains, calibration.training["nmse"], strict=True)
     rows = [
-        (str(j), joint.name, float(sigma / gain), float(nmse))
+        (str(j), joint.name, rounded(float(sigma / gain)), rounded(float(nmse)))
         for j, (joint, sigma, gain, nmse) in enumerate(joints, start=1)
     ]
     parallel = f", parallel {filters.parallel_cutoff:g} Hz" if filters.parallel_cutoff else ""
@@ -54,18 +56,21 @@ def shortened(names: tuple[str, ...]) -> str:
 
 
 def validation_text(validation: Validation) -> str:
-    """Return the errors on one log: all samples, and those at which the joint moves."""
-    rows = [_row(str(j), "all", own) for j, own in enumerate(validation.joints, start=1)] + [
-        _row(str(j), "moving", own) for j, own in enumerate(validation.moving, start=1) if own is not None
-    ]
+    """Return the errors on one log: all samples, and those at which the joint moves; of joints at rest no R2."""
+    rows = [_row(str(j), "at rest" if own.still else "all", own) for j, own in enumerate(validation.joints, start=1)]
+    rows += [_row(str(j), "moving", own) for j, own in enumerate(validation.moving, start=1) if own is not None]
     unit = validation.unit
-    header = ("j", "samples", f"RMSE [{unit}]", f"mean [{unit}]", f"max [{unit}]", "MSE/variance", "fit %", "R2")
-    mean = "the measurement does not vary: no R2"
-    if validation.to_dict()["mean_r2"] is not None:
-        mean = f"mean over the joints: MSE/variance {validation.mean_nmse:.5f}, R2 {validation.mean_r2:.5f}"
-    return f"{validation.file}\n{table(header, rows)}\n{mean}"
+    errors = tuple(f"{name} [{unit}]" for name in ("RMSE", "mean", "max", "offset"))
+    lines = [validation.file, table(("j", "samples", *errors, "MSE/variance", "fit %", "R2"), rows)]
+    if any(own.still for own in validation.joints):
+        lines.append(REST)
+    if validation.reason is not None:
+        return "\n".join([*lines, validation.reason])
+    nmse, r2 = rounded(validation.mean_nmse), rounded_r2(validation.mean_r2)
+    whose = "joints that move" if any(own.still for own in validation.joints) else "joints"
+    return "\n".join([*lines, f"mean over the {whose}: MSE/variance {nmse}, R2 {r2}"])
 
 
 def _row(joint: str, which: str, own: JointMetrics) -> tuple[object, ...]:
-    figures = (own.rmse, own.mean, own.max, own.nmse, own.nrmse_percent, own.r2)
-    return (joint, which, *(None if value is None else float(f"{value:.5g}") for value in figures))
+    figures = (own.rmse, own.mean, own.max, own.offset, own.nmse, own.nrmse_percent)
+    return (joint, which, *(rounded(value) for value in figures), rounded_r2(own.r2))

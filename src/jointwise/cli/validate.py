@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from jointwise.cli.files import log_for, note
 from jointwise.cli.progress import Progress
 from jointwise.cli.text import as_json
 from jointwise.cli.usage import add_columns, add_json, finite
+
+if TYPE_CHECKING:
+    from jointwise.result import Validation
 
 EXAMPLES = """\
 examples:
@@ -15,7 +19,8 @@ examples:
   jointwise validate model.json other.csv --json
   jointwise validate model.json other.csv --min-r2 0.95      exit code 1 if a joint is worse
 
-MSE/variance is 1 - R2. fit % is 100 for a perfect model, 0 for the mean. Standstill logs are welcome."""
+MSE/variance is 1 - R2. fit % is 100 for a perfect model and 0 for the mean. Standstill logs are welcome: a joint that
+hardly moves is told with its error at rest, without an R2, and --min-r2 does not judge it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,12 +45,20 @@ def run(args: argparse.Namespace) -> int:
         validation = validate(calibration, log)
     if trained_on(calibration, log):
         note(f"{args.log}: the model was trained on this file; these figures are no proof.")
-    figures = [joint.r2 for joint in validation.joints]
-    missed = [] if args.min_r2 is None else [j + 1 for j, r2 in enumerate(figures) if r2 is None or r2 < args.min_r2]
+    failure = None if args.min_r2 is None else _failure(validation, args.min_r2)
     if args.json:
-        print(as_json({"model": args.model, **validation.to_dict(), "passed": not missed}))
+        print(as_json({"model": args.model, **validation.to_dict(), "passed": failure is None}))
     else:
         print(validation_text(validation))
-    if missed:
-        note(f"failed validation: R2 below {args.min_r2:g} at joint {', '.join(map(str, missed))}.")
-    return int(bool(missed))
+    if failure is not None:
+        note(f"failed validation: {failure}.")
+    return int(failure is not None)
+
+
+def _failure(validation: Validation, least: float) -> str | None:
+    """Return why a validation misses its limit: joints below it, or none that could be judged; None if it holds."""
+    if validation.reason is not None:
+        return validation.reason
+    judged = {j: own.r2 for j, own in enumerate(validation.joints, start=1) if not own.still}
+    missed = [str(j) for j, r2 in judged.items() if r2 is None or r2 < least]
+    return f"R2 below {least:g} at joint {', '.join(missed)}" if missed else None

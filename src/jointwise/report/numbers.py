@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from jointwise.description.robot import Joint, Robot
+from jointwise.result.digits import r2_decimals
 
 NOTHING = "–"
 LARGE = 1e6
@@ -25,6 +26,11 @@ def fixed(value: float | None, digits: int) -> str:
     if value is None or not math.isfinite(value):
         return NOTHING
     return f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: no minus zero
+
+
+def r2_text(r2: float | None) -> str:
+    """Return an R² with the decimals that mean something; a dash where there is none."""
+    return NOTHING if r2 is None or not math.isfinite(r2) else fixed(r2, r2_decimals(r2))
 
 
 def written_unit(unit: str) -> str:

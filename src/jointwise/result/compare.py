@@ -35,7 +35,10 @@ class Ranked:
 
 
 def compare(models: Mapping[str, Calibration], log: Log) -> tuple[Ranked, ...]:
-    """Return named models from best to worst: by the mean over the joints of MSE / variance on a log."""
+    """Return named models from best to worst: by the mean over the joints of MSE / variance on a log.
+
+    A log in which no joint moves has no such figure: there the mean over the joints of the RMSE decides.
+    """
     ranked = [
         Ranked(name, own.structure_text, own.model.count, trained_on(own, log), validate(own, log))
         for name, own in models.items()
@@ -48,6 +51,6 @@ def trained_on(calibration: Calibration, log: Log) -> bool:
     return bool(log.origin.sha256) and any(log.origin.sha256 == own.sha256 for own in calibration.provenance.logs)
 
 
-def _error(ranked: Ranked) -> float:
+def _error(ranked: Ranked) -> tuple[float, float]:
     error = ranked.validation.mean_nmse
-    return math.inf if math.isnan(error) else error
+    return (math.inf if math.isnan(error) else error, ranked.validation.mean_rmse)

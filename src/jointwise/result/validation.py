@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.data import statistics
 from jointwise.data.log import Log
 from jointwise.result.calibration import Calibration
 from jointwise.spatial import Array
 
 MOVING_SPEED = 0.02
 """A joint moves above this speed, rad/s."""
+STANDS = "the joint stands still: what friction holds there is not told by the motion"
+CONSTANT = "the measurement does not vary"
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class JointMetrics:
 
     `mse` mean square; `rmse` its root; `mean` and `max` of |error|; `nmse` = MSE / variance of the measurement;
     `nmse_amplitude` = MSE / mean |measurement| (AURT's); `nrmse_percent` = 100 (1 - |y - ŷ| / |y - mean|);
-    `r2` = 1 - nmse; None where the measurement does not vary.
+    `r2` = 1 - nmse; None where the measurement does not vary, or where the joint stands still (`still`): the variance
+    is then noise, no measure. `offset` mean of measured - predicted; `variance` of the measurement.
     """
 
     samples: int
@@ -36,6 +40,32 @@ class JointMetrics:
     nmse_amplitude: float | None
     nrmse_percent: float | None
     r2: float | None
+    offset: float
+    variance: float
+    still: bool
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no R²; None where there is."""
+        return None if self.r2 is not None else STANDS if self.still else CONSTANT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures for JSON, with the reason where there is no R²."""
+        return {**asdict(self), "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """One joint over several logs, in the unit of the output.
+
+    `nmse` = Σ squared errors / Σ squared deviations from each log's mean, over the logs in which the joint moves, None
+    where it moves in none: no log decides alone. `rmse` over the same logs, `rest` over those in which it stands; None
+    where there are none.
+    """
+
+    nmse: float | None
+    rmse: float | None
+    rest: float | None
 
 
 @dataclass(frozen=True)
@@ -49,23 +79,36 @@ class Validation:
 
     @property
     def mean_nmse(self) -> float:
-        """Mean over the joints of MSE / variance; NaN where no measurement varies."""
+        """Mean over the joints of MSE / variance; NaN where no joint moves or no measurement varies."""
         return _mean([joint.nmse for joint in self.joints])
 
     @property
     def mean_r2(self) -> float:
-        """Mean over the joints of R²; NaN where no measurement varies."""
+        """Mean over the joints of R²; NaN where no joint moves or no measurement varies."""
         return _mean([joint.r2 for joint in self.joints])
+
+    @property
+    def mean_rmse(self) -> float:
+        """Mean over the joints of the root mean square error, in the unit of the output."""
+        return _mean([joint.rmse for joint in self.joints])
+
+    @property
+    def reason(self) -> str | None:
+        """Why no joint has an R²; None where one has."""
+        if any(joint.r2 is not None for joint in self.joints):
+            return None
+        return "no joint moves: there is no R2" if all(own.still for own in self.joints) else f"{CONSTANT}: no R2"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics for JSON: `joints`, each with its `moving` part, and once more `moving.joints`."""
-        moving = [None if own is None else asdict(own) for own in self.moving]
+        moving = [None if own is None else own.to_dict() for own in self.moving]
         return {
             "file": self.file,
             "unit": self.unit,
             "mean_nmse": _finite(self.mean_nmse),
             "mean_r2": _finite(self.mean_r2),
-            "joints": [{**asdict(own), "moving": part} for own, part in zip(self.joints, moving, strict=True)],
+            "reason": self.reason,
+            "joints": [{**own.to_dict(), "moving": part} for own, part in zip(self.joints, moving, strict=True)],
             "moving": {"joints": moving},
         }
 
@@ -83,12 +126,14 @@ def validate(calibration: Calibration, log: Log, predicted: Array | None = None)
     """Return the errors of a calibration on a log with a measured output."""
     measured = np.asarray(log.channel(calibration.output))
     estimate = calibration.predict(log) if predicted is None else predicted
-    moving = moving_samples(log)
+    moving, still = moving_samples(log), standing_joints(log)
     joints = range(log.joints)
     return Validation(
-        joints=tuple(metrics(measured[:, j], estimate[:, j]) for j in joints),
+        joints=tuple(metrics(measured[:, j], estimate[:, j], bool(still[j])) for j in joints),
         moving=tuple(
-            metrics(measured[moving[:, j], j], estimate[moving[:, j], j]) if moving[:, j].sum() > 1 else None
+            metrics(measured[moving[:, j], j], estimate[moving[:, j], j])
+            if moving[:, j].sum() > 1 and not still[j]
+            else None
             for j in joints
         ),
         unit=calibration.unit,
@@ -96,12 +141,12 @@ def validate(calibration: Calibration, log: Log, predicted: Array | None = None)
     )
 
 
-def metrics(measured: Array, predicted: Array) -> JointMetrics:
-    """Return the errors of a prediction, both (samples,)."""
+def metrics(measured: Array, predicted: Array, still: bool = False) -> JointMetrics:
+    """Return the errors of a prediction, both (samples,); no R² of a joint that stands `still`."""
     error = measured - predicted
     mse, variance = float(np.mean(error**2)), float(np.var(measured))
     amplitude = float(np.mean(np.abs(measured)))
-    nmse = mse / variance if variance > 0.0 else None
+    nmse = mse / variance if variance > 0.0 and not still else None
     return JointMetrics(
         samples=len(measured),
         mse=mse,
@@ -112,7 +157,34 @@ def metrics(measured: Array, predicted: Array) -> JointMetrics:
         nmse_amplitude=mse / amplitude if amplitude > 0.0 else None,
         nrmse_percent=None if nmse is None else 100.0 * (1.0 - float(np.sqrt(nmse))),
         r2=None if nmse is None else 1.0 - nmse,
+        offset=float(np.mean(error)),
+        variance=variance,
+        still=still,
     )
+
+
+def pool(rows: Sequence[JointMetrics]) -> Pooled:
+    """Return the figures of one joint over several logs."""
+    moving = [own for own in rows if own.nmse is not None]
+    spread = sum(own.samples * own.variance for own in moving)
+    nmse = sum(own.samples * own.mse for own in moving) / spread if spread > 0.0 else None
+    return Pooled(nmse, _pooled_rmse(moving), _pooled_rmse([own for own in rows if own.still]))
+
+
+def _pooled_rmse(rows: Sequence[JointMetrics]) -> float | None:
+    samples = sum(own.samples for own in rows)
+    return math.sqrt(sum(own.samples * own.mse for own in rows) / samples) if samples else None
+
+
+def metrics_from_dict(row: Mapping[str, Any]) -> JointMetrics:
+    """Return the figures of a joint from their document."""
+    return JointMetrics(**{field.name: row[field.name] for field in fields(JointMetrics)})
+
+
+def standing_joints(log: Log) -> NDArray[np.bool_]:
+    """Return which joints hardly move, (joints,): a range of less than 5 mrad in all but 2 % of the samples."""
+    low, high = np.quantile(np.asarray(log.q), (0.01, 0.99), axis=0)
+    return np.asarray(high - low < statistics.STILL_RANGE)
 
 
 def moving_samples(log: Log) -> NDArray[np.bool_]:

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from jointwise.report.evidence import Evidence, Exhibit
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, axis, line, packed
 from jointwise.report.markup import Html, element, join, paragraph, tabs
-from jointwise.report.numbers import fixed, joint_title
+from jointwise.report.numbers import joint_title, r2_text
 from jointwise.report.thinning import thin
+from jointwise.result.validation import JointMetrics
 from jointwise.spatial import Array
 
 ID, TITLE = "prediction", "Measured and predicted"
@@ -52,8 +53,12 @@ def _drawn(evidence: Evidence, exhibit: Exhibit, j: int, most: int) -> Html:
     errors = exhibit.validation.joints[j]
     unit = evidence.calibration.unit
     title = element("span", exhibit.name, class_="file")
-    caption = join([role, " ", title, f" · RMSE {errors.rmse:.3g} {unit} · R² {fixed(errors.r2, 4)}"])
+    caption = join([role, " ", title, f" · RMSE {errors.rmse:.3g} {unit} · {_fit(errors)}"])
     return prediction_figure(evidence, exhibit, j, most).html(caption)
+
+
+def _fit(errors: JointMetrics) -> str:
+    return f"{errors.offset:.2g} off on average, at rest" if errors.still else f"R² {r2_text(errors.r2)}"
 
 
 def prediction_figure(evidence: Evidence, exhibit: Exhibit, j: int, most: int) -> Figure:

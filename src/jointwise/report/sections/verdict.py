@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from jointwise.report.evidence import Evidence
+from jointwise.report.evidence import Evidence, Exhibit
 from jointwise.report.markup import Html, badge, element, items, join, paragraph
-from jointwise.report.numbers import fixed, joint_title, length_unit, listed, number, percent, robot_title
+from jointwise.report.numbers import joint_title, length_unit, listed, number, percent, r2_text, robot_title
 from jointwise.result.calibration import Calibration
+from jointwise.result.validation import JointMetrics, Pooled, metrics_from_dict, pool
 
 ID, TITLE = "verdict", "Verdict"
 
@@ -29,16 +31,24 @@ SIGNALS = {"current": "motor current", "torque": "joint torque"}
 
 @dataclass(frozen=True)
 class Score:
-    """MSE / variance: the mean, and joint by joint where known; `ground` is what kind of data it was measured on."""
+    """MSE / variance: the mean, and joint by joint where known; `ground` is what kind of data it was measured on.
+
+    A joint that moves in none of the logs has no vote.
+    """
 
     ground: Ground
     mean: float
-    joints: tuple[float | None, ...]
+    joints: tuple[Pooled, ...]
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """MSE / variance of the joints that have one."""
+        return tuple(own.nmse for own in self.joints if own.nmse is not None)
 
     @property
     def tone(self) -> Tone:
         """The light: green needs unseen data and no joint below fair."""
-        worst = max((own for own in self.joints if own is not None), default=self.mean)
+        worst = max(self.errors, default=self.mean)
         if self.mean > FAIR:
             return "poor"
         return "good" if self.ground == "unseen" and self.mean <= GOOD and worst <= FAIR else "fair"
@@ -56,13 +66,14 @@ def body(evidence: Evidence) -> Html:
 
 
 def evidence_score(evidence: Evidence) -> Score:
-    """Return the best proof there is: unseen logs, else what the model's file says of one, else held-out stretches."""
-    calibration = evidence.calibration
-    if evidence.unseen:
-        return _unseen([[own.nmse for own in exhibit.validation.joints] for exhibit in evidence.unseen])
-    if "joints" in calibration.validation:
-        return _unseen([[own.get("nmse") for own in calibration.validation["joints"]]])
-    return _inside(evidence)
+    """Return the best proof there is: unseen logs, else what the model's file says of some, else held-out stretches.
+
+    Logs are pooled joint by joint; logs in which nothing moves prove nothing about motion.
+    """
+    stored = evidence.calibration.validation.get("logs", [])
+    unseen = [own.validation.joints for own in evidence.unseen]
+    unseen = unseen or [tuple(metrics_from_dict(row) for row in log["joints"]) for log in stored]
+    return _pooled("unseen", unseen) or _inside(evidence)
 
 
 def tone_of(nmse: float | None) -> Tone:
@@ -72,18 +83,20 @@ def tone_of(nmse: float | None) -> Tone:
     return "good" if nmse <= GOOD else "fair" if nmse <= FAIR else "poor"
 
 
-def _unseen(rows: Sequence[Sequence[float | None]]) -> Score:
-    joints = tuple(_mean(column) for column in zip(*rows, strict=True))
-    return Score("unseen", _mean(joints) or 0.0, joints)
+def _pooled(ground: Ground, rows: Sequence[Sequence[JointMetrics]]) -> Score | None:
+    """Return the score of logs, each a row of joints; None where no joint moves in any."""
+    joints = tuple(pool(column) for column in zip(*rows, strict=True))
+    known = [own.nmse for own in joints if own.nmse is not None]
+    return Score(ground, float(np.mean(known)), joints) if known else None
 
 
 def _inside(evidence: Evidence) -> Score:
     """Return the worse of what the training data give: the error on all of them, and on held-out parts."""
-    joints: Sequence[float | None] = tuple(float(own) for own in evidence.calibration.training.get("nmse", ()))
-    if evidence.training:
-        rows = [[own.nmse for own in exhibit.validation.joints] for exhibit in evidence.training]
-        joints = tuple(_mean(column) for column in zip(*rows, strict=True))
-    fitted = Score("training", _mean(joints) or 0.0, tuple(joints))
+    fitted = _pooled("training", [own.validation.joints for own in evidence.training])
+    if fitted is None:
+        known = [float(own) for own in evidence.calibration.training.get("nmse", ())]
+        joints = tuple(Pooled(own, None, None) for own in known)
+        fitted = Score("training", float(np.mean(known)) if known else 0.0, joints)
     held_out = cross_validated(evidence.calibration)
     return fitted if held_out is None or held_out < fitted.mean else Score("held out", held_out, fitted.joints)
 
@@ -94,15 +107,10 @@ def cross_validated(calibration: Calibration) -> float | None:
     return next((own for own in reversed(scores) if own is not None), None)
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [own for own in values if own is not None]
-    return float(np.mean(known)) if known else None
-
-
 def _sentence(evidence: Evidence, score: Score) -> list[object]:
     calibration = evidence.calibration
-    spread = [np.sqrt(own) for own in score.joints if own is not None]
-    error = float(np.mean(spread)) if score.ground != "held out" and spread else float(np.sqrt(score.mean))
+    spread = np.sqrt(score.errors)
+    error = float(np.mean(spread)) if score.ground != "held out" and spread.size else float(np.sqrt(score.mean))
     where = {
         "unseen": "on data it has not seen",
         "held out": "on stretches of the training log that were left out in turn",
@@ -112,18 +120,18 @@ def _sentence(evidence: Evidence, score: Score) -> list[object]:
         f"This model predicts the {SIGNALS[calibration.output]} of your {robot_title(evidence.robot)} to within ",
         element("strong", percent(error)),
         f" of its variation {where}: {'mean ' if score.ground != 'held out' else ''}R² ",
-        element("strong", fixed(1.0 - score.mean, 4)),
+        element("strong", r2_text(1.0 - score.mean)),
         ".",
     ]
 
 
 def _warning(evidence: Evidence, score: Score) -> Html:
     if score.ground == "unseen":
-        files = [own.name for own in evidence.unseen] or [str(evidence.calibration.validation.get("file", "a log"))]
         return paragraph(
-            f"Measured on {listed(files)}. “Variation” is the standard deviation of the measurement; the figure is the "
-            "root mean square error divided by it, mean over the joints.",
+            f"Measured on {listed(_proofs(evidence))}. “Variation” is the standard deviation of the measurement; the "
+            "figure is the root mean square error divided by it, all logs together, mean over the joints.",
             _same_recording(evidence),
+            _at_rest(evidence),
             class_="small",
         )
     seen = "The log given for validation is part of the training data. " if evidence.validation else ""
@@ -131,14 +139,40 @@ def _warning(evidence: Evidence, score: Score) -> Html:
     inside = (
         ""
         if held_out is None
-        else f" Cross-validation inside the training log gives R² {fixed(1.0 - held_out, 4)} (geometric mean of the "
+        else f" Cross-validation inside the training log gives R² {r2_text(1.0 - held_out)} (geometric mean of the "
         "errors of the joints, samples at rest counting less): an encouragement, not a proof."
     )
     warning = (
         f"{seen}Nothing was validated on unseen data. Record another motion and run: "
         f"jointwise validate model.json OTHER_LOG.{inside}"
     )
-    return paragraph(element("strong", "Warning: "), warning, class_="warning")
+    return paragraph(element("strong", "Warning: "), warning, _at_rest(evidence), class_="warning")
+
+
+def _proofs(evidence: Evidence) -> list[str]:
+    """Return the names of the unseen logs in which something moves, at hand or remembered by the model's file."""
+    if evidence.unseen:
+        return [own.name for own in evidence.unseen if not _stands(own)]
+    stored = evidence.calibration.validation["logs"]
+    return [Path(log["file"]).name for log in stored if not all(joint["still"] for joint in log["joints"])]
+
+
+def _stands(exhibit: Exhibit) -> bool:
+    return all(joint.still for joint in exhibit.validation.joints)
+
+
+def _at_rest(evidence: Evidence) -> str:
+    """Return how far off the prediction is on unseen logs in which nothing moves; they have no R²."""
+    still = [own for own in evidence.unseen if _stands(own)]
+    if not still:
+        return ""
+    rows = [own.validation.joints for own in still]
+    rest = [pool(column).rest or 0.0 for column in zip(*rows, strict=True)]
+    return (
+        f" In {listed(own.name for own in still)} no joint moves: the prediction is off by up to "
+        f"{number(max(rest), 2)} {evidence.calibration.unit} (root mean square) there, which says little about motion "
+        "and does not count above: a joint at rest may hold anything up to its break-away friction."
+    )
 
 
 def _same_recording(evidence: Evidence) -> str:
@@ -151,7 +185,7 @@ def _same_recording(evidence: Evidence) -> str:
 
 def _trusted(evidence: Evidence, score: Score) -> list[str]:
     calibration, robot = evidence.calibration, evidence.robot
-    good = [j for j, own in enumerate(score.joints) if own is not None and own <= FAIR]
+    good = [j for j, own in enumerate(score.joints) if own.nmse is not None and own.nmse <= FAIR]
     if score.tone == "poor" or not good:
         return ["Nothing yet: see data quality below, and record again."]
     speeds = ", ".join(
@@ -171,9 +205,12 @@ def _distrusted(evidence: Evidence, score: Score) -> list[str]:
     calibration, robot = evidence.calibration, evidence.robot
     lines = ["Another payload or mounting, contact forces, collisions"]
     lines.append("Faster motion: viscous friction is continued along its tangent there, not measured")
-    poor = [str(j + 1) for j, own in enumerate(score.joints) if own is not None and own > FAIR]
+    poor = [str(j + 1) for j, own in enumerate(score.joints) if own.nmse is not None and own.nmse > FAIR]
     if poor:
         lines.append(f"Joint{'s' * (len(poor) > 1)} {listed(poor)}: too much stays unexplained")
+    unproven = [str(j + 1) for j, own in enumerate(score.joints) if own.nmse is None]
+    if unproven:
+        lines.append(f"Joint{'s' * (len(unproven) > 1)} {listed(unproven)}: not seen moving in any unseen log")
     still = [joint_title(robot, j) for j in range(robot.dof) if calibration.fastest[j] < STILL]
     if still:
         lines.append(f"{listed(still)}: never moved in training")
@@ -195,18 +232,24 @@ def _cards(evidence: Evidence, score: Score) -> Html:
     return element("div", *cards, class_="cards")
 
 
-def _card(evidence: Evidence, j: int, nmse: float | None, ground: Ground, note: str) -> Html:
-    tone = tone_of(nmse)
+def _card(evidence: Evidence, j: int, own: Pooled, ground: Ground, note: str) -> Html:
+    tone = tone_of(own.nmse)
     if ground != "unseen" and tone != "poor":
         tone = "plain"
-    r2 = None if nmse is None else 1.0 - nmse
-    rmse = [own.validation.joints[j].rmse for own in evidence.unseen]
-    error = f"RMSE {number(float(np.mean(rmse)), 3)} {evidence.calibration.unit}" if rmse else ""
+    unit = evidence.calibration.unit
+    facts = [] if own.rmse is None else [f"RMSE {number(own.rmse, 2)} {unit}"]
+    facts += [] if own.rest is None else [f"{number(own.rest, 2)} {unit} off at rest"]
     return element(
         "div",
         element("div", joint_title(evidence.robot, j), class_="card-title"),
-        element("div", element("span", "R² ", class_="unit"), fixed(r2, 4), class_="card-number"),
-        element("div", f"{error}{' · ' if error else ''}{note}", class_="small"),
+        _figure(own),
+        element("div", " · ".join([*facts, note]), class_="small"),
         badge(JOINT_WORDS[tone], tone),
         class_="card",
     )
+
+
+def _figure(own: Pooled) -> Html:
+    if own.nmse is None:
+        return element("div", "at rest", class_="card-number")
+    return element("div", element("span", "R² ", class_="unit"), r2_text(1.0 - own.nmse), class_="card-number")
