@@ -31,9 +31,10 @@ from jointwise.report.markup import Html, element, markup, table
 from jointwise.report.numbers import fixed, listed, number
 from jointwise.report.sections import SECTIONS
 from jointwise.report.sections.reproduce import usual_command
-from jointwise.report.sections.verdict import evidence_score
+from jointwise.report.sections.verdict import Score, evidence_score, tone_of
 from jointwise.report.thinning import thin
 from jointwise.result import Calibration
+from jointwise.result.validation import Pooled
 from jointwise.simulation.synthetic import synthetic_log
 
 pytest.importorskip("plotly")
@@ -242,6 +243,14 @@ def test_a_log_at_rest_does_not_decide(calibration: Calibration, logs: tuple[Log
     assert "off by up to 0.24 A" in reader.text
     assert "Moving samples" in reader.text  # of the training log
     assert reader.text.count("No joint moves in this log") == 1
+
+
+def test_an_error_that_is_sensor_noise_is_good() -> None:
+    """A small signal under noise has a low R²; the same R² far above the noise is poor."""
+    quiet, loud = Pooled(0.2, 0.03, noise=0.025), Pooled(0.2, 0.3, noise=0.025)
+    assert (tone_of(quiet), tone_of(loud)) == ("good", "poor")
+    assert Score("unseen", 0.2, (quiet, quiet)).tone == "good"
+    assert Score("unseen", 0.2, (loud, loud)).tone == "poor"
 
 
 def test_logs_are_pooled_by_their_variance(calibration: Calibration, logs: tuple[Log, Log]) -> None:

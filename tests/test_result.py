@@ -19,7 +19,7 @@ from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Hysteresis, Viscous
 from jointwise.result import Calibration, load_calibration, save_calibration, validate
 from jointwise.result.store import SCHEMA, from_document, to_document
-from jointwise.result.validation import MOVING_SPEED, metrics, moving_samples
+from jointwise.result.validation import MOVING_SPEED, metrics, moving_samples, pool
 from jointwise.simulation.synthetic import synthetic_log
 
 ROBOT = catalog_robot("planar2")
@@ -284,6 +284,15 @@ def test_validation_separates_moving_samples(model: Calibration) -> None:
     stored = json.loads(json.dumps(own.to_dict(), allow_nan=False))
     assert stored["joints"][0]["mse"] == own.joints[0].mse
     assert {"mse", "rmse", "nmse", "nrmse_percent", "r2", "max", "mean"} <= set(stored["joints"][0]["moving"])
+
+
+def test_the_noise_floor_is_that_of_the_sensor(model: Calibration) -> None:
+    clean = model.predict(LOG)
+    noisy = replace(LOG, current=clean + 0.05 * np.random.default_rng(3).normal(size=clean.shape))
+    own = validate(model, noisy)
+    assert [joint.noise for joint in own.joints] == pytest.approx([0.05, 0.05], rel=0.15)
+    assert pool([own.joints[0]]).at_noise
+    assert not pool([validate(model, replace(noisy, current=noisy.channel("i") + 0.2)).joints[0]]).at_noise
 
 
 def test_a_given_prediction_is_judged_instead(model: Calibration) -> None:

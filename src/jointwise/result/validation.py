@@ -17,6 +17,8 @@ from jointwise.spatial import Array
 
 MOVING_SPEED = 0.02
 """A joint moves above this speed, rad/s."""
+AT_NOISE = 1.5
+"""An RMSE up to this many times the sensor noise leaves little to explain."""
 STANDS = "the joint stands still: what friction holds there is not told by the motion"
 CONSTANT = "the measurement does not vary"
 
@@ -28,7 +30,8 @@ class JointMetrics:
     `mse` mean square; `rmse` its root; `mean` and `max` of |error|; `nmse` = MSE / variance of the measurement;
     `nmse_amplitude` = MSE / mean |measurement| (AURT's); `nrmse_percent` = 100 (1 - |y - ŷ| / |y - mean|);
     `r2` = 1 - nmse; None where the measurement does not vary, or where the joint stands still (`still`): the variance
-    is then noise, no measure. `offset` mean of measured - predicted; `variance` of the measurement.
+    is then noise, no measure. `offset` mean of measured - predicted; `variance` and sensor `noise` (rms, from second
+    differences) of the measurement: no model can do better than the noise.
     """
 
     samples: int
@@ -42,6 +45,7 @@ class JointMetrics:
     r2: float | None
     offset: float
     variance: float
+    noise: float
     still: bool
 
     @property
@@ -59,13 +63,19 @@ class Pooled:
     """One joint over several logs, in the unit of the output.
 
     `nmse` = Σ squared errors / Σ squared deviations from each log's mean, over the logs in which the joint moves, None
-    where it moves in none: no log decides alone. `rmse` over the same logs, `rest` over those in which it stands; None
-    where there are none.
+    where it moves in none: no log decides alone. `rmse` and sensor `noise` (rms) over the same logs, `rest` the RMSE
+    over those in which it stands; None where there are none.
     """
 
     nmse: float | None
-    rmse: float | None
-    rest: float | None
+    rmse: float | None = None
+    rest: float | None = None
+    noise: float | None = None
+
+    @property
+    def at_noise(self) -> bool:
+        """Whether the error is nearly all sensor noise: no model could do much better, whatever R² says."""
+        return self.rmse is not None and self.noise is not None and self.rmse <= AT_NOISE * self.noise
 
 
 @dataclass(frozen=True)
@@ -127,11 +137,12 @@ def validate(calibration: Calibration, log: Log, predicted: Array | None = None)
     measured = np.asarray(log.channel(calibration.output))
     estimate = calibration.predict(log) if predicted is None else predicted
     moving, still = moving_samples(log), standing_joints(log)
+    noise = np.median([statistics.noise(part.channel(calibration.output)) for part in statistics.windows(log)], axis=0)
     joints = range(log.joints)
     return Validation(
-        joints=tuple(metrics(measured[:, j], estimate[:, j], bool(still[j])) for j in joints),
+        joints=tuple(metrics(measured[:, j], estimate[:, j], float(noise[j]), bool(still[j])) for j in joints),
         moving=tuple(
-            metrics(measured[moving[:, j], j], estimate[moving[:, j], j])
+            metrics(measured[moving[:, j], j], estimate[moving[:, j], j], float(noise[j]))
             if moving[:, j].sum() > 1 and not still[j]
             else None
             for j in joints
@@ -141,8 +152,8 @@ def validate(calibration: Calibration, log: Log, predicted: Array | None = None)
     )
 
 
-def metrics(measured: Array, predicted: Array, still: bool = False) -> JointMetrics:
-    """Return the errors of a prediction, both (samples,); no R² of a joint that stands `still`."""
+def metrics(measured: Array, predicted: Array, noise: float = 0.0, still: bool = False) -> JointMetrics:
+    """Return the errors of a prediction, both (samples,), under sensor `noise`; no R² where a joint is `still`."""
     error = measured - predicted
     mse, variance = float(np.mean(error**2)), float(np.var(measured))
     amplitude = float(np.mean(np.abs(measured)))
@@ -159,6 +170,7 @@ def metrics(measured: Array, predicted: Array, still: bool = False) -> JointMetr
         r2=None if nmse is None else 1.0 - nmse,
         offset=float(np.mean(error)),
         variance=variance,
+        noise=noise,
         still=still,
     )
 
@@ -168,12 +180,14 @@ def pool(rows: Sequence[JointMetrics]) -> Pooled:
     moving = [own for own in rows if own.nmse is not None]
     spread = sum(own.samples * own.variance for own in moving)
     nmse = sum(own.samples * own.mse for own in moving) / spread if spread > 0.0 else None
-    return Pooled(nmse, _pooled_rmse(moving), _pooled_rmse([own for own in rows if own.still]))
+    rest = [own for own in rows if own.still]
+    return Pooled(nmse, _together("rmse", moving), _together("rmse", rest), _together("noise", moving))
 
 
-def _pooled_rmse(rows: Sequence[JointMetrics]) -> float | None:
+def _together(figure: str, rows: Sequence[JointMetrics]) -> float | None:
+    """Return the root mean square of a figure over the samples of some logs; None where there are none."""
     samples = sum(own.samples for own in rows)
-    return math.sqrt(sum(own.samples * own.mse for own in rows) / samples) if samples else None
+    return math.sqrt(sum(own.samples * getattr(own, figure) ** 2 for own in rows) / samples) if samples else None
 
 
 def metrics_from_dict(row: Mapping[str, Any]) -> JointMetrics:

@@ -33,7 +33,7 @@ SIGNALS = {"current": "motor current", "torque": "joint torque"}
 class Score:
     """MSE / variance: the mean, and joint by joint where known; `ground` is what kind of data it was measured on.
 
-    A joint that moves in none of the logs has no vote.
+    A joint that moves in none of the logs has no vote; one whose error is nearly all sensor noise counts as good.
     """
 
     ground: Ground
@@ -48,10 +48,12 @@ class Score:
     @property
     def tone(self) -> Tone:
         """The light: green needs unseen data and no joint below fair."""
-        worst = max(self.errors, default=self.mean)
-        if self.mean > FAIR:
+        judged = [own for own in map(judged_error, self.joints) if own is not None]
+        mean = float(np.mean(judged)) if judged and self.ground != "held out" else self.mean
+        worst = max(judged, default=mean)
+        if mean > FAIR:
             return "poor"
-        return "good" if self.ground == "unseen" and self.mean <= GOOD and worst <= FAIR else "fair"
+        return "good" if self.ground == "unseen" and mean <= GOOD and worst <= FAIR else "fair"
 
 
 def body(evidence: Evidence) -> Html:
@@ -76,11 +78,17 @@ def evidence_score(evidence: Evidence) -> Score:
     return _pooled("unseen", unseen) or _inside(evidence)
 
 
-def tone_of(nmse: float | None) -> Tone:
+def judged_error(own: Pooled) -> float | None:
+    """Return MSE / variance as it is judged: that of a good joint where the error is nearly all sensor noise."""
+    return own.nmse if own.nmse is None or not own.at_noise else min(own.nmse, GOOD)
+
+
+def tone_of(own: Pooled) -> Tone:
     """Return the mark of one joint."""
-    if nmse is None:
+    error = judged_error(own)
+    if error is None:
         return "plain"
-    return "good" if nmse <= GOOD else "fair" if nmse <= FAIR else "poor"
+    return "good" if error <= GOOD else "fair" if error <= FAIR else "poor"
 
 
 def _pooled(ground: Ground, rows: Sequence[Sequence[JointMetrics]]) -> Score | None:
@@ -95,7 +103,7 @@ def _inside(evidence: Evidence) -> Score:
     fitted = _pooled("training", [own.validation.joints for own in evidence.training])
     if fitted is None:
         known = [float(own) for own in evidence.calibration.training.get("nmse", ())]
-        joints = tuple(Pooled(own, None, None) for own in known)
+        joints = tuple(Pooled(own) for own in known)
         fitted = Score("training", float(np.mean(known)) if known else 0.0, joints)
     held_out = cross_validated(evidence.calibration)
     return fitted if held_out is None or held_out < fitted.mean else Score("held out", held_out, fitted.joints)
@@ -185,7 +193,7 @@ def _same_recording(evidence: Evidence) -> str:
 
 def _trusted(evidence: Evidence, score: Score) -> list[str]:
     calibration, robot = evidence.calibration, evidence.robot
-    good = [j for j, own in enumerate(score.joints) if own.nmse is not None and own.nmse <= FAIR]
+    good = [j for j, own in enumerate(score.joints) if tone_of(own) in ("good", "fair")]
     if score.tone == "poor" or not good:
         return ["Nothing yet: see data quality below, and record again."]
     speeds = ", ".join(
@@ -205,7 +213,7 @@ def _distrusted(evidence: Evidence, score: Score) -> list[str]:
     calibration, robot = evidence.calibration, evidence.robot
     lines = ["Another payload or mounting, contact forces, collisions"]
     lines.append("Faster motion: viscous friction is continued along its tangent there, not measured")
-    poor = [str(j + 1) for j, own in enumerate(score.joints) if own.nmse is not None and own.nmse > FAIR]
+    poor = [str(j + 1) for j, own in enumerate(score.joints) if tone_of(own) == "poor"]
     if poor:
         lines.append(f"Joint{'s' * (len(poor) > 1)} {listed(poor)}: too much stays unexplained")
     unproven = [str(j + 1) for j, own in enumerate(score.joints) if own.nmse is None]
@@ -233,20 +241,27 @@ def _cards(evidence: Evidence, score: Score) -> Html:
 
 
 def _card(evidence: Evidence, j: int, own: Pooled, ground: Ground, note: str) -> Html:
-    tone = tone_of(own.nmse)
+    tone = tone_of(own)
     if ground != "unseen" and tone != "poor":
         tone = "plain"
-    unit = evidence.calibration.unit
-    facts = [] if own.rmse is None else [f"RMSE {number(own.rmse, 2)} {unit}"]
-    facts += [] if own.rest is None else [f"{number(own.rest, 2)} {unit} off at rest"]
     return element(
         "div",
         element("div", joint_title(evidence.robot, j), class_="card-title"),
         _figure(own),
-        element("div", " · ".join([*facts, note]), class_="small"),
+        *(element("div", fact, class_="small") for fact in (*_facts(own, evidence.calibration.unit), note)),
         badge(JOINT_WORDS[tone], tone),
         class_="card",
     )
+
+
+def _facts(own: Pooled, unit: str) -> list[str]:
+    """Return the errors of a joint in words; why it is good where R² alone would not say so."""
+    facts = [] if own.rmse is None else [f"RMSE {number(own.rmse, 2)} {unit}"]
+    facts += [f"noise floor {number(own.noise, 2)} {unit}"] if own.noise else []
+    facts += [] if own.rest is None else [f"{number(own.rest, 2)} {unit} off at rest"]
+    if own.at_noise and own.nmse is not None and own.nmse > GOOD:
+        facts.append("as good as the sensor: R² is low because the signal is small against its noise")
+    return facts
 
 
 def _figure(own: Pooled) -> Html:
