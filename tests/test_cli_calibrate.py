@@ -201,7 +201,10 @@ def test_predict_notes_a_missing_speed(tmp_path: Path) -> None:
     bare.write_text("".join(",".join(line.split(",")[:3]) + "\n" for line in text.split()))
     model = tmp_path / "m.json"
     done("calibrate", bench().training, "--robot", "planar2", "--output", model, "--quiet", *PLAIN, "--ripple")
-    assert "no measured speed" in run("predict", model, bare, "--output", tmp_path / "p.csv").err
+    told = run("predict", model, bare, "--output", tmp_path / "p.csv").err
+    assert "no measured speed" in told
+    assert "From positions alone MSE/variance was" in told
+    assert "from positions alone" in done("validate", model, bench().unseen)
 
 
 def test_no_sample_is_missing_between_gaps_and_twins(tmp_path: Path) -> None:

@@ -221,6 +221,20 @@ def test_every_stamp_is_predicted_from_positions_alone(model: Calibration) -> No
     assert np.isfinite(model.predict(bare)).all()
 
 
+def test_a_model_says_what_it_reaches_from_positions_alone(model: Calibration) -> None:
+    assert (model.extras, validate(model, LOG).alone) == ((), None)
+    assert "positions_alone" not in model.training
+    rich = calibrated(STRUCTURES["ripple"])
+    assert rich.extras == ("qd",)
+    own, bare = validate(rich, LOG), validate(rich, LOG.select(qd=False))
+    assert own.alone is not None
+    assert bare.alone is None
+    assert own.alone.mean_nmse == pytest.approx(bare.mean_nmse)
+    assert own.alone.mean_nmse != own.mean_nmse
+    assert rich.training["positions_alone"] == pytest.approx([joint.nmse for joint in bare.joints])
+    assert own.to_dict()["positions_alone"]["mean_nmse"] == own.alone.mean_nmse
+
+
 def test_prediction_does_not_look_at_the_measured_output(model: Calibration) -> None:
     other = replace(LOG, current=LOG.channel("i") + 100.0)
     np.testing.assert_array_equal(model.predict(other), model.predict(LOG))

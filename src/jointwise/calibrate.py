@@ -38,6 +38,7 @@ from jointwise.joint.plug import USED, drive_gain, given_terms
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import SpeedRipple, Term, Viscous
 from jointwise.result.calibration import Calibration, Estimate, Provenance, Source, Status
+from jointwise.result.validation import positions_alone
 from jointwise.spatial import Array
 
 ROW_RATE = 120.0
@@ -152,7 +153,7 @@ def _calibrate(
     ripple = problem.greatest_ripple() if fit.structure.ripple else np.zeros(robot.dof)
     fastest = np.max([recording.fastest for recording in problem.recordings], axis=0)
     training = _training_figures(fit)
-    return Calibration(
+    calibration = Calibration(
         model=_bounded_model(fit.model, fastest, ripple),
         estimate=_estimate(fit, uncertainty, options),
         filters=problem.filters,
@@ -167,6 +168,11 @@ def _calibrate(
         fastest=fastest,
         provenance=_provenance(recordings, examinations, mounting, time.perf_counter() - started),
     )
+    if not calibration.extras:
+        return calibration
+    tell("from positions alone")
+    alone = positions_alone(calibration, recordings)
+    return replace(calibration, training={**training, "positions_alone": alone})
 
 
 def _refuse_cold(logs: Sequence[Log], options: Options) -> None:

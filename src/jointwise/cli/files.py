@@ -106,6 +106,7 @@ def log_for(calibration: Calibration, path: str, columns: str | None, measured: 
 
     from jointwise.data import examine, read_log
     from jointwise.data.gravity import refuse_other_gravity
+    from jointwise.result.calibration import EXTRAS
 
     robot = calibration.model.robot
     needed = (calibration.output,) if measured else ()
@@ -119,11 +120,31 @@ def log_for(calibration: Calibration, path: str, columns: str | None, measured: 
     for finding in examination.findings:
         if finding.severity == "error" and finding.code != "no-motion":
             note(f"{path}: {finding.message} {finding.advice}")
-    if log.qd is None and any(term.uses_speed() for terms in calibration.model.terms for term in terms):
-        note(f"{path}: no measured speed (qd); the model knows one and predicts without it, a little worse.")
-    if log.theta is None and any(term.uses_rotor() for terms in calibration.model.terms for term in terms):
-        note(f"{path}: no rotor positions (theta); the model knows them and predicts without, a little worse.")
+    lacking = [EXTRAS[name] for name in calibration.extras if name not in log.available]
+    if lacking:
+        note(f"{path}: no {' and no '.join(lacking)}, which the model uses. {_loss(calibration)}")
     return log
+
+
+def _loss(calibration: Calibration) -> str:
+    """Return what a model loses that sees nothing but positions, as its file remembers it."""
+    from jointwise.result.digits import rounded
+
+    for log in calibration.validation.get("logs", []):
+        alone = log.get("positions_alone")
+        if alone is not None and alone["mean_nmse"] is not None:
+            full, bare, where = log["mean_nmse"], alone["mean_nmse"], f"on {Path(log['file']).name}"
+            break
+    else:
+        known = [own for own in calibration.training.get("positions_alone") or () if own is not None]
+        if not known:
+            return "The prediction is worse without."
+        fitted, where = calibration.training["nmse"], "on its training data"
+        full, bare = sum(fitted) / len(fitted), sum(known) / len(known)
+    return (
+        f"From positions alone MSE/variance was {rounded(bare, 2)} {where}, {rounded(full, 2)} with them; "
+        "a motion with stops can lose more."
+    )
 
 
 def note(text: str) -> None:

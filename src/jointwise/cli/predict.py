@@ -1,4 +1,4 @@
-"""Predicts the output (current or torque) of a model at every stamp of a log, from its positions."""
+"""Predicts the output (current or torque) of a model at every stamp of a log, from what it has of the motion."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ examples:
   jointwise predict --model rd_calibrated --data log.csv --gravity 0 0 -9.81 --out predicted.csv     (as AURT)
 
 Columns: t as in the log, then one a joint, named as the measured one with the suffix _pred (i1_pred, tau1_pred); with
-AURT's --out: timestamp, predicted_current_0, ... No sample is missing."""
+AURT's --out: timestamp, predicted_current_0, ... No sample is missing.
+
+A model that was trained on more than positions (speeds qd, rotor positions theta) predicts worse without them, most of
+all where joints stand; calibrate, validate and the report tell how much worse."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files in our spelling and in AURT's."""
     parser.add_argument("model_file", nargs="?", metavar="MODEL", help="what calibrate wrote")
-    parser.add_argument("log_file", nargs="?", metavar="LOG", help="a log; its positions are enough")
+    parser.add_argument(
+        "log_file",
+        nargs="?",
+        metavar="LOG",
+        help="a log: positions, and what else the model uses",
+    )
     parser.add_argument("--output", metavar="CSV", help="the prediction")
     parser.add_argument("--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="another one, m/s^2")
     add_columns(parser)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jointwise.cli.text import table
+from jointwise.result.calibration import EXTRAS
 from jointwise.result.digits import rounded, rounded_r2
 
 if TYPE_CHECKING:
@@ -33,6 +34,12 @@ def training_text(calibration: Calibration) -> str:
         lines.append("the load torque has not settled: the load dependence is only roughly known")
     head = f"residual [{calibration.unit}]"
     lines += ["error on the TRAINING data (no proof)", table(("j", "joint", head, "MSE/variance"), rows)]
+    alone = [own for own in calibration.training.get("positions_alone") or () if own is not None]
+    if alone:
+        used = " and ".join(EXTRAS[name] for name in calibration.extras)
+        lines.append(
+            f"uses {used}; from positions alone MSE/variance {rounded(sum(alone) / len(alone))} (TRAINING data)"
+        )
     return "\n".join([*lines, _parameters_text(calibration)])
 
 
@@ -68,7 +75,17 @@ def validation_text(validation: Validation) -> str:
         return "\n".join([*lines, validation.reason])
     nmse, r2 = rounded(validation.mean_nmse), rounded_r2(validation.mean_r2)
     whose = "joints that move" if any(own.still for own in validation.joints) else "joints"
-    return "\n".join([*lines, f"mean over the {whose}: MSE/variance {nmse}, R2 {r2}"])
+    return "\n".join([*lines, f"mean over the {whose}: MSE/variance {nmse}, R2 {r2}", *_alone_lines(validation)])
+
+
+def _alone_lines(validation: Validation) -> list[str]:
+    """Return the error of the prediction from positions alone, where the log has more that the model uses."""
+    own = validation.alone
+    if own is None or own.reason is not None:
+        return []
+    moving, full = rounded(own.moving_nmse), rounded(validation.moving_nmse)
+    part = "" if moving is None else f"; moving samples {moving} instead of {full}"
+    return [f"from positions alone: MSE/variance {rounded(own.mean_nmse)}, R2 {rounded_r2(own.mean_r2)}{part}"]
 
 
 def _row(joint: str, which: str, own: JointMetrics) -> tuple[object, ...]:

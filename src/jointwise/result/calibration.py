@@ -23,6 +23,8 @@ Status = Literal["determined", "weak", "at bound", "undetermined", "given"]
 leave it open; given: known from elsewhere and held."""
 
 UNITS = {"current": "A", "torque": "Nm"}
+EXTRAS = {"qd": "measured speed (qd)", "theta": "rotor positions (theta)"}
+"""Channels beyond positions that a model can make use of, in words."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,13 @@ class Calibration:
         """Unit of the output."""
         return UNITS[self.output]
 
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Channels beyond positions that the model makes use of: `qd` (measured speed), `theta` (rotor positions)."""
+        terms = [term for own in self.model.terms for term in own]
+        used = {"qd": any(term.uses_speed() for term in terms), "theta": any(term.uses_rotor() for term in terms)}
+        return tuple(name for name, needed in used.items() if needed)
+
     def torque(self, motion: Motion) -> Array:
         """Return the torque of a motion, (samples, joints), Nm."""
         return self.model.torque(motion, self.estimate.values)
@@ -129,7 +138,11 @@ class Calibration:
         return self.model.body_torque(bodies, self.estimate.values)
 
     def predict(self, log: Log) -> Array:
-        """Return the predicted output at every stamp of a log, (samples, joints), from its positions (and speeds)."""
+        """Return the predicted output at every stamp of a log, (samples, joints).
+
+        From its positions, and the speeds and rotor positions that the model makes use of (`extras`). Without them the
+        prediction is worse, most of all at rest: how friction is wound up shows in the rotor, hardly in the joint.
+        """
         result = np.empty((log.samples, log.joints))
         for piece, values in self.predict_pieces(log):
             result[piece] = values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from jointwise.data import statistics
 from jointwise.data.log import Log
+from jointwise.estimation.problem import EXCERPT
 from jointwise.result.calibration import Calibration
 from jointwise.spatial import Array
 
@@ -80,12 +81,16 @@ class Pooled:
 
 @dataclass(frozen=True)
 class Validation:
-    """Metrics of every joint over all samples, and over those at which the joint moves."""
+    """Metrics of every joint over all samples, and over those at which the joint moves.
+
+    `alone` are those of the prediction from positions alone, where the model makes use of more and the log has it.
+    """
 
     joints: tuple[JointMetrics, ...]
     moving: tuple[JointMetrics | None, ...]
     unit: str
     file: str
+    alone: Validation | None = None
 
     @property
     def mean_nmse(self) -> float:
@@ -96,6 +101,11 @@ class Validation:
     def mean_r2(self) -> float:
         """Mean over the joints of R²; NaN where no joint moves or no measurement varies."""
         return _mean([joint.r2 for joint in self.joints])
+
+    @property
+    def moving_nmse(self) -> float:
+        """Mean over the joints of MSE / variance over the moving samples; NaN where there are none."""
+        return _mean([None if joint is None else joint.nmse for joint in self.moving])
 
     @property
     def mean_rmse(self) -> float:
@@ -110,7 +120,10 @@ class Validation:
         return "no joint moves: there is no R2" if all(own.still for own in self.joints) else f"{CONSTANT}: no R2"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the metrics for JSON: `joints`, each with its `moving` part, and once more `moving.joints`."""
+        """Return the metrics for JSON: `joints`, each with its `moving` part, and once more `moving.joints`.
+
+        `positions_alone` holds the same of the prediction from positions alone, null where that is no other.
+        """
         moving = [None if own is None else own.to_dict() for own in self.moving]
         return {
             "file": self.file,
@@ -120,6 +133,7 @@ class Validation:
             "reason": self.reason,
             "joints": [{**own.to_dict(), "moving": part} for own, part in zip(self.joints, moving, strict=True)],
             "moving": {"joints": moving},
+            "positions_alone": None if self.alone is None else self.alone.to_dict(),
         }
 
 
@@ -134,8 +148,20 @@ def _finite(value: float) -> float | None:
 
 def validate(calibration: Calibration, log: Log, predicted: Array | None = None) -> Validation:
     """Return the errors of a calibration on a log with a measured output."""
+    own = _judged(calibration, log, calibration.predict(log) if predicted is None else predicted)
+    used = [name for name in calibration.extras if name in log.available]
+    return replace(own, alone=_judged(calibration, log, calibration.predict(log.without(used)))) if used else own
+
+
+def positions_alone(calibration: Calibration, logs: Sequence[Log]) -> list[float | None]:
+    """Return MSE / variance of every joint predicted from positions alone, logs pooled (long ones cut)."""
+    parts = [log.slice(0, min(log.samples, EXCERPT)).without(calibration.extras) for log in logs]
+    rows = [_judged(calibration, part, calibration.predict(part)).joints for part in parts]
+    return [pool(column).nmse for column in zip(*rows, strict=True)]
+
+
+def _judged(calibration: Calibration, log: Log, estimate: Array) -> Validation:
     measured = np.asarray(log.channel(calibration.output))
-    estimate = calibration.predict(log) if predicted is None else predicted
     moving, still = moving_samples(log), standing_joints(log)
     noise = np.median([statistics.noise(part.channel(calibration.output)) for part in statistics.windows(log)], axis=0)
     joints = range(log.joints)

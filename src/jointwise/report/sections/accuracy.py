@@ -89,7 +89,7 @@ def _mean_row(joints: Sequence[JointMetrics | None]) -> Sequence[object]:
 def _legend() -> Html:
     return paragraph(
         "e = measured − predicted. NMSE = MSE / variance of the measurement; R² = 1 − NMSE; fit = 100 (1 − ‖e‖ / "
-        "‖measured − mean‖) %, 100 is perfect, 0 no better than the mean. A joint at rest has none of them: friction may hold anything up to "
-        "break-away there, whatever the motion says.",
+        "‖measured − mean‖) %, 100 is perfect, 0 no better than the mean. A joint at rest has none of them: "
+        "friction may hold anything up to break-away there, whatever the motion says.",
         class_="small",
     )

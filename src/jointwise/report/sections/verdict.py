@@ -12,8 +12,8 @@ import numpy as np
 from jointwise.report.evidence import Evidence, Exhibit
 from jointwise.report.markup import Html, badge, element, items, join, paragraph
 from jointwise.report.numbers import joint_title, length_unit, listed, number, percent, r2_text, robot_title
-from jointwise.result.calibration import Calibration
-from jointwise.result.validation import JointMetrics, Pooled, metrics_from_dict, pool
+from jointwise.result.calibration import EXTRAS, Calibration
+from jointwise.result.validation import AT_NOISE, JointMetrics, Pooled, metrics_from_dict, pool
 
 ID, TITLE = "verdict", "Verdict"
 
@@ -63,7 +63,7 @@ def body(evidence: Evidence) -> Html:
     sentence = paragraph(*_sentence(evidence, score), class_="sentence")
     trust = element("div", element("h3", "Trust it for"), items(_trusted(evidence, score)))
     distrust = element("div", element("h3", "Do not trust it for"), items(_distrusted(evidence, score)))
-    head = element("div", word, sentence, _warning(evidence, score), class_=f"verdict {score.tone}")
+    head = element("div", word, sentence, _alone(evidence), _warning(evidence, score), class_=f"verdict {score.tone}")
     return join([head, element("div", trust, distrust, class_="pair"), _cards(evidence, score)])
 
 
@@ -117,8 +117,8 @@ def cross_validated(calibration: Calibration) -> float | None:
 
 def _sentence(evidence: Evidence, score: Score) -> list[object]:
     calibration = evidence.calibration
-    spread = np.sqrt(score.errors)
-    error = float(np.mean(spread)) if score.ground != "held out" and spread.size else float(np.sqrt(score.mean))
+    joint_by_joint = score.ground != "held out" and score.errors
+    error = _spread(score.errors) if joint_by_joint else float(np.sqrt(score.mean))
     where = {
         "unseen": "on data it has not seen",
         "held out": "on stretches of the training log that were left out in turn",
@@ -131,6 +131,37 @@ def _sentence(evidence: Evidence, score: Score) -> list[object]:
         element("strong", r2_text(1.0 - score.mean)),
         ".",
     ]
+
+
+def _alone(evidence: Evidence) -> Html:
+    """Return what the model reaches from positions alone, where it makes use of more."""
+    calibration = evidence.calibration
+    if not calibration.extras:
+        return Html("")
+    rows = [own.validation.alone for own in evidence.unseen or evidence.training if own.validation.alone is not None]
+    score = _pooled("unseen", [own.joints for own in rows])
+    if score is None:
+        return Html("")
+    parts = [pool([own for own in column if own]) for column in zip(*(own.moving for own in rows), strict=True)]
+    known = [own.nmse for own in parts if own.nmse is not None]
+    part = f" (moving samples: {percent(_spread(known))})" if known else ""
+    return paragraph(
+        "From positions alone: ",
+        element("strong", percent(_spread(score.errors))),
+        f" of its variation{part}, R² {r2_text(1.0 - score.mean)}. The model uses {_channels(calibration)}; a planned "
+        "motion has none of it.",
+        class_="small",
+    )
+
+
+def _spread(errors: Sequence[float]) -> float:
+    """Return the root mean square error over the standard deviation, mean over the joints, of MSE / variance."""
+    return float(np.mean(np.sqrt(errors)))
+
+
+def _channels(calibration: Calibration) -> str:
+    """Return what the model makes use of beyond positions, in words."""
+    return listed(EXTRAS[name] for name in calibration.extras)
 
 
 def _warning(evidence: Evidence, score: Score) -> Html:
@@ -204,6 +235,8 @@ def _trusted(evidence: Evidence, score: Score) -> list[str]:
     return [
         f"{'Currents' if calibration.output == 'current' else 'Torques'} of {who}, with the payload and the "
         f"mounting ({calibration.provenance.mounting}) of the training log",
+        f"Logs with {listed(['positions (q)', *(EXTRAS[name] for name in calibration.extras)])}"
+        + (": above is what positions alone give" if calibration.extras else ": it uses nothing else"),
         f"Speeds up to those of the training log: {speeds}",
         "Temperatures like those of the training log: friction changes as gears warm up",
     ]
@@ -237,7 +270,17 @@ def _cards(evidence: Evidence, score: Score) -> Html:
         return Html("")
     note = {"unseen": "unseen data", "held out": "training data", "training": "training data"}[score.ground]
     cards = [_card(evidence, j, own, score.ground, note) for j, own in enumerate(score.joints)]
-    return element("div", *cards, class_="cards")
+    why = paragraph(
+        f"Error at sensor noise: up to {AT_NOISE:g} times the noise floor, no model could do much better; R² is "
+        "low there because the signal is small.",
+        class_="small",
+    )
+    return join([element("div", *cards, class_="cards"), why if any(map(_small_signal, score.joints)) else ""])
+
+
+def _small_signal(own: Pooled) -> bool:
+    """Return whether a joint is good although its R² does not say so."""
+    return own.at_noise and own.nmse is not None and own.nmse > GOOD
 
 
 def _card(evidence: Evidence, j: int, own: Pooled, ground: Ground, note: str) -> Html:
@@ -259,8 +302,8 @@ def _facts(own: Pooled, unit: str) -> list[str]:
     facts = [] if own.rmse is None else [f"RMSE {number(own.rmse, 2)} {unit}"]
     facts += [f"noise floor {number(own.noise, 2)} {unit}"] if own.noise else []
     facts += [] if own.rest is None else [f"{number(own.rest, 2)} {unit} off at rest"]
-    if own.at_noise and own.nmse is not None and own.nmse > GOOD:
-        facts.append("as good as the sensor: R² is low because the signal is small against its noise")
+    if _small_signal(own):
+        facts.append("error at sensor noise")
     return facts
 
 
