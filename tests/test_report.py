@@ -19,6 +19,7 @@ import pytest
 import jointwise
 from jointwise.calibrate import Options, calibrate
 from jointwise.data import Log, holdout
+from jointwise.data.write import write_csv
 from jointwise.errors import DataError, MissingExtraError, ModelError, OutputError
 from jointwise.estimation.select import Choice
 from jointwise.estimation.structure import Structure
@@ -31,9 +32,10 @@ from jointwise.report.markup import Html, element, markup, table
 from jointwise.report.numbers import fixed, listed, number
 from jointwise.report.sections import SECTIONS
 from jointwise.report.sections.reproduce import usual_command
+from jointwise.report.sections.use import python_lines
 from jointwise.report.sections.verdict import Score, evidence_score, tone_of
 from jointwise.report.thinning import thin
-from jointwise.result import Calibration
+from jointwise.result import Calibration, save_calibration
 from jointwise.result.validation import Pooled
 from jointwise.simulation.synthetic import synthetic_log
 
@@ -308,6 +310,22 @@ def test_many_logs_stay_small(calibration: Calibration, logs: tuple[Log, Log], t
     path = write_report(calibration, tmp_path, [logs[0]], others)
     assert path.stat().st_size < 8_000_000
     assert "3 more logs" in Reader(path.read_text(encoding="utf-8")).text
+
+
+def test_the_page_says_how_to_use_the_model(
+    calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = write_report(calibration, tmp_path, [logs[0]], file="my arm.json").read_text(encoding="utf-8")
+    reader = Reader(page)
+    assert "jointwise predict 'my arm.json' LOG.csv --output predicted.csv" in reader.text
+    titles = [section.TITLE for section in SECTIONS]
+    assert titles[-2:] == ["How to use it", "How to reproduce"]
+    save_calibration(calibration, tmp_path / "my arm.json")
+    write_csv(logs[1], tmp_path / "LOG.csv")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(python_lines("my arm.json", calibration), "page", "exec"), names)
+    np.testing.assert_allclose(names[calibration.output], calibration.predict(logs[1]), atol=1e-6)
 
 
 def test_the_command_names_what_was_used(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:

@@ -213,7 +213,8 @@ def _written(args: argparse.Namespace, outcome: Outcome, progress: Progress) -> 
 
     unseen = [log for log, _ in outcome.proofs]
     more = joint_sections(outcome.joints)
-    page = write_report(outcome.calibration, Path(args.report), outcome.training, unseen, args.command_line, more)
+    logs = (outcome.training, unseen)
+    page = write_report(outcome.calibration, Path(args.report), *logs, args.command_line, more, args.output)
     return replace(outcome, report=page)
 
 

@@ -123,7 +123,7 @@ def _report(calibration: Calibration, folder: Path, training: list[Any], unseen:
         return None
     from jointwise.report import write_report
 
-    return str(write_report(calibration, folder, training, unseen))
+    return str(write_report(calibration, folder, training, unseen, file=folder / "model.json"))
 
 
 def _joints(validation: Validation, calibration: Calibration) -> list[dict[str, Any]]:

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         seen = [log for log in logs if trained_on(calibration, log)]
         unseen = [log for log in logs if not trained_on(calibration, log)]
         progress("writing the report")
-        path = write_report(calibration, Path(args.output), seen, unseen)
+        path = write_report(calibration, Path(args.output), seen, unseen, file=args.model)
     if not args.quiet:
         print(f"{path}: {len(seen)} training, {len(unseen)} unseen")
     return 0

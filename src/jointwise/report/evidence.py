@@ -49,12 +49,13 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A calibration and the logs that speak for or against it; `command` reproduces it, if known."""
+    """A calibration and the logs that speak for or against it; `command` reproduces it, if known; `file` holds it."""
 
     calibration: Calibration
     training: tuple[Exhibit, ...]
     validation: tuple[Exhibit, ...]
     command: str | None = None
+    file: str = "model.json"
 
     @property
     def robot(self) -> Robot:
@@ -78,7 +79,11 @@ class Evidence:
 
 
 def gather(
-    calibration: Calibration, training: Sequence[Log], validation: Sequence[Log], command: str | None
+    calibration: Calibration,
+    training: Sequence[Log],
+    validation: Sequence[Log],
+    command: str | None,
+    file: str | None = None,
 ) -> Evidence:
     """Return the evidence of a calibration and its logs."""
     return Evidence(
@@ -86,6 +91,7 @@ def gather(
         tuple(_exhibit(calibration, log, "training") for log in training),
         tuple(_exhibit(calibration, log, _role(calibration, log, training)) for log in validation),
         command,
+        file or "model.json",
     )
 
 

@@ -29,16 +29,18 @@ def write_report(
     validation: Sequence[Log] = (),
     command: str | None = None,
     more: Sequence[Section] = (),
+    file: str | Path | None = None,
 ) -> Path:
     """Write `report.html` into a directory (made if missing) and return its path.
 
     `training` are the logs the calibration came from, `validation` others with a measured output; one that shares
     samples with the training data is told apart. `command` is the line that reproduces the calibration, made up from
-    the calibration where it is None. `more` sections follow the report's own. The page needs nothing else: no file, no
-    network.
+    the calibration where it is None. `more` sections follow the report's own. `file` is the name of the model's file,
+    for the lines that use it. The page needs nothing else: no file, no network.
     """
     library = plotly_script()
-    page = render(gather(calibration, training, validation, command), library, more)
+    evidence = gather(calibration, training, validation, command, None if file is None else str(file))
+    page = render(evidence, library, more)
     return write_page(page, Path(directory) / FILE)
 
 

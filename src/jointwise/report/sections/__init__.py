@@ -16,6 +16,7 @@ from jointwise.report.sections import (
     prediction,
     quality,
     reproduce,
+    use,
     verdict,
 )
 
@@ -34,5 +35,5 @@ class Section(Protocol):
 
 SECTIONS = cast(
     tuple[Section, ...],
-    (verdict, motion, quality, prediction, accuracy, friction, leftover, parameters, choices, reproduce),
+    (verdict, motion, quality, prediction, accuracy, friction, leftover, parameters, choices, use, reproduce),
 )

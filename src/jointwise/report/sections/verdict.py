@@ -183,7 +183,7 @@ def _warning(evidence: Evidence, score: Score) -> Html:
     )
     warning = (
         f"{seen}Nothing was validated on unseen data. Record another motion and run: "
-        f"jointwise validate model.json OTHER_LOG.{inside}"
+        f"jointwise validate {evidence.file} OTHER_LOG.{inside}"
     )
     return paragraph(element("strong", "Warning: "), warning, _at_rest(evidence), class_="warning")
 
