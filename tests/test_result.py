@@ -18,8 +18,10 @@ from jointwise.errors import JointwiseError, ModelError
 from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Hysteresis, Viscous
 from jointwise.result import Calibration, load_calibration, save_calibration, validate
+from jointwise.result.calibration import SHOWN
 from jointwise.result.store import SCHEMA, from_document, to_document
 from jointwise.result.validation import MOVING_SPEED, metrics, moving_samples, pool
+from jointwise.result.words import explained
 from jointwise.simulation.synthetic import synthetic_log
 
 ROBOT = catalog_robot("planar2")
@@ -199,10 +201,31 @@ def test_relative_deviations_and_correlations_are_those_of_the_covariance(model:
         assert size == pytest.approx(correlation[k, partner], abs=1e-12)
 
 
-def test_the_summary_names_every_parameter_once(model: Calibration) -> None:
-    lines = model.summary().splitlines()
+def test_the_full_summary_names_every_parameter_once(model: Calibration) -> None:
+    lines = model.summary(full=True).splitlines()
     named = [line.split()[0] for line in lines[4:]]
     assert named == [info.name for info in model.model.parameters]
+
+
+def test_the_summary_is_short_and_shows_the_best_known(model: Calibration) -> None:
+    lines = model.summary().splitlines()
+    assert len(lines) <= 4 + 2 * (SHOWN + 1) + 1
+    shown = [line.split()[0] for line in lines if line.endswith("]")]
+    own = [k for k, info in enumerate(model.model.parameters) if info.joint is not None]
+    known = [k for k in own if model.estimate.status[k] in ("determined", "weak")]
+    best = min(known, key=lambda k: float(model.estimate.relative[k]))
+    assert model.model.parameters[best].name in shown
+    assert sum(number for _, number, _ in model.counts()) == model.model.count
+    assert "full=True" in lines[-1]
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_the_words_of_a_joint_model_are_explained(name: str) -> None:
+    structure = STRUCTURES[name]
+    text, lines = structure.describe(), explained(json.loads(json.dumps(structure.to_dict())))
+    for word in ("hysteresis", "relaxing", "Stribeck", "answer to speed ripple", " load dependence"):
+        told = any(word in line.partition(":")[0] for line in lines)
+        assert told == (word in text.replace("no load dependence", ""))
 
 
 def test_viscous_friction_knows_the_speeds_it_was_trained_on(model: Calibration) -> None:

@@ -80,13 +80,18 @@ def _without_jitter(examination: Examination) -> Log:
 def parameter_lines(told: Identifiability) -> list[str]:
     """Return which parameters the log determines, as lines of text."""
     known = told.to_dict()
+    own = {name: how == "alone" for name, how in told.known.items()}
+    bodies, joints = ([how for name, how in own.items() if ("_" in name) == joint] for joint in (False, True))
     lines = [
-        f"  parameters: {len(known['determined'])} of {len(told.known)} can be determined "
-        f"(bodies, offset, Coulomb and viscous friction), condition number {told.condition:.3g}"
+        f"  parameters: {len(known['determined'])} of {len(told.known)} can be determined: {sum(bodies)} of {len(bodies)} "
+        f"of bodies, {sum(joints)} of {len(joints)} of joints",
+        f"    (offset, Coulomb and viscous friction); condition number {told.condition:.3g}. calibrate may add",
+        "    hysteresis and other friction, more elements than needed: those not asked for stay at zero",
     ]
+    before = len(lines)
     for key, words in (("without_effect", "without effect here"), ("only_in_combination", "only in combination")):
         if known[key]:
             lines.append(f"    {words}: {', '.join(known[key])}")
-    if len(lines) > 1:
+    if len(lines) > before:
         lines.append("    To determine these too, move every joint, all of them at once, far and at several speeds.")
     return lines

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 from jointwise.cli.text import table
 from jointwise.result.calibration import EXTRAS
 from jointwise.result.digits import rounded, rounded_r2
+from jointwise.result.words import explained
 
 if TYPE_CHECKING:
     from jointwise.result import Calibration, JointMetrics, Validation
 
 MOST_NAMES = 12
+STATUS = {
+    "weak": "weak: zero lies inside the 95 % interval, the value is small or hard to tell from others",
+    "at bound": "at bound: friction is offered more elements than it needs; those held at zero are not missing",
+}
 REST = "at rest: a joint that stands still has no R2, for friction may hold anything up to break-away there"
 
 
@@ -28,6 +33,7 @@ def training_text(calibration: Calibration) -> str:
         f"{robot.title or robot.name}, output {calibration.output} [{calibration.unit}]; gains: "
         f"{calibration.gain_source}",
         f"joint model: {calibration.structure_text}",
+        *(f"  {line}" for line in explained(calibration.structure)),
         f"filters: position {filters.position_cutoff:g} Hz{parallel}, lag {1e3 * filters.lag:.1f} ms",
     ]
     if not calibration.load["converged"]:
@@ -44,16 +50,12 @@ def training_text(calibration: Calibration) -> str:
 
 
 def _parameters_text(calibration: Calibration) -> str:
-    """Return how many parameters are known, and the names of those that are not."""
-    status = calibration.estimate.status
-    counts = ", ".join(
-        f"{status.count(kind)} {kind}"
-        for kind in ("determined", "weak", "at bound", "undetermined", "given")
-        if kind in status
-    )
-    text = f"parameters: {len(status)} ({counts}), condition number {calibration.estimate.condition_scaled:.3g}"
+    """Return how many parameters are known, of bodies and of joints apart, and the names of those that are not."""
+    counts = "; ".join(f"{whose} {number} ({kinds})" for whose, number, kinds in calibration.counts())
+    lines = [f"parameters: {counts}; condition number {calibration.estimate.condition_scaled:.3g}"]
     lost = calibration.undetermined()
-    return text + (f"\nnot determined by these data: {shortened(lost)}" if lost else "")
+    lines += [f"not determined by these data: {shortened(lost)}"] if lost else []
+    return "\n".join([*lines, *(f"  {why}" for kind, why in STATUS.items() if kind in calibration.estimate.status)])
 
 
 def shortened(names: tuple[str, ...]) -> str:

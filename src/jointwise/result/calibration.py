@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -22,6 +22,8 @@ Status = Literal["determined", "weak", "at bound", "undetermined", "given"]
 """determined: zero lies outside the 95 % interval; weak: inside it; at bound: held at zero; undetermined: the data
 leave it open; given: known from elsewhere and held."""
 
+SHOWN = 8
+"""Parameters of bodies, and of joints, that a short summary shows."""
 UNITS = {"current": "A", "torque": "Nm"}
 EXTRAS = {"qd": "measured speed (qd)", "theta": "rotor positions (theta)"}
 """Channels beyond positions that a model can make use of, in words."""
@@ -171,21 +173,45 @@ class Calibration:
             if status == "undetermined"
         )
 
-    def summary(self) -> str:
-        """Return the calibration as a table of text: every parameter with its interval and status."""
+    def counts(self) -> list[tuple[str, int, str]]:
+        """Return how well bodies and joints are known: whose, number of parameters, "35 determined, 5 weak"."""
+        kinds = get_args(Status)
+        count, status = self.model.base.count, self.estimate.status
+        return [
+            (whose, len(own), ", ".join(f"{own.count(kind)} {kind}" for kind in kinds if kind in own))
+            for whose, own in (("bodies", status[:count]), ("joints", status[count:]))
+            if own
+        ]
+
+    def summary(self, full: bool = False) -> str:
+        """Return the calibration as text: what it is, and the best known parameters of bodies and joints.
+
+        `full` lists every parameter with its interval and status; the report has them with their meaning.
+        """
         head = (
             f"{self.model.robot.title or self.model.robot.name}, output {self.output} ({self.unit}), "
             f"{self.estimate.method.upper()}\njoint model: {self.structure_text}\n"
             f"condition number {self.estimate.condition:.3g} (scaled {self.estimate.condition_scaled:.3g})\n"
         )
         rows = [f"{'parameter':>10} {'value':>12} {'95 % interval':>27} {'rel. sd %':>9}  status"]
-        for k, (info, status) in enumerate(zip(self.model.parameters, self.estimate.status, strict=True)):
-            if status == "undetermined":
-                rows.append(f"{info.name:>10} {'-':>12} {'-':>27} {'-':>9}  undetermined [{info.unit}]")
-                continue
-            low, high = self.interval(k)
-            value, relative = self.estimate.values[k], self.estimate.relative[k]
-            rows.append(
-                f"{info.name:>10} {value:12.5g} [{low:12.5g}, {high:11.5g}] {relative:9.3g}  {status} [{info.unit}]"
-            )
-        return head + "\n".join(rows)
+        if full:
+            return head + "\n".join([*rows, *map(self._line, range(self.model.count))])
+        split = self.model.base.count
+        for (whose, number, kinds), own in zip(
+            self.counts(), (range(split), range(split, self.model.count)), strict=False
+        ):
+            best = sorted(own, key=self._unsure)[:SHOWN]
+            rows += [f"{whose}: {number} parameters, {kinds}; the best known:", *map(self._line, sorted(best))]
+        return head + "\n".join([*rows, "all of them: summary(full=True), or the report (jointwise report)"])
+
+    def _unsure(self, k: int) -> float:
+        """Return how badly a parameter is known, for sorting."""
+        return float(self.estimate.relative[k]) if self.estimate.status[k] in ("determined", "weak") else np.inf
+
+    def _line(self, k: int) -> str:
+        info, status = self.model.parameters[k], self.estimate.status[k]
+        if status == "undetermined":
+            return f"{info.name:>10} {'-':>12} {'-':>27} {'-':>9}  undetermined [{info.unit}]"
+        low, high = self.interval(k)
+        value, relative = self.estimate.values[k], self.estimate.relative[k]
+        return f"{info.name:>10} {value:12.5g} [{low:12.5g}, {high:11.5g}] {relative:9.3g}  {status} [{info.unit}]"

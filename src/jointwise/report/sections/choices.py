@@ -6,9 +6,10 @@ import math
 
 from jointwise.estimation.select import Choice
 from jointwise.report.evidence import Evidence
-from jointwise.report.markup import Html, element, facts, join, paragraph
+from jointwise.report.markup import Html, element, facts, items, join, paragraph
 from jointwise.report.numbers import number
 from jointwise.result.calibration import Calibration
+from jointwise.result.words import explained
 
 ID, TITLE = "choices", "Choices"
 
@@ -19,7 +20,8 @@ def body(evidence: Evidence) -> Html:
     """Return the joint model, a chart a question, and the settings."""
     calibration = evidence.calibration
     model = paragraph(element("strong", "Joint model: "), calibration.structure_text, ".")
-    return join([model, _questions(calibration), element("h3", "Settings"), facts(_settings(calibration))])
+    words = items(explained(calibration.structure), class_="small")
+    return join([model, words, _questions(calibration), element("h3", "Settings"), facts(_settings(calibration))])
 
 
 def _questions(calibration: Calibration) -> Html:

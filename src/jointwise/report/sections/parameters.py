@@ -44,22 +44,29 @@ def body(evidence: Evidence) -> Html:
 
 
 def _counts(calibration: Calibration) -> Html:
-    count: Counter[str] = Counter(calibration.estimate.status)
-    badges = (
-        element("span", badge(f"{count[key]} {key}", tone), " ") for key, (_, tone) in STATUS.items() if count[key]
-    )
+    split, status = calibration.model.base.count, calibration.estimate.status
     return join(
         [
-            element("p", *badges),
+            _badges("Bodies", status[:split]),
+            _badges("Joints", status[split:]),
             paragraph(
                 "Determined: zero lies outside the 95 % interval. Weak: inside it. At bound: physics forbids negative "
-                "values and the data ask for no more than zero. Undetermined: the data leave it open, so it has no "
+                "values and the data ask for no more than zero; hysteresis is offered more slip elements than it "
+                "needs, so many end there and nothing is missing. Undetermined: the data leave it open, so it has no "
                 "number here. Intervals come from leaving out stretches of time in turn, so that coloured residuals "
                 "do not make them too narrow.",
                 class_="hint",
             ),
         ]
     )
+
+
+def _badges(whose: str, status: Sequence[str]) -> Html:
+    count = Counter(status)
+    badges = (
+        element("span", badge(f"{count[key]} {key}", tone), " ") for key, (_, tone) in STATUS.items() if count[key]
+    )
+    return element("p", element("strong", f"{whose}, {len(status)}: "), *badges) if status else Html("")
 
 
 def _table(calibration: Calibration, caption: str, which: range) -> Html:
