@@ -243,6 +243,8 @@ def test_a_log_at_rest_does_not_decide(calibration: Calibration, logs: tuple[Log
     assert evidence_score(gather(calibration, [logs[0]], [still], None)).ground != "unseen"
     reader = Reader(write_report(calibration, tmp_path, [logs[0]], [still]).read_text(encoding="utf-8"))
     assert "off by up to 0.24 A" in reader.text
+    assert "Nothing was validated on unseen data that move." in reader.text
+    assert "part of the training data" not in reader.text
     assert "Moving samples" in reader.text  # of the training log
     assert reader.text.count("No joint moves in this log") == 1
 

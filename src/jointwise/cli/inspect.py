@@ -83,8 +83,8 @@ def parameter_lines(told: Identifiability) -> list[str]:
     own = {name: how == "alone" for name, how in told.known.items()}
     bodies, joints = ([how for name, how in own.items() if ("_" in name) == joint] for joint in (False, True))
     lines = [
-        f"  parameters: {len(known['determined'])} of {len(told.known)} can be determined: {sum(bodies)} of {len(bodies)} "
-        f"of bodies, {sum(joints)} of {len(joints)} of joints",
+        f"  parameters: {len(known['determined'])} of {len(told.known)} can be determined: {sum(bodies)} of "
+        f"{len(bodies)} of bodies, {sum(joints)} of {len(joints)} of joints",
         f"    (offset, Coulomb and viscous friction); condition number {told.condition:.3g}. calibrate may add",
         "    hysteresis and other friction, more elements than needed: those not asked for stay at zero",
     ]

@@ -150,6 +150,7 @@ def _alone(evidence: Evidence) -> Html:
         element("strong", percent(_spread(score.errors))),
         f" of its variation{part}, R² {r2_text(1.0 - score.mean)}. The model uses {_channels(calibration)}; a planned "
         "motion has none of it.",
+        "" if evidence.unseen else " This is on training data.",
         class_="small",
     )
 
@@ -173,7 +174,8 @@ def _warning(evidence: Evidence, score: Score) -> Html:
             _at_rest(evidence),
             class_="small",
         )
-    seen = "The log given for validation is part of the training data. " if evidence.validation else ""
+    part = any(own.role == "seen" for own in evidence.validation)
+    seen = "The log given for validation is part of the training data. " if part else ""
     held_out = cross_validated(evidence.calibration)
     inside = (
         ""
@@ -182,8 +184,8 @@ def _warning(evidence: Evidence, score: Score) -> Html:
         "errors of the joints, samples at rest counting less): an encouragement, not a proof."
     )
     warning = (
-        f"{seen}Nothing was validated on unseen data. Record another motion and run: "
-        f"jointwise validate {evidence.file} OTHER_LOG.{inside}"
+        f"{seen}Nothing was validated on unseen data{' that move' if evidence.unseen else ''}. Record another motion "
+        f"and run: jointwise validate {evidence.file} OTHER_LOG.{inside}"
     )
     return paragraph(element("strong", "Warning: "), warning, _at_rest(evidence), class_="warning")
 
