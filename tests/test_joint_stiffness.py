@@ -55,6 +55,10 @@ def test_an_unknown_gear_widens_the_interval_so_that_it_holds_the_spring() -> No
     part = identify_stiffness(locked(without=()))
     assert part.value("a_1").covers(LINEAR) and part.value("a_3").covers(CUBIC)
     assert any("transmission part" in note for note in part.notes)
+    band = next(own for own in part.curves if own.title == "Stiffness over deformation")
+    at_zero = int(np.argmin(np.abs(band.line_x)))
+    a_1 = part.value("a_1")
+    assert (band.low[at_zero], band.high[at_zero]) == pytest.approx((a_1.low, a_1.high), rel=0.01)
 
 
 def test_intervals_of_noisy_gauges_cover_the_truth_at_most_seeds() -> None:

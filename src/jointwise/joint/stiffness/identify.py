@@ -81,7 +81,7 @@ def identify_stiffness(
         settings=_settings(fit, every),
         ranges={"phi": _range(fit.deformation(every))} | {n: _range(tau) for n, tau in every.torques.items()},
         alternatives=alternatives,
-        curves=_curves(fit, segments, every),
+        curves=_curves(fit, segments, every, unknown),
         notes=_notes(fit, every, maps),
         logs=record.logs,
     )
@@ -192,16 +192,16 @@ def _printed(gear: Spring, cubic: SpringFit, signals: Signals) -> float:
     return nrmse_percent(measured, np.concatenate([predicted[n] + change for n in names]))
 
 
-def _curves(fit: SpringFit, segments: SpringFit, signals: Signals) -> tuple[Curve, ...]:
+def _curves(fit: SpringFit, segments: SpringFit, signals: Signals, unknown: float) -> tuple[Curve, ...]:
     phi = fit.deformation(signals)
     low, high = _range(phi)
     line = np.linspace(low, high, LINE)
     curves = []
     for name, torque in signals.torques.items():
         rest = torque - fit.predicted(signals)[name]
-        curves.append(_curve(f"Torque over deformation ({name})", "torque [Nm]", fit, line, phi, torque, rest))
-    curves.append(_curve("Stiffness over deformation", "stiffness [Nm/rad]", fit, line))
-    curves.append(_curve("Three segments", "torque [Nm]", segments, line, phi, fit.torque(fit.numbers, phi)))
+        curves.append(_curve(f"Torque over deformation ({name})", "torque [Nm]", fit, line, unknown, phi, torque, rest))
+    curves.append(_curve("Stiffness over deformation", "stiffness [Nm/rad]", fit, line, unknown))
+    curves.append(_curve("Three segments", "torque [Nm]", segments, line, unknown, phi, fit.torque(fit.numbers, phi)))
     if "motor" in signals.torques:
         loop = signals.torques["motor"] - fit.torque(fit.numbers, phi)
         curves.append(
@@ -222,14 +222,15 @@ def _curve(
     label: str,
     fit: SpringFit,
     line: Array,
+    unknown: float,
     phi: Array | None = None,
     torque: Array | None = None,
     residual: Array | None = None,
 ) -> Curve:
-    """Return a curve of torque or stiffness with its band."""
+    """Return a curve of torque or stiffness with its band, to which the `unknown` part of it is added."""
     law = fit.stiffness if title.startswith("Stiffness") else fit.torque
     y = law(fit.numbers, line)
-    half = fit.factor * spread(np.array([law(x, line) for x in fit.replicates]))
+    half = fit.factor * np.hypot(spread(np.array([law(x, line) for x in fit.replicates])), unknown * np.abs(y))
     empty = np.zeros(0)
     points = [plain(empty if values is None else values) for values in (phi, torque, residual)]
     return Curve(
