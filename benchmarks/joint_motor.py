@@ -29,8 +29,8 @@ def rows() -> list[tuple[str, float, float]]:
         for own, believed in zip(found.joints, controller, strict=True):
             if own.gain is not None:
                 result.append((f"{title}, joint {own.joint + 1}, {own.status}", float(believed), own.gain.value))
-            if own.shared is not None:
-                result.append((f"{title}, joint {own.joint + 1}, same drives", float(believed), own.shared.value))
+            if own.alone is not None and own.shared is not None:
+                result.append((f"{title}, joint {own.joint + 1}, alone", float(believed), own.alone.value))
     return result
 
 

@@ -71,7 +71,7 @@ MEANINGS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "motor": (
         ("gain", "torque at the joint per ampere"),
-        ("gain_same_drives", "the same, if all joints with this drive share it"),
+        ("gain_alone", "the same from this joint alone, where several joints with this drive were asked"),
         ("offset", "current at no torque"),
         ("torque_constant", "torque at the motor per ampere: the gain over the gear ratio"),
         ("coulomb", "dry friction"),

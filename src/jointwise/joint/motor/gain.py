@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,12 +27,12 @@ RELATION = "the torque constant at the shaft is gain / gear ratio = (3 p / 2) Ps
 class JointGain:
     """The drive gain of one joint (0-based), Nm/A: None where it is not determined.
 
-    `shared` is the gain that fits all joints with the same drive; `offset` of the current, A. `fitted` and `held_out`
-    are NRMSE %.
+    `alone` follows from this joint, `shared` from all joints with the same drive; `offset` of the current, A. `fitted`
+    and `held_out` are NRMSE %.
     """
 
     joint: int
-    gain: Value | None
+    alone: Value | None
     status: Status
     fitted: float
     held_out: float | None = None
@@ -42,6 +42,11 @@ class JointGain:
     alternatives: tuple[Alternative, ...] = ()
     curves: tuple[Curve, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def gain(self) -> Value | None:
+        """The gain to use: that of all like drives where several tell it."""
+        return self.alone if self.shared is None else replace(self.shared, name="gain")
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,8 @@ class GainEstimate:
                 f"{', '.join(self.logs)}: joint {joint + 1}: the drive gain is not determined"
                 f"{': ' + own.notes[0] if own.notes else ''}."
             )
-        values = [own.gain, *([own.offset] if own.offset else []), *([own.shared] if own.shared else [])]
+        alone = [replace(own.alone, name="gain_alone")] if own.alone and own.shared else []
+        values = [own.gain, *alone, *([own.offset] if own.offset else [])]
         if gear_ratio:
             values.append(torque_constant(own.gain, gear_ratio))
         return Part(

@@ -270,7 +270,7 @@ def _estimate(data: _Data, robot: Robot, tried: dict[str, _Fit], fit: _Fit, riva
         gain = inverse_value("gain", "Nm/A", inverse[j], spread[j], factor)
         own = JointGain(
             joint=j,
-            gain=gain,
+            alone=gain,
             status=status_of(gain, float(fit.held_out[j])),
             fitted=float(fit.fitted[j]),
             held_out=float(fit.held_out[j]),
@@ -282,7 +282,7 @@ def _estimate(data: _Data, robot: Robot, tried: dict[str, _Fit], fit: _Fit, riva
             curves=_curves(data, fit, j, spread[j] * factor) if gain else (),
         )
         if len(drives[groups[j]]) > 1:
-            own = replace(own, shared=inverse_value("gain_same_drives", "Nm/A", shared[j], shared_spread[j], factor))
+            own = replace(own, shared=inverse_value("gain", "Nm/A", shared[j], shared_spread[j], factor))
         joints.append(replace(own, notes=_notes(robot, own, drives[groups[j]])))
     if all(own.status != "determined" for own in joints):
         raise EstimationError(
@@ -341,7 +341,7 @@ def _notes(robot: Robot, own: JointGain, alike: tuple[int, ...]) -> tuple[str, .
         notes.append(f"described gain {described:g} Nm/A: {100.0 * (own.gain.value / described - 1.0):+.1f} %")
     if own.shared is not None:
         names = ", ".join(str(k + 1) for k in alike)
-        notes.append(f"gain_same_drives: one gain for joints {names}, which are described with the same drive")
+        notes.append(f"one gain for joints {names}, which are described with the same drive; gain_alone is of this one")
     return tuple(notes)
 
 

@@ -133,7 +133,7 @@ def _standing(signals: _Signals, j: int) -> JointGain | None:
     notes = () if varies else ("one load only: the offset is taken as zero",)
     return JointGain(
         joint=j,
-        gain=value,
+        alone=value,
         status=status_of(value),
         fitted=nrmse_percent(y, y - residual) if np.ptp(y) > 0.0 else 100.0,
         offset=value_of("offset", "A", offset, noise / gain / np.sqrt(numbers)) if varies else None,
@@ -181,7 +181,7 @@ def _moving(signals: _Signals, j: int) -> JointGain | None:
     value = value_of("gain", "Nm/A", found[0], spread[0], factor)
     return JointGain(
         joint=j,
-        gain=value,
+        alone=value,
         status=status_of(value),
         fitted=nrmse_percent(y, modelled),
         offset=value_of("offset", "A", -found[4] / found[0], spread[4] / found[0], factor),
