@@ -36,8 +36,8 @@ def page(plan: Plan, facts: list[dict[str, Any]]) -> str:
         "stands; if you turn the base for an experiment, plan it again with that `--mounting`.",
         _overview(facts),
         *(_section(k, step, own) for k, (step, own) in enumerate(zip(plan.steps, facts, strict=True), start=1)),
-        "## Then\n\nAll of it in one file, which `jointwise calibrate --joint joint.json` takes (logs with a payload only "
-        "by their own commands above, which add to the same file):\n\n"
+        "## Then\n\nAll of it in one file, which `jointwise calibrate --joint joint.json` takes (logs with a "
+        "payload only by their own commands above, which add to the same file):\n\n"
         f"    jointwise joint all LOG... {_robot(plan.steps[0])} --output joint.json",
     ]
     return "\n\n".join(parts) + "\n"
