@@ -181,7 +181,7 @@ def _record(arm: Robot, digital: DigitalRobot, run: Run, seed: int) -> JointReco
 def _trained(arm: Robot, digital: DigitalRobot, method: str) -> FrictionLaw:
     q, qd, qdd = load_reference(seed=1)
     run = run_along(digital, q, qd, inverse_dynamics(arm, q, qd, qdd, payload=PAYLOAD))
-    return friction_law(identify_hysteresis(_record(arm, digital, run, seed=11), method=method, load=True))
+    return friction_law(identify_hysteresis(_record(arm, digital, run, seed=11), method=method, load="square"))
 
 
 # -- a real robot ---------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def real_rows(folder: Path) -> list[tuple[int, str, float, float]]:
 
 
 def _real_scores(own: JointRecord, others: list[JointRecord]) -> tuple[str, float, float]:
-    viscous, loaded = viscous_of(own), float(np.abs(own.load).max()) > REAL_LOAD
+    viscous, loaded = viscous_of(own), "square" if float(np.abs(own.load).max()) > REAL_LOAD else "none"
 
     def score(part: Part) -> float:
         law = friction_law(part)

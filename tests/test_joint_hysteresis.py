@@ -32,6 +32,8 @@ from jointwise.joint.hysteresis.loops import make_loops, relative_backlash
 from jointwise.joint.hysteresis.recursion import bristle, maxwell_slip, maxwell_slopes, maxwell_state, rate_slip
 from jointwise.joint.hysteresis.search import best_choices, gains
 from jointwise.joint.hysteresis.shape import Shape, polynomial_limits, polynomial_shares
+from jointwise.joint.identify import Settings, identify
+from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord, join_records, joint_record
@@ -239,15 +241,46 @@ def test_all_methods_are_compared_on_data_held_out() -> None:
     assert {curve.title.split()[0] for curve in part.curves} == {"Dry", "Friction", "Quality"}
 
 
-def test_load_makes_friction_grow_with_its_square() -> None:
+def loaded_record(power: float, factor: float, steady: bool = False) -> JointRecord:
+    """Return a record whose dry friction of 10 Nm grows by ``factor |τ|^power``, Nm."""
     x, speed = reciprocation(80.0)
-    load = 120.0 * np.sin(2.0 * np.pi * np.arange(len(x)) / len(x))
-    friction = (1.0 + 5e-5 * load**2) * slip_friction(x) + 8.0 * speed + colored(len(x), 1.0, 1)
-    part = identify_hysteresis(record_of(x, speed, friction, load), method="nlr", elements=2, load=True)
+    load = 60.0 * np.ones(len(x)) if steady else 120.0 * np.sin(2.0 * np.pi * np.arange(len(x)) / len(x))
+    level = 1.0 + 0.1 * factor * np.abs(load) ** power
+    return record_of(x, speed, level * slip_friction(x) + 8.0 * speed + colored(len(x), 1.0, 1), load)
+
+
+def load_part(kind: str, factor: float) -> Part:
+    return Part("load", kind, (), 0.0, settings={"law": {"kind": kind, "factor": factor, "largest": 120.0}})
+
+
+def test_load_makes_friction_grow_with_its_square() -> None:
+    own = loaded_record(2.0, 5e-4)
+    part = identify_hysteresis(own, method="nlr", elements=2, load="square")
     assert part.value("F_C").covers(10.0) and part.value("F_C1").covers(5e-4)
     assert part.value("F_C1").deviation < 5e-5
-    plain = identify_hysteresis(record_of(x, speed, friction, load), method="nlr", elements=2)
+    plain = identify_hysteresis(own, method="nlr", elements=2, load="none")
     assert part.held_out > plain.held_out + 5.0
+
+
+@pytest.mark.parametrize(("power", "factor", "kind"), [(2.0, 5e-4, "square"), (1.0, 0.05, "absolute")])
+def test_the_law_of_the_load_is_the_one_that_predicts_best(power: float, factor: float, kind: str) -> None:
+    own = loaded_record(power, factor)
+    part = identify_hysteresis(own, method="nlr", elements=2)
+    assert part.value("F_C").covers(10.0) and part.value("F_C1").covers(factor)
+    assert hysteresis_term(part).load == kind
+    without = identify_hysteresis(loaded_record(power, 0.0), method="nlr", elements=2)
+    assert hysteresis_term(without).load == "none"
+
+
+def test_a_known_law_of_the_load_is_taken() -> None:
+    known = JointModel("ur5e", 0, {"load": load_part("absolute", 0.04)})
+    part = identify("hysteresis", loaded_record(1.0, 0.05), jointwise.robot("ur5e"), known, Settings("nlr", elements=2))
+    assert part.value("F_C").covers(10.0) and part.value("F_C1").covers(0.05)
+    told = identify_hysteresis(
+        loaded_record(1.0, 0.05, True), method="nlr", elements=2, load=load_part("absolute", 0.05)
+    )
+    assert told["F_C"] == pytest.approx(10.0, rel=0.05)
+    assert any("does not vary" in note for note in told.notes)
 
 
 def test_a_backlash_map_is_used() -> None:
@@ -437,8 +470,8 @@ def test_friction_without_memory() -> None:
 
 def test_a_load_that_never_varies() -> None:
     own = made_record()
-    refused(own, "load never varies", load=True)
-    refused(record_of(own.path, own.speed, own.motor, np.full(own.samples, 50.0)), "load never varies", load=True)
+    refused(own, "load never varies", load="square")
+    refused(record_of(own.path, own.speed, own.motor, np.full(own.samples, 50.0)), "load never varies", load="square")
 
 
 def test_wrong_options() -> None:

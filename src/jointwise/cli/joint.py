@@ -98,6 +98,12 @@ def _add_hysteresis(parser: argparse.ArgumentParser) -> None:
         help="of hysteresis, such as nlr, gms or lugre (default: auto, the best on unseen data)",
     )
     parser.add_argument("--elements", type=count, metavar="M", help="slip elements (default: chosen on unseen data)")
+    parser.add_argument(
+        "--load",
+        dest="hysteresis_load",
+        choices=("none", "square", "absolute"),
+        help="how hysteresis grows with the load (default: as the file's load law, else chosen on unseen data)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -165,7 +171,9 @@ def _identified(
     if args.what == "motor" and (args.loaded or args.targets):
         progress("drive gains")
         return known.with_part(_gain(args, robot)), {}
-    settings = Settings(getattr(args, "method", "auto"), getattr(args, "elements", None))
+    settings = Settings(
+        getattr(args, "method", "auto"), getattr(args, "elements", None), getattr(args, "hysteresis_load", None)
+    )
     if args.what != "all":
         record = _record(args, robot, args.logs, mounting_of(args), None if args.what == "motor" else known)
         progress(args.what)

@@ -18,10 +18,11 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user may decide: `method` and `elements` of hysteresis; None leaves it to the data."""
+    """What a user may decide: `method`, `elements` and `load` of hysteresis; None leaves it to the data."""
 
     method: str = "auto"
     elements: int | None = None
+    load: str | None = None
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,7 @@ def _hysteresis(record: JointRecord, robot: Robot, parts: dict[str, Part], setti
         method=settings.method,
         elements=settings.elements,
         backlash=parts.get("transmission"),
+        load=settings.load or parts.get("load") or "auto",
         steady=parts.get("friction"),
     )
 

@@ -69,7 +69,7 @@ def _rise_line(tried: Tried, way: Array) -> tuple[Array, Array]:
 def _ways(loops: Loops, tried: Tried) -> tuple[Array, Array]:
     """Return for every sample the way since the last reversal and friction along it, without level and nuisance."""
     law = tried.law
-    shape = Shape(law.limits, growth=law.growth, extra=law.extra, speed=law.speed)
+    shape = Shape(law.limits, growth=law.growth, extra=law.extra, speed=law.speed, power=law.power)
     dry = (loops.friction - law.viscous * loops.speed - law.offset) / shape.level(loops.load, loops.speed)
     ways, frictions = [], []
     start: int | None = None

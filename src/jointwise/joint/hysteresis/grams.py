@@ -74,7 +74,7 @@ def _shared(loops: Loops, shape: Shape, free: tuple[str, ...]) -> Array | None:
     """Return what the derivatives by growth and extra have before Σ W_i g_i, (samples, shares)."""
     columns = []
     if "growth" in free:
-        columns.append(loops.load**2)
+        columns.append(np.abs(loops.load) ** shape.power)
     if "extra" in free:
         slowness = np.abs(loops.speed) / shape.speed
         rise = np.exp(-slowness)

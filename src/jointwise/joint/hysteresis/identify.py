@@ -9,6 +9,7 @@ import numpy as np
 from jointwise.errors import EstimationError, ModelError, nearest
 from jointwise.joint.gear_maps import backlash_table
 from jointwise.joint.hysteresis.curves import curves_of
+from jointwise.joint.hysteresis.growth import Growth, growth_of
 from jointwise.joint.hysteresis.laws import law_settings
 from jointwise.joint.hysteresis.loops import Loops, Steady, known_rise, make_loops
 from jointwise.joint.hysteresis.methods import MAXWELL, METHODS, USUAL_ELEMENTS, Setting, Tried, try_method
@@ -30,8 +31,6 @@ LEAST_EXPLAINED = 0.05
 """Part of the friction's variance that the best single element must explain."""
 SURE = 1.5
 """Standard errors by which a model with memory must beat those without."""
-LEAST_LOAD = 1.0
-"""Load (Nm) below which its square says nothing."""
 
 Backlash = float | Sequence[float] | Array | Part
 
@@ -42,7 +41,7 @@ def identify_hysteresis(
     method: str = "auto",
     elements: int | None = None,
     backlash: Backlash | None = None,
-    load: bool = False,
+    load: str | Part = "auto",
     steady: Steady | Part | None = None,
 ) -> Part:
     """Return the hysteresis of a joint, ``f = F(τ) H(θ) + F_V ω + offset``.
@@ -51,7 +50,8 @@ def identify_hysteresis(
     the best on data held out is taken (rate-dependent ones, LuGre and static maps stand beside it). `elements`: their
     number, else chosen for nlr by held-out error (the smallest within one standard error of the best) and four for
     pre-assigned ladders. `backlash` B: rad, a map over one turn, or a transmission part (its shape); where B is not
-    known it is searched. `load` lets friction grow with the square of the load. `steady`: known viscous friction (a
+    known it is searched. `load`: how friction grows with the load: "none", "absolute", "square", "auto" (what predicts
+    data held out best, where the load varies), or a load part, whose law is taken. `steady`: known viscous friction (a
     function of speed and temperature, or a friction part), subtracted first; what is left of it and an offset are
     estimated along. A friction part also tells how dry friction rises towards standstill. Data that cannot tell are
     refused.
@@ -60,7 +60,8 @@ def identify_hysteresis(
     scale, shape_map = backlash_of(backlash)
     loops = make_loops(record, shape_map, steady)
     rise = known_rise(steady)
-    setting, errors = _setting(record, loops, elements, scale, shape_map, load, rise)
+    ways = growth_of(record, loops, load)
+    setting, errors = _best([_setting(record, loops, elements, scale, shape_map, grown, rise) for grown in ways])
     every = tuple(name for name in METHODS if rise is None or name != "nlr-stribeck")
     names = every if method == "auto" else tuple(dict.fromkeys((method, "nlr", *STATIC)))
     tried = {name: try_method(setting, name) for name in names}
@@ -103,34 +104,42 @@ def _setting(
     elements: int | None,
     scale: float | None,
     shape_map: Array | None,
-    load: bool,
+    grown: Growth,
     rise: tuple[float, float] | None,
 ) -> tuple[Setting, Array | None]:
     """Return what the methods share, and the held-out errors behind the number of elements."""
-    growth = _first_growth(record, loops) if load else None
     extra, speed = rise or (0.0, 0.05)
-    bank = make_bank(loops, Shape(np.empty(0), growth=growth or 0.0, extra=extra, speed=speed))
+    bank = make_bank(loops, Shape(np.empty(0), growth=grown.start or 0.0, extra=extra, speed=speed, power=grown.power))
     _refuse_without_slip(record, loops, bank)
     errors = held_out_errors(bank, MOST_ELEMENTS, FOLDS) if elements is None else None
     chosen = fewest_elements(errors) if errors is not None else elements
     assert chosen is not None
     return Setting(
-        loops, bank, elements or USUAL_ELEMENTS, chosen, scale, growth, shape_map, elements is not None, rise
+        loops=loops,
+        bank=bank,
+        elements=elements or USUAL_ELEMENTS,
+        chosen=chosen,
+        scale=scale,
+        growth=grown.start,
+        map=shape_map,
+        asked=elements is not None,
+        rise=rise,
+        power=grown.power,
+        held=grown.held,
     ), errors
 
 
-def _first_growth(record: JointRecord, loops: Loops) -> float:
-    """Return c of ``F_C0 (1 + c τ²) sgn ω``, where the search for it starts; refuse where the load does not vary.
+def _best(settings: list[tuple[Setting, Array | None]]) -> tuple[Setting, Array | None]:
+    """Return the setting that predicts data held out best, unless the first, the simplest, is as good.
 
-    Speed is left out: at one speed all of the friction could be viscous.
+    As good is what is worse by less than a standard error of the difference, block by block.
     """
-    low, high = np.quantile(np.abs(loops.load), (0.05, 0.95))
-    if high < LEAST_LOAD or low > 0.8 * high:
-        raise refuse(record, "hysteresis", f"the load never varies ({low:.3g} to {high:.3g} Nm)")
-    direction, used = np.sign(loops.speed), loops.used
-    columns = np.column_stack([direction, loops.load**2 * direction, np.ones(len(direction))])[used]
-    forces = np.linalg.lstsq(columns, loops.friction[used], rcond=None)[0]
-    return float(np.clip(forces[1] / max(forces[0], 1e-9), 0.01 / high**2, 10.0 / high**2))
+    if len(settings) == 1:
+        return settings[0]
+    errors = [try_method(own, "nlr").held_out for own, _ in settings]
+    best = int(np.argmin([own.mean() for own in errors]))
+    gain = errors[0] - errors[best]
+    return settings[best if gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)) else 0]
 
 
 def _refuse_without_slip(record: JointRecord, loops: Loops, bank: Bank) -> None:
@@ -247,9 +256,12 @@ def _notes(setting: Setting, best: Tried, errors: Array | None) -> tuple[str, ..
         f"Limits between {1e3 * loops.smallest:.2g} and {1e3 * loops.largest:.3g} mrad can be told.",
     ]
     if errors is not None:
+        some = "element" if setting.chosen == 1 else "elements"
         found.append(
-            f"nlr has {setting.chosen} elements: the fewest within one standard error of the best held-out error."
+            f"nlr has {setting.chosen} {some}: the fewest within one standard error of the best on data held out."
         )
+    if setting.held:
+        found.append("The load does not vary here: how friction grows with it is that of the joint's load law.")
     if best.method in ("rate-gms", "lugre"):
         found.append(f"Searched, without interval: {_note(best)}.")
     return tuple(found)

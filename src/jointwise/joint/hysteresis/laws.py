@@ -12,7 +12,7 @@ from jointwise.errors import ModelError
 from jointwise.joint.hysteresis.dynamic import Curve, bristle_columns, rate_columns
 from jointwise.joint.hysteresis.loops import relative_backlash
 from jointwise.joint.hysteresis.recursion import maxwell_slip, maxwell_state
-from jointwise.joint.hysteresis.shape import Shape
+from jointwise.joint.hysteresis.shape import LOADS, Shape
 from jointwise.joint.hysteresis.static import static_columns
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
@@ -46,9 +46,9 @@ def motion_of(record: JointRecord) -> Motion:
 class FrictionLaw:
     """``f = dry + F_V ω + c``, the dry part by `model`; see `torque`.
 
-    `limits` (rad) and `forces` (Nm) of the elements; `growth` (1/Nm²), `extra`, `speed` (rad/s): the level; `rate`
-    (1/s) of slip; `backlash` (points,) the map B(θ) over a turn or None; `load` tells whether friction depends on it.
-    Beyond the identified load (`most_load`, Nm) the level stays that of its end.
+    `limits` (rad) and `forces` (Nm) of the elements; `growth` (1/Nm^p), `extra`, `speed` (rad/s): the level; `rate`
+    (1/s) of slip; `backlash` (points,) the map B(θ) over a turn or None; `load` tells whether friction depends on it,
+    with the power p. Beyond the identified load (`most_load`, Nm) the level stays that of its end.
     """
 
     model: str
@@ -63,6 +63,7 @@ class FrictionLaw:
     backlash: Array | None = None
     load: bool = False
     most_load: float = np.inf
+    power: float = 2.0
 
     def torque(self, motion: Motion | JointRecord, nuisance: bool = True) -> Array:
         """Return friction (samples,), Nm; elements are relaxed where a stretch begins.
@@ -92,8 +93,11 @@ class FrictionLaw:
         if self.model == "lugre":
             return bristle_columns(path, speed, curve, own.period, np.array([0.0, path[0]])) @ self.forces
         if not len(self.limits):
-            return np.column_stack(static_columns(self.model, self.speed, self.load, speed, load)) @ self.forces
-        shape = Shape(self.limits, growth=self.growth, extra=self.extra, speed=self.speed)
+            return (
+                np.column_stack(static_columns(self.model, self.speed, self.power if self.load else 0.0, speed, load))
+                @ self.forces
+            )
+        shape = Shape(self.limits, growth=self.growth, extra=self.extra, speed=self.speed, power=self.power)
         result: Array = shape.level(load, speed) * self.hysteresis(path) * self.forces.sum()
         return result
 
@@ -127,7 +131,7 @@ def hysteresis_term(part: Part) -> Hysteresis:
     loaded = law.growth > 0.0
     return Hysteresis(
         limits=tuple(law.limits.tolist()),
-        load="square" if loaded else "none",
+        load=next(name for name, p in LOADS.items() if p == law.power) if loaded else "none",
         shape=shares if loaded else (),
         backlash=() if law.backlash is None else tuple((law.backlash / law.backlash.mean()).tolist()),
     )

@@ -32,7 +32,7 @@ class Setting:
 
     `scale` is the backlash B (rad) where it is known; `growth` where a search for the load dependence starts, None
     without load; `map` the backlash over a turn, or None; `asked` whether the number of elements was; `rise` (e, V) of
-    the level towards standstill where it is known from elsewhere.
+    the level towards standstill where it is known from elsewhere; `power` p of the load; `held`: the growth is known.
     """
 
     loops: Loops
@@ -44,11 +44,13 @@ class Setting:
     map: Array | None
     asked: bool = False
     rise: tuple[float, float] | None = None
+    power: float = 2.0
+    held: bool = False
 
     @property
     def free(self) -> tuple[str, ...]:
         """What of the level is free."""
-        return () if self.growth is None else ("growth",)
+        return () if self.growth is None or self.held else ("growth",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,7 @@ class Tried:
 def try_method(setting: Setting, method: str) -> Tried:
     """Return a method fitted to the data of a setting."""
     if method in STATIC:
-        return _static(setting, fit_static(setting.loops, method, setting.growth is not None))
+        return _static(setting, fit_static(setting.loops, method, 0.0 if setting.growth is None else setting.power))
     if method in LADDERS:
         return _ladder(setting, method)
     return _OTHERS[method](setting)
@@ -101,7 +103,7 @@ def _searched_scale(setting: Setting, method: str) -> float:
 
 def _leveled(setting: Setting, shape: Shape) -> Shape:
     extra, speed = setting.rise or (shape.extra, shape.speed)
-    return replace(shape, growth=setting.growth or 0.0, extra=extra, speed=speed)
+    return replace(shape, growth=setting.growth or 0.0, extra=extra, speed=speed, power=setting.power)
 
 
 def _nlr(setting: Setting) -> Tried:
@@ -161,8 +163,9 @@ def _maxwell(setting: Setting, method: str, fit: Fit, free: tuple[str, ...]) -> 
         extra=fit.shape.extra,
         speed=fit.shape.speed,
         backlash=setting.map,
-        load="growth" in free,
-        most_load=float(np.abs(setting.loops.load).max()) if "growth" in free else np.inf,
+        load=bool(fit.shape.growth > 0.0),
+        most_load=float(np.abs(setting.loops.load).max()) if fit.shape.growth > 0.0 else np.inf,
+        power=fit.shape.power,
     )
     jumps = choice_spread(setting.bank, len(law.limits), FOLDS) if "limits" in free else None
     tried = Tried(method, law, fit.error, np.empty(0), grams, fit, free, jumps)
@@ -183,7 +186,7 @@ def _tied(grams: Array, forces: int, limits: int) -> Array:
 
 
 def _static(setting: Setting, fit: StaticFit) -> Tried:
-    most = float(np.abs(setting.loops.load).max()) if fit.load else np.inf
+    most = float(np.abs(setting.loops.load).max()) if fit.power else np.inf
     law = FrictionLaw(
         model=fit.model,
         limits=np.empty(0),
@@ -191,8 +194,9 @@ def _static(setting: Setting, fit: StaticFit) -> Tried:
         viscous=fit.viscous,
         offset=fit.offset,
         speed=fit.width,
-        load=fit.load,
+        load=fit.power > 0.0,
         most_load=most,
+        power=fit.power or 2.0,
     )
     return Tried(fit.model, law, fit.error, linear_held_out(fit.grams), fit.grams)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,8 +56,7 @@ class Bank:
 def make_bank(loops: Loops, level: Shape, grid: int = GRID) -> Bank:
     """Return the bank over the range of limits that the data can tell; `level` gives growth and extra."""
     limits = np.geomspace(loops.smallest, loops.largest, grid)
-    own = Shape(limits, growth=level.growth, extra=level.extra, speed=level.speed)
-    return Bank(limits, bank_grams(loops, own), loops.resolution)
+    return Bank(limits, bank_grams(loops, replace(level, limits=limits)), loops.resolution)
 
 
 def best_choices(A: Array, b: Array, most: int) -> list[Choice]:

@@ -17,10 +17,11 @@ SHARE_POWER = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """``f_dry = (1 + c τ² + e exp(-|ω|/V)) Σ_i W_i g_i(D_i)``, ``W = mix @ forces``.
+    """``f_dry = (1 + c |τ|^p + e exp(-|ω|/V)) Σ_i W_i g_i(D_i)``, ``W = mix @ forces``.
 
     `limits` D_i (elements,) rad at the mean backlash; `mix` (elements, forces) ties the forces, None: all are free.
-    `growth` c (1/Nm²), `extra` e (1) and `speed` V (rad/s): how the level grows with load and towards standstill.
+    `growth` c (1/Nm^p) with its `power` p, `extra` e (1) and `speed` V (rad/s): how the level grows with load and
+    towards standstill.
     """
 
     limits: Array
@@ -28,6 +29,7 @@ class Shape:
     growth: float = 0.0
     extra: float = 0.0
     speed: float = 0.05
+    power: float = 2.0
 
     @property
     def forces(self) -> int:
@@ -43,10 +45,10 @@ class Shape:
         return forces if self.mix is None else self.mix @ forces
 
     def level(self, load: Array, speed: Array) -> Array:
-        """Return 1 + c τ² + e exp(-|ω|/V), (samples,)."""
+        """Return 1 + c |τ|^p + e exp(-|ω|/V), (samples,)."""
         result = np.ones(len(speed))
         if self.growth:
-            result = result + self.growth * load**2
+            result = result + self.growth * np.abs(load) ** self.power
         if self.extra:
             result = result + self.extra * np.exp(-np.abs(speed) / self.speed)
         return result
@@ -74,6 +76,8 @@ def polynomial_shares(elements: int, power: float = SHARE_POWER) -> Array:
     return result
 
 
+LOADS = {"absolute": 1.0, "square": 2.0}
+"""Laws of the load and their power p."""
 LADDERS = ("gms", "lr-linear", "lr-polynomial")
 """Methods whose limits are B times a fixed ladder."""
 

@@ -19,14 +19,15 @@ WIDTHS = tuple(np.geomspace(5e-4, 0.1, 12).tolist())
 
 @dataclass(frozen=True, eq=False)
 class StaticFit:
-    """A fitted map: `model`, `width` (rad/s), `forces` >= 0 (Nm; with load also 1/Nm), viscous, offset, squared error.
+    """A fitted map: `model`, `width` (rad/s), `forces` >= 0 (Nm; Nm per Nm^p), viscous, offset, squared error.
 
+    `power` p of the load, 0 where friction does not depend on it.
     `grams`: normal equations of the residual, without the columns of forces that are zero.
     """
 
     model: str
     width: float
-    load: bool
+    power: float
     forces: Array
     viscous: float
     offset: float
@@ -39,32 +40,32 @@ class StaticFit:
         return np.concatenate([self.forces, [self.viscous, self.offset]])
 
 
-def static_columns(model: str, width: float, load: bool, speed: Array, torque: Array) -> list[Array]:
-    """Return ``h(ω)`` (sgn or tanh(ω/width)), for Stribeck also ``sgn ω exp(-|ω|/width)``; ``τ² h(ω)`` with load."""
+def static_columns(model: str, width: float, power: float, speed: Array, torque: Array) -> list[Array]:
+    """Return ``h(ω)`` (sgn or tanh(ω/width)), for Stribeck also ``sgn ω exp(-|ω|/width)``; ``|τ|^p h(ω)`` with load."""
     direction = np.tanh(speed / width) if model == "tanh" else np.sign(speed)
-    columns = [direction, torque**2 * direction] if load else [direction]
+    columns = [direction, np.abs(torque) ** power * direction] if power else [direction]
     return [*columns, direction * np.exp(-np.abs(speed) / width)] if model == "stribeck" else columns
 
 
-def fit_static(loops: Loops, model: str, load: bool) -> StaticFit:
+def fit_static(loops: Loops, model: str, power: float) -> StaticFit:
     """Return the map with the best width: a coarse scan, then the minimum next to its best."""
     if model == "sgn":
-        return _fit(loops, model, 1.0, load)
+        return _fit(loops, model, 1.0, power)
     part = beginning(loops, MOST_SAMPLES)
-    errors = [_fit(part, model, own, load).error for own in WIDTHS]
+    errors = [_fit(part, model, own, power).error for own in WIDTHS]
     best = int(np.argmin(errors))
     bounds = np.log([WIDTHS[max(best - 1, 0)], WIDTHS[min(best + 1, len(WIDTHS) - 1)]])
 
     def error(log_width: float) -> float:
-        return _fit(part, model, float(np.exp(log_width)), load).error
+        return _fit(part, model, float(np.exp(log_width)), power).error
 
     found = minimize_scalar(error, bounds=tuple(bounds), method="bounded", options={"xatol": 0.02})
-    return _fit(loops, model, float(np.exp(found.x)), load)
+    return _fit(loops, model, float(np.exp(found.x)), power)
 
 
-def _fit(loops: Loops, model: str, width: float, load: bool) -> StaticFit:
+def _fit(loops: Loops, model: str, width: float, power: float) -> StaticFit:
     def make(piece: Piece) -> Array:
-        own = static_columns(model, width, load, loops.speed[piece.rows], loops.load[piece.rows])
+        own = static_columns(model, width, power, loops.speed[piece.rows], loops.load[piece.rows])
         return np.column_stack([*own, *ending(loops, piece)])
 
     grams = accumulate(loops, make)
@@ -72,7 +73,7 @@ def _fit(loops: Loops, model: str, width: float, load: bool) -> StaticFit:
     forces, viscous, offset = found[:-NUISANCE], float(found[-2]), float(found[-1])
     used = used_columns(found)
     left = as_residual(grams, found)[:, used[:, None], used[None]]
-    return StaticFit(model, width, load, forces, viscous, offset, error, left)
+    return StaticFit(model, width, power, forces, viscous, offset, error, left)
 
 
 def used_columns(found: Array) -> NDArray[np.intp]:

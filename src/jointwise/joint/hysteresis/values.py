@@ -56,7 +56,7 @@ def _slip_values(
     if "growth" in places:
         slope = law.growth * force.sum(axis=0)
         slope[places["growth"]] = total
-        found.append(value_of("F_C1", "1/Nm", law.growth * total, deviation(slope), factor))
+        found.append(value_of("F_C1", _load_unit(law.power), law.growth * total, deviation(slope), factor))
     if "extra" in places:
         slope, speed = law.extra * force.sum(axis=0), np.zeros(p)
         slope[places["extra"].start], speed[places["extra"].stop - 1] = total, 1.0
@@ -77,9 +77,13 @@ def _dynamic_values(tried: Tried, covariance: Array, factor: float) -> tuple[Val
 
 def _static_values(tried: Tried, covariance: Array, factor: float) -> tuple[Value, ...]:
     names = [("F_C", "Nm")]
-    names += [("F_C1", "1/Nm")] if tried.law.load else []
+    names += [("F_C1", _load_unit(tried.law.power))] if tried.law.load else []
     names += [("F_S", "Nm")] if tried.method == "stribeck" else []
     return (*_forces(tried, names, covariance, factor), *_nuisance(tried, covariance, factor))
+
+
+def _load_unit(power: float) -> str:
+    return "1" if power == 1.0 else "1/Nm"
 
 
 def _forces(tried: Tried, names: list[tuple[str, str]], covariance: Array, factor: float) -> list[Value]:
