@@ -10,7 +10,7 @@ import pytest
 import jointwise
 from jointwise.calibrate import Options, calibrate
 from jointwise.errors import EstimationError
-from jointwise.estimation.fit import GivenTerms
+from jointwise.estimation.given import GivenTerms
 from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Offset, Temperature, Term
 from jointwise.result import Calibration
@@ -53,7 +53,8 @@ def of_joint(calibration: Calibration, joint: int) -> dict[str, tuple[float, flo
 
 def test_given_terms_take_the_place_of_the_structure(made: SyntheticLog) -> None:
     own = calibrate(made.log, jointwise.robot("planar2"), options=options(made, GivenTerms(true_terms(made))))
-    assert own.model.terms[JOINT][:2] == true_terms(made)[:2]
+    assert own.model.terms[JOINT][0] == true_terms(made)[0]
+    assert own.model.terms[JOINT][1].limits == true_terms(made)[1].limits  # type: ignore[attr-defined]
     assert own.model.terms[1][1:] != own.model.terms[JOINT][1:]
     assert "joint 1 as identified by itself" in own.structure_text
     for name, (truth, _) in true_values(made).items():
@@ -63,7 +64,7 @@ def test_given_terms_take_the_place_of_the_structure(made: SyntheticLog) -> None
 
 
 def test_known_values_are_held_with_their_own_deviation(made: SyntheticLog) -> None:
-    given = GivenTerms(true_terms(made), true_values(made))
+    given = GivenTerms(true_terms(made), true_values(made), firm=True)
     own = of_joint(calibrate(made.log, jointwise.robot("planar2"), options=options(made, given)), JOINT)
     for name, (truth, deviation) in true_values(made).items():
         assert own[name] == pytest.approx((truth, deviation, "given")), name
@@ -71,7 +72,7 @@ def test_known_values_are_held_with_their_own_deviation(made: SyntheticLog) -> N
 
 
 def test_true_friction_held_leaves_the_bodies_true(made: SyntheticLog) -> None:
-    given = GivenTerms(true_terms(made), true_values(made))
+    given = GivenTerms(true_terms(made), true_values(made), firm=True)
     own = calibrate(made.log, jointwise.robot("planar2"), options=options(made, given))
     base = own.model.base
     truth = base.from_standard(made.truth.plant.standard)
@@ -80,7 +81,7 @@ def test_true_friction_held_leaves_the_bodies_true(made: SyntheticLog) -> None:
 
 
 def test_wrong_friction_held_is_seen_in_the_residual(made: SyntheticLog) -> None:
-    right = GivenTerms(true_terms(made), true_values(made))
+    right = GivenTerms(true_terms(made), true_values(made), firm=True)
     wrong = replace(right, known={name: (1.3 * x, d) for name, (x, d) in right.known.items()})
     good, bad = (calibrate(made.log, jointwise.robot("planar2"), options=options(made, own)) for own in (right, wrong))
     assert bad.estimate.sigma[JOINT] > 1.5 * good.estimate.sigma[JOINT]

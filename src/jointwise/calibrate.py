@@ -21,7 +21,8 @@ from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError, ModelError
 from jointwise.estimation.coupled import Uncertainty, jackknife
 from jointwise.estimation.drive_gains import drive_gains, gain_moves
-from jointwise.estimation.fit import Fit, GivenTerms, fit_structure, known_values
+from jointwise.estimation.fit import Fit, fit_structure, known_values
+from jointwise.estimation.given import GivenTerms
 from jointwise.estimation.problem import Problem, record
 from jointwise.estimation.rivals import Moves, with_choices
 from jointwise.estimation.select import (
@@ -33,6 +34,7 @@ from jointwise.estimation.select import (
     filter_rivals,
 )
 from jointwise.estimation.structure import Structure
+from jointwise.estimation.weigh import weigh_given
 from jointwise.joint.model import JointModel
 from jointwise.joint.plug import USED, drive_gain, given_terms
 from jointwise.model.dynamics import Dynamics
@@ -59,7 +61,8 @@ class Options:
     `decimation`, `rate` (Hz) of the filters; `gains` (Nm per unit of output) and where they are from; `rotors`:
     reflected rotor inertias; `method`: wls, ols, huber; `load_basis`: model or row_sum; `scaled`: choose the scale of
     the slip limits joint by joint (for limits that are no ladder); `joints`: terms of single joints (0-based) that come
-    from their own experiments and take the place of the structure's, their known values held.
+    from their own experiments and take the place of the structure's where they predict held-out stretches as well
+    or are firm, their known values held.
     """
 
     output: Literal["current", "torque"] | None = None
@@ -147,6 +150,8 @@ def _calibrate(
     if options.scaled and start.direction == "hysteresis":
         start, choice = choose_scales(problem, gains, start)
         choices.append(choice)
+    options, verdicts = _weighed(problem, start, gains, options, tell)
+    choices += verdicts
     tell("fitting")
     fit = fit_structure(problem, start, gains, options.method, options.joints)
     uncertainty = with_choices(jackknife(fit.factors, fit.layout, fit.solution), moves)
@@ -173,6 +178,18 @@ def _calibrate(
     tell("from positions alone")
     alone = positions_alone(calibration, recordings)
     return replace(calibration, training={**training, "positions_alone": alone})
+
+
+def _weighed(
+    problem: Problem, structure: Structure, gains: Array, options: Options, tell: Progress
+) -> tuple[Options, list[Choice]]:
+    """Return the options with the given joints completed, those that predict worse than the automatic ones left out."""
+    given = {j: own.completed(structure) for j, own in options.joints.items()}
+    if given:
+        tell("weighing the known joints")
+    verdicts = weigh_given(problem, structure, gains, options.method, given)
+    kept = {own.joint: given[own.joint] for own in verdicts if own.kept}
+    return replace(options, joints=kept), [own.choice() for own in verdicts]
 
 
 def _refuse_cold(logs: Sequence[Log], options: Options) -> None:

@@ -150,7 +150,11 @@ def carry_out(args: argparse.Namespace, progress: Progress, more: Mapping[str, s
 
 
 def tell(args: argparse.Namespace, outcome: Outcome) -> None:
-    """Print the result as text or JSON."""
+    """Print the result as text or JSON; warn of known joints that the automatic choice would beat."""
+    from jointwise.estimation.weigh import told
+
+    for line in told(outcome.calibration.choices)[1]:
+        note(f"{line}. It was kept as asked: with --joint-as start the better one is taken.")
     if args.json:
         print(as_json(_document(args, outcome)))
     elif not args.quiet:

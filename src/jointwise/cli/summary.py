@@ -22,6 +22,8 @@ REST = "at rest: a joint that stands still has no R2, for friction may hold anyt
 
 def training_text(calibration: Calibration) -> str:
     """Return what was calibrated, and the error on the training data, labelled as such."""
+    from jointwise.estimation.weigh import told
+
     robot, filters = calibration.model.robot, calibration.filters
     joints = zip(robot.joints, calibration.estimate.sigma, calibration.gains, calibration.training["nmse"], strict=True)
     rows = [
@@ -36,6 +38,7 @@ def training_text(calibration: Calibration) -> str:
         *(f"  {line}" for line in explained(calibration.structure)),
         f"filters: position {filters.position_cutoff:g} Hz{parallel}, lag {1e3 * filters.lag:.1f} ms",
     ]
+    lines += told(calibration.choices)[0]
     if not calibration.load["converged"]:
         lines.append("the load torque has not settled: the load dependence is only roughly known")
     head = f"residual [{calibration.unit}]"

@@ -115,7 +115,7 @@ def _loaded_terms(structure: Structure, values: Array, dependences: Sequence[str
     terms = list(structure.terms())
     if structure.direction != "hysteresis":
         return terms + [Coulomb(own, structure.direction, structure.width) for own in dependences]
-    shapes = element_shapes(structure, values)
+    shapes = element_shapes(structure.terms(), values)
     return terms + [
         Hysteresis(structure.limits, structure.relaxation, driver, own, shape)
         for own in dependences

@@ -99,7 +99,7 @@ def _under_load(problem: Problem, factors: list[JointFactors]) -> tuple[list[Joi
     probe = probe_structure(problem)
     joints, base, layout = problem.bodies.robot.dof, problem.bodies.base.count, problem.layout(probe.terms())
     values = weighted_least_squares(factors, layout).values
-    shapes = [element_shapes(probe, part) for part in values[base:].reshape(joints, -1)]
+    shapes = [element_shapes(probe.terms(), part) for part in values[base:].reshape(joints, -1)]
     terms = [replace(probe, load="square").terms(shape) for shape in shapes]
     loaded = problem.factors(terms, lambda rigid: problem.bodies.load_torque(rigid, values))
     return loaded, problem.layout(terms[0])

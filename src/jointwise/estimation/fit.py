@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.coupled import Layout, Solution, held_factors, weighted_least_squares
 from jointwise.estimation.factors import Index, JointFactors, scaled_factors
+from jointwise.estimation.given import NOTHING_GIVEN, GivenTerms
 from jointwise.estimation.problem import Problem, RowWeights, Stretch, term_columns
 from jointwise.estimation.structure import Structure, element_shapes
 from jointwise.model.dynamics import Dynamics
-from jointwise.model.terms import Coulomb, Hysteresis, Term
+from jointwise.model.terms import Hysteresis, Term
 from jointwise.spatial import Array
 
 METHODS = ("wls", "ols", "huber")
@@ -24,30 +24,6 @@ MOST_PASSES = 8
 HUBER = 1.345
 """Residuals beyond this many standard deviations count less (95 % efficiency for normal noise)."""
 HUBER_PASSES = 4
-
-
-@dataclass(frozen=True)
-class GivenTerms:
-    """Terms of one joint that come from elsewhere; `known` are the values of parameters that are not estimated.
-
-    `known` maps names of the terms' parameters (without the joint) to value and standard deviation.
-    """
-
-    terms: tuple[Term, ...]
-    known: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-    def without_load(self) -> tuple[Term, ...]:
-        """Return the terms as they are while no load torque is known."""
-        return tuple(_unloaded(term) for term in self.terms if not term.needs_load)
-
-
-def _unloaded(term: Term) -> Term:
-    if isinstance(term, Hysteresis):
-        return replace(term, load="none", shape=())
-    return replace(term, load="none") if isinstance(term, Coulomb) else term
-
-
-NOTHING_GIVEN: Mapping[int, GivenTerms] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -147,7 +123,7 @@ def _iterate_load(
     fit, change = start, np.inf
     for passes in range(1, MOST_PASSES + 1):
         joints = range(problem.bodies.robot.dof)
-        terms = [given[j].terms if j in given else structure.terms(_shapes(fit, j), j) for j in joints]
+        terms = [_loaded(given[j].terms, fit, j) if j in given else structure.terms(_shapes(fit, j), j) for j in joints]
         after = _solve(problem, structure, terms, gains, method, fit.solution.values, given)
         change = _load_change(after, fit.solution.values)
         fit = replace(after, load=LoadIteration(passes, change < CONVERGED, change))
@@ -157,7 +133,13 @@ def _iterate_load(
 
 
 def _shapes(fit: Fit, joint: int) -> tuple[tuple[float, ...], ...]:
-    return element_shapes(fit.structure, fit.solution.values[fit.model.joint_slices[joint]])
+    return element_shapes(fit.model.terms[joint], fit.solution.values[fit.model.joint_slices[joint]])
+
+
+def _loaded(terms: tuple[Term, ...], fit: Fit, joint: int) -> tuple[Term, ...]:
+    """Return given terms with the shares of their slip elements as they came out of a fit."""
+    shapes = iter(_shapes(fit, joint))
+    return tuple(replace(own, shape=next(shapes)) if isinstance(own, Hysteresis) else own for own in terms)
 
 
 def _load_change(fit: Fit, before: Array) -> float:

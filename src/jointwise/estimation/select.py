@@ -295,7 +295,7 @@ def _lag_terms(problem: Problem, gains: Array) -> tuple[list[tuple[Term, ...]], 
     joints, base, own = problem.bodies.robot.dof, problem.bodies.base.count, plain.terms()
     layout = problem.layout(own)
     values = weighted_least_squares(scaled_factors(problem.factors([own] * joints), gains), layout).values
-    shapes = [element_shapes(plain, part) for part in values[base:].reshape(joints, -1)]
+    shapes = [element_shapes(plain.terms(), part) for part in values[base:].reshape(joints, -1)]
     loaded = replace(plain, load="square")
     terms = [
         (*loaded.terms(shape), Coulomb("square"), Hysteresis(PROBE.limits, load="square", shape=shape[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -111,10 +112,10 @@ class Structure:
         return ", ".join(parts)
 
 
-def element_shapes(structure: Structure, values: Array) -> tuple[tuple[float, ...], ...]:
+def element_shapes(terms: Sequence[Term], values: Array) -> tuple[tuple[float, ...], ...]:
     """Return the share of every slip element in each driver's hysteresis, from the term values of one joint."""
     shapes, place = [], 0
-    for term in structure.terms():
+    for term in terms:
         size = len(term.parameters())
         if isinstance(term, Hysteresis):
             forces = np.maximum(values[place : place + len(term.limits)], 0.0)

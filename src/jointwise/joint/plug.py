@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise.errors import ModelError
-from jointwise.estimation.fit import GivenTerms
+from jointwise.estimation.given import GivenTerms
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part
 from jointwise.joint.temperature import TemperatureLaw, temperature_law_of
@@ -24,10 +24,11 @@ Known = dict[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class _Piece:
-    """Terms of one effect, and value and deviation of their parameters by name."""
+    """Terms of one effect, value and deviation of their parameters by name, and what is left to the calibration."""
 
     terms: tuple[Term, ...]
     known: Known
+    open: tuple[str, ...] = ()
 
 
 def given_terms(model: JointModel, known: bool = False, rotor: bool = False) -> GivenTerms:
@@ -36,7 +37,7 @@ def given_terms(model: JointModel, known: bool = False, rotor: bool = False) -> 
     `rotor` tells whether the logs have rotor positions, which then drive the hysteresis. Dry friction is that of the
     hysteresis, its size that of the friction over speed where both are there. An offset is always estimated: it takes
     up what differs between the directions. What temperature does is always held: a log that is not a warm-up cannot
-    tell it.
+    tell it. What the joint's experiments did not tell stays open: the calibration completes it with its own choice.
     """
     if not any(name in model.parts for name in USED):
         raise ModelError(
@@ -44,14 +45,18 @@ def given_terms(model: JointModel, known: bool = False, rotor: bool = False) -> 
             f"(one of {', '.join(USED)}). Found: {', '.join(model.parts) or 'nothing'}."
         )
     warmth = _warmth(model.parts.get("temperature"))
-    pieces = [_dry(model, rotor), _viscous(model.parts.get("friction")), warmth]
+    pieces = [_dry(model, rotor, known), _viscous(model), warmth]
     terms = (Offset(), *(term for piece in pieces for term in piece.terms))
     values: Known = {name: pair for piece in pieces for name, pair in piece.known.items()}
-    return GivenTerms(terms, values if known else warmth.known)
+    left = tuple(name for piece in pieces for name in piece.open)
+    return GivenTerms(terms, values if known else warmth.known, (*left, "ripple"), firm=known)
 
 
-def _dry(model: JointModel, rotor: bool) -> _Piece:
-    """Return dry friction: slip elements where they were identified, else the sign of the speed."""
+def _dry(model: JointModel, rotor: bool, known: bool) -> _Piece:
+    """Return dry friction: slip elements where they were identified, else the sign of the speed.
+
+    How it turns with the motion is open where no slip elements were identified, unless its size is to be held.
+    """
     from jointwise.joint.load import load_law_of
 
     friction, load = model.parts.get("friction"), model.parts.get("load")
@@ -60,33 +65,40 @@ def _dry(model: JointModel, rotor: bool) -> _Piece:
     kind = "none" if law is None else law.kind
     level = _pair(friction, "F_C") if friction is not None and _has(friction, "F_C") else None
     if "hysteresis" in model.parts:
-        return _slipping(model.parts["hysteresis"], level, kind, growth, rotor)
-    known = {"FC0": level, "FC1": growth}
-    return _Piece((Coulomb(kind, "tanh"),), {name: pair for name, pair in known.items() if pair is not None})
+        return _slipping(model.parts["hysteresis"], level, kind, growth, rotor, known)
+    values = {"FC0": level, "FC1": growth}
+    left = (*(() if known and level else ("direction",)), *(("load",) if law is None else ()))
+    return _Piece((Coulomb(kind, "tanh"),), {name: pair for name, pair in values.items() if pair is not None}, left)
 
 
 def _slipping(
-    part: Part, level: tuple[float, float] | None, kind: str, growth: tuple[float, float] | None, rotor: bool
+    part: Part,
+    level: tuple[float, float] | None,
+    kind: str,
+    growth: tuple[float, float] | None,
+    rotor: bool,
+    known: bool,
 ) -> _Piece:
     """Return slip elements; their size is `level` where it is known, else their own."""
     from jointwise.joint.hysteresis import hysteresis_term
 
     term, shares = hysteresis_term(part), _shares(part)
     loaded = kind if growth is not None else term.load
-    shape = tuple(shares) if loaded != "none" else ()
     driver = "rotor" if rotor else "q"
-    term = replace(term, driver=driver, load=loaded, shape=shape, backlash=_backlash(part))
-    size, deviation = level or _pair(part, "F_C")
+    term = replace(term, driver=driver, load=loaded, shape=tuple(shares), backlash=_backlash(part))
+    size, deviation = level or _pair(part, "F_S" if _fall(part) else "F_C")
     pairs = [(float(share * size), float(share * deviation)) for share in shares]
     names = [own.name for own in term.parameters()]
-    known = dict(zip(names, pairs if growth is None else [*pairs, growth], strict=False))
-    return _Piece((term,), known)
+    values = dict(zip(names, pairs if growth is None else [*pairs, growth], strict=False))
+    left = (*(() if rotor or known else ("drivers",)), "relaxation", *(("load",) if loaded == "none" else ()))
+    return _Piece((term,), values, left)
 
 
-def _viscous(part: Part | None) -> _Piece:
-    """Return viscous friction and the rise at low speed; plain viscous friction where it was not identified."""
+def _viscous(model: JointModel) -> _Piece:
+    """Return viscous friction and the rise at low speed; what was not identified is open."""
+    part = model.parts.get("friction")
     if part is None:
-        return _Piece((Viscous((1.0,)),), {})
+        return _risen(model.parts.get("hysteresis"))
     powers = tuple(float(k) for k in (1, 2, 3) if _has(part, f"F_V{k}"))
     known = {f"Fv{p:g}": _pair(part, f"F_V{p:g}") for p in powers}
     terms: tuple[Term, ...] = (Viscous(powers),) if powers else ()
@@ -94,6 +106,13 @@ def _viscous(part: Part | None) -> _Piece:
         terms += (Stribeck(part["V_S"], part["mu"] if _has(part, "mu") else 1.0),)
         known["FS"] = _pair(part, "F_S-F_C")
     return _Piece(terms, known)
+
+
+def _risen(part: Part | None) -> _Piece:
+    """Return the rise at low speed that was found with the hysteresis; viscous friction is open."""
+    if part is None or _fall(part) or not _has(part, "V_S"):
+        return _Piece((), {}, ("viscous", "stribeck"))
+    return _Piece((Stribeck(part["V_S"]),), {"FS": _pair(part, "F_S-F_C")}, ("viscous",))
 
 
 def _warmth(part: Part | None) -> _Piece:
@@ -129,6 +148,11 @@ def _shares(part: Part) -> list[float]:
 
     forces = friction_law(part).forces
     return [float(x) for x in forces / forces.sum()]
+
+
+def _fall(part: Part) -> bool:
+    """Tell whether friction is least at rest: what it gains with the speed is left to viscous friction."""
+    return _has(part, "F_S") and part["F_S"] < part["F_C"]
 
 
 def _backlash(part: Part) -> tuple[float, ...]:

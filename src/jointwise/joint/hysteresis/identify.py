@@ -260,6 +260,11 @@ def _notes(setting: Setting, best: Tried, errors: Array | None) -> tuple[str, ..
         found.append(
             f"nlr has {setting.chosen} {some}: the fewest within one standard error of the best on data held out."
         )
+    if best.law.extra < 0.0:
+        found.append(
+            "F_S, the level at rest, lies below F_C: friction rises with the speed before it levels, which viscous "
+            "friction of a power below one would do as well."
+        )
     if setting.held:
         found.append("The load does not vary here: how friction grows with it is that of the joint's load law.")
     if best.method in ("rate-gms", "lugre"):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from jointwise.joint.hysteresis.loops import COUNTS, Loops
 from jointwise.joint.hysteresis.methods import Tried, unknowns
+from jointwise.joint.hysteresis.refine import SPEEDS
 from jointwise.joint.hysteresis.uncertainty import gram_jackknife
 from jointwise.joint.part import Value, value_of
 from jointwise.spatial import Array
@@ -60,8 +62,10 @@ def _slip_values(
     if "extra" in places:
         slope, speed = law.extra * force.sum(axis=0), np.zeros(p)
         slope[places["extra"].start], speed[places["extra"].stop - 1] = total, 1.0
-        found.append(value_of("F_S", "Nm", law.extra * total, deviation(slope), factor))
-        found.append(_positive("V_S", "rad/s", law.speed, deviation(speed), factor))
+        at_rest = deviation(slope + force.sum(axis=0))
+        found.append(value_of("F_S", "Nm", (1.0 + law.extra) * total, at_rest, factor))
+        found.append(value_of("F_S-F_C", "Nm", law.extra * total, deviation(slope), factor))
+        found.append(_within(_positive("V_S", "rad/s", law.speed, deviation(speed), factor), SPEEDS))
     return (*found, *_nuisance(tried, covariance, factor))
 
 
@@ -78,7 +82,7 @@ def _dynamic_values(tried: Tried, covariance: Array, factor: float) -> tuple[Val
 def _static_values(tried: Tried, covariance: Array, factor: float) -> tuple[Value, ...]:
     names = [("F_C", "Nm")]
     names += [("F_C1", _load_unit(tried.law.power))] if tried.law.load else []
-    names += [("F_S", "Nm")] if tried.method == "stribeck" else []
+    names += [("F_S-F_C", "Nm")] if tried.method == "stribeck" else []
     return (*_forces(tried, names, covariance, factor), *_nuisance(tried, covariance, factor))
 
 
@@ -99,6 +103,17 @@ def _nuisance(tried: Tried, covariance: Array, factor: float) -> tuple[Value, Va
         value_of("F_V", "Nm s/rad", tried.law.viscous, viscous, factor),
         value_of("offset", "Nm", tried.law.offset, offset, factor),
     )
+
+
+def _not_negative(value: Value) -> Value:
+    """Return a number that cannot be negative with its interval cut at zero."""
+    return replace(value, low=max(value.low, 0.0), high=max(value.high, 0.0))
+
+
+def _within(value: Value, bounds: tuple[float, float]) -> Value:
+    """Return a number with its interval inside the range that was searched."""
+    low, high = bounds
+    return replace(value, low=max(value.low, min(low, value.value)), high=min(value.high, max(high, value.value)))
 
 
 def _positive(name: str, unit: str, value: float, relative: float, factor: float) -> Value:

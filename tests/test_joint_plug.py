@@ -1,0 +1,138 @@
+"""What a joint file brings into a calibration: its terms, what it leaves open, and when it is not taken."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import jointwise
+from jointwise.calibrate import Options, calibrate
+from jointwise.estimation.given import GivenTerms
+from jointwise.estimation.structure import Structure
+from jointwise.estimation.weigh import told
+from jointwise.joint.model import JointModel
+from jointwise.joint.part import Part, Value, value_of
+from jointwise.joint.plug import given_terms
+from jointwise.model.terms import Coulomb, Hysteresis, Offset, SpeedRipple, Stribeck, Term, Viscous
+from jointwise.result import Calibration
+from jointwise.simulation.synthetic import SyntheticLog, synthetic_log
+
+RICH = Structure(
+    "hysteresis", load="square", powers=(1.0, 0.5), drivers=("q", "track"), relaxation=3.0, stribeck=0.2, ripple=0.01
+)
+
+
+def values(**known: float) -> tuple[Value, ...]:
+    return tuple(value_of(name.replace("_over_", "-"), "Nm", x, 0.1) for name, x in known.items())
+
+
+def hysteresis_part(extra: float = 0.0, growth: float = 0.0, **more: float) -> Part:
+    law = {
+        "model": "nlr", "limits": [1e-4, 1e-3], "forces": [6.0, 2.0], "viscous": 3.0, "offset": 0.0, "growth": growth,
+        "extra": extra, "speed": 0.05, "most_load": None, "backlash": None,
+    }  # fmt: skip
+    known = values(F_C=8.0, **more)
+    return Part("hysteresis", "nlr", known, 90.0, settings={"law": law, "method": "nlr", "elements": 2})
+
+
+def friction_part() -> Part:
+    return Part("friction", "friction", values(F_C=9.0, F_V1=4.0), 90.0)
+
+
+def completed(*parts: Part, known: bool = False, structure: Structure = RICH) -> GivenTerms:
+    model = JointModel("ur5e", 0, {part.phenomenon: part for part in parts})
+    return given_terms(model, known).completed(structure)
+
+
+def kinds(given: GivenTerms) -> list[type[Term]]:
+    return [type(term) for term in given.terms]
+
+
+def test_what_the_hysteresis_does_not_tell_is_what_the_calibration_takes() -> None:
+    own = completed(hysteresis_part())
+    assert kinds(own) == [Offset, Hysteresis, Hysteresis, Viscous, Stribeck, SpeedRipple]
+    assert [term.driver for term in own.terms if isinstance(term, Hysteresis)] == ["q", "track"]
+    for term in own.terms:
+        if isinstance(term, Hysteresis):
+            assert (term.limits, term.load, term.relaxation) == ((1e-4, 1e-3), "square", 3.0)
+    assert Viscous((1.0, 0.5)) in own.terms and Stribeck(0.2) in own.terms
+
+
+def test_the_rise_towards_standstill_of_the_hysteresis_is_its_own() -> None:
+    own = completed(hysteresis_part(0.25, F_S=10.0, F_S_over_F_C=2.0, V_S=0.05), known=True)
+    assert Stribeck(0.05) in own.terms and own.known["FS"][0] == 2.0
+    assert sum(own.known[name][0] for name in ("W1", "W2")) == pytest.approx(8.0)
+
+
+def test_friction_that_is_least_at_rest_leaves_its_growth_to_viscous_friction() -> None:
+    own = completed(hysteresis_part(-0.5, F_S=4.0, F_S_over_F_C=-4.0, V_S=0.4), known=True)
+    assert Stribeck(0.2) in own.terms and "FS" not in own.known
+    assert sum(own.known[name][0] for name in ("W1", "W2")) == pytest.approx(4.0)
+
+
+def test_a_law_of_the_load_that_was_found_stays() -> None:
+    (term,) = (t for t in completed(hysteresis_part(growth=0.01), known=True).terms if isinstance(t, Hysteresis))
+    assert term.load == "square"
+    plain = completed(hysteresis_part(), structure=Structure("sign"))
+    assert all(term.load == "none" for term in plain.terms if isinstance(term, Hysteresis))
+
+
+def test_friction_over_speed_says_nothing_about_how_it_turns() -> None:
+    own = completed(friction_part())
+    assert kinds(own) == [Offset, Hysteresis, Hysteresis, Viscous, SpeedRipple]
+    assert next(term for term in own.terms if isinstance(term, Hysteresis)).limits == RICH.limits
+    held = completed(friction_part(), known=True)
+    assert kinds(held) == [Offset, Coulomb, Viscous, SpeedRipple] and held.known["FC0"][0] == 9.0
+
+
+# -- in a calibration --
+
+
+@lru_cache
+def made() -> SyntheticLog:
+    return synthetic_log(jointwise.robot("planar2"), duration=30.0, rate=100.0, seed=5)
+
+
+@lru_cache
+def calibrated(limit: float, firm: bool) -> Calibration:
+    """Return a calibration with the first joint given as one slip element; firm: its force is held at 1 Nm."""
+    given = GivenTerms(
+        (Offset(), Hysteresis((limit,)), Viscous((1.0, 2.0))), {"W1": (1.0, 0.1)} if firm else {}, (), firm
+    )
+    options = Options(
+        gains=made().truth.gains.tolist(),
+        structure=Structure("hysteresis", load="square", powers=(1.0, 2.0)),
+        free=(),
+        lag=0.0,
+        position_cutoff=20.0,
+        joints={0: given},
+    )
+    return calibrate(made().log, jointwise.robot("planar2"), options=options)
+
+
+def test_terms_that_predict_worse_than_the_automatic_ones_are_not_taken() -> None:
+    own = calibrated(0.5, False)
+    automatic = calibrate(
+        made().log,
+        jointwise.robot("planar2"),
+        options=Options(
+            gains=made().truth.gains.tolist(),
+            structure=Structure("hysteresis", load="square", powers=(1.0, 2.0)),
+            free=(),
+            lag=0.0,
+            position_cutoff=20.0,
+        ),
+    )
+    np.testing.assert_allclose(own.estimate.values, automatic.estimate.values)
+    (line,), costly = told(own.choices)
+    assert "joint 1: automatic" in line and "more held-out error" in line and not costly
+    assert "identified by itself" not in own.structure_text
+
+
+def test_known_values_are_kept_and_their_cost_is_told() -> None:
+    own = calibrated(0.5, True)
+    assert "joint 1 as identified by itself" in own.structure_text
+    (line,) = told(own.choices)[1]
+    assert "own experiments" in line and "more held-out error" in line
