@@ -34,6 +34,7 @@ class DynamicFit:
     speed: float
     rate: float
     forces: Array
+    inertia: float
     viscous: float
     offset: float
     error: float
@@ -156,6 +157,7 @@ def _made(model: str, limits: Array, curve: Curve, grams: Array, forces: int) ->
         speed=curve.speed,
         rate=curve.rate,
         forces=found[:-NUISANCE],
+        inertia=float(found[-3]),
         viscous=float(found[-2]),
         offset=float(found[-1]),
         error=error,

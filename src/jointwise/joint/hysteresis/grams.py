@@ -14,8 +14,8 @@ from jointwise.joint.hysteresis.recursion import maxwell_slopes, maxwell_state
 from jointwise.joint.hysteresis.shape import Shape
 from jointwise.spatial import Array
 
-NUISANCE = 2
-"""Columns beside the friction with memory: speed (viscous) and one (offset)."""
+NUISANCE = 3
+"""Columns beside the friction with memory: acceleration (rotor inertia), speed (viscous) and one (offset)."""
 RIDGE = 1e-12
 FEW = 20
 """Elements up to which the native sums are faster than columns and a matrix product."""
@@ -41,22 +41,22 @@ def accumulate(loops: Loops, make: Make) -> Array:
 
 
 def ending(loops: Loops, piece: Piece) -> list[Array]:
-    """Return speed, ones and the friction of a piece: what every set of columns ends with."""
+    """Return acceleration, speed, ones and the friction of a piece: what every set of columns ends with."""
     return list(loops.others[piece.rows].T)
 
 
 def bank_grams(loops: Loops, shape: Shape) -> Array:
-    """Return CᵀC of the columns [level g_i ..., level ∂g_i/∂ln D_i ..., speed, 1, friction]."""
+    """Return CᵀC of the columns [level g_i ..., level ∂g_i/∂ln D_i ..., acceleration, speed, 1, friction]."""
     return _slip_grams(loops, shape, np.ones(len(shape.limits)), None, True)
 
 
 def force_grams(loops: Loops, shape: Shape) -> Array:
-    """Return CᵀC of the columns [level g_i ..., speed, 1, friction]."""
+    """Return CᵀC of the columns [level g_i ..., acceleration, speed, 1, friction]."""
     return _tied(_slip_grams(loops, shape, np.ones(len(shape.limits)), None, False), shape)
 
 
 def slope_grams(loops: Loops, shape: Shape, forces: Array, free: tuple[str, ...]) -> Array:
-    """Return CᵀC of [level g_i ..., derivatives by the `free` of the shape ..., speed, 1, friction].
+    """Return CᵀC of [level g_i ..., derivatives by the `free` of the shape ..., acceleration, speed, 1, friction].
 
     `free` names what is not fixed: "limits" (ln D_i), "growth" (c), "extra" (e and ln V).
     """
@@ -83,7 +83,7 @@ def _shared(loops: Loops, shape: Shape, free: tuple[str, ...]) -> Array | None:
 
 
 def _slip_grams(loops: Loops, shape: Shape, W: Array, shared: Array | None, slopes: bool) -> Array:
-    """Return CᵀC of [level g_i, level ∂g_i/∂ln D_i (with slopes), shared Σ W_i g_i, speed, 1, friction]."""
+    """Return CᵀC of [level g_i, level ∂g_i/∂ln D_i (with slopes), shared Σ W_i g_i, what stands beside, friction]."""
     count, shares = len(shape.limits), 0 if shared is None else shared.shape[1]
     width = (2 if slopes else 1) * count + shares + NUISANCE + 1
     grams, state = np.zeros((loops.blocks, width, width)), np.empty(0)

@@ -13,6 +13,7 @@ from jointwise.joint.hysteresis.growth import Growth, growth_of
 from jointwise.joint.hysteresis.laws import law_settings
 from jointwise.joint.hysteresis.loops import Loops, Steady, known_rise, make_loops
 from jointwise.joint.hysteresis.methods import MAXWELL, METHODS, USUAL_ELEMENTS, Setting, Tried, try_method
+from jointwise.joint.hysteresis.rivals import Moves, rival_moves
 from jointwise.joint.hysteresis.search import Bank, best_choices, fewest_elements, gains, held_out_errors, make_bank
 from jointwise.joint.hysteresis.shape import Shape
 from jointwise.joint.hysteresis.static import STATIC
@@ -68,7 +69,8 @@ def identify_hysteresis(
     best = _chosen(tried, method)
     if method not in STATIC:
         _refuse_without_memory(record, loops, tried)
-    return _part(record, setting, best, tried, errors)
+    moves = rival_moves(record, loops, best, shape_map, steady)
+    return _part(record, setting, best, tried, errors, moves)
 
 
 def backlash_of(backlash: Backlash | None) -> tuple[float | None, Array | None]:
@@ -212,14 +214,21 @@ def _held_out(loops: Loops, tried: Tried) -> float:
     return 100.0 * (1.0 - float(np.sqrt(mean / _spread(loops))))
 
 
-def _part(record: JointRecord, setting: Setting, best: Tried, tried: dict[str, Tried], errors: Array | None) -> Part:
+def _part(
+    record: JointRecord,
+    setting: Setting,
+    best: Tried,
+    tried: dict[str, Tried],
+    errors: Array | None,
+    moves: tuple[Moves, ...],
+) -> Part:
     loops = setting.loops
     ordered = sorted(tried.values(), key=lambda own: float(own.held_out.mean()))
     scale = setting.scale if best.method in MAXWELL else None
     return Part(
         phenomenon="hysteresis",
         model=best.method,
-        values=values_of(best, loops, scale),
+        values=values_of(best, loops, scale, moves),
         fitted=_fitted(loops, best),
         held_out=_held_out(loops, best),
         settings={"law": law_settings(best.law), "method": best.method, "elements": len(best.law.limits)},
@@ -259,6 +268,15 @@ def _notes(setting: Setting, best: Tried, errors: Array | None) -> tuple[str, ..
         some = "element" if setting.chosen == 1 else "elements"
         found.append(
             f"nlr has {setting.chosen} {some}: the fewest within one standard error of the best on data held out."
+        )
+    if setting.rise is None and best.law.extra == 0.0 and best.method not in STATIC:
+        found.append(
+            f"F_C is the level at the speeds seen (half of them below {np.median(np.abs(loops.speed)):.2g} rad/s): "
+            "a rise towards standstill is inside. A friction part of the joint would tell it."
+        )
+    if len(best.law.limits) and best.law.limits[-1] > 0.99 * loops.largest:
+        found.append(
+            "The largest limit lies at the edge of what can be told: it may be larger, or no hysteresis at all."
         )
     if best.law.extra < 0.0:
         found.append(

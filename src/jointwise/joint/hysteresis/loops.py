@@ -57,6 +57,7 @@ class Piece:
 class Loops:
     """Signals (samples,): `x` rad, `friction` Nm, `speed` rad/s, `load` Nm, `scale` b(θ) or None, `period` s.
 
+    `acceleration` rad/s² where the rotor's inertia is not described and is estimated along, else zeros.
     `pieces` follow each other; those of one block (a group of swings, `blocks` in all) are held out together.
     `starts`: the samples at which swings begin. `smallest`, `largest`: the range of deformation limits (rad) that the
     swings can tell; `resolution`: the difference (rad) below which two limits cannot be told apart. `doubt`: relative
@@ -66,6 +67,7 @@ class Loops:
     x: Array
     friction: Array
     speed: Array
+    acceleration: Array
     load: Array
     scale: Array | None
     period: float
@@ -80,8 +82,8 @@ class Loops:
 
     @cached_property
     def others(self) -> Array:
-        """Speed, ones and friction, (samples, 3): what every set of columns ends with."""
-        return np.column_stack([self.speed, np.ones(len(self.x)), self.friction])
+        """Acceleration, speed, ones and friction, (samples, 4): what every set of columns ends with."""
+        return np.column_stack([self.acceleration, self.speed, np.ones(len(self.x)), self.friction])
 
     def walk(self) -> Iterator[Piece]:
         """Yield the pieces in order."""
@@ -117,6 +119,7 @@ def make_loops(record: JointRecord, backlash: Array | None, steady: Steady | Par
         x=np.ascontiguousarray(record.path),
         friction=record.friction - steady_torque(steady, record.speed, record.temperature),
         speed=record.speed,
+        acceleration=record.acceleration if record.inertia == 0.0 else np.zeros(record.samples),
         load=record.load,
         scale=None if backlash is None else relative_backlash(backlash, record.path),
         period=1.0 / record.rate,

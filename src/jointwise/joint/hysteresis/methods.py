@@ -59,6 +59,7 @@ class Tried:
 
     `grams` of the Jacobian and the residual; `fit` of slip models and what was `free` in them ("scale": limits move
     together), None and () for others. `jumps`: how ln D_i and W_i scatter from fold to fold, as `choice_spread` says.
+    `inertia` (kg m²) of the rotor where it was estimated along.
     """
 
     method: str
@@ -69,6 +70,7 @@ class Tried:
     fit: Fit | None = None
     free: tuple[str, ...] = ()
     jumps: tuple[Array, Array] | None = None
+    inertia: float = 0.0
 
 
 def try_method(setting: Setting, method: str) -> Tried:
@@ -168,7 +170,7 @@ def _maxwell(setting: Setting, method: str, fit: Fit, free: tuple[str, ...]) -> 
         power=fit.shape.power,
     )
     jumps = choice_spread(setting.bank, len(law.limits), FOLDS) if "limits" in free else None
-    tried = Tried(method, law, fit.error, np.empty(0), grams, fit, free, jumps)
+    tried = Tried(method, law, fit.error, np.empty(0), grams, fit, free, jumps, fit.inertia)
     places = unknowns(tried)
     logs = places.get("limits", places.get("scale", slice(0)))
     return replace(tried, held_out=linear_held_out(grams, logs))
@@ -198,7 +200,7 @@ def _static(setting: Setting, fit: StaticFit) -> Tried:
         most_load=most,
         power=fit.power or 2.0,
     )
-    return Tried(fit.model, law, fit.error, linear_held_out(fit.grams), fit.grams)
+    return Tried(fit.model, law, fit.error, linear_held_out(fit.grams), fit.grams, inertia=fit.inertia)
 
 
 def _dynamic(setting: Setting, fit: DynamicFit) -> Tried:
@@ -212,7 +214,7 @@ def _dynamic(setting: Setting, fit: DynamicFit) -> Tried:
         speed=fit.speed,
         rate=fit.rate,
     )
-    return Tried(fit.model, law, fit.error, linear_held_out(fit.grams), fit.grams)
+    return Tried(fit.model, law, fit.error, linear_held_out(fit.grams), fit.grams, inertia=fit.inertia)
 
 
 def unknowns(tried: Tried) -> dict[str, slice]:

@@ -20,10 +20,14 @@ SPEEDS = (2e-3, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted slip model: `shape`, free `forces` (Nm), `viscous` (Nm s/rad), `offset` (Nm), squared error (Nm²)."""
+    """A fitted slip model: `shape`, free `forces` (Nm), what stands beside them, squared error (Nm²).
+
+    `inertia` (kg m², that of the rotor where it is not described), `viscous` (Nm s/rad), `offset` (Nm).
+    """
 
     shape: Shape
     forces: Array
+    inertia: float
     viscous: float
     offset: float
     error: float
@@ -34,17 +38,13 @@ class Fit:
         """Forces of the elements, Nm."""
         return self.shape.spread(self.forces)
 
-    @property
-    def coefficients(self) -> Array:
-        """Forces, viscous, offset."""
-        return np.concatenate([self.forces, [self.viscous, self.offset]])
-
 
 def fit_forces(loops: Loops, shape: Shape) -> Fit:
     """Return the fit of non-negative forces, viscous friction and offset for a shape."""
     gram = force_grams(loops, shape).sum(axis=0)
     found, error = solve_forces(gram, shape.forces)
-    return Fit(shape, found[:-NUISANCE], float(found[-2]), float(found[-1]), error, round(gram[-2, -2]))
+    inertia, viscous, offset = (float(own) for own in found[-NUISANCE:])
+    return Fit(shape, found[:-NUISANCE], inertia, viscous, offset, error, round(gram[-2, -2]))
 
 
 def refined(loops: Loops, start: Shape, free: tuple[str, ...]) -> Fit:
@@ -76,7 +76,7 @@ def residual_grams(loops: Loops, fit: Fit, free: tuple[str, ...]) -> Array:
     grams = slope_grams(loops, fit.shape, fit.forces, free)
     turn = np.eye(grams.shape[1])
     turn[: len(fit.forces), -1] = -fit.forces
-    turn[-1 - NUISANCE : -1, -1] = -fit.viscous, -fit.offset
+    turn[-1 - NUISANCE : -1, -1] = -fit.inertia, -fit.viscous, -fit.offset
     result: Array = turn.T @ grams @ turn
     return result
 

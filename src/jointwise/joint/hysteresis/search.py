@@ -24,7 +24,7 @@ Choice = tuple[int, ...]
 class Bank:
     """Elements with limits on a grid (grid,) rad and their normal equations block by block (blocks, p, p).
 
-    Columns: the elements, their derivatives by ln D, speed, ones, friction. `resolution` as in `Loops`.
+    Columns: the elements, their derivatives by ln D, acceleration, speed, ones, friction. `resolution` as in `Loops`.
     """
 
     limits: Array
@@ -32,7 +32,7 @@ class Bank:
     resolution: float = 0.0
 
     def reduced(self, gram: Array) -> tuple[Array, Array]:
-        """Return a sum of blocks as A (grid, grid), b (grid,) with speed and offset eliminated, columns of size one."""
+        """Return a sum of blocks as A (grid, grid), b (grid,) with the rest eliminated, columns of size one."""
         kept = self.columns(range(len(self.limits)))
         A, b = gram[np.ix_(kept, kept)][:-1, :-1], gram[kept, -1][:-1]
         size = np.sqrt(np.maximum(np.diag(A), 1e-300))
@@ -47,7 +47,7 @@ class Bank:
         return result
 
     def columns(self, choice: Iterable[int], slopes: bool = False) -> list[int]:
-        """Return the columns of some elements (with their derivatives), speed, ones and friction."""
+        """Return the columns of some elements (with their derivatives) and of what stands beside them."""
         grid = len(self.limits)
         beside = [grid + k for k in choice] if slopes else []
         return [*choice, *beside, *range(2 * grid, 2 * grid + NUISANCE + 1)]

@@ -29,15 +29,11 @@ class StaticFit:
     width: float
     power: float
     forces: Array
+    inertia: float
     viscous: float
     offset: float
     error: float
     grams: Array
-
-    @property
-    def coefficients(self) -> Array:
-        """Forces, viscous, offset."""
-        return np.concatenate([self.forces, [self.viscous, self.offset]])
 
 
 def static_columns(model: str, width: float, power: float, speed: Array, torque: Array) -> list[Array]:
@@ -70,10 +66,10 @@ def _fit(loops: Loops, model: str, width: float, power: float) -> StaticFit:
 
     grams = accumulate(loops, make)
     found, error = solve_forces(grams.sum(axis=0), grams.shape[1] - 1 - NUISANCE)
-    forces, viscous, offset = found[:-NUISANCE], float(found[-2]), float(found[-1])
+    inertia, viscous, offset = (float(own) for own in found[-NUISANCE:])
     used = used_columns(found)
     left = as_residual(grams, found)[:, used[:, None], used[None]]
-    return StaticFit(model, width, power, forces, viscous, offset, error, left)
+    return StaticFit(model, width, power, found[:-NUISANCE], inertia, viscous, offset, error, left)
 
 
 def used_columns(found: Array) -> NDArray[np.intp]:

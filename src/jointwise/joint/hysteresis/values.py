@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,25 +11,30 @@ import numpy as np
 from jointwise.joint.hysteresis.loops import COUNTS, Loops
 from jointwise.joint.hysteresis.methods import Tried, unknowns
 from jointwise.joint.hysteresis.refine import SPEEDS
+from jointwise.joint.hysteresis.rivals import Moves, doubt_of
 from jointwise.joint.hysteresis.uncertainty import gram_jackknife
 from jointwise.joint.part import Value, value_of
 from jointwise.spatial import Array
 
 
-def values_of(tried: Tried, loops: Loops, scale: float | None) -> tuple[Value, ...]:
-    """Return the values of any method; `scale` is the backlash B (rad) where it was given."""
+def values_of(tried: Tried, loops: Loops, scale: float | None, moves: Sequence[Moves] = ()) -> tuple[Value, ...]:
+    """Return the values of any method; `scale` is the backlash B (rad) where it was given, `moves` those of rivals."""
     covariance, factor = gram_jackknife(tried.grams)
+    beside = _nuisance(tried, covariance, factor, told=bool(loops.acceleration.any()))
     if tried.fit is not None:
-        return _slip_values(tried, loops, covariance, factor, scale)
+        return (*_slip_values(tried, loops, covariance, factor, scale, moves), *beside)
     if tried.method in ("rate-gms", "lugre"):
-        return _dynamic_values(tried, covariance, factor)
-    return _static_values(tried, covariance, factor)
+        return (*_dynamic_values(tried, covariance, factor), *beside)
+    return (*_static_values(tried, covariance, factor), *beside)
 
 
 def _slip_values(
-    tried: Tried, loops: Loops, covariance: Array, factor: float, scale: float | None
+    tried: Tried, loops: Loops, covariance: Array, factor: float, scale: float | None, moves: Sequence[Moves]
 ) -> tuple[Value, ...]:
-    """Return forces, limits and stiffnesses; a limit is blurred by the step of the encoder, forces by their level."""
+    """Return forces, limits and stiffnesses; a limit is blurred by the step of the encoder, forces by their level.
+
+    What the choice of the path and of the ladder is worth is added to all of them.
+    """
     fit, law, places = tried.fit, tried.law, unknowns(tried)
     assert fit is not None
     count, p = len(law.limits), len(covariance)
@@ -44,21 +50,26 @@ def _slip_values(
         return math.sqrt(max(float(slope @ covariance @ slope), 0.0))
 
     jump_limit, jump_force = (np.zeros(count), np.zeros(count)) if tried.jumps is None else tried.jumps
-    total = float(law.forces.sum())
+    total, doubt = float(law.forces.sum()), doubt_of(moves, law.forces)
     jump_limit = np.hypot(jump_limit, loops.resolution / (COUNTS * math.sqrt(12.0)) / law.limits)
     jump_force = np.hypot(jump_force, loops.doubt * law.forces)
-    found = [value_of("F_C", "Nm", total, math.hypot(deviation(force.sum(axis=0)), loops.doubt * total), factor)]
+    blur = np.hypot(jump_limit, doubt.limits)
+    level = math.hypot(deviation(force.sum(axis=0)), loops.doubt * total, doubt.total)
+    found = [value_of("F_C", "Nm", total, level, factor)]
     largest = scale if scale is not None else float(law.limits[-1])
-    found.append(_positive("B", "rad", largest, math.hypot(deviation(log_limit[-1]), jump_limit[-1]), factor))
+    found.append(_positive("B", "rad", largest, math.hypot(deviation(log_limit[-1]), blur[-1]), factor))
     for i, (W, D) in enumerate(zip(law.forces, law.limits, strict=True)):
-        along = math.hypot(deviation(force[i] / W - log_limit[i]), math.hypot(jump_limit[i], jump_force[i] / W))
-        found.append(value_of(f"W{i + 1}", "Nm", W, math.hypot(deviation(force[i]), jump_force[i]), factor))
-        found.append(_positive(f"D{i + 1}", "rad", D, math.hypot(deviation(log_limit[i]), jump_limit[i]), factor))
+        along = math.hypot(deviation(force[i] / W - log_limit[i]), jump_limit[i], jump_force[i] / W, doubt.stiffness[i])
+        size = math.hypot(deviation(force[i]), jump_force[i], doubt.forces[i])
+        found.append(_not_negative(value_of(f"W{i + 1}", "Nm", W, size, factor)))
+        found.append(_positive(f"D{i + 1}", "rad", D, math.hypot(deviation(log_limit[i]), blur[i]), factor))
         found.append(_positive(f"k{i + 1}", "Nm/rad", W / D, along, factor))
     if "growth" in places:
         slope = law.growth * force.sum(axis=0)
         slope[places["growth"]] = total
-        found.append(value_of("F_C1", _load_unit(law.power), law.growth * total, deviation(slope), factor))
+        found.append(
+            _not_negative(value_of("F_C1", _load_unit(law.power), law.growth * total, deviation(slope), factor))
+        )
     if "extra" in places:
         slope, speed = law.extra * force.sum(axis=0), np.zeros(p)
         slope[places["extra"].start], speed[places["extra"].stop - 1] = total, 1.0
@@ -66,7 +77,7 @@ def _slip_values(
         found.append(value_of("F_S", "Nm", (1.0 + law.extra) * total, at_rest, factor))
         found.append(value_of("F_S-F_C", "Nm", law.extra * total, deviation(slope), factor))
         found.append(_within(_positive("V_S", "rad/s", law.speed, deviation(speed), factor), SPEEDS))
-    return (*found, *_nuisance(tried, covariance, factor))
+    return tuple(found)
 
 
 def _dynamic_values(tried: Tried, covariance: Array, factor: float) -> tuple[Value, ...]:
@@ -76,14 +87,14 @@ def _dynamic_values(tried: Tried, covariance: Array, factor: float) -> tuple[Val
         names = [("F_C", "Nm"), ("s1_F_C/s0", "Nm s")]
     else:
         names = [(f"W{i + 1}", "Nm") for i in range(len(law.limits))]
-    return (*_forces(tried, names, covariance, factor), *_nuisance(tried, covariance, factor))
+    return tuple(_forces(tried, names, covariance, factor))
 
 
 def _static_values(tried: Tried, covariance: Array, factor: float) -> tuple[Value, ...]:
     names = [("F_C", "Nm")]
     names += [("F_C1", _load_unit(tried.law.power))] if tried.law.load else []
     names += [("F_S-F_C", "Nm")] if tried.method == "stribeck" else []
-    return (*_forces(tried, names, covariance, factor), *_nuisance(tried, covariance, factor))
+    return tuple(_forces(tried, names, covariance, factor))
 
 
 def _load_unit(power: float) -> str:
@@ -97,9 +108,12 @@ def _forces(tried: Tried, names: list[tuple[str, str]], covariance: Array, facto
     return [value_of(*name, W, next(deviations) if W > 0.0 else 0.0, factor) for name, W in found]
 
 
-def _nuisance(tried: Tried, covariance: Array, factor: float) -> tuple[Value, Value]:
-    viscous, offset = np.sqrt(np.diag(covariance))[-2:]
+def _nuisance(tried: Tried, covariance: Array, factor: float, told: bool) -> tuple[Value, ...]:
+    """Return what stands beside friction with memory; `told`: the rotor's inertia was estimated along."""
+    inertia, viscous, offset = np.sqrt(np.diag(covariance))[-3:]
+    found = (value_of("inertia", "kg m²", tried.inertia, inertia, factor),) if told else ()
     return (
+        *found,
         value_of("F_V", "Nm s/rad", tried.law.viscous, viscous, factor),
         value_of("offset", "Nm", tried.law.offset, offset, factor),
     )
