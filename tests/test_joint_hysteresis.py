@@ -29,15 +29,18 @@ from jointwise.joint.hysteresis import grams as grams_module
 from jointwise.joint.hysteresis import recursion as recursion_module
 from jointwise.joint.hysteresis.grams import slope_grams
 from jointwise.joint.hysteresis.loops import make_loops, relative_backlash
-from jointwise.joint.hysteresis.recursion import bristle, maxwell_slip, maxwell_slopes, maxwell_state, rate_slip
+from jointwise.joint.hysteresis.recursion import maxwell_slip, maxwell_slopes, maxwell_state
 from jointwise.joint.hysteresis.search import best_choices, gains
 from jointwise.joint.hysteresis.shape import Shape, polynomial_limits, polynomial_shares
 from jointwise.joint.identify import Settings, identify
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part
+from jointwise.joint.plug import given_terms
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord, join_records, joint_record
-from jointwise.model.terms import JointSignals
+from jointwise.model.terms import JointSignals, Rated, term_from_dict
+from jointwise.model.terms import rate as rate_module
+from jointwise.model.terms.rate import bristle, rate_slip
 from jointwise.simulation.references import make_experiment
 from jointwise.simulation.robot import DigitalRobot, Run, digital_robot
 from jointwise.simulation.sensors import Sensors
@@ -111,6 +114,7 @@ def test_native_recursions_are_their_numpy_twins(monkeypatch: pytest.MonkeyPatch
 
     own = run()
     without_native(monkeypatch, recursion_module)
+    without_native(monkeypatch, rate_module)
     for a, b in zip(own, run(), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-12)
 
@@ -331,6 +335,8 @@ def test_lugre_is_found_where_the_truth_is_lugre() -> None:
     part = identify_hysteresis(record_of(x, speed, friction), method="lugre")
     assert part["F_C"] == pytest.approx(10.0, rel=0.1)
     assert friction_law(part).limits[0] == pytest.approx(4e-4, rel=0.2)
+    truth = {"F_C": 10.0, "F_S": 13.0, "F_S-F_C": 3.0, "V_S": 0.02, "s0": 25e3, "s1": 0.0, "F_V": 8.0}
+    assert all(part.value(name).covers(value) for name, value in truth.items())
     slip = identify_hysteresis(record_of(x, speed, friction), method="nlr", elements=2)
     assert part.held_out > slip.held_out
 
@@ -448,8 +454,23 @@ def test_a_term_of_the_calibration_is_made_from_a_part() -> None:
     signals = JointSignals(RATE, record.q, record.qd, record.qdd, path=record.path)
     torque = term.columns(signals)[0] @ np.array([part["W1"], part["W2"]])
     np.testing.assert_allclose(torque, friction_law(part).torque(record, nuisance=False))
-    with pytest.raises(ModelError, match="rate-independent"):
+    with pytest.raises(ModelError, match=r"Got 'lugre' instead: identify hysteresis again"):
         hysteresis_term(identify_hysteresis(record, method="lugre"))
+
+
+@pytest.mark.parametrize("method", ["lugre", "rate-gms"])
+def test_a_model_with_rate_is_a_term_of_the_calibration_too(method: str) -> None:
+    record = made_record(seconds=20.0)
+    part = identify_hysteresis(record, method=method, elements=2)
+    signals = JointSignals(RATE, record.q, record.speed, record.qdd, path=record.path)
+    for name in ("F_C", "F_S", "V_S", "F_V", "offset", *(("s0", "s1") if method == "lugre" else ("W1", "D1", "rate"))):
+        value = part.value(name)
+        assert value.low <= value.value <= value.high and value.low < value.high
+    given = given_terms(JointModel("ur5e", 0, {"hysteresis": part}), known=True)
+    (term,) = (own for own in given.terms if isinstance(own, Rated))
+    torque = term.columns(signals)[0][:, 0] * given.known["FCd"][0]
+    np.testing.assert_allclose(torque, friction_law(part).torque(record, nuisance=False), atol=1e-9)
+    assert term_from_dict(json.loads(json.dumps(term.to_dict()))) == term
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

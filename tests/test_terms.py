@@ -20,6 +20,7 @@ from jointwise.model.terms import (
     JointSignals,
     Offset,
     PowerFlow,
+    Rated,
     SpeedRipple,
     Stribeck,
     Temperature,
@@ -50,6 +51,8 @@ TERMS: tuple[Term, ...] = (
     SpeedRipple(0.004),
     Hysteresis(LIMITS, backlash=(0.7, 1.2, 1.2)),
     Temperature(reference=30.0),
+    Rated("lugre", (1e-3,), (1.0,), extra=0.3, damping=0.02),
+    Rated("rate-gms", (1e-4, 2e-3), (0.6, 0.4), extra=0.3, rate=30.0, driver="rotor"),
     Hysteresis(LIMITS, driver="rotor", load="square", shape=SHAPE),
 )
 DISSIPATIVE = tuple(term for term in TERMS if isinstance(term, Coulomb | Viscous | Stribeck | PowerFlow))

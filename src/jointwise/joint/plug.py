@@ -64,11 +64,25 @@ def _dry(model: JointModel, rotor: bool, known: bool) -> _Piece:
     growth = None if law is None else (law.factor, _deviation(load, "F_l"))
     kind = "none" if law is None else law.kind
     level = _pair(friction, "F_C") if friction is not None and _has(friction, "F_C") else None
+    if _rated(model):
+        return _with_rate(model.parts["hysteresis"], level, rotor)
     if "hysteresis" in model.parts:
         return _slipping(model.parts["hysteresis"], level, kind, growth, rotor, known)
     values = {"FC0": level, "FC1": growth}
     left = (*(() if known and level else ("direction",)), *(("load",) if law is None else ()))
     return _Piece((Coulomb(kind, "tanh"),), {name: pair for name, pair in values.items() if pair is not None}, left)
+
+
+def _rated(model: JointModel) -> bool:
+    """Tell whether the hysteresis of a joint depends on the rate; the rise at low speed is inside it then."""
+    return "hysteresis" in model.parts and model.parts["hysteresis"].model in ("lugre", "rate-gms")
+
+
+def _with_rate(part: Part, level: tuple[float, float] | None, rotor: bool) -> _Piece:
+    """Return friction with memory and rate; its size is `level` where it is known, else its own."""
+    from jointwise.joint.hysteresis import rated_term
+
+    return _Piece((rated_term(part, "rotor" if rotor else "q"),), {"FCd": level or _pair(part, "F_C")})
 
 
 def _slipping(
@@ -98,11 +112,11 @@ def _viscous(model: JointModel) -> _Piece:
     """Return viscous friction and the rise at low speed; what was not identified is open."""
     part = model.parts.get("friction")
     if part is None:
-        return _risen(model.parts.get("hysteresis"))
+        return _Piece((), {}, ("viscous",)) if _rated(model) else _risen(model.parts.get("hysteresis"))
     powers = tuple(float(k) for k in (1, 2, 3) if _has(part, f"F_V{k}"))
     known = {f"Fv{p:g}": _pair(part, f"F_V{p:g}") for p in powers}
     terms: tuple[Term, ...] = (Viscous(powers),) if powers else ()
-    if _has(part, "F_S-F_C") and _has(part, "V_S"):
+    if _has(part, "F_S-F_C") and _has(part, "V_S") and not _rated(model):
         terms += (Stribeck(part["V_S"], part["mu"] if _has(part, "mu") else 1.0),)
         known["FS"] = _pair(part, "F_S-F_C")
     return _Piece(terms, known)

@@ -1,7 +1,7 @@
 """Hysteresis of a joint: Maxwell-slip models, their rate-dependent form, LuGre and maps without memory."""
 
 from jointwise.joint.hysteresis.identify import identify_hysteresis
-from jointwise.joint.hysteresis.laws import FrictionLaw, Motion, friction_law, hysteresis_term, motion_of
+from jointwise.joint.hysteresis.laws import FrictionLaw, Motion, friction_law, hysteresis_term, motion_of, rated_term
 from jointwise.joint.hysteresis.methods import METHODS
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "hysteresis_term",
     "identify_hysteresis",
     "motion_of",
+    "rated_term",
 ]

@@ -10,12 +10,15 @@ from scipy.optimize import minimize
 
 from jointwise.joint.hysteresis.grams import NUISANCE, accumulate, ending, solve_forces
 from jointwise.joint.hysteresis.loops import MOST_SAMPLES, Loops, Piece, beginning
-from jointwise.joint.hysteresis.recursion import bristle, rate_slip
+from jointwise.joint.hysteresis.recursion import maxwell_state
 from jointwise.joint.hysteresis.static import as_residual, used_columns
+from jointwise.model.terms.rate import bristle, rate_slip, steady_rise
 from jointwise.spatial import Array
 
 MOST_TRIALS = 100
 """Evaluations from each start."""
+NUDGE = 1e-3
+"""Step of the differences by what was searched."""
 BOUNDS = {"length": (1e-6, 0.05), "extra": (0.0, 3.0), "speed": (2e-3, 1.0), "rate": (0.1, 1e4)}
 """Ranges: rad, 1, rad/s, 1/s."""
 
@@ -25,7 +28,8 @@ class DynamicFit:
     """A fitted model with the steady curve ``h = 1 + e exp(-(|ω|/V)²)``.
 
     `limits` (rad; of LuGre: the bristle's length F_C/s0), `extra` e, `speed` V (rad/s), `rate` c (1/s) of the slip,
-    `forces` (Nm; of LuGre: F_C and s1 F_C/s0 in Nm s), squared error (Nm²), normal equations of the residual.
+    `forces` (Nm; of LuGre: F_C and s1 F_C/s0 in Nm s), squared error (Nm²), normal equations of the residual;
+    `wide` have columns also for what was searched: ln of the length, e, ln V and (rate-gms) ln c.
     """
 
     model: str
@@ -39,6 +43,7 @@ class DynamicFit:
     offset: float
     error: float
     grams: Array
+    wide: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +57,15 @@ class Curve:
 
     def steady(self, speed: Array) -> Array:
         """Return h(ω) = 1 + e exp(-(ω/V)²), (samples,)."""
-        result: Array = 1.0 + self.extra * np.exp(-((speed / self.speed) ** 2))
-        return result
+        return steady_rise(speed, self.extra, self.speed)
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A model as its columns: of some samples of loops at a curve, the state carried on; and its state at rest."""
+
+    columns: Callable[[Loops, slice, Curve, Array], Array]
+    rest: Callable[[float], Array]
 
 
 def fit_rate(loops: Loops, limits: Array) -> DynamicFit:
@@ -61,19 +73,26 @@ def fit_rate(loops: Loops, limits: Array) -> DynamicFit:
     names, top = ("length", "extra", "speed", "rate"), float(limits[-1])
     starts = [Curve(top, 0.1, 0.02, rate) for rate in (20.0, 500.0)]
 
-    def own(curve: Curve) -> Array:
-        return limits * (curve.length / top)
+    def columns(part: Loops, rows: slice, curve: Curve, state: Array) -> Array:
+        own = limits * (curve.length / top)
+        return rate_columns(part.x[rows], part.speed[rows], own, curve, part.period, state)
 
-    best = _searched(loops, starts, names, lambda part, curve: _rate_grams(part, own(curve), curve), len(limits))
-    grams = _rate_grams(loops, own(best), best)
-    return _made("rate-gms", own(best), best, grams, len(limits))
+    kernel = Kernel(columns, lambda position: maxwell_state(position, len(limits)))
+    best = _searched(loops, starts, names, kernel, len(limits))
+    return _made("rate-gms", limits * (best.length / top), best, names, loops, kernel, len(limits))
 
 
 def fit_lugre(loops: Loops, length: float) -> DynamicFit:
     """Return the LuGre model; `length` (rad) is where the search for F_C / s0 starts."""
+    names = ("length", "extra", "speed")
     starts = [Curve(factor * length, 0.1, 0.02, 1.0) for factor in (0.03, 0.3)]
-    best = _searched(loops, starts, ("length", "extra", "speed"), _bristle_grams, 2)
-    return _made("lugre", np.array([best.length]), best, _bristle_grams(loops, best), 2)
+
+    def columns(part: Loops, rows: slice, curve: Curve, state: Array) -> Array:
+        return bristle_columns(part.x[rows], part.speed[rows], curve, part.period, state)
+
+    kernel = Kernel(columns, lambda position: np.array([0.0, position]))
+    best = _searched(loops, starts, names, kernel, 2)
+    return _made("lugre", np.array([best.length]), best, names, loops, kernel, 2)
 
 
 def rate_columns(x: Array, speed: Array, limits: Array, curve: Curve, period: float, state: Array) -> Array:
@@ -88,37 +107,36 @@ def bristle_columns(x: Array, speed: Array, curve: Curve, period: float, state: 
     return np.column_stack([u, np.diff(u, prepend=before) / period])
 
 
-def _rate_grams(loops: Loops, limits: Array, curve: Curve) -> Array:
-    state = np.empty(0)
+def _grams(loops: Loops, kernel: Kernel, curve: Curve) -> Array:
+    """Return CᵀC of the columns of the forces, what stands beside them and friction."""
+    return _wide_grams(loops, kernel, curve, (), np.empty(0))
+
+
+def _wide_grams(loops: Loops, kernel: Kernel, curve: Curve, names: Sequence[str], forces: Array) -> Array:
+    """Return CᵀC of the forces' columns, derivatives by what was searched, what stands beside them and friction.
+
+    Derivatives are central differences at places as the search has them: e itself, logarithms of the others.
+    """
+    near = [curve, *(_nudged(curve, name, side) for name in names for side in (NUDGE, -NUDGE))]
+    states: list[Array] = []
 
     def make(piece: Piece) -> Array:
-        nonlocal state
+        nonlocal states
         if piece.fresh:
-            state = np.zeros(2 * len(limits) + 1)
-            state[-1] = loops.x[piece.start]
-        rows = piece.rows
-        own = rate_columns(loops.x[rows], loops.speed[rows], limits, curve, loops.period, state)
-        return np.column_stack([own, *ending(loops, piece)])
+            states = [kernel.rest(float(loops.x[piece.start])) for _ in near]
+        each = [kernel.columns(loops, piece.rows, own, state) for own, state in zip(near, states, strict=True)]
+        slopes = [(up - down) @ forces / (2.0 * NUDGE) for up, down in zip(each[1::2], each[2::2], strict=True)]
+        return np.column_stack([each[0], *slopes, *ending(loops, piece)])
 
     return accumulate(loops, make)
 
 
-def _bristle_grams(loops: Loops, curve: Curve) -> Array:
-    state = np.zeros(2)
-
-    def make(piece: Piece) -> Array:
-        nonlocal state
-        if piece.fresh:
-            state = np.array([0.0, loops.x[piece.start]])
-        own = bristle_columns(loops.x[piece.rows], loops.speed[piece.rows], curve, loops.period, state)
-        return np.column_stack([own, *ending(loops, piece)])
-
-    return accumulate(loops, make)
+def _nudged(curve: Curve, name: str, step: float) -> Curve:
+    place = float(_place(name, np.array(getattr(curve, name))))
+    return replace(curve, **{name: _value(name, place + step)})
 
 
-def _searched(
-    loops: Loops, starts: Sequence[Curve], names: Sequence[str], grams: Callable[[Loops, Curve], Array], forces: int
-) -> Curve:
+def _searched(loops: Loops, starts: Sequence[Curve], names: Sequence[str], kernel: Kernel, forces: int) -> Curve:
     """Return the curve with the least squared error on the first samples, bounded, from every start."""
     part = beginning(loops, MOST_SAMPLES)
     bounds = [_place(name, np.array(BOUNDS[name])) for name in names]
@@ -128,7 +146,7 @@ def _searched(
         return replace(start, **values)
 
     def cost(place: Array, start: Curve) -> float:
-        return solve_forces(grams(part, at(place, start)).sum(axis=0), forces)[1]
+        return solve_forces(_grams(part, kernel, at(place, start)).sum(axis=0), forces)[1]
 
     found = []
     for start in starts:
@@ -147,9 +165,14 @@ def _value(name: str, place: float) -> float:
     return place if name == "extra" else float(np.exp(place))
 
 
-def _made(model: str, limits: Array, curve: Curve, grams: Array, forces: int) -> DynamicFit:
+def _made(
+    model: str, limits: Array, curve: Curve, names: Sequence[str], loops: Loops, kernel: Kernel, forces: int
+) -> DynamicFit:
+    grams = _grams(loops, kernel, curve)
     found, error = solve_forces(grams.sum(axis=0), forces)
     used = used_columns(found)
+    wide = _wide_grams(loops, kernel, curve, names, found[:-NUISANCE])
+    unmoved = np.insert(found, forces, np.zeros(len(names)))
     return DynamicFit(
         model=model,
         limits=limits,
@@ -162,4 +185,5 @@ def _made(model: str, limits: Array, curve: Curve, grams: Array, forces: int) ->
         offset=float(found[-1]),
         error=error,
         grams=as_residual(grams, found)[:, used[:, None], used[None]],
+        wide=as_residual(wide, unmoved),
     )

@@ -286,5 +286,5 @@ def _notes(setting: Setting, best: Tried, errors: Array | None) -> tuple[str, ..
     if setting.held:
         found.append("The load does not vary here: how friction grows with it is that of the joint's load law.")
     if best.method in ("rate-gms", "lugre"):
-        found.append(f"Searched, without interval: {_note(best)}.")
+        found.append("An interval as wide as the range that was searched: the data do not determine the value.")
     return tuple(found)

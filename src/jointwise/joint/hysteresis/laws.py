@@ -16,8 +16,11 @@ from jointwise.joint.hysteresis.shape import LOADS, Shape
 from jointwise.joint.hysteresis.static import static_columns
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
-from jointwise.model.terms import Hysteresis
+from jointwise.model.terms import Hysteresis, Rated
 from jointwise.spatial import Array
+
+RATED = ("rate-gms", "lugre")
+"""Models whose memory depends on the rate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,11 +125,35 @@ def law_settings(law: FrictionLaw) -> dict[str, Any]:
     return known
 
 
+def rated_term(part: Part, driver: str = "q") -> Rated:
+    """Return the term of a calibration that a model with rate stands for: its shape is held, its size estimated."""
+    law = friction_law(part)
+    if law.model not in RATED:
+        raise ModelError(f"a term with rate needs {' or '.join(RATED)}. Got the model '{law.model}' instead.")
+    lugre = law.model == "lugre"
+    size = float(law.forces[0] if lugre else law.forces.sum())
+    if not size > 0.0:
+        raise ModelError(f"the {law.model} model has no dry friction: nothing for a calibration to start from.")
+    return Rated(
+        model=law.model,
+        limits=tuple(law.limits.tolist()),
+        shares=(1.0,) if lugre else tuple((law.forces / size).tolist()),
+        extra=law.extra,
+        speed=law.speed,
+        rate=law.rate,
+        damping=float(law.forces[1]) / size if lugre else 0.0,
+        driver=driver,
+    )
+
+
 def hysteresis_term(part: Part) -> Hysteresis:
     """Return the term of a calibration that a slip model starts from: limits, backlash map, shares with load."""
     law = friction_law(part)
-    if law.model in ("rate-gms", "lugre") or not len(law.limits):
-        raise ModelError(f"a term needs rate-independent slip elements. Got the model '{law.model}' instead.")
+    if law.model in RATED or not len(law.limits):
+        raise ModelError(
+            f"a term of slip elements needs a model with them. Got '{law.model}' instead: identify hysteresis again "
+            "with --method nlr or auto."
+        )
     shares = tuple((law.forces / law.forces.sum()).tolist())
     loaded = law.growth > 0.0
     return Hysteresis(

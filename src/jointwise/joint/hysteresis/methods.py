@@ -214,7 +214,7 @@ def _dynamic(setting: Setting, fit: DynamicFit) -> Tried:
         speed=fit.speed,
         rate=fit.rate,
     )
-    return Tried(fit.model, law, fit.error, linear_held_out(fit.grams), fit.grams, inertia=fit.inertia)
+    return Tried(fit.model, law, fit.error, linear_held_out(fit.grams), fit.wide, inertia=fit.inertia)
 
 
 def unknowns(tried: Tried) -> dict[str, slice]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointwise.joint.hysteresis.dynamic import BOUNDS
 from jointwise.joint.hysteresis.loops import COUNTS, Loops
 from jointwise.joint.hysteresis.methods import Tried, unknowns
 from jointwise.joint.hysteresis.refine import SPEEDS
@@ -81,13 +82,43 @@ def _slip_values(
 
 
 def _dynamic_values(tried: Tried, covariance: Array, factor: float) -> tuple[Value, ...]:
-    """Return forces with intervals; what was searched for stands in the notes of the part, without."""
-    law = tried.law
-    if tried.method == "lugre":
-        names = [("F_C", "Nm"), ("s1_F_C/s0", "Nm s")]
-    else:
-        names = [(f"W{i + 1}", "Nm") for i in range(len(law.limits))]
-    return tuple(_forces(tried, names, covariance, factor))
+    """Return all numbers of a model with rate; what was searched stays inside its range, all of it where not told."""
+    law, p = tried.law, len(covariance)
+    count = len(law.forces)
+    unit = np.eye(p)
+    length, extra, speed = unit[count], unit[count + 1], unit[count + 2]
+
+    def deviation(slope: Array) -> float:
+        return math.sqrt(max(float(slope @ covariance @ slope), 0.0))
+
+    lugre = law.model == "lugre"
+    size = float(law.forces[0] if lugre else law.forces.sum())
+    force: Array = unit[0] if lugre else unit[:count].sum(axis=0)
+    rise = law.extra * force + size * extra
+    found = [
+        value_of("F_C", "Nm", size, deviation(force), factor),
+        value_of("F_S", "Nm", (1.0 + law.extra) * size, deviation(force + rise), factor),
+        _not_negative(value_of("F_S-F_C", "Nm", law.extra * size, deviation(rise), factor)),
+        _searched("V_S", "rad/s", law.speed, deviation(speed), factor, BOUNDS["speed"]),
+    ]
+    if lugre:
+        D = float(law.limits[0])
+        relative = deviation(force / max(size, 1e-12) - length)
+        damping = deviation(unit[1] / D - law.forces[1] / D * length)
+        found.append(_searched("length", "rad", D, deviation(length), factor, BOUNDS["length"]))
+        found.append(_positive("s0", "Nm/rad", size / D, relative, factor))
+        return (*found, _not_negative(value_of("s1", "Nm s/rad", law.forces[1] / D, damping, factor)))
+    for i, (W, D) in enumerate(zip(law.forces, law.limits, strict=True)):
+        found.append(_not_negative(value_of(f"W{i + 1}", "Nm", W, deviation(unit[i]), factor)))
+        found.append(_searched(f"D{i + 1}", "rad", D, deviation(length), factor, BOUNDS["length"]))
+    return (*found, _searched("rate", "1/s", law.rate, deviation(unit[count + 3]), factor, BOUNDS["rate"]))
+
+
+def _searched(name: str, unit: str, value: float, relative: float, factor: float, bounds: tuple[float, float]) -> Value:
+    """Return a positive number that was searched within bounds; all of them where nothing depends on it."""
+    if relative > 0.0:
+        return _within(_positive(name, unit, float(value), relative, factor), bounds)
+    return Value(name, unit, float(value), bounds[1] - bounds[0], *bounds)
 
 
 def _static_values(tried: Tried, covariance: Array, factor: float) -> tuple[Value, ...]:

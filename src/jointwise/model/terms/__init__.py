@@ -15,13 +15,15 @@ from jointwise.model.terms.drive import SpeedRipple
 from jointwise.model.terms.hysteresis import Hysteresis
 from jointwise.model.terms.offset import Offset
 from jointwise.model.terms.power_flow import PowerFlow
+from jointwise.model.terms.rated import Rated
 from jointwise.model.terms.stribeck import Stribeck
 from jointwise.model.terms.temperature import Temperature
 from jointwise.model.terms.term import JointSignals, Parameter, Term
 from jointwise.model.terms.viscous import Viscous
 
 KINDS: dict[str, type[Term]] = {
-    term.kind: term for term in (Offset, Coulomb, Hysteresis, Viscous, Stribeck, PowerFlow, Temperature, SpeedRipple)
+    term.kind: term
+    for term in (Offset, Coulomb, Hysteresis, Rated, Viscous, Stribeck, PowerFlow, Temperature, SpeedRipple)
 }
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "Offset",
     "Parameter",
     "PowerFlow",
+    "Rated",
     "SpeedRipple",
     "Stribeck",
     "Temperature",
