@@ -14,7 +14,7 @@ from jointwise.estimation.structure import Structure
 from jointwise.estimation.weigh import told
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, Value, value_of
-from jointwise.joint.plug import given_terms
+from jointwise.joint.plug import drive_gain, given_terms
 from jointwise.model.terms import Coulomb, Hysteresis, Offset, SpeedRipple, Stribeck, Term, Viscous
 from jointwise.result import Calibration
 from jointwise.simulation.synthetic import SyntheticLog, synthetic_log
@@ -48,6 +48,13 @@ def completed(*parts: Part, known: bool = False, structure: Structure = RICH) ->
 
 def kinds(given: GivenTerms) -> list[type[Term]]:
     return [type(term) for term in given.terms]
+
+
+def test_a_described_gain_is_taken_unless_the_identified_one_excludes_it() -> None:
+    motor = Part("motor", "gain", (value_of("gain", "Nm/A", 10.6, 0.08),), 90.0)
+    model = JointModel("ur5e", 0, {"motor": motor})
+    assert drive_gain(model, 10.7) == 10.7 and drive_gain(model, 11.0) == drive_gain(model) == 10.6
+    assert drive_gain(JointModel("ur5e", 0, {}), 9.0) == 9.0 and drive_gain(JointModel("ur5e", 0, {})) is None
 
 
 def test_what_the_hysteresis_does_not_tell_is_what_the_calibration_takes() -> None:

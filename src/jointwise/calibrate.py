@@ -88,10 +88,11 @@ class Options:
         """
         used = [own for own in models if any(name in own.parts for name in USED)]
         joints = {own.joint: given_terms(own, known, rotor) for own in used}
-        found = {own.joint: gain for own in models if (gain := drive_gain(own)) is not None}
+        found = {own.joint: own for own in models if "motor" in own.parts}
         if not found or self.gains is not None:
             return replace(self, joints=joints)
-        gains = [found.get(j, joint.motor.joint_gain) for j, joint in enumerate(robot.joints)]
+        described = [joint.motor.joint_gain for joint in robot.joints]
+        gains = [drive_gain(found[j], own) if j in found else own for j, own in enumerate(described)]
         complete = [gain for gain in gains if gain is not None]
         if len(complete) < robot.dof:
             raise ModelError("the gains of some joints only are known: give all of them with --gains.")

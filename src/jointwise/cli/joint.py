@@ -243,10 +243,9 @@ def _gravity(text: str) -> str | list[float] | None:
 def _record(
     args: argparse.Namespace, robot: Robot, paths: list[str], mounting: Mounting | None, known: JointModel | None
 ) -> JointRecord:
-    """Return the signals of the joint; the drive gain is the one given, else the one known, else the described one."""
+    """Return the signals of the joint; the drive gain is the one given, else `_known_gain`, else the described one."""
     from jointwise.data import read_log
     from jointwise.joint import joint_record
-    from jointwise.joint.plug import drive_gain
 
     logs = [read_log(path, columns=args.columns, joints=robot.dof) for path in paths]
     bodies = _bodies(args)
@@ -256,9 +255,24 @@ def _record(
         args.joint - 1,
         mounting=mounting_for(logs, bodies.pop("mounting", mounting)),
         payload=payload_of(args.payload),
-        gain=args.gain or (None if known is None else drive_gain(known)),
+        gain=args.gain or _known_gain(robot, known),
         **bodies,
     )
+
+
+def _known_gain(robot: Robot, known: JointModel | None) -> float | None:
+    """Return the drive gain of a joint whose motor was identified, None if it was not; say if it is a new one."""
+    from jointwise.joint.plug import drive_gain
+
+    if known is None or "motor" not in known.parts:
+        return None
+    described = robot.joints[known.joint].motor.joint_gain
+    gain = drive_gain(known, described)
+    if described is not None and gain != described:
+        note(
+            f"drive gain {gain:.5g} Nm/A as the motor part tells: its interval excludes the described {described:.5g}."
+        )
+    return gain
 
 
 def _bodies(args: argparse.Namespace) -> dict[str, Any]:

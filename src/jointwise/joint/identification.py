@@ -49,7 +49,16 @@ def identify(
         raise EstimationError(f"phenomenon must be one of {', '.join(PHENOMENA)}. Got '{phenomenon}' instead.")
     refuse_unfit_gravity(record)
     parts = {} if known is None else dict(known.parts)
-    return _METHODS[phenomenon](record, robot, parts, settings or Settings())
+    part = _METHODS[phenomenon](record, robot, parts, settings or Settings())
+    return _with_gain_note(part, record)
+
+
+def _with_gain_note(part: Part, record: JointRecord) -> Part:
+    """Return a part in Nm with the gain that made them of amperes, which no interval counts."""
+    if not record.has_current or record.unit != "Nm" or part.phenomenon in ("motor", "transmission"):
+        return part
+    told = f"torque is current times a drive gain of {record.gain:.5g} Nm/A: an error of it scales every torque alike"
+    return replace(part, notes=(*part.notes, told))
 
 
 def identify_all(

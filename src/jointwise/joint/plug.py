@@ -179,11 +179,16 @@ def _backlash(part: Part) -> tuple[float, ...]:
     return tuple(float(x) for x in table / np.mean(table))
 
 
-def drive_gain(model: JointModel) -> float | None:
-    """Return the drive gain (Nm/A) that was identified, that of all like drives where it is there; None if none was."""
+def drive_gain(model: JointModel, described: float | None = None) -> float | None:
+    """Return the drive gain (Nm/A) to take for a joint: the identified one, unless it holds the `described` one.
+
+    A described gain within the interval of the identified one is not contradicted, and sharper. None if none is known.
+    """
     part = model.parts.get("motor")
-    names = ("gain_same_drives", "gain")
-    return next((part[name] for name in names if part is not None and _has(part, name)), None)
+    if part is None:
+        return described
+    found = part.value("gain")
+    return described if described is not None and found.covers(described) else found.value
 
 
 def _has(part: Part, name: str) -> bool:
