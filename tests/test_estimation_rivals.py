@@ -11,6 +11,7 @@ import jointwise
 from jointwise.calibrate import Options, calibrate
 from jointwise.estimation.coupled import Uncertainty
 from jointwise.estimation.rivals import Moves, with_choices
+from jointwise.estimation.select import Score
 from jointwise.estimation.structure import Structure
 from jointwise.result import Calibration
 from jointwise.simulation.synthetic import SyntheticLog, synthetic_log
@@ -84,3 +85,16 @@ def test_gains_that_are_estimated_make_the_bodies_less_sure(made: SyntheticLog, 
     truth = estimated.model.base.from_standard(made.truth.plant.standard)
     error = np.abs(estimated.estimate.values[: len(truth)] - truth)
     assert (error < estimated.estimate.factor * wide).mean() >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("gain", "noise", "shown"),
+    [(0.015, 1e-4, True), (0.005, 1e-4, False), (0.015, 2e-2, False), (-0.015, 1e-4, False)],
+)
+def test_what_a_single_joint_shows_must_be_sure_and_worthwhile(gain: float, noise: float, shown: bool) -> None:
+    wobble = noise * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])[:, None]
+    plain = np.full((6, 6), 0.02)
+    better = plain * np.exp(wobble - gain * (np.arange(6) == 2))
+    simple, rich = (Score(own, own.mean(axis=0)) for own in (plain, better))
+    assert rich.shows_at_a_joint(simple) is shown
+    assert not rich.beats(simple)

@@ -26,6 +26,8 @@ from jointwise.spatial import Array
 
 WORTHWHILE = 0.01
 """A richer candidate must lower the held-out error by at least this part of it."""
+SURE = 4.0
+"""Standard errors of a difference between folds that chance exceeds once in 200 times (Student, six folds)."""
 CUTOFFS = (2.5, 4.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 30.0, 40.0, 60.0)
 """Position cut-offs (Hz) to choose from; the walk starts at the middle of what arms need."""
 FIRST_CUTOFF = 8.0
@@ -67,7 +69,20 @@ class Score:
         By more than `WORTHWHILE`, and by more than the standard error of the difference between folds.
         """
         gain = np.log(simpler.errors / self.errors).mean(axis=1)
-        return float(gain.mean()) > max(WORTHWHILE, float(gain.std(ddof=1) / np.sqrt(len(gain))))
+        return float(gain.mean()) > max(WORTHWHILE, _standard_error(gain))
+
+    def shows_at_a_joint(self, simpler: Score) -> bool:
+        """Tell whether this is surely better over all joints, and worthwhile at one of them at least.
+
+        What only some joints can show (friction that grows with the load, where there is one) is lost in a mean.
+        """
+        gain = np.log(simpler.errors / self.errors).mean(axis=1)
+        most = float(np.log(simpler.joints / self.joints).max())
+        return most > WORTHWHILE and float(gain.mean()) > SURE * _standard_error(gain)
+
+
+def _standard_error(folds: Array) -> float:
+    return float(folds.std(ddof=1) / np.sqrt(len(folds)))
 
 
 @dataclass(frozen=True)
@@ -154,7 +169,7 @@ def choose_structure(
     moves = ask.moves(current)
     if "load" in free:
         ask.dictionary = load_dictionary(problem, gains, current, plain, LOADS[1:])
-        current = ask("load dependence", [replace(current, load=own) for own in LOADS])
+        current = ask("load dependence", [replace(current, load=own) for own in LOADS], local=True)
         moves += ask.moves(current)
     else:
         current = replace(current, load=start.load, power_flow=start.power_flow)
@@ -200,13 +215,20 @@ class Questions:
         self.answered: list[Choice] = []
         self._rivals: list[tuple[str, Structure, list[Structure]]] = []
 
-    def __call__(self, question: str, candidates: list[Structure]) -> Structure:
-        """Return the best candidate, or a simpler one (fewer columns, no relaxation) that it does not clearly beat."""
+    def __call__(self, question: str, candidates: list[Structure], local: bool = False) -> Structure:
+        """Return the best candidate, or a simpler one (fewer columns, no relaxation) that it does not clearly beat.
+
+        With `local`, what is sure and worthwhile at a single joint counts too.
+        """
         chosen = [self.dictionary.select(candidate) for candidate in candidates]
         scores = [cross_validate(*own, self.sigma) for own in chosen]
         sizes = [own[1].count + relaxes(candidate) for own, candidate in zip(chosen, candidates, strict=True)]
         best = min(range(len(scores)), key=lambda k: scores[k].mean)
-        simpler = [k for k in range(len(scores)) if sizes[k] < sizes[best] and not scores[best].beats(scores[k])]
+
+        def worse(k: int) -> bool:
+            return scores[best].beats(scores[k]) or (local and scores[best].shows_at_a_joint(scores[k]))
+
+        simpler = [k for k in range(len(scores)) if sizes[k] < sizes[best] and not worse(k)]
         taken = min(simpler, key=lambda k: (sizes[k], scores[k].mean), default=best)
         names = [_label(question, candidate) for candidate in candidates]
         alternatives = tuple((name, score.mean) for name, score in zip(names, scores, strict=True))
