@@ -17,10 +17,11 @@ from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log
 from jointwise.data.quality import Examination, examine
 from jointwise.description.mounting import Mounting, gravity_vector
+from jointwise.description.payload import Payload
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError, ModelError
 from jointwise.estimation.coupled import Uncertainty, jackknife
-from jointwise.estimation.drive_gains import drive_gains, gain_moves
+from jointwise.estimation.drive_gains import drive_gains, gains_again
 from jointwise.estimation.fit import Fit, fit_structure, known_values
 from jointwise.estimation.given import GivenTerms
 from jointwise.estimation.problem import Problem, record
@@ -104,23 +105,31 @@ def calibrate(
     robot: Robot,
     *,
     mounting: Mounting | None = None,
+    payload: Payload | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
 ) -> Calibration:
     """Return the calibrated model of a robot from one or more logs.
 
     With no options the program chooses: filters from the clock and by cross-validation, the joint model by
-    cross-validation inside the logs. `mounting` is the one that the logs tell, else the table, unless given. `progress`
-    is told what is being done.
+    cross-validation inside the logs. `mounting` is the one that the logs tell, else the table, unless given. The
+    `payload` that the tool carries in the logs becomes part of the parameters; drive gains that nobody knows take their
+    scale from the described bodies with it. `progress` is told what is being done.
     """
     recordings = [logs] if isinstance(logs, Log) else list(logs)
+    tell = progress or (lambda step: None)
     with threadpool_limits(limits=1, user_api="blas"):  # hundreds of small factors: threads cost more than they give
         standing = mounting_of_logs(recordings, mounting)
-        return _calibrate(recordings, robot, standing, options or Options(), progress or (lambda step: None))
+        return _calibrate(recordings, robot, standing, payload, options or Options(), tell)
 
 
 def _calibrate(
-    recordings: Sequence[Log], robot: Robot, mounting: Mounting, options: Options, tell: Progress
+    recordings: Sequence[Log],
+    robot: Robot,
+    mounting: Mounting,
+    payload: Payload | None,
+    options: Options,
+    tell: Progress,
 ) -> Calibration:
     started = time.perf_counter()
     tell("examining the log")
@@ -133,9 +142,12 @@ def _calibrate(
         raise EstimationError("the joint model asks for rotor positions, but a log has no column theta1.")
     _refuse_cold(recordings, options)
     tell("drive gains")
-    gains, gain_source = drive_gains(problem, robot, output, options.gains, options.gain_source)
+    drives = drive_gains(problem, robot, output, options.gains, options.gain_source, payload)
     tell("choosing filters")
-    problem, filter_choices = choose_filters(problem, gains, options.lag, options.position_cutoff)
+    problem, filter_choices = choose_filters(problem, drives.values, options.lag, options.position_cutoff)
+    if drives.estimated:
+        drives = drive_gains(problem, robot, output, None, "", payload)
+    gains = drives.values
     start = options.structure
     free = options.free
     if options.parallel_cutoff:  # what a filter takes out cannot tell how the drive answers to ripple
@@ -146,8 +158,9 @@ def _calibrate(
         tell("choosing the joint model")
         start, choices, moves = choose_structure(problem, gains, start, free)
         moves += filter_rivals(problem, gains, start, options.lag is None, options.position_cutoff is None)
-    if output == "current" and gain_source.startswith("estimated"):
-        moves += gain_moves(problem, robot, gains, start)
+    if drives.estimated:
+        drives = gains_again(problem, robot, start, drives, payload)
+        gains = drives.values
     if options.scaled and start.direction == "hysteresis":
         start, choice = choose_scales(problem, gains, start)
         choices.append(choice)
@@ -155,7 +168,7 @@ def _calibrate(
     choices += verdicts
     tell("fitting")
     fit = fit_structure(problem, start, gains, options.method, options.joints)
-    uncertainty = with_choices(jackknife(fit.factors, fit.layout, fit.solution), moves)
+    uncertainty = with_choices(jackknife(fit.factors, fit.layout, fit.solution), moves + drives.moves(fit))
     ripple = problem.greatest_ripple() if fit.structure.ripple else np.zeros(robot.dof)
     fastest = np.max([recording.fastest for recording in problem.recordings], axis=0)
     training = _training_figures(fit)
@@ -165,14 +178,14 @@ def _calibrate(
         filters=problem.filters,
         output=output,
         gains=gains,
-        gain_source=gain_source,
+        gain_source=drives.source,
         structure=fit.structure.to_dict(),
         structure_text=_described(fit, options),
         choices=(*filter_choices, *choices),
         load=asdict(fit.load),
         training=training,
         fastest=fastest,
-        provenance=_provenance(recordings, examinations, mounting, time.perf_counter() - started),
+        provenance=_provenance(recordings, examinations, mounting, payload, time.perf_counter() - started),
     )
     if not calibration.extras:
         return calibration
@@ -315,7 +328,11 @@ def _training_figures(fit: Fit) -> dict[str, object]:
 
 
 def _provenance(
-    logs: Sequence[Log], examinations: Sequence[Examination], mounting: Mounting, seconds: float
+    logs: Sequence[Log],
+    examinations: Sequence[Examination],
+    mounting: Mounting,
+    payload: Payload | None,
+    seconds: float,
 ) -> Provenance:
     from jointwise import __version__
 
@@ -331,4 +348,5 @@ def _provenance(
         for log, own in zip(logs, examinations, strict=True)
     )
     named = mounting if isinstance(mounting, str) else " ".join(f"{float(g):g}" for g in mounting)
-    return Provenance(__version__, datetime.now(UTC).isoformat(timespec="seconds"), named, sources, seconds)
+    carried = None if payload is None else (payload.mass, *np.asarray(payload.center_of_mass).tolist())
+    return Provenance(__version__, datetime.now(UTC).isoformat(timespec="seconds"), named, sources, seconds, carried)

@@ -25,6 +25,8 @@ from jointwise.cli.usage import (
     finite,
     fraction,
     mounting_of,
+    payload_numbers,
+    payload_of,
     positive,
     robot_of,
 )
@@ -110,6 +112,13 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
 
 def _add_treatment(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--gains", nargs="+", type=positive, metavar="K", help="drive gains in Nm/A, one a joint")
+    group.add_argument(
+        "--payload",
+        type=payload_numbers,
+        metavar="KG[,X,Y,Z]",
+        help="carried in the logs, centre in m: becomes part of the parameters; estimated gains take their scale from "
+        "the described bodies with it (none unless given)",
+    )
     group.add_argument("--position-cutoff", type=positive, metavar="HZ", help="low-pass of the positions")
     group.add_argument("--parallel-cutoff", type=positive, metavar="HZ", help="low-pass of both sides (default: none)")
     group.add_argument("--lag", type=finite, metavar="S", help="the output at t belongs to the motion at t + lag")
@@ -193,7 +202,8 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
     joints = known_joints(args.joint, robot)
     rotor, known = all(log.theta is not None for log in training), args.joint_as == "known"
     options = make_options(args, training, given).with_joints(joints, robot, rotor=rotor, known=known)
-    calibration = calibrate(training, robot, mounting=mounting, options=options, progress=progress)
+    payload = payload_of(args.payload)
+    calibration = calibrate(training, robot, mounting=mounting, payload=payload, options=options, progress=progress)
     progress("validating")
     proofs = [(log, validate(calibration, log)) for log in unseen]
     stored = {"logs": [own.to_dict() for _, own in proofs]} if proofs else {}
@@ -233,6 +243,7 @@ def _document(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
         "unit": own.unit,
         "gains": own.gains.tolist(),
         "gain_source": own.gain_source,
+        "payload": own.provenance.payload,
         "structure": own.structure,
         "structure_text": own.structure_text,
         "filters": asdict(own.filters),

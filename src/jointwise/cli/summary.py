@@ -39,6 +39,8 @@ def training_text(calibration: Calibration) -> str:
         f"filters: position {filters.position_cutoff:g} Hz{parallel}, lag {1e3 * filters.lag:.1f} ms",
     ]
     lines += told(calibration.choices)[0]
+    if calibration.provenance.payload:
+        lines.append(calibration.provenance.payload_text())
     if not calibration.load["converged"]:
         lines.append("the load torque has not settled: the load dependence is only roughly known")
     head = f"residual [{calibration.unit}]"

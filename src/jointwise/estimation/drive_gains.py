@@ -3,113 +3,162 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jointwise.description.payload import Payload, loaded_inertials
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
-from jointwise.estimation.coupled import Layout, weighted_least_squares
-from jointwise.estimation.factors import JointFactors, fold_edges, scaled_factors
-from jointwise.estimation.gains import gain_scale, relative_gains
+from jointwise.estimation.coupled import Layout
+from jointwise.estimation.factors import JointFactors, scaled_factors
+from jointwise.estimation.fit import Fit, fit_structure
+from jointwise.estimation.gains import GainEstimate, described_gains, estimate_gains, gain_slopes
 from jointwise.estimation.problem import Problem
 from jointwise.estimation.rivals import Moves
 from jointwise.estimation.select import probe_structure
-from jointwise.estimation.structure import Structure, element_shapes
+from jointwise.estimation.structure import Structure
 from jointwise.spatial import Array
 
 
+@dataclass(frozen=True)
+class DriveGains:
+    """Gains (joints,), Nm per unit of output, where they come from, and how sure they are.
+
+    `covariance` (joints, joints) is that of their logarithms under the joint model in use, None where nothing was
+    estimated; `rivals` (rivals, joints) are gains under other joint models.
+    """
+
+    values: Array
+    source: str
+    covariance: Array | None = None
+    rivals: Array | None = None
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the data told at least one of them."""
+        return self.covariance is not None
+
+    def moves(self, fit: Fit) -> list[Moves]:
+        """Return how far all parameters of a fit move with the doubt in the gains, and with those of the rivals."""
+        if self.covariance is None:
+            return []
+        slopes = gain_slopes(fit.factors, fit.layout, fit.solution)
+        sizes, ways = np.linalg.eigh(self.covariance)
+        spread = ways * np.sqrt(np.maximum(sizes, 0.0) * len(sizes))  # the mean of its squares is the covariance
+        moves = [Moves("drive gains", (slopes @ spread).T)]
+        if self.rivals is not None:
+            moves.append(Moves("joint model behind the drive gains", np.log(self.rivals / self.values) @ slopes.T))
+        return moves
+
+
 def drive_gains(
-    problem: Problem, robot: Robot, output: str, given: Sequence[float] | None, source: str
-) -> tuple[Array, str]:
+    problem: Problem,
+    robot: Robot,
+    output: str,
+    given: Sequence[float] | None,
+    source: str,
+    payload: Payload | None = None,
+) -> DriveGains:
     """Return Nm per unit of output and where the numbers come from.
 
     Torque needs none. For current: the user's, else the catalogue's, else estimated: ratios from the coupling of the
-    joints, scale from the nominal bodies.
+    joints, scale from the described bodies with the `payload`.
     """
     if output == "torque":
-        return np.ones(robot.dof), "torque is measured"
+        return DriveGains(np.ones(robot.dof), "torque is measured")
     if given is not None:
         gains = np.asarray(given, dtype=float)
         if gains.shape != (robot.dof,) or not (gains > 0.0).all():
             raise EstimationError(f"gains must be {robot.dof} positive numbers in Nm/A. Got {given} instead.")
-        return gains, source
-    known = described_gains(robot)
+        return DriveGains(gains, source)
+    known = catalogue_gains(robot)
     if not np.isnan(known).any():
-        return known, f"description of {robot.name}"
-    return _estimated_gains(problem, robot, known)
+        return DriveGains(known, f"description of {robot.name}")
+    found = _under_probe(problem, robot, payload)
+    return DriveGains(found.values, _source(problem, robot, found, payload), found.covariance)
 
 
-def _estimated_gains(problem: Problem, robot: Robot, known: Array) -> tuple[Array, str]:
-    terms = probe_structure(problem).terms()
-    gains = _scaled_gains(problem, robot, problem.factors([terms] * robot.dof), problem.layout(terms), known)
-    if not np.isnan(known).all():
-        return gains, "estimated beside the known ones"
-    if not _nominal_base(problem, robot).any():
-        return gains, "ratios estimated; scale unknown: torques are in units of the mean gain"
-    return gains, "estimated; scale from the nominal bodies"
+def gains_again(
+    problem: Problem, robot: Robot, structure: Structure, before: DriveGains, payload: Payload | None = None
+) -> DriveGains:
+    """Return estimated gains anew under the filters and the joint model that were chosen.
 
-
-def _scaled_gains(problem: Problem, robot: Robot, factors: list[JointFactors], layout: Layout, known: Array) -> Array:
-    """Return the gains that some factors tell: ratios, and the scale from known gains or else the nominal bodies."""
-    gains = relative_gains(factors, layout, known)
-    nominal = _nominal_base(problem, robot)
-    if not np.isnan(known).all() or not nominal.any():
-        return gains
-    places = [which for _, which in problem.bodies.rigid_places]
-    values = weighted_least_squares(scaled_factors(factors, gains), layout).values
-    rigid = [own.merged()[:, : len(which)] for own, which in zip(factors, places, strict=True)]
-    return gains * gain_scale(rigid, places, values, nominal)
-
-
-def _nominal_base(problem: Problem, robot: Robot) -> Array:
-    """Return the described base parameters, zero where no bodies are described."""
-    standard = robot.inertials.ravel()
-    if problem.bodies.rotors:
-        standard = np.concatenate([standard, robot.rotor_inertias])
-    return problem.bodies.base.from_standard(standard)
-
-
-def gain_moves(problem: Problem, robot: Robot, gains: Array, structure: Structure) -> list[Moves]:
-    """Return how far the bodies move with gains that are estimated.
-
-    Without each fold (jackknife), under the structure that was chosen, and with friction that grows with the load.
+    Friction that grows with the load looks much like a gain, so the rivals are without it (or with it, where the
+    model has none), and the simple model that filters are chosen by.
     """
-    known, sample = described_gains(robot), problem.excerpt()
-    bodies = partial(_bodies_under, sample)
-    own = probe_structure(sample).terms()
-    factors, layout = sample.factors([own] * robot.dof), sample.layout(own)
-    folds = fold_edges(len(factors[0].triangles))
-    left = [_scaled_gains(sample, robot, [f.without(fold) for f in factors], layout, known) for fold in folds]
-    start = bodies(factors, layout, gains)
-    steps = np.stack([bodies(factors, layout, other) - start for other in left])
-    spread = np.sqrt(len(folds) - 1.0) * (steps - steps.mean(axis=0))  # the jackknife's variance as a mean of squares
-    plain = structure.without_load().terms()
+    sample = problem.excerpt()
+    found = _under_structure(sample, robot, structure, before.values, payload)
+    other = replace(structure, load="square" if structure.load == "none" else "none")
     rivals = [
-        _scaled_gains(sample, robot, sample.factors([plain] * robot.dof), sample.layout(plain), known),
-        _scaled_gains(sample, robot, *_under_load(sample, scaled_factors(factors, gains)), known),
+        _under_probe(sample, robot, payload).values,
+        _under_structure(sample, robot, other, before.values, payload).values,
     ]
-    moved = [Moves("drive gains", (bodies(factors, layout, other) - start)[None]) for other in rivals]
-    return [Moves("drive gains", spread), *moved]
+    return DriveGains(found.values, _source(problem, robot, found, payload), found.covariance, np.stack(rivals))
 
 
-def _under_load(problem: Problem, factors: list[JointFactors]) -> tuple[list[JointFactors], Layout]:
-    """Return factors and layout of the probe with friction that grows with the load, which looks much like a gain."""
-    probe = probe_structure(problem)
-    joints, base, layout = problem.bodies.robot.dof, problem.bodies.base.count, problem.layout(probe.terms())
-    values = weighted_least_squares(factors, layout).values
-    shapes = [element_shapes(probe.terms(), part) for part in values[base:].reshape(joints, -1)]
-    terms = [replace(probe, load="square").terms(shape) for shape in shapes]
-    loaded = problem.factors(terms, lambda rigid: problem.bodies.load_torque(rigid, values))
-    return loaded, problem.layout(terms[0])
-
-
-def _bodies_under(problem: Problem, factors: list[JointFactors], layout: Layout, gains: Array) -> Array:
-    values = weighted_least_squares(scaled_factors(factors, gains), layout).values
-    return values[: problem.bodies.base.count]
-
-
-def described_gains(robot: Robot) -> Array:
+def catalogue_gains(robot: Robot) -> Array:
     """Return the described gains (joints,), Nm/A, NaN where none is."""
     return np.array([np.nan if (gain := joint.motor.joint_gain) is None else gain for joint in robot.joints])
+
+
+def _under_probe(problem: Problem, robot: Robot, payload: Payload | None) -> GainEstimate:
+    terms = probe_structure(problem).terms()
+    return _estimate(problem, robot, problem.factors([terms] * robot.dof), problem.layout(terms), payload)
+
+
+def _under_structure(
+    problem: Problem, robot: Robot, structure: Structure, gains: Array, payload: Payload | None
+) -> GainEstimate:
+    fit = fit_structure(problem, structure, gains)
+    return _estimate(problem, robot, scaled_factors(fit.factors, 1.0 / gains), fit.layout, payload)
+
+
+def _estimate(
+    problem: Problem, robot: Robot, factors: list[JointFactors], layout: Layout, payload: Payload | None
+) -> GainEstimate:
+    described = None
+    if robot.inertials.any():
+        bodies = _described_columns(problem, robot, payload)
+        described = described_gains(factors, layout, bodies, _tool_columns(problem, robot))
+    return estimate_gains(factors, layout, catalogue_gains(robot), described)
+
+
+def _described_columns(problem: Problem, robot: Robot, payload: Payload | None) -> list[Array]:
+    """Return how the rigid columns of each joint make its described torque, and that of a rotor nobody describes."""
+    rotors = np.eye(robot.dof)
+    bodies = _base(problem, loaded_inertials(robot, payload), robot.rotor_inertias)
+    unknown = (robot.rotor_inertias == 0.0) & problem.bodies.rotors
+    return [
+        np.column_stack([bodies, *([_base(problem, 0.0 * robot.inertials, rotors[j])] if unknown[j] else [])])[which]
+        for j, (_, which) in enumerate(problem.bodies.rigid_places)
+    ]
+
+
+def _tool_columns(problem: Problem, robot: Robot) -> list[Array]:
+    """Return how the rigid columns of each joint make the torque of 1 kg at the tool."""
+    inertials = loaded_inertials(robot, Payload(1.0)) - robot.inertials
+    tool = _base(problem, inertials, np.zeros(robot.dof))
+    return [tool[which] for _, which in problem.bodies.rigid_places]
+
+
+def _base(problem: Problem, inertials: Array, rotors: Array) -> Array:
+    """Return the base parameters of bodies (joints, 10) and reflected rotor inertias (joints,)."""
+    parts = [inertials.ravel(), rotors] if problem.bodies.rotors else [inertials.ravel()]
+    return problem.bodies.base.from_standard(np.concatenate(parts))
+
+
+def _source(problem: Problem, robot: Robot, found: GainEstimate, payload: Payload | None) -> str:
+    """Return in words where estimated gains come from, how sure they are, and what they assume."""
+    known = ~np.isnan(catalogue_gains(robot))
+    if not robot.inertials.any() and not known.any():
+        return "ratios estimated; scale unknown: torques are in units of the mean gain"
+    doubt = ", ".join(f"{100.0 * own:.0f}" for own in np.sqrt(np.diag(found.covariance)))
+    told = f"estimated (standard deviations {doubt} %)"
+    if known.any():
+        return f"{told} beside the known ones"
+    carried = "no payload" if payload is None else f"a payload of {payload.mass:g} kg"
+    doubtful = ""
+    if found.missing > 0.0:
+        doubtful = f", which the data contradict by about {found.missing:.2g} kg at the tool: is the payload given?"
+    return f"{told}; their scale assumes the described bodies and {carried}{doubtful}"

@@ -43,13 +43,21 @@ class Source:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a calibration comes from."""
+    """Where a calibration comes from; `payload` (kg, x, y, z in m) was carried in the logs and is in its parameters."""
 
     version: str
     date: str
     mounting: str
     logs: tuple[Source, ...]
     seconds: float = 0.0
+    payload: tuple[float, ...] | None = None
+
+    def payload_text(self) -> str:
+        """Return what the parameters include besides the robot, empty if nothing."""
+        if self.payload is None:
+            return ""
+        mass, x, y, z = self.payload
+        return f"the parameters include the payload: {mass:g} kg at {x:g}, {y:g}, {z:g} m in the tool frame"
 
 
 @dataclass(frozen=True)
@@ -191,6 +199,7 @@ class Calibration:
         head = (
             f"{self.model.robot.title or self.model.robot.name}, output {self.output} ({self.unit}), "
             f"{self.estimate.method.upper()}\njoint model: {self.structure_text}\n"
+            f"{self.provenance.payload_text()}{chr(10) * bool(self.provenance.payload)}"
             f"condition number {self.estimate.condition:.3g} (scaled {self.estimate.condition_scaled:.3g})\n"
         )
         rows = [f"{'parameter':>10} {'value':>12} {'95 % interval':>27} {'rel. sd %':>9}  status"]

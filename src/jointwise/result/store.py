@@ -156,7 +156,10 @@ def _estimate(document: Mapping[str, Any]) -> Estimate:
 
 def _provenance(document: Mapping[str, Any]) -> Provenance:
     logs = tuple(Source(**{**row, "findings": tuple(row["findings"])}) for row in document["logs"])
-    return Provenance(**{**document, "logs": logs})
+    payload = document.get("payload")
+    if payload is not None and _numbers(payload).shape != (4,):
+        raise ModelError("the payload must be four numbers.")
+    return Provenance(**{**document, "logs": logs, "payload": payload and tuple(payload)})
 
 
 def _numbers(values: Any) -> Any:
