@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jointwise.joint.identify import Settings, identify
 from scipy.signal import lfilter
 
 import jointwise
@@ -33,6 +32,7 @@ from jointwise.joint.hysteresis.loops import make_loops, relative_backlash
 from jointwise.joint.hysteresis.recursion import maxwell_slip, maxwell_slopes, maxwell_state
 from jointwise.joint.hysteresis.search import best_choices, gains
 from jointwise.joint.hysteresis.shape import Shape, polynomial_limits, polynomial_shares
+from jointwise.joint.identification import Settings, identify
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part
 from jointwise.joint.plug import given_terms

@@ -24,8 +24,16 @@ from jointwise.report.write import Section, compose, page_path, plotly_script, w
 FILE = "joint.html"
 GREY = "rgba(235,237,240,0.82)"
 """Laid over what was not measured."""
+BEYOND = {
+    **dict.fromkeys(("friction", "load", "temperature"), "; beyond that it is kept at the edge"),
+    "stiffness": "; beyond that the curve is continued, not measured",
+    "transmission": "; it repeats every turn",
+    "hysteresis": "",
+    "motor": "",
+}
+"""What a model does outside what it was identified over."""
 LEAP = 3.0
-"""Steps of a line that make a leap over zero."""
+"""Steps of a line that make a leap: over zero, or over what was not seen."""
 Range = tuple[float, float]
 Area = tuple[Range, Range]
 """A rectangle of a map: from, to along x and y."""
@@ -130,7 +138,7 @@ def _ranges(part: Part) -> str:
     if not part.ranges:
         return ""
     ranges = listed(range_text(name, low, high) for name, (low, high) in part.ranges.items())
-    return f"It holds for {ranges}; beyond that it is kept at the edge."
+    return f"It holds for {ranges}{BEYOND[part.phenomenon]}."
 
 
 def _structure(curve: Curve) -> Html:
@@ -254,13 +262,13 @@ def _line(curve: Curve) -> list[Trace]:
 
 
 def _pieces(curve: Curve) -> list[slice]:
-    """Return the parts of a line that are drawn: two where it leaps over zero, as friction does at standstill."""
-    x = np.array(curve.line_x)
-    steps = np.abs(np.diff(x))
-    for k in np.flatnonzero((x[:-1] < 0.0) & (x[1:] > 0.0)) if curve.scale == "linear" else ():
-        if 1 <= k < len(steps) - 1 and steps[k] > LEAP * max(steps[k - 1], steps[k + 1]):
-            return [slice(0, k + 1), slice(k + 1, None)]
-    return [slice(None)]
+    """Return the parts of a line that are drawn: it is broken where it leaps, as friction does over standstill."""
+    steps = np.abs(np.diff(np.array(curve.line_x)))
+    if curve.scale != "linear" or len(steps) < 3:
+        return [slice(None)]
+    leaps = 2 + np.flatnonzero(steps[1:-1] > LEAP * np.maximum(steps[:-2], steps[2:]))
+    edges = [0, *leaps.tolist(), len(curve.line_x)]
+    return [slice(first, last) for first, last in pairwise(edges)]
 
 
 def _broken(pieces: Sequence[Sequence[float]]) -> tuple[float, ...]:

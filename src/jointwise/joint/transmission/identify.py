@@ -258,13 +258,14 @@ def _curves(final: dict[str, Fit], fit: Fit, rows: Strokes, lag: Lag) -> tuple[C
 
 
 def _map_curve(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int) -> Curve:
-    """Return e (0) or d (1) over a turn; measured is the finer table, without the encoder offset."""
-    own, measured = _maps(fit)[which], final[f"table of {POINTS} points"]
-    assert isinstance(measured, TableFit) and not isinstance(own, float)
+    """Return e (0) or d (1) over a turn, where it was seen, with what was measured."""
+    own = _maps(fit)[which]
+    assert not isinstance(own, float)
     title, label = (("Kinematic error", "e [rad]"), ("Backlash", "d [rad]"))[which]
-    points: Array = np.arange(POINTS, dtype=np.float64)[measured.seen] * (TURN / POINTS)
-    y = (measured.error.at(points) - _maps(fit)[2]) if which == 0 else measured.lost.at(points)
+    points, y, residual = _measured(final, fit, rows, which)
     line = np.linspace(0.0, TURN, LINE)
+    if isinstance(fit, TableFit):
+        line = line[fit.seen[np.floor(line * (len(fit.seen) / TURN)).astype(np.intp) % len(fit.seen)]]
     half, model = _band(final, fit, rows, which, line), own.at(line)
     return Curve(
         title=title,
@@ -276,8 +277,30 @@ def _map_curve(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int) -> Cu
         line_y=plain(model),
         low=plain(model - half),
         high=plain(model + half),
-        residual=plain(y - own.at(points)),
+        residual=plain(residual),
     )
+
+
+def _measured(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int) -> tuple[Array, Array, Array]:
+    """Return angles, e (0) or d (1) there without the encoder offset, and what the model leaves of it.
+
+    A series is held against the finer table of all cycles; a table against that of cycles held out, and the residual is
+    what a table of the other cycles leaves of those: its own would be zero.
+    """
+    other: TableFit | None = None
+    table = final[f"table of {POINTS} points"]
+    if isinstance(fit, TableFit):
+        table, other = (fit_tables(rows.take(part), POINTS) for part in (rows.held_out, ~rows.held_out))
+    assert isinstance(table, TableFit)
+    points: Array = np.arange(POINTS, dtype=np.float64)[table.seen] * (TURN / POINTS)
+
+    def at(own: TableFit) -> Array:
+        result: Array = own.error.at(points) - _maps(fit)[2] if which == 0 else own.lost.at(points)
+        return result
+
+    own = _maps(fit)[which]
+    assert not isinstance(own, float)
+    return points, at(table), at(table) - (own.at(points) if other is None else at(other))
 
 
 def _spectrum_curve(title: str, table: PeriodicTable) -> Curve:
