@@ -125,6 +125,9 @@ def test_part_of_a_turn_gives_a_table_there_and_no_series() -> None:
     slow = replace(ERROR, orders=(1, 2), amplitudes=(4e-4, 2e-4), phases=(0.3, 1.1))
     maps = transmission_of(part)
     np.testing.assert_allclose(maps.error(seen) + maps.offset, 2e-3 + slow.at(seen), atol=8e-5)
+    error = next(own for own in part.curves if own.title == "Kinematic error")
+    assert 1e-8 < float(np.std(error.residual)) < 1e-4  # of cycles held out: a table leaves nothing of its own
+    assert len(error.line_x) < 0.6 * 1001
 
 
 def test_tables_and_series_agree_on_slopes() -> None:
