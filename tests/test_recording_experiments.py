@@ -333,3 +333,14 @@ def test_a_summary_tells_of_the_log_and_the_truth() -> None:
     np.testing.assert_array_equal(columns["current"], np.abs(made.log.channel("current")).max(axis=0))
     np.testing.assert_allclose(columns["warming"], warmth[-few:].mean(axis=0) - warmth[:few].mean(axis=0))
     assert (told["samples"], told["rate"]) == (made.log.samples, made.truth["rate"])
+
+
+def test_the_summary_tells_the_load_and_the_gravity_that_was_chosen() -> None:
+    own = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0)
+    loaded = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0, payload=Payload(2.0)).summary()
+    turned = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0, gravity="wall").summary()
+    assert loaded["gravity_load"] > 1.1 * own.summary()["gravity_load"] > 10.0 > turned["gravity_load"]
+    assert "not here" in turned["note"] and "not here" not in loaded["note"]
+    assert own.summary()["held_temperatures"] is None
+    cold = simulate("ur5e", duration=1.0, rate=100.0, keep=0, temperature=0.0).summary()
+    assert cold["held_temperatures"] == (10.0, 60.0)

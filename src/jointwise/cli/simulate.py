@@ -216,7 +216,9 @@ def _text(facts: dict[str, Any]) -> str:
         f"{facts['duration']:.6g} s, {facts['samples']} samples at {facts['rate']:g} Hz, made in "
         f"{facts['seconds']:.1f} s ({facts['real_time_factor']:.0f} times real time)",
         f"gravity in the base {gravity_text(facts['gravity'])} m/s^2",
+        *_loaded(facts["joint"], facts["gravity_load"]),
         *_below(facts["lowest"]),
+        *_held(facts["held_temperatures"]),
         "",
         _joints_text(facts) if facts["locked"] is None else _locked_text(facts["locked"]),
         "",
@@ -246,6 +248,18 @@ def _joints_text(facts: dict[str, Any]) -> str:
         for own in facts["joints"]
     ]
     return table(("joint", "tracking rms [mrad]", "max [mrad]", "largest current [A]", "warming [K]"), rows)
+
+
+def _loaded(joint: int | None, torque: float | None) -> list[str]:
+    """Return by how much (Nm) gravity loads the joint under test."""
+    return [] if torque is None else [f"gravity loads joint {joint} with up to {torque:.3g} Nm"]
+
+
+def _held(known: tuple[float, float] | None) -> list[str]:
+    """Return a warning of temperatures outside the range (°C) that friction knows."""
+    if known is None:
+        return []
+    return [f"friction by temperature is known from {known[0]:g} to {known[1]:g} °C, and held at the edge outside"]
 
 
 def _below(lowest: float | None) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from jointwise.data.log import Log
 from jointwise.data.write import check_suffix, write_log
 from jointwise.errors import OutputError
+from jointwise.model.rigid import gravity_torque
 from jointwise.simulation.recording import truth_file
 from jointwise.simulation.references import Experiment, lowest_height
 from jointwise.simulation.robot import DigitalRobot, Run
@@ -53,9 +54,11 @@ class Recording:
         """Return what came out as plain data, SI units.
 
         `locked` tells torque (Nm), deformation (rad) and current (A), the largest each, of a joint locked at its
-        output. `lowest` is the least height (m) of the moving frames above the mounting plane, None where none rises or
-        falls. Of every joint: the error of tracking q - q_des (rms and largest, rad), the largest current (A), and the
-        warming (K) from the first to the last 2 % of the samples.
+        output. `gravity_load` (Nm) is the most by which gravity loads the joint under test; `held_temperatures` (°C)
+        the range outside which friction stays as at its edge, where a joint was outside. `lowest` is the least height
+        (m) of the moving frames above the mounting plane, None where none rises or falls. Of every joint: the error of
+        tracking q - q_des (rms and largest, rad), the largest current (A), and the warming (K) from the first to the
+        last 2 % of the samples.
         """
         robot, plan, few = self.digital.robot, self.experiment, max(1, self.log.samples // ENDS)
         warmth = self.log.channel("temperature")
@@ -69,10 +72,29 @@ class Recording:
             "joint": None if plan.joint is None else plan.joint + 1,
             **{key: self.truth[key] for key in ("gravity", "duration", "rate")},
             "lowest": self._lowest(),
+            "gravity_load": self._gravity_load(),
             "locked": self._locked(),
+            "held_temperatures": self._held_temperatures(),
             "samples": self.log.samples,
             "joints": [dict(zip(keys, (joint.name, *numbers), strict=True)) for joint, *numbers in rows],
         }
+
+    def _gravity_load(self) -> float | None:
+        """Return the largest torque (Nm) by which gravity loads the joint under test, payload and all."""
+        joint, own = self.experiment.joint, self.digital
+        if joint is None:
+            return None
+        chunks = (chunk.log.channel("q_des") for chunk in self.log.chunks(ROWS))
+        torques = (gravity_torque(own.robot, q, gravity=own.gravity, payload=own.payload) for q in chunks)
+        return max(float(np.abs(torque[:, joint]).max()) for torque in torques)
+
+    def _held_temperatures(self) -> tuple[float, float] | None:
+        """Return the range (°C) that friction by temperature knows, if a joint was outside it."""
+        seen = self.log.channel("temperature")
+        known = [joint.friction.warmth for joint in self.digital.joints]
+        moved = [law for k, law in enumerate(known) if seen[:, k].min() < law.coldest or seen[:, k].max() > law.hottest]
+        changing = [law for law in moved if law.linear or law.cold]
+        return (changing[0].coldest, changing[0].hottest) if changing else None
 
     def _lowest(self) -> float | None:
         chunks = self.log.chunks(ROWS)

@@ -162,8 +162,15 @@ def _planned(
             raise
         raise DurationError(f"a standstill and {problem.what}", _with_lead(problem.least), duration) from None
     if gravity is not None:
-        plan = replace(plan, gravity=gravity_vector(gravity))
+        plan = _turned(plan, gravity_vector(gravity))
     return plan, lead, plan.motion.duration + lead if duration is None else duration
+
+
+def _turned(plan: Experiment, gravity: Array) -> Experiment:
+    """Return an experiment under another gravity, and say so where it is meant for its own."""
+    same = plan.joint is None or np.allclose(gravity, plan.gravity, atol=1e-3)
+    note = plan.note if same else f"{plan.note} - but not here, where gravity was chosen otherwise"
+    return replace(plan, gravity=gravity, note=note)
 
 
 def _experiment(

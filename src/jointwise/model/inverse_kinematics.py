@@ -280,7 +280,7 @@ def _refuse_unreached(poses: Poses, misses: Array, tolerance: float) -> None:
         k = int(missed[0])
         distance, angle = misses[k]
         raise ReachError(
-            f"point {k + 1} of {len(poses)} at {_shown(poses.position[k])} m cannot be reached within the joint "
+            f"{'the point' if len(poses) == 1 else f'point {k + 1} of {len(poses)}'} at {_shown(poses.position[k])} m cannot be reached within the joint "
             f"limits: the tool stays {distance:.3g} m and {angle:.3g} rad away."
         )
 

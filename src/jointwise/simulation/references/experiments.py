@@ -21,7 +21,6 @@ from jointwise.simulation.references.piecewise import Piecewise, hold
 from jointwise.simulation.references.posture import (
     gravity_across,
     gravity_along,
-    load_phase,
     loaded_posture,
     loaded_stand,
     standing_posture,
@@ -182,8 +181,7 @@ def _load(
     posture = loaded_posture(robot, own) if clearance is None else loaded_stand(robot, own, clearance)[0]
     motion = load_runs(robot, duration or 120.0, joint=own, posture=posture, clearance=clearance)
     gravity = gravity_across(robot, own, posture)
-    largest = load_phase(robot, own, posture, gravity)[0]
-    note = f"0.05 rad/s from no load into gravity (at most {largest:.3g} Nm) and back, axis horizontal"
+    note = "0.05 rad/s from no load into gravity and back, axis horizontal"
     return Experiment("load", motion, gravity, note, own)
 
 
