@@ -344,3 +344,12 @@ def test_the_summary_tells_the_load_and_the_gravity_that_was_chosen() -> None:
     assert own.summary()["held_temperatures"] is None
     cold = simulate("ur5e", duration=1.0, rate=100.0, keep=0, temperature=0.0).summary()
     assert cold["held_temperatures"] == (10.0, 60.0)
+
+
+@pytest.mark.parametrize("controller", ["servo", "pid"])
+def test_a_bandwidth_that_does_not_hold_is_refused_with_one_that_does(controller: str) -> None:
+    options: dict[str, Any] = {"duration": 1.0, "rate": 100.0, "keep": 0, "controller": controller}
+    with pytest.raises(ModelError, match=r"A bandwidth of [\d.]+ Hz would do") as refused:
+        simulate("ur5e", **options, bandwidth=200.0)
+    told = float(str(refused.value).split("bandwidth of ")[1].split()[0])
+    assert simulate("ur5e", **options, bandwidth=told).log.samples == 100

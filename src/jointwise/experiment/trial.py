@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from jointwise.errors import ModelError
 from jointwise.experiment.controllers import Delayed, Following, Periods, make_controller
 from jointwise.experiment.events import Events, refuse_ageing
 from jointwise.experiment.recording import Recording
-from jointwise.model.closed_loop import POSES, refuse_unstable
+from jointwise.model.closed_loop import POSES, UnstableError, refuse_unstable
 from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
 from jointwise.simulation.recording import Recorder, Targets, digital_robot_to_dict
@@ -58,6 +59,9 @@ SPARE = 1.0
 """Time (s) by which a controller knows the motion beyond its end: jitter and the last period."""
 CURRENT_STEP = 1e-3
 """Quantisation of the measured current (A) unless sensors are given."""
+
+BANDWIDTH_PARTS = np.array([0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05])
+"""Parts of a bandwidth that are tried where it does not hold the arm."""
 
 USUAL_CONTROLLER = "servo"
 
@@ -118,6 +122,10 @@ def simulate(
     following = _following(plan, controller, digital, motion, control_rate, bandwidth)
     stages = coming.stages(digital, control_rate, total)
     trial = _Trial(plan, digital, lead, following, control_rate, coming, stages)
+    if bandwidth is not None:
+        _refuse_bandwidth(
+            trial, total, bandwidth, lambda hertz: make_controller(controller, digital, motion, control_rate, hertz)
+        )
     runs = trial.carry_out(recorder, temperature, keep, progress or (lambda _: None))
     truth = digital_robot_to_dict(digital) | {
         "version": __version__,
@@ -235,6 +243,18 @@ def _following(
     return None
 
 
+def _refuse_bandwidth(trial: _Trial, duration: float, bandwidth: float, make: Callable[[float], Following]) -> None:
+    """Refuse a bandwidth (Hz) that does not hold the arm, and tell the largest part of it that does."""
+    try:
+        trial.refuse_unstable(trial.periods(duration))
+    except UnstableError as problem:
+        for slower in BANDWIDTH_PARTS * bandwidth:
+            with contextlib.suppress(UnstableError):
+                replace(trial, controller=make(slower)).refuse_unstable(trial.periods(duration))
+                raise ModelError(f"{problem.what} A bandwidth of {slower:.3g} Hz would do.") from None
+        raise
+
+
 def _controller_to_dict(following: Following | None, name: str, rate: float, bandwidth: float | None) -> dict[str, Any]:
     if following is None:
         return {"name": "prescribed torque", "rate": rate, "bandwidth": None}
@@ -265,10 +285,10 @@ class _Trial:
     def carry_out(self, recorder: Recorder, temperature: float | None, keep: int | None, progress: Shares) -> list[Run]:
         """Run and record block by block; return what is kept of the runs."""
         state = self.digital.rest(self._states(np.zeros(1)).q[0], temperature)
-        periods = int(np.ceil(recorder.end * self.rate - 1e-6)) + 1
+        periods = self.periods(recorder.end)
         stride = 1 if keep is None else -(-periods // keep) if keep > 0 else 0
         kept: list[Run] = []
-        self._refuse_unstable(periods)
+        self.refuse_unstable(periods)
         for first in range(0, periods, BLOCK):
             last = min(first + BLOCK, periods)
             numbers = np.arange(first, last)
@@ -359,7 +379,11 @@ class _Trial:
         torque = self._model_torque(states) + self._prescribed(states.t)
         return Targets(states.q, states.qd, states.qdd, torque)
 
-    def _refuse_unstable(self, periods: int) -> None:
+    def periods(self, end: float) -> int:
+        """Return the control periods until a time (s)."""
+        return int(np.ceil(end * self.rate - 1e-6)) + 1
+
+    def refuse_unstable(self, periods: int) -> None:
         """Refuse gains that do not hold the arm at poses along the whole motion."""
         own = self.digital
         numbers = np.unique(np.linspace(0, periods - 1, POSES).astype(np.intp))

@@ -63,6 +63,15 @@ class _Plant:
     owners: tuple[int, ...]
 
 
+class UnstableError(ModelError):
+    """Gains that do not hold an arm: `what` is wrong, and the advice."""
+
+    def __init__(self, what: str, advice: str) -> None:
+        """Say both."""
+        super().__init__(f"{what} {advice}")
+        self.what = what
+
+
 def closed_loop_stability(
     robot: Robot,
     law: AffineControl,
@@ -98,7 +107,7 @@ def refuse_unstable(
     payload: Payload | None = None,
     times: Array | None = None,
 ) -> None:
-    """Raise `ModelError` with the joint and what to do if the gains of a law do not hold the arm at `rate` (Hz).
+    """Raise `UnstableError` with the joint and what to do if the gains of a law do not hold the arm at `rate` (Hz).
 
     A law without gains is feed-forward alone, and passes. `times` (periods,) s are those of a law that is only part of
     a motion; without them its periods follow each other from 0.
@@ -119,11 +128,11 @@ def refuse_unstable(
     faster = next((rate * r for r in FASTER if rate * r <= FASTEST and holds(rate * r, 1.0)), None)
     if faster is not None:
         does = f"Lower the gains, or raise the rate ({faster:g} Hz would do)."
-        raise ModelError(f"the rate of {rate:g} Hz is too low for the gains: {grows}. {does}")
+        raise UnstableError(f"the rate of {rate:g} Hz is too low for the gains: {grows}.", does)
     scale = next((x for x in SCALES if holds(rate, x)), None)
     less = "Lower the bandwidth, or feed back the motor side with more damping."
     does = less if scale is None else f"Try {scale:g} times the gains."
-    raise ModelError(f"the gains do not hold the arm: {grows}. {does}")
+    raise UnstableError(f"the gains do not hold the arm: {grows}.", does)
 
 
 def _scaled(law: AffineControl, scale: float) -> AffineControl:

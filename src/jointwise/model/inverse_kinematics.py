@@ -279,9 +279,10 @@ def _refuse_unreached(poses: Poses, misses: Array, tolerance: float) -> None:
     if missed.size:
         k = int(missed[0])
         distance, angle = misses[k]
+        which = "the point" if len(poses) == 1 else f"point {k + 1} of {len(poses)}"
         raise ReachError(
-            f"{'the point' if len(poses) == 1 else f'point {k + 1} of {len(poses)}'} at {_shown(poses.position[k])} m cannot be reached within the joint "
-            f"limits: the tool stays {distance:.3g} m and {angle:.3g} rad away."
+            f"{which} at {_shown(poses.position[k])} m cannot be reached within the joint limits: the tool stays "
+            f"{distance:.3g} m and {angle:.3g} rad away."
         )
 
 
