@@ -1,0 +1,169 @@
+"""From the name of an experiment to a recording of the digital robot."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from jointwise import __version__
+from jointwise.description.catalog import catalog_robot
+from jointwise.description.mounting import Mounting
+from jointwise.description.payload import Payload
+from jointwise.description.robot import Robot
+from jointwise.errors import ModelError
+from jointwise.experiment.controllers import Delayed, Following, make_controller
+from jointwise.experiment.events import Events, refuse_ageing
+from jointwise.experiment.planned import planned, refuse_endless, refuse_temperature
+from jointwise.experiment.recording import Recording
+from jointwise.experiment.trial import Shares, Trial
+from jointwise.model.closed_loop import UnstableError
+from jointwise.simulation.recording import Recorder, digital_robot_to_dict
+from jointwise.simulation.references import Experiment
+from jointwise.simulation.references.trajectory import Trajectory
+from jointwise.simulation.robot import (
+    DigitalRobot,
+    JointPlant,
+    Run,
+    digital_robot,
+)
+from jointwise.simulation.sensors import Sensors
+
+SPARE = 1.0
+"""Time (s) by which a controller knows the motion beyond its end: jitter and the last period."""
+CURRENT_STEP = 1e-3
+"""Quantisation of the measured current (A) unless sensors are given."""
+BANDWIDTH_PARTS = np.array([0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05])
+"""Parts of a bandwidth that are tried where it does not hold the arm."""
+USUAL_CONTROLLER = "servo"
+
+
+def simulate(
+    robot: Robot | str,
+    experiment: str | Experiment | Trajectory = "excitation",
+    *,
+    duration: float | None = None,
+    rate: float = 500.0,
+    seed: int = 0,
+    joint: int | None = None,
+    clearance: float | None = None,
+    without: str | Sequence[str] = (),
+    payload: Payload | None = None,
+    gravity: Mounting | None = None,
+    model: str = "spong",
+    controller: str = USUAL_CONTROLLER,
+    control_rate: float = 1000.0,
+    bandwidth: float | None = None,
+    sensors: Sensors | None = None,
+    temperature: float | None = None,
+    age: Mapping[str, float] | None = None,
+    joints: Sequence[JointPlant] | None = None,
+    events: Events | None = None,
+    keep: int | None = None,
+    progress: Shares | None = None,
+) -> Recording:
+    """Return the recording of an experiment on the digital robot.
+
+    `experiment` is a name (`simulation.references.EXPERIMENTS`), an `Experiment`, or any motion; `robot` a description
+    or a name of the catalogue. `duration` (s) of the recording, of which the arm stands still for the first half second
+    (at most 2 %), None for the usual one; `rate` (Hz) of the log and `control_rate` of the controller are independent,
+    `bandwidth` (Hz) replaces the controller's own. `seed` decides motion and noise: the same seed gives the same log to
+    the bit. `joint` (0-based) is the one under test. A `clearance` (m) keeps the motion that high above the mounting
+    plane, z = 0 of the base; None: nobody looks. `without` names phenomena to switch off
+    (`simulation.robot.PHENOMENA`), `age` gives the growth of `friction` and `stiffness` (0.2 is +20 %), `temperature`
+    the start (°C, None: ambient). `gravity` is the mounting; None takes the one that the experiment is meant for.
+    `sensors` are those of `Sensors`, with this `rate` and `seed`. `events` come on the way: payloads, pushes, wear. At
+    most `keep` samples of the true run are kept (every n-th period), None: all. `progress` is told the share done.
+    """
+    own = catalog_robot(robot) if isinstance(robot, str) else robot
+    refuse_endless(duration, rate, control_rate)
+    refuse_temperature(temperature)
+    if seed < 0:
+        raise ModelError(f"seed must not be negative. Got {seed} instead.")
+    plan, lead, total = planned(own, experiment, duration, seed, joint, gravity, clearance)
+    digital = digital_robot(own, plan.gravity, payload, model, joints)  # type: ignore[arg-type]
+    off = (without,) if isinstance(without, str) else tuple(without)
+    digital = _aged(digital.without(*off), age or {})
+    coming = events or Events()
+    coming.check(total)
+    measuring = usual_sensors(rate, seed) if sensors is None else replace(sensors, rate=rate, seed=seed)
+    recorder = Recorder(digital, measuring, total, gauge=plan.torque is not None)
+    motion = Delayed(plan.motion, lead, total + SPARE)
+    following = _following(plan, controller, digital, motion, control_rate, bandwidth)
+    stages = coming.stages(digital, control_rate, total)
+    trial = Trial(plan, digital, lead, following, control_rate, coming, stages)
+    if bandwidth is not None:
+        _refuse_bandwidth(
+            trial, total, bandwidth, lambda hertz: make_controller(controller, digital, motion, control_rate, hertz)
+        )
+    runs = trial.carry_out(recorder, temperature, keep, progress or (lambda _: None))
+    truth = digital_robot_to_dict(digital) | {
+        "version": __version__,
+        "experiment": _experiment_to_dict(plan),
+        "seed": seed,
+        "duration": total,
+        "lead": lead,
+        "rate": rate,
+        "sensors": asdict(measuring),
+        "controller": _controller_to_dict(following, controller, control_rate, bandwidth),
+        "temperature": temperature,
+        "without": list(off),
+        "age": dict(age or {}),
+        "events": coming.to_dict(),
+    }
+    log = recorder.finish()
+    log = replace(log, origin=replace(log.origin, gravity=tuple(float(g) for g in digital.gravity)))
+    return Recording(log, truth, Run.joined(runs) if runs else None, plan, digital)
+
+
+def usual_sensors(rate: float = 500.0, seed: int = 0, **more: Any) -> Sensors:
+    """Return the sensors of `simulate`: those of `Sensors` with a quantised current, and what is given."""
+    return replace(Sensors(rate=rate, seed=seed, current_quantisation=CURRENT_STEP), **more)
+
+
+def _following(
+    plan: Experiment, name: str, digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None
+) -> Following | None:
+    """Return the controller of an experiment; None where the torque is prescribed, which leaves it no choice."""
+    if plan.torque is None:
+        return make_controller(name, digital, motion, rate, bandwidth)
+    if name != USUAL_CONTROLLER or bandwidth is not None:
+        raise ModelError(f"{plan.name} prescribes the torques: leave out the controller and its bandwidth.")
+    return None
+
+
+def _refuse_bandwidth(trial: Trial, duration: float, bandwidth: float, make: Callable[[float], Following]) -> None:
+    """Refuse a bandwidth (Hz) that does not hold the arm, and tell the largest part of it that does."""
+    try:
+        trial.refuse_unstable(trial.periods(duration))
+    except UnstableError as problem:
+        for slower in BANDWIDTH_PARTS * bandwidth:
+            with contextlib.suppress(UnstableError):
+                replace(trial, controller=make(slower)).refuse_unstable(trial.periods(duration))
+                raise ModelError(f"{problem.what} A bandwidth of {slower:.3g} Hz would do.") from None
+        raise
+
+
+def _controller_to_dict(following: Following | None, name: str, rate: float, bandwidth: float | None) -> dict[str, Any]:
+    if following is None:
+        return {"name": "prescribed torque", "rate": rate, "bandwidth": None}
+    return {"name": name, "rate": rate, "bandwidth": bandwidth, **following.to_dict()}
+
+
+def _aged(digital: DigitalRobot, age: Mapping[str, float]) -> DigitalRobot:
+    refuse_ageing(age, "age")
+    return digital.aged(age.get("friction", 0.0), age.get("stiffness", 0.0))
+
+
+def _experiment_to_dict(plan: Experiment) -> dict[str, Any]:
+    joint = None if plan.joint is None else plan.joint + 1
+    return {
+        "name": plan.name,
+        "note": plan.note,
+        "joint": joint,
+        "motion_duration": plan.motion.duration,
+        "clearance": plan.clearance,
+    }
