@@ -94,6 +94,7 @@ def _draw_curve(axis: Any, curve: Any, name: str) -> None:
         axis.fill_between(curve.line_x, curve.low, curve.high, color=PREDICTED, alpha=0.2, linewidth=0)
     axis.plot(curve.line_x, curve.line_y, color=PREDICTED, linewidth=1.2)
     axis.set(xlabel=curve.x_label, ylabel=curve.y_label)
+    axis.locator_params(axis="x", nbins=6)
     axis.set_title(name, loc="left", fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)
     if name == "hysteresis":
@@ -106,7 +107,7 @@ def _draw_maps(axis: Any, model: JointModel) -> None:
     theta = np.linspace(0.0, 2.0 * np.pi, 2000)
     axis.plot(theta, 1e6 * maps.error(theta), color=PREDICTED, linewidth=0.9, label="kinematic error")
     axis.plot(theta, 1e6 * maps.backlash(theta), color=RESIDUAL, linewidth=1.2, label="backlash")
-    axis.set(xlabel="position (rad)", ylabel="µrad")
+    axis.set(xlabel="position [rad]", ylabel="error, backlash [µrad]")
     axis.set_title("transmission", loc="left", fontsize=10)
     axis.legend(frameon=False, fontsize=9)
     axis.spines[["top", "right"]].set_visible(False)
