@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli_runs import done, refused
+from jointwise.cli import demo
 from jointwise.result import load_calibration
 from jointwise.simulation.recording import load_truth
 
@@ -39,3 +40,12 @@ def test_demo_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_directory_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert "no directory can be made there" in refused("demo", "--output", tmp_path / "file")
+
+
+def test_files_from_elsewhere_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text("mine")
+    assert "model.json: would be lost" in refused("demo", "--output", tmp_path)
+    assert (tmp_path / "model.json").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
+    again = demo._folder(str(tmp_path / "made"))
+    (again / "model.json").write_text("of a demo")
+    assert demo._folder(str(again)) == again

@@ -25,6 +25,9 @@ The digital robot has elastic gears, friction with hysteresis that grows with th
 kinematic errors, motors that lag and a servo; its log has encoder quantisation, current noise and a jittered clock.
 'jointwise simulate' makes more of it."""
 
+FILES = ("training.csv", "unseen.csv", "truth.json", "model.json")
+MARK = ".jointwise-demo"
+"""Marks a directory that holds a demo: only there its files may be written again."""
 SHOWN = 4
 """Parameters shown of the best and of the worst known."""
 
@@ -53,7 +56,7 @@ def carry_out(folder: Path, progress: Progress) -> dict[str, Any]:
 
     progress("simulating")
     robot = jointwise.robot("ur5e")
-    files = {name: folder / name for name in ("training.csv", "unseen.csv", "truth.json", "model.json")}
+    files = {name: folder / name for name in FILES}
     made = _record("excitation", 30.0, 1)
     made.write(files["training.csv"], files["truth.json"])
     _record("waypoints", None, 2).write(files["unseen.csv"])
@@ -106,12 +109,17 @@ def _record(experiment: str, duration: float | None, seed: int) -> Recording:
 
 
 def _folder(name: str) -> Path:
-    """Return the directory of the demo, made if need be."""
+    """Return the directory of the demo, made if need be; refuse one in which files of others would be lost."""
+    folder = Path(name)
+    taken = [own for own in (*FILES, "report.html") if (folder / own).exists()]
+    if taken and not (folder / MARK).exists():
+        raise OutputError(f"{folder / taken[0]}: would be lost, and is no demo's. Choose another --output.")
     try:
-        Path(name).mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / MARK).touch()
     except OSError as problem:
         raise OutputError(f"{name}: no directory can be made there ({problem.strerror}).") from None
-    return Path(name)
+    return folder
 
 
 def _report(calibration: Calibration, folder: Path, training: list[Any], unseen: list[Any]) -> str | None:
