@@ -94,7 +94,7 @@ def test_every_option_reaches_the_robot(tmp_path: Path) -> None:
 def test_a_motion_through_the_table_is_told_and_a_clearance_avoids_it(tmp_path: Path) -> None:
     words = ("simulate", "--robot", "ur5e", "--experiment", "load", "--joint", 2, "--duration", 20, "--rate", 50)
     low = done(*words, "--output", tmp_path / "low.csv")
-    assert "m below the mounting plane" in low and "--clearance 0.05" in low
+    assert "m below the mounting plane" in low and "--clearance 0.1" in low
     clear = done(*words, "--output", tmp_path / "clear.csv", "--clearance", 0.05)
     assert "below the mounting plane" not in clear
     facts = json.loads(done(*words, "--output", tmp_path / "again.csv", "--clearance", 0.05, "--json"))

@@ -17,7 +17,7 @@ from jointwise.cli.usage import (
     robot_of,
 )
 
-CLEARANCE = 0.05
+CLEARANCE = 0.1
 """Height (m) above the mounting plane that a plan keeps unless told otherwise."""
 
 EXAMPLES = """\
@@ -27,7 +27,7 @@ examples:
   jointwise joint plan --robot arm.urdf --joint 3 --mounting wall --payload 3.2 --output plan --json
 
 The directory must be new or empty. Limits and the mounting plane (z = 0 of the base) are checked, other collisions are
-not; an arm 0.8 m above the floor on a pedestal takes --clearance -0.75. Programs (URScript) are written for the
+not; an arm 0.8 m above the floor on a pedestal takes --clearance -0.7. Programs (URScript) are written for the
 six-axis arms of Universal Robots; other controllers follow the trajectory files."""
 
 

@@ -268,7 +268,7 @@ def _below(lowest: float | None) -> list[str]:
         return []
     return [
         f"goes {-lowest:.2f} m below the mounting plane, z = 0 of the base: not for a robot on a table "
-        "(--clearance 0.05 makes a motion above it)"
+        "(--clearance 0.1 makes a motion above it)"
     ]
 
 

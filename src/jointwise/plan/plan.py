@@ -29,7 +29,7 @@ from jointwise.spatial import Array
 
 LOOKED_AT = 100.0
 """Rate (Hz) at which motions are looked at for their extremes."""
-CLEARANCE = 0.05
+CLEARANCE = 0.1
 """Height (m) above the mounting plane that plans keep unless told otherwise."""
 STRAIGHT = np.cos(np.deg2rad(2.0))
 """Cosine of the angle within which an axis counts as along (or across) gravity."""
