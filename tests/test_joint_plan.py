@@ -353,3 +353,10 @@ def test_the_command_tells_what_it_does_not_plan(tmp_path: Path) -> None:
     _, out = command(*words, str(tmp_path / "b"), "--no-clearance")
     assert "the mounting plane and other collisions are not checked" in out
     assert (tmp_path / "b" / "1-stiffness.script").is_file() and not (tmp_path / "a" / "1-stiffness.script").exists()
+
+
+def test_the_command_keeps_the_clearance_of_the_library() -> None:
+    from jointwise.cli import joint_plan
+    from jointwise.plan import CLEARANCE
+
+    assert joint_plan.CLEARANCE == CLEARANCE  # told in its help, which loads no library

@@ -90,11 +90,17 @@ class Recording:
 
     def _held_temperatures(self) -> tuple[float, float] | None:
         """Return the range (°C) that friction by temperature knows, if a joint was outside it."""
-        seen = self.log.channel("temperature")
-        known = [joint.friction.warmth for joint in self.digital.joints]
-        moved = [law for k, law in enumerate(known) if seen[:, k].min() < law.coldest or seen[:, k].max() > law.hottest]
-        changing = [law for law in moved if law.linear or law.cold]
-        return (changing[0].coldest, changing[0].hottest) if changing else None
+        lowest, highest = np.full((2, self.log.joints), [[np.inf], [-np.inf]])
+        for chunk in self.log.chunks(ROWS):
+            seen = chunk.log.channel("temperature")
+            lowest, highest = np.minimum(lowest, seen.min(axis=0)), np.maximum(highest, seen.max(axis=0))
+        laws = [joint.friction.warmth for joint in self.digital.joints]
+        outside = [
+            law
+            for law, low, high in zip(laws, lowest, highest, strict=True)
+            if (law.linear or law.cold) and not law.coldest <= low <= high <= law.hottest
+        ]
+        return (outside[0].coldest, outside[0].hottest) if outside else None
 
     def _lowest(self) -> float | None:
         chunks = self.log.chunks(ROWS)
