@@ -31,7 +31,7 @@ def read_parquet(
     from pyarrow import parquet as arrow
 
     try:
-        with arrow.ParquetFile(path) as file:
+        with arrow.ParquetFile(path, pre_buffer=False) as file:  # else all that was read stays in memory
             columns = _layout(file.schema_arrow, wanted, joints, str(path))
             gravity = gravity_from_bytes((file.schema_arrow.metadata or {}).get(KEY), str(path))
             gate = Gate(columns, needed)
