@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -17,6 +15,7 @@ import numpy as np
 import pytest
 
 import jointwise
+from browser import needs_browser, opened
 from jointwise.calibrate import Options, calibrate
 from jointwise.data import Log, holdout
 from jointwise.data.write import write_csv
@@ -41,7 +40,6 @@ from jointwise.simulation.synthetic import synthetic_log
 
 pytest.importorskip("plotly")
 HOSTILE = "<script>alert(1)</script>&\"'</title>.csv"
-CHROMIUM = shutil.which("chromium")
 
 
 @pytest.fixture(scope="module")
@@ -442,16 +440,13 @@ def test_numbers_read_well() -> None:
     assert (listed([]), listed(["a"]), listed(["a", "b", "c"])) == ("", "a", "a, b and c")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
+@needs_browser
 def test_a_browser_finds_nothing_wrong(page: Path, tmp_path: Path) -> None:
-    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
-    more = "--disable-component-update --enable-logging=stderr --v=0 --virtual-time-budget=5000 --window-size=1280,9000"
-    more += " --disable-3d-apis"  # the motion in space has a test of its own
-    command = [str(CHROMIUM), *flags.split(), *more.split(), f"--user-data-dir={tmp_path}", "--dump-dom", page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert "CONSOLE" not in done.stderr
-    assert done.stdout.count('role="tab"') == 6 + 6 + 6 + 7
-    assert done.stdout.count('class="main-svg"') > 0
+    with opened(page, tmp_path, size=(1280, 9000)) as view:  # the motion in space has a test of its own
+        view.wait("document.querySelectorAll('.main-svg').length > 0")
+        assert view.evaluate("document.querySelectorAll('[role=tab]').length") == 6 + 6 + 6 + 7
+        assert view.complaints == []
+        assert [own for own in view.requests if not own.startswith(("data:", "blob:"))] == [page.as_uri()]
 
 
 def test_without_validation_the_worse_figure_stands(calibration: Calibration, logs: tuple[Log, Log]) -> None:
