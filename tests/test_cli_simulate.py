@@ -94,11 +94,33 @@ def test_every_option_reaches_the_robot(tmp_path: Path) -> None:
 def test_a_motion_through_the_table_is_told_and_a_clearance_avoids_it(tmp_path: Path) -> None:
     words = ("simulate", "--robot", "ur5e", "--experiment", "load", "--joint", 2, "--duration", 20, "--rate", 50)
     low = done(*words, "--output", tmp_path / "low.csv")
-    assert "m below the mounting plane" in low and "--clearance 0.1" in low
+    assert "m below the mounting plane" in low and "--clearance 0.05" in low
     clear = done(*words, "--output", tmp_path / "clear.csv", "--clearance", 0.05)
     assert "below the mounting plane" not in clear
     facts = json.loads(done(*words, "--output", tmp_path / "again.csv", "--clearance", 0.05, "--json"))
     assert facts["lowest"] >= 0.05 and (tmp_path / "again.csv").read_bytes() == (tmp_path / "clear.csv").read_bytes()
+
+
+def test_a_motion_of_ones_own_into_the_arm_is_told_and_refused_where_a_clearance_is_asked(tmp_path: Path) -> None:
+    part = np.linspace(0.0, 1.0, 201)
+    way = np.outer(10 * part**3 - 15 * part**4 + 6 * part**5, np.deg2rad([0, 0, 170, 90, 0, 0]))
+    rows = np.column_stack([4.0 * part, np.deg2rad([0, -90, 0, -90, 0, 0]) + way])
+    np.savetxt(tmp_path / "fold.csv", rows, delimiter=",", header="t,q1,q2,q3,q4,q5,q6", comments="")
+    words = ("simulate", "--robot", "ur5e", "--motion", tmp_path / "fold.csv", "--output", tmp_path / "log.csv")
+    assert "drives link 2 into link 5: not for a real arm" in done(*words, "--rate", 50)
+    (tmp_path / "log.csv").unlink()
+    line = refused(*words, "--clearance", "links")
+    assert "drives link 2 into link 5 at q = [" in line and " s: " in line
+    assert not (tmp_path / "log.csv").exists()
+
+
+def test_a_clearance_and_a_tool_are_told(tmp_path: Path) -> None:
+    words = ("simulate", "--robot", "ur5e", "--duration", 5, "--rate", 50, "--clearance", "links", "--tool", "0.1,0.05")
+    truth = tmp_path / "truth.json"
+    facts = json.loads(done(*words, "--output", tmp_path / "log.csv", "--truth", truth, "--json"))
+    assert facts["nearest"]["distance"] >= 0.02 and len(facts["nearest"]["between"]) == 2
+    told = json.loads(truth.read_text())["experiment"]
+    assert (told["clearance"], told["links_apart"], told["tool"]) == (None, True, {"length": 0.1, "radius": 0.05})
 
 
 def test_the_list_names_everything() -> None:

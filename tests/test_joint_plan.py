@@ -18,8 +18,9 @@ import pytest
 import jointwise
 from jointwise.cli import joint_plan, simulate
 from jointwise.errors import JointwiseError, ModelError, OutputError
+from jointwise.model.skeleton import Tool
 from jointwise.plan import PURPOSES, Plan, Step, make_plan, urscript, write_plan
-from jointwise.simulation.references import EXPERIMENTS, Piecewise, lowest_height, make_experiment
+from jointwise.simulation.references import APART, EXPERIMENTS, Piecewise, lowest_height, make_experiment
 from jointwise.simulation.references.fourier import FadedSeries
 from jointwise.simulation.references.room import room_of
 
@@ -188,13 +189,15 @@ def low_plan(joint: int) -> Plan:
 
 
 @pytest.mark.parametrize("joint", [1, 2])
-def test_no_program_drives_the_arm_through_its_table(joint: int) -> None:
+def test_no_program_drives_the_arm_through_its_table_or_into_itself(joint: int) -> None:
     """Every straight way of a program, from the upright pose on, and every tick stays 0.05 m above the plane."""
     for own in low_plan(joint).steps:
+        assert "Links come within" in urscript(own)
         places = np.array([place for _, place in Controller(urscript(own)).visited])
         assert np.allclose(places[0], own.home, atol=1e-6) and np.allclose(places[-1], own.home, atol=1e-6)
         ways = np.concatenate([np.linspace(a, b, 11 if len(places) < 1000 else 2) for a, b in pairwise(places)])
         assert lowest_height(own.robot, ways) > 0.05 - 1e-3
+        assert own.body.distances(ways).min() > APART - 1e-3
         assert own.lowest >= 0.05 and own.approach_lowest >= 0.05
 
 
@@ -217,8 +220,8 @@ def test_programs_keep_the_limits_of_the_catalogue(joint: int) -> None:
 def test_what_would_come_too_low_is_told_and_not_written(tmp_path: Path) -> None:
     low = make_plan(jointwise.robot("ur5e"), 1, ["transmission", "stiffness"], clearance=0.75)
     assert [own.refusal for own in low.steps] == [
-        "reaches 0.66 m below the mounting plane: needs a pedestal, then --no-clearance",
-        "comes down to 0.06 m above the mounting plane: needs a pedestal, then --no-clearance",
+        "reaches 0.71 m below the mounting plane: needs a pedestal, then --no-clearance",
+        "comes down to 0.01 m above the mounting plane: needs a pedestal, then --no-clearance",
     ]
     files = write_plan(low, tmp_path / "plan")
     assert sorted(path.name for path in files) == ["README.md", "plan.json"]
@@ -235,11 +238,23 @@ def test_without_a_clearance_nobody_looks_at_the_plane_and_the_program_says_so()
     assert free.lowest < -0.5
     program = urscript(free)
     assert "BELOW the mounting plane" in " ".join(program.split()) and "PLANE IS NOT CHECKED" in program
-    assert len(re.findall(r"v=0\.3\b", program)) == 1
+    assert len(re.findall(r"v=0\.3\b", program)) == 3, "upright, there and back"
 
 
-def test_a_rehearsal_is_the_planned_motion_and_gravity_is_that_of_the_robot(tmp_path: Path) -> None:
-    chosen = make_plan(jointwise.robot("ur5e"), 1, ["friction", "load", "motor"], mounting="wall", seed=3, payload=1.0)
+@pytest.mark.parametrize("clearance", [0.05, None])
+def test_a_rehearsal_is_the_planned_motion_and_gravity_is_that_of_the_robot(
+    tmp_path: Path, clearance: float | None
+) -> None:
+    chosen = make_plan(
+        jointwise.robot("ur5e"),
+        1,
+        ["friction", "load", "motor"],
+        mounting="wall",
+        seed=3,
+        payload=1.0,
+        clearance=clearance,
+        tool=Tool(0.1, 0.04),
+    )
     write_plan(chosen, tmp_path / "plan", rate=5.0)
     page = (tmp_path / "plan" / "README.md").read_text(encoding="utf-8")
     parser = argparse.ArgumentParser()
@@ -249,7 +264,9 @@ def test_a_rehearsal_is_the_planned_motion_and_gravity_is_that_of_the_robot(tmp_
     for line, own in zip(rehearsals, [*chosen.steps, chosen.steps[-1]], strict=True):
         args = parser.parse_args(shlex.split(line))
         joint = None if args.joint is None else args.joint - 1
-        made = make_experiment(args.experiment, own.robot, seed=args.seed, joint=joint, clearance=args.clearance)
+        made = make_experiment(
+            args.experiment, own.robot, seed=args.seed, joint=joint, clearance=args.clearance, tool=Tool(*args.tool)
+        )
         t = np.linspace(0.0, made.motion.duration, 40)
         assert np.array_equal(made.motion.position(t), own.experiment.motion.position(t))
         assert args.gravity == [0.0, 9.81, 0.0]
@@ -299,10 +316,13 @@ def test_the_page_and_the_document_tell_how_and_why(tmp_path: Path) -> None:
     ):
         assert f"jointwise joint {phenomenon}" in page
     document = json.loads((tmp_path / "plan" / "plan.json").read_text(encoding="utf-8"))
-    assert (document["robot"], document["joint"], document["collisions_checked"]) == ("ur5e", 2, False)
+    assert (document["robot"], document["joint"], document["tool_m"]) == ("ur5e", 2, None)
+    assert document["collisions_checked"] == ["links", "mounting plane"]
     for own in document["experiments"]:
         assert own["why"] in page
-        assert own["lowest_m"] >= 0.1 and 0.3 < own["reach_m"] < 1.0
+        assert own["lowest_m"] >= 0.05 and own["approach_lowest_m"] >= 0.05 and 0.3 < own["reach_m"] < 1.05
+        assert own["links_m"] >= 0.02 and own["approach_links_m"] >= 0.02
+        assert f"{' and '.join(own['links_nearest'])} come nearest, {own['links_m']:.3f} m" in page
         assert {"pose_rad", "speeds_rad_s", "duration_s", "gravity", "log", "payload_kg"} <= set(own)
         assert all((tmp_path / "plan" / name).is_file() for name in own["files"].values())
 
@@ -336,8 +356,9 @@ def test_the_command_writes_a_plan_and_tells_it(tmp_path: Path) -> None:
     words = ("--robot", "ur5e", "--joint", "2", "--experiments", "friction,stiffness", "--rate", "10")
     code, out = command(*words, "--output", str(tmp_path / "a"))
     assert code == 0
-    assert "constant-speed" in out and "does not suit" in out and "collisions are not checked" in out
-    assert "lowest [m]" in out and "reach [m]" in out
+    assert "constant-speed" in out and "does not suit" in out
+    assert "the arm is checked against itself, the cell is not" in out
+    assert "lowest [m]" in out and "links [m]" in out and "reach [m]" in out
     code, out = command(*words, "--output", str(tmp_path / "b"), "--json", "--mounting", "wall")
     told = json.loads(out)
     assert [own["name"] for own in told["experiments"]] == ["friction", "stiffness"]
@@ -349,9 +370,9 @@ def test_the_command_writes_a_plan_and_tells_it(tmp_path: Path) -> None:
 def test_the_command_tells_what_it_does_not_plan(tmp_path: Path) -> None:
     words = ("--robot", "ur5e", "--joint", "2", "--experiments", "stiffness", "--output")
     _, out = command(*words, str(tmp_path / "a"), "--clearance", "0.7")
-    assert "stiffness: not planned, comes down to 0.06 m" in out
+    assert "stiffness: not planned, comes down to 0.01 m" in out
     _, out = command(*words, str(tmp_path / "b"), "--no-clearance")
-    assert "the mounting plane and other collisions are not checked" in out
+    assert "the mounting plane and the cell are not" in out
     assert (tmp_path / "b" / "1-stiffness.script").is_file() and not (tmp_path / "a" / "1-stiffness.script").exists()
 
 
@@ -360,3 +381,16 @@ def test_the_command_keeps_the_clearance_of_the_library() -> None:
     from jointwise.plan import CLEARANCE
 
     assert joint_plan.CLEARANCE == CLEARANCE  # told in its help, which loads no library
+
+
+def test_the_command_takes_a_tool(tmp_path: Path) -> None:
+    words = ("--robot", "ur5e", "--joint", "5", "--experiments", "friction", "--rate", "5", "--json", "--output")
+    bare = json.loads(command(*words, str(tmp_path / "a"))[1])["experiments"][0]
+    tool = json.loads(command(*words, str(tmp_path / "b"), "--tool", "0.2,0.06")[1])["experiments"][0]
+    assert tool["reach_m"] > bare["reach_m"] + 0.1 and tool["links_m"] >= 0.02
+    assert "--tool 0.2,0.06" in (tmp_path / "b" / "README.md").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "b" / "plan.json").read_text())["tool_m"] == {"length": 0.2, "radius": 0.06}
+    assert "with a tool of 0.2 m" in " ".join((tmp_path / "b" / "1-friction.script").read_text().split("\n# "))
+    for wrong in ("0", "0.1,0.1,0.1", "x"):
+        with pytest.raises(SystemExit):
+            command(*words, str(tmp_path / "c"), "--tool", wrong)

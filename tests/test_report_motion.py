@@ -17,8 +17,9 @@ import jointwise
 from browser import SOFTWARE_3D, needs_browser, opened
 from jointwise.errors import ShapeError
 from jointwise.model.rigid import forward_kinematics
+from jointwise.model.skeleton import arm_length, link_spans
 from jointwise.report.motion3d import FRAMES, Scene, make_scene, motion_document, motion_view, playing_speed
-from jointwise.report.shape import arm_length, arm_mesh, link_spans
+from jointwise.report.shape import arm_mesh
 from jointwise.report.write import compose, plotly_script
 from jointwise.spatial import Array, rotation_z
 

@@ -10,14 +10,16 @@ from jointwise.cli.usage import (
     add_gravity,
     add_json,
     add_robot,
+    add_tool,
     count,
     finite,
     mounting_of,
     positive,
     robot_of,
+    tool_of,
 )
 
-CLEARANCE = 0.1
+CLEARANCE = 0.05
 """Height (m) above the mounting plane that a plan keeps unless told otherwise."""
 
 EXAMPLES = """\
@@ -25,10 +27,11 @@ examples:
   jointwise joint plan --robot ur5e --joint 2 --output plan
   jointwise joint plan --robot ur10e --joint 1 --experiments friction,temperature --rate 500 --output friction
   jointwise joint plan --robot arm.urdf --joint 3 --mounting wall --payload 3.2 --output plan --json
+  jointwise joint plan --robot ur5e --joint 5 --tool 0.15 --output gripper
 
-The directory must be new or empty. Limits and the mounting plane (z = 0 of the base) are checked, other collisions are
-not; an arm 0.8 m above the floor on a pedestal takes --clearance -0.7. Programs (URScript) are written for the
-six-axis arms of Universal Robots; other controllers follow the trajectory files."""
+The directory must be new or empty. Limits, the mounting plane (z = 0 of the base) and the arm against itself are
+checked, the cell is not; an arm 0.8 m above the floor on a pedestal takes --clearance -0.75. Programs (URScript) are
+written for the six-axis arms of Universal Robots; other controllers follow the trajectory files."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=positive, default=125.0, metavar="HZ", help="of the trajectories (default: 125)")
     parser.add_argument("--payload", type=positive, metavar="KG", help="mass for the experiments that carry one")
     _add_clearance(parser)
+    add_tool(parser)
     add_gravity(parser, "table")
     add_json(parser)
 
@@ -55,7 +59,7 @@ def _add_clearance(parser: argparse.ArgumentParser) -> None:
         type=finite,
         default=CLEARANCE,
         metavar="M",
-        help=f"height above the mounting plane that joints and flange keep (default: {CLEARANCE:g})",
+        help=f"height above the mounting plane that the arm keeps (default: {CLEARANCE:g})",
     )
     group.add_argument(
         "--no-clearance",
@@ -83,6 +87,7 @@ def run(args: argparse.Namespace) -> int:
         mounting=mounting_of(args) or "table",
         payload=args.payload,
         clearance=args.clearance,
+        tool=tool_of(args),
         called=_called(args),
     )
     files = write_plan(plan, args.output, rate=args.rate)
@@ -96,18 +101,20 @@ def run(args: argparse.Namespace) -> int:
             own["experiment"],
             own["duration_s"] * own["runs"],
             round(own["lowest_m"], 2),
+            "-" if own["links_m"] is None else round(own["links_m"], 3),
             round(own["reach_m"], 2),
             own["axis"],
             _suits(own),
         )
         for own in facts
     ]
-    print(table(("identifies", "experiment", "seconds", "lowest [m]", "reach [m]", "axis", "mounting"), rows))
+    heads = ("identifies", "experiment", "seconds", "lowest [m]", "links [m]", "reach [m]", "axis", "mounting")
+    print(table(heads, rows))
     for own in facts:
         if own["refused"]:
             print(f"{own['name']}: not planned, {own['refused']}")
-    checked = "the mounting plane is checked, other" if plan.clearance is not None else "the mounting plane and other"
-    print(f"\nread {files[0]} first; {checked} collisions are not checked")
+    unseen = "the cell is" if plan.clearance is not None else "the mounting plane and the cell are"
+    print(f"\nread {files[0]} first; the arm is checked against itself, {unseen} not")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from jointwise.cli.usage import (
     add_gravity,
     add_json,
     add_robot,
+    add_tool,
     count,
     finite,
     mounting_of,
@@ -24,6 +26,7 @@ from jointwise.cli.usage import (
     positive,
     robot_of,
     share,
+    tool_of,
     whole,
 )
 from jointwise.errors import JointwiseError, ModelError
@@ -63,10 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--joint", type=count, metavar="J", help="the joint under test, counted from 1")
     parser.add_argument(
         "--clearance",
-        type=finite,
+        type=_clearance,
         metavar="M",
-        help="height above the mounting plane that the motion keeps (default: nobody looks)",
+        help="height above the mounting plane that the arm keeps, and its links stay apart from each other; "
+        "'links': that alone (default: nobody looks)",
     )
+    add_tool(parser)
     parser.add_argument("--output", metavar="LOG", help="the log, .csv or .parquet")
     parser.add_argument("--truth", metavar="JSON", help="everything that the log was made of")
     parser.add_argument("--report", metavar="PAGE", help="a page of plots, .html, or a directory for it")
@@ -161,6 +166,7 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
         seed=args.seed,
         joint=None if args.joint is None else args.joint - 1,
         clearance=args.clearance,
+        tool=tool_of(args),
         without=args.without,
         payload=payload_of(args.payload),
         gravity=mounting_of(args),
@@ -218,6 +224,7 @@ def _text(facts: dict[str, Any]) -> str:
         f"gravity in the base {gravity_text(facts['gravity'])} m/s^2",
         *_loaded(facts["joint"], facts["gravity_load"]),
         *_below(facts["lowest"]),
+        *_near(facts["nearest"]),
         *_held(facts["held_temperatures"]),
         "",
         _joints_text(facts) if facts["locked"] is None else _locked_text(facts["locked"]),
@@ -268,8 +275,18 @@ def _below(lowest: float | None) -> list[str]:
         return []
     return [
         f"goes {-lowest:.2f} m below the mounting plane, z = 0 of the base: not for a robot on a table "
-        "(--clearance 0.1 makes a motion above it)"
+        "(--clearance 0.05 makes a motion above it)"
     ]
+
+
+def _near(nearest: dict[str, Any] | None) -> list[str]:
+    """Return how near links come, and a warning of motions in which an arm meets itself."""
+    if nearest is None:
+        return []
+    first, second = nearest["between"]
+    if nearest["distance"] >= 0.0:
+        return [f"links come within {nearest['distance']:.3f} m: {first} and {second}"]
+    return [f"drives {first} into {second}: not for a real arm (--clearance makes a motion that keeps them apart)"]
 
 
 def _listed(machine: bool) -> str:
@@ -356,6 +373,11 @@ def _push(text: str) -> tuple[float, float, tuple[float, float, float]]:
     if len(force) != 3:
         raise argparse.ArgumentTypeError(f"must read T:S:X,Y,Z. Got '{text}' instead.")
     return finite(words[0]), positive(words[1]), (finite(force[0]), finite(force[1]), finite(force[2]))
+
+
+def _clearance(text: str) -> float:
+    """Return a height (m), -inf for the word `links`: no plane, only the links."""
+    return -math.inf if text.strip() == "links" else finite(text)
 
 
 def _names(text: str) -> tuple[str, ...]:

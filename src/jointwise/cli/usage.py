@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jointwise.description import Payload, Robot
+    from jointwise.model.skeleton import Tool
 
 CONVENTIONS = ("dh", "mdh", "mdh-following")
 
@@ -129,3 +130,28 @@ def payload_of(numbers: tuple[float, ...] | None) -> Payload | None:
     from jointwise.description import Payload
 
     return None if numbers is None else Payload(numbers[0], numbers[1:] or (0.0, 0.0, 0.0))
+
+
+def add_tool(parser: argparse.ArgumentParser) -> None:
+    """Add what the flange carries."""
+    parser.add_argument(
+        "--tool",
+        type=tool_numbers,
+        metavar="LENGTH[,RADIUS]",
+        help="m, of what the flange carries along its z axis: it must not meet the arm or the plane either",
+    )
+
+
+def tool_numbers(text: str) -> tuple[float, ...]:
+    """Return length and, where it is given, radius (m) of a tool."""
+    numbers = tuple(positive(word) for word in text.split(","))
+    if len(numbers) > 2:
+        raise argparse.ArgumentTypeError(f"must be a length or length,radius. Got '{text}' instead.")
+    return numbers
+
+
+def tool_of(args: argparse.Namespace) -> Tool | None:
+    """Return the tool of the arguments that `add_tool` added."""
+    from jointwise.model.skeleton import Tool
+
+    return None if args.tool is None else Tool(*args.tool)

@@ -21,6 +21,7 @@ from jointwise.experiment.planned import planned, refuse_endless, refuse_tempera
 from jointwise.experiment.recording import Recording
 from jointwise.experiment.trial import Shares, Trial
 from jointwise.model.closed_loop import UnstableError
+from jointwise.model.skeleton import Tool
 from jointwise.simulation.recording import Recorder, digital_robot_to_dict
 from jointwise.simulation.references import Experiment
 from jointwise.simulation.references.trajectory import Trajectory
@@ -50,6 +51,7 @@ def simulate(
     seed: int = 0,
     joint: int | None = None,
     clearance: float | None = None,
+    tool: Tool | None = None,
     without: str | Sequence[str] = (),
     payload: Payload | None = None,
     gravity: Mounting | None = None,
@@ -71,8 +73,9 @@ def simulate(
     or a name of the catalogue. `duration` (s) of the recording, of which the arm stands still for the first half second
     (at most 2 %), None for the usual one; `rate` (Hz) of the log and `control_rate` of the controller are independent,
     `bandwidth` (Hz) replaces the controller's own. `seed` decides motion and noise: the same seed gives the same log to
-    the bit. `joint` (0-based) is the one under test. A `clearance` (m) keeps the motion that high above the mounting
-    plane, z = 0 of the base; None: nobody looks. `without` names phenomena to switch off
+    the bit. `joint` (0-based) is the one under test. A `clearance` (m) keeps the arm and its `tool` that high above
+    the mounting plane, z = 0 of the base (-inf: the plane does not matter), and its links apart from each other; a
+    given motion is refused if it does not. None: nobody looks. `without` names phenomena to switch off
     (`simulation.robot.PHENOMENA`), `age` gives the growth of `friction` and `stiffness` (0.2 is +20 %), `temperature`
     the start (°C, None: ambient). `gravity` is the mounting; None takes the one that the experiment is meant for.
     `sensors` are those of `Sensors`, with this `rate` and `seed`. `events` come on the way: payloads, pushes, wear. At
@@ -83,7 +86,7 @@ def simulate(
     refuse_temperature(temperature)
     if seed < 0:
         raise ModelError(f"seed must not be negative. Got {seed} instead.")
-    plan, lead, total = planned(own, experiment, duration, seed, joint, gravity, clearance)
+    plan, lead, total = planned(own, experiment, duration, seed, joint, gravity, clearance, tool)
     digital = digital_robot(own, plan.gravity, payload, model, joints)  # type: ignore[arg-type]
     off = (without,) if isinstance(without, str) else tuple(without)
     digital = _aged(digital.without(*off), age or {})
@@ -165,5 +168,7 @@ def _experiment_to_dict(plan: Experiment) -> dict[str, Any]:
         "note": plan.note,
         "joint": joint,
         "motion_duration": plan.motion.duration,
-        "clearance": plan.clearance,
+        "clearance": plan.clearance if np.isfinite(plan.clearance or 0.0) else None,
+        "links_apart": plan.clearance is not None,
+        "tool": None if plan.tool is None else asdict(plan.tool),
     }

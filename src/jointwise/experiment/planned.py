@@ -9,8 +9,8 @@ import numpy as np
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
-from jointwise.simulation.references import Experiment, make_experiment, refuse_outside_limits
-from jointwise.simulation.references.clearance import refuse_below
+from jointwise.model.skeleton import Tool
+from jointwise.simulation.references import Body, Clearance, Experiment, make_experiment, refuse_outside_limits
 from jointwise.simulation.references.trajectory import DurationError, Trajectory
 from jointwise.spatial import Array
 
@@ -33,12 +33,13 @@ def planned(
     joint: int | None,
     gravity: Mounting | None,
     clearance: float | None,
+    tool: Tool | None,
 ) -> tuple[Experiment, float, float]:
     """Return the experiment, how long the robot stands before it, and how long all takes, s."""
     lead = LEAD if duration is None else min(LEAD, LEAD_SHARE * duration)
     try:
         moving = None if duration is None else duration - lead
-        plan = _experiment(robot, asked, moving, seed, joint, clearance)
+        plan = _experiment(robot, asked, moving, seed, joint, clearance, tool)
     except DurationError as problem:
         if duration is None:
             raise
@@ -62,10 +63,11 @@ def _experiment(
     seed: int,
     joint: int | None,
     clearance: float | None,
+    tool: Tool | None,
 ) -> Experiment:
     """Return an experiment by name, or the given one if it suits the robot."""
     if isinstance(asked, str):
-        return make_experiment(asked, robot, duration, seed, joint=joint, clearance=clearance)
+        return make_experiment(asked, robot, duration, seed, joint=joint, clearance=clearance, tool=tool)
     if not isinstance(asked, Experiment | Trajectory):
         raise ModelError(
             f"experiment must be a name, an Experiment or a Trajectory. Got {type(asked).__name__} instead."
@@ -76,9 +78,10 @@ def _experiment(
     if duration is not None and duration < plan.motion.duration - 1e-9:
         raise DurationError("the motion", plan.motion.duration, duration)
     refuse_outside_limits(robot, plan.motion)
-    if clearance is not None:
-        refuse_below(robot, plan.motion, clearance)
-    return plan
+    if clearance is None:
+        return replace(plan, tool=tool or plan.tool)
+    Clearance(Body(robot, tool), clearance).refuse_unclear(plan.motion)
+    return replace(plan, clearance=clearance, tool=tool)
 
 
 def _with_lead(motion: float) -> float:

@@ -13,11 +13,14 @@ from jointwise.data.write import check_suffix, write_log
 from jointwise.errors import OutputError
 from jointwise.model.rigid import gravity_torque
 from jointwise.simulation.recording import truth_file
-from jointwise.simulation.references import Experiment, lowest_height
+from jointwise.simulation.references import Body, Experiment
+from jointwise.simulation.references.clearance import passed
 from jointwise.simulation.robot import DigitalRobot, Run
 
 ROWS = 65536
 """Samples that are looked at at a time."""
+LOOKED_AT = 50.0
+"""Rate (Hz) at which links are looked at for their distance."""
 ENDS = 50
 """The warming is counted from the first to the last of so many parts of a log."""
 
@@ -56,11 +59,13 @@ class Recording:
         `locked` tells torque (Nm), deformation (rad) and current (A), the largest each, of a joint locked at its
         output. `gravity_load` (Nm) is the most by which gravity loads the joint under test; `held_temperatures` (°C)
         the range outside which friction stays as at its edge, where a joint was outside. `lowest` is the least height
-        (m) of the moving frames above the mounting plane, None where none rises or falls. Of every joint: the error of
+        (m) of the arm above the mounting plane, None where nothing rises or falls; `nearest` the least `distance` (m)
+        of two links and which they are, None where none can meet. Of every joint: the error of
         tracking q - q_des (rms and largest, rad), the largest current (A), and the warming (K) from the first to the
         last 2 % of the samples.
         """
         robot, plan, few = self.digital.robot, self.experiment, max(1, self.log.samples // ENDS)
+        body = Body(robot, plan.tool)
         warmth = self.log.channel("temperature")
         warming = warmth[-few:].mean(axis=0) - warmth[:few].mean(axis=0)
         rows = zip(robot.joints, *self._tracking(), warming.tolist(), strict=True)
@@ -71,7 +76,8 @@ class Recording:
             "note": plan.note,
             "joint": None if plan.joint is None else plan.joint + 1,
             **{key: self.truth[key] for key in ("gravity", "duration", "rate")},
-            "lowest": self._lowest(),
+            "lowest": self._lowest(body),
+            "nearest": self._nearest(body),
             "gravity_load": self._gravity_load(),
             "locked": self._locked(),
             "held_temperatures": self._held_temperatures(),
@@ -102,10 +108,17 @@ class Recording:
         ]
         return (outside[0].coldest, outside[0].hottest) if outside else None
 
-    def _lowest(self) -> float | None:
-        chunks = self.log.chunks(ROWS)
-        lowest = min(lowest_height(self.digital.robot, chunk.log.channel("q_des")) for chunk in chunks)
+    def _lowest(self, body: Body) -> float | None:
+        lowest = min(float(body.heights(chunk.log.channel("q_des")).min()) for chunk in self.log.chunks(ROWS))
         return lowest if np.isfinite(lowest) else None
+
+    def _nearest(self, body: Body) -> dict[str, Any] | None:
+        """Return the least distance (m) of two links, looked at `LOOKED_AT` times a second, and which they are."""
+        step = max(1, int(self.truth["rate"] / LOOKED_AT))
+        chunks = (passed(chunk.log.channel("q_des")[::step]) for chunk in self.log.chunks(ROWS))
+        found = [own for own in map(body.nearest, chunks) if own is not None]
+        own = min(found, key=lambda own: own.distance, default=None)
+        return None if own is None else {"distance": own.distance, "between": list(own.parts)}
 
     def _locked(self) -> dict[str, float] | None:
         log, joint = self.log, self.experiment.joint

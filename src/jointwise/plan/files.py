@@ -62,7 +62,8 @@ def _document(plan: Plan, facts: list[dict[str, Any]], rate: float) -> str:
         "joint": plan.joint + 1,
         "rate_Hz": rate,
         "clearance_m": plan.clearance,
-        "collisions_checked": False,
+        "tool_m": None if plan.tool is None else {"length": plan.tool.length, "radius": plan.tool.radius},
+        "collisions_checked": ["links", *([] if plan.clearance is None else ["mounting plane"])],
         "experiments": facts,
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from jointwise.plan.plan import Plan, Step
+from jointwise.simulation.references import APART, Body
 
 CHANNELS = {
     "t": "time stamps t, s",
@@ -30,10 +31,12 @@ def page(plan: Plan, facts: list[dict[str, Any]]) -> str:
         f"# Experiments on joint {number} of {robot.title or robot.name}",
         f"{len(made)} experiments, {total:.0f} minutes of motion. Make them in this order: the first starts cold, the "
         "others find the joint warm. Positions, speeds, accelerations and torques keep the limits of the description.",
+        _links(plan),
         _plane(plan),
-        "**Other collisions are not checked**, neither with the cell nor of the arm with itself: look at every motion "
-        "in a simulator or at 10 % speed first, and keep a hand on the stop button. The rehearsals stand as the robot "
-        "stands; if you turn the base for an experiment, plan it again with that `--mounting`.",
+        "**Other collisions are not checked**: nobody knows what stands in the cell, nor how cables and payload hang. "
+        "Look at every motion in a simulator or at 10 % speed first, and keep a hand on the stop button. The "
+        "rehearsals stand as the robot stands; if you turn the base for an experiment, plan it again with that "
+        "`--mounting`.",
         _overview(facts),
         *(_section(k, step, own) for k, (step, own) in enumerate(zip(plan.steps, facts, strict=True), start=1)),
         "## Then\n\nAll of it in one file, which `jointwise calibrate --joint joint.json` takes (logs with a "
@@ -43,34 +46,47 @@ def page(plan: Plan, facts: list[dict[str, Any]]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _links(plan: Plan) -> str:
+    """Return what was looked at of the arm itself."""
+    body = Body(plan.robot)
+    thick = 1e3 * body.radii[body.pieces]
+    tool = "no tool: give its length as `--tool`" if plan.tool is None else f"a tool of {plan.tool.length:g} m"
+    return (
+        f"Links that can meet stay {APART:g} m or more apart, also on the ways from and to the upright pose. They are "
+        f"looked at as round bars of {thick.max():.0f} to {thick.min():.0f} mm radius along the axes of the "
+        f"kinematics, taken from the length of the arm and not from a drawing, with {tool}."
+    )
+
+
 def _plane(plan: Plan) -> str:
     """Return what was looked at of the plane that the robot is mounted on."""
+    pose = _degrees(plan.steps[0].home.tolist())
+    ways = (
+        f"Every program begins and ends upright, at {pose}, and goes straight from there to its first pose; that way "
+        "is checked too. The way from where the arm stands to the upright pose is not: bring it near that pose first."
+    )
     if plan.clearance is None:
         return (
             "**The mounting plane is not checked** (`--no-clearance`): the arm may go through z = 0 of its base frame. "
-            "Each experiment tells how far."
+            f"Each experiment tells how far. {ways}"
         )
-    pose = _degrees(plan.steps[0].home.tolist())
     return (
-        f"Joints and flange stay {plan.clearance:g} m or more above the mounting plane, z = 0 of the base frame. "
-        "Looked at are their centres, neither the thickness of the links nor what the flange carries: give a larger "
-        f"`--clearance` where that matters. Every program begins and ends upright, at {pose}, and goes straight "
-        "from there to its first pose; that way is checked too. The way from where the arm stands to the upright pose "
-        "is not: bring it near that pose first."
+        f"The arm stays {plan.clearance:g} m or more above the mounting plane, z = 0 of the base frame, links as thick "
+        f"as told. {ways}"
     )
 
 
 def _overview(facts: list[dict[str, Any]]) -> str:
     rows = [
-        "| experiment | identifies | minutes | axis | lowest point, m | reach, m | files |",
-        "|---|---|---|---|---|---|---|",
+        "| experiment | identifies | minutes | axis | lowest point, m | links apart, m | reach, m | files |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for own in facts:
         minutes = own["duration_s"] * own["runs"] / 60.0
-        names = ", ".join(own["files"].values()) or "none: comes too low"
+        names = ", ".join(own["files"].values()) or "none: not clear"
         rows.append(
             f"| {own['name']} | {', '.join(own['identifies'])} | {minutes:.1f} | {own['axis']} | "
-            f"{own['lowest_m']:.2f} | {own['reach_m']:.2f} | {names} |"
+            f"{own['lowest_m']:.2f} | {_apart(own)} | {own['reach_m']:.2f} | {names} |"
         )
     return "\n".join(rows)
 
@@ -83,7 +99,8 @@ def _section(number: int, step: Step, facts: dict[str, Any]) -> str:
         f"Prepare: {facts['prepare']}",
         f"Pose at the start: {_degrees(facts['pose_rad'])} (joints 1 to {step.robot.dof}); {_range(step, facts)}",
         f"Motion: {facts['motion']}; {facts['duration_s']:.0f} s{', twice' if facts['runs'] > 1 else ''}.",
-        f"Lowest point {_height(facts['lowest_m'])}, reach {facts['reach_m']:.2f} m from the axis of the base.",
+        f"Lowest point {_height(facts['lowest_m'])}, reach {facts['reach_m']:.2f} m from the axis of the base; "
+        f"{_nearest(facts)}.",
         f"Mounting: {_mounting(step)}",
         *_payload(step),
         f"Log {', '.join(CHANNELS[name] for name in facts['log'])}, at {facts['log_rate_Hz']:g} Hz or faster."
@@ -99,6 +116,17 @@ def _section(number: int, step: Step, facts: dict[str, Any]) -> str:
 
 def _height(height: float) -> str:
     return f"{abs(height):.2f} m {'above' if height >= 0.0 else '**below**'} the mounting plane"
+
+
+def _apart(facts: dict[str, Any]) -> str:
+    return "-" if facts["links_m"] is None else f"{facts['links_m']:.3f}"
+
+
+def _nearest(facts: dict[str, Any]) -> str:
+    """Return which links come nearest."""
+    if facts["links_m"] is None:
+        return "its links cannot meet"
+    return f"{' and '.join(facts['links_nearest'])} come nearest, {facts['links_m']:.3f} m"
 
 
 def _degrees(angles: list[float]) -> str:
@@ -160,15 +188,23 @@ def _robot(step: Step) -> str:
 
 def _rehearsal(step: Step) -> str:
     """Return the command that makes the motion of a step on the digital robot, standing as the robot stands."""
-    own, clearance = step.purpose, step.experiment.clearance
+    own = step.purpose
     words = [
         f"jointwise simulate --robot {step.called or step.robot.name} --experiment {own.experiment}",
         "" if own.twice else f" --joint {step.joint + 1}",
         "" if step.seed == 0 else f" --seed {step.seed}",
-        "" if clearance is None else f" --clearance {clearance:g}",
+        f" --clearance {'links' if step.clearance is None else f'{step.clearance:g}'}",
+        *_tool(step),
         _stands(step),
     ]
     return "".join(words)
+
+
+def _tool(step: Step) -> list[str]:
+    own = step.experiment.tool
+    if own is None:
+        return []
+    return [f" --tool {own.length:g}" + ("" if own.radius is None else f",{own.radius:g}")]
 
 
 def _commands(step: Step) -> str:

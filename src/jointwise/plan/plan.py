@@ -14,22 +14,24 @@ from jointwise.description.payload import Payload
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, nearest
 from jointwise.model.rigid import forward_kinematics, gravity_torque, inverse_dynamics
+from jointwise.model.skeleton import Tool
 from jointwise.plan.purpose import PURPOSES, Purpose
 from jointwise.simulation.references import (
+    APART,
+    Body,
     Experiment,
-    farthest_reach,
-    lowest_height,
+    Nearest,
     make_experiment,
     straight_way,
     upright_posture,
 )
-from jointwise.simulation.references.clearance import passed, told_height
+from jointwise.simulation.references.clearance import ClearanceError, passed, told_gap, told_height
 from jointwise.simulation.references.trajectory import States
 from jointwise.spatial import Array
 
 LOOKED_AT = 100.0
 """Rate (Hz) at which motions are looked at for their extremes."""
-CLEARANCE = 0.1
+CLEARANCE = 0.05
 """Height (m) above the mounting plane that plans keep unless told otherwise."""
 STRAIGHT = np.cos(np.deg2rad(2.0))
 """Cosine of the angle within which an axis counts as along (or across) gravity."""
@@ -40,8 +42,8 @@ class Step:
     """One experiment of a plan: its `purpose`, the `experiment` itself, the `joint` (0-based) under test.
 
     `gravity` (3,) m/s² in the base frame is that of the robot as it stands, `payload` what it carries (where it does).
-    A step with a `refusal` is not to be made: its experiment was planned without looking at the mounting plane and
-    comes too low. `called` is how commands name the robot, `seed` what the motion was drawn with.
+    A step with a `refusal` is not to be made: its experiment was planned without looking at what must be clear, and is
+    not. `called` is how commands name the robot, `seed` what the motion was drawn with.
     """
 
     purpose: Purpose
@@ -54,20 +56,36 @@ class Step:
     called: str = ""
     seed: int = 0
 
+    @property
+    def clearance(self) -> float | None:
+        """Height (m) above the mounting plane that is kept; None if nobody looks at it."""
+        height = self.experiment.clearance
+        return None if height is None or np.isinf(height) else height
+
     @cached_property
     def states(self) -> States:
         """The motion, looked at often enough for its extremes."""
         return self.experiment.motion.sample(LOOKED_AT)
 
     @cached_property
+    def body(self) -> Body:
+        """The arm and its tool as they are looked at."""
+        return Body(self.robot, self.experiment.tool)
+
+    @cached_property
     def lowest(self) -> float:
-        """Lowest height (m above the mounting plane) of a frame or the tool along the motion."""
-        return lowest_height(self.robot, passed(self.states.q))
+        """Lowest height (m above the mounting plane) of the arm and its tool along the motion."""
+        return float(self.body.heights(passed(self.states.q)).min())
 
     @cached_property
     def reach(self) -> float:
-        """Largest distance (m) of a frame or the tool from the axis of the base along the motion."""
-        return farthest_reach(self.robot, passed(self.states.q))
+        """Largest distance (m) of the arm and its tool from the axis of the base along the motion."""
+        return self.body.reach(passed(self.states.q))
+
+    @cached_property
+    def nearest(self) -> Nearest | None:
+        """Where two links come nearest along the motion; None for an arm that cannot meet itself."""
+        return self.body.nearest(passed(self.states.q))
 
     @cached_property
     def home(self) -> Array:
@@ -75,10 +93,19 @@ class Step:
         return upright_posture(self.robot)
 
     @cached_property
+    def approach(self) -> Array:
+        """Postures (points, joints) on the ways from the upright pose to the motion and back."""
+        return np.concatenate([straight_way(self.home, self.states.q[k]) for k in (0, -1)])
+
+    @cached_property
     def approach_lowest(self) -> float:
         """Lowest height (m above the mounting plane) on the ways from the upright pose to the motion and back."""
-        ways = [straight_way(self.home, self.states.q[k]) for k in (0, -1)]
-        return lowest_height(self.robot, np.concatenate(ways))
+        return float(self.body.heights(self.approach).min())
+
+    @cached_property
+    def approach_nearest(self) -> Nearest | None:
+        """Where two links come nearest on those ways."""
+        return self.body.nearest(self.approach)
 
     @cached_property
     def suits(self) -> bool:
@@ -111,11 +138,14 @@ class Step:
             "duration_s": self.experiment.motion.duration,
             "runs": 2 if own.twice else 1,
             "pose_rad": states.q[0].tolist(),
-            "clearance_m": self.experiment.clearance,
+            "clearance_m": self.clearance,
             "lowest_m": self.lowest,
             "reach_m": self.reach,
+            "links_m": _distance(self.nearest),
+            "links_nearest": None if self.nearest is None else list(self.nearest.parts),
             "home_rad": self.home.tolist(),
             "approach_lowest_m": self.approach_lowest,
+            "approach_links_m": _distance(self.approach_nearest),
             "refused": self.refusal,
             "moving_joints": (moving + 1).tolist(),
             "lowest_rad": states.q.min(axis=0).tolist(),
@@ -145,13 +175,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """Experiments on one joint (0-based) of a robot, a `clearance` (m) above its mounting plane if one is given."""
+    """Experiments on one joint (0-based) of a robot, a `clearance` (m) above its mounting plane if one is given.
+
+    `tool` is what the flange carries; links and tool keep apart from each other.
+    """
 
     robot: Robot
     joint: int
     mounting: Mounting
     steps: tuple[Step, ...]
     clearance: float | None = None
+    tool: Tool | None = None
 
 
 def make_plan(
@@ -163,15 +197,17 @@ def make_plan(
     payload: float | None = None,
     seed: int = 0,
     clearance: float | None = CLEARANCE,
+    tool: Tool | None = None,
     called: str | None = None,
 ) -> Plan:
     """Return the experiments (all of `PURPOSES`, or some by name) that identify a joint (0-based) of a robot.
 
     `mounting` is how the robot stands, `payload` the mass (kg) for the experiments that carry one. Positions,
-    speeds, accelerations and torques with the payload are checked against the limits. Frames and tool keep a
-    `clearance` (m) above the mounting plane, z = 0 of the base (below 0: the arm stands on a pedestal; None: nobody
-    looks), also on the way from the upright pose; an experiment that cannot has a `refusal`. Other collisions are not
-    checked. `called` is how commands name the robot: its own name unless given.
+    speeds, accelerations and torques with the payload are checked against the limits. Links and `tool`
+    stay apart from each other and keep a `clearance` (m) above the mounting plane, z = 0 of the base (below 0: the arm
+    stands on a pedestal; None: nobody looks at the plane), also on the way from the upright pose; an experiment that
+    cannot has a `refusal`. What else stands in the cell is not known. `called` is how commands name the robot: its own
+    name unless given.
     """
     if not 0 <= joint < robot.dof:
         raise ModelError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")
@@ -179,11 +215,11 @@ def make_plan(
         raise ModelError(f"payload must be a positive mass in kg. Got {payload} instead.")
     gravity = gravity_vector(mounting)
     chosen = tuple(PURPOSES) if names is None else tuple(dict.fromkeys(_known(name) for name in names))
-    base = _Base(robot, joint, gravity, payload, seed, clearance, called or robot.name)
+    base = _Base(robot, joint, gravity, payload, seed, clearance, tool, called or robot.name)
     steps = tuple(_step(base, PURPOSES[name]) for name in chosen)
     for step in steps:
         _refuse_overload(step)
-    return Plan(robot, joint, mounting, steps, clearance)
+    return Plan(robot, joint, mounting, steps, clearance, tool)
 
 
 @dataclass(frozen=True)
@@ -196,6 +232,7 @@ class _Base:
     payload: float | None
     seed: int
     clearance: float | None
+    tool: Tool | None
     called: str
 
 
@@ -209,32 +246,41 @@ def _known(name: str) -> str:
 
 def _step(base: _Base, purpose: Purpose) -> Step:
     """Return a step that is clear; where there is none, the step as it would be and why it is refused."""
-    if base.clearance is None:
-        return _made(base, purpose, None)
+    height = -np.inf if base.clearance is None else base.clearance
     try:
-        step = _made(base, purpose, base.clearance)
-    except ModelError:
+        step = _made(base, purpose, height)
+    except ModelError as problem:
         free = _made(base, purpose, None)
-        if free.lowest >= base.clearance:
+        why = _unclear("", free.lowest, free.nearest, height)
+        if why is None and not isinstance(problem, ClearanceError):
             raise
-        return replace(free, refusal=_needs("", free.lowest))
-    if step.approach_lowest < base.clearance:
-        return replace(step, refusal=_needs("on the way from the upright pose it ", step.approach_lowest))
-    return step
+        return replace(free, refusal=why or str(problem).rstrip("."))
+    why = _unclear("on the way from the upright pose it ", step.approach_lowest, step.approach_nearest, height)
+    return replace(step, refusal=why)
 
 
 def _made(base: _Base, purpose: Purpose, clearance: float | None) -> Step:
     alone = None if purpose.twice else base.joint
-    experiment = make_experiment(purpose.experiment, base.robot, seed=base.seed, joint=alone, clearance=clearance)
+    experiment = make_experiment(
+        purpose.experiment, base.robot, seed=base.seed, joint=alone, clearance=clearance, tool=base.tool
+    )
     carried = Payload(base.payload) if base.payload is not None and purpose.name in ("load", "motor") else None
     return Step(
         purpose, experiment, base.robot, base.joint, base.gravity, carried, called=base.called, seed=base.seed
     )  # fmt: skip
 
 
-def _needs(where: str, lowest: float) -> str:
-    """Return why a motion down to a height (m) is refused, and what it would need."""
-    return f"{where}{told_height(lowest, 'the mounting plane')}: needs a pedestal, then --no-clearance"
+def _unclear(subject: str, lowest: float, nearest: Nearest | None, clearance: float) -> str | None:
+    """Return why a motion, down to a height `lowest` (m) and with links so near, is refused; None if it is clear."""
+    if lowest < clearance:
+        return f"{subject}{told_height(lowest, 'the mounting plane')}: needs a pedestal, then --no-clearance"
+    if nearest is not None and nearest.distance < APART:
+        return f"{subject}{told_gap(nearest)}: needs another pose"
+    return None
+
+
+def _distance(nearest: Nearest | None) -> float | None:
+    return None if nearest is None else nearest.distance
 
 
 def _refuse_overload(step: Step) -> None:

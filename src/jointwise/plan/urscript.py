@@ -61,38 +61,44 @@ def _header(step: Step, name: str) -> list[str]:
         f"Duration {facts['duration_s']:.0f} s, at most {fastest:.3g} rad/s.",
         f"Log {', '.join(own.log)} (better also {', '.join(own.helps)}) at {own.rate:g} Hz from before the start on.",
         *_plane(step),
-        "Joint limits are checked. OTHER COLLISIONS ARE NOT, neither with the cell nor of the arm with itself: try it "
-        "at 10 % speed with a hand on the stop button.",
+        *_links(step),
+        "Joint limits are checked. COLLISIONS WITH THE CELL ARE NOT, nor of cables and payload: try it at 10 % speed "
+        "with a hand on the stop button.",
         f"In a Script node of a program call it by {name}(); sent to the controller it runs by itself.",
     ]
     return [f"# {line}" for row in rows for line in wrap(row, WIDE)]
 
 
 def _plane(step: Step) -> list[str]:
-    """Return what is to be said of the mounting plane."""
-    lowest, reach = f"{abs(step.lowest):.2f} m", f"reach {step.reach:.2f} m from the axis of the base"
-    if step.experiment.clearance is None:
-        side = "above" if step.lowest >= 0.0 else "BELOW"
-        return [f"Lowest point {lowest} {side} the mounting plane, {reach}. THE MOUNTING PLANE IS NOT CHECKED."]
+    """Return what is to be said of the mounting plane and of the ways to and from the motion."""
+    height, reach = f"{abs(step.lowest):.2f} m", f"reach {step.reach:.2f} m from the axis of the base"
     home = ", ".join(f"{angle:.1f}" for angle in np.rad2deg(step.home) + 0.0)
-    side = "above" if step.lowest >= 0.0 else "below"
+    side = "above" if step.lowest >= 0.0 else "BELOW"
+    unseen = " THE MOUNTING PLANE IS NOT CHECKED." if step.clearance is None else ""
     return [
-        f"Lowest point {lowest} {side} the mounting plane, {reach}; centres of joints and flange are looked at, "
-        "neither the thickness of the links nor what the flange carries.",
-        f"It begins and ends upright [deg]: {home}. The way from there is checked against the mounting plane, the way "
-        "from where the arm stands to there is not: bring it near that pose first.",
+        f"Lowest point {height} {side} the mounting plane, {reach}.{unseen}",
+        f"It begins and ends upright [deg]: {home}. The way from there is checked, the way from where the arm stands "
+        "to there is not: bring it near that pose first.",
     ]
+
+
+def _links(step: Step) -> list[str]:
+    """Return what is to be said of the arm itself."""
+    if step.nearest is None:
+        return []
+    parts, tool = " and ".join(step.nearest.parts), step.experiment.tool
+    carried = "without a tool" if tool is None else f"with a tool of {tool.length:g} m"
+    return [f"Links come within {step.nearest.distance:.3f} m of each other ({parts}), {carried}."]
 
 
 def _body(step: Step) -> list[str]:
     motion = step.experiment.motion
     first = motion.position(np.zeros(1))[0]
-    home = [] if step.experiment.clearance is None else [_approach(step.home)]
-    ways = "upright, then to the first pose" if home else "to the first pose"
-    ask = f"Is the way free? The robot goes slowly {ways}, then begins."
+    home = _approach(step.home)
+    ask = "Is the way free? The robot goes slowly upright, then to the first pose, then begins."
     lines = [
         f'popup("{ask}", title="Jointwise: {step.purpose.name}", warning=True, blocking=True)',
-        *home,
+        home,
         _approach(first),
         "sleep(2.0)",
     ]
@@ -104,7 +110,7 @@ def _body(step: Step) -> list[str]:
         lines += _runs(motion)
     else:
         raise ModelError(f"{step.purpose.name}: no program can be written for a {type(motion).__name__}.")
-    return [*lines, "sleep(2.0)", *home]
+    return [*lines, "sleep(2.0)", home]
 
 
 def _approach(pose: Array) -> str:

@@ -17,10 +17,11 @@ from jointwise.description.robot import Robot
 from jointwise.errors import ShapeError
 from jointwise.model.rigid import Frames, forward_kinematics
 from jointwise.model.rigid.samples import checked_states, refuse_non_finite
+from jointwise.model.skeleton import arm_length, arm_radii
 from jointwise.report.figure import packed, safe_json
 from jointwise.report.markup import Html, element
 from jointwise.report.numbers import robot_title
-from jointwise.report.shape import TONES, Faces, Mesh, arm_length, arm_mesh, arm_radii
+from jointwise.report.shape import TONES, Faces, Mesh, arm_mesh
 from jointwise.report.still import Still, draw
 from jointwise.spatial import Array, rotation_z_to
 

@@ -1,7 +1,6 @@
 """What an arm looks like, made from its kinematics alone: limbs, joint housings and the tool's axes as one mesh.
 
-Between two joint axes a link is its common normal (a limb) and what is left along the next axis (a column). Where the
-axes are parallel the common normal may stand anywhere along them: the link's centre of mass says where.
+Limbs and housings stand along the skeleton of the arm, `model.skeleton`, and are as thick as that says.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.description.robot import Robot
+from jointwise.model.skeleton import NEAR, SLENDER, Span, arm_length, arm_radii, link_spans
 from jointwise.spatial import Array
 
 Tone = Literal["limb", "housing", "cap", "base", "x", "y", "z"]
@@ -26,14 +26,10 @@ TONES: dict[Tone, str] = {
     "y": "#2f9e57",
     "z": "#2b63d9",
 }
-THICK, THIN = 0.048, 0.032
-"""Radius of the first and of the last limb, in lengths of the arm."""
 SLIM = 3.0
 """A joint longer than this many radii along its axis is a column with a collar, a shorter one is a housing."""
 SEGMENTS = 20
 """Sides of everything round."""
-NEAR = 1e-6
-"""Squared sine below which two axes are parallel."""
 
 Faces = NDArray[np.int64]
 
@@ -58,53 +54,6 @@ class Mesh:
         return whole
 
 
-@dataclass(frozen=True)
-class Span:
-    """A link between its own axis and the next, in its own frame: from `start` over `end` to `origin` along `axis`.
-
-    `entry` is where `end` lies on the next axis (m, 0 at the next origin), `exit` where `start` lies on its own.
-    """
-
-    start: Array
-    end: Array
-    origin: Array
-    axis: Array
-
-    @property
-    def limb(self) -> float:
-        """Length across the axes, m."""
-        return float(np.linalg.norm(self.end - self.start))
-
-    @property
-    def entry(self) -> float:
-        """Place of the limb's end on the next axis, m."""
-        return float((self.end - self.origin) @ self.axis)
-
-    @property
-    def exit(self) -> float:
-        """Place of the limb's start on the own axis, m."""
-        return float(self.start[2])
-
-
-def link_spans(robot: Robot) -> list[Span]:
-    """Return the spans of base, links 1 .. n-1 and the last link up to the tool."""
-    rotations = [*robot.rotations, robot.tool_rotation]
-    origins = [*robot.translations, robot.tool_translation]
-    heights = [0.0, *(float(own.center_of_mass[2]) if own.mass > 0.0 else 0.0 for own in robot.links)]
-    heights[-1] = 0.0  # nothing turns behind the last link
-    return [_span(R[:, 2], p, h) for R, p, h in zip(rotations, origins, heights, strict=True)]
-
-
-def arm_length(robot: Robot) -> float:
-    """Return the length of the way from base to tool along limbs and columns, m; 1 for an arm without any."""
-    return sum(own.limb + abs(own.entry) for own in link_spans(robot)) or 1.0
-
-
-def arm_radii(robot: Robot) -> Array:
-    """Return the radii of base, links and tool, (joints + 2,) in m."""
-    return arm_length(robot) * np.linspace(THICK, THIN, robot.dof + 2)
-
-
 def arm_mesh(robot: Robot, pedestal: float = 0.0, travel: Array | None = None, segments: int = SEGMENTS) -> Mesh:
     """Return the mesh of an arm on a foot of height `pedestal` (m); `travel` (joints, 2) is what the joints go through.
 
@@ -117,7 +66,7 @@ def arm_mesh(robot: Robot, pedestal: float = 0.0, travel: Array | None = None, s
         parts += _joint(j, before.entry, after.exit, r, j == 1, j == robot.dof)
         if not robot.revolute[j - 1] and travel is not None:
             parts.append(_rod(j, travel[j - 1], 0.7 * r))
-        parts += _limb(j, after, 0.86 * r)
+        parts += _limb(j, after, SLENDER * r)
     parts += _tool(robot.dof + 1, spans[-1], float(radii[-1]), arm_length(robot))
     return _mesh(parts, segments)
 
@@ -133,19 +82,6 @@ class _Turned:
     axis: Array
 
 
-def _span(axis: Array, origin: Array, height: float) -> Span:
-    """Return the common normal of the z axis and the line ``origin + s · axis``, at `height` if they are parallel."""
-    z = np.array([0.0, 0.0, 1.0])
-    sine2 = 1.0 - axis[2] ** 2
-    if sine2 > NEAR:
-        s = (origin[2] * axis[2] - origin @ axis) / sine2
-        end = origin + s * axis
-        return Span(end[2] * z, end, origin, axis)
-    apart = float(np.hypot(origin[0], origin[1])) > NEAR
-    start = height * z if apart else np.zeros(3)
-    return Span(start, origin + ((start - origin) @ axis) * axis, origin, axis)
-
-
 def _base(span: Span, radii: Array, pedestal: float) -> Iterator[_Turned]:
     r, z, zero = float(radii[0]), np.array([0.0, 0.0, 1.0]), np.zeros(3)
     plate = 0.45 * r
@@ -153,7 +89,7 @@ def _base(span: Span, radii: Array, pedestal: float) -> Iterator[_Turned]:
     if pedestal > plate:
         yield _Turned(0, "base", _drum(1.1 * r, -pedestal, -plate, 0.0), zero, z)
         yield _Turned(0, "base", _drum(2.0 * r, -pedestal, 0.3 * r - pedestal, 0.1 * r), zero, z)
-    yield from _limb(0, span, 0.86 * r)
+    yield from _limb(0, span, SLENDER * r)
 
 
 def _joint(j: int, entry: float, leave: float, r: float, first: bool, last: bool) -> Iterator[_Turned]:
@@ -162,7 +98,7 @@ def _joint(j: int, entry: float, leave: float, r: float, first: bool, last: bool
     low, high = min(entry, leave), max(entry, leave)
     if high - low > SLIM * r:
         middle = 0.5 * (low + high)
-        yield _Turned(j, "limb", _pill(0.86 * r, low, high), zero, z)
+        yield _Turned(j, "limb", _pill(SLENDER * r, low, high), zero, z)
         yield _Turned(j, "housing", _drum(1.06 * r, middle - 0.55 * r, middle + 0.55 * r, 0.14 * r), zero, z)
         return
     below = 0.0 if first and entry < leave - 1e-3 else 1.15 * r

@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from jointwise.description.robot import Robot
+from jointwise.simulation.references.clearance import Clearance
 from jointwise.simulation.references.limits import checked_joint
 from jointwise.simulation.references.moves import Ramp, move
 from jointwise.simulation.references.piecewise import Piece, Piecewise, join, rest
-from jointwise.simulation.references.posture import upright_posture, usual_posture
 from jointwise.simulation.references.redraw import drawn_way
 from jointwise.simulation.references.room import Room, room_of
+from jointwise.simulation.references.stance import upright_posture, usual_posture
 from jointwise.simulation.references.trajectory import DurationError, refuse_unless_positive
 from jointwise.spatial import Array
 
@@ -29,14 +30,13 @@ def bang_coast_bang(
     reach: float = 1.5,
     longest_wait: float = 1.0,
     ramp: Ramp = "constant",
-    clearance: float | None = None,
+    clearance: Clearance | None = None,
 ) -> Piecewise:
     """Return random synchronised moves with waits of 0 to `longest_wait` (s), as many as fit into `duration` (s).
 
     Every move goes to the other side of the centre, 30 to 100 % of `reach` (rad, m; less where the limits are closer)
     away from it, with 30 to 100 % of the limits of speed and acceleration. `joint` (0-based) moves alone; None moves
-    all. With a `clearance` (m) above the mounting plane the centre is the upright posture, and targets are drawn until
-    the way to them is clear.
+    all. With a `clearance` the centre is the upright posture, and targets are drawn until the way to them is clear.
     """
     refuse_unless_positive(duration=duration, reach=reach)
     rng, room = np.random.default_rng(seed), room_of(robot, 1.0)
@@ -53,7 +53,7 @@ Way = Callable[[Array, Callable[[], Array]], Array]
 """Returns a target (joints,) that may be gone to from a posture, of those that are drawn."""
 
 
-def _way(robot: Robot, clearance: float | None) -> Way:
+def _way(robot: Robot, clearance: Clearance | None) -> Way:
     if clearance is None:
         return lambda begin, draw: draw()
     return lambda begin, draw: drawn_way(robot, begin, draw, clearance)

@@ -1,35 +1,32 @@
-"""How high an arm stays above the plane it is mounted on, z = 0 of its base frame, however that plane stands.
-
-Looked at are the origins of the frames and the tool: neither the thickness of the links nor what the tool carries.
-"""
+"""What motions keep clear of: the plane that an arm is mounted on, z = 0 of its base however it stands, and the arm."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
-from jointwise.model.rigid import forward_kinematics
-from jointwise.simulation.references.room import room_of
-from jointwise.simulation.references.trajectory import Trajectory
+from jointwise.model.skeleton import Tool
+from jointwise.simulation.references.body import APART, Body, Nearest
+from jointwise.simulation.references.trajectory import States, Trajectory
 from jointwise.spatial import Array
 
-POSTURES = 64
-"""Random postures by which frames are told that rise and sink."""
 LOOKED_AT = 100.0
 """Rate (Hz) at which motions are looked at."""
-ROWS = 20_000
-"""Postures looked at in one go."""
 WAY_POINTS = 101
 """Postures looked at on a straight way in joint space."""
 PASSED = 2000
 """Positions looked at of a joint that moves alone."""
-RESERVE = 0.005
-"""Height (m) kept beyond the clearance by what is chosen from samples."""
 
 
 class ClearanceError(ModelError):
+    """A motion is not clear."""
+
+
+class PlaneError(ClearanceError):
     """A motion comes lower than it may: to the height `lowest`, m above the mounting plane."""
 
     def __init__(self, what: str, lowest: float, clearance: float) -> None:
@@ -42,45 +39,99 @@ class ClearanceError(ModelError):
         self.clearance = clearance
 
 
+class LinksError(ClearanceError):
+    """Two parts of an arm come nearer to each other than they may."""
+
+    def __init__(self, what: str, nearest: Nearest, time: float | None = None) -> None:
+        """Say what, which parts, how near they come and, where it is known, when (s)."""
+        when = "" if time is None else f", {time:.2f} s"
+        super().__init__(
+            f"{what} must keep the links {APART:g} m apart. It {told_gap(nearest)}{when}: choose another motion, "
+            "another seed or a shorter tool."
+        )
+        self.nearest = nearest
+        self.time = time
+
+
 def told_height(height: float, plane: str = "it") -> str:
     """Return how a height (m) over the mounting plane is told."""
     return f"reaches {-height:.2f} m below {plane}" if height < 0.0 else f"comes down to {height:.2f} m above {plane}"
 
 
-def _rising(robot: Robot) -> NDArray[np.bool_]:
-    """Tell of each frame and the tool (joints + 1,) whether the joints can change its height."""
-    room = room_of(robot, 1.0)
-    q = np.random.default_rng(0).uniform(room.lower, room.upper, (POSTURES, robot.dof))
-    moves: NDArray[np.bool_] = np.ptp(forward_kinematics(robot, q).position[:, :, 2], axis=0) > 1e-6
-    return moves
+def told_gap(nearest: Nearest) -> str:
+    """Return how it is told that a motion brings two parts near to each other."""
+    first, second = nearest.parts
+    where = f"at q = [{', '.join(f'{value + 0.0:.2f}' for value in nearest.posture)}]"
+    if nearest.distance < 0.0:
+        return f"drives {first} into {second} {where}"
+    return f"brings {first} and {second} within {nearest.distance:.3f} m {where}"
 
 
-def lowest_heights(robot: Robot, q: Array) -> Array:
-    """Return the height (samples,), m above z = 0 of the base, of the lowest frame that can rise and sink, tool too.
+@dataclass(frozen=True)
+class Clearance:
+    """What a `body` keeps: `plane` (m) above the mounting plane, -inf if that does not matter; links `APART`."""
 
-    `q` (samples, joints). Infinite for an arm whose frames all stay at their heights.
-    """
-    own = _rising(robot)
-    if not own.any():
-        return np.full(len(q), np.inf)
-    parts = [forward_kinematics(robot, q[k : k + ROWS]).position[:, own, 2] for k in range(0, len(q), ROWS)]
-    return np.asarray(np.concatenate(parts).min(axis=1), dtype=float)
+    body: Body
+    plane: float
+
+    def __post_init__(self) -> None:
+        """Refuse a height that is no number."""
+        if np.isnan(self.plane) or self.plane == np.inf:
+            raise ModelError(f"clearance must be a number of m. Got {self.plane} instead.")
+
+    def clear(self, q: Array, reserve: float = 0.0) -> NDArray[np.bool_]:
+        """Tell of each posture of q (samples, joints) whether it is clear, with a `reserve` (m)."""
+        result: NDArray[np.bool_] = self.body.heights(q) >= self.plane + reserve
+        result[result] = self.body.distances(q[result]) >= APART + reserve
+        return result
+
+    def is_clear(self, q: Array, reserve: float = 0.0) -> bool:
+        """Tell whether all postures of q (samples, joints) are clear, with a `reserve` (m)."""
+        if float(self.body.heights(q).min()) < self.plane + reserve:
+            return False
+        return float(self.body.distances(q).min()) >= APART + reserve
+
+    def highest(self, q: Array) -> Array:
+        """Return the posture (1, joints) of q (samples, joints) that stands highest above the plane."""
+        best = int(np.argmax(self.body.heights(q)))
+        return q[best : best + 1]
+
+    def refusal(self, what: str, q: Array, motion: States | None = None) -> ClearanceError:
+        """Return the error that says what is wrong with q (samples, joints), and when, where it is of a `motion`.
+
+        It tells of what is farther from being clear, plane or links.
+        """
+        lowest, nearest = float(self.body.heights(q).min()), self.body.nearest(q)
+        if nearest is None or lowest - self.plane < nearest.distance - APART:
+            return PlaneError(what, lowest, self.plane)
+        return LinksError(what, nearest, None if motion is None else _time(motion, nearest.posture))
+
+    def refuse_unclear(self, motion: Trajectory, what: str = "the motion") -> None:
+        """Raise `ClearanceError` if a motion is not clear."""
+        states = motion.sample(LOOKED_AT)
+        rows = passed(states.q)
+        if not self.is_clear(rows):
+            raise self.refusal(what, rows, states)
 
 
-def lowest_height(robot: Robot, q: Array) -> float:
-    """Return the lowest height, m above the mounting plane, along the positions q (samples, joints)."""
-    return float(lowest_heights(robot, q).min())
+def _time(motion: States, posture: Array) -> float:
+    """Return the time (s) at which a motion first comes nearest to a posture (joints,)."""
+    return float(motion.t[int(np.argmin(np.abs(motion.q - posture).max(axis=1)))])
 
 
-def farthest_reach(robot: Robot, q: Array) -> float:
-    """Return the largest distance (m) of a frame or the tool from the z axis of the base along q (samples, joints)."""
-    parts = [forward_kinematics(robot, q[k : k + ROWS]).position[:, :, :2] for k in range(0, len(q), ROWS)]
-    return max(float(np.linalg.norm(part, axis=2).max()) for part in parts)
+def lowest_height(robot: Robot, q: Array, tool: Tool | None = None) -> float:
+    """Return the lowest height, m above the mounting plane, of an arm along the positions q (samples, joints)."""
+    return float(Body(robot, tool).heights(q).min())
 
 
-def is_clear(robot: Robot, q: Array, clearance: float) -> bool:
-    """Tell whether the arm stays a `clearance` (m) above the mounting plane along q (samples, joints)."""
-    return lowest_height(robot, q) >= clearance
+def farthest_reach(robot: Robot, q: Array, tool: Tool | None = None) -> float:
+    """Return the largest distance (m) of an arm from the z axis of the base along q (samples, joints)."""
+    return Body(robot, tool).reach(q)
+
+
+def nearest_links(robot: Robot, q: Array, tool: Tool | None = None) -> Nearest | None:
+    """Return where two parts of an arm come nearest along q (samples, joints); None if it cannot meet itself."""
+    return Body(robot, tool).nearest(q)
 
 
 def straight_way(begin: Array, end: Array) -> Array:
@@ -100,16 +151,3 @@ def passed(q: Array) -> Array:
     own = q[:, moving[0]]
     rows[:, moving[0]] = np.linspace(own.min(), own.max(), PASSED)
     return rows
-
-
-def refuse_below(robot: Robot, motion: Trajectory, clearance: float, what: str = "the motion") -> None:
-    """Raise `ClearanceError` if a motion comes below the `clearance` (m) over the mounting plane."""
-    lowest = lowest_height(robot, passed(motion.sample(LOOKED_AT).q))
-    if lowest < clearance:
-        raise ClearanceError(what, lowest, clearance)
-
-
-def refuse_clearance(clearance: float) -> None:
-    """Refuse a clearance that is no number."""
-    if not np.isfinite(clearance):
-        raise ModelError(f"clearance must be a number of m. Got {clearance} instead.")

@@ -11,9 +11,11 @@ from jointwise.description.mounting import gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, nearest
 from jointwise.model.inverse_kinematics import position_limits
+from jointwise.model.skeleton import Tool
 from jointwise.simulation.references.bang_coast_bang import bang_coast_bang
+from jointwise.simulation.references.body import Body
 from jointwise.simulation.references.bspline import bspline_trajectory
-from jointwise.simulation.references.clearance import is_clear, refuse_below, refuse_clearance, straight_way
+from jointwise.simulation.references.clearance import Clearance, straight_way
 from jointwise.simulation.references.fourier import fourier_trajectory
 from jointwise.simulation.references.limits import checked_joint, refuse_outside_limits
 from jointwise.simulation.references.locked import TorqueProfile, torque_ramps
@@ -45,7 +47,8 @@ class Experiment:
     """What to run: a `motion`, the `gravity` (3,), m/s² in the base frame, of the mounting it is meant for, and a note.
 
     `joint` (0-based) is the one under test, None if all are. `torque` is prescribed where the output of that joint is
-    locked at the (constant) motion; it is None elsewhere. `clearance` (m) above the mounting plane is kept, if given.
+    locked at the (constant) motion; it is None elsewhere. `clearance` (m) above the mounting plane is kept, if given,
+    and links keep apart then (see `make_experiment`), `tool` and all.
     """
 
     name: str
@@ -55,13 +58,19 @@ class Experiment:
     joint: int | None = None
     torque: TorqueProfile | None = None
     clearance: float | None = None
+    tool: Tool | None = None
 
 
 class Maker(Protocol):
     """Makes an experiment of one kind."""
 
     def __call__(
-        self, robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+        self,
+        robot: Robot,
+        duration: float | None,
+        seed: int,
+        joint: int | None = None,
+        clearance: Clearance | None = None,
     ) -> Experiment:
         """Return it for a robot, a duration (s; None for the usual one), a seed and a joint (0-based; None: usual)."""
 
@@ -74,12 +83,13 @@ def make_experiment(
     *,
     joint: int | None = None,
     clearance: float | None = None,
+    tool: Tool | None = None,
 ) -> Experiment:
     """Return an experiment by name, checked against the limits of the robot.
 
     `duration` (s) and `joint` (0-based) are the usual ones of the experiment unless given. With a `clearance` (m) the
-    frames of the arm and its tool stay that high above the mounting plane, z = 0 of the base; below 0 for an arm on a
-    pedestal. Without it, nobody looks at the plane.
+    arm and its `tool` stay that high above the mounting plane, z = 0 of the base; below 0 for an arm on a pedestal,
+    -inf where the plane does not matter. Links that can meet stay `body.APART` apart then. Without it nobody looks.
     """
     if name not in EXPERIMENTS:
         raise ModelError(f"unknown experiment '{name}'. {nearest(name, EXPERIMENTS)}")
@@ -87,17 +97,16 @@ def make_experiment(
         refuse_unless_positive(duration=duration)
     if joint is not None:
         checked_joint(robot, joint)
-    if clearance is not None:
-        refuse_clearance(clearance)
-    experiment = EXPERIMENTS[name](robot, duration, seed, joint, clearance)
+    keep = None if clearance is None else Clearance(Body(robot, tool), clearance)
+    experiment = EXPERIMENTS[name](robot, duration, seed, joint, keep)
     refuse_outside_limits(robot, experiment.motion)
-    if clearance is not None:
-        refuse_below(robot, experiment.motion, clearance, name)
-    return replace(experiment, clearance=clearance)
+    if keep is not None:
+        keep.refuse_unclear(experiment.motion, name)
+    return replace(experiment, clearance=clearance, tool=tool)
 
 
 def _excitation(
-    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: Clearance | None = None
 ) -> Experiment:
     motion = fourier_trajectory(robot, duration or 60.0, seed)
     if joint is not None:
@@ -110,7 +119,7 @@ def _excitation(
 
 
 def _bspline(
-    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: Clearance | None = None
 ) -> Experiment:
     motion = bspline_trajectory(robot, duration or 60.0, seed, joint=joint)
     if clearance is not None:
@@ -119,14 +128,14 @@ def _bspline(
 
 
 def _waypoints(
-    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: Clearance | None = None
 ) -> Experiment:
     _refuse_joint("waypoints", joint)
-    if _can_stand_at(robot, THESIS_POINTS) and (clearance is None or _clear_round(robot, THESIS_POINTS, clearance)):
+    if _can_stand_at(robot, THESIS_POINTS) and (clearance is None or _clear_round(THESIS_POINTS, clearance)):
         motion, note = thesis_waypoints(robot, duration), "six waypoints, a stop at each"
     elif clearance is not None:
         motion = waypoint_trajectory(robot, clear_points(robot, clearance, seed), duration)
-        note = "six random waypoints above the mounting plane, a stop at each"
+        note = "six random waypoints that keep clear, a stop at each"
     else:
         motion = waypoint_trajectory(robot, random_points(robot, seed), duration)
         note = "six random waypoints: the usual ones do not suit this robot"
@@ -141,14 +150,14 @@ def _can_stand_at(robot: Robot, points: Array) -> bool:
     return bool(((points >= lower) & (points <= upper)).all())
 
 
-def _clear_round(robot: Robot, points: Array, clearance: float) -> bool:
-    """Tell whether the straight ways around postures (points, joints) are clear (m)."""
+def _clear_round(points: Array, clearance: Clearance) -> bool:
+    """Tell whether the straight ways around postures (points, joints) are clear."""
     ways = [straight_way(begin, end) for begin, end in zip(points, np.roll(points, -1, axis=0), strict=True)]
-    return is_clear(robot, np.concatenate(ways), clearance)
+    return clearance.is_clear(np.concatenate(ways))
 
 
 def _bang_coast_bang(
-    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: Clearance | None = None
 ) -> Experiment:
     motion = bang_coast_bang(robot, duration or 35.0, seed, joint=joint, clearance=clearance)
     note = "random moves at 30 to 100 % of the limits, waits up to 1 s"
@@ -156,7 +165,7 @@ def _bang_coast_bang(
 
 
 def _ellipse(
-    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: Clearance | None = None
 ) -> Experiment:
     _refuse_joint("ellipse", joint)
     if robot.dof < 6:
@@ -166,7 +175,7 @@ def _ellipse(
 
 
 def _constant_speed(
-    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: Clearance | None = None
 ) -> Experiment:
     own = joint or 0
     motion = constant_speed_runs(robot, duration or 120.0, joint=own, clearance=clearance)
@@ -175,7 +184,7 @@ def _constant_speed(
 
 
 def _load(
-    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: Clearance | None = None
 ) -> Experiment:
     own = min(1, robot.dof - 1) if joint is None else joint
     posture = loaded_posture(robot, own) if clearance is None else loaded_stand(robot, own, clearance)[0]
@@ -186,7 +195,7 @@ def _load(
 
 
 def _warm_up(
-    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: Clearance | None = None
 ) -> Experiment:
     own = joint or 0
     motion = warm_up(robot, duration or 1800.0, joint=own, clearance=clearance)
@@ -199,11 +208,11 @@ def _lowered(robot: Robot, motion: Piecewise, joint: int, part: float) -> str:
     top = float(np.abs(motion.derivative(motion.breaks, 1)[:, joint]).max())
     if top > 0.99 * part * room_of(robot, 1.0).velocity[joint]:
         return ""
-    return f", lowered to {top:.3g} rad/s: faster runs do not fit above the mounting plane"
+    return f", lowered to {top:.3g} rad/s: faster runs do not fit where the arm is clear"
 
 
 def _reciprocate(
-    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: Clearance | None = None
 ) -> Experiment:
     own = joint or 0
     motion = reciprocation(robot, duration, joint=own, clearance=clearance)
@@ -219,7 +228,7 @@ def _part_of_a_turn(degrees: float) -> str:
 
 
 def _locked(
-    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: float | None = None
+    robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: Clearance | None = None
 ) -> Experiment:
     own = joint or 0
     torque = torque_ramps(robot, duration or 40.0, joint=own)

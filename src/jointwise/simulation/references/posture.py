@@ -7,16 +7,16 @@ import numpy as np
 from jointwise.description.mounting import STANDARD_GRAVITY, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.model.rigid import forward_kinematics, gravity_torque
-from jointwise.simulation.references.clearance import RESERVE, ClearanceError, is_clear, lowest_heights
+from jointwise.simulation.references.body import RESERVE
+from jointwise.simulation.references.clearance import Clearance, straight_way
 from jointwise.simulation.references.room import Room, room_of
+from jointwise.simulation.references.stance import SWEEPS, tried_positions, upright_posture, usual_posture
 from jointwise.spatial import Array
 
 ANGLES = 25
 """Positions tried of every joint in the search for a large load."""
-SWEEPS = 2
-"""Rounds of that search over the joints."""
-STEP = np.deg2rad(15.0)
-"""Angles (rad) between the positions tried of every joint in the search for the upright posture."""
+SMALL = 1e-9
+"""Load (Nm) by which a run without load is better than none."""
 PLACES = 721
 """Positions of a joint at which the arm is looked at for being clear: every degree of two turns."""
 FEW_PLACES = 145
@@ -25,52 +25,24 @@ TURN = 2.0 * np.pi + 0.25
 """Range (rad) that is enough for every experiment: a turn, and the way back of the last reversal."""
 
 
-def usual_posture(robot: Robot) -> Array:
-    """Return the posture (joints,) nearest to zero within the limits and a margin of 2 %."""
-    room = room_of(robot, 1.0)
-    return np.clip(np.zeros(robot.dof), room.lower, room.upper)
-
-
-def upright_posture(robot: Robot) -> Array:
-    """Return the posture (joints,) in which the frames of an arm stand highest on the whole: stretched away from z = 0.
-
-    Found joint by joint at multiples of 15 degrees; of equals the one nearest to the usual posture.
-    """
-    posture, room = usual_posture(robot), room_of(robot, 1.0)
-    for _ in range(SWEEPS):
-        for joint in range(robot.dof):
-            tried = _tried(room, joint, posture[joint])
-            rows = np.repeat(posture[None], len(tried), axis=0)
-            rows[:, joint] = tried
-            heights = np.round(forward_kinematics(robot, rows).position[:, :, 2].mean(axis=1), 6)
-            posture = rows[int(np.argmax(heights))]
-    return posture
-
-
-def _tried(room: Room, joint: int, own: float) -> Array:
-    """Return multiples of `STEP` within half a turn and the room, and a joint's own position; the nearest first."""
-    steps = STEP * np.arange(-12, 13)
-    inside = steps[(steps >= room.lower[joint]) & (steps <= room.upper[joint])]
-    tried: Array = np.append(own, inside)
-    return tried[np.argsort(np.abs(tried - own), kind="stable")]
-
-
-def standing_posture(robot: Robot, clearance: float | None) -> Array:
-    """Return a posture (joints,) to stand in: the usual one, or the upright one where that is not clear (m)."""
-    postures = [usual_posture(robot)] if clearance is None else [usual_posture(robot), upright_posture(robot)]
-    for posture in postures:
-        if clearance is None or is_clear(robot, posture[None], clearance):
+def standing_posture(robot: Robot, clearance: Clearance | None) -> Array:
+    """Return a posture (joints,) to stand in: the usual one, or the upright one where that is not clear."""
+    if clearance is None:
+        return usual_posture(robot)
+    for posture in (usual_posture(robot), upright_posture(robot)):
+        if clearance.is_clear(posture[None]):
             return posture
-    lowest = float(lowest_heights(robot, postures[-1][None])[0])
-    raise ClearanceError(f"robot '{robot.name}' upright", lowest, clearance or 0.0)
+    raise clearance.refusal(f"robot '{robot.name}' upright", upright_posture(robot)[None])
 
 
 Interval = tuple[float, float]
 """Least and largest position of a joint, rad or m."""
 
 
-def clear_intervals(robot: Robot, joint: int, posture: Array, clearance: float, count: int = PLACES) -> list[Interval]:
-    """Return the intervals of a joint's room in which the arm is clear (m) with the others at a posture (joints,).
+def clear_intervals(
+    robot: Robot, joint: int, posture: Array, clearance: Clearance, count: int = PLACES
+) -> list[Interval]:
+    """Return the intervals of a joint's room in which the arm is clear with the others at a posture (joints,).
 
     The room is looked at in `count` positions; the ends of the intervals are among them.
     """
@@ -78,18 +50,18 @@ def clear_intervals(robot: Robot, joint: int, posture: Array, clearance: float, 
     places = np.linspace(room.lower[joint], room.upper[joint], count)
     rows = np.repeat(posture[None], count, axis=0)
     rows[:, joint] = places
-    clear = lowest_heights(robot, rows) >= clearance + RESERVE
+    clear = clearance.clear(rows, RESERVE)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], clear, [False]]).astype(int)))
     return [(float(places[a]), float(places[b - 1])) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def widest_interval(robot: Robot, joint: int, posture: Array, clearance: float) -> Interval | None:
+def widest_interval(robot: Robot, joint: int, posture: Array, clearance: Clearance) -> Interval | None:
     """Return the widest clear interval of a joint, of equals the one nearest to its posture; None if there is none."""
     intervals = clear_intervals(robot, joint, posture, clearance)
     return min(intervals, key=lambda own: (-round(_width(own), 6), abs(sum(own) / 2 - posture[joint])), default=None)
 
 
-def clear_stand(robot: Robot, joint: int, clearance: float) -> tuple[Array, Interval]:
+def clear_stand(robot: Robot, joint: int, clearance: Clearance) -> tuple[Array, Interval]:
     """Return posture (joints,) and clear interval of a joint: the usual posture if a turn is clear, else the wider.
 
     The other choice is the upright posture.
@@ -100,8 +72,7 @@ def clear_stand(robot: Robot, joint: int, clearance: float) -> tuple[Array, Inte
     best = int(np.argmax(np.round(widths, 6)))
     interval = intervals[best]
     if interval is None or widths[best] <= 0.0:
-        lowest = max(float(lowest_heights(robot, posture[None])[0]) for posture in postures)
-        raise ClearanceError(f"joint {joint + 1} of robot '{robot.name}'", lowest, clearance)
+        raise clearance.refusal(f"joint {joint + 1} of robot '{robot.name}'", clearance.highest(np.array(postures)))
     return postures[best], interval
 
 
@@ -146,10 +117,10 @@ def load_phase(robot: Robot, joint: int, posture: Array, gravity: Array) -> tupl
     return float(np.hypot(at_zero, at_quarter)), float(np.arctan2(-at_zero, at_quarter))
 
 
-def loaded_posture(robot: Robot, joint: int, begin: Array | None = None, clearance: float | None = None) -> Array:
+def loaded_posture(robot: Robot, joint: int, begin: Array | None = None, clearance: Clearance | None = None) -> Array:
     """Return the posture (joints,) near the usual one in which the links after a joint load it most (stretched out).
 
-    `begin` (joints,) replaces the usual one. With a `clearance` (m) only the load counts that is met above it.
+    `begin` (joints,) replaces the usual one. With a `clearance` only the load counts that is met where all is clear.
     """
     posture, room = usual_posture(robot) if begin is None else begin, room_of(robot, 1.0)
     for _ in range(SWEEPS):
@@ -157,37 +128,58 @@ def loaded_posture(robot: Robot, joint: int, begin: Array | None = None, clearan
             tried = _places(room, other, posture[other], clearance)
             amplitudes = [_load(robot, joint, _with(posture, other, value), clearance) for value in tried]
             if max(amplitudes) > 1.001 * amplitudes[-1]:
-                posture = _with(posture, other, tried[int(np.argmax(amplitudes))])
+                posture = _with(posture, other, tried[_largest(amplitudes, nearest=clearance is not None)])
     return posture
 
 
-def _places(room: Room, joint: int, own: float, clearance: float | None) -> Array:
+def _largest(amplitudes: list[float], nearest: bool) -> int:
+    """Return the number of the largest of amplitudes; of equals the first or, as positions end `nearest`, the last."""
+    equal = np.flatnonzero(np.array(amplitudes) >= (1.0 - 1e-6) * max(amplitudes))
+    return int(equal[-1] if nearest else np.argmax(amplitudes))
+
+
+def _places(room: Room, joint: int, own: float, clearance: Clearance | None) -> Array:
     """Return the positions tried of a joint, its own last."""
     if clearance is not None:
-        return _tried(room, joint, own)[::-1]
+        return tried_positions(room, joint, own)[::-1]
     return np.append(np.linspace(room.lower[joint], room.upper[joint], ANGLES), own)
 
 
-def loaded_stand(robot: Robot, joint: int, clearance: float) -> tuple[Array, float, Interval]:
+def loaded_stand(robot: Robot, joint: int, clearance: Clearance) -> tuple[Array, float, Interval]:
     """Return posture (joints,), unloaded position and clear interval for a run into the largest load above the plane.
 
-    Tried are the usual and the upright posture of the joints before it. For a sliding joint the position is the middle.
+    Tried are the usual and the upright posture of the joints before it; one that a clear way leads to from the upright
+    posture is preferred. For a sliding joint the position is the middle.
     """
     before = (usual_posture(robot), upright_posture(robot))
     stands = [loaded_posture(robot, joint, posture, clearance) for posture in before]
-    runs = [_runs(robot, joint, stand, clearance) for stand in stands]
-    loads = [max((run[0] for run in own), default=-1.0) for own in runs]
-    best = int(loads[1] > loads[0] + 0.05 * abs(loads[0]))
-    if not runs[best]:
-        lowest = max(float(lowest_heights(robot, stand[None])[0]) for stand in stands)
-        raise ClearanceError(f"a load run of joint {joint + 1}", lowest, clearance)
-    _, begin, interval = max(runs[best], key=lambda run: (run[0], -abs(run[1])))
-    return stands[best], begin, interval
+    runs = [max(_runs(robot, joint, stand, clearance), key=_preference, default=None) for stand in stands]
+    usual, upright = (0.0 if own is None else own[0] + SMALL for own in runs)
+    ways = [_reached(robot, joint, stand, own, clearance) for stand, own in zip(stands, runs, strict=True)]
+    better = upright > usual + 0.05 * usual
+    best = int(ways[1] > ways[0] or (ways[1] == ways[0] and better))
+    run = runs[best]
+    if run is None:
+        raise clearance.refusal(f"a load run of joint {joint + 1}", clearance.highest(np.array(stands)))
+    return stands[best], run[1], run[2]
 
 
-def _runs(
-    robot: Robot, joint: int, posture: Array, clearance: float, count: int = PLACES
-) -> list[tuple[float, float, Interval]]:
+Run = tuple[float, float, Interval]
+"""Largest load (Nm), unloaded position and clear interval of a joint."""
+
+
+def _preference(run: Run) -> tuple[float, float]:
+    return run[0], -abs(run[1])
+
+
+def _reached(robot: Robot, joint: int, stand: Array, run: Run | None, clearance: Clearance) -> bool:
+    """Tell whether the straight way from the upright posture to the begin of a run is clear."""
+    if run is None:
+        return False
+    return clearance.is_clear(straight_way(upright_posture(robot), _with(stand, joint, run[1])))
+
+
+def _runs(robot: Robot, joint: int, posture: Array, clearance: Clearance, count: int = PLACES) -> list[Run]:
     """Return largest load (Nm), unloaded position and interval of all clear runs from no load into it."""
     intervals = clear_intervals(robot, joint, posture, clearance, count)
     amplitude, zero = load_phase(robot, joint, posture, gravity_across(robot, joint, posture))
@@ -207,7 +199,7 @@ def _largest_sine(interval: Interval, begin: float) -> float:
     return float(np.sin(min(way, 0.5 * np.pi)))
 
 
-def _load(robot: Robot, joint: int, posture: Array, clearance: float | None = None) -> float:
+def _load(robot: Robot, joint: int, posture: Array, clearance: Clearance | None = None) -> float:
     if clearance is not None:
         return max((run[0] for run in _runs(robot, joint, posture, clearance, FEW_PLACES)), default=0.0)
     return load_phase(robot, joint, posture, gravity_across(robot, joint, posture))[0]

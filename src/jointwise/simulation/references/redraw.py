@@ -1,4 +1,4 @@
-"""Random motions drawn again, about other centres and smaller where need be, until they clear the mounting plane."""
+"""Random motions drawn again, about other centres and smaller where need be, until they are clear."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 
 from jointwise.description.robot import Robot
-from jointwise.simulation.references.clearance import RESERVE, ClearanceError, is_clear, lowest_height, straight_way
-from jointwise.simulation.references.posture import upright_posture
+from jointwise.simulation.references.body import RESERVE
+from jointwise.simulation.references.clearance import Clearance, straight_way
 from jointwise.simulation.references.room import room_of
+from jointwise.simulation.references.stance import upright_posture
 from jointwise.spatial import Array
 
 DRAWS = 50
@@ -44,8 +45,8 @@ class Centred(Protocol):
 M = TypeVar("M", bound=Centred)
 
 
-def drawn_clear(robot: Robot, motion: M, seed: int, clearance: float) -> M:
-    """Return a motion, its centre drawn again until it stays a `clearance` (m) above the mounting plane.
+def drawn_clear(robot: Robot, motion: M, seed: int, clearance: Clearance) -> M:
+    """Return a motion, its centre drawn again until it is clear.
 
     The first draw is the motion itself, the others lie about the upright posture. If none is clear in full size, the
     largest is taken; one that had to be smaller than a fifth is refused.
@@ -53,14 +54,14 @@ def drawn_clear(robot: Robot, motion: M, seed: int, clearance: float) -> M:
     ways = motion.position(np.arange(0.0, motion.duration, 1.0 / LOOKED_AT)) - motion.center
     best, place = -1, motion.center
     for center in _centres(robot, motion.center, ways, seed):
-        size = _largest(robot, center, ways, best, clearance)
+        size = _largest(center, ways, best, clearance)
         if size > best:
             best, place = size, center
         if best == len(SIZES) - 1:
             break
     if best < 0:
-        lowest = lowest_height(robot, place + SIZES[0] * ways)
-        raise ClearanceError(f"random motions of robot '{robot.name}', drawn {DRAWS} times,", lowest, clearance)
+        what = f"random motions of robot '{robot.name}', drawn {DRAWS} times,"
+        raise clearance.refusal(what, place + SIZES[0] * ways)
     return motion.about(place, float(SIZES[best]))
 
 
@@ -72,15 +73,15 @@ def _centres(robot: Robot, first: Array, ways: Array, seed: int) -> list[Array]:
     return [first, *(np.clip(row, np.minimum(low, high), high) for row in np.vstack([others, upright]))]
 
 
-def _largest(robot: Robot, center: Array, ways: Array, best: int, clearance: float) -> int:
+def _largest(center: Array, ways: Array, best: int, clearance: Clearance) -> int:
     """Return the number of the largest size that is clear, or `best` if it is not larger than that."""
-    while best + 1 < len(SIZES) and is_clear(robot, center + SIZES[best + 1] * ways, clearance + RESERVE):
+    while best + 1 < len(SIZES) and clearance.is_clear(center + SIZES[best + 1] * ways, RESERVE):
         best += 1
     return best
 
 
 def drawn_way(
-    robot: Robot, begin: Array, draw: Callable[[], Array], clearance: float, then: Array | None = None
+    robot: Robot, begin: Array, draw: Callable[[], Array], clearance: Clearance, then: Array | None = None
 ) -> Array:
     """Return the first drawn posture (joints,) that a clear straight way in joint space leads to from `begin`.
 
@@ -89,7 +90,7 @@ def drawn_way(
     for _ in range(DRAWS):
         target = draw()
         ways = [straight_way(begin, target), *([] if then is None else [straight_way(target, then)])]
-        if is_clear(robot, np.concatenate(ways), clearance + RESERVE):
+        if clearance.is_clear(np.concatenate(ways), RESERVE):
             return target
-    lowest = lowest_height(robot, straight_way(begin, target))
-    raise ClearanceError(f"random moves of robot '{robot.name}', drawn {DRAWS} times,", lowest, clearance)
+    what = f"random moves of robot '{robot.name}', drawn {DRAWS} times,"
+    raise clearance.refusal(what, straight_way(begin, target))

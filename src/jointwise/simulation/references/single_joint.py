@@ -9,7 +9,7 @@ import numpy as np
 
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
-from jointwise.simulation.references.clearance import ClearanceError, lowest_height
+from jointwise.simulation.references.clearance import Clearance
 from jointwise.simulation.references.limits import checked_joint
 from jointwise.simulation.references.moves import PEAKS, Ramp, run
 from jointwise.simulation.references.piecewise import Piece, Piecewise, join, rest
@@ -20,10 +20,10 @@ from jointwise.simulation.references.posture import (
     load_phase,
     loaded_posture,
     loaded_stand,
-    usual_posture,
     widest_interval,
 )
 from jointwise.simulation.references.room import room_of
+from jointwise.simulation.references.stance import usual_posture
 from jointwise.simulation.references.trajectory import DurationError, refuse_unless_positive
 from jointwise.spatial import Array
 
@@ -72,8 +72,8 @@ class _Joint:
         return unit
 
 
-def _joint(robot: Robot, joint: int, posture: Array | None, clearance: float | None = None) -> _Joint:
-    """Return a joint with the room of its limits or, with a `clearance` (m), the part of it that is clear."""
+def _joint(robot: Robot, joint: int, posture: Array | None, clearance: Clearance | None = None) -> _Joint:
+    """Return a joint with the room of its limits or, with a `clearance`, the part of it that is clear."""
     number, room = checked_joint(robot, joint), room_of(robot, 1.0)
     lower, upper, speed, acceleration = (
         float(values[number]) for values in (room.lower, room.upper, room.velocity, room.acceleration)
@@ -84,13 +84,13 @@ def _joint(robot: Robot, joint: int, posture: Array | None, clearance: float | N
     return _Joint(number, lower, upper, speed, acceleration, stand)
 
 
-def _clear(robot: Robot, joint: int, posture: Array | None, clearance: float) -> tuple[Array, Interval]:
+def _clear(robot: Robot, joint: int, posture: Array | None, clearance: Clearance) -> tuple[Array, Interval]:
     """Return a posture (joints,), the given one if there is one, and the interval of a joint that is clear there."""
     if posture is None:
         return clear_stand(robot, joint, clearance)
     interval = widest_interval(robot, joint, posture, clearance)
     if interval is None:
-        raise ClearanceError(f"joint {joint + 1} at this posture", lowest_height(robot, posture[None]), clearance)
+        raise clearance.refusal(f"joint {joint + 1} at this posture", posture[None])
     return posture, interval
 
 
@@ -119,14 +119,14 @@ def constant_speed_runs(
     posture: Array | None = None,
     begin: float | None = None,
     ramp: Ramp = "constant",
-    clearance: float | None = None,
+    clearance: Clearance | None = None,
 ) -> Piecewise:
     """Return runs of a joint (0-based) at constant `speeds` (rad/s), each forwards and back, as often as fits.
 
     Every speed gets an equal part of `duration` (s) and fills it with equal runs, as long as the limits allow: a run of
     time T at speed v with acceleration a covers ``v (T - v / a)``. All begin and end at `begin` (rad); without it they
-    lie in the middle of the range. Friction is told best with the axis vertical. With a `clearance` (m) above the
-    mounting plane the runs keep to the positions that are clear and, unless `speeds` are given, to speeds that fit.
+    lie in the middle of the range. Friction is told best with the axis vertical. With a `clearance`
+    the runs keep to the positions that are clear and, unless `speeds` are given, to speeds that fit.
     """
     own = _joint(robot, joint, posture, clearance)
     top = None if clearance is None else _fastest(own, 0.9, 0.1 * duration, ramp)
@@ -227,12 +227,12 @@ def load_runs(
     joint: int = 1,
     speed: float = LOAD_SPEED,
     posture: Array | None = None,
-    clearance: float | None = None,
+    clearance: Clearance | None = None,
 ) -> Piecewise:
     """Return slow runs of a joint that begin where gravity does not load it and turn it into the load and back.
 
     The mounting is `posture.gravity_across`, the posture of the other joints `posture.loaded_posture`. With a
-    `clearance` (m) the posture is chosen for the largest load above the mounting plane: upright to horizontal.
+    `clearance` the posture is chosen for the largest load above the mounting plane: upright to horizontal.
     """
     if clearance is not None:
         return _clear_load_runs(robot, duration, checked_joint(robot, joint), speed, clearance)
@@ -245,7 +245,7 @@ def load_runs(
     return constant_speed_runs(robot, duration, joint=joint, speeds=[speed], posture=stand, begin=begin)
 
 
-def _clear_load_runs(robot: Robot, duration: float, joint: int, speed: float, clearance: float) -> Piecewise:
+def _clear_load_runs(robot: Robot, duration: float, joint: int, speed: float, clearance: Clearance) -> Piecewise:
     stand, begin, (lower, upper) = loaded_stand(robot, joint, clearance)
     own = replace(_joint(robot, joint, stand), lower=lower, upper=upper)
     return _speed_runs(own, duration, [speed], begin if robot.revolute[joint] else None)
@@ -266,11 +266,11 @@ def warm_up(
     *,
     joint: int = 0,
     posture: Array | None = None,
-    clearance: float | None = None,
+    clearance: Clearance | None = None,
 ) -> Piecewise:
     """Return minutes of to and fro at 20, 50 and 80 % of the speed limit in turn, about 20 s each.
 
-    With a `clearance` (m) the limit is what fits above the mounting plane, if that is less.
+    With a `clearance` the limit is what fits where the arm is clear, if that is less.
     """
     own = _joint(robot, joint, posture, clearance)
     rounds = max(1, round(duration / (WARM_UP_SLOT * len(WARM_UP_SPEEDS))))
@@ -287,14 +287,14 @@ def reciprocation(
     acceleration: float = RECIPROCATION_ACCELERATION,
     net: float = RECIPROCATION_NET,
     posture: Array | None = None,
-    clearance: float | None = None,
+    clearance: Clearance | None = None,
 ) -> Piecewise:
     """Return the slow reciprocation over a turn: 120 cycles with two reversals each in 1,005 s.
 
     q̈ is ±`acceleration` (rad/s²); a way forwards takes T, one back T - 0.5 s, so that a cycle of ``net = a (T² -
     (T - 0.5)²) / 4`` (rad) lasts 8.38 s. A joint that cannot turn once covers what its limits allow. `duration` (s)
-    makes fewer cycles; beyond a turn the net motion goes back. The axis should be vertical. With a `clearance` (m) it
-    covers what is clear of the mounting plane.
+    makes fewer cycles; beyond a turn the net motion goes back. The axis should be vertical. With a `clearance` it
+    covers what is clear.
     """
     refuse_unless_positive(acceleration=acceleration, net=net)
     own = _joint(robot, joint, posture, clearance)

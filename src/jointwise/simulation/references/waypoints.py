@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike
 
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, ShapeError
+from jointwise.simulation.references.clearance import Clearance
 from jointwise.simulation.references.limits import refuse_outside_limits
 from jointwise.simulation.references.moves import Ramp, joint_moves, move
 from jointwise.simulation.references.piecewise import Piecewise
-from jointwise.simulation.references.posture import upright_posture
 from jointwise.simulation.references.redraw import drawn_way
 from jointwise.simulation.references.room import room_of
+from jointwise.simulation.references.stance import upright_posture
 from jointwise.simulation.references.trajectory import DurationError
 from jointwise.spatial import Array
 
@@ -81,8 +82,8 @@ def random_points(robot: Robot, seed: int = 0, count: int = 6, reach: float = 1.
     return middle + np.random.default_rng(seed).uniform(-size, size, (count, robot.dof))
 
 
-def clear_points(robot: Robot, clearance: float, seed: int = 0, count: int = 6, reach: float = 1.5) -> Array:
-    """Return random waypoints (count, joints) about the upright posture; all ways, also back, are clear (m)."""
+def clear_points(robot: Robot, clearance: Clearance, seed: int = 0, count: int = 6, reach: float = 1.5) -> Array:
+    """Return random waypoints (count, joints) about the upright posture; all ways, also back, are clear."""
     room, rng, upright = room_of(robot, 1.0), np.random.default_rng([seed, 1]), upright_posture(robot)
     lower, upper = np.maximum(upright - reach, room.lower), np.minimum(upright + reach, room.upper)
     points: list[Array] = []
