@@ -121,6 +121,58 @@ def test_two_results_are_two_files(files: Path, kind: str) -> None:
     assert contents(files) == before
 
 
+SIMULATE = ("simulate", "--robot", "planar2", "--duration", 2, "--output", "new.csv")
+DEMO = ("demo", "--output", "sub")
+PAGES = {
+    "no/such/page.html": "there is no directory",
+    "mdh.csv/page.html": "there is no directory",
+    "y" * 240 + ".html": "a name must be at most",
+}
+FOLDERS = {
+    "mdh.csv/pages/here": "no directory can be made there",
+    "mdh.csv": "is a file",
+    "x" * 300: "a name must be at most",
+}
+NOWHERE = [
+    *((command, *own) for command in (JOINT, SIMULATE) for own in PAGES.items()),
+    *((command, *own) for command in (JOINT, SIMULATE, CALIBRATE) for own in FOLDERS.items()),
+]
+
+
+@pytest.mark.parametrize(("command", "report", "words"), NOWHERE)
+def test_a_report_that_cannot_be_written_stops_before_anything_is(
+    files: Path, command: tuple[object, ...], report: str, words: str
+) -> None:
+    before = contents(files)
+    output = () if command is SIMULATE else ("--output", "new.json")
+    result = run(*command, *output, "--report", report)
+    assert result.code == 1, result
+    assert words in result.err
+    assert contents(files) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "page"),
+    [
+        ((*JOINT, "--output", "new.json", "--report", "sub"), "joint.html"),
+        ((*CALIBRATE, "--output", "new.json", "--report", "sub"), "report.html"),
+        ((*SIMULATE, "--truth", "truth.json", "--report", "sub"), "recording.html"),
+        (DEMO, "report.html"),
+        (DEMO, "model.json"),
+    ],
+)
+def test_a_folder_in_the_place_of_a_file_stops_before_anything_is_written(
+    files: Path, command: tuple[object, ...], page: str
+) -> None:
+    (files / "sub" / page).mkdir(parents=True)
+    (files / "sub" / ".jointwise-demo").touch()
+    before = contents(files)
+    result = run(*command)
+    assert result.code != 0
+    assert "is a directory" in result.err
+    assert contents(files) == before
+
+
 def test_a_report_does_not_replace_its_log(files: Path) -> None:
     (files / "sub").mkdir()
     shutil.copy("unseen.csv", "sub/report.html")

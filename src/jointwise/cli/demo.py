@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jointwise.atomic import refuse_directory
 from jointwise.cli.files import check_directory, note
 from jointwise.cli.progress import Progress
 from jointwise.cli.text import as_json, table
@@ -114,6 +115,8 @@ def _folder(name: str) -> Path:
     taken = [own for own in (*FILES, "report.html") if (folder / own).exists()]
     if taken and not (folder / MARK).exists():
         raise OutputError(f"{folder / taken[0]}: would be lost, and is no demo's. Choose another --output.")
+    for own in (*FILES, "report.html"):
+        refuse_directory(folder / own)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / MARK).touch()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from jointwise.description.mounting import Mounting
     from jointwise.result import Calibration
 
+LONGEST_NAME = 200
+"""Letters of a name; 255 are usual, less those of a temporary file."""
 SURE = ("degrees", "motor-side", "time-unit")
 """Findings that make a log useless for any model; what else is odd about it is told and does not stop."""
 
@@ -51,11 +53,21 @@ def check_file(path: str | None) -> None:
     if path is None:
         return
     target = Path(path)
+    _refuse_long(target)
     refuse_directory(target)
     if not target.parent.is_dir():
         raise OutputError(f"{target}: cannot be written: there is no directory '{target.parent}'.")
     if not os.access(target.parent, os.W_OK):
         raise OutputError(f"{target}: cannot be written: no permission in '{target.parent}'.")
+
+
+def _refuse_long(path: Path) -> None:
+    """Refuse names that file systems do not take; a temporary file beside a target needs some letters more."""
+    for part in path.parts:
+        if len(os.fsencode(part)) > LONGEST_NAME:
+            raise OutputError(
+                f"{part[:20]}...: a name must be at most {LONGEST_NAME} letters. Got {len(part)} instead."
+            )
 
 
 def check_directory(path: str | None, name: str = "report.html") -> str | None:
@@ -66,9 +78,13 @@ def check_directory(path: str | None, name: str = "report.html") -> str | None:
     if path is None:
         return None
     target = Path(path)
+    _refuse_long(target)
     if target.exists() and not target.is_dir():
         raise OutputError(f"{target}: is a file. Give the name of a directory.")
+    refuse_directory(target / name)
     above = next(folder for folder in (target, *target.absolute().parents) if folder.exists())
+    if not above.is_dir():
+        raise OutputError(f"{target}: no directory can be made there: '{above}' is a file.")
     if not os.access(above, os.W_OK):
         raise OutputError(f"{target}: cannot be written: no permission in '{above}'.")
     from importlib.util import find_spec
