@@ -43,6 +43,17 @@ def test_report_as_text_and_json():
     assert sum(line.strip().startswith(("1 ", "2 ")) for line in lines) == 2
 
 
+def test_a_current_held_below_its_target_is_at_its_limit():
+    log = moving_log()
+    asked = np.asarray(log.current)
+    top = 0.6 * np.abs(asked).max(axis=0)
+    noise = 0.01 * np.random.default_rng(0).normal(size=asked.shape)
+    held = replace(log, current=np.clip(asked, -top, top) + noise, current_des=asked)
+    assert codes(held) == {"current-limit"}
+    assert codes(replace(log, current_des=asked)) == set()
+    assert codes(replace(held, current=0.5 * asked)) == set()  # a smaller current is no limit
+
+
 def test_degrees():
     log = moving_log()
     assert codes(replace(log, q=np.rad2deg(log.q))) == {"degrees"}

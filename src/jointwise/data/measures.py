@@ -58,7 +58,8 @@ class Measures:
     `standstill` share of samples in which no joint moves; `moving` share in which each does; `stale` share of samples
     that repeat the whole one before. `speed_ratio`, `speed_match`: slope and correlation of measured over
     differentiated speed; `theta_ratio`: slope of theta over q; `asked_match`, `asked_offset`: correlation of q with
-    q_des and their median distance; None where a channel is absent.
+    q_des and their median distance; `denied`: share of samples in which a current sits at its top while clearly more
+    is asked for. None where a channel is absent.
     """
 
     clock: Clock
@@ -76,6 +77,7 @@ class Measures:
     theta_ratio: Array | None
     asked_match: Array | None
     asked_offset: Array | None
+    denied: Array | None
 
     @property
     def travel(self) -> Array:
@@ -114,6 +116,7 @@ def measure(log: Log) -> Measures:
         theta_ratio=_theta(parts),
         asked_match=asked_match,
         asked_offset=asked_offset,
+        denied=_denied(parts),
     )
     log.release()
     return measures
@@ -158,6 +161,16 @@ def _asked(parts: list[statistics.Stretch]) -> tuple[Array | None, Array | None]
     q = [part.log.q for part in parts]
     offset: Array = np.median(np.abs(np.concatenate(q) - np.concatenate(asked)), axis=0)
     return statistics.relation(_centred(q), _centred(asked))[1], offset
+
+
+def _denied(parts: list[statistics.Stretch]) -> Array | None:
+    """Return the share of samples whose current a limit holds below its target."""
+    pairs = [(own.log.current, own.log.current_des) for own in parts]
+    currents, asked = [a for a, _ in pairs if a is not None], [b for _, b in pairs if b is not None]
+    if not currents or not asked:
+        return None
+    share: Array = statistics.denied(np.concatenate(currents), np.concatenate(asked)).mean(axis=0)
+    return share
 
 
 def _centred(parts: list[Array]) -> Array:

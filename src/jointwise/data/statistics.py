@@ -22,6 +22,14 @@ MOVING_SPEED = 0.02
 STILL_RANGE = 5e-3
 """rad of range below which a joint never moved."""
 
+TOP = 0.999
+"""Quantile that stands for the largest of noisy currents."""
+BEYOND = 1.2
+"""A target is clearly beyond the largest current from this multiple of it on: friction that the controller does not
+compensate makes smaller differences."""
+NEAR = 0.95
+"""A current is at its top from this part of it on."""
+
 _WINDOWS, _WINDOW = 16, 4096
 _SPEED_WINDOW = 0.04
 _CHUNK = 32768
@@ -131,6 +139,20 @@ def saturated(values: Array, low: Array, high: Array) -> Array:
             if span > 0 and longest_run(at) >= 5 and at.sum() > 2 * near.sum():
                 share[joint] += float(at.mean())
     return share
+
+
+def denied(current: Array, asked: Array) -> Flags:
+    """Return where (samples, joints) a current sits at its top while clearly more is asked for: a limit holds it.
+
+    What is asked for is counted in parts of what smaller targets get.
+    """
+    top = np.quantile(np.abs(current), TOP, axis=0)
+    inside = np.abs(asked) <= top
+    squares = np.sum(asked**2, axis=0, where=inside)
+    usual = np.divide(np.sum(asked * current, axis=0, where=inside), squares, out=np.ones_like(top), where=squares > 0)
+    more = (np.abs(usual * asked) > BEYOND * top) & (asked * current > 0.0)
+    flags: Flags = more & (np.abs(current) > NEAR * top) & (top > 0.0)
+    return flags
 
 
 def relation(x: Array, y: Array) -> tuple[Array, Array]:

@@ -20,6 +20,7 @@ MOST_TORQUE = 5000.0
 MOST_TEMPERATURE = 200.0
 SLOWEST_STEP = 0.5
 FASTEST_STEP = 2e-5
+MOST_DENIED = 0.003
 
 
 def suspicions(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
@@ -34,6 +35,7 @@ def suspicions(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Fin
     yield from _speeds(log, numbers, degrees=any(finding.code == "degrees" for finding in angles))
     yield from _rotor(log, numbers, robot)
     yield from _asked(log, numbers)
+    yield from _denied(log, numbers)
 
 
 def _stamps(numbers: Measures) -> Iterator[Finding]:
@@ -207,3 +209,15 @@ def _asked(log: Log, numbers: Measures) -> Iterator[Finding]:
         elif numbers.asked_offset[j] > 0.5:
             offset = f"{numbers.asked_offset[j]:.3g} rad"
             yield Finding("warning", "desired-offset", f"{name} is {offset} away from q.", "", "q_des", int(j))
+
+
+def _denied(log: Log, numbers: Measures) -> Iterator[Finding]:
+    """Yield currents that a limit holds below their targets."""
+    if numbers.denied is None:
+        return
+    asked = numbers.channels["current_des"]
+    for j in np.flatnonzero(numbers.denied > MOST_DENIED):
+        most = max(abs(asked.low[j]), abs(asked.high[j]))
+        share = f"{100.0 * numbers.denied[j]:.2g} % of the samples"
+        message = f"{log.names['current'][j]} is at its limit in {share}: up to {most:.3g} A were asked for in vain."
+        yield Finding("warning", "current-limit", message, "Move less violently.", "current", int(j))
