@@ -130,6 +130,16 @@ def test_part_of_a_turn_gives_a_table_there_and_no_series() -> None:
     assert len(error.line_x) < 0.6 * 1001
 
 
+def test_part_of_a_turn_tells_lost_motion_alone() -> None:
+    theta = path(0.1)
+    phi = LOST.at(theta) * full_lag(theta, REACH) + 2e-6 * np.random.default_rng(0).normal(size=len(theta))
+    part = identify_transmission(record_of(theta, phi), gear_ratio=100.0)
+    low, high = part.ranges["theta"]
+    seen = np.linspace(low + 0.1, high - 0.1, 50)
+    np.testing.assert_allclose(transmission_of(part).backlash(seen), LOST.at(seen), atol=1e-5)
+    assert part["reach"] == pytest.approx(REACH, rel=0.02)
+
+
 def test_tables_and_series_agree_on_slopes() -> None:
     angles = 2 * np.pi * np.arange(1000) / 1000
     slow = Series(0.0, (1, 2), (4e-4, 2e-4), (0.3, 1.1))

@@ -17,7 +17,7 @@ BINS = 60
 ERROR_ORDERS, LOST_ORDERS = (1, 2, 3, 4), (1, 2, 3)
 """Orders that stand for the maps while the lag is sought."""
 LEAST_LAG = 4.0
-"""Deviations by which the mean backlash must differ from zero."""
+"""Deviations by which the mean backlash, over the angles seen, must differ from zero."""
 MARGIN = 2.2
 """Travel after a reversal from which on the lag is taken for full, in reaches; 2 is the way from side to side."""
 REACHES = 24
@@ -85,9 +85,13 @@ def refined(strokes: Strokes, lag: Lag, error: tuple[int, ...], lost: tuple[int,
 def _described(strokes: Strokes, reach: float, error: tuple[int, ...], lost: tuple[int, ...], elastic: bool) -> Lag:
     """Return what a reach leads to: deviations, compliance and the lag seen."""
     fit = _fit(strokes, reach, error, lost, elastic)
-    deviations = spread(solve_blocks(_with_reach(strokes, fit, reach), strokes.phi, blocks_of(strokes))[1])
-    middle = 1 + 2 * len(error)
-    stands_out = abs(fit.numbers[middle]) > LEAST_LAG * float(deviations[middle])
+    replicates = solve_blocks(_with_reach(strokes, fit, reach), strokes.phi, blocks_of(strokes))[1]
+    deviations = spread(replicates)
+    lost_columns = slice(1 + 2 * len(error), 2 + 2 * len(error) + 2 * len(lost))
+    seen = columns_of(replace(strokes, side=np.ones(len(strokes.phi))), error, lost, elastic)[:, lost_columns].mean(
+        axis=0
+    )
+    stands_out = abs(fit.numbers[lost_columns] @ seen) > LEAST_LAG * float(spread(replicates[:, lost_columns] @ seen))
     travel, part = _seen(strokes, fit, usual_stroke(strokes))
     compliance = (fit.compliance, float(deviations[-2])) if elastic else (0.0, 0.0)
     return Lag(travel, part, *((reach, float(deviations[-1])) if stands_out else (0.0, 0.0)), *compliance)
