@@ -10,9 +10,13 @@ import pytest
 
 from joint_runs import joint_log
 from jointwise.errors import EstimationError
-from jointwise.joint.part import Part
+from jointwise.joint.part import Part, value_of
 from jointwise.joint.record import JointRecord, joint_record
 from jointwise.joint.stiffness import OddPolynomial, identify_stiffness, stiffness_of
+from jointwise.joint.stiffness.damping import find_damping
+from jointwise.joint.stiffness.families import Polynomial
+from jointwise.joint.stiffness.fit import fit_spring
+from jointwise.joint.stiffness.signals import rows_of, stiffness_signals
 
 GEAR = ("kinematic_error", "lost_motion")
 LINEAR, CUBIC = 15_000.0, 5e7
@@ -44,11 +48,73 @@ def test_the_current_alone_gives_the_spring_when_rotor_friction_is_told_from_it(
     assert quality["cubic"] > quality["cubic, friction neglected"] + 5.0
 
 
+@cache
+def unknown_gear() -> Part:
+    return identify_stiffness(moved()[0])
+
+
 def test_free_motion_of_a_loaded_joint_gives_the_spring_through_the_errors_of_the_gear() -> None:
-    log, digital = joint_log("bang-coast-bang", joint=None, duration=20.0)
-    part = identify_stiffness(joint_record(log, digital.robot, 1))
+    part = unknown_gear()
     assert part.settings["data"] == "free"
     assert part.value("a_1").covers(LINEAR) and part.value("a_3").covers(CUBIC)
+
+
+@cache
+def moved() -> tuple[JointRecord, Part]:
+    """Free motion of the shoulder with all phenomena, and the true gear as a transmission part would tell it."""
+    log, digital = joint_log("bang-coast-bang", joint=None, duration=20.0)
+    joint = digital.joints[1]
+    waves = {key: [getattr(own, key[:-1]) for own in joint.kinematic_error] for key in ("amplitudes", "phases")}
+    orders = [int(own.order) for own in joint.kinematic_error]
+    lost = (joint.lost_motion.fraction * np.array(joint.backlash.values)).tolist()
+    settings = {"kinematic_error": {"mean": 0.0, "orders": orders, **waves}, "lost_motion": {"values": lost}}
+    settings["reach"] = joint.lost_motion.reach
+    gear = Part("transmission", "true", (value_of("offset", "rad", 0.0, 0.0),), 100.0, settings=settings)
+    return joint_record(log, digital.robot, 1), gear
+
+
+def test_damping_comes_back_from_free_motion_where_the_gear_is_known() -> None:
+    record, gear = moved()
+    part = identify_stiffness(record, transmission=gear)
+    assert part.value("damping").covers(8.0)
+    assert part["damping"] == pytest.approx(8.0, rel=0.05)
+    law = stiffness_of(Part.from_dict(part.to_dict()))
+    phi, rate = np.array([0.001, -0.002]), np.array([0.5, 0.1])
+    np.testing.assert_allclose(law.damped_torque(phi, rate) - law.torque(phi), part["damping"] * rate)
+    curve = next(own for own in part.curves if own.title.startswith("Damping"))
+    assert float(np.std(curve.residual)) < 0.3 * float(np.std(curve.y))
+
+
+def test_an_unknown_gear_hides_the_damping_in_free_motion() -> None:
+    part = unknown_gear()
+    assert all(value.name != "damping" for value in part.values)
+    assert "damping is not determined: the gear's own error hides it" in " ".join(part.notes)
+    assert stiffness_of(part).damping == 0.0
+
+
+def test_a_locked_output_tells_damping_by_its_gauge_and_not_by_the_current() -> None:
+    assert gauged().value("damping").covers(8.0)
+    assert gauged()["damping"] == pytest.approx(8.0, rel=0.15)
+    rows = rows_of(stiffness_signals(locked(gauge=False)))
+    value, words = find_damping(fit_spring(Polynomial(2), rows), rows, False)
+    assert value is None
+    assert "friction of the rotor hides it" in words
+
+
+def test_a_torque_that_is_stamped_late_gives_no_damping() -> None:
+    record = locked()
+    assert record.gauge is not None
+    rows = rows_of(stiffness_signals(replace(record, gauge=np.roll(record.gauge, 3))))  # 3 ms; D/K is 0.5 ms
+    value, words = find_damping(fit_spring(Polynomial(2), rows), rows, False)
+    assert value is None
+    assert "ms late" in words
+
+
+def test_shuffled_rates_give_no_damping() -> None:
+    rows = rows_of(stiffness_signals(locked()))
+    mixed = replace(rows, rate=np.random.default_rng(0).permutation(rows.rate))
+    value, _ = find_damping(fit_spring(Polynomial(2), mixed), mixed, False)
+    assert value is None or value.covers(0.0)
 
 
 def test_an_unknown_gear_widens_the_interval_so_that_it_holds_the_spring() -> None:

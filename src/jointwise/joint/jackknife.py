@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from jointwise.spatial import Array
@@ -24,6 +25,23 @@ def jackknife(estimate: Callable[[Array], Array], parts: Array) -> tuple[Array, 
     """Return the estimate from the sum of `parts` (blocks, ...) and its standard deviation."""
     total = parts.sum(axis=0)
     return estimate(total), spread(np.array([estimate(total - part) for part in parts]))
+
+
+def newton_replicates(numbers: Array, residual: Array, jacobian: Array, block: NDArray[np.intp]) -> Array:
+    """Return the numbers of a fit without one block each, (blocks, numbers): ``x + (A - A_b)⁻¹ J_bᵀ r_b``.
+
+    One Newton step from the full fit, whose `residual` r (rows,) and `jacobian` J (rows, numbers) are of one sign.
+    """
+    scale = np.linalg.norm(jacobian, axis=0)
+    scale[scale == 0.0] = 1.0
+    J = jacobian / scale
+    A = J.T @ J
+    steps = []
+    for b in np.unique(block):
+        own = J[block == b]
+        steps.append(np.linalg.pinv(A - own.T @ own, rcond=1e-10, hermitian=True) @ (own.T @ residual[block == b]))
+    result: Array = numbers + np.array(steps) / scale
+    return result
 
 
 def spread(left: Array) -> Array:

@@ -44,6 +44,7 @@ class JointRecord:
     no current (then `has_current` is false), in `unit` (Nm, or A where no gain is known: then `gain` is 1). `gauge`: an
     external torque measured at the output, None where there is none. `load`: what the links ask of the joint, Nm.
     `inertia` B of the rotor at the joint side, kg m² (0 where not described). `temperature` or None.
+    `cutoff` (Hz) of the smoothing; `asked`: the target of the current, A, or None.
     `pull` (samples, 3): the load, Nm, that 1 m/s² along each axis of the base brings, and `gravity` (3,), m/s², the one
     that `load` counts with; None where the load does not come from the described bodies.
     """
@@ -71,6 +72,8 @@ class JointRecord:
     temperature: Array | None = None
     gauge: Array | None = None
     has_current: bool = True
+    asked: Array | None = None
+    cutoff: float = CUTOFF
     pull: Array | None = None
     gravity: tuple[float, ...] | None = None
 
@@ -250,6 +253,8 @@ def _piece(
         temperature=None if log.temperature is None else _held(log.t, log.temperature[:, joint], t),
         gauge=None if log.torque is None or log.current is None else resample(log.t, log.torque[:, joint], t),
         has_current=log.current is not None,
+        asked=None if log.current_des is None else resample(log.t, log.current_des[:, joint], t),
+        cutoff=cutoff,
         pull=load.pull(q, joint) if isinstance(load, Bodies) else None,
         gravity=tuple(map(float, load.gravity)) if isinstance(load, Bodies) else None,
     )

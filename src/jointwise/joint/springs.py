@@ -22,16 +22,23 @@ CATALOGUE: dict[str, Segments] = {
 class StiffnessLaw(Spring):
     """An identified spring with the deformation it was seen at; larger ones are clamped to `largest` (rad).
 
-    Beyond the range the last stiffness goes on: ``τ(φ) = τ(±φ_max) + k(φ_max) (φ ∓ φ_max)``.
+    Beyond the range the last stiffness goes on: ``τ(φ) = τ(±φ_max) + k(φ_max) (φ ∓ φ_max)``. `damping` D (Nm s/rad)
+    of the gear is 0 where it was not determined.
     """
 
     spring: Spring
     largest: float
+    damping: float = 0.0
 
     def torque(self, phi: Array) -> Array:
         """Return τ_J in Nm for deformations (any shape), rad."""
         inside, beyond = self._parts(phi)
         result: Array = self.spring.torque(inside) + self.spring.stiffness(inside) * beyond
+        return result
+
+    def damped_torque(self, phi: Array, rate: Array) -> Array:
+        """Return ``τ_J = spring(φ) + D φ̇`` in Nm for deformations (rad) and their rates (rad/s), any shape."""
+        result: Array = self.torque(phi) + self.damping * rate
         return result
 
     def stiffness(self, phi: Array) -> Array:
@@ -61,6 +68,7 @@ def stiffness_of(part: Part) -> StiffnessLaw:
     if part.phenomenon != "stiffness":
         raise ModelError(f"a part 'stiffness' is needed. Got '{part.phenomenon}' instead.")
     largest = max(abs(bound) for bound in part.ranges["phi"])
+    damping = max(next((value.value for value in part.values if value.name == "damping"), 0.0), 0.0)
     if part.settings["kind"] == "segments":
-        return StiffnessLaw(Segments(*(part[name] for name in ("K1", "K2", "K3", "T1", "T2"))), largest)
-    return StiffnessLaw(OddPolynomial(tuple(part.settings["coefficients"])), largest)
+        return StiffnessLaw(Segments(*(part[name] for name in ("K1", "K2", "K3", "T1", "T2"))), largest, damping)
+    return StiffnessLaw(OddPolynomial(tuple(part.settings["coefficients"])), largest, damping)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jointwise.joint.jackknife import half_width
+from jointwise.joint.jackknife import half_width, newton_replicates
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.stiffness.families import Family, deformation
 from jointwise.joint.stiffness.signals import Signals
@@ -19,9 +18,9 @@ from jointwise.spatial import Array
 class Layout:
     """Where the numbers of a fit stand: spring, encoder offset and hidden shapes (parts of φ_max), damping, friction.
 
-    ``x = φ/φ_max - x_0 - N f``; gauge ``= τ(x)``, links ``= τ(x) + D φ̇``, motor
+    ``x = φ/φ_max - x_0 - N f``; gauge and links ``= τ(x) + D φ̇``, motor
     ``= τ(x) + (z w + h |z w|) (1 + g (τ/τ_max)²) + c``: rotor friction that grows with the load, one way more than the
-    other.
+    other, in which D is lost.
     """
 
     family: Family
@@ -89,6 +88,14 @@ class SpringFit:
         result: Array = signals.phi - self.largest * (parts["offset"] + signals.shifts @ parts["shifts"])
         return result
 
+    @property
+    def undamped(self) -> SpringFit:
+        """The same spring without its damping."""
+        first = sum(list(self.layout.sizes.values())[: list(self.layout.sizes).index("damping")])
+        numbers = self.numbers.copy()
+        numbers[first : first + self.layout.sizes["damping"]] = 0.0
+        return replace(self, numbers=numbers)
+
     def predicted(self, signals: Signals) -> dict[str, Array]:
         """Return what the torques of the channels should be, Nm."""
         return predict(self.layout, self.numbers, signals, self.largest, self.top)
@@ -107,9 +114,8 @@ def predict(layout: Layout, numbers: Array, signals: Signals, largest: float, to
     parts = layout.split(numbers)
     u = signals.phi / largest - parts["offset"] - signals.shifts @ parts["shifts"]
     spring = layout.family.torque(parts["spring"], u)
-    if layout.damping:
-        spring = spring + parts["damping"] * signals.rate
-    predicted = dict.fromkeys(signals.torques, spring)
+    damped = spring + parts["damping"] * signals.rate if layout.damping else spring
+    predicted = dict.fromkeys(signals.torques, damped)
     if "motor" in predicted and layout.slips:
         growth = 1.0 + parts["growth"] * np.square(spring / top)
         offset = parts["motor offset"] if layout.gauge else 0.0
@@ -124,7 +130,7 @@ def fit_spring(family: Family, signals: Signals) -> SpringFit:
         family,
         signals.shifts.shape[1],
         signals.slips.shape[1] if "motor" in signals.torques else 0,
-        signals.kind == "free",
+        "motor" not in signals.torques or "gauge" in signals.torques,
         "gauge" in signals.torques,
     )
     largest = float(np.percentile(np.abs(signals.phi - np.median(signals.phi)), 99.5))
@@ -136,7 +142,7 @@ def fit_spring(family: Family, signals: Signals) -> SpringFit:
         weights = _weights(signals, residual, weights, top)
     numbers, residual, jacobian = _solve(layout, signals, largest, top, weights, numbers)
     block = np.tile(signals.block, len(signals.torques))
-    return SpringFit(layout, largest, top, numbers, _replicates(numbers, residual, jacobian, block))
+    return SpringFit(layout, largest, top, numbers, newton_replicates(numbers, residual, jacobian, block))
 
 
 def _solve(
@@ -210,17 +216,3 @@ def _weights(signals: Signals, residual: Array, weights: dict[str, float], top: 
     parts = np.split(residual, len(signals.torques))
     rest = {name: float(np.sqrt(np.mean(part**2))) / weights[name] for name, part in zip(weights, parts, strict=True)}
     return {name: 1.0 / max(own, 1e-6 * top) for name, own in rest.items()}
-
-
-def _replicates(numbers: Array, residual: Array, jacobian: Array, block: NDArray[np.intp]) -> Array:
-    """Return the numbers without one block each, one Newton step from the full fit: x + (A - A_b)⁻¹ J_bᵀ r_b."""
-    scale = np.linalg.norm(jacobian, axis=0)
-    scale[scale == 0.0] = 1.0
-    J = jacobian / scale
-    A = J.T @ J
-    steps = []
-    for b in np.unique(block):
-        own = J[block == b]
-        steps.append(np.linalg.pinv(A - own.T @ own, rcond=1e-10, hermitian=True) @ (own.T @ residual[block == b]))
-    result: Array = numbers + np.array(steps) / scale
-    return result

@@ -16,6 +16,7 @@ from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
 from jointwise.joint.refusal import refuse
 from jointwise.joint.springs import CATALOGUE
+from jointwise.joint.stiffness.damping import damping_curve, find_damping
 from jointwise.joint.stiffness.families import Family, Polynomial, ThreeSegments
 from jointwise.joint.stiffness.fit import SpringFit, fit_spring, linear_motion
 from jointwise.joint.stiffness.signals import Signals, kind_of, rows_of, stiffness_signals
@@ -55,7 +56,8 @@ def identify_stiffness(
     A locked output gives the torque by a gauge, by the current (less the rotor's friction, found as slip elements) or
     by both together; free motion gives it by the inverse dynamics of the links. `transmission` takes kinematic error
     and lost motion out of the deformation; in free motion orders 1 and 2 and a lag are found along otherwise.
-    `catalogue` gives gears whose printed numbers are compared. Refused where the data cannot tell.
+    `catalogue` gives gears whose printed numbers are compared. Damping is told with it where a gauge or free motion
+    shows it and nothing of the gear hides it. Refused where the data cannot tell.
     """
     maps = None if transmission is None else transmission_of(transmission)
     every = _signals(record, maps)
@@ -64,25 +66,28 @@ def identify_stiffness(
     family = _terms(train)
     tested = fit_spring(family, train)
     held_out = tested.quality(test)
-    if not held_out >= LEAST_QUALITY:
-        what = f"the torque does not follow the deformation (fit {held_out:.0f} % on data held out)"
+    spring = tested.undamped.quality(test)  # damping alone can follow a torque of another time
+    if not spring >= LEAST_QUALITY:
+        what = f"the torque does not follow the deformation (fit {spring:.0f} % on data held out)"
         raise refuse(record, "stiffness", what)
     fit = fit_spring(family, rows)
     _refuse_unsure(record, fit, rows)
     segments = fit_spring(ThreeSegments(), rows)
     alternatives = _alternatives(train, test, catalogue)
     unknown = UNKNOWN_GEAR if maps is None else 0.0
+    damping, about = find_damping(fit, every, maps is not None)
+    damped = () if damping is None else (damping,)
     return Part(
         phenomenon="stiffness",
         model=family.title,
-        values=(*_values(fit, unknown), *_values(segments, unknown), *_others(fit)),
+        values=(*_values(fit, unknown), *_values(segments, unknown), *damped, *_others(fit)),
         fitted=fit.quality(every),
         held_out=held_out,
         settings=_settings(fit, every),
         ranges={"phi": _range(fit.deformation(every))} | {n: _range(tau) for n, tau in every.torques.items()},
         alternatives=alternatives,
-        curves=_curves(fit, segments, every, unknown),
-        notes=_notes(fit, every, maps),
+        curves=(*_curves(fit, segments, every, unknown), *(damping_curve(fit, every, own) for own in damped)),
+        notes=(*_notes(fit, every, maps), about),
         logs=record.logs,
     )
 
@@ -140,14 +145,10 @@ def _values(fit: SpringFit, unknown: float) -> list[Value]:
 
 
 def _others(fit: SpringFit) -> list[Value]:
-    """Return encoder offset, damping and the friction of the rotor where they were found."""
+    """Return encoder offset and the friction of the rotor where it was found."""
     parts, own = fit.layout.split(fit.numbers), [fit.layout.split(x) for x in fit.replicates]
-    found = [("offset", "rad", "offset", fit.largest), ("damping", "Nm s/rad", "damping", 1.0)]
-    values = []
-    for name, unit, key, scale in found:
-        if parts[key].size:
-            deviation = spread(np.array([scale * x[key][0] for x in own]))
-            values.append(value_of(name, unit, scale * parts[key][0], float(deviation), fit.factor))
+    deviation = spread(np.array([fit.largest * x["offset"][0] for x in own]))
+    values = [value_of("offset", "rad", fit.offset, float(deviation), fit.factor)]
     if parts["friction"].size:
         deviation = spread(np.array([x["friction"].sum() for x in own]))
         values.append(value_of("coulomb", "Nm", float(parts["friction"].sum()), float(deviation), fit.factor))

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.data.filters import differences, low_pass
 from jointwise.errors import EstimationError
 from jointwise.joint.gear_maps import GearMaps, full_lag
 from jointwise.joint.record import JointRecord
@@ -153,7 +154,14 @@ def _locked(record: JointRecord, phi: Array, theta: Array, maps: GearMaps | None
     limits = np.ptp(theta) * np.geomspace(0.0003, 0.2, ELEMENTS)
     slips = _joined(record, theta, lambda path: slip_elements(path, limits, 1.0, rest_state(path, ELEMENTS)))
     none = np.zeros((len(phi), 0))
-    return Signals("locked", known, np.zeros(len(phi)), torques, none, (), slips, _blocks(record))
+    if "gauge" in torques:  # smoothed as the deformation is, whose rate would lag behind it otherwise
+        known, torques["gauge"] = (_smoothed(record, own) for own in (known, torques["gauge"]))
+    rate = _joined(record, known, lambda own: differences(own, record.rate)[0])
+    return Signals("locked", known, rate, torques, none, (), slips, _blocks(record))
+
+
+def _smoothed(record: JointRecord, values: Array) -> Array:
+    return _joined(record, values, lambda own: low_pass(own, record.cutoff, record.rate))
 
 
 def _refuse_contradiction(record: JointRecord, torques: dict[str, Array]) -> None:
@@ -170,10 +178,12 @@ def _together(torques: dict[str, Array]) -> float:
 def _free(record: JointRecord, maps: GearMaps | None, reach: float | None) -> Signals:
     """Return the signals of free motion: smoothed alike, as the torque of the links is."""
     phi, theta = record.position - record.q, record.position
+    raw, smoothing = record.theta, (record.cutoff, record.rate)
+    assert raw is not None
     if np.ptp(record.load) < 1e-6:
         raise refuse(record, "stiffness", f"the load never varies: it stays at {record.load.mean():.3g} Nm")
     if maps is not None:
-        phi = phi - maps.error(theta) - _joined(record, theta, maps.lag)
+        phi = phi - _joined(record, raw, lambda path: low_pass(maps.error(path) + maps.lag(path), *smoothing))
         names: tuple[str, ...] = ()
         shapes = np.zeros((len(phi), 0))
     else:
@@ -183,7 +193,7 @@ def _free(record: JointRecord, maps: GearMaps | None, reach: float | None) -> Si
             lag = _joined(record, theta, lambda path: full_lag(path, reach))
             names = (*names, "lost motion", "its sin θ", "its cos θ")
             shapes = np.column_stack([shapes, lag, lag * np.sin(theta), lag * np.cos(theta)])
-    rate = record.speed - record.qd
+    rate = _joined(record, phi, lambda own: differences(own, record.rate)[0])
     signals = Signals(
         "free", phi, rate, {"links": record.load}, shapes, names, np.zeros((len(phi), 0)), _blocks(record)
     )
