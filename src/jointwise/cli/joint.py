@@ -187,7 +187,8 @@ def _identified(
 def _gain(args: argparse.Namespace, robot: Robot) -> Part:
     """Return the motor of the joint from a load/unload pair, or from the controller's own signals."""
     from jointwise.data import read_log
-    from jointwise.joint.motor import gains_from_targets, identify_gains_from_payload
+    from jointwise.joint import joint_record
+    from jointwise.joint.motor import gains_from_targets, identify_current_loop, identify_gains_from_payload
 
     logs, loaded = (
         [read_log(p, columns=args.columns, joints=robot.dof) for p in own] for own in (args.logs, args.loaded)
@@ -197,7 +198,11 @@ def _gain(args: argparse.Namespace, robot: Robot) -> Part:
     else:
         mounting = mounting_for([*logs, *loaded], mounting_of(args))
         estimate = identify_gains_from_payload(logs, loaded, robot, args.payload_mass, mounting=mounting)
-    return estimate.part(args.joint - 1, robot.joints[args.joint - 1].motor.gear_ratio)
+    part = estimate.part(args.joint - 1, robot.joints[args.joint - 1].motor.gear_ratio)
+    measured = [log for log in logs if log.current is not None]
+    if not (args.targets and measured):
+        return part
+    return identify_current_loop(joint_record(measured, robot, args.joint - 1, gain=1.0)).added(part)
 
 
 def _sorted_records(args: argparse.Namespace, robot: Robot, known: JointModel) -> dict[str, list[JointRecord]]:

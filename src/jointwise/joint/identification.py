@@ -172,9 +172,10 @@ def _hysteresis(record: JointRecord, robot: Robot, parts: dict[str, Part], setti
 
 
 def _motor(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
-    from jointwise.joint.motor import identify_motor
+    from jointwise.joint.motor import identify_current_loop, identify_motor
 
-    return identify_motor(record, gear_ratio=robot.joints[record.joint].motor.gear_ratio)
+    part = identify_motor(record, gear_ratio=robot.joints[record.joint].motor.gear_ratio)
+    return identify_current_loop(record).added(part)
 
 
 _METHODS: dict[str, Callable[[JointRecord, Robot, dict[str, Part], Settings], Part]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.data.statistics import noise
+from jointwise.data.statistics import denied, noise
 from jointwise.joint.record import JointRecord
 from jointwise.joint.refusal import refuse
 from jointwise.spatial import Array
@@ -42,14 +42,22 @@ def refuse_saturated(record: JointRecord, phenomenon: str) -> None:
 
 
 def saturated_share(record: JointRecord) -> float:
-    """Return the part of the samples at a limit: extremes repeated to the digit, or cut off before noise was added.
+    """Return the part of the samples at a limit: extremes repeated, cut off before noise was added, or below a target.
 
     A limit under noise shows only where the motion asks for different torques beyond it: a friction that never varies
     looks the same.
     """
     if not np.ptp(record.motor) > 0.0:
         return 1.0
-    return max(_repeated_share(record.motor), _cut_share(record))
+    return max(_repeated_share(record.motor), _cut_share(record), _denied_share(record))
+
+
+def _denied_share(record: JointRecord) -> float:
+    """Return the part of the samples in which the current sits at its top while clearly more is asked for."""
+    if record.asked is None or not record.has_current:
+        return 0.0
+    current = record.motor / record.gain
+    return float(denied(current[:, None], record.asked[:, None]).mean())
 
 
 def _repeated_share(motor: Array) -> float:
