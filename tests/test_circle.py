@@ -11,8 +11,18 @@ import pytest
 import jointwise
 from jointwise.calibrate import calibrate
 from jointwise.data.log import Log
+from jointwise.data.quality import examine
+from jointwise.joint import JointModel, Part, identify, joint_record
+from jointwise.joint.motor import identify_current_loop
+from jointwise.joint.stiffness.damping import find_damping
+from jointwise.joint.stiffness.families import Polynomial
+from jointwise.joint.stiffness.fit import fit_spring
+from jointwise.joint.stiffness.signals import rows_of, stiffness_signals
+from jointwise.joint.transmission import backlash_table
 from jointwise.report.evidence import Evidence, gather
 from jointwise.report.friction import friction_curve
+from jointwise.report.joint import render_joints
+from jointwise.report.joint_words import told
 from jointwise.report.leftover import patterns
 from jointwise.result import Calibration, validate
 from jointwise.simulation.robot import PHENOMENA, Thermal, default_joints
@@ -29,9 +39,22 @@ def recorded(experiment: str, seed: int, *on: str) -> Log:
     joints = default_joints(ROBOT)
     if "thermal" in on:  # a light joint, warm within a short log
         joints = tuple(replace(own, thermal=Thermal(15.0, 0.1, 20.0)) for own in joints)
-    duration = 40.0 if experiment == "excitation" else 25.0
+    duration = {"excitation": 40.0, "reciprocate": 60.0}.get(experiment, 25.0)
     options = {"duration": duration, "rate": 200.0, "seed": seed, "without": off, "joints": joints, "keep": 0}
-    return jointwise.simulate(ROBOT, experiment, **options).log
+    one = {"joint": 0} if experiment == "reciprocate" else {}
+    return jointwise.simulate(ROBOT, experiment, **options, **one).log
+
+
+def driven(lag: float = 0.0, limit: float = np.inf, rate: float = 500.0) -> Log:
+    """Return a log of the rigid arm whose drives make what is asked for after a lag (s), up to a limit (A)."""
+    joints = tuple(replace(own, motor=replace(own.motor, lag=lag, limit=limit)) for own in default_joints(ROBOT))
+    off = tuple(name for name in PHENOMENA if name not in ("current_lag", "current_limit"))
+    options = {"duration": 25.0, "rate": rate, "seed": 1, "without": off, "joints": joints, "keep": 0}
+    return jointwise.simulate(ROBOT, "bang-coast-bang", **options).log
+
+
+def told_of(phenomenon: str, log: Log, joint: int = JOINT) -> Part:
+    return identify(phenomenon, joint_record(log, ROBOT, joint), ROBOT)
 
 
 @cache
@@ -167,3 +190,55 @@ def test_lost_motion_alone_depends_on_the_direction() -> None:
     phi = deformation(log, 0)
     gap = phi[speed > 0.3].mean() - phi[speed < -0.3].mean()
     assert gap == pytest.approx(2 * 3e-4, rel=0.35)
+
+
+def test_backlash_alone_makes_lost_motion_vary_with_the_position() -> None:
+    part = told_of("transmission", recorded("reciprocate", 1, "stiffness", "lost_motion", "backlash"), 0)
+    low, high = part.ranges["theta"]
+    angles = 2.0 * np.pi * np.arange(1000) / 1000
+    seen = np.mod(angles - low - 0.1, 2.0 * np.pi) < high - low - 0.2
+    truth = 0.3 * default_joints(ROBOT)[0].backlash.resampled(1000)
+    assert np.ptp(truth[seen]) > 3e-5
+    np.testing.assert_allclose(backlash_table(part)[seen], truth[seen], atol=4e-6)
+    assert "by the position" in told(part)
+    alike = told_of("transmission", recorded("reciprocate", 1, "stiffness", "lost_motion"), 0)
+    assert "alike at every position" in told(alike)
+    assert alike["backlash_mean"] == pytest.approx(3e-4, rel=0.01)
+
+
+def test_damping_alone_is_told_with_the_spring() -> None:
+    part = told_of("stiffness", recorded("bspline", 2, "stiffness", "damping"))
+    assert part.value("damping").covers(8.0)
+    assert part["damping"] == pytest.approx(8.0, rel=0.1)
+    assert "makes vibrations fade" in told(part)
+    assert "Damping: torque beyond the spring" in render_joints([JointModel("ur5e", JOINT, {"stiffness": part})], "")
+    rows = rows_of(stiffness_signals(joint_record(recorded("bspline", 2, "stiffness"), ROBOT, JOINT)))
+    without, _ = find_damping(fit_spring(Polynomial(2), rows), rows, False)
+    assert without is not None
+    assert without.covers(0.0)
+    assert without.high < 2.0
+
+
+def test_current_lag_alone_is_the_time_by_which_the_current_comes_late() -> None:
+    part = told_of("motor", driven(lag=5e-3))
+    assert part.value("time_constant").covers(5e-3)
+    period = 1e-3  # of the controller: it hands a target on for all of it
+    assert part.value("lag").covers(period / (1.0 - np.exp(-period / 5e-3)))
+    assert "ms (" in told(part) and "after it is asked for" in told(part)
+    loop = identify_current_loop(joint_record(driven(), ROBOT, JOINT))
+    assert loop.constant is None
+    assert loop.lag is None or loop.lag.covers(period)
+
+
+def test_a_current_limit_alone_is_told_where_more_is_asked_for() -> None:
+    log = driven(limit=5.7, rate=200.0)
+    limit = identify_current_loop(joint_record(log, ROBOT, JOINT)).limit
+    assert limit is not None
+    assert limit.covers(5.7)
+    findings = [(own.code, own.joint) for own in examine(log, ROBOT).findings]
+    assert findings == [("current-limit", JOINT)]
+    with pytest.raises(jointwise.errors.EstimationError, match="saturated"):
+        told_of("motor", log)
+    free = driven(limit=50.0, rate=200.0)
+    assert identify_current_loop(joint_record(free, ROBOT, JOINT)).limit is None
+    assert not examine(free, ROBOT).findings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,6 +74,40 @@ def test_every_phenomenon_has_meanings_and_unknown_names_a_dash() -> None:
 def test_a_load_that_adds_nothing_is_said_to() -> None:
     part = Part("load", "square", (value_of("F_l", "1/Nm", 1e-6, 1e-4),), 50.0, ranges={"load": (0.0, 60.0)})
     assert told(part) == "No friction that grows with the load is seen, up to a load of 60 Nm."
+
+
+def spring(damping: float, deviation: float) -> Part:
+    values = (value_of("a_1", "Nm/rad", 15000.0, 50.0), value_of("damping", "Nm s/rad", damping, deviation))
+    return Part("stiffness", "linear", values, 99.0)
+
+
+def test_damping_is_told_where_it_is_seen() -> None:
+    assert "which makes vibrations fade, is 8 Nm s/rad (7.608 to 8.392)." in told(spring(8.0, 0.2))
+    assert "too small to be seen, below 1.1 Nm s/rad." in told(spring(0.1, 0.5))
+    assert "damping" not in told(replace(spring(8.0, 0.2), values=spring(8.0, 0.2).values[:1]))
+
+
+def gear(lost: np.ndarray, mean: float) -> Part:
+    angles = np.linspace(0.0, 6.3, len(lost))
+    half = np.full(len(lost), 2e-6)
+    lines = [plain(angles), plain(lost), plain(lost - half), plain(lost + half)]
+    curves = tuple(Curve(name, "angle [rad]", "[rad]", (), (), *lines) for name in ("Kinematic error", "Backlash"))
+    values = (value_of("backlash_mean", "rad", mean, 2e-6),)
+    return Part("transmission", "made", values, 99.0, ranges={"theta": (0.0, 6.3)}, curves=curves)
+
+
+def test_lost_motion_that_varies_with_the_position_is_told_from_one_that_does_not() -> None:
+    wave = 1e-4 * np.sin(np.linspace(0.0, 6.3, 200))
+    assert "from 0.2 to 0.4 mrad, by the position." in told(gear(3e-4 + wave, 3e-4))
+    assert "alike at every position" in told(gear(3e-4 + 1e-3 * wave, 3e-4))
+    assert "nothing is seen to be lost" in told(gear(1e-9 * wave, 1e-7))
+
+
+def test_lag_and_limit_of_the_current_are_told_in_milliseconds_and_amperes() -> None:
+    values = (value_of("gain", "Nm/A", 10.0, 0.1), value_of("lag", "s", 5e-3, 1e-4), value_of("limit", "A", 5.7, 0.01))
+    text = told(Part("motor", "made", values, 99.0))
+    assert "The current comes 5 ms (4.804 to 5.196) after it is asked for." in text
+    assert "More than 5.7 A (5.68 to 5.72) it never is." in text
 
 
 def test_friction_is_not_joined_across_standstill_and_a_spring_is() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import numpy as np
+
 from jointwise.joint.part import Part, Value
+from jointwise.model.periodic_table import TURN
 from jointwise.report.numbers import NOTHING, number
 
 MEANINGS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -15,7 +18,7 @@ MEANINGS: dict[str, tuple[tuple[str, str], ...]] = {
         (r"K(\d)", "stiffness in segment {0} of three, from small torques to large"),
         (r"T(\d)", "torque at which segment {0} ends"),
         ("offset", "twist that the encoders show at no torque"),
-        ("damping", "torque per speed of twist"),
+        ("damping", "torque per speed of twist: it makes vibrations of the arm fade"),
         ("coulomb", "dry friction of the rotor, seen as the width of the loop"),
     ),
     "friction": (
@@ -81,6 +84,9 @@ MEANINGS: dict[str, tuple[tuple[str, str], ...]] = {
         ("viscous", "viscous friction: grows with the speed"),
         ("square", "viscous friction with the square of the speed"),
         ("inertia", "of the rotor, at the joint"),
+        ("lag", "time by which the current follows what the controller asks for, all counted"),
+        ("time_constant", "time in which the drive makes up two thirds of a change of current"),
+        ("limit", "largest current that the drive gives, whatever is asked for"),
     ),
 }
 """What each number of a phenomenon means, by a pattern of its name; `{0}` is what the pattern found."""
@@ -100,7 +106,7 @@ RANGES = {
 """Quantities over which a model was identified: in words, and their units."""
 
 SMALL = 0.02
-"""Angles (rad) below this are told in mrad."""
+"""Angles (rad) and times (s) below this are told in mrad and ms."""
 GRADES = ((95.0, "very good"), (80.0, "good"), (50.0, "rough"))
 """Least fit (%) on data held out of each word."""
 
@@ -131,12 +137,12 @@ def graded(part: Part) -> str:
 
 
 def scaled(value: Value) -> tuple[float, str]:
-    """Return the factor and the unit in which a number is best read: small angles in mrad."""
+    """Return the factor and the unit in which a number is best read: small angles in mrad, short times in ms."""
     return _scaled(value.unit, value.value, value.low, value.high)
 
 
 def _scaled(unit: str, *sizes: float) -> tuple[float, str]:
-    return (1e3, "mrad") if unit == "rad" and max(map(abs, sizes)) < SMALL else (1.0, unit)
+    return (1e3, f"m{unit}") if unit in ("rad", "s") and max(map(abs, sizes)) < SMALL else (1.0, unit)
 
 
 def range_text(name: str, low: float, high: float) -> str:
@@ -155,13 +161,28 @@ def _with_interval(part: Part, name: str) -> str:
     return f"{x} {unit} ({low} to {high})"
 
 
+def _has(part: Part, name: str) -> bool:
+    return any(value.name == name for value in part.values)
+
+
 def _value(part: Part, name: str) -> Value:
     return {value.name: value for value in part.values}[name]
 
 
 def _stiffness(part: Part) -> str:
     twist = 1e3 * 10.0 / _value(part, "a_1").value
-    return f"The gear twists by {number(twist, 3)} mrad under 10 Nm: its stiffness is {_with_interval(part, 'a_1')}."
+    spring = f"The gear twists by {number(twist, 3)} mrad under 10 Nm: its stiffness is {_with_interval(part, 'a_1')}."
+    return spring + _damping(part)
+
+
+def _damping(part: Part) -> str:
+    """Return a sentence about the damping of a gear, nothing where it was not determined."""
+    if not _has(part, "damping"):
+        return ""
+    own = _value(part, "damping")
+    if own.low <= 0.0:
+        return f" Its damping is too small to be seen, below {number(own.high, 2)} {own.unit}."
+    return f" Its damping, which makes vibrations fade, is {_with_interval(part, 'damping')}."
 
 
 def _friction(part: Part) -> str:
@@ -197,14 +218,26 @@ def _temperature(part: Part) -> str:
 
 def _transmission(part: Part) -> str:
     error = max(abs(y) for y in part.curves[0].line_y)
-    return (
-        f"Over a turn the output is off by up to {number(1e3 * error, 3)} mrad, and at a reversal "
-        f"{_with_interval(part, 'backlash_mean')} are lost."
-    )
+    low, high = part.ranges.get("theta", (0.0, TURN))
+    where = "a turn" if high - low >= TURN else "the angles seen"
+    own = _value(part, "backlash_mean")
+    lost = f"{_with_interval(part, 'backlash_mean')} are lost to either side{_varying(part)}"
+    if own.low <= 0.0:
+        lost = f"nothing is seen to be lost (below {number(1e3 * own.high, 2)} mrad)"
+    return f"Over {where} the output is off by up to {number(1e3 * error, 3)} mrad, and at a reversal {lost}."
+
+
+def _varying(part: Part) -> str:
+    """Return between which sizes lost motion varies with the position; nothing where it does not stand out."""
+    line, low, high = (np.array(own) for own in (part.curves[1].line_y, part.curves[1].low, part.curves[1].high))
+    if not (len(line) and np.ptp(line) > 2.0 * float(np.max(high - low, initial=0.0))):
+        return ", alike at every position as far as seen"
+    least, most = (number(1e3 * own, 3) for own in (line.min(), line.max()))
+    return f": from {least} to {most} mrad, by the position"
 
 
 def _hysteresis(part: Part) -> str:
-    if not any(value.name == "B" for value in part.values):
+    if not _has(part, "B"):
         return f"Dry friction is {_with_interval(part, 'F_C')} once the gear slips."
     travel = 2e3 * _value(part, "B").value
     return (
@@ -213,9 +246,12 @@ def _hysteresis(part: Part) -> str:
 
 
 def _motor(part: Part) -> str:
-    return (
+    gain = (
         f"One ampere gives {number(_value(part, 'gain').value)} Nm at the joint: gain {_with_interval(part, 'gain')}."
     )
+    lag = f" The current comes {_with_interval(part, 'lag')} after it is asked for." if _has(part, "lag") else ""
+    limit = f" More than {_with_interval(part, 'limit')} it never is." if _has(part, "limit") else ""
+    return gain + lag + limit
 
 
 _FOUND: dict[str, Callable[[Part], str]] = {
