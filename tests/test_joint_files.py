@@ -180,6 +180,16 @@ NAMED = {
     "law has text": ((*FRICTION, "settings", "law", "viscous"), put("2"), "friction: the law cannot be built"),
     "law is not finite": ((*FRICTION, "settings", "law", "stribeck_speed"), put(0), "friction: the law does not give"),
     "settings are deep": ((*FRICTION, "settings", "more"), put([[[[[[[[[[1]]]]]]]]]]), "levels deep"),
+    "hysteresis falls with the load": (
+        ("joints", 0, "parts", "hysteresis", "settings", "law", "growth"),
+        put(-1e-3),
+        "growth with the load must be",
+    ),
+    "power of the load": (
+        ("joints", 0, "parts", "hysteresis", "settings", "law", "power"),
+        put(3.0),
+        "with the power 1 or 2",
+    ),
     "gain is negative": (("joints", 0, "parts", "motor", "values", 0, "value"), put(-1), "motor: gain must be > 0"),
 }
 

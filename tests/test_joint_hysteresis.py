@@ -24,6 +24,7 @@ from jointwise.joint.hysteresis import (
     friction_law,
     hysteresis_term,
     identify_hysteresis,
+    rated_term,
 )
 from jointwise.joint.hysteresis import grams as grams_module
 from jointwise.joint.hysteresis import recursion as recursion_module
@@ -38,11 +39,14 @@ from jointwise.joint.part import Part
 from jointwise.joint.plug import given_terms
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord, join_records, joint_record
+from jointwise.model.control_law import AffineControl
+from jointwise.model.rigid import inverse_dynamics
 from jointwise.model.terms import JointSignals, Rated, term_from_dict
 from jointwise.model.terms import rate as rate_module
+from jointwise.model.terms.backlash import evened
 from jointwise.model.terms.rate import bristle, rate_slip
 from jointwise.simulation.references import make_experiment
-from jointwise.simulation.robot import DigitalRobot, Run, digital_robot
+from jointwise.simulation.robot import DigitalRobot, Run, digital_robot, simulate
 from jointwise.simulation.sensors import Sensors
 from jointwise.spatial import Array
 from peers import native
@@ -352,6 +356,78 @@ def test_rate_dependent_slip_is_found_where_the_truth_is_that() -> None:
     assert friction_law(part).forces.sum() == pytest.approx(10.0, rel=0.15)
 
 
+def rated_record(method: str, power: float, factor: float, backlash: Array | None = None) -> JointRecord:
+    """Return a record of friction with rate, 10 Nm that grow by ``factor |τ|^power`` under a load up to 120 Nm."""
+    x, speed = reciprocation(32.0, swing=0.2)
+    way = x if backlash is None else evened(x, backlash)
+    h = 1.0 + 0.3 * np.exp(-((speed / 0.02) ** 2))
+    if method == "lugre":
+        dry = 10.0 * bristle(way, h, 4e-4, np.array([0.0, way[0]]))
+    else:
+        dry = rate_slip(way, h, LIMITS, 30.0 / RATE, maxwell_state(way[0], 2)) @ FORCES
+    load = 120.0 * np.sin(2.0 * np.pi * np.arange(len(x)) / len(x))
+    level = 1.0 + 0.1 * factor * np.abs(load) ** power
+    return record_of(x, speed, level * dry + 8.0 * speed + colored(len(x), 0.3, 0), load)
+
+
+RATED_TRUTH = {
+    "lugre": {"s0": 25e3, "length": 4e-4, "s1": 0.0},
+    "rate-gms": {"W1": 7.0, "W2": 3.0, "D1": LIMITS[0], "D2": LIMITS[1], "rate": 30.0},
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "power", "factor"), [("lugre", "square", 2.0, 5e-4), ("rate-gms", "absolute", 1.0, 0.05)]
+)
+def test_friction_with_rate_grows_with_the_load(method: str, kind: str, power: float, factor: float) -> None:
+    own = rated_record(method, power, factor)
+    part = identify_hysteresis(own, method=method, elements=2)
+    truth = {"F_C": 10.0, "F_S": 13.0, "V_S": 0.02, "F_C1": factor, "F_V": 8.0, **RATED_TRUTH[method]}
+    missed = [name for name, value in truth.items() if not part.value(name).covers(value)]
+    assert len(missed) <= 1 and part.value("F_C1").covers(factor)
+    assert part.value("F_C1").deviation < 0.02 * factor and rated_term(part).load == kind
+    plain = identify_hysteresis(own, method=method, elements=2, load="none")
+    assert part.held_out > plain.held_out + 5.0
+    assert all(value.name != "F_C1" for value in plain.values) and rated_term(plain).load == "none"
+
+
+@pytest.mark.parametrize("method", ["lugre", "rate-gms"])
+def test_a_law_of_the_load_is_held_for_friction_with_rate_too(method: str) -> None:
+    own = rated_record(method, 1.0, 0.05)
+    steady = replace(own, load=np.full(own.samples, 60.0), motor=own.motor - own.load + 60.0)
+    part = identify_hysteresis(steady, method=method, elements=2, load=load_part("absolute", 0.05))
+    law = friction_law(part)
+    assert law.growth > 0.0 and law.power == 1.0 and all(value.name != "F_C1" for value in part.values)
+
+
+def swung_under_gravity(digital: DigitalRobot, seconds: float = 40.0) -> Run:
+    """Return a run in which the second joint goes to and fro, twice from hanging up to stretched out."""
+    t = np.arange(0.0, seconds, 1e-3)
+    q, qd, qdd = np.zeros((3, len(t), digital.robot.dof))
+    q[:, 1] = -0.9
+    for size, pace in ((0.7, 4.0 * np.pi / seconds), (0.3, 0.5 * np.pi)):
+        q[:, 1] += size * np.sin(pace * t)
+        qd[:, 1] += size * pace * np.cos(pace * t)
+        qdd[:, 1] -= size * pace**2 * np.sin(pace * t)
+    B = np.array([joint.inertia for joint in digital.joints])
+    torque = inverse_dynamics(digital.robot, q, qd, qdd, gravity=digital.gravity)
+    control = AffineControl(theta=q, speed=qd, torque=torque, k_theta=4000.0 * B, k_speed=80.0 * B)
+    return simulate(digital, digital.rest(q[0]), control, rate=1000.0)
+
+
+def test_friction_with_rate_is_that_of_a_loaded_joint_of_the_digital_robot() -> None:
+    digital = digital_robot(jointwise.robot("ur5e"), gravity=(0.0, 0.0, -9.81))
+    digital = digital.without("stribeck", "temperature", "asymmetry", "backlash")
+    log = log_of(swung_under_gravity(digital), digital, Sensors(rate=1000.0, seed=3, current_noise=0.03))
+    record = joint_record(log, digital.robot, 1, mounting=digital.gravity)
+    friction = digital.joints[1].friction
+    for method in ("lugre", "rate-gms"):
+        part = identify_hysteresis(record, method=method, elements=4, load="square")
+        assert part["F_C1"] == pytest.approx(friction.load, rel=0.05)
+        assert part["F_C"] == pytest.approx(friction.coulomb, rel=0.06)
+        assert part.held_out > identify_hysteresis(record, method="nlr", elements=4, load="none").held_out + 1.0
+
+
 def test_known_viscous_friction_is_taken_off_first() -> None:
     own = made_record()
     part = identify_hysteresis(own, method="nlr", elements=2, steady=lambda speed, _: 8.0 * speed)
@@ -473,6 +549,24 @@ def test_a_model_with_rate_is_a_term_of_the_calibration_too(method: str) -> None
     assert term_from_dict(json.loads(json.dumps(term.to_dict()))) == term
 
 
+@pytest.mark.parametrize("method", ["lugre", "rate-gms"])
+def test_a_loaded_model_with_rate_is_the_same_in_its_file_and_as_a_term(method: str) -> None:
+    backlash = 1.0 + 0.4 * np.sin(np.linspace(0.0, 2.0 * np.pi, 60, endpoint=False))
+    record = rated_record(method, 2.0, 5e-4, backlash)
+    part = identify_hysteresis(record, method=method, elements=2, load="square", backlash=1e-3 * backlash)
+    again = Part.from_dict(json.loads(json.dumps(part.to_dict(), allow_nan=False)))
+    own, other = (friction_law(one).torque(record, nuisance=False) for one in (part, again))
+    np.testing.assert_array_equal(own, other)
+    assert part.value("F_C").covers(10.0) and part.value("F_C1").covers(5e-4)
+    assert part.held_out > identify_hysteresis(record, method=method, elements=2, load="square").held_out
+    given = given_terms(JointModel("ur5e", 0, {"hysteresis": again}), known=True)
+    (term,) = (one for one in given.terms if isinstance(one, Rated))
+    values = [given.known[name][0] for name in ("FCd", "FCd1")]
+    signals = JointSignals(RATE, record.q, record.speed, record.qdd, path=record.path, load=record.load)
+    np.testing.assert_allclose(term.columns(signals)[0] @ np.array(values), own, atol=1e-9)
+    assert "load" not in given.open and term_from_dict(json.loads(json.dumps(term.to_dict()))) == term
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
@@ -524,7 +618,8 @@ def test_friction_without_memory() -> None:
 
 def test_a_load_that_never_varies() -> None:
     own = made_record()
-    refused(own, "load never varies", load="square")
+    for method in ("auto", "lugre", "rate-gms"):
+        refused(own, "load never varies", load="square", method=method)
     refused(record_of(own.path, own.speed, own.motor, np.full(own.samples, 50.0)), "load never varies", load="square")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +16,8 @@ from jointwise.estimation.weigh import told
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, Value, value_of
 from jointwise.joint.plug import drive_gain, given_terms
-from jointwise.model.terms import Coulomb, Hysteresis, Offset, SpeedRipple, Stribeck, Term, Viscous
-from jointwise.result import Calibration
+from jointwise.model.terms import Coulomb, Hysteresis, Offset, Rated, SpeedRipple, Stribeck, Term, Viscous
+from jointwise.result import Calibration, load_calibration, save_calibration, validate
 from jointwise.simulation.synthetic import SyntheticLog, synthetic_log
 
 RICH = Structure(
@@ -86,6 +87,39 @@ def test_a_law_of_the_load_that_was_found_stays() -> None:
     assert all(term.load == "none" for term in plain.terms if isinstance(term, Hysteresis))
 
 
+def rated_part(growth: float = 0.0, **more: float) -> Part:
+    law = {
+        "model": "lugre", "limits": [5e-4], "forces": [8.0, 0.0], "viscous": 3.0, "offset": 0.0, "growth": growth,
+        "extra": 0.2, "speed": 0.05, "most_load": None, "backlash": None, "power": 1.0,
+    }  # fmt: skip
+    known = values(F_C=8.0, **more)
+    return Part("hysteresis", "lugre", known, 90.0, settings={"law": law, "method": "lugre", "elements": 1})
+
+
+def load_part() -> Part:
+    settings = {"law": {"kind": "square", "factor": 1e-3, "largest": 60.0}}
+    return Part("load", "square", (value_of("F_l", "1/Nm", 1e-3, 1e-4),), 90.0, settings=settings)
+
+
+def test_friction_with_rate_takes_the_load_from_where_it_is_known() -> None:
+    def term(given: GivenTerms) -> Rated:
+        (own,) = (t for t in given.terms if isinstance(t, Rated))
+        return own
+
+    assert term(completed(rated_part())).load == "square"  # of the calibration
+    assert term(completed(rated_part(), structure=Structure("sign"))).load == "none"
+    own = completed(rated_part(0.01, F_C1=0.08), known=True)
+    assert term(own).load == "absolute" and own.known["FCd1"] == (0.08, 0.1)
+    part = completed(rated_part(0.01, F_C1=0.08), load_part(), known=True)
+    assert term(part).load == "square" and part.known["FCd1"] == (1e-3, 1e-4)
+    assert all(not isinstance(t, Rated) or t.load == "none" for t in part.without_load())
+
+
+def test_the_growth_of_slip_elements_that_was_found_with_them_is_held() -> None:
+    own = completed(hysteresis_part(growth=0.01, F_C1=0.08), known=True)
+    assert own.known["FC1"] == (0.08, 0.1)
+
+
 def test_friction_over_speed_says_nothing_about_how_it_turns() -> None:
     own = completed(friction_part())
     assert kinds(own) == [Offset, Hysteresis, Hysteresis, Viscous, SpeedRipple]
@@ -136,6 +170,33 @@ def test_terms_that_predict_worse_than_the_automatic_ones_are_not_taken() -> Non
     (line,), costly = told(own.choices)
     assert "joint 1: automatic" in line and "more held-out error" in line and not costly
     assert "identified by itself" not in own.structure_text
+
+
+@lru_cache
+def with_rate(load: str) -> Calibration:
+    """Return a calibration whose first joint is given as a bristle."""
+    bristle = Rated("lugre", (5e-5,), (1.0,), load=load)
+    options = Options(
+        gains=made().truth.gains.tolist(),
+        structure=Structure("hysteresis", load="square", powers=(1.0, 2.0)),
+        free=(),
+        lag=0.0,
+        position_cutoff=20.0,
+        joints={0: GivenTerms((Offset(), bristle, Viscous((1.0, 2.0))), firm=True)},
+    )
+    return calibrate(made().log, jointwise.robot("planar2"), options=options)
+
+
+def test_friction_with_rate_under_load_predicts_better_and_survives_its_file(tmp_path: Path) -> None:
+    other = synthetic_log(jointwise.robot("planar2"), duration=20.0, rate=100.0, seed=8).log
+    own, plain = with_rate("square"), with_rate("none")
+    assert Rated("lugre", (5e-5,), (1.0,), load="square") in own.model.terms[0]
+    errors = [validate(one, other).joints[0].rmse for one in (own, plain)]
+    assert errors[0] < 0.98 * errors[1]
+    save_calibration(own, tmp_path / "model.json")
+    again = load_calibration(tmp_path / "model.json")
+    assert again.model.terms == own.model.terms
+    np.testing.assert_array_equal(again.predict(other), own.predict(other))
 
 
 def test_known_values_are_kept_and_their_cost_is_told() -> None:

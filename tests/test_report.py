@@ -22,7 +22,7 @@ from jointwise.data.write import write_csv
 from jointwise.errors import DataError, MissingExtraError, ModelError, OutputError
 from jointwise.estimation.select import Choice
 from jointwise.estimation.structure import Structure
-from jointwise.model.terms import Coulomb, Hysteresis, PowerFlow, Stribeck, Viscous
+from jointwise.model.terms import Coulomb, Hysteresis, PowerFlow, Rated, Stribeck, Viscous
 from jointwise.report import plot_prediction, write_report
 from jointwise.report.evidence import gather
 from jointwise.report.figure import safe_json
@@ -380,8 +380,9 @@ def test_matplotlib_missing(monkeypatch: pytest.MonkeyPatch, calibration: Calibr
 def test_steady_friction_is_that_of_the_terms() -> None:
     speed = np.array([-1.0, -0.3, 0.3, 1.0])
     forgetful = Hysteresis((1e-3, 2e-2), 0.1, load="square", shape=(0.25, 0.75))
+    bristle = Rated("lugre", (1e-3,), (1.0,), extra=0.3, speed=0.2, load="square")
     long = np.arange(4000) / 1000.0
-    for term in (Coulomb("absolute"), Viscous((1.0, 2.0)), Stribeck(0.2), PowerFlow(), forgetful):
+    for term in (Coulomb("absolute"), Viscous((1.0, 2.0)), Stribeck(0.2), PowerFlow(), forgetful, bristle):
         columns = steady_columns(term, speed, 2.0)
         for k, v in enumerate(speed):
             moving = {"q": v * long, "qd": np.full(4000, v), "qdd": 0.0 * long, "load": np.full(4000, 2.0)}

@@ -54,6 +54,8 @@ TERMS: tuple[Term, ...] = (
     Rated("lugre", (1e-3,), (1.0,), extra=0.3, damping=0.02),
     Rated("rate-gms", (1e-4, 2e-3), (0.6, 0.4), extra=0.3, rate=30.0, driver="rotor"),
     Hysteresis(LIMITS, driver="rotor", load="square", shape=SHAPE),
+    Rated("lugre", (1e-3,), (1.0,), extra=0.3, damping=0.02, load="square"),
+    Rated("rate-gms", (1e-4, 2e-3), (0.6, 0.4), extra=0.3, rate=30.0, load="absolute", backlash=(0.7, 1.2, 1.2)),
 )
 DISSIPATIVE = tuple(term for term in TERMS if isinstance(term, Coulomb | Viscous | Stribeck | PowerFlow))
 CAUSAL = tuple(term for term in TERMS if not isinstance(term, SpeedRipple))
@@ -235,6 +237,8 @@ BAD: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("hysteresis", {"limits": [1e-3], "relaxation": -1.0}, "relaxation must be 0"),
     ("hysteresis", {"limits": [1e-3], "load": "square"}, "shape must have 1 entries. Got 0"),
     ("hysteresis", {}, "limits"),
+    ("rated", {"model": "lugre", "limits": [1e-3], "shares": [1.0], "load": "cubic"}, "load must be none, square"),
+    ("rated", {"model": "lugre", "limits": [1e-3], "shares": [1.0], "backlash": [0.0]}, "backlash must be positive"),
     ("viscous", {"powers": []}, "powers must be positive"),
     ("viscous", {"powers": [0.0]}, "powers must be positive"),
     ("viscous", {"powers": [1.0, 1.0]}, "powers must differ"),
@@ -389,6 +393,24 @@ def test_relaxation_lets_tension_fade_with_its_time_constant() -> None:
     own = states(Hysteresis(LIMITS, relaxation=0.7), x)[400:]
     expected = own[0] * np.exp(-np.arange(501)[:, None] / (RATE * 0.7))
     np.testing.assert_allclose(own, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("load", "law"), [("square", np.square), ("absolute", np.abs)])
+def test_load_multiplies_friction_with_rate(load: str, law: Any) -> None:
+    joint = signals()
+    for term in (own for own in TERMS if isinstance(own, Rated)):
+        alone, grown = columns(replace(term, load=load), joint).T
+        np.testing.assert_array_equal(alone, columns(replace(term, load="none"), joint)[:, 0])
+        np.testing.assert_allclose(grown, law(joint.load) * alone)
+
+
+def test_friction_with_rate_settles_at_its_steady_columns() -> None:
+    for term in (own for own in TERMS if isinstance(own, Rated)):
+        for speed in (-0.1, 0.02):
+            x, still = speed * np.arange(0.0, 3.0, 1.0 / RATE), np.zeros(round(3.0 * RATE))
+            joint = JointSignals(RATE, x, still + speed, still, load=still + 20.0, rotor=x)
+            steady = term.steady(np.array([speed]), np.array([20.0]))[0]
+            np.testing.assert_allclose(columns(term, joint)[-1], steady, rtol=1e-6)
 
 
 def test_load_multiplies_the_shaped_hysteresis() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from jointwise.estimation.structure import Structure
-from jointwise.model.terms import Coulomb, Hysteresis, SpeedRipple, Stribeck, Term, Viscous
+from jointwise.model.terms import Coulomb, Hysteresis, Rated, SpeedRipple, Stribeck, Term, Viscous
 
 OPEN = ("direction", "drivers", "relaxation", "load", "viscous", "stribeck", "ripple")
 """Effects that may be left to the structure of the calibration."""
@@ -42,9 +42,11 @@ class GivenTerms:
 
     def _filled(self, term: Term, structure: Structure) -> list[Term]:
         """Return dry friction as the structure turns it where that is open; other terms as they are."""
-        if not isinstance(term, Coulomb | Hysteresis):
+        if not isinstance(term, Coulomb | Hysteresis | Rated):
             return [term]
         load = structure.load if "load" in self.open else term.load
+        if isinstance(term, Rated):
+            return [replace(term, load=load)]
         if "direction" in self.open:
             dry = replace(structure, load=load, powers=(), stribeck=0.0, ripple=0.0, offset=False)
             return list(dry.terms())
@@ -56,7 +58,7 @@ class GivenTerms:
 
 
 def _unloaded(term: Term) -> Term:
-    return replace(term, load="none") if isinstance(term, Coulomb | Hysteresis) else term
+    return replace(term, load="none") if isinstance(term, Coulomb | Hysteresis | Rated) else term
 
 
 NOTHING_GIVEN: Mapping[int, GivenTerms] = MappingProxyType({})

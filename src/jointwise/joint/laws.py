@@ -91,10 +91,13 @@ def _temperature(part: Part) -> list[Array]:
 
 def _hysteresis(part: Part) -> list[Array]:
     from jointwise.joint.hysteresis import METHODS, Motion, friction_law
+    from jointwise.joint.hysteresis.shape import LOADS
 
     law = friction_law(part)
     if law.model not in METHODS or law.limits.ndim != 1 or law.forces.ndim != 1 or (law.limits <= 0.0).any():
         raise ModelError("hysteresis: the law must be a known one, with a list of forces and of limits above 0.")
+    if not law.growth >= 0.0 or law.power not in LOADS.values():
+        raise ModelError("hysteresis: its growth with the load must be at least 0, with the power 1 or 2.")
     if law.backlash is not None and (law.backlash.ndim != 1 or (law.backlash <= 0.0).any()):
         raise ModelError("hysteresis: the backlash map must be a list of numbers above 0.")
     if len(law.limits) and not law.forces.sum() > 0.0:

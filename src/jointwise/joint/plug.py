@@ -65,7 +65,7 @@ def _dry(model: JointModel, rotor: bool, known: bool) -> _Piece:
     kind = "none" if law is None else law.kind
     level = _pair(friction, "F_C") if friction is not None and _has(friction, "F_C") else None
     if _rated(model):
-        return _with_rate(model.parts["hysteresis"], level, rotor)
+        return _with_rate(model.parts["hysteresis"], level, kind, growth, rotor)
     if "hysteresis" in model.parts:
         return _slipping(model.parts["hysteresis"], level, kind, growth, rotor, known)
     values = {"FC0": level, "FC1": growth}
@@ -78,11 +78,22 @@ def _rated(model: JointModel) -> bool:
     return "hysteresis" in model.parts and model.parts["hysteresis"].model in ("lugre", "rate-gms")
 
 
-def _with_rate(part: Part, level: tuple[float, float] | None, rotor: bool) -> _Piece:
-    """Return friction with memory and rate; its size is `level` where it is known, else its own."""
+def _with_rate(
+    part: Part, level: tuple[float, float] | None, kind: str, growth: tuple[float, float] | None, rotor: bool
+) -> _Piece:
+    """Return friction with memory and rate; its size is `level` where it is known, else its own; so is its growth."""
     from jointwise.joint.hysteresis import rated_term
 
-    return _Piece((rated_term(part, "rotor" if rotor else "q"),), {"FCd": level or _pair(part, "F_C")})
+    term = rated_term(part, "rotor" if rotor else "q")
+    term = term if growth is None else replace(term, load=kind)
+    found = growth or _growth(part)
+    values = {"FCd": level or _pair(part, "F_C"), **({} if found is None else {"FCd1": found})}
+    return _Piece((term,), values, () if term.uses_load() else ("load",))
+
+
+def _growth(part: Part) -> tuple[float, float] | None:
+    """Return how the hysteresis itself was seen to grow with the load, None where it was not."""
+    return _pair(part, "F_C1") if _has(part, "F_C1") else None
 
 
 def _slipping(
@@ -102,8 +113,8 @@ def _slipping(
     term = replace(term, driver=driver, load=loaded, shape=tuple(shares), backlash=_backlash(part))
     size, deviation = level or _pair(part, "F_S" if _fall(part) else "F_C")
     pairs = [(float(share * size), float(share * deviation)) for share in shares]
-    names = [own.name for own in term.parameters()]
-    values = dict(zip(names, pairs if growth is None else [*pairs, growth], strict=False))
+    names, found = [own.name for own in term.parameters()], growth or _growth(part)
+    values = dict(zip(names, pairs if found is None else [*pairs, found], strict=False))
     left = (*(() if rotor or known else ("drivers",)), "relaxation", *(("load",) if loaded == "none" else ()))
     return _Piece((term,), values, left)
 

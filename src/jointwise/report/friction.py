@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jointwise.data.log import Log
 from jointwise.estimation.problem import Stretch, completed, record, stretches
 from jointwise.model.dynamics import joint_signals
-from jointwise.model.terms import Hysteresis, JointSignals, Offset, SpeedRipple, Temperature, Term
+from jointwise.model.terms import Hysteresis, JointSignals, Offset, Rated, SpeedRipple, Temperature, Term
 from jointwise.motion import Motion
 from jointwise.result.calibration import Calibration
 from jointwise.result.validation import MOVING_SPEED
@@ -98,6 +98,8 @@ def steady_columns(term: Term, speed: Array, load: float) -> Array:
     loads, zero = np.full(len(speed), load), np.zeros(len(speed))
     if isinstance(term, Hysteresis):
         return _slipping(term, speed, loads)
+    if isinstance(term, Rated):
+        return term.steady(speed, loads)
     return term.columns(JointSignals(1.0, zero, speed, zero, track=zero, ripple=zero, load=loads, rotor=zero))[0]
 
 

@@ -17,6 +17,7 @@ from jointwise.joint.hysteresis.static import static_columns
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
 from jointwise.model.terms import Hysteresis, Rated
+from jointwise.model.terms.backlash import evened
 from jointwise.spatial import Array
 
 RATED = ("rate-gms", "lugre")
@@ -89,12 +90,8 @@ class FrictionLaw:
     def _dry(self, own: Motion, part: NDArray[np.intp]) -> Array:
         path, speed = own.path[part], own.speed[part]
         load = np.clip(own.load[part], -self.most_load, self.most_load)
-        curve = Curve(float(self.limits[0]) if len(self.limits) else 1.0, self.extra, self.speed, self.rate)
-        if self.model == "rate-gms":
-            state = maxwell_state(path[0], len(self.limits))
-            return rate_columns(path, speed, self.limits, curve, own.period, state) @ self.forces
-        if self.model == "lugre":
-            return bristle_columns(path, speed, curve, own.period, np.array([0.0, path[0]])) @ self.forces
+        if self.model in RATED:
+            return (1.0 + self.growth * np.abs(load) ** self.power) * self._rated(path, speed, own.period)
         if not len(self.limits):
             return (
                 np.column_stack(static_columns(self.model, self.speed, self.power if self.load else 0.0, speed, load))
@@ -102,6 +99,16 @@ class FrictionLaw:
             )
         shape = Shape(self.limits, growth=self.growth, extra=self.extra, speed=self.speed, power=self.power)
         result: Array = shape.level(load, speed) * self.hysteresis(path) * self.forces.sum()
+        return result
+
+    def _rated(self, path: Array, speed: Array, period: float) -> Array:
+        """Return friction with rate (samples,) without load, Nm."""
+        x = path if self.backlash is None else evened(path, self.backlash / self.backlash.mean())
+        curve = Curve(self.limits, self.extra, self.speed, self.rate)
+        if self.model == "lugre":
+            return bristle_columns(x, speed, curve, period, np.array([0.0, x[0]])) @ self.forces
+        columns = rate_columns(x, speed, curve, period, maxwell_state(x[0], len(self.limits)))
+        result: Array = columns @ self.forces
         return result
 
 
@@ -126,7 +133,7 @@ def law_settings(law: FrictionLaw) -> dict[str, Any]:
 
 
 def rated_term(part: Part, driver: str = "q") -> Rated:
-    """Return the term of a calibration that a model with rate stands for: its shape is held, its size estimated."""
+    """Return the term of a calibration that a model with rate stands for: its shape is held, F_C and F_C1 estimated."""
     law = friction_law(part)
     if law.model not in RATED:
         raise ModelError(f"a term with rate needs {' or '.join(RATED)}. Got the model '{law.model}' instead.")
@@ -143,6 +150,8 @@ def rated_term(part: Part, driver: str = "q") -> Rated:
         rate=law.rate,
         damping=float(law.forces[1]) / size if lugre else 0.0,
         driver=driver,
+        load=_dependence(law),
+        backlash=_relative(law.backlash),
     )
 
 
@@ -155,10 +164,20 @@ def hysteresis_term(part: Part) -> Hysteresis:
             "with --method nlr or auto."
         )
     shares = tuple((law.forces / law.forces.sum()).tolist())
-    loaded = law.growth > 0.0
+    load = _dependence(law)
     return Hysteresis(
         limits=tuple(law.limits.tolist()),
-        load=next(name for name, p in LOADS.items() if p == law.power) if loaded else "none",
-        shape=shares if loaded else (),
-        backlash=() if law.backlash is None else tuple((law.backlash / law.backlash.mean()).tolist()),
+        load=load,
+        shape=shares if load != "none" else (),
+        backlash=_relative(law.backlash),
     )
+
+
+def _dependence(law: FrictionLaw) -> str:
+    """Return the name of the load's law, none where friction does not grow with it."""
+    return next(name for name, p in LOADS.items() if p == law.power) if law.growth > 0.0 else "none"
+
+
+def _relative(backlash: Array | None) -> tuple[float, ...]:
+    """Return a backlash map relative to its mean, () where it is the same everywhere."""
+    return () if backlash is None else tuple((backlash / backlash.mean()).tolist())

@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from jointwise.joint.hysteresis.dynamic import DynamicFit, fit_lugre, fit_rate
 from jointwise.joint.hysteresis.grams import NUISANCE
+from jointwise.joint.hysteresis.growth import Growth
 from jointwise.joint.hysteresis.laws import FrictionLaw
 from jointwise.joint.hysteresis.loops import MOST_SAMPLES, Loops, beginning
 from jointwise.joint.hysteresis.refine import Fit, fit_forces, refined, residual_grams
@@ -52,13 +53,18 @@ class Setting:
         """What of the level is free."""
         return () if self.growth is None or self.held else ("growth",)
 
+    @property
+    def load(self) -> Growth:
+        """How friction grows with the load."""
+        return Growth(self.growth, self.power, self.held)
+
 
 @dataclass(frozen=True, eq=False)
 class Tried:
     """A fitted method: its `law`, squared error of the fit (Nm²), held-out errors of the blocks (blocks,) Nm².
 
-    `grams` of the Jacobian and the residual; `fit` of slip models and what was `free` in them ("scale": limits move
-    together), None and () for others. `jumps`: how ln D_i and W_i scatter from fold to fold, as `choice_spread` says.
+    `grams` of the Jacobian and the residual; `fit` of slip models, None for others; what was `free` ("scale": limits
+    move together). `jumps`: how ln D_i and W_i scatter from fold to fold, as `choice_spread` says.
     `inertia` (kg m²) of the rotor where it was estimated along.
     """
 
@@ -135,11 +141,11 @@ def _global(setting: Setting) -> Array:
 
 
 def _rate(setting: Setting) -> Tried:
-    return _dynamic(setting, fit_rate(setting.loops, _global(setting)))
+    return _dynamic(setting, fit_rate(setting.loops, _global(setting), setting.load, setting.map))
 
 
 def _lugre(setting: Setting) -> Tried:
-    return _dynamic(setting, fit_lugre(setting.loops, float(_global(setting)[-1])))
+    return _dynamic(setting, fit_lugre(setting.loops, float(_global(setting)[-1]), setting.load, setting.map))
 
 
 _OTHERS: dict[str, Callable[[Setting], Tried]] = {
@@ -204,17 +210,23 @@ def _static(setting: Setting, fit: StaticFit) -> Tried:
 
 
 def _dynamic(setting: Setting, fit: DynamicFit) -> Tried:
+    loaded = fit.growth > 0.0
     law = FrictionLaw(
         model=fit.model,
         limits=fit.limits,
         forces=fit.forces,
         viscous=fit.viscous,
         offset=fit.offset,
+        growth=fit.growth,
         extra=fit.extra,
         speed=fit.speed,
         rate=fit.rate,
+        backlash=setting.map,
+        load=loaded,
+        most_load=float(np.abs(setting.loops.load).max()) if loaded else np.inf,
+        power=setting.power,
     )
-    return Tried(fit.model, law, fit.error, linear_held_out(fit.grams), fit.wide, inertia=fit.inertia)
+    return Tried(fit.model, law, fit.error, fit.held_out, fit.grams, free=setting.free, inertia=fit.inertia)
 
 
 def unknowns(tried: Tried) -> dict[str, slice]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from jointwise.joint.hysteresis.dynamic import BOUNDS
+from jointwise.joint.hysteresis.grams import NUISANCE
 from jointwise.joint.hysteresis.loops import COUNTS, Loops
 from jointwise.joint.hysteresis.methods import Tried, unknowns
 from jointwise.joint.hysteresis.refine import SPEEDS
@@ -66,11 +67,7 @@ def _slip_values(
         found.append(_positive(f"D{i + 1}", "rad", D, math.hypot(deviation(log_limit[i]), blur[i]), factor))
         found.append(_positive(f"k{i + 1}", "Nm/rad", W / D, along, factor))
     if "growth" in places:
-        slope = law.growth * force.sum(axis=0)
-        slope[places["growth"]] = total
-        found.append(
-            _not_negative(value_of("F_C1", _load_unit(law.power), law.growth * total, deviation(slope), factor))
-        )
+        found.append(_grown(tried, total, force.sum(axis=0), np.eye(p)[places["growth"]][0], covariance, factor))
     if "extra" in places:
         slope, speed = law.extra * force.sum(axis=0), np.zeros(p)
         slope[places["extra"].start], speed[places["extra"].stop - 1] = total, 1.0
@@ -86,7 +83,7 @@ def _dynamic_values(tried: Tried, covariance: Array, factor: float) -> tuple[Val
     law, p = tried.law, len(covariance)
     count = len(law.forces)
     unit = np.eye(p)
-    length, extra, speed = unit[count], unit[count + 1], unit[count + 2]
+    length, (extra, speed, *rate) = unit[count : count + len(law.limits)], unit[count + len(law.limits) : -NUISANCE]
 
     def deviation(slope: Array) -> float:
         return math.sqrt(max(float(slope @ covariance @ slope), 0.0))
@@ -101,17 +98,26 @@ def _dynamic_values(tried: Tried, covariance: Array, factor: float) -> tuple[Val
         _not_negative(value_of("F_S-F_C", "Nm", law.extra * size, deviation(rise), factor)),
         _searched("V_S", "rad/s", law.speed, deviation(speed), factor, BOUNDS["speed"]),
     ]
+    if tried.free:
+        found.append(_grown(tried, size, force, unit[-NUISANCE - 1], covariance, factor))
     if lugre:
         D = float(law.limits[0])
-        relative = deviation(force / max(size, 1e-12) - length)
-        damping = deviation(unit[1] / D - law.forces[1] / D * length)
-        found.append(_searched("length", "rad", D, deviation(length), factor, BOUNDS["length"]))
+        relative = deviation(force / max(size, 1e-12) - length[0])
+        damping = deviation(unit[1] / D - law.forces[1] / D * length[0])
+        found.append(_searched("length", "rad", D, deviation(length[0]), factor, BOUNDS["length"]))
         found.append(_positive("s0", "Nm/rad", size / D, relative, factor))
         return (*found, _not_negative(value_of("s1", "Nm s/rad", law.forces[1] / D, damping, factor)))
     for i, (W, D) in enumerate(zip(law.forces, law.limits, strict=True)):
         found.append(_not_negative(value_of(f"W{i + 1}", "Nm", W, deviation(unit[i]), factor)))
-        found.append(_searched(f"D{i + 1}", "rad", D, deviation(length), factor, BOUNDS["length"]))
-    return (*found, _searched("rate", "1/s", law.rate, deviation(unit[count + 3]), factor, BOUNDS["rate"]))
+        found.append(_searched(f"D{i + 1}", "rad", D, deviation(length[i]), factor, BOUNDS["length"]))
+    return (*found, _searched("rate", "1/s", law.rate, deviation(rate[0]), factor, BOUNDS["rate"]))
+
+
+def _grown(tried: Tried, size: float, force: Array, growth: Array, covariance: Array, factor: float) -> Value:
+    """Return ``F_C1 = c F_C``: `size` F_C (Nm), `force` and `growth` the derivatives of F_C and c by all unknowns."""
+    law, slope = tried.law, tried.law.growth * force + size * growth
+    deviation = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
+    return _not_negative(value_of("F_C1", _load_unit(law.power), law.growth * size, deviation, factor))
 
 
 def _searched(name: str, unit: str, value: float, relative: float, factor: float, bounds: tuple[float, float]) -> Value:

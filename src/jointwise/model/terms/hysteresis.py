@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.model.terms.backlash import check_backlash, evened
 from jointwise.model.terms.slip import rest_state, slip_elements
 from jointwise.model.terms.term import (
     JointSignals,
@@ -53,8 +54,7 @@ class Hysteresis(Term):
             raise ValueError(f"driver must be {', '.join(STEMS)}. Got '{self.driver}' instead")
         if not self.relaxation >= 0.0:
             raise ValueError(f"relaxation must be 0 (never) or a time in s. Got {self.relaxation} instead")
-        if any(not (math.isfinite(b) and b > 0.0) for b in self.backlash):
-            raise ValueError("backlash must be positive numbers")
+        check_backlash(self.backlash)
         check_dependence(self.load)
         if self.load != "none" and len(self.shape) != len(self.limits):
             raise ValueError(f"shape must have {len(self.limits)} entries. Got {len(self.shape)} instead")
@@ -96,7 +96,7 @@ class Hysteresis(Term):
         if x is None:
             needed = "a measured speed" if self.driver == "track" else "rotor positions"
             raise ValueError(f"driver {self.driver} needs {needed}")
-        x = _evened(x, np.array(self.backlash)) if self.backlash else x
+        x = evened(x, np.array(self.backlash)) if self.backlash else x
         state = rest_state(x, len(self.limits)) if state is None else state.copy()
         decay = math.exp(-1.0 / (joint.rate * self.relaxation)) if self.relaxation > 0.0 else 1.0
         elements = slip_elements(x, np.array(self.limits), decay, state)
@@ -104,13 +104,3 @@ class Hysteresis(Term):
             return elements, state
         loaded = load_factor(joint.known_load(self.kind), self.load) * (elements @ np.array(self.shape))
         return np.column_stack([elements, loaded]), state
-
-
-def _evened(x: Array, backlash: Array) -> Array:
-    """Return ``∫_0^x dθ / b(θ)`` of a map over one turn, linear between its points, by the trapezoidal rule."""
-    fine = np.linspace(0.0, 2.0 * np.pi, max(16 * len(backlash), 1024) + 1)
-    slope = 1.0 / np.interp(fine, np.linspace(0.0, 2.0 * np.pi, len(backlash) + 1), np.append(backlash, backlash[0]))
-    way = np.concatenate([[0.0], np.cumsum(0.5 * (slope[1:] + slope[:-1]) * np.diff(fine))])
-    turns = np.floor(x / (2.0 * np.pi))
-    result: Array = turns * way[-1] + np.interp(x - 2.0 * np.pi * turns, fine, way)
-    return result

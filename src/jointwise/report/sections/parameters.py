@@ -24,6 +24,7 @@ STATUS = {
 KINDS = {
     "offset": "constant torque",
     "coulomb": "dry friction",
+    "rated": "dry friction with memory and rate",
     "viscous": "friction that grows with speed",
     "stribeck": "extra friction of slow motion",
     "power_flow": "gear friction by direction of power",
