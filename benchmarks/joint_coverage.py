@@ -1,7 +1,8 @@
 """How often the 95 % intervals of hysteresis hold the truth, over joints and seeds of the digital robot.
 
 Every run is a slow reciprocation with noise; friction over speed and the shape of the backlash map are known from
-elsewhere, as `jointwise joint all` would know them. Run: ``python benchmarks/joint_coverage.py [seconds]``.
+elsewhere, as `jointwise joint all` would know them; in a second round friction over speed is estimated, from a run of
+its own. Run: ``python benchmarks/joint_coverage.py [seconds]``.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import numpy as np
 
 import jointwise
 from jointwise.joint import Part, joint_record
+from jointwise.joint.friction import identify_friction
 from jointwise.joint.hysteresis import identify_hysteresis
 from jointwise.joint.part import value_of
 
 RUNS = (("ur10e", 3, 2), ("ur5e", 3, 0), ("ur10e", 2, 1), ("ur10e", 1, 5), ("ur5e", 2, 4), ("ur5e", 1, 7))
 """Robot, joint (from 1) and seed."""
+ESTIMATED = (("ur10e", 3, 2), ("ur5e", 2, 11), ("ur10e", 2, 12), ("ur5e", 3, 13), ("ur10e", 1, 14), ("ur5e", 1, 15))
+"""The same of the round in which friction over speed is estimated."""
 METHODS = ("lr-polynomial", "nlr")
 SECONDS = 240.0
 
@@ -53,32 +57,44 @@ def transmission_part(joint: dict[str, Any]) -> Part:
     return Part("transmission", "known", (value_of("offset", "rad", 0.0, 0.0),), 90.0, settings=settings)
 
 
-def covered(robot: str, joint: int, seed: int, seconds: float) -> dict[str, list[tuple[str, bool, float]]]:
+def estimated_friction(robot: str, joint: int, seed: int) -> Part:
+    """Return the friction over speed that runs at constant speeds tell."""
+    run = jointwise.simulate(robot, "constant-speed", joint=joint - 1, rate=500.0, seed=seed)
+    return identify_friction(joint_record(run.log, jointwise.robot(robot), joint - 1, mounting=run.truth["gravity"]))
+
+
+def covered(
+    robot: str, joint: int, seed: int, seconds: float, estimated: bool
+) -> dict[str, list[tuple[str, bool, float]]]:
     """Return for every method the values: name, whether the interval holds the truth, its half width over the value."""
     run = jointwise.simulate(robot, "reciprocate", joint=joint - 1, duration=seconds, rate=500.0, seed=seed)
     truth = run.truth["joints"][joint - 1]
     record = joint_record(run.log, jointwise.robot(robot), joint - 1, mounting=run.truth["gravity"])
-    friction, transmission = friction_part(truth), transmission_part(truth)
+    friction = estimated_friction(robot, joint, seed + 100) if estimated else friction_part(truth)
+    transmission = transmission_part(truth)
     found = {}
     for method in METHODS:
         part = identify_hysteresis(record, method=method, elements=4, backlash=transmission, steady=friction)
-        known = truths(truth).items()
-        told = [(part.value(name), x) for name, x in known if any(own.name == name for own in part.values)]
-        found[method] = [(v.name, v.covers(x), (v.high - v.low) / (2.0 * x)) for v, x in told]
+        known = {**truths(truth), "F_V": truth["friction"]["viscous"] - friction["F_V1"]}
+        told = [(part.value(name), x) for name, x in known.items() if any(own.name == name for own in part.values)]
+        found[method] = [(v.name, v.covers(x), (v.high - v.low) / (2.0 * abs(v.value))) for v, x in told]
     return found
 
 
 def main(seconds: float = SECONDS) -> None:
     """Print what was held and what was not, and the whole figure."""
-    every: dict[str, list[tuple[str, bool, float]]] = {method: [] for method in METHODS}
-    for robot, joint, seed in RUNS:
-        for method, rows in covered(robot, joint, seed, seconds).items():
-            missed = ", ".join(name for name, held, _ in rows if not held) or "none"
-            print(f"{robot} joint {joint} seed {seed} {method}: {len(rows)} values, missed {missed}", flush=True)
-            every[method] += rows
-    for method, rows in every.items():
-        share, width = np.mean([held for _, held, _ in rows]), np.median([own for *_, own in rows])
-        print(f"{method}: {100.0 * share:.0f} % of {len(rows)} intervals hold the truth; median half width {width:.1%}")
+    for estimated, runs in ((False, RUNS), (True, ESTIMATED)):
+        print(f"friction over speed {'estimated' if estimated else 'known'}")
+        every: dict[str, list[tuple[str, bool, float]]] = {method: [] for method in METHODS}
+        for robot, joint, seed in runs:
+            for method, rows in covered(robot, joint, seed, seconds, estimated).items():
+                missed = ", ".join(name for name, held, _ in rows if not held) or "none"
+                print(f"{robot} joint {joint} seed {seed} {method}: {len(rows)} values, missed {missed}", flush=True)
+                every[method] += rows
+        for method, rows in every.items():
+            share = 100.0 * np.mean([held for _, held, _ in rows])
+            width = np.median([own for name, _, own in rows if name != "F_V"])
+            print(f"{method}: {share:.0f} % of {len(rows)} intervals hold the truth; median half width {width:.1%}")
 
 
 if __name__ == "__main__":

@@ -180,6 +180,12 @@ NAMED = {
     "law has text": ((*FRICTION, "settings", "law", "viscous"), put("2"), "friction: the law cannot be built"),
     "law is not finite": ((*FRICTION, "settings", "law", "stribeck_speed"), put(0), "friction: the law does not give"),
     "settings are deep": ((*FRICTION, "settings", "more"), put([[[[[[[[[[1]]]]]]]]]]), "levels deep"),
+    "covariance is short": (
+        (*FRICTION, "settings", "covariance"),
+        put({"names": ["F_C"], "values": []}),
+        "covariance must be 1 rows",
+    ),
+    "covariance is a number": ((*FRICTION, "settings", "covariance"), put(1.0), "friction: the law cannot be built"),
     "hysteresis falls with the load": (
         ("joints", 0, "parts", "hysteresis", "settings", "law", "growth"),
         put(-1e-3),

@@ -91,6 +91,15 @@ def test_a_stribeck_effect_below_the_slowest_speed_is_not_guessed() -> None:
     assert any("not told" in note for note in forced.notes)
 
 
+def test_the_covariance_is_told_with_the_values(part: Part) -> None:
+    told = part.settings["covariance"]
+    spread = dict(zip(told["names"], np.sqrt(np.diag(told["values"])).tolist(), strict=True))
+    assert {"F_C", "V_S", "F_V1"} <= spread.keys()
+    for name, deviation in spread.items():
+        scale = part[name] if name in ("V_S", "mu") else 1.0  # logarithms
+        assert part.value(name).deviation == pytest.approx(scale * deviation)
+
+
 def test_smaller_models_are_told_with_their_error_on_unseen_runs(part: Part) -> None:
     quality = {own.model: own.held_out for own in part.alternatives}
     assert part.held_out == quality[part.model]

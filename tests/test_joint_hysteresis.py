@@ -33,9 +33,10 @@ from jointwise.joint.hysteresis.loops import make_loops, relative_backlash
 from jointwise.joint.hysteresis.recursion import maxwell_slip, maxwell_slopes, maxwell_state
 from jointwise.joint.hysteresis.search import best_choices, gains
 from jointwise.joint.hysteresis.shape import Shape, polynomial_limits, polynomial_shares
+from jointwise.joint.hysteresis.values import _searched
 from jointwise.joint.identification import Settings, identify
 from jointwise.joint.model import JointModel
-from jointwise.joint.part import Part
+from jointwise.joint.part import Part, value_of
 from jointwise.joint.plug import given_terms
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord, join_records, joint_record
@@ -436,6 +437,35 @@ def test_known_viscous_friction_is_taken_off_first() -> None:
     assert identify_hysteresis(own, method="nlr", elements=2, steady=known)["F_V"] == pytest.approx(part["F_V"])
 
 
+def known_friction(deviation: float, covariance: list[list[float]] | None = None) -> Part:
+    """Return viscous friction that is known with a deviation."""
+    values = tuple(value_of(name, "", *pair) for name, *pair in (("F_V1", 8.0, deviation), ("F_V2", 0.0, deviation)))
+    settings = {} if covariance is None else {"covariance": {"names": ["F_V1", "F_V2"], "values": covariance}}
+    return Part("friction", "polynomial", values, 90.0, settings=settings)
+
+
+def test_intervals_count_how_sure_the_known_friction_is() -> None:
+    own = made_record()
+
+    def viscous(steady: Part) -> float:
+        return identify_hysteresis(own, method="nlr", elements=2, steady=steady).value("F_V").deviation
+
+    sure = viscous(known_friction(0.0))
+    assert viscous(known_friction(0.0, [[4.0, 0.0], [0.0, 0.0]])) == pytest.approx(np.hypot(sure, 2.0), rel=0.05)
+    apart, tied = (viscous(known_friction(2.0, [[4.0, c], [c, 4.0]])) for c in (0.0, -3.9))
+    assert apart == pytest.approx(viscous(known_friction(2.0)), rel=1e-6)
+    assert sure < tied < apart
+
+
+def test_known_dry_friction_that_is_not_sure_widens_forces() -> None:
+    def level(deviation: float) -> float:
+        known = (("F_C", 10.0, 0.0), ("F_S-F_C", 1.0, deviation), ("V_S", 0.05, 0.0))
+        steady = Part("friction", "known", tuple(value_of(name, "", *pair) for name, *pair in known), 90.0)
+        return identify_hysteresis(made_record(), method="nlr", elements=2, steady=steady).value("F_C").deviation
+
+    assert level(2.0) > 1.5 * level(0.0)
+
+
 @pytest.fixture(scope="module")
 def digital_run() -> tuple[DigitalRobot, Run]:
     """Return 84 s of reciprocation of a joint with hysteresis and viscous friction alone."""
@@ -511,6 +541,11 @@ def test_a_part_survives_its_file_and_gives_the_same_law(method: str) -> None:
     own, other = (friction_law(one).torque(record) for one in (part, again))
     np.testing.assert_array_equal(own, other)
     assert nrmse_percent(record.friction[2000:], own[2000:]) == pytest.approx(part.fitted, abs=1.5)
+
+
+def test_a_number_on_which_nothing_depends_survives_its_file() -> None:
+    value = _searched("V_S", "rad/s", 0.05, 1e140, 2.0, (2e-3, 1.0))
+    assert (value.low, value.high) == (2e-3, 1.0) and value.deviation < 10.0
 
 
 def test_a_law_starts_anew_where_a_stretch_begins() -> None:

@@ -66,7 +66,9 @@ def _transmission(part: Part) -> list[Array]:
 
 def _friction(part: Part) -> list[Array]:
     from jointwise.joint.friction.law import velocity_law_of
+    from jointwise.joint.hysteresis.given import told_covariance
 
+    told_covariance(part)
     return [SIGNED, velocity_law_of(part).torque(SIGNED)]
 
 

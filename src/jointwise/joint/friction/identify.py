@@ -45,7 +45,7 @@ def identify_friction(record: JointRecord, *, form: Form | None = None) -> Part:
         values=_values(fit, deviation),
         fitted=nrmse_percent(points.torque, fit.predict(points)),
         held_out=choice.held_out,
-        settings=_settings(record, points, fit, law),
+        settings=_settings(record, points, fit, law, deviation),
         ranges=_ranges(record, points, law),
         alternatives=choice.alternatives,
         curves=(_curve(points, fit, deviation, law),),
@@ -124,9 +124,13 @@ def _spread(deviation: Deviation, names: list[str], slope: dict[str, float]) -> 
 # -- what is told with them --
 
 
-def _settings(record: JointRecord, points: Points, fit: Fit, law: VelocityLaw) -> dict[str, object]:
+def _settings(
+    record: JointRecord, points: Points, fit: Fit, law: VelocityLaw, deviation: Deviation
+) -> dict[str, object]:
+    names = [name.removeprefix("log ") for name in (*fit.form.nonlinear, *fit.form.linear)]
     return {
         "law": settings_of(law),
+        "covariance": {"names": names, "values": deviation.covariance.tolist()},
         "points": points.kind,
         "temperature": None if record.temperature is None else float(record.temperature.mean()),
         "beside": {name: float(x) for name, x in zip(points.names, fit.extra, strict=True)},

@@ -60,8 +60,7 @@ class Loops:
     `acceleration` rad/s² where the rotor's inertia is not described and is estimated along, else zeros.
     `pieces` follow each other; those of one block (a group of swings, `blocks` in all) are held out together.
     `starts`: the samples at which swings begin. `smallest`, `largest`: the range of deformation limits (rad) that the
-    swings can tell; `resolution`: the difference (rad) below which two limits cannot be told apart. `doubt`: relative
-    deviation that all forces share.
+    swings can tell; `resolution`: the difference (rad) below which two limits cannot be told apart.
     """
 
     x: Array
@@ -78,7 +77,6 @@ class Loops:
     smallest: float
     largest: float
     resolution: float = 0.0
-    doubt: float = 0.0
 
     @cached_property
     def others(self) -> Array:
@@ -130,7 +128,6 @@ def make_loops(record: JointRecord, backlash: Array | None, steady: Steady | Par
         smallest=max(_smallest(record, turns, largest), min(resolution, largest / 100.0)),
         largest=largest,
         resolution=resolution,
-        doubt=rise_doubt(steady, record.speed),
     )
 
 
@@ -173,22 +170,6 @@ def known_rise(steady: Steady | Part | None) -> tuple[float, float] | None:
     if not {"F_C", "F_S-F_C", "V_S"} <= known.keys() or "mu" in known or not known["F_C"] > 0.0:
         return None
     return known["F_S-F_C"] / known["F_C"], known["V_S"]
-
-
-def rise_doubt(steady: Steady | Part | None, speed: Array) -> float:
-    """Return the relative deviation of ``1 + e exp(-|ω|/V)`` at speeds (samples,), by those of e and V.
-
-    Forces are found under that level, and share its error.
-    """
-    rise = known_rise(steady)
-    if rise is None or not isinstance(steady, Part):
-        return 0.0
-    e, V = rise
-    w = np.abs(speed)
-    fall = np.exp(-w / V)
-    by_extra = float(fall.mean()) * steady.value("F_S-F_C").deviation / steady["F_C"]
-    by_speed = e * float((fall * w).mean()) / V**2 * steady.value("V_S").deviation
-    return float(np.hypot(by_extra, by_speed)) / (1.0 + e * float(fall.mean()))
 
 
 def _turning_points(x: Array) -> NDArray[np.intp]:

@@ -13,29 +13,33 @@ from jointwise.joint.hysteresis.grams import NUISANCE
 from jointwise.joint.hysteresis.loops import COUNTS, Loops
 from jointwise.joint.hysteresis.methods import Tried, unknowns
 from jointwise.joint.hysteresis.refine import SPEEDS
-from jointwise.joint.hysteresis.rivals import Moves, doubt_of
+from jointwise.joint.hysteresis.rivals import Doubt, Moves, doubt_of
 from jointwise.joint.hysteresis.uncertainty import gram_jackknife
 from jointwise.joint.part import Value, value_of
 from jointwise.spatial import Array
+
+LARGEST_LOG = 50.0
+"""A logarithm that is less sure than this says nothing."""
 
 
 def values_of(tried: Tried, loops: Loops, scale: float | None, moves: Sequence[Moves] = ()) -> tuple[Value, ...]:
     """Return the values of any method; `scale` is the backlash B (rad) where it was given, `moves` those of rivals."""
     covariance, factor = gram_jackknife(tried.grams)
-    beside = _nuisance(tried, covariance, factor, told=bool(loops.acceleration.any()))
+    doubt = doubt_of(moves, tried.law.forces)
+    beside = _nuisance(tried, covariance, factor, doubt, told=bool(loops.acceleration.any()))
     if tried.fit is not None:
-        return (*_slip_values(tried, loops, covariance, factor, scale, moves), *beside)
+        return (*_slip_values(tried, loops, covariance, factor, scale, doubt), *beside)
     if tried.method in ("rate-gms", "lugre"):
         return (*_dynamic_values(tried, covariance, factor), *beside)
     return (*_static_values(tried, covariance, factor), *beside)
 
 
 def _slip_values(
-    tried: Tried, loops: Loops, covariance: Array, factor: float, scale: float | None, moves: Sequence[Moves]
+    tried: Tried, loops: Loops, covariance: Array, factor: float, scale: float | None, doubt: Doubt
 ) -> tuple[Value, ...]:
-    """Return forces, limits and stiffnesses; a limit is blurred by the step of the encoder, forces by their level.
+    """Return forces, limits and stiffnesses; a limit is blurred by the step of the encoder.
 
-    What the choice of the path and of the ladder is worth is added to all of them.
+    What the choice of the path and of the ladder, and known friction over speed, are worth is added to all of them.
     """
     fit, law, places = tried.fit, tried.law, unknowns(tried)
     assert fit is not None
@@ -52,11 +56,10 @@ def _slip_values(
         return math.sqrt(max(float(slope @ covariance @ slope), 0.0))
 
     jump_limit, jump_force = (np.zeros(count), np.zeros(count)) if tried.jumps is None else tried.jumps
-    total, doubt = float(law.forces.sum()), doubt_of(moves, law.forces)
+    total = float(law.forces.sum())
     jump_limit = np.hypot(jump_limit, loops.resolution / (COUNTS * math.sqrt(12.0)) / law.limits)
-    jump_force = np.hypot(jump_force, loops.doubt * law.forces)
     blur = np.hypot(jump_limit, doubt.limits)
-    level = math.hypot(deviation(force.sum(axis=0)), loops.doubt * total, doubt.total)
+    level = math.hypot(deviation(force.sum(axis=0)), doubt.total)
     found = [value_of("F_C", "Nm", total, level, factor)]
     largest = scale if scale is not None else float(law.limits[-1])
     found.append(_positive("B", "rad", largest, math.hypot(deviation(log_limit[-1]), blur[-1]), factor))
@@ -67,7 +70,8 @@ def _slip_values(
         found.append(_positive(f"D{i + 1}", "rad", D, math.hypot(deviation(log_limit[i]), blur[i]), factor))
         found.append(_positive(f"k{i + 1}", "Nm/rad", W / D, along, factor))
     if "growth" in places:
-        found.append(_grown(tried, total, force.sum(axis=0), np.eye(p)[places["growth"]][0], covariance, factor))
+        slope = np.eye(p)[places["growth"]][0]
+        found.append(_grown(tried, total, force.sum(axis=0), slope, covariance, factor, doubt.growth))
     if "extra" in places:
         slope, speed = law.extra * force.sum(axis=0), np.zeros(p)
         slope[places["extra"].start], speed[places["extra"].stop - 1] = total, 1.0
@@ -113,10 +117,15 @@ def _dynamic_values(tried: Tried, covariance: Array, factor: float) -> tuple[Val
     return (*found, _searched("rate", "1/s", law.rate, deviation(rate[0]), factor, BOUNDS["rate"]))
 
 
-def _grown(tried: Tried, size: float, force: Array, growth: Array, covariance: Array, factor: float) -> Value:
-    """Return ``F_C1 = c F_C``: `size` F_C (Nm), `force` and `growth` the derivatives of F_C and c by all unknowns."""
+def _grown(
+    tried: Tried, size: float, force: Array, growth: Array, covariance: Array, factor: float, doubt: float = 0.0
+) -> Value:
+    """Return ``F_C1 = c F_C``: `size` F_C (Nm), `force` and `growth` the derivatives of F_C and c by all unknowns.
+
+    `doubt`: the deviation that choices add.
+    """
     law, slope = tried.law, tried.law.growth * force + size * growth
-    deviation = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
+    deviation = math.sqrt(max(float(slope @ covariance @ slope), 0.0) + doubt**2)
     return _not_negative(value_of("F_C1", _load_unit(law.power), law.growth * size, deviation, factor))
 
 
@@ -145,14 +154,14 @@ def _forces(tried: Tried, names: list[tuple[str, str]], covariance: Array, facto
     return [value_of(*name, W, next(deviations) if W > 0.0 else 0.0, factor) for name, W in found]
 
 
-def _nuisance(tried: Tried, covariance: Array, factor: float, told: bool) -> tuple[Value, ...]:
+def _nuisance(tried: Tried, covariance: Array, factor: float, doubt: Doubt, told: bool) -> tuple[Value, ...]:
     """Return what stands beside friction with memory; `told`: the rotor's inertia was estimated along."""
     inertia, viscous, offset = np.sqrt(np.diag(covariance))[-3:]
     found = (value_of("inertia", "kg m²", tried.inertia, inertia, factor),) if told else ()
     return (
         *found,
-        value_of("F_V", "Nm s/rad", tried.law.viscous, viscous, factor),
-        value_of("offset", "Nm", tried.law.offset, offset, factor),
+        value_of("F_V", "Nm s/rad", tried.law.viscous, math.hypot(viscous, doubt.viscous), factor),
+        value_of("offset", "Nm", tried.law.offset, math.hypot(offset, doubt.offset), factor),
     )
 
 
@@ -168,6 +177,6 @@ def _within(value: Value, bounds: tuple[float, float]) -> Value:
 
 
 def _positive(name: str, unit: str, value: float, relative: float, factor: float) -> Value:
-    """Return a positive number whose logarithm has the deviation `relative`."""
-    reach = math.exp(min(factor * relative, 50.0))
-    return Value(name, unit, value, value * relative, value / reach, value * reach)
+    """Return a positive number whose logarithm has the deviation `relative`, in numbers that a file can hold."""
+    reach = math.exp(min(factor * relative, LARGEST_LOG))
+    return Value(name, unit, value, value * min(relative, LARGEST_LOG), value / reach, value * reach)
