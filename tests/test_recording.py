@@ -12,9 +12,11 @@ import pytest
 import jointwise
 from jointwise.data import Log, read_log, write_log
 from jointwise.description import Payload, catalog_robot
-from jointwise.errors import DataError, ModelError, OutputError
+from jointwise.errors import DataError, ModelError, OutputError, ShapeError
 from jointwise.simulation import Sensors
+from jointwise.simulation.drive_size import joint_effort, joint_size
 from jointwise.simulation.recording import (
+    Recorder,
     digital_robot_from_truth,
     digital_robot_to_dict,
     joint_from_dict,
@@ -129,6 +131,53 @@ def test_repeated_samples_show_the_row_before_again() -> None:
 def test_impossible_sensors_are_refused(setting: dict[str, float]) -> None:
     with pytest.raises(ModelError, match=next(iter(setting))):
         Sensors(**setting)  # type: ignore[arg-type]
+
+
+# -- the usual noise of a current --
+
+
+def noise_of(name: str, **options: object) -> np.ndarray:
+    """Return the current noise (A rms) that the recorder of a catalogue robot's arm takes."""
+    arm = digital_robot(catalog_robot(name))
+    return np.asarray(Recorder(arm, Sensors(**options), 1.0).sensors.current_noise)  # type: ignore[arg-type]
+
+
+def test_the_usual_noise_is_that_of_a_real_arm_at_rest() -> None:
+    """UR10e, what is above 20 Hz in the quietest half second: within half as much again in every joint."""
+    measured = np.array([0.030, 0.027, 0.015, 0.008, 0.007, 0.008])
+    ratio = noise_of("ur10e") / measured
+    assert (ratio < 1.5).all()
+    assert (ratio > 1.0 / 1.5).all()
+
+
+def test_small_drives_have_small_noise_in_the_log() -> None:
+    made = jointwise.simulate("ur3e", duration=4.0, rate=1000.0, seed=4)
+    assert made.run is not None
+    assert made.log.current is not None
+    torque = (np.asarray(made.log.current) - made.run.current[: made.log.samples]) * made.digital.gains
+    efforts = [joint.limits.effort for joint in made.digital.robot.joints]
+    np.testing.assert_allclose(torque.std(axis=0), 1.2e-3 * np.array(efforts), rtol=0.15)
+    assert made.truth["sensors"]["current_noise"] == pytest.approx(noise_of("ur3e"))
+
+
+def test_a_drive_without_a_limit_has_the_noise_of_its_size() -> None:
+    robot = catalog_robot("ur5e")
+    bare = [replace(own, limits=replace(own.limits, effort=None)) for own in robot.joints]
+    rubbing = [
+        replace(own, motor=replace(own.motor, coulomb=10.0 * joint_size(it)))
+        for own, it in zip(bare, robot.joints, strict=True)
+    ]
+    efforts = [joint_effort(own) for own in rubbing]
+    np.testing.assert_allclose(efforts, [own.limits.effort for own in robot.joints])
+
+
+def test_a_given_noise_wins() -> None:
+    assert noise_of("ur3e", current_noise=0.05) == 0.05
+    assert noise_of("ur3e", current_noise=0.0) == 0.0
+    own = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+    np.testing.assert_array_equal(noise_of("ur3e", current_noise=own), own)
+    with pytest.raises(ShapeError, match="current_noise must be one number or 6"):
+        noise_of("ur3e", current_noise=(0.1, 0.2))
 
 
 # -- files --

@@ -110,7 +110,7 @@ def simulate(
         "duration": total,
         "lead": lead,
         "rate": rate,
-        "sensors": asdict(measuring),
+        "sensors": asdict(recorder.sensors),
         "controller": _controller_to_dict(following, controller, control_rate, bandwidth),
         "temperature": temperature,
         "without": list(off),

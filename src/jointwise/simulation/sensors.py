@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.errors import ModelError
+from jointwise.errors import ModelError, ShapeError
 from jointwise.spatial import Array
 
 JitterMode = Literal["sampling", "stamp"]
@@ -20,6 +20,10 @@ LARGEST_JITTER = 0.25
 COLORED_SHARE = 0.5
 """Part of the variance of coloured current noise that is below `COLOR_FREQUENCY` (Hz)."""
 COLOR_FREQUENCY = 10.0
+NOISE_SHARE = 1.2e-3
+"""Usual noise of a current: its torque over the effort limit of the drive (UR10e at rest: 0.10 to 0.15 %)."""
+LONE_NOISE = 0.03
+"""Usual noise of a current (A rms) where no drive is known."""
 
 _CLOCK, _DROPS, _SPEED, _CURRENT, _REPEATS, _TEMPERATURE, _TORQUE = range(1, 8)
 """One stream of random numbers for each effect, so that switching one does not change the others."""
@@ -37,19 +41,19 @@ class Sensors:
     """The measuring side of a robot.
 
     `rate` (Hz); `encoder_counts` of a turn (of 2π m for a prismatic joint; None: no quantisation); `speed_noise` (rad/s
-    rms; None: speed is not measured); `current_noise` (A rms; one number or one a joint), half of its variance below
-    10 Hz if `colored`; `current_quantisation` (A; None: none). `jitter` (s rms) of the clock: with mode `sampling`
-    samples are taken at irregular times and stamped right, with `stamp` they are taken at regular times and stamped
-    wrong. It is at most a quarter of a period, and cut at 0.45 periods so that time runs forward. `dropped` is the
-    fraction of samples that are lost, never the first or last, `repeated` of those at whose place the row before stands
-    again. `motor_counts` of a motor turn (None: no quantisation); `temperature_noise` (K rms),
-    `temperature_quantisation` (K; None: none); `torque_noise` of a load cell (Nm rms).
+    rms; None: speed is not measured); `current_noise` (A rms; one number or one a joint; None: 0.12 % of the effort
+    limit, `at_drives`), half of its variance below 10 Hz if `colored`; `current_quantisation` (A; None: none). `jitter`
+    (s rms) of the clock: with mode `sampling` samples are taken at irregular times and stamped right, with `stamp` they
+    are taken at regular times and stamped wrong. It is at most a quarter of a period, and cut at 0.45 periods so that
+    time runs forward. `dropped` is the fraction of samples that are lost, never the first or last, `repeated` of those
+    at whose place the row before stands again. `motor_counts` of a motor turn (None: no quantisation);
+    `temperature_noise` (K rms), `temperature_quantisation` (K; None: none); `torque_noise` of a load cell (Nm rms).
     """
 
     rate: float = 500.0
     encoder_counts: int | None = 1_250_000
     speed_noise: float | None = 1e-3
-    current_noise: float | tuple[float, ...] = 0.03
+    current_noise: float | tuple[float, ...] | None = None
     colored: bool = True
     current_quantisation: float | None = None
     jitter: float = 0.0
@@ -80,6 +84,17 @@ class Sensors:
             size = np.asarray(getattr(self, name) or 0.0)
             if not (np.isfinite(size).all() and (size >= 0.0).all()):
                 raise ModelError(f"{name} must be finite and not negative. Got {getattr(self, name)} instead.")
+
+    def at_drives(self, efforts: Array, gains: Array) -> Sensors:
+        """Return these sensors with the usual current noise unless they have their own.
+
+        ``σ_i = 0.12 % τ_max / gain`` for effort limits (joints,) Nm and gains (joints,) Nm/A.
+        """
+        if self.current_noise is not None:
+            if np.shape(self.current_noise) not in {(), gains.shape}:
+                raise ShapeError(f"current_noise must be one number or {len(gains)}. Got {self.current_noise} instead.")
+            return self
+        return replace(self, current_noise=tuple((NOISE_SHARE * efforts / np.abs(gains)).tolist()))
 
     def clock(self, duration: float) -> tuple[Array, Array]:
         """Return when the samples of a motion are taken, and how they are stamped, (samples,) each, s."""
@@ -143,7 +158,7 @@ class Readings:
         """Return the measured current (samples, joints), A."""
         noise = self._streams[_CURRENT].normal(size=(2, *current.shape))
         unit = self._partly_colored(noise) if self._sensors.colored else noise[0]
-        own = np.asarray(self._sensors.current_noise)
+        own = LONE_NOISE if self._sensors.current_noise is None else np.asarray(self._sensors.current_noise)
         return quantised(current + own * unit, self._sensors.current_quantisation)
 
     def temperature(self, temperature: Array) -> Array:

@@ -10,6 +10,7 @@ from jointwise.data.channels import CHANNELS
 from jointwise.data.log import Log, Origin, log_from_matrix
 from jointwise.data.spool import Spool
 from jointwise.errors import ModelError
+from jointwise.simulation.drive_size import joint_effort
 from jointwise.simulation.recording.sampling import signals_at
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.run import Run
@@ -32,15 +33,18 @@ class Targets:
 class Recorder:
     """Sensors on a digital robot for `duration` (s); `gauge` adds load cells at the joints (channel `torque`).
 
-    Runs are given in order with `times` and `add`; `finish` gives the log. A large log lives on disk.
+    Runs are given in order with `times` and `add`; `finish` gives the log. A large log lives on disk. `sensors` are
+    those given, with the usual current noise of the robot's drives unless they have their own.
     """
 
     def __init__(self, digital: DigitalRobot, sensors: Sensors, duration: float, gauge: bool = False) -> None:
         """Lay out the clock of the whole recording."""
-        self._digital, self._sensors, self._gauge = digital, sensors, gauge
-        self._taken, self._stamps = sensors.clock(duration)
+        efforts = np.array([joint_effort(joint) for joint in digital.robot.joints])
+        self.sensors = sensors.at_drives(efforts, digital.gains)
+        self._digital, self._gauge = digital, gauge
+        self._taken, self._stamps = self.sensors.clock(duration)
         self._ratios = np.array([joint.gear_ratio for joint in digital.joints])
-        self._readings = Readings(sensors)
+        self._readings = Readings(self.sensors)
         self._next = 0
         self._spool: Spool | None = None
         self._widths: dict[str, int] = {}
@@ -63,9 +67,9 @@ class Recorder:
         signals, readings = signals_at(run, rate, times), self._readings
         channels: dict[str, Array | None] = {
             "t": self._stamps[self._next : self._next + len(times), None],
-            "q": self._sensors.position(signals.q),
+            "q": self.sensors.position(signals.q),
             "qd": readings.speed(signals.qd),
-            "theta": self._sensors.rotor(signals.theta, self._ratios),
+            "theta": self.sensors.rotor(signals.theta, self._ratios),
             "current": readings.current(signals.current),
             "torque": readings.torque(signals.load) if self._gauge else None,
             "temperature": readings.temperature(signals.temperature),
@@ -88,6 +92,6 @@ class Recorder:
             raise ModelError("the recording must be added to its end before it is finished.")
         matrix, pages = self._spool.finish()
         log = log_from_matrix(matrix, self._widths, {}, Origin(path=ORIGIN), pages)
-        if self._sensors.dropped == 0.0 and self._sensors.repeated == 0.0:
+        if self.sensors.dropped == 0.0 and self.sensors.repeated == 0.0:
             return log
-        return log.take(self._sensors.written(len(self._taken)), "samples lost and repeated on purpose")
+        return log.take(self.sensors.written(len(self._taken)), "samples lost and repeated on purpose")

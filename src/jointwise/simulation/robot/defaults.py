@@ -13,7 +13,7 @@ from typing import Any
 from jointwise.description.robot import Joint, Robot
 from jointwise.errors import ModelError, nearest
 from jointwise.model.spring import Cubic, Segments
-from jointwise.simulation.drive_size import joint_size
+from jointwise.simulation.drive_size import USUAL_EFFORT, joint_size
 from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
 from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion
 from jointwise.simulation.robot.joint import JointPlant, MotorPlant, Thermal
@@ -21,8 +21,6 @@ from jointwise.simulation.robot.joint import JointPlant, MotorPlant, Thermal
 SCHEMA = 1
 SEGMENTS = ("K1", "K2", "K3", "T1", "T2")
 """Keys of a spring of three segments, as gear catalogues give it."""
-USUAL_EFFORT = 150.0
-"""Effort limit (Nm) of a drive of size 1."""
 
 
 def default_joints(robot: Robot) -> tuple[JointPlant, ...]:
