@@ -71,7 +71,8 @@ def test_every_option_reaches_the_robot(tmp_path: Path) -> None:
             "--payload", "1.5,0,0,0.1", "--temperature", 15,
             "--age", "friction=0.2,stiffness=-0.1", "--joints", joints, "--model", "complete",
             "--mounting", "wall", "--controller", "computed-torque", "--control-rate", 500, "--bandwidth", 3,
-            "--jitter", 1e-4, "--dropped", 0.01, "--repeated", 0.01, "--output", log, "--truth", truth, "--json",
+            "--feedback", "sensors", "--jitter", 1e-4, "--dropped", 0.01, "--repeated", 0.01,
+            "--output", log, "--truth", truth, "--json",
         )
     )  # fmt: skip
     document = load_truth(truth)
@@ -87,6 +88,7 @@ def test_every_option_reaches_the_robot(tmp_path: Path) -> None:
     assert document["age"] == {"friction": 0.2, "stiffness": -0.1}
     assert document["controller"]["name"] == "computed-torque"
     assert document["controller"]["rate"] == 500.0
+    assert document["controller"]["feedback"] == "sensors"
     assert document["sensors"]["repeated"] == 0.01
     assert np.ptp(np.asarray(read_log(log).q)[:, 0]) < 0.1
 

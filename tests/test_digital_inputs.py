@@ -250,7 +250,8 @@ def test_wrong_native_calls_raise() -> None:
     joints, backlash = FULL.packed
     state = FULL.rest(np.zeros(6)).values.copy()
     nothing = (None,) * 11
-    good = [FULL.chain, joints, backlash, np.zeros(3), state, 4, nothing, None, 1e-3, 3, 2, False, np.empty((3, 91))]
+    rest = (nothing, None, 1e-3, 3, 2, False, np.empty((3, 91)), None)
+    good = [FULL.chain, joints, backlash, np.zeros(3), state, 4, *rest]
     assert native.simulate(*good) == -1
     wrong = {
         0: (FULL.chain[:5], tuple(x if k else b"" for k, x in enumerate(FULL.chain))),
@@ -265,6 +266,7 @@ def test_wrong_native_calls_raise() -> None:
         9: (-1, 4),
         10: (0,),
         12: (np.empty((2, 91)),),
+        13: (np.zeros(6), np.zeros((3, 6)), 1.0),
     }
     for place, values in wrong.items():
         for value in values:

@@ -57,7 +57,22 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
         "bristle": ([x, 1.0 + x, 1e-3, np.zeros(2), out], {3, 4}),
         "hysteresis": ([joints[:1].copy(), backlash[:1].copy(), x, np.zeros(4), pair], {3, 4}),
         "simulate": (
-            [ROBOT.chain, joints, backlash, np.zeros(3), rest, 4, control, push, 1e-5, SAMPLES, 1, False, record],
+            [
+                ROBOT.chain,
+                joints,
+                backlash,
+                np.zeros(3),
+                rest,
+                4,
+                control,
+                push,
+                1e-5,
+                SAMPLES,
+                1,
+                False,
+                record,
+                np.ones((2, 6)),
+            ],
             {4, 12},
         ),
     }
@@ -140,7 +155,7 @@ def two_joints(periods: int) -> list[object]:
     chain = make_chain(catalog_robot("ur5e"))
     pair = (chain[0][:2], *(part[:2].copy() for part in chain[1:5]), chain[5])
     joints, backlash = (part[:2].copy() for part in ROBOT.packed)
-    return [pair, joints, backlash, np.zeros(3), np.zeros(35), 4, NOTHING, None, 1e-3, periods, 1, False, None]
+    return [pair, joints, backlash, np.zeros(3), np.zeros(39), 4, NOTHING, None, 1e-3, periods, 1, False, None, None]
 
 
 def test_a_number_of_periods_whose_arrays_would_wrap_is_refused() -> None:

@@ -37,17 +37,18 @@ typedef struct {
     double theta, play, s[MOST_HARMONICS], c[MOST_HARMONICS];
 } ripple;
 
-/* The state, one array of Python's: thirteen rows of a number a joint, then the deformations, then the external work. */
+/* The state, one array of Python's: fifteen rows of a number a joint, then the deformations, then the external work. */
 typedef struct {
     double *q, *qd, *theta, *w; /* rad, rad/s */
     double *current, *temperature, *load, *friction, *integral;
     double *supplied, *worked, *damped; /* energy accounts, J */
     double *play;                       /* P, from -1 (one flank) to 1 */
+    double *q_before, *theta_before;    /* one control period ago */
     double *deformation;                /* (n, elements), rad */
     double *external;                   /* J */
     Py_ssize_t elements;
 } state;
-#define STATE_ROWS 13
+#define STATE_ROWS 15
 #define RECORD_ROWS 15 /* numbers a joint that are recorded */
 
 typedef struct {
@@ -61,6 +62,7 @@ typedef struct {
     const double *feed_forward;   /* (periods, n) or NULL */
     const double *reference[4];   /* q, qd, theta, w: (periods, n) or NULL */
     gain gains[5];                /* for these and the integral of q */
+    const double *counts;         /* (2, n) rad of a count of the encoders of links and rotors, or NULL: the states */
 } controller;
 
 typedef struct {
@@ -72,7 +74,7 @@ typedef struct {
     double period;
     state at;
     controller law_of;
-    double *out, *scratch;
+    double *out, *scratch; /* scratch: (6, n) */
 } task;
 
 /* Sines of larger angles are libm's, rad. */
@@ -171,7 +173,7 @@ static void cut_state(double *numbers_of, Py_ssize_t n, Py_ssize_t elements, sta
 {
     double **rows[STATE_ROWS] = {&at->q,    &at->qd,       &at->theta,    &at->w,        &at->current, &at->temperature,
                                  &at->load, &at->friction, &at->integral, &at->supplied, &at->worked,  &at->damped,
-                                 &at->play};
+                                 &at->play, &at->q_before, &at->theta_before};
     for (int k = 0; k < STATE_ROWS; k++)
         *rows[k] = numbers_of + k * n;
     at->deformation = numbers_of + STATE_ROWS * n;
@@ -229,19 +231,20 @@ static char *aligned(char *memory)
 }
 
 /* simulate(chain, joints, backlash (n, points), tool (3,), state, elements, controller, wrench | None, period, periods,
- * substeps, locked, out | None) -> index of the period that failed, or -1. The state is updated. */
+ * substeps, locked, out | None, counts (2, n) | None) -> index of the period that failed, or -1. The state is
+ * updated. */
 static PyObject *simulate(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *chain_object, *laws, *backlash, *tool, *at, *law_of, *push, *out;
+    PyObject *chain_object, *laws, *backlash, *tool, *at, *law_of, *push, *out, *counts;
     Py_ssize_t elements, length;
     chain robot, model;
     task job = {0};
     lent held;
     held.count = 0;
     double *numbers_of;
-    if (!PyArg_ParseTuple(args, "OOOOOnOOdnnpO", &chain_object, &laws, &backlash, &tool, &at, &elements, &law_of, &push,
-                          &job.period, &job.periods, &job.substeps, &job.locked, &out))
+    if (!PyArg_ParseTuple(args, "OOOOOnOOdnnpOO", &chain_object, &laws, &backlash, &tool, &at, &elements, &law_of, &push,
+                          &job.period, &job.periods, &job.substeps, &job.locked, &out, &counts))
         return NULL;
     PyObject *result = NULL;
     if (elements < 0 || elements > MOST_ELEMENTS || job.periods < 0 || job.substeps < 1 || !(job.period > 0.0)) {
@@ -257,6 +260,7 @@ static PyObject *simulate(PyObject *self, PyObject *args)
         !numbers(tool, "tool", 3, 0, &held, &job.tool) ||
         !outputs(at, "state", plus(times(n, STATE_ROWS + elements), 1), 0, &held, &numbers_of) ||
         !parse_controller(law_of, job.periods, n, &held, &job.law_of, &model) ||
+        !numbers(counts, "counts", times(2, n), 1, &held, &job.law_of.counts) ||
         !outputs(out, "out", times(job.periods, plus(times(RECORD_ROWS, n), 1)), 1, &held, &job.out))
         goto done;
     job.points = length / n;
@@ -273,7 +277,7 @@ static PyObject *simulate(PyObject *self, PyObject *args)
     }
     cut_state(numbers_of, n, elements, &job.at);
     char *memory = room(n) < 0 ? NULL : calloc((size_t)room(n), sizeof(double));
-    job.scratch = calloc((size_t)n, 2 * sizeof(double));
+    job.scratch = calloc((size_t)n, 6 * sizeof(double));
     if (memory == NULL || job.scratch == NULL) {
         PyErr_NoMemory();
     } else {
@@ -322,7 +326,7 @@ static PyObject *hysteresis(PyObject *self, PyObject *args)
 PyMethodDef PLANT_METHODS[] = {
     {"hysteresis", hysteresis, METH_VARARGS, "(joint, backlash, theta, deformation, out): H and its means along a path"},
     {"simulate", simulate, METH_VARARGS,
-     "(chain, joints, backlash, tool, state, elements, controller, wrench, period, periods, substeps, locked, out) -> "
-     "index of the period that failed, or -1"},
+     "(chain, joints, backlash, tool, state, elements, controller, wrench, period, periods, substeps, locked, out, counts) "
+     "-> index of the period that failed, or -1"},
     {NULL, NULL, 0, NULL},
 };

@@ -723,12 +723,35 @@ static inline void NAME(feed_back)(const gain *K, Py_ssize_t k, Py_ssize_t n, co
     }
 }
 
-static void NAME(control)(machine *r, const controller *law_of, Py_ssize_t k, double period, double *error, double *u)
+/* What encoders read, and the way since what they read a period ago, over the period; a count of 0 rad is none. */
+static inline void NAME(read)(Py_ssize_t n, const double *counts, const double *now, const double *before, double period,
+                              double *position, double *speed)
+{
+    for (Py_ssize_t j = 0; j < n; j++) {
+        double count = counts[j] > 0.0 ? counts[j] : 1.0;
+        double place = now[j] / count, last = before[j] / count;
+        if (counts[j] > 0.0)
+            place = rint(place), last = rint(last);
+        position[j] = place * count;
+        speed[j] = (place - last) * count / period;
+    }
+}
+
+/* Torques u that the law asks for; scratch is (5, n). */
+static void NAME(control)(machine *r, const controller *law_of, Py_ssize_t k, double period, double *scratch, double *u)
 {
     Py_ssize_t n = r->robot->dof;
-    const double *actual[4] = {r->at.q, r->at.qd, r->at.theta, r->at.w};
+    double *error = scratch, *seen = scratch + n;
+    const state *at = &r->at;
+    const double *actual[4] = {at->q, at->qd, at->theta, at->w};
+    if (law_of->counts != NULL) {
+        NAME(read)(n, law_of->counts, at->q, at->q_before, period, seen, seen + n);
+        NAME(read)(n, law_of->counts + n, at->theta, at->theta_before, period, seen + 2 * n, seen + 3 * n);
+        for (int c = 0; c < 4; c++)
+            actual[c] = seen + c * n;
+    }
     if (law_of->model != NULL) {
-        NAME(gravity_torque)(law_of->model, &r->model, r->at.q, r->still, u);
+        NAME(gravity_torque)(law_of->model, &r->model, actual[0], r->still, u);
     } else {
         memset(u, 0, (size_t)n * sizeof(double));
     }
@@ -836,7 +859,7 @@ static Py_ssize_t NAME(run)(const task *job, char *memory)
 {
     Py_ssize_t n = job->robot->dof;
     machine r = NAME(assemble)(job, memory);
-    double *u = job->scratch, *error = job->scratch + n;
+    double *u = job->scratch, *scratch = job->scratch + n;
     for (Py_ssize_t k = 0; k < job->periods; k++) {
         if (job->push != NULL) {
             const double *w = job->push + k * job->push_stride;
@@ -844,9 +867,11 @@ static Py_ssize_t NAME(run)(const task *job, char *memory)
             r.arm.torque = NAME(vector)(w[3], w[4], w[5]);
             r.arm.pushed = 1;
         }
-        NAME(control)(&r, &job->law_of, k, job->period, error, u);
+        NAME(control)(&r, &job->law_of, k, job->period, scratch, u);
         if (job->out != NULL)
             NAME(record)(&r, u, job->out + k * (RECORD_ROWS * n + 1));
+        memcpy(r.at.q_before, r.at.q, (size_t)n * sizeof(double));
+        memcpy(r.at.theta_before, r.at.theta, (size_t)n * sizeof(double));
         NAME(period)(&r, u, job->period, job->substeps);
         if (!NAME(sound)(&r))
             return k;

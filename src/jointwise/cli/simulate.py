@@ -115,6 +115,12 @@ def _add_sensors(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--controller", default="servo", metavar="NAME", help="see --list (default: servo)")
     group.add_argument("--control-rate", type=positive, default=1000.0, metavar="HZ", help="default: 1000")
     group.add_argument("--bandwidth", type=positive, metavar="HZ", help="of the controller, instead of its usual one")
+    group.add_argument(
+        "--feedback",
+        choices=("states", "sensors"),
+        default="states",
+        help="what the controller reads: true positions and speeds, or the encoders (default: states)",
+    )
     group.add_argument("--jitter", type=finite, default=0.0, metavar="S", help="of the clock, rms")
     group.add_argument("--dropped", type=share, default=0.0, metavar="PART", help="part of the samples that is lost")
     group.add_argument("--repeated", type=share, default=0.0, metavar="PART", help="part of the rows that come twice")
@@ -174,6 +180,7 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
         controller=args.controller,
         control_rate=args.control_rate,
         bandwidth=args.bandwidth,
+        feedback=args.feedback,
         sensors=_sensors(args),
         temperature=args.temperature,
         age=args.age,

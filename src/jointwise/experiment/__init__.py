@@ -2,7 +2,7 @@
 
 from jointwise.experiment.controllers import CONTROLLERS
 from jointwise.experiment.events import Events, Push
-from jointwise.experiment.perform import simulate, usual_sensors
+from jointwise.experiment.perform import FEEDBACKS, simulate, usual_sensors
 from jointwise.experiment.recording import Recording
 
-__all__ = ["CONTROLLERS", "Events", "Push", "Recording", "simulate", "usual_sensors"]
+__all__ = ["CONTROLLERS", "FEEDBACKS", "Events", "Push", "Recording", "simulate", "usual_sensors"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -40,6 +40,10 @@ CURRENT_STEP = 1e-3
 BANDWIDTH_PARTS = np.array([0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05])
 """Parts of a bandwidth that are tried where it does not hold the arm."""
 USUAL_CONTROLLER = "servo"
+Feedback = Literal["states", "sensors"]
+FEEDBACKS: tuple[Feedback, ...] = ("states", "sensors")
+"""What controllers read: the true states, or the encoders, whose differences over a period are the speeds."""
+USUAL_FEEDBACK: Feedback = "states"
 
 
 def simulate(
@@ -59,6 +63,7 @@ def simulate(
     controller: str = USUAL_CONTROLLER,
     control_rate: float = 1000.0,
     bandwidth: float | None = None,
+    feedback: Feedback = USUAL_FEEDBACK,
     sensors: Sensors | None = None,
     temperature: float | None = None,
     age: Mapping[str, float] | None = None,
@@ -72,20 +77,24 @@ def simulate(
     `experiment` is a name (`simulation.references.EXPERIMENTS`), an `Experiment`, or any motion; `robot` a description
     or a name of the catalogue. `duration` (s) of the recording, of which the arm stands still for the first half second
     (at most 2 %), None for the usual one; `rate` (Hz) of the log and `control_rate` of the controller are independent,
-    `bandwidth` (Hz) replaces the controller's own. `seed` decides motion and noise: the same seed gives the same log to
-    the bit. `joint` (0-based) is the one under test. A `clearance` (m) keeps the arm and its `tool` that high above
-    the mounting plane, z = 0 of the base (-inf: the plane does not matter), and its links apart from each other; a
-    given motion is refused if it does not. None: nobody looks. `without` names phenomena to switch off
-    (`simulation.robot.PHENOMENA`), `age` gives the growth of `friction` and `stiffness` (0.2 is +20 %), `temperature`
-    the start (°C, None: ambient). `gravity` is the mounting; None takes the one that the experiment is meant for.
-    `sensors` are those of `Sensors`, with this `rate` and `seed`. `events` come on the way: payloads, pushes, wear. At
-    most `keep` samples of the true run are kept (every n-th period), None: all. `progress` is told the share done.
+    `bandwidth` (Hz) replaces the controller's own. With `feedback` "sensors" the controller reads the encoders, whose
+    differences over a control period are its speeds; with "states" the true positions and speeds. `seed` decides motion
+    and noise: the same seed gives the same log to the bit. `joint` (0-based) is the one under test. A `clearance` (m)
+    keeps the arm and its `tool` that high above the mounting plane, z = 0 of the base (-inf: the plane does not
+    matter), and its links apart from each other; a given motion is refused if it does not. None: nobody looks.
+    `without` names phenomena to switch off (`simulation.robot.PHENOMENA`), `age` gives the growth of `friction` and
+    `stiffness` (0.2 is +20 %), `temperature` the start (°C, None: ambient). `gravity` is the mounting; None takes the
+    one that the experiment is meant for. `sensors` are those of `Sensors`, with this `rate` and `seed`. `events` come
+    on the way: payloads, pushes, wear. At most `keep` samples of the true run are kept (every n-th period), None: all.
+    `progress` is told the share done.
     """
     own = catalog_robot(robot) if isinstance(robot, str) else robot
     refuse_endless(duration, rate, control_rate)
     refuse_temperature(temperature)
     if seed < 0:
         raise ModelError(f"seed must not be negative. Got {seed} instead.")
+    if feedback not in FEEDBACKS:
+        raise ModelError(f"feedback must be states or sensors. Got '{feedback}' instead.")
     plan, lead, total = planned(own, experiment, duration, seed, joint, gravity, clearance, tool)
     digital = digital_robot(own, plan.gravity, payload, model, joints)  # type: ignore[arg-type]
     off = (without,) if isinstance(without, str) else tuple(without)
@@ -95,9 +104,10 @@ def simulate(
     measuring = usual_sensors(rate, seed) if sensors is None else replace(sensors, rate=rate, seed=seed)
     recorder = Recorder(digital, measuring, total, gauge=plan.torque is not None)
     motion = Delayed(plan.motion, lead, total + SPARE)
-    following = _following(plan, controller, digital, motion, control_rate, bandwidth)
+    following = _following(plan, controller, digital, motion, control_rate, bandwidth, feedback)
     stages = coming.stages(digital, control_rate, total)
-    trial = Trial(plan, digital, lead, following, control_rate, coming, stages)
+    encoders = recorder.encoders if feedback == "sensors" else None
+    trial = Trial(plan, digital, lead, following, control_rate, coming, stages, encoders)
     if bandwidth is not None:
         _refuse_bandwidth(
             trial, total, bandwidth, lambda hertz: make_controller(controller, digital, motion, control_rate, hertz)
@@ -111,7 +121,7 @@ def simulate(
         "lead": lead,
         "rate": rate,
         "sensors": asdict(recorder.sensors),
-        "controller": _controller_to_dict(following, controller, control_rate, bandwidth),
+        "controller": _controller_to_dict(following, controller, control_rate, bandwidth, feedback),
         "temperature": temperature,
         "without": list(off),
         "age": dict(age or {}),
@@ -128,13 +138,19 @@ def usual_sensors(rate: float = 500.0, seed: int = 0, **more: Any) -> Sensors:
 
 
 def _following(
-    plan: Experiment, name: str, digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None
+    plan: Experiment,
+    name: str,
+    digital: DigitalRobot,
+    motion: Delayed,
+    rate: float,
+    bandwidth: float | None,
+    feedback: Feedback,
 ) -> Following | None:
     """Return the controller of an experiment; None where the torque is prescribed, which leaves it no choice."""
     if plan.torque is None:
         return make_controller(name, digital, motion, rate, bandwidth)
-    if name != USUAL_CONTROLLER or bandwidth is not None:
-        raise ModelError(f"{plan.name} prescribes the torques: leave out the controller and its bandwidth.")
+    if name != USUAL_CONTROLLER or bandwidth is not None or feedback != USUAL_FEEDBACK:
+        raise ModelError(f"{plan.name} prescribes the torques: leave out the controller, its bandwidth and feedback.")
     return None
 
 
@@ -150,10 +166,12 @@ def _refuse_bandwidth(trial: Trial, duration: float, bandwidth: float, make: Cal
         raise
 
 
-def _controller_to_dict(following: Following | None, name: str, rate: float, bandwidth: float | None) -> dict[str, Any]:
+def _controller_to_dict(
+    following: Following | None, name: str, rate: float, bandwidth: float | None, feedback: Feedback
+) -> dict[str, Any]:
     if following is None:
         return {"name": "prescribed torque", "rate": rate, "bandwidth": None}
-    return {"name": name, "rate": rate, "bandwidth": bandwidth, **following.to_dict()}
+    return {"name": name, "rate": rate, "bandwidth": bandwidth, "feedback": feedback, **following.to_dict()}
 
 
 def _aged(digital: DigitalRobot, age: Mapping[str, float]) -> DigitalRobot:

@@ -15,6 +15,7 @@ from jointwise.experiment.events import Events
 from jointwise.model.closed_loop import POSES, refuse_unstable
 from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
+from jointwise.simulation.encoders import Encoders
 from jointwise.simulation.recording import Recorder, Targets
 from jointwise.simulation.references import Experiment
 from jointwise.simulation.references.trajectory import States
@@ -43,8 +44,9 @@ Shares = Callable[[float], None]
 class Trial:
     """An experiment under way: `lead` (s) of standstill, then the motion, at a control `rate` (Hz).
 
-    The `controller` is None where the torque is prescribed. `digital` is the robot as its controller knows it; `events`
-    make another of it: `stages` tells which, each from a period on.
+    The `controller` is None where the torque is prescribed; it reads `encoders`, or the states if there are none.
+    `digital` is the robot as its controller knows it; `events` make another of it: `stages` tells which, each from a
+    period on.
     """
 
     plan: Experiment
@@ -54,6 +56,7 @@ class Trial:
     rate: float
     events: Events
     stages: list[tuple[int, DigitalRobot]]
+    encoders: Encoders | None = None
 
     def carry_out(self, recorder: Recorder, temperature: float | None, keep: int | None, progress: Shares) -> list[Run]:
         """Run and record block by block; return what is kept of the runs."""
@@ -115,12 +118,12 @@ class Trial:
             state = state if digital is before else carried_over(state, before, digital)
             push = None if wrench is None else wrench[start - first : stop - first]
             own = law.part(start - first, stop - first)
-            runs.append(
-                run_robot(
-                    digital, state, own, rate=self.rate, wrench=push, locked=self._locked, substeps=self._substeps
-                )
-            )
-            state = runs[-1].final
+            run = run_robot(
+                digital, state, own,
+                rate=self.rate, wrench=push, locked=self._locked, substeps=self._substeps, feedback=self.encoders,
+            )  # fmt: skip
+            runs.append(run)
+            state = run.final
         return Run.joined(runs)
 
     @cached_property
@@ -166,6 +169,7 @@ class Trial:
             refuse_unstable(
                 own.robot, law, self.rate, drives_of(own),
                 gravity=own.gravity, payload=own.payload, times=numbers / self.rate,
+                differenced=self.encoders is not None,
             )  # fmt: skip
         except ModelError:
             self._refuse_overload(states)

@@ -80,18 +80,20 @@ def closed_loop_stability(
     *,
     gravity: Mounting = "table",
     payload: Payload | None = None,
+    differenced: bool = False,
 ) -> Stability:
     """Return how the closed loop fares at the worst of some poses along the reference of a law, sampled at `rate` (Hz).
 
     ``M q̈ = τ_J - G q``, ``B θ̈ = τ_m - F_V ω - τ_J``, ``τ_J = k φ + D φ̇``, motors that lag, G = ∂g/∂q, k the
     stiffness under gravity; the law's torque is held over each period. Dry friction is left out: it would hide growth.
+    With `differenced` speeds, ``q̇ = (q[k] - q[k-1]) / period`` and ω likewise: half a period late.
     """
     worst = Stability(0.0, 0, 0, rate)
     periods = np.unique(np.linspace(0, law.periods - 1, POSES).astype(int))
     poses = _poses(law)[periods]
     plants = _plants(robot, poses, drives, gravity, payload)
     for period, pose, plant in zip(periods, poses, plants, strict=True):
-        found = _largest(plant, _feedback(law, int(period), pose), 1.0 / rate)
+        found = _largest(plant, _feedback(law, int(period), pose), 1.0 / rate, differenced)
         if found[0] > worst.radius:
             worst = Stability(*found, int(period), rate)
     return worst
@@ -106,30 +108,33 @@ def refuse_unstable(
     gravity: Mounting = "table",
     payload: Payload | None = None,
     times: Array | None = None,
+    differenced: bool = False,
 ) -> None:
     """Raise `UnstableError` with the joint and what to do if the gains of a law do not hold the arm at `rate` (Hz).
 
     A law without gains is feed-forward alone, and passes. `times` (periods,) s are those of a law that is only part of
-    a motion; without them its periods follow each other from 0.
+    a motion; without them its periods follow each other from 0. `differenced`: as for `closed_loop_stability`.
     """
     if not any(np.any(value) for name in GAINS if (value := getattr(law, name)) is not None):
         return
-    found = closed_loop_stability(robot, law, rate, drives, gravity=gravity, payload=payload)
+
+    def stability(hertz: float, scale: float) -> Stability:
+        other = law if scale == 1.0 else _scaled(law, scale)
+        return closed_loop_stability(
+            robot, other, hertz, drives, gravity=gravity, payload=payload, differenced=differenced
+        )
+
+    found = stability(rate, 1.0)
     if found.is_stable:
         return
     time = found.period / rate if times is None else times[found.period]
     where = f"joint {found.joint + 1} '{robot.joints[found.joint].name}' at t = {time:.3g} s"
     grows = f"errors grow by {100.0 * (found.radius - 1.0):.3g} % a period in {where}"
-
-    def holds(hertz: float, scale: float) -> bool:
-        other = _scaled(law, scale)
-        return closed_loop_stability(robot, other, hertz, drives, gravity=gravity, payload=payload).is_stable
-
-    faster = next((rate * r for r in FASTER if rate * r <= FASTEST and holds(rate * r, 1.0)), None)
+    faster = next((rate * r for r in FASTER if rate * r <= FASTEST and stability(rate * r, 1.0).is_stable), None)
     if faster is not None:
         does = f"Lower the gains, or raise the rate ({faster:g} Hz would do)."
         raise UnstableError(f"the rate of {rate:g} Hz is too low for the gains: {grows}.", does)
-    scale = next((x for x in SCALES if holds(rate, x)), None)
+    scale = next((x for x in SCALES if stability(rate, x).is_stable), None)
     less = "Lower the bandwidth, or feed back the motor side with more damping."
     does = less if scale is None else f"Try {scale:g} times the gains."
     raise UnstableError(f"the gains do not hold the arm: {grows}.", does)
@@ -232,27 +237,38 @@ def _feedback(law: AffineControl, period: int, pose: Array) -> list[Array | None
     return gains
 
 
-def _largest(plant: _Plant, gains: list[Array | None], period: float) -> tuple[float, int]:
+def _largest(plant: _Plant, gains: list[Array | None], period: float, differenced: bool) -> tuple[float, int]:
     """Return the radius of the largest eigenvalue over a period and the joint that moves most in it."""
-    step = _period_matrix(plant, gains, period)
+    step = _period_matrix(plant, gains, period, differenced)
     values, vectors = np.linalg.eig(step)
     worst = int(np.argmax(np.abs(values)))
     moves = np.abs(vectors[: len(plant.weights), worst]) * plant.weights
     return float(np.abs(values[worst])), plant.owners[int(np.argmax(moves))]
 
 
-def _period_matrix(plant: _Plant, gains: list[Array | None], period: float) -> Array:
-    """Return the matrix of one control period on (x, integral)."""
-    from scipy.linalg import expm
+def _period_matrix(plant: _Plant, gains: list[Array | None], period: float, differenced: bool) -> Array:
+    """Return the matrix of one control period on (x, what the law remembers).
+
+    ``x <- Ad x - Bd (K x + L m)``, ``m <- N x + P m``: m holds the integral, and q and θ of the period before where
+    speeds are differences.
+    """
+    from scipy.linalg import block_diag, expm
 
     size, n = plant.B.shape
     held = expm(np.block([[plant.A, plant.B], [np.zeros((n, size + n))]]) * period)
     Ad, Bd = held[:size, :size], held[:size, size:]
-    K = np.zeros((n, size))
-    for gain, side in zip(gains[:4], plant.sides, strict=True):
-        if gain is not None:
-            K += gain @ side
-    if gains[4] is None:
-        step: Array = Ad - Bd @ K
-        return step
-    return np.block([[Ad - Bd @ K, -Bd @ gains[4]], [period * plant.sides[0], np.eye(n)]])
+    none = np.zeros((n, n))
+    Kp, Kd, Kt, Kw, Ki = (none if gain is None else gain for gain in gains)
+    q, qd, theta, speed = plant.sides
+    memories: list[tuple[Array, Array, Array]] = []  # columns of L, rows of N, blocks of P
+    if differenced:
+        K = (Kp + Kd / period) @ q + (Kt + Kw / period) @ theta
+        memories += [(-Kd / period, q, none), (-Kw / period, theta, none)]
+    else:
+        K = Kp @ q + Kd @ qd + Kt @ theta + Kw @ speed
+    if gains[4] is not None:
+        memories.append((Ki, period * q, np.eye(n)))
+    if not memories:
+        return np.asarray(Ad - Bd @ K)
+    reads, writes, stays = zip(*memories, strict=True)
+    return np.block([[Ad - Bd @ K, -Bd @ np.hstack(reads)], [np.vstack(writes), block_diag(*stays)]])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.errors import ModelError, ShapeError
+from jointwise.simulation.encoders import Encoders, quantised
 from jointwise.spatial import Array
 
 JitterMode = Literal["sampling", "stamp"]
@@ -120,13 +121,18 @@ class Sensors:
         written: NDArray[np.intp] = np.maximum.accumulate(kept)
         return written
 
+    def encoders(self, gear_ratios: Array) -> Encoders:
+        """Return the encoders of a robot with these gear ratios (joints,)."""
+        links, motors = _count(self.encoder_counts), _count(self.motor_counts)
+        return Encoders(np.full(len(gear_ratios), links), motors / gear_ratios)
+
     def position(self, q: Array) -> Array:
         """Return what the encoders read of q (samples, joints), rad."""
-        return quantised(q, None if self.encoder_counts is None else 2.0 * np.pi / self.encoder_counts)
+        return quantised(q, _count(self.encoder_counts))
 
     def rotor(self, theta: Array, gear_ratios: Array) -> Array:
         """Return what the motor encoders read, divided by the gear ratios (joints,): (samples, joints), rad."""
-        return quantised(theta, None if self.motor_counts is None else 2.0 * np.pi / (self.motor_counts * gear_ratios))
+        return quantised(theta, _count(self.motor_counts) / gear_ratios)
 
     def speed(self, qd: Array) -> Array | None:
         """Return the measured speed (samples, joints), rad/s; None if it is not measured."""
@@ -186,6 +192,6 @@ class Readings:
         return result
 
 
-def quantised(values: Array, step: float | Array | None) -> Array:
-    """Return the values as whole multiples of a step (one, or one a joint); as they are without a step."""
-    return values if step is None or np.all(step == 0.0) else np.round(values / step) * step
+def _count(counts: int | None) -> float:
+    """Return one count (rad) of so many a turn, 0 for none."""
+    return 2.0 * np.pi / counts if counts else 0.0

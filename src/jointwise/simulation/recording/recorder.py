@@ -11,6 +11,7 @@ from jointwise.data.log import Log, Origin, log_from_matrix
 from jointwise.data.spool import Spool
 from jointwise.errors import ModelError
 from jointwise.simulation.drive_size import joint_effort
+from jointwise.simulation.encoders import Encoders
 from jointwise.simulation.recording.sampling import signals_at
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.run import Run
@@ -48,6 +49,11 @@ class Recorder:
         self._next = 0
         self._spool: Spool | None = None
         self._widths: dict[str, int] = {}
+
+    @property
+    def encoders(self) -> Encoders:
+        """The encoders of the robot, as a controller reads them."""
+        return self.sensors.encoders(self._ratios)
 
     @property
     def end(self) -> float:

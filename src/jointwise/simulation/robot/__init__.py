@@ -2,6 +2,7 @@
 
 from jointwise.model.control_law import AffineControl
 from jointwise.model.spring import Cubic, Rigid, Segments
+from jointwise.simulation.encoders import Encoders
 from jointwise.simulation.robot.ageing import aged_joint
 from jointwise.simulation.robot.batches import batch, simulate_batch
 from jointwise.simulation.robot.defaults import default_joints, load_joints
@@ -28,6 +29,7 @@ __all__ = [
     "Cubic",
     "DigitalRobot",
     "Elasticity",
+    "Encoders",
     "Energy",
     "Friction",
     "Harmonic",

@@ -125,7 +125,8 @@ class DigitalRobot:
             ),
         )
         slopes = [_gear_ratio(joint, x) for joint, x in zip(self.joints, state.theta, strict=True)]
-        return state.with_rows(current=np.array(slopes) * holding / self.gains)
+        current = np.array(slopes) * holding / self.gains
+        return state.with_rows(current=current, q_before=state.q, theta_before=state.theta)
 
     def moving(self, q: Array | Sequence[float], qd: Array | Sequence[float]) -> State:
         """Return the robot as in `rest`, links and rotors moving at q̇ (joints,) rad/s."""

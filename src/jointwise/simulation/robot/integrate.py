@@ -10,6 +10,7 @@ import numpy as np
 from jointwise.description.payload import Payload
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.control_law import AffineControl
+from jointwise.simulation.encoders import Encoders
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.failure import InstabilityError
 from jointwise.simulation.robot.kernel import kernel
@@ -35,6 +36,7 @@ def simulate(
     payloads: Mapping[float, Payload | None] | None = None,
     locked: bool = False,
     substeps: int | None = None,
+    feedback: Encoders | None = None,
 ) -> Run:
     """Return the motion of a robot from a state on, one sample a control period of 1 / `rate` s.
 
@@ -42,19 +44,21 @@ def simulate(
     `current`. `wrench` (6,) or (periods, 6): force (N) and moment (Nm) on the tool, at its origin in base axes.
     `payloads` gives times (s, since the start of the run) at which the payload changes, and to what. `locked` fixes the
     links where they are. `substeps` integration steps a period, None for what friction and the fastest mode need.
+    A controller reads the states, or with `feedback` these encoders, whose differences over a period are its speeds.
     The integrator is native; there is no slow twin of it, so without the kernel this raises a `ModelError`.
     """
     commands = _commands(digital, control, current)
     pushes = _pushes(wrench, commands.periods)
     if not payloads:
-        return _run(digital, state, commands, rate, pushes, locked, substeps)
+        return _run(digital, state, commands, rate, pushes, locked, substeps, feedback)
     runs: list[Run] = []
     edges = _edges(payloads, rate, commands.periods)
     for (first, payload), (last, _) in pairwise(edges):
         state, digital = _reload(digital, state, payload)
         if last > first:
             push = pushes if pushes is None or len(pushes) == 1 else pushes[first:last]
-            runs.append(_run(digital, state, commands.part(first, last), rate, push, locked, substeps, first))
+            part = commands.part(first, last)
+            runs.append(_run(digital, state, part, rate, push, locked, substeps, feedback, first))
             state = runs[-1].final
     return Run.joined(runs)
 
@@ -85,11 +89,12 @@ def _run(
     wrench: Array | None,
     locked: bool,
     substeps: int | None,
+    feedback: Encoders | None = None,
     before: int = 0,
 ) -> Run:
     n, periods = digital.robot.dof, control.periods
     rows = np.empty((periods, len(SERIES) * n + 1))
-    final = _advance(digital, state, control.native(n), periods, rate, wrench, locked, substeps, rows, before)
+    final = _advance(digital, state, control.native(n), periods, rate, wrench, locked, substeps, rows, feedback, before)
     columns = {name: rows[:, k * n : (k + 1) * n] for k, name in enumerate(SERIES)}
     t = state.time + np.arange(periods) / rate
     return Run(t=t, **columns, external=rows[:, -1], parts=((0, digital),), final=final)
@@ -105,6 +110,7 @@ def _advance(
     locked: bool,
     substeps: int | None,
     out: Array | None,
+    feedback: Encoders | None = None,
     before: int = 0,
 ) -> State:
     """Run the native loop; `before` periods were run earlier, for the message if it fails."""
@@ -115,7 +121,7 @@ def _advance(
     values = digital.checked(state).values.copy()
     failed = kernel().simulate(
         digital.chain, joints, backlash, digital.robot.tool_translation, values, digital.elements, control, wrench,
-        1.0 / rate, periods, steps, locked, out,
+        1.0 / rate, periods, steps, locked, out, None if feedback is None else feedback.counts(state.dof),
     )  # fmt: skip
     after = State(values, state.dof, state.time + periods / rate)
     if failed >= 0:

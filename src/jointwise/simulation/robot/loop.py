@@ -12,6 +12,7 @@ from jointwise.errors import ModelError, ShapeError
 from jointwise.model.closed_loop import refuse_unstable
 from jointwise.model.control_law import AffineControl, Sample
 from jointwise.model.joint_drive import JointDrive
+from jointwise.simulation.encoders import Encoders, read
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.failure import InstabilityError
 from jointwise.simulation.robot.integrate import simulate
@@ -32,6 +33,7 @@ def run_loop(
     check: bool = True,
     wrench: Array | None = None,
     substeps: int | None = None,
+    feedback: Encoders | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
     """Return the motion of a robot under a controller: anything with ``init(sample)`` and ``step(memory, sample)``.
@@ -39,22 +41,37 @@ def run_loop(
     `init` returns the controller's memory; `step` returns the torque (joints,), Nm at the joint side, and the memory
     for the next period. A controller that also has a `law` (`AffineControl`) runs natively unless `native` is False;
     the result is the same. `rate` (Hz) and `periods` are the controller's own where it has them. `check` refuses gains
-    that the joints do not stand at this rate before anything moves. `wrench` and `substeps` as for `simulate`.
+    that the joints do not stand at this rate before anything moves. `wrench`, `substeps` and `feedback` as for
+    `simulate`: without encoders the samples are the states; with them they are what the encoders read, speeds their
+    differences over a period.
     """
     law: AffineControl | None = getattr(controller, "law", None)
     own_rate, own_periods = _clock(controller, law, rate, periods)
     if law is not None and check:
         robot, drives = digital.robot, drives_of(digital)
-        refuse_unstable(robot, law, own_rate, drives, gravity=digital.gravity, payload=digital.payload)
+        refuse_unstable(
+            robot, law, own_rate, drives,
+            gravity=digital.gravity, payload=digital.payload, differenced=feedback is not None,
+        )  # fmt: skip
+    start = state.arriving(own_rate)
     if law is not None and native:
-        start = state.with_rows(integral=np.zeros(state.dof))
-        return simulate(digital, start, law.part(0, own_periods), rate=own_rate, wrench=wrench, substeps=substeps)
-    return _stepped(digital, state, controller, own_rate, own_periods, wrench, substeps, progress)
+        start = start.with_rows(integral=np.zeros(state.dof))
+        part = law.part(0, own_periods)
+        return simulate(digital, start, part, rate=own_rate, wrench=wrench, substeps=substeps, feedback=feedback)
+    return _stepped(digital, start, controller, own_rate, own_periods, wrench, substeps, feedback, progress)
 
 
-def sample_of(state: State) -> Sample:
-    """Return what a controller sees of a state."""
-    return Sample(state.time, state.q, state.qd, state.theta, state.speed, state.current, state.temperature)
+def sample_of(state: State, feedback: Encoders | None = None, rate: float = 1000.0) -> Sample:
+    """Return what a controller sees of a state: itself, or what encoders read of it and of the one a period before."""
+    if feedback is None:
+        sides = state.q, state.qd, state.theta, state.speed
+    else:
+        links, rotors = feedback.counts(state.dof)
+        sides = (
+            *read(links, state.q, state.row("q_before"), 1.0 / rate),
+            *read(rotors, state.theta, state.row("theta_before"), 1.0 / rate),
+        )
+    return Sample(state.time, *sides, state.current, state.temperature)
 
 
 def drives_of(digital: DigitalRobot) -> tuple[JointDrive, ...]:
@@ -103,12 +120,13 @@ def _stepped(
     periods: int,
     wrench: Array | None,
     substeps: int | None,
+    feedback: Encoders | None,
     progress: Callable[[int, int], None] | None,
 ) -> Run:
-    memory = controller.init(sample_of(state))
+    memory = controller.init(sample_of(state, feedback, rate))
     begin, runs = state.time, list[Run]()
     for k in range(periods):
-        torque, memory = controller.step(memory, sample_of(state))
+        torque, memory = controller.step(memory, sample_of(state, feedback, rate))
         held = _checked_torque(torque, digital.robot.dof, k)
         push = wrench if wrench is None or np.ndim(wrench) == 1 else wrench[k]
         try:

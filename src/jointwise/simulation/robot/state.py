@@ -10,7 +10,7 @@ from jointwise.spatial import Array
 
 ROWS = (
     "q", "qd", "theta", "speed", "current", "temperature", "load", "friction", "integral",
-    "supplied", "rubbed", "damped", "play",
+    "supplied", "rubbed", "damped", "play", "q_before", "theta_before",
 )  # fmt: skip
 """Numbers a joint, in the order of the native side."""
 
@@ -19,7 +19,9 @@ ROWS = (
 class State:
     """One instant; arrays are (joints,), read-only, SI units at the joint side.
 
-    `values` is the flat array of the native side, `time` in s. `integral` is the controller's ∫ (q - q_d) dt.
+    `values` is the flat array of the native side, `time` in s. `integral` is the controller's ∫ (q - q_d) dt;
+    `q_before` and `theta_before` are where links and rotors were one control period ago, for controllers that take
+    differences.
     """
 
     values: Array
@@ -81,6 +83,10 @@ class State:
     def play(self) -> Array:
         """Where the teeth are between their flanks: P of the lost motion, -1 to 1."""
         return self.row("play")
+
+    def arriving(self, rate: float) -> State:
+        """Return the state as one that was reached at steady speeds at a control `rate` (Hz)."""
+        return self.with_rows(q_before=self.q - self.qd / rate, theta_before=self.theta - self.speed / rate)
 
     @property
     def deformation(self) -> Array:
