@@ -46,7 +46,7 @@ def test_the_commands_are_the_phenomena() -> None:
 
 
 def test_an_unknown_phenomenon_is_refused() -> None:
-    with pytest.raises(EstimationError, match="one of transmission, stiffness, friction"):
+    with pytest.raises(EstimationError, match="one of stiffness, transmission, friction"):
         identify("magic", None, None)  # type: ignore[arg-type]
 
 

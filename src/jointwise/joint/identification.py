@@ -29,7 +29,8 @@ class Settings:
 class Answers:
     """What some logs told about a joint: the `model` with what was known before, the names of what was `found`.
 
-    `refused` tells why each phenomenon that was asked for and not found was refused.
+    `refused` tells why each phenomenon that was asked for and not found was refused, one reason a log, that of the log
+    which suits it best first.
     """
 
     model: JointModel
@@ -70,22 +71,32 @@ def identify_all(
 ) -> Answers:
     """Return all that some records tell; `records` are those to ask for each phenomenon.
 
-    Of several records that can answer, the one whose data reach farthest is taken. Where no drive gain is known, the
-    motor comes first and tells it.
+    Of several records the one that suits a phenomenon best is asked first, and the others only where it cannot answer.
+    Where no drive gain is known, the motor comes first and tells it. Stiffness and transmission help each other: the
+    spring is told first, and once more when the transmission is known.
     """
-    model, found, refused = known, [], {}
+    model, found, refused = known, list[str](), dict[str, tuple[str, ...]]()
     unknown = any(record.unit == "A" for own in records.values() for record in own)
-    for name in sorted(PHENOMENA, key=lambda own: own != "motor") if unknown else PHENOMENA:
-        if progress is not None and records.get(name):
+    for name in _order(unknown):
+        if not records.get(name) or (name in found and "transmission" not in found):
+            continue
+        if progress is not None:
             progress(name)
-        answers, reasons = _asked(name, records.get(name, ()), robot, model, settings)
-        if answers:
-            model = model.with_part(max(answers, key=lambda part: _reach(name, part)))
-            found.append(name)
-            records = _with_gain(records, model) if unknown and name == "motor" else records
-        elif reasons:
-            refused[name] = tuple(reasons)
-    return Answers(model, tuple(found), refused)
+        part, reasons = _asked(name, records[name], robot, model, settings)
+        if part is None:
+            refused |= {name: reasons}
+            continue
+        model, found = model.with_part(part), [*found, name]
+        records = _with_gain(records, model) if unknown and name == "motor" else records
+    names = tuple(dict.fromkeys(found))
+    return Answers(model, names, {name: own for name, own in refused.items() if name not in names})
+
+
+def _order(unknown: bool) -> list[str]:
+    """Return the phenomena in the order in which they are asked: stiffness again after the transmission."""
+    names = list(PHENOMENA)
+    names.insert(names.index("transmission") + 1, "stiffness")
+    return sorted(names, key=lambda own: own != "motor") if unknown else names
 
 
 def _with_gain(records: Mapping[str, Sequence[JointRecord]], model: JointModel) -> dict[str, list[JointRecord]]:
@@ -102,19 +113,17 @@ def _with_gain(records: Mapping[str, Sequence[JointRecord]], model: JointModel) 
 
 def _asked(
     name: str, records: Sequence[JointRecord], robot: Robot, model: JointModel, settings: Settings | None
-) -> tuple[list[Part], list[str]]:
-    answers, reasons = [], []
-    for record in records:
+) -> tuple[Part | None, tuple[str, ...]]:
+    """Return what the first record that can answer tells, best suited first, and why those before it could not."""
+    from jointwise.joint.suited import by_suitability
+
+    reasons: list[str] = []
+    for record in by_suitability(name, records):
         try:
-            answers.append(identify(name, record, robot, model, settings))
+            return identify(name, record, robot, model, settings), tuple(reasons)
         except JointwiseError as problem:
             reasons.append(str(problem))
-    return answers, reasons
-
-
-def _reach(name: str, part: Part) -> float:
-    low, high = part.ranges.get(PHENOMENA[name].main, (0.0, 0.0))
-    return high - low
+    return None, tuple(reasons)
 
 
 def _stiffness(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Phenomenon:
     """One phenomenon: its `name` in files and commands, its `title` on a page, the `line` that tells how it is found.
 
-    `experiment` identifies it, as `jointwise joint plan` and `jointwise simulate` name it; `main` is the quantity (one
-    of the ranges of a part) over which a log must reach far to tell about it.
+    `experiment` identifies it, as `jointwise joint plan` and `jointwise simulate` name it; `main` is what a log must
+    offer much of to tell about it: twist of the gear, reversals, speed, load or temperature.
     """
 
     name: str
@@ -24,18 +24,18 @@ PHENOMENA = {
     own.name: own
     for own in (
         Phenomenon(
-            name="transmission",
-            title="Kinematic error and backlash",
-            line="kinematic error and position-dependent backlash, from slow reciprocation",
-            experiment="reciprocate",
-            main="theta",
-        ),
-        Phenomenon(
             name="stiffness",
             title="Stiffness",
             line="spring of the gear, from a locked output with a known torque or from two encoders",
             experiment="locked",
-            main="phi",
+            main="twist",
+        ),
+        Phenomenon(
+            name="transmission",
+            title="Kinematic error and backlash",
+            line="kinematic error and position-dependent backlash, from slow reciprocation",
+            experiment="reciprocate",
+            main="reversals",
         ),
         Phenomenon(
             name="friction",
@@ -63,7 +63,7 @@ PHENOMENA = {
             title="Hysteresis",
             line="Maxwell-slip hysteresis, from slow reciprocation",
             experiment="reciprocate",
-            main="position",
+            main="reversals",
         ),
         Phenomenon(
             name="motor",
@@ -74,4 +74,5 @@ PHENOMENA = {
         ),
     )
 }
-"""Phenomena by name, in the order in which they are identified: each builds on those before."""
+"""Phenomena by name, in the order in which they are identified: each builds on those before, and stiffness is told once
+more when the transmission is known."""
