@@ -67,5 +67,6 @@ def test_the_list_costs_nothing_to_import() -> None:
 
 def test_the_package_gives_its_names_and_no_others() -> None:
     assert all(getattr(jointwise.joint, name) is not None for name in jointwise.joint.__all__)
+    assert dir(jointwise.joint) == sorted(jointwise.joint.__all__)
     with pytest.raises(AttributeError, match="no attribute 'magic'"):
         jointwise.joint.magic  # noqa: B018

@@ -47,3 +47,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"jointwise.joint.{_HOME[name]}"), name)
     raise AttributeError(f"module 'jointwise.joint' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """Return the names of the package."""
+    return sorted(__all__)
