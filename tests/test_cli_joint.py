@@ -90,6 +90,39 @@ def test_all_asks_every_log_and_tells_what_none_could_answer(tmp_path: Path) -> 
     assert model.parts["stiffness"]["a_1"] == pytest.approx(15000.0, rel=0.05)
 
 
+def test_all_says_in_one_line_why_a_phenomenon_is_not_there(tmp_path: Path) -> None:
+    result = run("joint", "all", locked(), speeds(), slow(), *UR5E, "--json")
+    notes = [line.split("note: ")[1] for line in result.err.splitlines() if "not fitted" in line]
+    refused = json.loads(result.out)["refused"]
+    assert [note.split(":")[0] for note in notes] == list(refused)
+    assert "temperature" in refused
+    assert all(note.endswith(refused[note.split(":")[0]][0]) for note in notes)
+
+
+def test_all_tells_what_these_logs_found_from_what_was_known(tmp_path: Path) -> None:
+    out = tmp_path / "joint.json"
+    done("joint", "load", slow(), *UR5E, "--output", out)
+    words = ("joint", "all", f"friction={speeds()}", *UR5E, "--output", out)
+    told = json.loads(done(*words, "--json"))
+    assert told["found"] == ["friction"]
+    assert list(told["parts"]) == ["friction", "load"]
+    text = done(*words)
+    assert "joint 2, friction:" in text
+    assert f"from {speeds()}" in text
+    assert "joint 2, load:" not in text
+    assert "known before, unchanged: load" in text
+
+
+def test_a_name_that_is_no_phenomenon_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").touch()
+    for word in (f"foo={tmp_path / 'log.csv'}", f"foo={tmp_path / 'log.csv'}@wall"):
+        result = run("joint", "all", word, *UR5E)
+        assert result.code == 2
+        assert "one of stiffness, transmission, friction" in result.err
+        assert "'foo'" in result.err
+    assert "no such file" in run("joint", "all", "foo=none.csv", *UR5E).err
+
+
 def test_all_once_more_takes_the_new_numbers(tmp_path: Path) -> None:
     """What was known before is replaced, and a refusal beside it does not throw it away."""
     out, words = tmp_path / "joint.json", ("joint", "all", speeds(), *UR5E, *VERTICAL)

@@ -31,7 +31,7 @@ from jointwise.joint.phenomenon import PHENOMENA
 if TYPE_CHECKING:
     from jointwise.description import Robot
     from jointwise.description.mounting import Mounting
-    from jointwise.joint import JointModel, JointRecord, Part
+    from jointwise.joint import Answers, JointModel, JointRecord, Part
 
 EXAMPLES = """\
 examples:
@@ -119,9 +119,9 @@ def run(args: argparse.Namespace) -> int:
         if args.joint > robot.dof:
             raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead")
         others, known = _known(args, robot)
-        model, refused = _identified(args, robot, known, progress)
-        page = _written(args, [*others, model])
-    _tell(args, model, refused, page)
+        answers = _identified(args, robot, known, progress)
+        page = _written(args, [*others, answers.model])
+    _tell(args, answers, page)
     return 0
 
 
@@ -163,25 +163,24 @@ def _known(args: argparse.Namespace, robot: Robot) -> tuple[list[JointModel], Jo
     return [model for model in models if model.joint != args.joint - 1], own
 
 
-def _identified(
-    args: argparse.Namespace, robot: Robot, known: JointModel, progress: Progress
-) -> tuple[JointModel, dict[str, tuple[str, ...]]]:
-    from jointwise.joint import Settings, identify, identify_all
+def _identified(args: argparse.Namespace, robot: Robot, known: JointModel, progress: Progress) -> Answers:
+    from jointwise.joint import Answers, Settings, identify, identify_all
 
     if args.what == "motor" and (args.loaded or args.targets):
         progress("drive gains")
-        return known.with_part(_gain(args, robot)), {}
+        return Answers(known.with_part(_gain(args, robot)), (args.what,), {})
     settings = Settings(
         getattr(args, "method", "auto"), getattr(args, "elements", None), getattr(args, "hysteresis_load", None)
     )
     if args.what != "all":
         record = _record(args, robot, args.logs, mounting_of(args), None if args.what == "motor" else known)
         progress(args.what)
-        return known.with_part(identify(args.what, record, robot, known, settings)), {}
+        part = identify(args.what, record, robot, known, settings)
+        return Answers(known.with_part(part), (args.what,), {})
     answers = identify_all(_sorted_records(args, robot, known), robot, known, settings, progress)
     if not answers.found:
         raise EstimationError(next(iter(answers.refused.values()))[0])
-    return answers.model, dict(answers.refused)
+    return answers
 
 
 def _gain(args: argparse.Namespace, robot: Robot) -> Part:
@@ -222,6 +221,7 @@ def _parsed(word: str) -> tuple[str | None, str, str | list[float] | None]:
         return None, word, None
     name, sign, rest = word.partition("=")
     if not sign or name not in PHENOMENA:
+        _refuse_name(name, rest)
         name, rest = "", word
     path, sign, where = rest.rpartition("@")
     if not sign or Path(rest).exists():
@@ -230,6 +230,12 @@ def _parsed(word: str) -> tuple[str | None, str, str | list[float] | None]:
     if gravity is None and Path(path).exists():
         raise UsageError(f"gravity after @ must be X,Y,Z or a mounting. Got '{where}' instead")
     return name or None, rest if gravity is None else path, gravity
+
+
+def _refuse_name(name: str, rest: str) -> None:
+    """Refuse a file that is there with a name before it that is no phenomenon."""
+    if any(path and Path(path).is_file() for path in (rest, rest.rpartition("@")[0])):
+        raise UsageError(f"the name before = must be one of {', '.join(PHENOMENA)}. Got '{name}' instead")
 
 
 def _gravity(text: str) -> str | list[float] | None:
@@ -302,27 +308,37 @@ def _written(args: argparse.Namespace, models: list[JointModel]) -> Path | None:
     return write_joint_report([model for model in models if model.joint == args.joint - 1], args.report, args.output)
 
 
-def _tell(args: argparse.Namespace, model: JointModel, refused: dict[str, tuple[str, ...]], page: Path | None) -> None:
-    shown = model.parts if args.what == "all" else {args.what: model.parts[args.what]}
-    for name, reasons in refused.items():
-        for reason in dict.fromkeys(reasons):
-            note(f"{name}: {reason}")
+def _tell(args: argparse.Namespace, answers: Answers, page: Path | None) -> None:
+    """Print what was found; of what was refused the reason of the log that suits it best, `--json` has them all."""
+    model = answers.model
+    for name, (reason, *_) in answers.refused.items():
+        note(f"{name}: {reason}")
     if args.quiet:
         return
     if args.json:
-        files = {"output": args.output, "report": None if page is None else str(page)}
-        parts = {name: part.to_dict() for name, part in shown.items()}
-        print(
-            as_json(
-                {"robot": model.robot, "joint": model.joint + 1, "parts": parts, "refused": refused, "files": files}
-            )
-        )
+        print(as_json(_document(args, answers, page)))
         return
-    print("\n\n".join(_text(model, part) for part in shown.values()))
+    print("\n\n".join(_text(model, model.parts[name]) for name in model.parts if name in answers.found))
+    before = [name for name in model.parts if name not in answers.found]
+    if before and args.what == "all":
+        print(f"\nknown before, unchanged: {', '.join(before)}")
     for name, path in (("joint", args.output), ("report", page)):
         if path:
             print(f"\n{name}: {path}", end="")
     print()
+
+
+def _document(args: argparse.Namespace, answers: Answers, page: Path | None) -> dict[str, Any]:
+    """Return what `--json` prints: `found` are the parts of these logs, others were known before."""
+    model, everything = answers.model, args.what == "all"
+    return {
+        "robot": model.robot,
+        "joint": model.joint + 1,
+        "found": answers.found,
+        "parts": {name: part.to_dict() for name, part in model.parts.items() if everything or name in answers.found},
+        "refused": answers.refused,
+        "files": {"output": args.output, "report": None if page is None else str(page)},
+    }
 
 
 def _text(model: JointModel, part: Part) -> str:
@@ -330,7 +346,7 @@ def _text(model: JointModel, part: Part) -> str:
 
     lines = [
         f"{model.robot}, joint {model.joint + 1}, {part.phenomenon}: {part.model}",
-        fit_text(part.fitted, part.held_out),
+        f"{fit_text(part.fitted, part.held_out)}, from {', '.join(part.logs) or 'memory'}",
     ]
     rows = [(v.name, *(_short(x, v.digits) for x in (v.value, v.low, v.high)), v.unit) for v in part.values]
     if rows:
