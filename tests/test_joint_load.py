@@ -15,9 +15,13 @@ from jointwise.backend import native
 from jointwise.description import Payload
 from jointwise.errors import EstimationError
 from jointwise.joint.friction import identify_friction
+from jointwise.joint.hysteresis.growth import growth_of
+from jointwise.joint.hysteresis.loops import make_loops
 from jointwise.joint.load import identify_load, load_law_of
 from jointwise.joint.map import friction_map, map_surfaces
+from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part
+from jointwise.joint.plug import given_terms
 from jointwise.joint.record import JointRecord, joint_record
 from jointwise.simulation.references import make_experiment
 from jointwise.simulation.robot import digital_robot
@@ -100,10 +104,35 @@ def test_every_speed_has_a_friction_of_its_own_unless_the_velocity_law_is_known(
     assert with_law["F_l"] == pytest.approx(alone["F_l"], rel=0.001) == pytest.approx(FACTOR, rel=0.02)
 
 
-def test_friction_that_does_not_depend_on_the_load_is_told() -> None:
+def test_friction_that_does_not_depend_on_the_load_is_told_and_no_growth_of_it_kept() -> None:
     found = identify_load(loaded(rubbing(2, 0.0), seed=3))
-    assert found.value("F_l").covers(0.0)
-    assert any("holds zero" in note for note in found.notes)
+    assert found.model == "none"
+    assert "F_l" not in {value.name for value in found.values}
+    assert any("no friction that grows with the load is seen up to 120 Nm" in note for note in found.notes)
+    law = load_law_of(Part.from_dict(json.loads(json.dumps(found.to_dict()))))
+    assert law.torque(np.array([1.0, -1.0]), np.array([100.0, 50.0])).tolist() == [0.0, 0.0]
+    assert law.outside(np.array([200.0])).tolist() == [True]
+    steady = identify_friction(record_of(to_and_fro(SPEEDS), noise=0.05))
+    assert map_surfaces(friction_map([found, steady])) == ()
+    assert friction_map([found, steady]).torque(0.1, 100.0) == friction_map([steady]).torque(0.1)
+
+
+def test_a_growth_that_is_none_is_seldom_seen() -> None:
+    models = [identify_load(loaded(rubbing(2, 0.0), seed=seed)).model for seed in range(25)]
+    assert models.count("none") >= 22
+
+
+def test_a_calibration_and_the_hysteresis_choose_a_growth_that_the_load_did_not_show(part: Part) -> None:
+    none = identify_load(loaded(rubbing(2, 0.0), seed=3))
+    steady = identify_friction(record_of(to_and_fro(SPEEDS), noise=0.05))
+    left, told = (given_terms(JointModel("any", 0, {"friction": steady, "load": own}), True) for own in (none, part))
+    assert "load" in left.open
+    assert "load" not in told.open
+    assert "FC1" not in left.known and "FC1" in told.known
+    record = loaded(speeds=(0.1, 0.1, 0.1))
+    loops = make_loops(record, None, None)
+    assert growth_of(record, loops, none) == growth_of(record, loops, "auto")
+    assert growth_of(record, loops, part) == growth_of(record, loops, "square")
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,9 @@ def test_every_phenomenon_has_meanings_and_unknown_names_a_dash() -> None:
 def test_a_load_that_adds_nothing_is_said_to() -> None:
     part = Part("load", "square", (value_of("F_l", "1/Nm", 1e-6, 1e-4),), 50.0, ranges={"load": (0.0, 60.0)})
     assert told(part) == "No friction that grows with the load is seen, up to a load of 60 Nm."
+    none = Part("load", "none", (), 0.0, -1.0, ranges={"load": (0.0, 60.0)})
+    assert told(none) == told(part)
+    assert graded(none) == ""
 
 
 def spring(damping: float, deviation: float) -> Part:

@@ -76,8 +76,8 @@ def _load(part: Part) -> list[Array]:
     from jointwise.joint.load import CHOICES, load_law_of
 
     law = load_law_of(part)
-    if law.kind not in CHOICES or law.largest < 0.0:
-        raise ModelError(f"load: the law must be one of {', '.join(CHOICES)}, up to a load of at least 0.")
+    if law.kind not in ("none", *CHOICES) or law.largest < 0.0:
+        raise ModelError(f"load: the law must be none or one of {', '.join(CHOICES)}, up to a load of at least 0.")
     return [SIGNED, law.torque(SIGNED, SIGNED * law.largest)]
 
 

@@ -27,11 +27,15 @@ FOLLOWS = 0.9
 LAWS: dict[str, tuple[int, ...]] = {"none": (), "absolute": (1,), "square": (2,), "polynomial": (1, 2)}
 """Powers of |τ| of every model that is tried."""
 CHOICES = ("square", "absolute")
+"""Laws of a friction that grows with the load; one that does not is "none"."""
 
 
 @dataclass(frozen=True)
 class LoadLaw:
-    """``f_l = F_l sgn(ω) |τ|^p``, p = 2 ("square") or 1 ("absolute"); |τ| is kept up to the `largest` measured, Nm."""
+    """``f_l = F_l sgn(ω) |τ|^p``, p = 2 ("square") or 1 ("absolute"); |τ| is kept up to the `largest` measured, Nm.
+
+    "none": friction that does not grow with the load, as far as was measured.
+    """
 
     kind: str
     factor: float
@@ -40,7 +44,8 @@ class LoadLaw:
     def torque(self, speed: Array, load: Array) -> Array:
         """Return the friction (samples,), Nm, that a load (samples,), Nm, adds."""
         size = np.minimum(np.abs(load), self.largest)
-        result: Array = self.factor * np.sign(speed) * size ** LAWS[self.kind][0]
+        grown = sum((size**power for power in LAWS[self.kind]), np.zeros_like(size))
+        result: Array = self.factor * np.sign(speed) * grown
         return result
 
     def outside(self, load: Array) -> Flags:
@@ -53,7 +58,8 @@ def identify_load(record: JointRecord, *, steady: Part | None = None) -> Part:
     """Return how friction grows with the load: ``F_0 + F_l τ²`` against ``F_0 + F_l |τ|``, by unseen data.
 
     Friction is half the difference between a run forwards and one back at the same position: an error of the gravity
-    model cancels. `steady` (from `identify_friction`) takes the friction at no load off: F_0 is what is left.
+    model cancels. `steady` (from `identify_friction`) takes the friction at no load off: F_0 is what is left. Where the
+    interval of F_l holds zero, or F_0 alone predicts unseen data as well, the law is "none".
     """
     refuse_unless_useful(record, "load")
     points = to_and_fro(record)
@@ -63,10 +69,9 @@ def identify_load(record: JointRecord, *, steady: Part | None = None) -> Part:
         base = 0.5 * (base - velocity_law_of(steady).torque(-points.speed))
     y = points.friction - base
     test = held_out(points)
-    kind = min(CHOICES, key=lambda law: _unseen_error(points, y, law, ~test))
-    fit = grouped_fit(_columns(points, kind), y, points.block, points.weight)
+    kind, fit, slight = _chosen(points, y, ~test)
     gravity = grouped_fit(np.column_stack([points.load, np.ones(len(y))]), points.total, points.block, points.weight)
-    law = LoadLaw(kind, float(fit.values[-1]), float(np.abs(points.load).max()))
+    law = LoadLaw(kind, 0.0 if kind == "none" else float(fit.values[-1]), float(np.abs(points.load).max()))
     alternatives = tuple(_alternative(points, y, law, test) for law in LAWS)
     return Part(
         phenomenon="load",
@@ -81,7 +86,7 @@ def identify_load(record: JointRecord, *, steady: Part | None = None) -> Part:
         },
         alternatives=alternatives,
         curves=(_friction_curve(points, y, kind, fit), _gravity_curve(points, gravity)),
-        notes=_notes(record, points, fit, gravity, steady),
+        notes=_notes(record, points, slight, gravity, steady),
         logs=record.logs,
     )
 
@@ -110,6 +115,21 @@ def _columns(points: Ways, law: str) -> Array:
     return np.column_stack([levels, *(np.abs(points.load) ** power for power in LAWS[law])])
 
 
+def _chosen(points: Ways, y: Array, use: Flags) -> tuple[str, Linear, str]:
+    """Return the law that predicts points in use best, its fit to all, and a note where that law is "none"."""
+    errors = {law: _unseen_error(points, y, law, use) for law in ("none", *CHOICES)}
+    kind = min(CHOICES, key=lambda law: errors[law])
+    fit = grouped_fit(_columns(points, kind), y, points.block, points.weight)
+    grown, half = float(fit.values[-1]), fit.factor * float(fit.deviations[-1])
+    if abs(grown) > half and errors[kind] < errors["none"]:
+        return kind, fit, ""
+    note = (
+        f"no friction that grows with the load is seen up to {np.abs(points.load).max():.3g} Nm: "
+        f"F_l of the {kind} law would be {grown:.2g} ± {half:.2g} {_UNITS[kind]}."
+    )
+    return "none", grouped_fit(_columns(points, "none"), y, points.block, points.weight), note
+
+
 def _unseen_error(points: Ways, y: Array, law: str, use: Flags) -> float:
     """Return the error of a law by cross-validation among the points in use, leaving blocks out in four folds."""
     A, fold = points.weight[:, None] * _columns(points, law), (points.block // 2) % 4
@@ -128,9 +148,13 @@ def _alternative(points: Ways, y: Array, law: str, test: Flags) -> Alternative:
     return Alternative(law, nrmse_percent(y[~test], A[~test] @ x), nrmse_percent(y[test], A[test] @ x), note)
 
 
+_UNITS = {"square": "1/Nm", "absolute": "1"}
+
+
 def _values(points: Ways, kind: str, fit: Linear, gravity: Linear) -> tuple[Value, ...]:
-    unit = "1/Nm" if kind == "square" else "1"
-    found = [value_of("F_l", unit, fit.values[-1], fit.deviations[-1], fit.factor)]
+    found: list[Value] = []
+    if kind != "none":
+        found.append(value_of("F_l", _UNITS[kind], fit.values[-1], fit.deviations[-1], fit.factor))
     for k in range(points.level.max() + 1):
         speed = points.speed[points.level == k].mean()
         name = "F_0" if points.level.max() == 0 else f"F_0 at {speed:.3g} rad/s"
@@ -145,7 +169,9 @@ def _friction_curve(points: Ways, y: Array, kind: str, fit: Linear) -> Curve:
     own = fit.values[points.level] - fit.values[0]
     line = np.linspace(points.load.min(), points.load.max(), 101)
     rows = np.zeros((len(line), len(fit.values)))
-    rows[:, 0], rows[:, -1] = 1.0, np.abs(line) ** LAWS[kind][0]
+    rows[:, 0] = 1.0
+    for power in LAWS[kind]:
+        rows[:, -1] = np.abs(line) ** power
     residual = y - _columns(points, kind) @ fit.values
     middle, half = rows @ fit.values, fit.band(rows, rms(residual))
     return Curve(
@@ -181,7 +207,7 @@ def _gravity_curve(points: Ways, gravity: Linear) -> Curve:
     )
 
 
-def _notes(record: JointRecord, points: Ways, fit: Linear, gravity: Linear, steady: Part | None) -> tuple[str, ...]:
+def _notes(record: JointRecord, points: Ways, slight: str, gravity: Linear, steady: Part | None) -> tuple[str, ...]:
     slope, half = float(gravity.values[0]), gravity.factor * float(gravity.deviations[0])
     notes = [f"{len(np.unique(points.way))} way(s) to and fro at {points.level.max() + 1} constant speed(s)."]
     if abs(slope - 1.0) > max(half, 0.01):
@@ -189,8 +215,8 @@ def _notes(record: JointRecord, points: Ways, fit: Linear, gravity: Linear, stea
             f"the motor's torque grows {slope:.3f} ± {half:.3f} times as much as the modelled load: the payload or the "
             f"bodies differ, or the gain is {record.gain / slope:.4g} and not {record.gain:.4g} Nm/A."
         )
-    if abs(fit.values[-1]) < fit.factor * fit.deviations[-1]:
-        notes.append("the interval of F_l holds zero: these data show no friction that grows with the load.")
+    if slight:
+        notes.append(slight)
     if steady is not None:
         notes.append("the friction at no load was taken from the velocity law: F_0 is what is left of it.")
     return tuple(notes)

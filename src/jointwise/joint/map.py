@@ -82,7 +82,7 @@ def map_surfaces(friction: FrictionMap) -> tuple[Surface, ...]:
     """Return friction over speed and load, and over speed and temperature, within what was measured."""
     law, surfaces = friction.velocity, []
     w = np.linspace(law.slowest, law.fastest, POINTS)
-    if friction.load is not None:
+    if friction.load is not None and friction.load.kind != "none":
         loads = np.linspace(0.0, friction.load.largest, POINTS)
         z = tuple(plain(friction.torque(w, load)) for load in loads)
         surfaces.append(_surface("Friction over speed and load", "load [Nm]", w, loads, z))

@@ -61,6 +61,7 @@ def _dry(model: JointModel, rotor: bool, known: bool) -> _Piece:
 
     friction, load = model.parts.get("friction"), model.parts.get("load")
     law = None if load is None else load_law_of(load)
+    law = None if law is None or law.kind == "none" else law
     growth = None if law is None else (law.factor, _deviation(load, "F_l"))
     kind = "none" if law is None else law.kind
     level = _pair(friction, "F_C") if friction is not None and _has(friction, "F_C") else None

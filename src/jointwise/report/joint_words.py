@@ -129,7 +129,9 @@ def told(part: Part) -> str:
 
 
 def graded(part: Part) -> str:
-    """Return how good it is, in one sentence."""
+    """Return how good it is, in one sentence; nothing where there is nothing to fit."""
+    if part.model == "none":
+        return ""
     quality = part.fitted if part.held_out is None else part.held_out
     word = next((word for least, word in GRADES if quality >= least), "poor")
     data = "its own data, none were held out," if part.held_out is None else "data held out"
@@ -196,9 +198,12 @@ def _friction(part: Part) -> str:
 
 def _load(part: Part) -> str:
     most = max(abs(side) for side in part.ranges["load"])
+    unseen = f"No friction that grows with the load is seen, up to a load of {number(most, 3)} Nm."
+    if part.model == "none":
+        return unseen
     own, power = _value(part, "F_l"), 2 if part.model == "square" else 1
     if own.low <= 0.0 <= own.high:
-        return f"No friction that grows with the load is seen, up to a load of {number(most, 3)} Nm."
+        return unseen
     return (
         f"A load of {number(most, 3)} Nm adds {number(own.value * most**power, 3)} Nm of friction "
         f"({number(own.low * most**power, 3)} to {number(own.high * most**power, 3)})."

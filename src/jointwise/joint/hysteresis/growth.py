@@ -36,8 +36,10 @@ def growth_of(record: JointRecord, loops: Loops, load: str | Part) -> tuple[Grow
     """Return the ways to try, simplest first; a law that is asked for is refused where the load does not vary.
 
     A load part tells the law; where the load varies its factor is estimated again, as the load part came from other
-    data, else it is held.
+    data, else it is held. One that saw no growth leaves it to these data.
     """
+    if isinstance(load, Part) and load_law_of(load).kind == "none":
+        load = "auto"
     if isinstance(load, Part):
         law = load_law_of(load)
         power = LOADS[law.kind]
