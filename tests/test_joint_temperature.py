@@ -130,6 +130,18 @@ def test_the_map_adds_the_temperature_to_the_velocity_law(part: Part) -> None:
     assert surface.z[0][-1] > surface.z[-1][-1]
 
 
+def test_lines_are_even_and_meet_the_data_up_to_the_residual(part: Part) -> None:
+    """Temperatures come in clusters: a line through them would be broken where none were measured."""
+    curves = part.curves[:-1]
+    assert len(curves) == 3
+    for curve in curves:
+        assert np.ptp(np.diff(curve.line_x)) < 1e-3
+        assert (curve.line_x[0], curve.line_x[-1]) == (min(curve.x), max(curve.x))
+        line = np.interp(curve.x, curve.line_x, curve.line_y)
+        assert np.allclose(np.array(curve.y) - line, curve.residual, atol=0.05)
+        assert all(low < y < high for low, y, high in zip(curve.low, curve.line_y, curve.high, strict=True))
+
+
 def test_a_law_survives_its_file(part: Part) -> None:
     assert temperature_law_of(Part.from_dict(json.loads(json.dumps(part.to_dict())))) == temperature_law_of(part)
 

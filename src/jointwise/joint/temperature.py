@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ from jointwise.spatial import Array
 
 LEAST_QUALITY = 30.0
 """Held-out NRMSE % below which friction has nothing to do with the temperature."""
+LINE = 61
+"""Points of a curve."""
 
 
 @dataclass(frozen=True)
@@ -151,28 +153,35 @@ def _constant(data: Warming, fit: Linear) -> Value:
 
 
 def _curves(data: Warming, law: str, fit: Linear) -> tuple[Curve, ...]:
-    """Return friction over temperature, one curve a speed."""
-    levels = np.unique(data.pairs.level)
-    friction, rows = modelled(data, law, fit.values), sensitivity(data, law, fit.values)
-    half = fit.band(rows, rms(data.y - friction))
-    return tuple(_curve(data, friction, half, np.flatnonzero(data.pairs.level == k)) for k in levels)
+    """Return friction over temperature, one curve a speed: line and band at even temperatures."""
+    grid, residual = _grid(data), data.y - modelled(data, law, fit.values)
+    line, half = modelled(grid, law, fit.values), fit.band(sensitivity(grid, law, fit.values), rms(residual))
+    return tuple(_curve(data.pairs, residual, grid.pairs, line, half, level) for level in range(data.levels))
 
 
-def _curve(data: Warming, friction: Array, half: Array, own: NDArray[np.intp]) -> Curve:
-    pairs = data.pairs
+def _grid(data: Warming) -> Warming:
+    """Return every speed at even temperatures over those that were measured with it."""
+    own = [data.pairs.level == level for level in range(data.levels)]
+    T = np.concatenate([np.linspace(x.min(), x.max(), LINE) for x in (data.pairs.temperature[k] for k in own)])
+    speed = np.repeat([data.pairs.speed[k].mean() for k in own], LINE)
+    cold, level = np.maximum(T, COLDEST) ** -3.0, np.repeat(np.arange(data.levels), LINE)
+    return replace(data, pairs=Pairs(np.zeros(len(T)), speed, T, cold, level, np.zeros(len(T), dtype=np.intp)))
+
+
+def _curve(pairs: Pairs, residual: Array, grid: Pairs, line: Array, half: Array, level: int) -> Curve:
+    own, drawn = np.flatnonzero(pairs.level == level), grid.level == level
     order = own[np.argsort(pairs.temperature[own])]
-    T, line = pairs.temperature[order], friction[order]
     return Curve(
         title=f"Friction over temperature at {pairs.speed[own].mean():.3g} rad/s",
         x_label="temperature [°C]",
         y_label="friction [Nm]",
-        x=plain(T),
+        x=plain(pairs.temperature[order]),
         y=plain(pairs.friction[order]),
-        line_x=plain(T),
-        line_y=plain(line),
-        low=plain(line - half[order]),
-        high=plain(line + half[order]),
-        residual=plain((data.y - friction)[order]),
+        line_x=plain(grid.temperature[drawn]),
+        line_y=plain(line[drawn]),
+        low=plain((line - half)[drawn]),
+        high=plain((line + half)[drawn]),
+        residual=plain(residual[order]),
     )
 
 
