@@ -8,7 +8,17 @@ import pytest
 
 import jointwise
 from jointwise.errors import EstimationError
-from jointwise.joint import PHENOMENA, JointModel, JointRecord, Part, identification, identify_all, joint_record
+from jointwise.joint import (
+    PHENOMENA,
+    Alternative,
+    JointModel,
+    JointRecord,
+    Part,
+    identification,
+    identify,
+    identify_all,
+    joint_record,
+)
 from jointwise.joint.suited import by_suitability
 
 LENGTHS = {"locked": None, "constant-speed": 30.0, "load": 20.0, "reciprocate": 20.0, "warm-up": 80.0}
@@ -93,3 +103,26 @@ def test_each_phenomenon_builds_on_those_before(monkeypatch: pytest.MonkeyPatch)
     names = list(PHENOMENA)
     for name, _, known in asked.calls:
         assert set(names[: names.index(name)]) <= set(known)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "rival", "told"),
+    [
+        (91.0, 32.8, "'square' does better on the data held out (32.8 against 30.1 %)"),
+        (91.0, 30.12, None),
+        (90.0, 32.8, None),
+    ],
+)
+def test_a_model_that_does_better_on_data_held_out_is_not_passed_over_in_silence(
+    fitted: float, rival: float, told: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless every datum was held out in turn: then the choice was made on the figures that are shown."""
+    tried = (Alternative("absolute", 90.0, 30.1), Alternative("square", 92.0, rival))
+    part = Part("load", "absolute", (), fitted, 30.1, alternatives=tried)
+    monkeypatch.setitem(identification._METHODS, "load", lambda *_: part)
+    monkeypatch.setattr(identification, "refuse_unfit_gravity", lambda record: None)
+    found = identify("load", record("load"), jointwise.robot("ur5e"))
+    assert found.tried_on == ("all data" if fitted == 90.0 else "training part")
+    notes = [note for note in found.notes if "held out" in note]
+    assert len(notes) == (told is not None)
+    assert told is None or notes[0].startswith(told)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jointwise.joint.model import JointModel
-from jointwise.joint.part import PHENOMENA, Curve, Part, Surface, plain, value_of
+from jointwise.joint.part import PHENOMENA, Alternative, Curve, Part, Surface, plain, value_of
 from jointwise.report.joint import curve_figure, measured_areas, render_joints, surface_figure
 from jointwise.report.joint_words import MEANINGS, graded, meaning, told
 from jointwise.report.numbers import number
@@ -50,7 +50,7 @@ def test_a_page_says_what_was_found_and_what_to_do_with_it() -> None:
     assert "Universal Robots UR5e, joint 2" in text
     assert "Dry friction is 10 Nm (9.804 to 10.2); at 2 rad/s friction is 20 Nm in all." in text
     assert "The fit to data held out is very good." in text
-    assert "fit 98.0 % on its own data, 98.0 % on data held out (100 is perfect)" in text
+    assert "fit 98.0 % on all its data, 98.0 % on data held out (100 is perfect)" in text
     assert "speed 0.1 to 2 rad/s" in text
     assert "jointwise calibrate LOG --robot ur5e --joint joint2.json" in text
     assert "14760" in text
@@ -127,6 +127,17 @@ def decoded(values: dict[str, str]) -> np.ndarray:
     import base64
 
     return np.frombuffer(base64.b64decode(values["bdata"]), dtype="<f4")
+
+
+def test_figures_of_the_fit_say_to_which_data() -> None:
+    """The chosen model was fitted to all data, those that were tried to a part, or to all but each in turn."""
+    tried = (Alternative("square", 97.0, 90.0), Alternative("absolute", 80.0, 70.0))
+    apart, in_turn = (Part("load", "square", (), fit, 90.0, alternatives=tried) for fit in (98.0, 97.0))
+    first, second = (words(page(part)) for part in (apart, in_turn))
+    assert "fit 98.0 % on all its data, 90.0 % on data held out" in first
+    assert "training part" in first
+    assert "all data" in second
+    assert "training part" not in second
 
 
 def test_the_residual_has_the_unit_of_its_curve() -> None:

@@ -356,7 +356,7 @@ def _text(model: JointModel, part: Part) -> str:
         for own in part.alternatives
     ]
     if len(tried) > 1:
-        lines.append(table(("tried", "fit %", "fit % held out", ""), tried))
+        lines.append(table(("tried", f"fit % {part.tried_on}", "fit % held out", ""), tried))
     lines += [f"  {text}" for text in part.notes]
     return "\n".join(lines)
 

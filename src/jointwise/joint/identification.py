@@ -51,7 +51,22 @@ def identify(
     refuse_unfit_gravity(record)
     parts = {} if known is None else dict(known.parts)
     part = _METHODS[phenomenon](record, robot, parts, settings or Settings())
-    return _with_gain_note(part, record)
+    return _with_gain_note(_with_rival_note(part), record)
+
+
+def _with_rival_note(part: Part) -> Part:
+    """Return a part that says so where another model does better on the data held out, which have no vote."""
+    figures = {own.model: round(own.held_out, 1) for own in part.alternatives if own.held_out is not None}
+    if part.held_out is None or part.tried_on == "all data" or not figures:
+        return part
+    best, chosen = max(figures, key=lambda model: figures[model]), round(part.held_out, 1)
+    if figures[best] <= chosen:
+        return part
+    told = (
+        f"'{best}' does better on the data held out ({figures[best]} against {chosen} %): they judge, they do not "
+        "choose; the model was chosen on the training part."
+    )
+    return replace(part, notes=(*part.notes, told))
 
 
 def _with_gain_note(part: Part, record: JointRecord) -> Part:

@@ -185,6 +185,12 @@ class Part:
         self[name]
         return next(value for value in self.values if value.name == name)
 
+    @property
+    def tried_on(self) -> str:
+        """What the `fitted` of the alternatives stands for: all data where each was left out in turn, else a part."""
+        fits = [own.fitted for own in self.alternatives if own.held_out == self.held_out]
+        return "all data" if self.fitted in fits else "training part"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the part as a document of plain JSON."""
         document = asdict(self)

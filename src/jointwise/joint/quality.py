@@ -22,6 +22,6 @@ def rms(values: Array) -> float:
 
 
 def fit_text(fitted: float, held_out: float | None) -> str:
-    """Return the fit (`nrmse_percent`) on the data of the fit and on those held out, as people read it."""
-    held = "" if held_out is None else f", {held_out:.1f} % on data held out"
-    return f"fit {fitted:.1f} % on its own data{held} (100 is perfect)"
+    """Return the fit (`nrmse_percent`) to all data and, by a fit without them, to those held out, as people read it."""
+    held = "" if held_out is None else f", {held_out:z.1f} % on data held out"
+    return f"fit {fitted:z.1f} % on all its data{held} (100 is perfect)"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jointwise.joint.friction.checks import LEAST_WAY
+from jointwise.joint.friction.identify import STEADY
 from jointwise.joint.friction.plateaus import find_plateaus, moving, settled, top_speed
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.joint.record import JointRecord
@@ -14,8 +15,6 @@ from jointwise.joint.transmission.strokes import FASTEST
 
 NEAR = 0.05
 """Way (rad) after a reversal over which lost motion and presliding show."""
-STEADY = 0.05
-"""Part of the largest acceleration up to which a joint is taken to run at constant speed."""
 
 Score = tuple[float, ...]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from jointwise.description.catalog import catalog_names, catalog_robot
 from jointwise.joint.model import JointModel
-from jointwise.joint.part import Alternative, Curve, Part, Surface, Value
+from jointwise.joint.part import Curve, Part, Surface, Value
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.joint.quality import fit_text, rms
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, faint, line, packed
@@ -106,7 +106,7 @@ def part_body(part: Part, model: JointModel) -> Html:
             class_="hint",
         ),
         _values(part) if part.values else "",
-        _alternatives(part.alternatives) if part.alternatives else "",
+        _alternatives(part) if part.alternatives else "",
         items(part.notes, class_="hint") if part.notes else "",
         *figures,
         *surfaces,
@@ -127,9 +127,9 @@ def _row(part: Part, value: Value) -> tuple[object, ...]:
     return (value.name, *numbers, number(scale * value.deviation, 2), written_unit(unit), own)
 
 
-def _alternatives(alternatives: Sequence[Alternative]) -> Html:
-    rows = [(own.model, fixed(own.fitted, 1), fixed(own.held_out, 1), own.note) for own in alternatives]
-    head = ("model", "own data", "held out", "")
+def _alternatives(part: Part) -> Html:
+    rows = [(own.model, fixed(own.fitted, 1), fixed(own.held_out, 1), own.note) for own in part.alternatives]
+    head = ("model", part.tried_on, "held out", "")
     return table("Models that were tried, fit % (100 is perfect)", head, rows, words=(0, 3))
 
 

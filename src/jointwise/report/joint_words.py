@@ -134,7 +134,7 @@ def graded(part: Part) -> str:
         return ""
     quality = part.fitted if part.held_out is None else part.held_out
     word = next((word for least, word in GRADES if quality >= least), "poor")
-    data = "its own data, none were held out," if part.held_out is None else "data held out"
+    data = "its data, none were held out," if part.held_out is None else "data held out"
     return f"The fit to {data} is {word}."
 
 
