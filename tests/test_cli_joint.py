@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -16,7 +17,8 @@ from cli_runs import done, refused, run
 from jointwise.cli.joint import _parsed
 from jointwise.data.log import Log
 from jointwise.data.write import write_log
-from jointwise.joint import load_joints
+from jointwise.errors import DataError
+from jointwise.joint import joint_record, load_joints
 
 UR5E = ("--robot", "ur5e", "--joint", 2)
 VERTICAL = ("--gravity", 0, 9.80665, 0)
@@ -261,6 +263,27 @@ def test_options_of_the_motor_that_do_not_belong_together_are_wrong_usage(words:
     result = run("joint", "motor", "a.csv", *words, *UR5E)
     assert result.code == 2
     assert "--loaded" in result.err
+
+
+@pytest.mark.parametrize(
+    ("channel", "factor", "word"),
+    [("current", 1e3, "i=@mA"), ("q", 180.0 / np.pi, "q=@deg"), ("t", 1e3, "t=@ms")],
+)
+def test_wrong_units_are_refused_in_one_line(channel: str, factor: float, word: str, tmp_path: Path) -> None:
+    made = jointwise.read_log(speeds())
+    wrong = replace(made, **{channel: factor * made.channel(channel)}, theta=None, qd=None)
+    write_log(wrong, tmp_path / "wrong.csv")
+    assert word in refused("joint", "friction", tmp_path / "wrong.csv", *UR5E, *VERTICAL)
+
+
+def test_a_fault_of_another_joint_costs_nothing_here() -> None:
+    log, robot = jointwise.read_log(speeds()), jointwise.robot("ur5e")
+    theta = log.channel("theta").copy()
+    theta[:, 1] *= 101.0
+    faulty = replace(log, theta=theta)
+    joint_record(faulty, robot, 0)
+    with pytest.raises(DataError, match="theta2"):
+        joint_record(faulty, robot, 1)
 
 
 def test_rows_out_of_order_are_refused(tmp_path: Path) -> None:

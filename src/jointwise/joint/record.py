@@ -19,6 +19,7 @@ from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.payload import Payload
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError
+from jointwise.joint.doctor import refuse_faulty
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
 from jointwise.spatial import Array
 
@@ -129,7 +130,7 @@ def joint_record(
 
     `gain` (Nm/A) and `inertia` (kg m², of the rotor at the joint side) are the described ones unless given. `load`
     tells what the links ask of the joints; without it the described bodies, the `mounting` (unless given: the one that
-    the logs tell, else the table) and the `payload` do.
+    the logs tell, else the table) and the `payload` do. Logs in wrong units or with damaged channels are refused.
     """
     recordings = [logs] if isinstance(logs, Log) else list(logs)
     if not 0 <= joint < robot.dof:
@@ -200,6 +201,8 @@ def _pieces(
         raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
     if log.current is None and log.torque is None:
         raise DataError(f"{log.origin.path}: neither current (i1..) nor torque (tau1..) found: log one of them.")
+    _refuse_disorder(log, joint)
+    refuse_faulty(log, robot, joint)
     repaired = repair_clock(log)
     rate = 1.0 / repaired.clock.median_step
     parts = [repaired.log.slice(s.start, s.stop) for s in repaired.clock.segments]
@@ -224,7 +227,6 @@ def _piece(
     raw = resample(log.t, log.q[:, joint], t)
     theta = None if log.theta is None else resample(log.t, log.theta[:, joint], t)
     rubbing = raw if theta is None else theta
-    _refuse_disorder(log, rubbing, joint)
     smooth = low_pass(rubbing, cutoff, rate)
     speed, acceleration = differences(smooth, rate)
     motor, unit, used = _motor(log, robot, joint, gain, t)
@@ -260,8 +262,9 @@ def _piece(
     )
 
 
-def _refuse_disorder(log: Log, position: Array, joint: int) -> None:
-    """Refuse positions (samples,) that jump about: from sample to sample by as much as they vary at all."""
+def _refuse_disorder(log: Log, joint: int) -> None:
+    """Refuse positions that jump about: from sample to sample by as much as they vary at all."""
+    position = (log.q if log.theta is None else log.theta)[:, joint]
     spread = float(position.std())
     if spread > LEAST_SPREAD and float(np.sqrt(np.mean(np.diff(position) ** 2))) > 0.5 * spread:
         raise DataError(

@@ -53,7 +53,7 @@ def identify_gains_from_payload(
     mass = _checked_mass(payload_mass)
     if law is not None and law not in LAWS:
         raise EstimationError(f"law must be one of {', '.join(LAWS)}. Got '{law}' instead.")
-    data = pair_data(aligned_pairs(unloaded, loaded, cutoff), robot, mass, gravity_vector(mounting))
+    data = pair_data(aligned_pairs(unloaded, loaded, robot, cutoff), robot, mass, gravity_vector(mounting))
     tried = {name: fit_payload(data, name) for name in (LAWS if law is None else (law,))}
     best = min(tried.values(), key=lambda fit: fit.error)
     if "none" in tried and tried["none"].error <= best.error + WORTH:

@@ -11,7 +11,8 @@ from scipy.ndimage import maximum_filter1d
 
 from jointwise.data.log import Log
 from jointwise.description.robot import Robot
-from jointwise.errors import DataError, EstimationError
+from jointwise.errors import EstimationError
+from jointwise.joint.doctor import refuse_faulty
 from jointwise.joint.jackknife import FEWEST_BLOCKS, block_count
 from jointwise.joint.motor.bilinear import BODY
 from jointwise.joint.motor.pair import Pair, align_pair
@@ -86,8 +87,6 @@ def _clear(speed: Array, rate: float) -> NDArray[np.bool_]:
 
 def _piece(pair: Pair, robot: Robot, mass: float, gravity: Array) -> tuple[Array, Array, Array]:
     """Return the load of the links, the known part ``m a + Δ`` (samples, joints) and B (samples, joints, 9), Nm."""
-    if pair.loaded.shape[1] != robot.dof:
-        raise DataError(f"{pair.names[0]}: the log has {pair.loaded.shape[1]} joints, {robot.name} has {robot.dof}.")
     before, after = (inverse_dynamics(robot, *motion, gravity=gravity) for motion in (pair.before, pair.after))
     last = compute_regressor(robot, *pair.after, gravity=gravity).matrices()[:, :, -BODY - 1 :]
     links = before - robot.rotor_inertias * pair.before[2]  # rotors load the motor, not the gear
@@ -105,7 +104,9 @@ def _blocks(pairs: list[Pair]) -> NDArray[np.intp]:
     return np.concatenate(numbers)
 
 
-def aligned_pairs(unloaded: Log | Sequence[Log], loaded: Log | Sequence[Log], cutoff: float) -> list[Pair]:
+def aligned_pairs(
+    unloaded: Log | Sequence[Log], loaded: Log | Sequence[Log], robot: Robot, cutoff: float
+) -> list[Pair]:
     """Return logs without and with the payload side by side, their positions smoothed at a cut-off (Hz)."""
     first = [unloaded] if isinstance(unloaded, Log) else list(unloaded)
     second = [loaded] if isinstance(loaded, Log) else list(loaded)
@@ -113,6 +114,8 @@ def aligned_pairs(unloaded: Log | Sequence[Log], loaded: Log | Sequence[Log], cu
         raise EstimationError(
             f"every log without payload must have one with it. Got {len(first)} without and {len(second)} with it."
         )
+    for log in (*first, *second):
+        refuse_faulty(log, robot)
     return [align_pair(a, b, cutoff) for a, b in zip(first, second, strict=True)]
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from jointwise.data.log import Log
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError
+from jointwise.joint.doctor import refuse_faulty
 from jointwise.joint.jackknife import FEWEST_BLOCKS, block_count, half_width, jackknife
 from jointwise.joint.motor.gain import GainEstimate, JointGain, status_of
 from jointwise.joint.normal import gram_solution
@@ -209,6 +210,7 @@ def _curve(x: Array, y: Array, gain: float, offset: float, value: Value) -> Curv
 def _refuse_unusable(log: Log, robot: Robot) -> None:
     if log.joints != robot.dof:
         raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
+    refuse_faulty(log, robot)
     for name, columns in (("current_des", "target currents (i_des1..)"), ("torque_des", "target torques (tau_des1..)")):
         if name not in log.available:
             raise EstimationError(
