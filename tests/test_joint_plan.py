@@ -20,6 +20,7 @@ from jointwise.cli import joint_plan, simulate
 from jointwise.errors import JointwiseError, ModelError, OutputError
 from jointwise.model.skeleton import Tool
 from jointwise.plan import PURPOSES, Plan, Step, make_plan, urscript, write_plan
+from jointwise.plan.page import page
 from jointwise.simulation.references import APART, EXPERIMENTS, Piecewise, lowest_height, make_experiment
 from jointwise.simulation.references.fourier import FadedSeries
 from jointwise.simulation.references.room import room_of
@@ -108,6 +109,25 @@ def test_a_table_suits_the_first_joint_and_not_the_second() -> None:
     assert second.steps[0].largest_gravity > 30.0
     wall = make_plan(jointwise.robot("ur5e"), 0, ["friction", "load"], mounting="wall")
     assert [own.suits for own in wall.steps] == [False, True]
+
+
+def test_a_joint_that_gravity_does_not_load_may_stand_as_it_does() -> None:
+    clamped = make_plan(jointwise.robot("ur5e"), 1, ["stiffness", "friction"])
+    assert [own.suits for own in clamped.steps] == [True, False]
+    assert not clamped.steps[0].turned
+    told = page(clamped, [{**own.facts(), "files": {}} for own in clamped.steps])
+    assert "gravity loads joint 2 with 0 Nm at most" in told
+    assert re.search(r"\de-\d", told) is None
+
+
+@pytest.mark.parametrize(("mass", "word"), [(None, "KG"), (2.5, "2.5")])
+def test_commands_tell_the_payload_that_the_arm_was_asked_to_carry(mass: float | None, word: str) -> None:
+    chosen = make_plan(jointwise.robot("ur5e"), 1, ["load", "friction"], payload=mass)
+    lines = page(chosen, [{**own.facts(), "files": {}} for own in chosen.steps]).splitlines()
+    carried = [line for line in lines if line.startswith(("    jointwise joint load", "    jointwise joint motor"))]
+    assert len(carried) == 2 and all(f" --payload {word},X,Y,Z " in line for line in carried)
+    assert any("--experiment load" in line and f"--payload {word} " in line for line in lines)
+    assert not any("--payload" in line for line in lines if "joint friction" in line)
 
 
 def test_constant_speeds_are_told() -> None:

@@ -151,8 +151,10 @@ def _mounting(step: Step) -> str:
     if own.axis == "any":
         return "as it is."
     wanted = ", ".join(f"{value:.3g}" for value in step.experiment.gravity)
-    if step.suits:
+    if step.turned:
         return f"as it is: the axis of joint {joint} is {own.axis}."
+    if step.suits:
+        return f"as it is: gravity loads joint {joint} with {step.largest_gravity:.2g} Nm at most."
     if own.axis == "vertical":
         return (
             f"the axis of joint {joint} should be vertical (gravity [{wanted}] m/s² in the base frame); it is not, "
@@ -167,13 +169,17 @@ def _mounting(step: Step) -> str:
 
 
 def _payload(step: Step) -> list[str]:
-    if step.payload is not None:
-        return [f"Payload: {step.payload.mass:g} kg{' in the second run' if step.purpose.twice else ''}."]
+    checked = "`jointwise joint plan --payload KG` checks it"
     if step.purpose.twice:
-        return [
-            "Payload: near the largest allowed, for the second run only; `jointwise joint plan --payload KG` checks it."
-        ]
-    return []
+        mass = f"near the largest allowed; {checked}" if step.payload is None else f"{step.payload.mass:g} kg"
+        return [f"Payload: {mass}. For the second run only."]
+    if not step.purpose.carries:
+        return []
+    mass = f"KG its mass; {checked}" if step.payload is None else f"{step.payload.mass:g} kg"
+    return [
+        f"Payload: {mass}. X,Y,Z is its centre of mass in the frame of the flange, m (0,0,0 in the rehearsal); "
+        "without a payload leave `--payload` out."
+    ]
 
 
 def _stands(step: Step) -> str:
@@ -217,9 +223,8 @@ def _commands(step: Step) -> str:
             f"jointwise joint motor UNLOADED --loaded LOADED --payload-mass {mass} {robot} --output joint.json",
         ]
     else:
-        carried = "" if step.payload is None else f" --payload {step.payload.mass:g}"
+        mass = "KG" if step.payload is None else f"{step.payload.mass:g}"
+        carried, told = (f" --payload {mass}", f" --payload {mass},X,Y,Z") if own.carries else ("", "")
         lines = [f"{_rehearsal(step)}{carried} --output rehearsal.csv"]
-        lines += [
-            f"jointwise joint {phenomenon} LOG {robot}{carried} --output joint.json" for phenomenon in own.phenomena
-        ]
+        lines += [f"jointwise joint {phenomenon} LOG {robot}{told} --output joint.json" for phenomenon in own.phenomena]
     return "\n".join(f"    {line}" for line in lines)

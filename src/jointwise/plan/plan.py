@@ -35,6 +35,8 @@ CLEARANCE = 0.05
 """Height (m) above the mounting plane that plans keep unless told otherwise."""
 STRAIGHT = np.cos(np.deg2rad(2.0))
 """Cosine of the angle within which an axis counts as along (or across) gravity."""
+UNLOADED = 0.01
+"""Load of gravity, as a part of the effort limit, up to which a joint counts as not loaded by it."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +110,16 @@ class Step:
         return self.body.nearest(self.approach)
 
     @cached_property
-    def suits(self) -> bool:
+    def turned(self) -> bool:
         """Whether the joint's axis stands to gravity as it should."""
         return self.purpose.axis == "any" or self._angle_suits(self.gravity)
+
+    @cached_property
+    def suits(self) -> bool:
+        """Whether the robot may stand as it does: the axis is as it should, or gravity does not load the joint."""
+        effort = self.robot.joints[self.joint].limits.effort
+        unloaded = effort is not None and self.largest_gravity < UNLOADED * effort
+        return self.turned or (self.purpose.axis == "vertical" and unloaded)
 
     def _angle_suits(self, gravity: Array) -> bool:
         rotations = forward_kinematics(self.robot, self.states.q[:1]).rotation
@@ -119,9 +128,9 @@ class Step:
 
     @cached_property
     def largest_gravity(self) -> float:
-        """Largest load of gravity on the joint along the motion as the robot stands, Nm."""
+        """Largest load of gravity on the joint along the motion as the robot stands, Nm; to the µNm."""
         load = gravity_torque(self.robot, self.states.q, gravity=self.gravity, payload=self.payload)
-        return float(np.abs(load[:, self.joint]).max())
+        return round(float(np.abs(load[:, self.joint]).max()), 6)
 
     def facts(self) -> dict[str, Any]:
         """Return the numbers of this step as plain JSON; angles in rad."""
@@ -264,7 +273,7 @@ def _made(base: _Base, purpose: Purpose, clearance: float | None) -> Step:
     experiment = make_experiment(
         purpose.experiment, base.robot, seed=base.seed, joint=alone, clearance=clearance, tool=base.tool
     )
-    carried = Payload(base.payload) if base.payload is not None and purpose.name in ("load", "motor") else None
+    carried = Payload(base.payload) if base.payload is not None and (purpose.carries or purpose.twice) else None
     return Step(
         purpose, experiment, base.robot, base.joint, base.gravity, carried, called=base.called, seed=base.seed
     )  # fmt: skip

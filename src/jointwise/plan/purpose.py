@@ -18,7 +18,7 @@ class Purpose:
 
     `experiment` as `jointwise simulate` names it; `axis` of the joint under test against gravity; `log` the channels
     without which nothing can be identified, `helps` those that make it better; `rate` (Hz) to log with; `twice`: once
-    without and once with a payload.
+    without and once with a payload; `carries`: with one all along.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Purpose:
     log: tuple[str, ...] = BASIC
     helps: tuple[str, ...] = ()
     twice: bool = False
+    carries: bool = False
 
     @property
     def phenomena(self) -> tuple[str, ...]:
@@ -73,10 +74,11 @@ PURPOSES = {
             title="Friction over load: the joint turns slowly into gravity and back",
             why="At 0.05 rad/s viscous friction is small and hardly changes; the load of gravity changes along the "
             "way. The mean of both directions is the load, half their difference the friction under that load.",
-            prepare="Mount the heaviest payload that the robot may carry; weigh it.",
+            prepare="Mount the heaviest payload that the robot may carry; weigh it and note its centre of mass.",
             axis="horizontal",
             rate=125.0,
             helps=("qd", "temp"),
+            carries=True,
         ),
         Purpose(
             name="transmission",
