@@ -254,6 +254,23 @@ def test_intervals_of_the_gain_cover_the_truth_over_seeds() -> None:
     assert sum(covered) >= 16
 
 
+def test_links_heavier_than_described_are_within_the_doubt() -> None:
+    """A gain from links follows their masses: an error of a few per cent stays inside its interval, as in torques."""
+    for part in (0.96, 1.04):
+        own = record("Coulomb")
+        found = identify_motor(record("Coulomb", load=part * own.load, inertia=part * own.inertia), friction="Coulomb")
+        assert found["gain"] == pytest.approx(part * 10.5, rel=0.01)
+        assert found.value("gain").covers(10.5) and found.value("viscous").covers(12.0)
+
+
+def test_a_payload_that_was_not_told_gives_no_gain() -> None:
+    own = record()
+    with pytest.raises(EstimationError, match=r"-40 % off the known 10.5; motor is not fitted. Give the payload"):
+        identify_motor(record(load=0.6 * own.load, inertia=0.0), known=10.5)
+    part = identify_motor(own, known=10.0)
+    assert "known gain 10 Nm/A: +5.0 %" in part.notes
+
+
 def test_a_rotor_that_is_not_described_is_found_too() -> None:
     part = identify_motor(record(inertia=0.0))
     assert part.value("inertia").covers(1.5) and part.value("gain").covers(10.5)

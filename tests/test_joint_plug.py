@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -55,6 +56,8 @@ def test_a_described_gain_is_taken_unless_the_identified_one_excludes_it() -> No
     motor = Part("motor", "gain", (value_of("gain", "Nm/A", 10.6, 0.08),), 90.0)
     model = JointModel("ur5e", 0, {"motor": motor})
     assert drive_gain(model, 10.7) == 10.7 and drive_gain(model, 11.0) == drive_gain(model) == 10.6
+    links = JointModel("ur5e", 0, {"motor": replace(motor, settings={"method": "links"})})
+    assert drive_gain(links, 11.0) == 11.0 and drive_gain(links) == 10.6
     assert drive_gain(JointModel("ur5e", 0, {}), 9.0) == 9.0 and drive_gain(JointModel("ur5e", 0, {})) is None
 
 

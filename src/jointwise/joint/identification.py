@@ -198,7 +198,8 @@ def _hysteresis(record: JointRecord, robot: Robot, parts: dict[str, Part], setti
 def _motor(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
     from jointwise.joint.motor import identify_current_loop, identify_motor
 
-    part = identify_motor(record, gear_ratio=robot.joints[record.joint].motor.gear_ratio)
+    known = record.gain if record.unit == "Nm" else None
+    part = identify_motor(record, gear_ratio=robot.joints[record.joint].motor.gear_ratio, known=known)
     return identify_current_loop(record).added(part)
 
 

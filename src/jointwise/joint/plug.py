@@ -194,13 +194,15 @@ def _backlash(part: Part) -> tuple[float, ...]:
 def drive_gain(model: JointModel, described: float | None = None) -> float | None:
     """Return the drive gain (Nm/A) to take for a joint: the identified one, unless it holds the `described` one.
 
-    A described gain within the interval of the identified one is not contradicted, and sharper. None if none is known.
+    A described gain within the interval of the identified one is not contradicted, and sharper. One from the described
+    links never contradicts: it may be their masses that are wrong. None if none is known.
     """
     part = model.parts.get("motor")
     if part is None:
         return described
     found = part.value("gain")
-    return described if described is not None and found.covers(described) else found.value
+    upheld = part.settings.get("method") == "links" or (described is not None and found.covers(described))
+    return described if described is not None and upheld else found.value
 
 
 def _has(part: Part, name: str) -> bool:
