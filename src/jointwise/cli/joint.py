@@ -29,6 +29,7 @@ from jointwise.errors import EstimationError, JointwiseError, ModelError
 from jointwise.joint.phenomenon import PHENOMENA
 
 if TYPE_CHECKING:
+    from jointwise.data import Log
     from jointwise.description import Robot
     from jointwise.description.mounting import Mounting
     from jointwise.joint import Answers, JointModel, JointRecord, Part
@@ -259,15 +260,13 @@ def _record(
     from jointwise.joint import joint_record
 
     logs = [read_log(path, columns=args.columns, joints=robot.dof) for path in paths]
-    bodies = _bodies(args)
     return joint_record(
         logs,
         robot,
         args.joint - 1,
-        mounting=mounting_for(logs, bodies.pop("mounting", mounting)),
         payload=payload_of(args.payload),
         gain=args.gain or _known_gain(robot, known),
-        **bodies,
+        **_bodies(args, robot, logs, mounting),
     )
 
 
@@ -286,14 +285,34 @@ def _known_gain(robot: Robot, known: JointModel | None) -> float | None:
     return gain
 
 
-def _bodies(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what tells the load torque instead of the described bodies: those of a calibrated model, with rotors."""
+def _bodies(args: argparse.Namespace, robot: Robot, logs: list[Log], mounting: Mounting | None) -> dict[str, Any]:
+    """Return what tells the load torque: the described bodies, or those and the rotors of a calibrated model.
+
+    A model stands under the gravity of the logs, its own one where nobody tells another.
+    """
     if args.model is None:
-        return {}
+        return {"mounting": mounting_for(logs, mounting)}
+    from jointwise.data.gravity import gravity_text, is_same
+    from jointwise.description import gravity_vector
     from jointwise.result import load_calibration
+    from jointwise.result.bodies import CalibratedBodies
 
     calibration = load_calibration(args.model)
-    return {"load": calibration.body_torque, "inertia": 0.0, "mounting": calibration.model.gravity}
+    own = calibration.model.gravity
+    if calibration.model.robot.name != robot.name:
+        raise ModelError(f"{args.model}: is a model of {calibration.model.robot.name}, not of {robot.name}.")
+    told = mounting is not None or any(log.origin.gravity is not None for log in logs)
+    gravity = gravity_vector(mounting_for(logs, mounting) if told else own)
+    gravity = gravity_vector(own) if is_same(own, gravity) else gravity
+    bodies = CalibratedBodies(calibration, gravity, payload_of(args.payload))
+    if not bodies.tells(args.joint - 1):
+        raise ModelError(
+            f"{args.model}: calibrated under gravity {gravity_text(own)} m/s^2, does not tell the load of joint "
+            f"{args.joint} under {gravity_text(gravity)}. Leave --model out, or name one of that gravity."
+        )
+    if not is_same(own, gravity):
+        note(f"{args.model}: calibrated under gravity {gravity_text(own)}, taken under {gravity_text(gravity)} m/s^2.")
+    return {"load": bodies, "inertia": 0.0, "mounting": gravity.tolist()}
 
 
 def _written(args: argparse.Namespace, models: list[JointModel]) -> Path | None:
