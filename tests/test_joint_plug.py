@@ -128,7 +128,9 @@ def test_friction_over_speed_says_nothing_about_how_it_turns() -> None:
     assert kinds(own) == [Offset, Hysteresis, Hysteresis, Viscous, SpeedRipple]
     assert next(term for term in own.terms if isinstance(term, Hysteresis)).limits == RICH.limits
     held = completed(friction_part(), known=True)
-    assert kinds(held) == [Offset, Coulomb, Viscous, SpeedRipple] and held.known["FC0"][0] == 9.0
+    assert kinds(held) == kinds(own) and held.totals["FC0"][0] == 9.0 and "FC0" not in held.known
+    plain = completed(friction_part(), known=True, structure=Structure("tanh"))
+    assert kinds(plain)[:2] == [Offset, Coulomb] and plain.known["FC0"][0] == 9.0 and not plain.totals
 
 
 # -- in a calibration --
@@ -154,6 +156,31 @@ def calibrated(limit: float, firm: bool) -> Calibration:
         joints={0: given},
     )
     return calibrate(made().log, jointwise.robot("planar2"), options=options)
+
+
+def test_slip_elements_share_a_known_size_of_dry_friction() -> None:
+    """What is known is kept to the digit and its doubt goes into the elements; how friction turns is the log's."""
+    sizes = {"F_C": (3.0, 0.2), "F_V1": (2.0, 0.1)}
+    friction = Part("friction", "law", tuple(value_of(name, "Nm", *own) for name, own in sizes.items()), 90.0)
+    law = {"kind": "square", "factor": 2e-3, "largest": 50.0}
+    load = Part("load", "square", (value_of("F_l", "1/Nm", 2e-3, 1e-4),), 90.0, settings={"law": law})
+    structure = Structure("hysteresis", powers=(1.0, 2.0), limits=(1e-4, 1e-3, 1e-2), drivers=("q", "track"))
+    given = given_terms(JointModel("planar2", 0, {"friction": friction, "load": load}), known=True)
+    options = Options(
+        gains=made().truth.gains.tolist(),
+        structure=structure,
+        free=(),
+        lag=0.0,
+        position_cutoff=20.0,
+        joints={0: given},
+    )
+    found = calibrate(made().log, jointwise.robot("planar2"), options=options)
+    places = {k: info.name for k, info in enumerate(found.model.parameters) if info.joint == 0}
+    forces = [k for k, name in places.items() if name.startswith("W")]
+    growth = [k for k, name in places.items() if name.startswith("FC")]
+    assert len(forces) == 6 and found.estimate.values[forces].sum() == pytest.approx(3.0, rel=1e-4)
+    assert len(growth) == 2 and found.estimate.values[growth].sum() == pytest.approx(2e-3, rel=1e-4)
+    assert found.estimate.covariance[np.ix_(forces, forces)].sum() == pytest.approx(0.04, rel=0.05)
 
 
 def test_terms_that_predict_worse_than_the_automatic_ones_are_not_taken() -> None:

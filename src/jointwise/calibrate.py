@@ -22,7 +22,7 @@ from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError, ModelError
 from jointwise.estimation.coupled import Uncertainty, jackknife
 from jointwise.estimation.drive_gains import drive_gains, gains_again
-from jointwise.estimation.fit import Fit, fit_structure, known_values
+from jointwise.estimation.fit import Fit, fit_structure, known_totals, known_values
 from jointwise.estimation.given import GivenTerms
 from jointwise.estimation.problem import Problem, record
 from jointwise.estimation.rivals import Moves, with_choices
@@ -289,6 +289,9 @@ def _estimate(fit: Fit, uncertainty: Uncertainty, options: Options) -> Estimate:
     known = ~np.isnan(given)
     covariance = uncertainty.covariance.copy()
     covariance[known, known] = deviation[known] ** 2
+    for own in known_totals(fit.model, options.joints):
+        shares = solution.values[own.places] / own.value if own.value else np.zeros(len(own.places))
+        covariance[np.ix_(own.places, own.places)] += own.deviation**2 * np.outer(shares, shares)
     half = uncertainty.factor * uncertainty.deviation
     status: list[Status] = [
         "given"

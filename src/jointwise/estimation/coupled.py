@@ -18,6 +18,8 @@ from jointwise.spatial import Array
 
 DETERMINED = 1e-6
 """A direction counts as undetermined when the scaled factor is smaller than this part of its largest."""
+HEAVY = 1e3
+"""Weight of a known sum against all data about its parameters: they move it by a millionth."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,15 @@ class Solution:
     sigma: Array
     condition: float
     condition_scaled: float
+
+
+@dataclass(frozen=True)
+class Total:
+    """A known sum of parameters: their `places` in the vector, its `value` and standard `deviation`."""
+
+    places: Index
+    value: float
+    deviation: float
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,26 @@ def _held(own: JointFactors, held: Array) -> JointFactors:
         changed[:, -1] -= R[:, known] @ held[known]
         changed[:, known] = 0.0
         result.triangles[k] = changed
+    return result
+
+
+def with_totals(factors: Sequence[JointFactors], layout: Layout, totals: Sequence[Total]) -> list[JointFactors]:
+    """Return the factors with a row more for every known sum, ``λ Σ x = λ total``, so heavy that it holds."""
+    result = list(factors)
+    for own in totals:
+        for j, places in enumerate(layout.index):
+            local = np.flatnonzero(np.isin(places, own.places))
+            if len(local):
+                result[j] = _with_total(result[j], local, own.value)
+    return result
+
+
+def _with_total(own: JointFactors, local: Index, value: float) -> JointFactors:
+    result = JointFactors([], list(own.weight), list(own.total), list(own.square))
+    for R in own.triangles:
+        row = np.zeros((1, R.shape[1]))
+        row[0, local], row[0, -1] = 1.0, value
+        result.triangles.append(triangle(np.vstack([R, HEAVY * float(np.linalg.norm(R[:, local])) * row])))
     return result
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise.errors import EstimationError
-from jointwise.estimation.coupled import Layout, Solution, held_factors, weighted_least_squares
+from jointwise.estimation.coupled import Layout, Solution, Total, held_factors, weighted_least_squares, with_totals
 from jointwise.estimation.factors import Index, JointFactors, scaled_factors
 from jointwise.estimation.given import NOTHING_GIVEN, GivenTerms
 from jointwise.estimation.problem import Problem, RowWeights, Stretch, term_columns
@@ -92,6 +92,18 @@ def known_values(model: Dynamics, given: Mapping[int, GivenTerms]) -> tuple[Arra
     return values, deviations
 
 
+def known_totals(model: Dynamics, given: Mapping[int, GivenTerms]) -> list[Total]:
+    """Return the known sums of a model's slip elements: of their forces, and of their growth with the load."""
+    result = []
+    for j, own in given.items():
+        names = {k: info.name for k, info in enumerate(model.parameters) if info.joint == j}
+        for total, (value, deviation) in own.totals.items():
+            stem = "W" if total == "FC0" else "FC"
+            places = np.array([k for k, name in names.items() if name.startswith(stem)], dtype=np.intp)
+            result += [Total(places, value, deviation)] if len(places) else []
+    return result
+
+
 def layout_of(model: Dynamics) -> Layout:
     """Return where the columns of every joint stand in the model's vector of parameters."""
     index = [model.joint_index(j) for j in range(model.robot.dof)]
@@ -112,6 +124,7 @@ def _solve(
     load_of = None if before is None else lambda rigid: model.load_torque(rigid, before)
     layout, held = layout_of(model), known_values(model, given)[0]
     factors = held_factors(scaled_factors(problem.factors(terms, load_of, row_weights), gains), layout, held)
+    factors = with_totals(factors, layout, known_totals(model, given))
     solution = weighted_least_squares(factors, layout, weighted=method != "ols")
     solution = replace(solution, values=np.where(np.isnan(held), solution.values, held))
     return Fit(model, structure, factors, solution, LoadIteration(0, True, 0.0))

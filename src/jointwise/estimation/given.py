@@ -12,6 +12,9 @@ from jointwise.model.terms import Coulomb, Hysteresis, Rated, SpeedRipple, Strib
 OPEN = ("direction", "drivers", "relaxation", "load", "viscous", "stribeck", "ripple")
 """Effects that may be left to the structure of the calibration."""
 
+TOTALS = ("FC0", "FC1")
+"""Known sizes of dry friction, and of its growth with the load, which slip elements share between them."""
+
 
 @dataclass(frozen=True)
 class GivenTerms:
@@ -19,13 +22,15 @@ class GivenTerms:
 
     `known` maps names of the terms' parameters (without the joint) to value and standard deviation. `open` are the
     effects (of `OPEN`) of which the joint's own experiments say nothing: they stay what the calibration takes for all
-    joints. `firm` terms are kept even where the automatic ones predict better.
+    joints. `firm` terms are kept even where the automatic ones predict better. `totals` are values that the slip
+    elements of a joint share: of `FC0`, the sum of their forces, and of `FC1`, that of their growth with the load.
     """
 
     terms: tuple[Term, ...]
     known: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     open: tuple[str, ...] = ()
     firm: bool = False
+    totals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def without_load(self) -> tuple[Term, ...]:
         """Return the terms as they are while no load torque is known."""
@@ -38,7 +43,10 @@ class GivenTerms:
         if "stribeck" in self.open and structure.stribeck:
             terms.append(Stribeck(structure.stribeck, width=structure.width))
         terms += [SpeedRipple(structure.ripple)] if "ripple" in self.open and structure.ripple else []
-        return replace(self, terms=tuple(terms), open=())
+        slipping = "direction" in self.open and structure.direction == "hysteresis"
+        totals = {name: pair for name, pair in self.known.items() if slipping and name in TOTALS}
+        others = {name: pair for name, pair in self.known.items() if name not in totals}
+        return replace(self, terms=tuple(terms), open=(), known=others, totals=totals)
 
     def _filled(self, term: Term, structure: Structure) -> list[Term]:
         """Return dry friction as the structure turns it where that is open; other terms as they are."""

@@ -55,7 +55,7 @@ def given_terms(model: JointModel, known: bool = False, rotor: bool = False) -> 
 def _dry(model: JointModel, rotor: bool, known: bool) -> _Piece:
     """Return dry friction: slip elements where they were identified, else the sign of the speed.
 
-    How it turns with the motion is open where no slip elements were identified, unless its size is to be held.
+    How it turns with the motion is open where no slip elements were identified, also where its size is known.
     """
     from jointwise.joint.load import load_law_of
 
@@ -70,7 +70,7 @@ def _dry(model: JointModel, rotor: bool, known: bool) -> _Piece:
     if "hysteresis" in model.parts:
         return _slipping(model.parts["hysteresis"], level, kind, growth, rotor, known)
     values = {"FC0": level, "FC1": growth}
-    left = (*(() if known and level else ("direction",)), *(("load",) if law is None else ()))
+    left = ("direction", *(("load",) if law is None else ()))
     return _Piece((Coulomb(kind, "tanh"),), {name: pair for name, pair in values.items() if pair is not None}, left)
 
 
