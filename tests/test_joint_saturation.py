@@ -69,6 +69,30 @@ def test_a_steady_run_at_the_highest_torque_is_no_limit() -> None:
         assert saturated_share(own) == 0.0
 
 
+def steps(factor: float = 1.0) -> JointRecord:
+    """A joint that turns to and fro at speeds from 1 to 90, reversing within a fifth of a second."""
+    t = np.arange(0.0, 120.0, 1.0 / RATE)
+    speeds = np.ravel([(v, -v) for v in np.geomspace(0.03, 2.7, 10)])
+    levels = np.tile(np.repeat(speeds, len(t) // 40), 2)
+    return made(t, factor * np.convolve(levels, np.ones(50) / 50.0, mode="same"), np.zeros(len(t)))
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.3])
+def test_a_limit_below_all_friction_is_seen_by_what_speeding_up_would_take(noise: float) -> None:
+    """Nearly all samples sit at the limit: none is left that tells what the motion asks for."""
+    record = steps()
+    more = noise * np.random.default_rng(1).standard_normal(record.samples)
+    assert saturated_share(replace(record, motor=np.clip(record.motor, -6.0, 6.0) + more)) > 0.9
+
+
+def test_a_friction_that_never_varies_is_no_limit_while_it_is_sped_up() -> None:
+    record = steps()
+    dry = replace(record, motor=record.motor - 6.0 * record.speed)
+    assert saturated_share(record) == saturated_share(dry) == 0.0
+    slow = steps(0.1)
+    assert saturated_share(replace(slow, motor=slow.motor - 6.0 * slow.speed)) == 0.0
+
+
 def test_a_torque_that_never_changes_tells_nothing() -> None:
     record = swinging()
     assert saturated_share(replace(record, motor=np.full(record.samples, 3.0))) == 1.0

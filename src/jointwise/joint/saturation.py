@@ -49,7 +49,7 @@ def saturated_share(record: JointRecord) -> float:
     """
     if not np.ptp(record.motor) > 0.0:
         return 1.0
-    return max(_repeated_share(record.motor), _cut_share(record), _denied_share(record))
+    return max(_repeated_share(record.motor), _cut_share(record), _flat_share(record), _denied_share(record))
 
 
 def _denied_share(record: JointRecord) -> float:
@@ -90,6 +90,32 @@ def _cut_share(record: JointRecord) -> float:
     beyond = [own & (side * excess > least) for own, side in ((at_top, 1.0), (at_bottom, -1.0))]
     found = [own for own in beyond if own.sum() >= FEWEST_BLOCKS and excess[own].std() > VARIES * least]
     return sum(int(own.sum()) for own in found) / len(torque)
+
+
+def _flat_share(record: JointRecord) -> float:
+    """Return the part of the blocks that stay at the top, or the bottom, whatever rotor and links ask to be sped up.
+
+    It needs no block away from the limit: what is asked there must vary by more than the noise of both, by a part of
+    the largest torque, and by about as much as anywhere. Where no drive gain is known, the two cannot be compared.
+    """
+    if record.unit != "Nm":
+        return 0.0
+    columns = np.column_stack([_inertial(record), record.motor])
+    means = _block_means(columns, max(1, round(BLOCK * record.rate)))
+    if len(means) < 4 * FEWEST_BLOCKS:
+        return 0.0
+    asked, torque = means.T
+    unsure, near = NEAR * noise(means)
+    least = max(unsure, near, PART * float(np.abs(torque).max()), VARIES * float(asked.std()))
+    sides = torque >= torque.max() - near, torque <= torque.min() + near
+    flat = [own for own in sides if own.sum() >= FEWEST_BLOCKS and asked[own].std() > least]
+    return sum(int(own.sum()) for own in flat) / len(torque)
+
+
+def _inertial(record: JointRecord) -> Array:
+    """Return what speeds up rotor and links, (samples,), Nm; with gravity where the load does not tell it apart."""
+    asked: Array = record.load + record.inertia * record.acceleration
+    return asked if record.pull is None or record.gravity is None else asked - record.pull @ np.array(record.gravity)
 
 
 def _asked(record: JointRecord) -> Array:
