@@ -315,6 +315,20 @@ def test_a_motion_of_ones_own_and_events(tmp_path: Path) -> None:
     truth = json.loads((tmp_path / "t.json").read_text())
     assert truth["experiment"]["name"] == "motion" and truth["events"]["wear"] == {"friction": 0.2}
     assert [own["time"] for own in truth["events"]["payloads"]] == [1.0, 2.0]
-    for wrong in (("--payload-at", "1"), ("--push", "1:2"), (*motion, "--experiment", "load")):
+    for wrong in (("--columns", "q=a..b"), ("--payload-at", "1"), ("--push", "1:2"), (*motion, "--experiment", "load")):
         assert run("simulate", "--robot", "planar2", "--output", tmp_path / "no.csv", *wrong).code == 2
     assert not (tmp_path / "no.csv").exists()
+
+
+def test_the_columns_of_a_motion_can_be_named(tmp_path: Path) -> None:
+    plan, log = tmp_path / "plan.csv", tmp_path / "log.csv"
+    steps = [10 * t**3 - 15 * t**4 + 6 * t**5 for t in (k / 100 for k in range(101))]
+    rows = [f"{k / 100},{60 * s:.9g},{-30 * s:.9g}" for k, s in enumerate(steps)]
+    plan.write_text("\n".join(["time,pos1,pos2", *rows]) + "\n")
+    motion = ("simulate", "--robot", "planar2", "--motion", plan, "--output", log)
+    assert "--columns" in refused(*motion)
+    assert "degrees" in refused(*motion, "--columns", "t=time,q=pos1..pos2")
+    done(*motion, "--columns", "t=time,q=pos1..pos2@deg")
+    last = log.read_text().splitlines()
+    names, values = last[0].split(","), last[-1].split(",")
+    assert abs(float(values[names.index("q_des1")]) - 1.0472) < 1e-3

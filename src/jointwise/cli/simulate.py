@@ -14,6 +14,7 @@ from jointwise.cli.progress import Progress
 from jointwise.cli.text import as_json, table
 from jointwise.cli.usage import (
     UsageError,
+    add_columns,
     add_gravity,
     add_json,
     add_robot,
@@ -29,13 +30,13 @@ from jointwise.cli.usage import (
     tool_of,
     whole,
 )
-from jointwise.errors import JointwiseError, ModelError
+from jointwise.errors import ModelError
 
 if TYPE_CHECKING:
     from jointwise.description import Robot
     from jointwise.experiment import Events, Recording
     from jointwise.simulation import Sensors
-    from jointwise.simulation.references import Trajectory
+    from jointwise.simulation.references import Experiment
 
 EXAMPLES = """\
 examples:
@@ -60,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--experiment", default="excitation", metavar="NAME", help="see --list (default: excitation)")
     what.add_argument("--motion", metavar="FILE", help="a motion of your own instead: a table with t and q1, q2, ...")
+    add_columns(parser)
     parser.add_argument("--list", action="store_true", help="list the experiments, the phenomena, the controllers")
     parser.add_argument("--duration", type=positive, metavar="S", help="default: that of the experiment")
     parser.add_argument("--seed", type=whole, default=0, metavar="N", help="of motion and noise (default: 0)")
@@ -323,7 +325,11 @@ def _check_files(args: argparse.Namespace) -> None:
 
     check_suffix(args.output)
     outputs = {"--output": args.output, "--truth": args.truth}
-    check_files([args.robot, args.joints, args.motion], outputs, check_page(args.report, "recording.html"))
+    if args.columns is not None and args.motion is None:
+        raise UsageError("--columns is for the table of --motion")
+    check_files(
+        [args.robot, args.joints, args.motion, args.columns], outputs, check_page(args.report, "recording.html")
+    )
 
 
 def _page(args: argparse.Namespace, recording: Recording, progress: Progress) -> Path | None:
@@ -344,16 +350,12 @@ def _sensors(args: argparse.Namespace) -> Sensors:
     return usual_sensors(args.rate, args.seed, jitter=args.jitter, dropped=args.dropped, repeated=args.repeated)
 
 
-def _motion(args: argparse.Namespace, robot: Robot) -> Trajectory:
+def _motion(args: argparse.Namespace, robot: Robot) -> Experiment:
     """Return the motion of a file."""
     from jointwise.data import read_log
-    from jointwise.simulation.references import sampled_motion
+    from jointwise.experiment.replay import replayed
 
-    log = read_log(args.motion)
-    try:
-        return sampled_motion(robot, log.t, log.q)
-    except JointwiseError as problem:
-        raise ModelError(f"{args.motion}: {problem}") from None
+    return replayed(robot, read_log(args.motion, columns=args.columns, joints=robot.dof, needed=()))
 
 
 def _events(args: argparse.Namespace) -> Events:

@@ -189,4 +189,5 @@ def _experiment_to_dict(plan: Experiment) -> dict[str, Any]:
         "clearance": plan.clearance if np.isfinite(plan.clearance or 0.0) else None,
         "links_apart": plan.clearance is not None,
         "tool": None if plan.tool is None else asdict(plan.tool),
+        "source": None if plan.source is None else dict(plan.source),
     }

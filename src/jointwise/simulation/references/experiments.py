@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -49,6 +50,7 @@ class Experiment:
     `joint` (0-based) is the one under test, None if all are. `torque` is prescribed where the output of that joint is
     locked at the (constant) motion; it is None elsewhere. `clearance` (m) above the mounting plane is kept, if given,
     and links keep apart then (see `make_experiment`), `tool` and all.
+    `source` tells where the motion of a file came from.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Experiment:
     torque: TorqueProfile | None = None
     clearance: float | None = None
     tool: Tool | None = None
+    source: Mapping[str, Any] | None = None
 
 
 class Maker(Protocol):
