@@ -8,6 +8,7 @@ import io
 import json
 import re
 import shlex
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -414,3 +415,12 @@ def test_the_command_takes_a_tool(tmp_path: Path) -> None:
     for wrong in ("0", "0.1,0.1,0.1", "x"):
         with pytest.raises(SystemExit):
             command(*words, str(tmp_path / "c"), "--tool", wrong)
+
+
+def test_a_joint_that_slides_is_planned_with_its_axis_horizontal() -> None:
+    robot = jointwise.robot("planar2")
+    limits = replace(robot.joints[1].limits, lower=-0.2, upper=0.2, velocity=0.5)
+    slide = replace(robot, joints=(robot.joints[0], replace(robot.joints[1], kind="prismatic", limits=limits)))
+    steps = make_plan(slide, 1, clearance=None).steps
+    assert "load" not in [step.purpose.name for step in steps]
+    assert {step.purpose.axis for step in steps} == {"any", "horizontal"}

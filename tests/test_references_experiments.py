@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointwise.description import Robot, catalog_names, catalog_robot
+from jointwise.description import Limits, Robot, catalog_names, catalog_robot
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.model.rigid import gravity_torque
 from jointwise.simulation.references import (
@@ -168,11 +168,53 @@ def test_wrong_settings_of_one_joint_are_refused() -> None:
 def _prismatic(robot: Robot) -> Robot:
     from dataclasses import replace
 
-    joints = (robot.joints[0], replace(robot.joints[1], kind="prismatic"))
+    limits = Limits(lower=-0.2, upper=0.2, velocity=0.5, acceleration=3.0, effort=100.0)
+    joints = (robot.joints[0], replace(robot.joints[1], kind="prismatic", limits=limits))
     return replace(robot, joints=joints)
 
 
 def test_prismatic_joints_are_served() -> None:
     robot = _prismatic(catalog_robot("planar2"))
-    assert load_runs(robot, 20.0, joint=1).duration == 20.0
     assert constant_speed_runs(robot, 60.0, joint=1).duration == 60.0
+
+
+@pytest.mark.parametrize(("name", "joint", "duration"), [("panda", 3, 1000.0), ("ur5e", 2, 1500.0), ("slide", 1, 60.0)])
+def test_a_reciprocation_comes_back_the_way_it_went(name: str, joint: int, duration: float) -> None:
+    """However often it goes to and fro, it stays where it was on its first way."""
+    robot = _prismatic(catalog_robot("planar2")) if name == "slide" else catalog_robot(name)
+    once, often = reciprocation(robot, joint=joint), reciprocation(robot, duration, joint=joint)
+    assert often.duration > 1.5 * once.duration
+    first, all_ways = (motion.position(motion.breaks)[:, joint] for motion in (once, often))
+    assert (all_ways.min(), all_ways.max()) == pytest.approx((first.min(), first.max()), abs=1e-9)
+    back = once.duration + np.linspace(0.0, min(once.duration, often.duration - once.duration - 10.0), 500)
+    np.testing.assert_allclose(often.position(back), often.position(2.0 * once.duration - back), atol=1e-9)
+
+
+def test_a_turn_that_does_not_fit_is_told() -> None:
+    for joint, duration, words in (
+        (3, None, "over 164 degrees, 102 reversals: a whole turn does not fit"),
+        (3, 1000.0, "over 164 degrees, 238 reversals: a whole turn does not fit"),
+    ):
+        assert words in make_experiment("reciprocate", catalog_robot("panda"), duration, joint=joint).note
+    for robot, duration in ((UR5E, None), (UR5E, 60.0), (catalog_robot("panda"), 60.0)):
+        assert "fit" not in make_experiment("reciprocate", robot, duration, joint=0).note
+
+
+@pytest.mark.parametrize("name", ["constant-speed", "warm-up", "reciprocate", "locked"])
+def test_gravity_loads_no_joint_under_test(name: str) -> None:
+    """Of a joint that turns the axis is along gravity, of one that slides across it."""
+    for robot, joint in ((UR5E, 1), (_prismatic(catalog_robot("planar2")), 1)):
+        made = make_experiment(name, robot, 200.0 if name == "warm-up" else None, joint=joint)
+        load = gravity_torque(robot, made.motion.sample(1.0).q, gravity=made.gravity)[:, joint]
+        assert np.abs(load).max() < 1e-9
+        assert name == "locked" or ("axis vertical" in made.note) == robot.revolute[joint]
+
+
+def test_a_slide_has_no_load_that_changes() -> None:
+    robot = _prismatic(catalog_robot("planar2"))
+    with pytest.raises(ModelError, match="load needs a joint that turns"):
+        make_experiment("load", robot, joint=1)
+    with pytest.raises(ModelError, match="load needs a joint that turns"):
+        load_runs(robot, 20.0, joint=1)
+    with pytest.raises(ModelError, match="joint 2, up to 0.5 m/s"):
+        constant_speed_runs(robot, 0.5, joint=1, speeds=[0.5])

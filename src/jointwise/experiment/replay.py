@@ -13,6 +13,7 @@ from jointwise.description.robot import Robot
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.simulation.references import Experiment, refuse_outside_limits, sampled_motion
 from jointwise.simulation.references.bspline import SplineMotion
+from jointwise.simulation.references.limits import unit_of
 from jointwise.spatial import Array
 
 MOVED = 1e-9
@@ -48,7 +49,7 @@ def _smoothed(robot: Robot, motion: SplineMotion, t: Array, q: Array) -> list[st
     moved = np.abs(motion.position(t - t[0]) - q).max(axis=0)
     if moved.max() < MOVED:
         return []
-    unit = "rad" if robot.revolute[int(moved.argmax())] else "m"
+    unit = unit_of(robot, int(moved.argmax()))
     return [f"smoothed by up to {moved.max():.2g} {unit}: its positions are rounded or noisy"]
 
 

@@ -223,9 +223,10 @@ def make_plan(
     if payload is not None and not (np.isfinite(payload) and payload > 0.0):
         raise ModelError(f"payload must be a positive mass in kg. Got {payload} instead.")
     gravity = gravity_vector(mounting)
-    chosen = tuple(PURPOSES) if names is None else tuple(dict.fromkeys(_known(name) for name in names))
+    usual = [name for name in PURPOSES if robot.revolute[joint] or name != "load"]
+    chosen = usual if names is None else list(dict.fromkeys(_known(name) for name in names))
     base = _Base(robot, joint, gravity, payload, seed, clearance, tool, called or robot.name)
-    steps = tuple(_step(base, PURPOSES[name]) for name in chosen)
+    steps = tuple(_step(base, _suited(PURPOSES[name], bool(robot.revolute[joint]))) for name in chosen)
     for step in steps:
         _refuse_overload(step)
     return Plan(robot, joint, mounting, steps, clearance, tool)
@@ -243,6 +244,11 @@ class _Base:
     clearance: float | None
     tool: Tool | None
     called: str
+
+
+def _suited(purpose: Purpose, turns: bool) -> Purpose:
+    """Return a purpose for a joint that turns or slides: gravity does not load a slide whose axis is horizontal."""
+    return replace(purpose, axis="horizontal") if not turns and purpose.axis == "vertical" else purpose
 
 
 def _known(name: str) -> str:

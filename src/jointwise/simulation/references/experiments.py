@@ -18,7 +18,7 @@ from jointwise.simulation.references.body import Body
 from jointwise.simulation.references.bspline import bspline_trajectory
 from jointwise.simulation.references.clearance import Clearance, straight_way
 from jointwise.simulation.references.fourier import fourier_trajectory
-from jointwise.simulation.references.limits import checked_joint, refuse_outside_limits
+from jointwise.simulation.references.limits import checked_joint, refuse_outside_limits, unit_of
 from jointwise.simulation.references.locked import TorqueProfile, torque_ramps
 from jointwise.simulation.references.piecewise import Piecewise, hold
 from jointwise.simulation.references.posture import (
@@ -30,7 +30,15 @@ from jointwise.simulation.references.posture import (
 )
 from jointwise.simulation.references.redraw import drawn_clear
 from jointwise.simulation.references.room import room_of
-from jointwise.simulation.references.single_joint import constant_speed_runs, load_runs, reciprocation, warm_up
+from jointwise.simulation.references.single_joint import (
+    RECIPROCATION_NET,
+    constant_speed_runs,
+    cycles_of,
+    load_runs,
+    reciprocation,
+    refuse_slide,
+    warm_up,
+)
 from jointwise.simulation.references.trajectory import Trajectory, refuse_unless_positive
 from jointwise.simulation.references.waypoints import (
     THESIS_POINTS,
@@ -182,14 +190,15 @@ def _constant_speed(
 ) -> Experiment:
     own = joint or 0
     motion = constant_speed_runs(robot, duration or 120.0, joint=own, clearance=clearance)
-    note = "ten speeds to and fro, axis vertical" + _lowered(robot, motion, own, 0.9)
-    return _vertical(robot, "constant-speed", motion, own, note)
+    note = f"ten speeds to and fro, {_axis(robot, own)}" + _lowered(robot, motion, own, 0.9)
+    return _unloaded(robot, "constant-speed", motion, own, note)
 
 
 def _load(
     robot: Robot, duration: float | None, seed: int, joint: int | None = None, clearance: Clearance | None = None
 ) -> Experiment:
     own = min(1, robot.dof - 1) if joint is None else joint
+    refuse_slide(robot, own)
     posture = loaded_posture(robot, own) if clearance is None else loaded_stand(robot, own, clearance)[0]
     motion = load_runs(robot, duration or 120.0, joint=own, posture=posture, clearance=clearance)
     gravity = gravity_across(robot, own, posture)
@@ -202,8 +211,8 @@ def _warm_up(
 ) -> Experiment:
     own = joint or 0
     motion = warm_up(robot, duration or 1800.0, joint=own, clearance=clearance)
-    note = "to and fro at 20, 50 and 80 % of the speed limit, axis vertical" + _lowered(robot, motion, own, 0.8)
-    return _vertical(robot, "warm-up", motion, own, note)
+    note = f"to and fro at 20, 50 and 80 % of the speed limit, {_axis(robot, own)}" + _lowered(robot, motion, own, 0.8)
+    return _unloaded(robot, "warm-up", motion, own, note)
 
 
 def _lowered(robot: Robot, motion: Piecewise, joint: int, part: float) -> str:
@@ -211,7 +220,7 @@ def _lowered(robot: Robot, motion: Piecewise, joint: int, part: float) -> str:
     top = float(np.abs(motion.derivative(motion.breaks, 1)[:, joint]).max())
     if top > 0.99 * part * room_of(robot, 1.0).velocity[joint]:
         return ""
-    return f", lowered to {top:.3g} rad/s: faster runs do not fit where the arm is clear"
+    return f", lowered to {top:.3g} {unit_of(robot, joint)}/s: faster runs do not fit where the arm is clear"
 
 
 def _reciprocate(
@@ -219,15 +228,24 @@ def _reciprocate(
 ) -> Experiment:
     own = joint or 0
     motion = reciprocation(robot, duration, joint=own, clearance=clearance)
-    note = "slow reciprocation, net 3 degrees a cycle, axis vertical"
-    if clearance is not None and duration is None:
-        note += _part_of_a_turn(np.rad2deg(np.ptp(motion.position(motion.breaks)[:, own])))
-    return _vertical(robot, "reciprocate", motion, own, note)
+    note = f"slow reciprocation, net {_way(robot, own, RECIPROCATION_NET)} a cycle, {_axis(robot, own)}"
+    return _unloaded(robot, "reciprocate", motion, own, note + _part_of_a_turn(robot, motion, own, duration))
 
 
-def _part_of_a_turn(degrees: float) -> str:
-    """Return what is to be said of a reciprocation over so many degrees: nothing of a whole turn."""
-    return "" if degrees > 359.0 else f", over {degrees:.0f} degrees: a whole turn does not fit"
+def _part_of_a_turn(robot: Robot, motion: Piecewise, joint: int, duration: float | None) -> str:
+    """Return what is to be said of a reciprocation that goes back before a whole turn: nothing of others."""
+    cycles, way = cycles_of(motion, joint)
+    over = round(way / RECIPROCATION_NET)
+    if over >= round(2.0 * np.pi / RECIPROCATION_NET) or (duration is not None and cycles <= over):
+        return ""
+    covered = _way(robot, joint, float(np.ptp(motion.position(motion.breaks)[:, joint])))
+    more = "a whole turn" if robot.revolute[joint] else "more"
+    return f", over {covered}, {2 * cycles} reversals: {more} does not fit"
+
+
+def _way(robot: Robot, joint: int, way: float) -> str:
+    """Return a way (rad, m) in degrees, or mm of a joint that slides."""
+    return f"{np.rad2deg(way):.0f} degrees" if robot.revolute[joint] else f"{1e3 * way:.0f} mm"
 
 
 def _locked(
@@ -235,15 +253,20 @@ def _locked(
 ) -> Experiment:
     own = joint or 0
     torque = torque_ramps(robot, duration or 40.0, joint=own)
-    experiment = _vertical(
+    experiment = _unloaded(
         robot, "locked", hold(standing_posture(robot, clearance), torque.duration), own, "output locked, torque ramps"
     )
     return replace(experiment, torque=torque)
 
 
-def _vertical(robot: Robot, name: str, motion: Trajectory, joint: int, note: str) -> Experiment:
-    """Return an experiment with the axis of a joint along gravity."""
-    gravity = gravity_along(robot, joint, motion.position(np.zeros(1))[0])
+def _axis(robot: Robot, joint: int) -> str:
+    return "axis vertical" if robot.revolute[joint] else "axis horizontal"
+
+
+def _unloaded(robot: Robot, name: str, motion: Trajectory, joint: int, note: str) -> Experiment:
+    """Return an experiment with the axis of a joint along gravity, of one that slides across: without load."""
+    posture = motion.position(np.zeros(1))[0]
+    gravity = gravity_along(robot, joint, posture) if robot.revolute[joint] else gravity_across(robot, joint, posture)
     return Experiment(name, motion, gravity, note, joint)
 
 
@@ -275,7 +298,7 @@ SUMMARIES = {
     "constant-speed": "one joint to and fro at ten speeds, axis vertical: friction over speed (120 s)",
     "load": "one joint slowly into gravity and back, axis horizontal: friction over load (120 s)",
     "warm-up": "one joint to and fro for long, axis vertical: friction over temperature (30 min)",
-    "reciprocate": "one joint slowly to and fro over a turn, 240 reversals: hysteresis, backlash (1005 s)",
+    "reciprocate": "one joint slowly to and fro over a turn if it fits, 240 reversals: hysteresis, backlash (1005 s)",
     "locked": "one joint locked at its output, torque ramps: stiffness (40 s)",
 }
 """One line about each experiment, with its usual duration."""

@@ -42,7 +42,7 @@ def _refuse_beyond(robot: Robot, t: Array, what: tuple[str, str], side: float, v
         worst = side * (side * values[:, joint]).max()
         raise ModelError(
             f"the {name} of joint {joint + 1} '{robot.joints[joint].name}' must be at "
-            f"{'most' if side > 0 else 'least'} {limit[joint]:.4g} {'rad' if robot.revolute[joint] else 'm'}{unit}. "
+            f"{'most' if side > 0 else 'least'} {limit[joint]:.4g} {unit_of(robot, joint)}{unit}. "
             f"The motion reaches {worst:.4g}, beyond it from {t[sample]:.3f} s on."
         )
 
@@ -52,3 +52,8 @@ def checked_joint(robot: Robot, joint: int) -> int:
     if not 0 <= joint < robot.dof:
         raise ModelError(f"joint must be 0 to {robot.dof - 1}. Got {joint} instead.")
     return joint
+
+
+def unit_of(robot: Robot, joint: int) -> str:
+    """Return the unit of a joint's position (0-based): rad, or m of one that slides."""
+    return "rad" if robot.revolute[joint] else "m"

@@ -11,6 +11,7 @@ from jointwise.data.clock import GAP_SECONDS, GAP_STEPS
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, ShapeError
 from jointwise.simulation.references.bspline import DEGREE, SplineMotion
+from jointwise.simulation.references.limits import unit_of
 from jointwise.simulation.references.smoothing import NEGLIGIBLE, noise_of, smooth_spline
 from jointwise.spatial import Array
 
@@ -88,8 +89,8 @@ def _refuse_moving_ends(robot: Robot, t: Array, q: Array, noise: Array) -> None:
             if period > SPARSE:
                 remedy = f"{period:.3g} s between samples hide a start or a stop. Give the motion at 100 Hz or more."
             raise ModelError(
-                f"a motion must {where} at rest. Joint {joint + 1} moves at {speed[joint]:.3g} {_unit(robot, joint)}/s "
-                f"there: {remedy}"
+                f"a motion must {where} at rest. Joint {joint + 1} moves at {speed[joint]:.3g} "
+                f"{unit_of(robot, joint)}/s there: {remedy}"
             )
 
 
@@ -102,10 +103,6 @@ def _refuse_gaps(robot: Robot, t: Array, q: Array, where: Places) -> None:
         if speed.max() > REST:
             raise ModelError(
                 f"a motion must have no gaps while the arm moves. Joint {int(speed.argmax()) + 1} moves at "
-                f"{speed.max():.3g} {_unit(robot, int(speed.argmax()))}/s when {steps[k]:.3g} s are missing before "
+                f"{speed.max():.3g} {unit_of(robot, int(speed.argmax()))}/s when {steps[k]:.3g} s are missing before "
                 f"{where(int(k) + 1)}, at {t[k + 1]:.6g} s."
             )
-
-
-def _unit(robot: Robot, joint: int) -> str:
-    return "rad" if robot.revolute[joint] else "m"

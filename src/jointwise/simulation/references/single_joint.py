@@ -10,7 +10,7 @@ import numpy as np
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.simulation.references.clearance import Clearance
-from jointwise.simulation.references.limits import checked_joint
+from jointwise.simulation.references.limits import checked_joint, unit_of
 from jointwise.simulation.references.moves import PEAKS, Ramp, run
 from jointwise.simulation.references.piecewise import Piece, Piecewise, join, rest
 from jointwise.simulation.references.posture import (
@@ -44,6 +44,8 @@ RECIPROCATION_ACCELERATION = 0.05
 """Acceleration of the slow reciprocation, rad/s²."""
 RECIPROCATION_NET = np.deg2rad(3.0)
 """Net motion of one of its cycles, rad: 120 cycles, 240 reversals a turn."""
+PIECES = 4
+"""Pieces of a cycle: two ways that speed up and slow down."""
 RECIPROCATION_LEAD = 0.5
 """Time by which its way forwards is longer than its way back, s: a turn takes 1,005 s."""
 
@@ -58,6 +60,7 @@ class _Joint:
     speed: float
     acceleration: float
     posture: Array
+    unit: str
 
     def at(self, position: float) -> Array:
         """Return the posture (joints,) with this joint at a position."""
@@ -81,7 +84,7 @@ def _joint(robot: Robot, joint: int, posture: Array | None, clearance: Clearance
     stand = usual_posture(robot) if posture is None else np.clip(posture, room.lower, room.upper)
     if clearance is not None:
         stand, (lower, upper) = _clear(robot, number, None if posture is None else stand, clearance)
-    return _Joint(number, lower, upper, speed, acceleration, stand)
+    return _Joint(number, lower, upper, speed, acceleration, stand, unit_of(robot, number))
 
 
 def _clear(robot: Robot, joint: int, posture: Array | None, clearance: Clearance) -> tuple[Array, Interval]:
@@ -159,7 +162,9 @@ def _refuse_speeds(own: _Joint, rates: list[float]) -> None:
         raise ModelError("speeds must hold at least one speed.")
     for rate in rates:
         if not 0.0 < rate <= own.speed * (1.0 + 1e-12):
-            raise ModelError(f"speeds of joint {own.number + 1} must be above 0 and up to {own.speed:.4g}. Got {rate}.")
+            raise ModelError(
+                f"speeds of joint {own.number + 1} must be above 0 and up to {own.speed:.4g} {own.unit}/s. Got {rate}."
+            )
 
 
 def _rise(own: _Joint, rate: float, ramp: Ramp) -> float:
@@ -172,17 +177,17 @@ def _refuse_short(own: _Joint, rate: float, duration: float, speeds: int, ramp: 
     least = speeds * 2.0 * (2.0 * _rise(own, rate, ramp) + SHORTEST_COAST + PAUSE)
     if duration < least - 1e-9:
         runs = f"one run to and fro at each of {speeds} speeds" if speeds > 1 else "one run to and fro"
-        raise DurationError(f"{runs} of joint {own.number + 1}, up to {rate:.3g} rad/s", least, duration)
+        raise DurationError(f"{runs} of joint {own.number + 1}, up to {rate:.3g} {own.unit}/s", least, duration)
 
 
 def _plan(own: _Joint, rate: float, slot: float, room: float, ramp: Ramp) -> Plan:
     """Return the fewest pairs of runs that fill a slot (s) without leaving the room (rad), or say that none do."""
     plan = _timed(own, rate, slot, room, ramp)
     if not _fits(plan):
-        rise = plan[2]
+        least = rate * (plan[2] + SHORTEST_COAST)
         raise ModelError(
-            f"joint {own.number + 1} cannot run at {rate:.4g} rad/s: a run takes "
-            f"{rate * (rise + SHORTEST_COAST):.3g} rad, its range is {room:.3g} rad. Choose a lower speed."
+            f"joint {own.number + 1} cannot run at {rate:.4g} {own.unit}/s: a run takes {least:.3g} {own.unit}, its "
+            f"range is {room:.3g} {own.unit}. Choose a lower speed."
         )
     return plan
 
@@ -234,12 +239,11 @@ def load_runs(
     The mounting is `posture.gravity_across`, the posture of the other joints `posture.loaded_posture`. With a
     `clearance` the posture is chosen for the largest load above the mounting plane: upright to horizontal.
     """
+    refuse_slide(robot, checked_joint(robot, joint))
     if clearance is not None:
         return _clear_load_runs(robot, duration, checked_joint(robot, joint), speed, clearance)
     stand = loaded_posture(robot, checked_joint(robot, joint)) if posture is None else posture
     own = _joint(robot, joint, stand)
-    if not robot.revolute[joint]:
-        return constant_speed_runs(robot, duration, joint=joint, speeds=[speed], posture=stand)
     _, zero = load_phase(robot, joint, stand, gravity_across(robot, joint, stand))
     begin = _unloaded(own, zero)
     return constant_speed_runs(robot, duration, joint=joint, speeds=[speed], posture=stand, begin=begin)
@@ -248,7 +252,16 @@ def load_runs(
 def _clear_load_runs(robot: Robot, duration: float, joint: int, speed: float, clearance: Clearance) -> Piecewise:
     stand, begin, (lower, upper) = loaded_stand(robot, joint, clearance)
     own = replace(_joint(robot, joint, stand), lower=lower, upper=upper)
-    return _speed_runs(own, duration, [speed], begin if robot.revolute[joint] else None)
+    return _speed_runs(own, duration, [speed], begin)
+
+
+def refuse_slide(robot: Robot, joint: int) -> None:
+    """Refuse a joint that slides (0-based) where the load shall change along the way."""
+    if not robot.revolute[joint]:
+        raise ModelError(
+            f"load needs a joint that turns: gravity loads a slide, joint {joint + 1}, alike everywhere. Record "
+            "constant-speed with different payloads, along gravity, instead."
+        )
 
 
 def _unloaded(own: _Joint, zero: float) -> float:
@@ -293,7 +306,7 @@ def reciprocation(
 
     q̈ is ±`acceleration` (rad/s²); a way forwards takes T, one back T - 0.5 s, so that a cycle of ``net = a (T² -
     (T - 0.5)²) / 4`` (rad) lasts 8.38 s. A joint that cannot turn once covers what its limits allow. `duration` (s)
-    makes fewer cycles; beyond a turn the net motion goes back. The axis should be vertical. With a `clearance` it
+    makes fewer cycles; beyond a turn it goes back the way it came. The axis should be vertical. With a `clearance` it
     covers what is clear.
     """
     refuse_unless_positive(acceleration=acceleration, net=net)
@@ -306,7 +319,7 @@ def reciprocation(
     turn = min(round(2.0 * np.pi / net), int((own.upper - own.lower - ways[1]) / net))
     cycles = turn if duration is None else int(duration / cycle + 1e-9)
     if turn < 1:
-        raise ModelError(f"the range of joint {joint + 1} must hold one cycle, {ways[0]:.3g} rad.")
+        raise ModelError(f"the range of joint {joint + 1} must hold one cycle, {ways[0]:.3g} {own.unit}.")
     if duration is not None and cycles < 1:
         raise DurationError("one cycle", cycle, duration)
     start = 0.5 * (own.lower + own.upper - net * turn - ways[1])
@@ -317,13 +330,20 @@ def reciprocation(
 def _cycles(
     own: _Joint, start: float, turn: int, cycles: int, shape: tuple[tuple[float, float], tuple[float, float]]
 ) -> list[Piece]:
-    """Return cycles that advance for one turn and then go back, and so on."""
-    times, ways = shape
+    """Return cycles that advance for one turn and then go back as they came, mirrored in time, and so on."""
+    (forth, back), (far, near) = shape
+    there, home = ((forth, far), (back, -near)), ((back, near), (forth, -far))
     pieces: list[Piece] = []
     position = start
     for k in range(cycles):
-        side = 1.0 if (k // turn) % 2 == 0 else -1.0
-        for time, way in ((times[0], side * ways[0]), (times[1], -side * ways[1])):
+        for time, way in there if (k // turn) % 2 == 0 else home:
             pieces += run(own.at(position), way * own.axis, 2.0 / time, 0.5 * time, "constant")
             position += way
     return pieces
+
+
+def cycles_of(motion: Piecewise, joint: int) -> tuple[int, float]:
+    """Return how many cycles a reciprocation of a joint (0-based) makes, and its net way from end to end, rad."""
+    cycles = (len(motion.breaks) - 1) // PIECES
+    starts = motion.breaks[: PIECES * cycles + 1 : PIECES]
+    return cycles, float(np.ptp(motion.position(starts)[:, joint]))
