@@ -332,3 +332,36 @@ def test_the_columns_of_a_motion_can_be_named(tmp_path: Path) -> None:
     last = log.read_text().splitlines()
     names, values = last[0].split(","), last[-1].split(",")
     assert abs(float(values[names.index("q_des1")]) - 1.0472) < 1e-3
+
+
+SLIDE = """<robot name="slide"><link name="base"/>
+<link name="l1"><inertial><mass value="5"/><origin xyz="0.15 0 0"/>
+<inertia ixx="0.02" iyy="0.05" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="l2"><inertial><mass value="2"/><origin xyz="0 0 -0.1"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.005" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="a" type="revolute"><parent link="base"/><child link="l1"/><origin xyz="0 0 0.4"/><axis xyz="0 0 1"/>
+<limit lower="-2.5" upper="2.5" velocity="3" effort="100"/></joint>
+<joint name="z" type="prismatic"><parent link="l1"/><child link="l2"/><origin xyz="0.25 0 0"/><axis xyz="0 0 1"/>
+<limit lower="-0.2" upper="0.1" velocity="0.5" effort="300"/></joint></robot>"""
+
+
+def test_the_units_of_a_slide_are_those_of_a_slide(tmp_path: Path) -> None:
+    (tmp_path / "slide.urdf").write_text(SLIDE)
+    arm = ("simulate", "--robot", tmp_path / "slide.urdf", "--joint", 2, "--output", tmp_path / "log.parquet")
+    runs = done(*arm, "--experiment", "constant-speed", "--duration", 20)
+    assert (
+        "axis horizontal" in runs and "[mrad, mm]" in runs and re.search(r"loads joint 2 with up to \S+ N$", runs, re.M)
+    )
+    locked = done(*arm, "--experiment", "locked", "--duration", 5)
+    assert re.search(r"largest force \S+ N, deformation \S+ mm", locked)
+    assert "52 mm a cycle" in done(*arm, "--experiment", "reciprocate")
+    assert "load needs a joint that turns" in refused(*arm, "--experiment", "load")
+
+
+def test_motors_at_their_limits_are_told(tmp_path: Path) -> None:
+    arm = ("simulate", "--robot", "planar2", "--duration", 2, "--output", tmp_path / "log.csv")
+    push = ("--push", "1:0.05:600,600,-2500")
+    assert "saturate" not in done(*arm)
+    assert re.search(r"1 of 2 motors saturate, most that of joint 'joint2': in \S+ % of the samples", done(*arm, *push))
+    first, second = json.loads(done(*arm, *push, "--json"))["joints"]
+    assert first["saturated"] == 0.0 and second["saturated"] > 0.0 and second["demand"] > 1.0 > first["demand"]

@@ -18,7 +18,7 @@ from jointwise.simulation import Sensors
 from jointwise.simulation.recording import digital_robot_from_truth
 from jointwise.simulation.references import EXPERIMENTS
 from jointwise.simulation.references.experiments import SUMMARIES
-from jointwise.simulation.robot import PHENOMENA, InstabilityError, default_joints
+from jointwise.simulation.robot import PHENOMENA, InstabilityError, default_joints, saturation
 from peers import native
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
@@ -353,3 +353,17 @@ def test_a_bandwidth_that_does_not_hold_is_refused_with_one_that_does(controller
         simulate("ur5e", **options, bandwidth=200.0)
     told = float(str(refused.value).split("bandwidth of ")[1].split()[0])
     assert simulate("ur5e", **options, bandwidth=told).log.samples == 100
+
+
+def test_the_summary_tells_of_motors_at_their_limits() -> None:
+    """A motor that gives less than the motion asks for is told as `saturation` tells it of the run; others are not."""
+    usual = simulate("planar2", duration=4.0, rate=1000.0, sensors=PERFECT)
+    assert [own["saturated"] for own in usual.summary()["joints"]] == [0.0, 0.0]
+    first, second = usual.digital.joints
+    weak = replace(first, motor=replace(first.motor, limit=0.9 * usual.summary()["joints"][0]["current"]))
+    made = simulate("planar2", duration=4.0, rate=1000.0, sensors=PERFECT, joints=[weak, second])
+    assert made.run is not None
+    told, rows = saturation(made.run), made.summary()["joints"]
+    assert rows[0]["saturated"] > 0.0 and rows[0]["demand"] > 1.0 and rows[1]["saturated"] == 0.0
+    np.testing.assert_allclose([own["demand"] for own in rows], told.peak, rtol=1e-6)
+    np.testing.assert_allclose([own["saturated"] for own in rows], told.share, atol=2.0 / made.log.samples)

@@ -231,12 +231,13 @@ def _text(facts: dict[str, Any]) -> str:
         f"{facts['duration']:.6g} s, {facts['samples']} samples at {facts['rate']:g} Hz, made in "
         f"{facts['seconds']:.1f} s ({facts['real_time_factor']:.0f} times real time)",
         f"gravity in the base {gravity_text(facts['gravity'])} m/s^2",
-        *_loaded(facts["joint"], facts["gravity_load"]),
+        *_loaded(facts),
         *_below(facts["lowest"]),
         *_near(facts["nearest"]),
         *_held(facts["held_temperatures"]),
+        *_saturated(facts["joints"]),
         "",
-        _joints_text(facts) if facts["locked"] is None else _locked_text(facts["locked"]),
+        _moved_text(facts),
         "",
         *(f"{name}: {path}" for name, path in facts["files"].items() if path),
         *(f"next: {line}" for line in facts["next"]),
@@ -244,14 +245,21 @@ def _text(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _locked_text(largest: dict[str, float]) -> str:
+def _locked_text(largest: dict[str, float], unit: str) -> str:
     return (
-        f"  largest torque {largest['torque']:.3g} Nm, deformation {1e3 * largest['deformation']:.3g} mrad, "
-        f"current {largest['current']:.3g} A"
+        f"  largest {_load(unit)} {largest['torque']:.3g} {_effort(unit)}, deformation "
+        f"{1e3 * largest['deformation']:.3g} {_small(unit)}, current {largest['current']:.3g} A"
     )
 
 
-def _joints_text(facts: dict[str, Any]) -> str:
+def _moved_text(facts: dict[str, Any]) -> str:
+    """Return how the motion was followed or, of a locked joint, the loads."""
+    if facts["locked"] is None:
+        return _joints_text(facts["joints"])
+    return _locked_text(facts["locked"], facts["joints"][facts["joint"] - 1]["unit"])
+
+
+def _joints_text(joints: list[dict[str, Any]]) -> str:
     rows = [
         (
             own["joint"],
@@ -261,14 +269,45 @@ def _joints_text(facts: dict[str, Any]) -> str:
             ),
             round(own["warming"], 1),
         )
-        for own in facts["joints"]
+        for own in joints
     ]
-    return table(("joint", "tracking rms [mrad]", "max [mrad]", "largest current [A]", "warming [K]"), rows)
+    unit = ", ".join(dict.fromkeys(_small(own["unit"]) for own in joints))
+    return table(("joint", f"tracking rms [{unit}]", f"max [{unit}]", "largest current [A]", "warming [K]"), rows)
 
 
-def _loaded(joint: int | None, torque: float | None) -> list[str]:
-    """Return by how much (Nm) gravity loads the joint under test."""
-    return [] if torque is None else [f"gravity loads joint {joint} with up to {torque:.3g} Nm"]
+def _small(unit: str) -> str:
+    """Return the thousandth of a unit: mrad, or mm."""
+    return f"m{unit}"
+
+
+def _effort(unit: str) -> str:
+    """Return the unit of the load of a joint that moves in this one."""
+    return "Nm" if unit == "rad" else "N"
+
+
+def _load(unit: str) -> str:
+    return "torque" if unit == "rad" else "force"
+
+
+def _saturated(joints: list[dict[str, Any]]) -> list[str]:
+    """Return a warning of motors that were asked for more than they give."""
+    worst = max(joints, key=lambda own: (own["saturated"], own["demand"]))
+    if not worst["saturated"]:
+        return []
+    count = sum(own["saturated"] > 0.0 for own in joints)
+    return [
+        f"{count} of {len(joints)} motors saturate, most that of joint '{worst['joint']}': in "
+        f"{100.0 * worst['saturated']:.2g} % of the samples it is asked for more current than it gives, up to "
+        f"{100.0 * worst['demand']:.0f} % of its limit"
+    ]
+
+
+def _loaded(facts: dict[str, Any]) -> list[str]:
+    """Return by how much gravity loads the joint under test."""
+    if facts["gravity_load"] is None:
+        return []
+    unit = _effort(facts["joints"][facts["joint"] - 1]["unit"])
+    return [f"gravity loads joint {facts['joint']} with up to {facts['gravity_load']:.3g} {unit}"]
 
 
 def _held(known: tuple[float, float] | None) -> list[str]:

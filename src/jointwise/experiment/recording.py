@@ -15,6 +15,7 @@ from jointwise.model.rigid import gravity_torque
 from jointwise.simulation.recording import truth_file
 from jointwise.simulation.references import Body, Experiment
 from jointwise.simulation.references.clearance import passed
+from jointwise.simulation.references.limits import unit_of
 from jointwise.simulation.robot import DigitalRobot, Run
 
 ROWS = 65536
@@ -54,22 +55,25 @@ class Recording:
                 write_log(self.log, path)
 
     def summary(self) -> dict[str, Any]:
-        """Return what came out as plain data, SI units.
+        """Return what came out as plain data, SI units (for a joint that slides N and m in place of Nm and rad).
 
         `locked` tells torque (Nm), deformation (rad) and current (A), the largest each, of a joint locked at its
         output. `gravity_load` (Nm) is the most by which gravity loads the joint under test; `held_temperatures` (°C)
         the range outside which friction stays as at its edge, where a joint was outside. `lowest` is the least height
         (m) of the arm above the mounting plane, None where nothing rises or falls; `nearest` the least `distance` (m)
-        of two links and which they are, None where none can meet. Of every joint: the error of
-        tracking q - q_des (rms and largest, rad), the largest current (A), and the warming (K) from the first to the
-        last 2 % of the samples.
+        of two links and which they are, None where none can meet. Of every joint: the `unit` of its position, the error
+        of tracking q - q_des (rms and largest, rad), the largest current (A), the largest current asked for as a part
+        of the motor's limit (`demand`) and the part of the samples in which it is beyond (`saturated`), and the warming
+        (K) from the first to the last 2 % of the samples.
         """
         robot, plan, few = self.digital.robot, self.experiment, max(1, self.log.samples // ENDS)
         body = Body(robot, plan.tool)
         warmth = self.log.channel("temperature")
         warming = warmth[-few:].mean(axis=0) - warmth[:few].mean(axis=0)
-        rows = zip(robot.joints, *self._tracking(), warming.tolist(), strict=True)
-        keys = ("joint", "tracking_rms", "tracking_max", "current", "warming")
+        units = [unit_of(robot, joint) for joint in range(robot.dof)]
+        names = [joint.name for joint in robot.joints]
+        rows = zip(names, units, *self._tracking(), *self._saturation(), warming.tolist(), strict=True)
+        keys = ("joint", "unit", "tracking_rms", "tracking_max", "current", "demand", "saturated", "warming")
         return {
             "robot": robot.title or robot.name,
             "experiment": plan.name,
@@ -82,7 +86,7 @@ class Recording:
             "locked": self._locked(),
             "held_temperatures": self._held_temperatures(),
             "samples": self.log.samples,
-            "joints": [dict(zip(keys, (joint.name, *numbers), strict=True)) for joint, *numbers in rows],
+            "joints": [dict(zip(keys, row, strict=True)) for row in rows],
         }
 
     def _gravity_load(self) -> float | None:
@@ -137,3 +141,13 @@ class Recording:
             worst = np.maximum(worst, error.max(axis=0))
             current = np.maximum(current, np.abs(chunk.log.channel("current")).max(axis=0))
         return [own.tolist() for own in (np.sqrt(squares / self.log.samples), worst, current)]
+
+    def _saturation(self) -> list[list[float]]:
+        """Return the largest current asked for over its limit and the part of the samples beyond, (joints,) each."""
+        limits = np.array([joint.motor.limit for joint in self.digital.joints])
+        demand, beyond = np.zeros((2, self.log.joints))
+        for chunk in self.log.chunks(ROWS):
+            asked = np.abs(chunk.log.channel("current_des")) / limits
+            demand = np.maximum(demand, asked.max(axis=0))
+            beyond += (asked > 1.0).sum(axis=0)
+        return [demand.tolist(), (beyond / self.log.samples).tolist()]
