@@ -83,10 +83,15 @@ def test_files_that_are_no_motion_are_refused_with_their_name(tmp_path: Path, ch
     assert "plan.csv: " in str(problem.value) and "\n" not in str(problem.value)
 
 
-def test_a_gap_at_rest_is_none() -> None:
+@pytest.mark.parametrize("digits", [15, 3])
+def test_the_arm_stands_where_samples_of_a_rest_are_missing(digits: int) -> None:
     _, t, q = planned()
-    later = np.append(t, t[-1] + [0.002, 0.004, 2.0, 2.002])
-    assert sampled_motion(ARM, later, np.vstack([q, np.repeat(q[-1:], 4, axis=0)])).duration == pytest.approx(6.002)
+    times = np.concatenate([t, [4.002, 4.004, 33.996, 33.998], 34.0 + t])
+    positions = np.round(np.vstack([q, np.repeat(q[-1:], 4, axis=0), q[-1] + q - q[0]]), digits)
+    motion = sampled_motion(ARM, times, positions)
+    waiting = motion.at(np.linspace(4.1, 33.9, 300))
+    assert motion.duration == pytest.approx(38.0)
+    assert np.abs(waiting.q - q[-1]).max() < 10.0**-digits + 1e-9 and np.abs(waiting.qd).max() < 0.01
 
 
 def test_a_log_is_replayed_as_it_was_asked_for(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from jointwise.data.clock import GAP_SECONDS, GAP_STEPS
 from jointwise.description.robot import Robot
@@ -47,7 +47,23 @@ def sampled_motion(
     noise = noise_of(times, positions)
     _refuse_moving_ends(robot, times, positions, noise)
     _refuse_gaps(robot, times, positions, where)
-    return _spline(times - times[0], positions, noise)
+    return _spline(*_filled(times - times[0], positions), noise)
+
+
+def _filled(t: Array, q: Array) -> tuple[Array, Array]:
+    """Return samples with others, on a line, where some are missing: a spline would swing there."""
+    gaps, period = _gaps(t), float(np.median(np.diff(t)))
+    if not len(gaps):
+        return t, q
+    more = np.concatenate([np.arange(t[k] + period, t[k + 1] - 0.5 * period, period) for k in gaps])
+    times = np.sort(np.concatenate([t, more]))
+    return times, np.column_stack([np.interp(times, t, column) for column in q.T])
+
+
+def _gaps(t: Array) -> NDArray[np.intp]:
+    """Return the samples (0-based) after which others are missing."""
+    steps = np.diff(t)
+    return np.flatnonzero(steps > max(GAP_STEPS * float(np.median(steps)), GAP_SECONDS))
 
 
 def _spline(t: Array, q: Array, noise: Array) -> SplineMotion:
@@ -97,7 +113,7 @@ def _refuse_moving_ends(robot: Robot, t: Array, q: Array, noise: Array) -> None:
 def _refuse_gaps(robot: Robot, t: Array, q: Array, where: Places) -> None:
     """Refuse a motion that goes on where samples are missing: what the arm does there is not told."""
     steps, moves = np.diff(t), np.abs(np.diff(q, axis=0))
-    gaps = np.flatnonzero(steps > max(GAP_STEPS * float(np.median(steps)), GAP_SECONDS))
+    gaps = _gaps(t)
     for k in gaps[np.argsort(-steps[gaps])]:
         speed = np.max(moves[max(0, k - 1) : k + 2] / steps[max(0, k - 1) : k + 2, None], axis=0)
         if speed.max() > REST:
