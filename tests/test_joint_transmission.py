@@ -149,8 +149,65 @@ def test_tables_and_series_agree_on_slopes() -> None:
     np.testing.assert_allclose(table.slope(theta), slow.slope(theta), atol=1e-5)
 
 
+def mean_lost(part: Part) -> float:
+    return float(LOST.at(np.linspace(*part.ranges["theta"], 1000)).mean())
+
+
+@pytest.mark.parametrize("turns", [0.1, 0.2, 0.3, 0.5])
+@pytest.mark.parametrize("ratio", [100.0, None])
+def test_any_part_of_a_turn_gives_lag_and_backlash_within_intervals(turns: float, ratio: float | None) -> None:
+    part = identify_transmission(made(seed=3, turns=turns), gear_ratio=ratio)
+    assert part.value("reach").covers(REACH)
+    assert part.value("reach").deviation < 0.01 * REACH
+    assert part.value("backlash_mean").covers(mean_lost(part))
+    assert part.value("backlash_mean").deviation < 0.05 * mean_lost(part)
+
+
+def test_a_part_of_a_turn_keeps_the_ripple_that_its_table_is_too_coarse_for() -> None:
+    part = Part.from_dict(identify_transmission(made(turns=0.3)).to_dict())
+    maps, angles = transmission_of(part), np.linspace(*part.ranges["theta"], 2000)
+    np.testing.assert_allclose(maps.error(angles) + maps.offset, 2e-3 + ERROR.at(angles), atol=5e-6)
+    np.testing.assert_allclose(maps.error(angles).mean(), 0.0, atol=1e-6)
+    wave = Series(0.0, (200,), (5e-5,), (-0.4,))
+    assert float(np.std(maps.kinematic_error.slope(angles) - wave.slope(angles))) < 0.1 * 200 * 5e-5
+    assert "order 200" in " ".join(part.notes)
+
+
+def test_where_a_recording_begins_in_the_lag_does_not_matter() -> None:
+    record = made(turns=0.4)
+    for begin in (5.0, 9.0):
+        part = identify_transmission(record.take(record.t >= begin))
+        assert part.value("reach").covers(REACH)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_no_gear_pushes_back(seed: int) -> None:
+    record = made(seed, turns=0.3)
+    load = 1e-3 * np.random.default_rng(seed).normal(size=record.samples)
+    part = identify_transmission(replace(record, load=load))
+    assert all(value.low >= 0.0 for value in part.values if value.name == "compliance")
+    assert part.value("reach").covers(REACH)
+
+
+def test_a_lag_that_is_not_seen_has_no_reach() -> None:
+    part = identify_transmission(made(lost=False, turns=0.4))
+    assert "reach" not in {value.name for value in part.values}
+    assert transmission_of(part).reach == 0.0
+
+
+def test_part_of_a_turn_is_drawn_where_it_was_seen_without_spectra() -> None:
+    part = identify_transmission(made(turns=0.4))
+    low, high = part.ranges["theta"]
+    titles = [own.title for own in part.curves]
+    assert titles == ["Kinematic error", "Backlash", "Lag after a reversal"]
+    for own in part.curves[:2]:
+        assert low < 0.0 and low - 0.05 < min(own.line_x) and max(own.line_x) < high + 0.05
+        assert max(np.diff(own.line_x)) < 0.05 and min(own.x) >= low - 0.05
+    assert any("Spectrum" in own.title for own in whole().curves)
+
+
 @pytest.fixture(scope="module")
-def digital() -> tuple[Part, object]:
+def digital() -> tuple[Part, object, JointRecord]:
     """A faster reciprocation of the digital robot: 60 cycles in 250 s."""
     arm = jointwise.robot("ur5e")
     usual = make_experiment("reciprocate", arm, joint=0)
@@ -158,11 +215,24 @@ def digital() -> tuple[Part, object]:
     robot = digital_robot(arm, gravity=experiment.gravity)
     log = log_of(run_experiment(robot, experiment), robot, Sensors(rate=RATE))
     record = joint_record(log, arm, 0, mounting=experiment.gravity)
-    return identify_transmission(record, gear_ratio=100.0), robot.joints[0]
+    return identify_transmission(record, gear_ratio=100.0), robot.joints[0], record
 
 
-def test_the_digital_robot_gives_its_harmonics_back(digital: tuple[Part, object]) -> None:
-    part, joint = digital
+@pytest.mark.parametrize(("begin", "end"), [(0.0, 40.0), (60.0, 120.0), (100.0, 190.0)])
+def test_parts_of_a_turn_of_the_digital_robot_lie_in_their_intervals(
+    digital: tuple[Part, object, JointRecord], begin: float, end: float
+) -> None:
+    _, joint, record = digital
+    part = identify_transmission(record.take((record.t >= begin) & (record.t < end)))
+    angles = np.linspace(*part.ranges["theta"], 1000)
+    lost = joint.lost_motion  # type: ignore[attr-defined]
+    assert part.value("reach").covers(lost.reach)
+    assert part.value("backlash_mean").covers(lost.fraction * float(joint.backlash.at(angles).mean()))  # type: ignore[attr-defined]
+    assert part.value("compliance").covers(1.0 / joint.stiffness.linear)  # type: ignore[attr-defined]
+
+
+def test_the_digital_robot_gives_its_harmonics_back(digital: tuple[Part, object, JointRecord]) -> None:
+    part, joint, _ = digital
     for wave in joint.kinematic_error:  # type: ignore[attr-defined]
         name = f"{wave.order:g}"
         assert part[f"amplitude_{name}"] == pytest.approx(wave.amplitude, rel=0.02)
@@ -173,10 +243,10 @@ def test_the_digital_robot_gives_its_harmonics_back(digital: tuple[Part, object]
     assert part["reach"] == pytest.approx(joint.lost_motion.reach, rel=0.01)  # type: ignore[attr-defined]
 
 
-def test_stiffness_with_the_transmission_known_is_exact(digital: tuple[Part, object]) -> None:
+def test_stiffness_with_the_transmission_known_is_exact(digital: tuple[Part, object, JointRecord]) -> None:
     from joint_runs import joint_log
 
-    part, joint = digital
+    part, joint, _ = digital
     log, robot = joint_log("locked", gauge=True)
     spring = identify_stiffness(joint_record(log, robot.robot, 0), transmission=part)
     assert spring["a_1"] == pytest.approx(joint.stiffness.linear, rel=2e-3)  # type: ignore[attr-defined]
@@ -211,6 +281,18 @@ def test_strokes_shorter_than_the_lag_are_refused() -> None:
     theta = path(turns=0.5, net=0.02, stroke=0.06)
     phi = ERROR.at(theta) + LOST.at(theta) * full_lag(theta, 0.05)
     refused(record_of(theta, phi), "too short|does not repeat")
+
+
+def test_few_cycles_are_refused() -> None:
+    record = made(turns=0.4)
+    refused(record.take(record.t < 16.0), "only . cycles to and fro.*record longer")
+
+
+def test_shuffled_part_of_a_turn_is_told_to_be_short() -> None:
+    record = made(turns=0.3)
+    assert record.phi is not None
+    shuffled = np.random.default_rng(0).permutation(record.phi)
+    refused(replace(record, phi=shuffled), "of a turn was seen both ways.*record longer|too short")
 
 
 def test_shuffled_deformation_is_refused() -> None:

@@ -37,7 +37,25 @@ class Series:
         return result
 
 
-GearMap = PeriodicTable | Series
+@dataclass(frozen=True)
+class RippledTable:
+    """A table and, on it, waves too short for its points: ``table + Σ a_m sin(m θ + p_m)``."""
+
+    table: PeriodicTable
+    ripple: Series
+
+    def at(self, theta: Array) -> Array:
+        """Return the value at angles of any shape, rad."""
+        result: Array = self.table.at(theta) + self.ripple.at(theta)
+        return result
+
+    def slope(self, theta: Array) -> Array:
+        """Return the derivative over θ."""
+        result: Array = self.table.slope(theta) + self.ripple.slope(theta)
+        return result
+
+
+GearMap = PeriodicTable | RippledTable | Series
 
 
 @dataclass(frozen=True)
@@ -96,7 +114,9 @@ def backlash_table(part: Part, points: int = 1000) -> Array:
 
 
 def _map(settings: dict[str, list[float] | float]) -> GearMap:
-    if "values" in settings:
-        return PeriodicTable(tuple(settings["values"]))  # type: ignore[arg-type]
+    table = PeriodicTable(tuple(settings["values"])) if "values" in settings else None  # type: ignore[arg-type]
+    if table is not None and "orders" not in settings:
+        return table
     orders, amplitudes, phases = (tuple(settings[k]) for k in ("orders", "amplitudes", "phases"))  # type: ignore[arg-type]
-    return Series(float(settings["mean"]), tuple(int(m) for m in orders), amplitudes, phases)  # type: ignore[arg-type]
+    series = Series(float(settings["mean"]), tuple(int(m) for m in orders), amplitudes, phases)  # type: ignore[arg-type]
+    return series if table is None else RippledTable(table, series)

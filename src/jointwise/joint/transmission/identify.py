@@ -8,17 +8,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.joint.gear_maps import GearMap, Series
+from jointwise.joint.gear_maps import GearMap, RippledTable, Series
 from jointwise.joint.jackknife import half_width, spread
 from jointwise.joint.part import Alternative, Curve, Part, Value, plain, value_of
 from jointwise.joint.quality import nrmse_percent, rms
 from jointwise.joint.record import JointRecord
 from jointwise.joint.refusal import refuse
 from jointwise.joint.springs import stiffness_of
-from jointwise.joint.transmission.lag import ERROR_ORDERS, LOST_ORDERS, Lag, lag_of, refined, usual_stroke
+from jointwise.joint.transmission.lag import (
+    ERROR_ORDERS,
+    FLOOR,
+    LOST_ORDERS,
+    Lag,
+    Orders,
+    lag_of,
+    refined,
+    ripples,
+    told_orders,
+    usual_stroke,
+)
 from jointwise.joint.transmission.series import SeriesFit, fit_series, significant
 from jointwise.joint.transmission.strokes import Strokes, strokes_of
-from jointwise.joint.transmission.tables import TableFit, fit_tables, order_name, peaks, spectrum
+from jointwise.joint.transmission.tables import (
+    NO_RIPPLE,
+    TableFit,
+    fit_tables,
+    order_name,
+    peaks,
+    seen_both_ways,
+    span_of,
+    spectrum,
+)
 from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.spatial import Array
 
@@ -28,19 +48,23 @@ COARSE = 240
 """Points of the coarse table: one a reversal of the usual experiment."""
 FINE = 2048
 """Points of the table whose spectrum is taken."""
+FOLDS = 4
+"""Parts of the cycles, in turn: two to choose the model, two that are held out."""
+LEAST_SEEN = 5
+"""Fewest points of the coarse table that must be passed in both directions."""
+MOST_KNOWN = 0.5
+"""Part of the rows from which on only those are judged that a table knows."""
 HIGHEST_PHASE = 0.2
 """Change of m θ (rad) that is averaged over at most."""
 WHOLE = 0.97
 """Part of a turn that must be seen both ways for a Fourier series."""
-LEAST_QUALITY = 20.0
+LEAST_QUALITY = 50.0
 """NRMSE % on held-out cycles below which θ - q does not repeat with the angle."""
 LEAST_SIGNIFICANCE = 3.0
 """An order is kept where its amplitude is so many times its deviation."""
 SERIES = "Fourier series"
 WORTH = 1.1
 """A series is taken unless a table leaves less by this factor: it has far fewer numbers."""
-FLOOR = 5e-4
-"""Deviation that is added to every amplitude and to the reach (relative) and phase (rad): smoothing leaves as much."""
 SPRING_FLOOR = 5e-3
 """Relative deviation that is added to the compliance: the spring is not quite linear."""
 SPRING_PART = 0.02
@@ -62,22 +86,24 @@ def identify_transmission(
     """
     elastic = stiffness is None
     strokes = _relaxed(strokes_of(record), stiffness)
-    lag = lag_of(_thinned(strokes, 50.0), elastic)
+    rough = _thinned(strokes, 50.0)
+    lag = lag_of(rough, told_orders(rough), elastic)
     _refuse_short(record, strokes, lag)
     every = _thinned(strokes, 2.0 * (gear_ratio or 100.0))
-    seen = fit_tables(_full(every, lag), COARSE).seen
-    _refuse_unseen(record, seen)
-    whole = bool(seen.mean() >= WHOLE)
-    lag = refined(every, lag, *(_orders(_full(every, lag)) if whole else _expected(gear_ratio)), elastic)
+    _refuse_unseen(record, _full(every, lag))
+    whole = bool(seen_both_ways(_full(every, lag), COARSE).mean() >= WHOLE)
+    short = () if whole else _ripples(every, lag, gear_ratio, elastic)
+    lag = refined(every, lag, _orders(_full(every, lag)) if whole else _with(told_orders(every), short), elastic)
     rows = _full(every, lag)
+    _refuse_unseen(record, rows)
+    seen = seen_both_ways(rows, COARSE)
+    short = _sure(rows, short)
     train, test = rows.take(~rows.held_out), rows.take(rows.held_out)
-    fits = _fits(train, whole)
-    chosen = _chosen(rows, whole)
+    fits = _fits(train, whole, short)
+    chosen = _chosen(rows, whole, short)
     held_out = _quality(fits[chosen], test)
-    if not held_out >= LEAST_QUALITY:
-        what = f"θ - q does not repeat with the angle (fit {held_out:.0f} % on cycles held out)"
-        raise refuse(record, "transmission", what)
-    final = _fits(rows, whole)
+    _refuse_poor(record, held_out, whole, seen)
+    final = _fits(rows, whole, short)
     fit = final[chosen]
     return Part(
         phenomenon="transmission",
@@ -88,7 +114,7 @@ def identify_transmission(
         settings=_settings(fit, lag),
         ranges={"theta": _seen_range(rows, whole), "speed": (0.0, float(np.percentile(np.abs(record.speed), 99.0)))},
         alternatives=tuple(Alternative(name, _quality(own, train), _quality(own, test)) for name, own in fits.items()),
-        curves=_curves(final, fit, rows, lag),
+        curves=_curves(final, fit, rows, lag, whole),
         notes=_notes(final, fits[chosen], test, lag, seen, gear_ratio, elastic),
         logs=record.logs,
     )
@@ -114,10 +140,16 @@ def _orders(rows: Strokes) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(sorted({*error, *ERROR_ORDERS})), tuple(sorted({*lost, *LOST_ORDERS}))
 
 
-def _expected(ratio: float | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the orders to allow for in a part of a turn, whose spectrum tells none."""
+def _ripples(every: Strokes, lag: Lag, ratio: float | None, elastic: bool) -> tuple[int, ...]:
+    """Return the high orders of the error in a part of a turn: those that are seen, and the wave generator's."""
+    low = told_orders(every)
     generator = () if ratio is None else (round(ratio), round(2.0 * ratio))
-    return (*ERROR_ORDERS, *generator), LOST_ORDERS
+    return tuple(sorted({*generator, *ripples(every, lag, _with(low, generator), elastic)}))
+
+
+def _with(orders: Orders, short: tuple[int, ...]) -> Orders:
+    """Return orders of both maps with more of the kinematic error."""
+    return (*orders[0], *short), orders[1]
 
 
 def _thinned(strokes: Strokes, order: float) -> Strokes:
@@ -133,14 +165,32 @@ def _refuse_short(record: JointRecord, strokes: Strokes, lag: Lag) -> None:
         raise refuse(record, "transmission", what)
 
 
-def _refuse_unseen(record: JointRecord, seen: NDArray[np.bool_]) -> None:
-    if np.sum(seen) < 5:
+def _refuse_unseen(record: JointRecord, rows: Strokes) -> None:
+    """Refuse rows of which a part that is fitted or tested on its own does not pass angles both ways."""
+    if np.sum(seen_both_ways(rows, COARSE)) < LEAST_SEEN:
         raise refuse(record, "transmission", "no angles were passed in both directions")
+    fold = (rows.stroke // 2) % FOLDS
+    if min(np.sum(seen_both_ways(rows.take(fold == k), COARSE)) for k in range(FOLDS)) < LEAST_SEEN:
+        cycles = len(np.unique(rows.stroke // 2))
+        what = f"only {cycles} cycles to and fro, too few to fit some and to test on others: record longer"
+        raise refuse(record, "transmission", what)
 
 
-def _fits(rows: Strokes, whole: bool) -> dict[str, Fit]:
+def _refuse_poor(record: JointRecord, held_out: float, whole: bool, seen: NDArray[np.bool_]) -> None:
+    if held_out >= LEAST_QUALITY:
+        return
+    fit = f"fit {held_out:.0f} % on cycles held out"
+    if whole:
+        raise refuse(record, "transmission", f"θ - q does not repeat with the angle ({fit})")
+    part = f"only {seen.mean():.0%} of a turn was seen both ways, and there the angle does not tell θ - q"
+    raise refuse(record, "transmission", f"{part} ({fit}): record longer")
+
+
+def _fits(rows: Strokes, whole: bool, short: tuple[int, ...]) -> dict[str, Fit]:
     """Return every model fitted on some rows: tables, and a series of the orders that stand out in a turn."""
-    fits: dict[str, Fit] = {f"table of {points} points": fit_tables(rows, points) for points in (COARSE, POINTS)}
+    ripple = _ripple_of(rows, short)
+    tables = {points: fit_tables(rows, points, ripple) for points in (COARSE, POINTS)}
+    fits: dict[str, Fit] = {f"table of {points} points": table for points, table in tables.items()}
     if whole:
         fine = fit_tables(rows, FINE)
         first = fit_series(rows, peaks(*spectrum(fine.error)), peaks(*spectrum(fine.lost)), False)
@@ -148,16 +198,34 @@ def _fits(rows: Strokes, whole: bool) -> dict[str, Fit]:
     return fits
 
 
-def _chosen(rows: Strokes, whole: bool) -> str:
+def _sure(rows: Strokes, short: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the high orders of the error that stand out in rows with a full lag."""
+    fit = fit_series(rows, *_with(told_orders(rows), short), False)
+    return tuple(m for m in short if m in significant(fit, LEAST_SIGNIFICANCE)[0])
+
+
+def _ripple_of(rows: Strokes, short: tuple[int, ...]) -> Series:
+    """Return the waves of some orders of the error in rows with a full lag."""
+    if not short:
+        return NO_RIPPLE
+    own = fit_series(rows, *_with(told_orders(rows), short), False).series()[0]
+    first = len(own.orders) - len(short)
+    return Series(0.0, own.orders[first:], own.amplitudes[first:], own.phases[first:])
+
+
+def _chosen(rows: Strokes, whole: bool, short: tuple[int, ...]) -> str:
     """Return the model that does best on a part of the training cycles that it was not fitted on."""
-    inner = (rows.stroke // 2) % 4
-    fits = _fits(rows.take(inner == 0), whole)
+    inner = (rows.stroke // 2) % FOLDS
+    fits = _fits(rows.take(inner == 0), whole, short)
     rests = {name: 100.0 - _quality(fit, rows.take(inner == 2)) for name, fit in fits.items()}
     best = min(rests, key=lambda name: rests[name])
     return SERIES if SERIES in rests and rests[SERIES] < WORTH * rests[best] else best
 
 
 def _quality(fit: Fit, rows: Strokes) -> float:
+    """Return the NRMSE % on some rows; a table that knows most of them answers only where it saw both ways."""
+    known = fit.known(rows.theta) if isinstance(fit, TableFit) else np.ones(len(rows.theta), dtype=bool)
+    rows = rows.take(known) if known.mean() > MOST_KNOWN else rows
     return nrmse_percent(rows.phi, fit.predicted(rows))
 
 
@@ -168,20 +236,24 @@ def _values(final: dict[str, Fit], fit: Fit, lag: Lag, rows: Strokes, compliance
         values = _series_values(series, 0, rows, compliance) + _series_values(series, 1, rows, compliance)
     else:
         assert isinstance(fit, TableFit)
-        error, lost = (np.array(table.values)[_table_seen(fit)] for table in (fit.error, fit.lost))
-        scatter = [float(np.std(own)) / np.sqrt(max(len(own), 1)) for own in (error, lost)]
-        values = [value_of("offset", "rad", float(error.mean()), scatter[0])]
-        values.append(value_of("backlash_mean", "rad", float(lost.mean()), scatter[1]))
-    values.append(value_of("reach", "rad", lag.reach, float(np.hypot(lag.deviation, FLOOR * lag.reach)), 2.1))
+        values = _table_values(fit, lag, rows)
+    if lag.reach:
+        values.append(value_of("reach", "rad", lag.reach, float(np.hypot(lag.deviation, FLOOR * lag.reach)), 2.1))
     if lag.compliance:
         unsure = float(np.hypot(lag.compliance_deviation, SPRING_FLOOR * lag.compliance))
-        values.append(value_of("compliance", "rad/Nm", lag.compliance, unsure, 2.1))
+        own = value_of("compliance", "rad/Nm", lag.compliance, unsure, 2.1)
+        values.append(replace(own, low=max(own.low, 0.0)))
     return tuple(values)
 
 
-def _table_seen(fit: TableFit) -> NDArray[np.bool_]:
-    result: NDArray[np.bool_] = fit.seen if fit.seen.any() else np.ones(len(fit.seen), dtype=bool)
-    return result
+def _table_values(fit: TableFit, lag: Lag, rows: Strokes) -> list[Value]:
+    """Return the means of both tables over the angles seen; every fourth cycle is left out in turn for intervals."""
+    means, cycle = fit.means(fit.span), (rows.stroke // 2) % FOLDS
+    others = [fit_tables(rows.take(cycle != k), len(fit.seen), fit.ripple).means(fit.span) for k in range(FOLDS)]
+    spring = lag.compliance_deviation * np.abs([rows.load.mean(), (rows.load * rows.side).mean()])
+    deviation = np.sqrt(spread(np.array(others)) ** 2 + (FLOOR * means) ** 2 + spring**2)
+    names = zip(("offset", "backlash_mean"), means, deviation, strict=True)
+    return [value_of(name, "rad", float(x), float(own), half_width(FOLDS)) for name, x, own in names]
 
 
 def _series_values(fit: SeriesFit, which: int, rows: Strokes, compliance: float) -> list[Value]:
@@ -219,9 +291,9 @@ def _maps(fit: Fit) -> tuple[GearMap, GearMap, float]:
     if isinstance(fit, SeriesFit):
         error, lost = fit.series()
         return replace(error, mean=0.0), lost, error.mean
-    values = np.array(fit.error.values)
-    offset = float(values[_table_seen(fit)].mean())
-    return PeriodicTable(tuple((values - offset).tolist())), fit.lost, offset
+    offset = float(fit.means(fit.span)[0])
+    table = PeriodicTable(tuple((np.array(fit.error.values) - offset).tolist()))
+    return RippledTable(table, fit.ripple) if fit.ripple.orders else table, fit.lost, offset
 
 
 def _settings(fit: Fit, lag: Lag) -> dict[str, Any]:
@@ -232,6 +304,8 @@ def _settings(fit: Fit, lag: Lag) -> dict[str, Any]:
 def _plain(own: GearMap) -> dict[str, Any]:
     if isinstance(own, PeriodicTable):
         return {"values": list(own.values)}
+    if isinstance(own, RippledTable):
+        return _plain(own.table) | _plain(own.ripple)
     return {
         "mean": own.mean,
         "orders": list(own.orders),
@@ -241,31 +315,38 @@ def _plain(own: GearMap) -> dict[str, Any]:
 
 
 def _seen_range(rows: Strokes, whole: bool) -> tuple[float, float]:
-    low, high = float(rows.theta.min()), float(rows.theta.max())
+    """Return the angles (rad) that were passed both ways; a turn if it is whole."""
+    low, high = span_of(rows)
     return (low, low + TURN) if whole else (low, high)
 
 
-def _curves(final: dict[str, Fit], fit: Fit, rows: Strokes, lag: Lag) -> tuple[Curve, ...]:
-    """Return both maps over a turn, their spectra and, where lost motion was found, its lag after a reversal."""
-    fine = fit_tables(rows, FINE)
+def _curves(final: dict[str, Fit], fit: Fit, rows: Strokes, lag: Lag, whole: bool) -> tuple[Curve, ...]:
+    """Return both maps, their spectra if a whole turn was seen and, where lost motion was found, its lag."""
+    begin = 0.0 if whole else float(rows.theta.min())
     return (
-        _map_curve(final, fit, rows, 0),
-        _map_curve(final, fit, rows, 1),
-        _spectrum_curve("Spectrum of the kinematic error", fine.error),
-        _spectrum_curve("Spectrum of the backlash", fine.lost),
+        _map_curve(final, fit, rows, 0, begin),
+        _map_curve(final, fit, rows, 1, begin),
+        *(_spectra(fit_tables(rows, FINE)) if whole else ()),
         *((_lag_curve(lag),) if lag.reach > 0.0 else ()),
     )
 
 
-def _map_curve(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int) -> Curve:
-    """Return e (0) or d (1) over a turn, where it was seen, with what was measured."""
+def _spectra(fine: TableFit) -> tuple[Curve, Curve]:
+    return (
+        _spectrum_curve("Spectrum of the kinematic error", fine.error),
+        _spectrum_curve("Spectrum of the backlash", fine.lost),
+    )
+
+
+def _map_curve(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int, begin: float) -> Curve:
+    """Return e (0) or d (1) over the turn from an angle on (rad), where it was seen, with what was measured."""
     own = _maps(fit)[which]
     assert not isinstance(own, float)
     title, label = (("Kinematic error", "e [rad]"), ("Backlash", "d [rad]"))[which]
-    points, y, residual = _measured(final, fit, rows, which)
-    line = np.linspace(0.0, TURN, LINE)
+    points, y, residual = _measured(final, fit, rows, which, begin)
+    line = np.linspace(begin, begin + TURN, LINE)
     if isinstance(fit, TableFit):
-        line = line[fit.seen[np.floor(line * (len(fit.seen) / TURN)).astype(np.intp) % len(fit.seen)]]
+        line = line[fit.known(line)]
     half, model = _band(final, fit, rows, which, line), own.at(line)
     return Curve(
         title=title,
@@ -281,7 +362,7 @@ def _map_curve(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int) -> Cu
     )
 
 
-def _measured(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int) -> tuple[Array, Array, Array]:
+def _measured(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int, begin: float) -> tuple[Array, Array, Array]:
     """Return angles, e (0) or d (1) there without the encoder offset, and what the model leaves of it.
 
     A series is held against the finer table of all cycles; a table against that of cycles held out, and the residual is
@@ -290,13 +371,15 @@ def _measured(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int) -> tup
     other: TableFit | None = None
     table = final[f"table of {POINTS} points"]
     if isinstance(fit, TableFit):
-        table, other = (fit_tables(rows.take(part), POINTS) for part in (rows.held_out, ~rows.held_out))
+        table, other = (fit_tables(rows.take(part), POINTS, fit.ripple) for part in (rows.held_out, ~rows.held_out))
     assert isinstance(table, TableFit)
-    points: Array = np.arange(POINTS, dtype=np.float64)[table.seen] * (TURN / POINTS)
+    seen = table.seen if other is None else table.seen & other.seen
+    points: Array = np.arange(POINTS, dtype=np.float64)[seen] * (TURN / POINTS)
+    points = np.sort(begin + np.mod(points - begin, TURN))
 
     def at(own: TableFit) -> Array:
-        result: Array = own.error.at(points) - _maps(fit)[2] if which == 0 else own.lost.at(points)
-        return result
+        error: Array = own.error.at(points) + own.ripple.at(points) - _maps(fit)[2]
+        return error if which == 0 else own.lost.at(points)
 
     own = _maps(fit)[which]
     assert not isinstance(own, float)
@@ -328,7 +411,8 @@ def _band(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int, line: Arra
     if isinstance(fit, SeriesFit):
         own = np.array([fit.series(x)[which].at(line) for x in fit.replicates])
         return half_width(len(own)) * spread(own)
-    halves = [fit_tables(rows.take(part), len(fit.error.values)) for part in (rows.held_out, ~rows.held_out)]
+    parts = (rows.held_out, ~rows.held_out)
+    halves = [fit_tables(rows.take(part), len(fit.error.values), fit.ripple) for part in parts]
     tables = [(half.error, half.lost)[which].at(line) for half in halves]
     return np.full(len(line), 1.96 * 0.5 * rms(tables[0] - tables[1]))
 
@@ -343,8 +427,7 @@ def _notes(
     elastic: bool,
 ) -> tuple[str, ...]:
     before = test.phi - test.phi.mean()
-    error = tested.series()[0] if isinstance(tested, SeriesFit) else tested.error
-    after = test.phi - error.at(test.theta)
+    after = test.phi - _maps(tested)[0].at(test.theta)
     notes = [
         f"compensation θ - e(θ) on cycles held out: rms of θ - q {1e6 * rms(before):.3g} µrad before, "
         f"{1e6 * rms(after - after.mean()):.3g} µrad after"
@@ -355,13 +438,22 @@ def _notes(
             notes += [f"{name}, order {m}: {1e6 * a:.3g} µrad ({order_name(m, ratio)})" for m, a in _sorted(own)]
     else:
         notes.append(f"{seen.mean():.0%} of a turn was seen both ways: no Fourier series, the table holds only there")
+        notes += [f"kinematic error, order {m}: {1e6 * a:.3g} µrad rides on the table" for m, a in _ripple_notes(final)]
     if lag.reach > 0.0:
         notes.append(f"the lag is full {lag.settled:.3g} rad after a reversal; only samples beyond that were used")
     else:
         notes.append("no lag between the directions stands out")
-    if elastic:
+    if elastic and lag.compliance:
         notes.append("a linear spring was found along with the load (give a stiffness part to take it out)")
+    elif elastic:
+        notes.append("the load is too small to tell the spring (give a stiffness part to take it out)")
     return tuple(notes)
+
+
+def _ripple_notes(final: dict[str, Fit]) -> list[tuple[int, float]]:
+    table = final[f"table of {COARSE} points"]
+    assert isinstance(table, TableFit)
+    return _sorted(table.ripple)
 
 
 def _sorted(series: Series) -> list[tuple[int, float]]:

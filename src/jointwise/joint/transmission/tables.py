@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.joint.gear_maps import Series
 from jointwise.joint.transmission.strokes import Strokes
 from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.spatial import Array
@@ -18,36 +19,75 @@ PEAK = 6.0
 LEAST_SHARE = 0.005
 """Smallest amplitude of a peak as a part of the largest."""
 MOST_PEAKS = 24
+MEAN_POINTS = 10_000
+"""Angles over which a mean is taken."""
 NEIGHBOURS = 40
 """Orders either side of one that tell its noise."""
+
+NO_RIPPLE = Series(0.0, (), (), ())
 
 
 @dataclass(frozen=True)
 class TableFit:
-    """Tables of e (its mean is the encoder offset) and d; `seen` (points,) tells the angles passed both ways."""
+    """Tables of e (its mean is the encoder offset) and d; `seen` (points,) tells the angles passed both ways.
+
+    `span` is their range (low, high), rad; `ripple` rides on the table of e: waves too short for its points.
+    """
 
     error: PeriodicTable
     lost: PeriodicTable
     seen: NDArray[np.bool_]
+    span: tuple[float, float]
+    ripple: Series
 
     def predicted(self, strokes: Strokes) -> Array:
         """Return φ, rad (samples,)."""
-        result: Array = self.error.at(strokes.theta) + strokes.side * self.lost.at(strokes.theta)
+        error = self.error.at(strokes.theta) + self.ripple.at(strokes.theta)
+        result: Array = error + strokes.side * self.lost.at(strokes.theta)
         return result
 
+    def known(self, theta: Array) -> NDArray[np.bool_]:
+        """Tell the angles (samples,) that lie where both ways were seen."""
+        result: NDArray[np.bool_] = self.seen[_cells(theta, len(self.seen))]
+        return result
 
-def fit_tables(strokes: Strokes, points: int) -> TableFit:
-    """Return e = (φ₊ + φ₋) / 2 and d = (φ₊ - φ₋) / 2 from a table for each direction."""
+    def means(self, span: tuple[float, float]) -> Array:
+        """Return the means (2,) of e and d over a range of angles, rad."""
+        angles = np.linspace(*span, MEAN_POINTS)
+        return np.array([(self.error.at(angles) + self.ripple.at(angles)).mean(), self.lost.at(angles).mean()])
+
+
+def fit_tables(strokes: Strokes, points: int, ripple: Series = NO_RIPPLE) -> TableFit:
+    """Return e = (φ₊ + φ₋) / 2 and d = (φ₊ - φ₋) / 2 from a table for each direction, without a known ripple."""
     ways = [strokes.side > 0.0, strokes.side < 0.0]
-    forth, back = (_table(strokes.theta[way], strokes.phi[way], points) for way in ways)
-    seen = np.minimum(*(_passed(strokes.theta[way], points) for way in ways)) > 0
+    phi = strokes.phi - ripple.at(strokes.theta)
+    forth, back = (_table(strokes.theta[way], phi[way], points) for way in ways)
     tables = [PeriodicTable(tuple(values.tolist())) for values in (0.5 * (forth + back), 0.5 * (forth - back))]
-    return TableFit(tables[0], tables[1], seen)
+    return TableFit(tables[0], tables[1], seen_both_ways(strokes, points), span_of(strokes), ripple)
+
+
+def span_of(strokes: Strokes) -> tuple[float, float]:
+    """Return the range (low, high) of angles that were passed in both directions, at most a turn, rad."""
+    ways = [strokes.theta[strokes.side > 0.0], strokes.theta[strokes.side < 0.0]]
+    low, high = float(max(way.min() for way in ways)), float(min(way.max() for way in ways))
+    return low, min(high, low + TURN)
+
+
+def seen_both_ways(strokes: Strokes, points: int) -> NDArray[np.bool_]:
+    """Tell the angles (points,) of a turn that were passed in both directions."""
+    ways = [strokes.side > 0.0, strokes.side < 0.0]
+    result: NDArray[np.bool_] = np.minimum(*(_passed(strokes.theta[way], points) for way in ways)) > 0
+    return result
+
+
+def _cells(theta: Array, points: int) -> NDArray[np.intp]:
+    """Return the points of a table before angles (samples,)."""
+    result: NDArray[np.intp] = np.floor(np.mod(theta, TURN) * (points / TURN)).astype(np.intp) % points
+    return result
 
 
 def _passed(theta: Array, points: int) -> Array:
-    cell = np.floor(np.mod(theta, TURN) * (points / TURN)).astype(np.intp) % points
-    return np.bincount(cell, minlength=points).astype(float)
+    return np.bincount(_cells(theta, points), minlength=points).astype(float)
 
 
 def _table(theta: Array, phi: Array, points: int) -> Array:
