@@ -658,6 +658,22 @@ def test_a_load_that_never_varies() -> None:
     refused(record_of(own.path, own.speed, own.motor, np.full(own.samples, 50.0)), "load never varies", load="square")
 
 
+def transmission_part(lost: Array, reach: float = 0.03) -> Part:
+    maps = {"kinematic_error": {"values": [0.0]}, "lost_motion": {"values": lost.tolist()}}
+    return Part(
+        "transmission", "table", (value_of("offset", "rad", 0.0, 1e-6),), 99.0, settings=maps | {"reach": reach}
+    )
+
+
+@pytest.mark.parametrize(("low", "reach"), [(-1e-6, 0.03), (1e-9, 0.0)])
+def test_a_transmission_without_lost_motion_is_left_out_with_a_word(low: float, reach: float) -> None:
+    own = made_record(seconds=20.0)
+    part = identify_hysteresis(own, method="nlr", elements=2, backlash=transmission_part(np.array([2e-4, low]), reach))
+    plain = identify_hysteresis(own, method="nlr", elements=2)
+    assert part["F_C"] == plain["F_C"]
+    assert any("no lost motion" in note for note in part.notes)
+
+
 def test_wrong_options() -> None:
     own = made_record(seconds=20.0)
     with pytest.raises(ModelError, match="Did you mean lugre"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +33,7 @@ LEAST_EXPLAINED = 0.05
 """Part of the friction's variance that the best single element must explain."""
 SURE = 1.5
 """Standard errors by which a model with memory must beat those without."""
+NO_MAP = "the transmission shows no lost motion at some angles: backlash is taken for the same over a turn"
 
 Backlash = float | Sequence[float] | Array | Part
 
@@ -70,18 +72,22 @@ def identify_hysteresis(
     if method not in STATIC:
         _refuse_without_memory(record, loops, tried)
     moves = rival_moves(record, loops, best, shape_map, steady)
-    return _part(record, setting, best, tried, errors, moves)
+    part = _part(record, setting, best, tried, errors, moves)
+    left_out = isinstance(backlash, Part) and shape_map is None
+    return replace(part, notes=(*part.notes, NO_MAP)) if left_out else part
 
 
 def backlash_of(backlash: Backlash | None) -> tuple[float | None, Array | None]:
     """Return the mean backlash (rad; None if unknown) and its map over one turn (points,) (None if it is constant).
 
-    The lost motion of a transmission part tells how backlash varies over a turn, not its size.
+    The lost motion of a transmission part tells how backlash varies over a turn, not its size; where it found none, or
+    not everywhere, it tells nothing.
     """
     if backlash is None:
         return None, None
     if isinstance(backlash, Part):
-        return None, _checked(backlash_table(backlash))
+        table = backlash_table(backlash)
+        return None, table if backlash.settings["reach"] > 0.0 and (table > 0.0).all() else None
     values = _checked(backlash)
     return float(values.mean()), values if len(values) > 1 else None
 
