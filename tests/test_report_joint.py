@@ -113,6 +113,20 @@ def test_lag_and_limit_of_the_current_are_told_in_milliseconds_and_amperes() -> 
     assert "More than 5.7 A (5.68 to 5.72) it never is." in text
 
 
+def test_backlash_and_reach_are_halves_of_the_way_from_side_to_side() -> None:
+    assert "0.3 mrad (0.2961 to 0.3039) are lost to either side" in told(gear(np.full(200, 3e-4), 3e-4))
+    for name in ("backlash_mean", "backlash_amplitude_3", "reach"):
+        assert meaning("transmission", name).startswith("half the ")
+
+
+def test_a_part_of_a_turn_is_not_called_a_turn() -> None:
+    turn = gear(np.full(200, 3e-4), 3e-4)
+    arc = words(page(replace(turn, ranges={"theta": (-1.6, 1.7)})))
+    assert "Over the angles seen the output is off" in arc and "nothing is known" in arc
+    assert "repeats every turn" not in arc and "Over a turn" not in arc
+    assert "Over a turn the output is off" in words(page(turn)) and "repeats every turn" in words(page(turn))
+
+
 def test_friction_is_not_joined_across_standstill_and_a_spring_is() -> None:
     def gaps(curve: Curve) -> int:
         (trace,) = [own for own in curve_figure(curve).traces if own["name"] == "model"]

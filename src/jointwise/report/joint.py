@@ -15,7 +15,7 @@ from jointwise.joint.part import Curve, Part, Surface, Value
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.joint.quality import fit_text, rms
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, faint, line, packed
-from jointwise.report.joint_words import graded, meaning, range_text, scaled, told
+from jointwise.report.joint_words import graded, meaning, range_text, scaled, told, whole_turn
 from jointwise.report.markup import Html, element, items, join, paragraph, table
 from jointwise.report.numbers import fixed, listed, number, percent, robot_title, written_unit
 from jointwise.report.structure import structure_share
@@ -24,6 +24,7 @@ from jointwise.report.write import Section, compose, page_path, plotly_script, w
 FILE = "joint.html"
 GREY = "rgba(235,237,240,0.82)"
 """Laid over what was not measured."""
+ARC = "; at other angles of a turn nothing is known"
 BEYOND = {
     **dict.fromkeys(("friction", "load", "temperature"), "; beyond that it is kept at the edge"),
     "stiffness": "; beyond that the curve is continued, not measured",
@@ -138,7 +139,8 @@ def _ranges(part: Part) -> str:
     if not part.ranges:
         return ""
     ranges = listed(range_text(name, low, high) for name, (low, high) in part.ranges.items())
-    return f"It holds for {ranges}{BEYOND[part.phenomenon]}."
+    arc = part.phenomenon == "transmission" and not whole_turn(part)
+    return f"It holds for {ranges}{ARC if arc else BEYOND[part.phenomenon]}."
 
 
 def _structure(curve: Curve) -> Html:

@@ -53,10 +53,10 @@ MEANINGS: dict[str, tuple[tuple[str, str], ...]] = {
         ("offset", "mean angle between rotor and output"),
         (r"amplitude_(\d+)", "kinematic error that repeats {0} times a turn: its size"),
         (r"phase_(\d+)", "kinematic error that repeats {0} times a turn: where it begins"),
-        ("backlash_mean", "motion lost at a reversal, mean over a turn"),
-        (r"backlash_amplitude_(\d+)", "lost motion that varies {0} times a turn: its size"),
+        ("backlash_mean", "half the motion lost at a reversal, mean over the angles seen"),
+        (r"backlash_amplitude_(\d+)", "half the lost motion that varies {0} times a turn: its size"),
         (r"backlash_phase_(\d+)", "lost motion that varies {0} times a turn: where it begins"),
-        ("reach", "travel after a reversal until the lost motion is made up"),
+        ("reach", "half the travel after a reversal until the lost motion is made up"),
         ("compliance", "twist per torque of the gear: one over its stiffness"),
     ),
     "hysteresis": (
@@ -147,6 +147,12 @@ def _scaled(unit: str, *sizes: float) -> tuple[float, str]:
     return (1e3, f"m{unit}") if unit in ("rad", "s") and max(map(abs, sizes)) < SMALL else (1.0, unit)
 
 
+def whole_turn(part: Part) -> bool:
+    """Tell whether a part knows all angles of a turn."""
+    low, high = part.ranges.get("theta", (0.0, TURN))
+    return high - low > 0.97 * TURN
+
+
 def range_text(name: str, low: float, high: float) -> str:
     """Return `speed 0.1 to 2 rad/s`."""
     words, plain = RANGES.get(name, (name, ""))
@@ -223,8 +229,7 @@ def _temperature(part: Part) -> str:
 
 def _transmission(part: Part) -> str:
     error = max(abs(y) for y in part.curves[0].line_y)
-    low, high = part.ranges.get("theta", (0.0, TURN))
-    where = "a turn" if high - low >= TURN else "the angles seen"
+    where = "a turn" if whole_turn(part) else "the angles seen"
     own = _value(part, "backlash_mean")
     lost = f"{_with_interval(part, 'backlash_mean')} are lost to either side{_varying(part)}"
     if own.low <= 0.0:
