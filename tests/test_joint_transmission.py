@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jointwise
-from joint_runs import RATE, log_of, run_experiment
+from joint_runs import RATE, joint_log, log_of, run_experiment
 from jointwise.data.filters import differences
 from jointwise.errors import EstimationError
 from jointwise.joint.gear_maps import Series, full_lag
@@ -243,14 +243,40 @@ def test_the_digital_robot_gives_its_harmonics_back(digital: tuple[Part, object,
     assert part["reach"] == pytest.approx(joint.lost_motion.reach, rel=0.01)  # type: ignore[attr-defined]
 
 
-def test_stiffness_with_the_transmission_known_is_exact(digital: tuple[Part, object, JointRecord]) -> None:
-    from joint_runs import joint_log
-
-    part, joint, _ = digital
+@cache
+def locked() -> JointRecord:
     log, robot = joint_log("locked", gauge=True)
-    spring = identify_stiffness(joint_record(log, robot.robot, 0), transmission=part)
+    return joint_record(log, robot.robot, 0)
+
+
+def test_stiffness_with_the_transmission_known_is_exact(digital: tuple[Part, object, JointRecord]) -> None:
+    part, joint, _ = digital
+    spring = identify_stiffness(locked(), transmission=part)
     assert spring["a_1"] == pytest.approx(joint.stiffness.linear, rel=2e-3)  # type: ignore[attr-defined]
     assert spring["a_3"] == pytest.approx(joint.stiffness.cubic, rel=1e-2)  # type: ignore[attr-defined]
+
+
+def test_stiffness_by_a_part_of_a_turn_covers_the_spring_and_counts_what_the_table_leaves(
+    digital: tuple[Part, object, JointRecord],
+) -> None:
+    _, joint, record = digital
+    assert record.phi is not None
+    noisy = replace(record, phi=record.phi + 5e-6 * np.random.default_rng(0).normal(size=record.samples))
+    part = identify_transmission(noisy.take(np.abs(record.position - locked().position.mean()) < 0.9))
+    spring = identify_stiffness(locked(), transmission=part)
+    assert spring.value("a_1").covers(joint.stiffness.linear)  # type: ignore[attr-defined]
+    assert spring.value("a_3").covers(joint.stiffness.cubic)  # type: ignore[attr-defined]
+    exact = replace(part, settings=dict(part.settings) | {"deviation": 0.0})
+    bare = identify_stiffness(locked(), transmission=exact).value("a_1").deviation
+    assert bare < spring.value("a_1").deviation < 2e-3 * spring["a_1"]
+
+
+def test_maps_of_other_angles_are_not_used_for_the_stiffness(digital: tuple[Part, object, JointRecord]) -> None:
+    _, joint, record = digital
+    elsewhere = identify_transmission(record.take(record.position < locked().position.mean() - 1.0))
+    spring = identify_stiffness(locked(), transmission=elsewhere)
+    assert any("does not know the gear at these angles" in note for note in spring.notes)
+    assert spring.value("a_1").covers(joint.stiffness.linear)  # type: ignore[attr-defined]
 
 
 def refused(record: JointRecord, words: str) -> None:

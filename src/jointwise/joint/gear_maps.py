@@ -63,13 +63,21 @@ class GearMaps:
     """``θ - q = offset + e(θ) + d(θ) P + spring``: the maps e and d (rad) of a gear and the lag P of its lost motion.
 
     P in [-1, 1] follows θ and is full after a travel of `reach` (rad) from the middle, 2 reach from the other side;
-    with `reach` 0 it is the sign of the motion.
+    with `reach` 0 it is the sign of the motion. `deviation` (rad) is that of e at an angle, `span` (from, to; rad)
+    where the maps are known.
     """
 
     kinematic_error: GearMap
     lost_motion: GearMap
     reach: float
     offset: float = 0.0
+    deviation: float = 0.0
+    span: tuple[float, float] = (0.0, TURN)
+
+    def knows(self, theta: Array) -> bool:
+        """Tell whether the maps are known at nearly all of some angles (rad)."""
+        low, high = self.span
+        return high - low > 0.97 * TURN or bool(np.mean(np.mod(theta - low, TURN) <= high - low) > 0.99)
 
     def error(self, theta: Array) -> Array:
         """Return e(θ) in rad."""
@@ -105,7 +113,9 @@ def transmission_of(part: Part) -> GearMaps:
     if part.phenomenon != "transmission":
         raise ModelError(f"a part 'transmission' is needed. Got '{part.phenomenon}' instead.")
     error, lost = (_map(part.settings[name]) for name in ("kinematic_error", "lost_motion"))
-    return GearMaps(error, lost, float(part.settings["reach"]), part["offset"])
+    deviation = float(part.settings.get("deviation", 0.0))
+    span = part.ranges.get("theta", (0.0, TURN))
+    return GearMaps(error, lost, float(part.settings["reach"]), part["offset"], deviation, span)
 
 
 def backlash_table(part: Part, points: int = 1000) -> Array:

@@ -39,6 +39,9 @@ UNSURE = 0.25
 UNKNOWN_GEAR = 0.02
 """Relative deviation added to the numbers of a spring where the gear's own error is not known: over the milliradians of
 a locked output its slope Σ a m and that of lost motion reach 1 to 3 %; in free motion its higher orders stay."""
+UNSEEN = "the transmission part does not know the gear at these angles: it was not used; reciprocate over them"
+ENDS = 2.0
+"""Deviations of a known gear error at φ_max that each number of a spring may take: a slope at rest takes both ends'."""
 FOLDS = 4
 """Parts of the training data that are left out in turn to choose the terms."""
 LINE = 201
@@ -59,7 +62,7 @@ def identify_stiffness(
     `catalogue` gives gears whose printed numbers are compared. Damping is told with it where a gauge or free motion
     shows it and nothing of the gear hides it. Refused where the data cannot tell.
     """
-    maps = None if transmission is None else transmission_of(transmission)
+    maps = _known_maps(record, transmission)
     every = _signals(record, maps)
     rows = rows_of(every)
     train, test = rows.take(~rows.held_out), every.take(every.held_out)
@@ -75,21 +78,31 @@ def identify_stiffness(
     segments = fit_spring(ThreeSegments(), rows)
     alternatives = _alternatives(train, test, catalogue)
     unknown = UNKNOWN_GEAR if maps is None else 0.0
+    gear = 0.0 if maps is None else ENDS * maps.deviation
     damping, about = find_damping(fit, every, maps is not None)
     damped = () if damping is None else (damping,)
     return Part(
         phenomenon="stiffness",
         model=family.title,
-        values=(*_values(fit, unknown), *_values(segments, unknown), *damped, *_others(fit)),
+        values=(*_values(fit, unknown, gear), *_values(segments, unknown, gear), *damped, *_others(fit)),
         fitted=fit.quality(every),
         held_out=held_out,
         settings=_settings(fit, every),
         ranges={"phi": _range(fit.deformation(every))} | {n: _range(tau) for n, tau in every.torques.items()},
         alternatives=alternatives,
-        curves=(*_curves(fit, segments, every, unknown), *(damping_curve(fit, every, own) for own in damped)),
-        notes=(*_notes(fit, every, maps), about),
+        curves=(
+            *_curves(fit, segments, every, max(unknown, gear / fit.largest)),
+            *(damping_curve(fit, every, own) for own in damped),
+        ),
+        notes=(*_notes(fit, every, maps), about, *((UNSEEN,) if transmission is not None and maps is None else ())),
         logs=record.logs,
     )
+
+
+def _known_maps(record: JointRecord, transmission: Part | None) -> GearMaps | None:
+    """Return the maps of a transmission part if they are known at the angles of the record."""
+    maps = None if transmission is None else transmission_of(transmission)
+    return maps if maps is None or record.theta is None or maps.knows(record.theta) else None
 
 
 def _signals(record: JointRecord, maps: GearMaps | None) -> Signals:
@@ -135,13 +148,22 @@ def _refuse_unsure(record: JointRecord, fit: SpringFit, rows: Signals) -> None:
         raise refuse(record, "stiffness", what)
 
 
-def _values(fit: SpringFit, unknown: float) -> list[Value]:
+def _values(fit: SpringFit, unknown: float, gear: float) -> list[Value]:
+    """Return the numbers of a spring; `unknown` is a relative deviation, `gear` that of the gear's error, rad."""
     family = fit.layout.family
     numbers = fit.physical(fit.numbers)
     deviation = spread(np.array([fit.physical(x) for x in fit.replicates]))
-    whole = np.hypot(deviation, unknown * np.abs(numbers))
+    whole = np.sqrt(deviation**2 + (unknown * numbers) ** 2 + _hidden(fit, numbers, gear) ** 2)
     rows = zip(family.names, family.units, numbers, whole, strict=True)
     return [value_of(name, unit, number, own, fit.factor) for name, unit, number, own in rows]
+
+
+def _hidden(fit: SpringFit, numbers: Array, gear: float) -> Array:
+    """Return what a deviation of the gear's error (rad) at either end of φ does to the numbers."""
+    if isinstance(fit.layout.family, Polynomial):
+        return fit.layout.family.physical(np.full(len(numbers), abs(numbers[0]) * gear), fit.largest)
+    result: Array = np.abs(numbers) * (gear / fit.largest)
+    return result
 
 
 def _others(fit: SpringFit) -> list[Value]:

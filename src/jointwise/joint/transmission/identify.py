@@ -111,7 +111,7 @@ def identify_transmission(
         values=_values(final, fit, lag, rows, _compliance(lag, stiffness)),
         fitted=_quality(fit, rows),
         held_out=held_out,
-        settings=_settings(fit, lag),
+        settings=_settings(fit, lag) | {"deviation": _deviation(final, fit, rows)},
         ranges={"theta": _seen_range(rows, whole), "speed": (0.0, float(np.percentile(np.abs(record.speed), 99.0)))},
         alternatives=tuple(Alternative(name, _quality(own, train), _quality(own, test)) for name, own in fits.items()),
         curves=_curves(final, fit, rows, lag, whole),
@@ -413,8 +413,15 @@ def _band(final: dict[str, Fit], fit: Fit, rows: Strokes, which: int, line: Arra
         return half_width(len(own)) * spread(own)
     parts = (rows.held_out, ~rows.held_out)
     halves = [fit_tables(rows.take(part), len(fit.error.values), fit.ripple) for part in parts]
-    tables = [(half.error, half.lost)[which].at(line) for half in halves]
+    both = line[halves[0].known(line) & halves[1].known(line)]
+    tables = [(half.error, half.lost)[which].at(both if len(both) else line) for half in halves]
     return np.full(len(line), 1.96 * 0.5 * rms(tables[0] - tables[1]))
+
+
+def _deviation(final: dict[str, Fit], fit: Fit, rows: Strokes) -> float:
+    """Return the deviation of e at an angle that was seen, rad."""
+    line = np.linspace(*span_of(rows), LINE)
+    return float(rms(_band(final, fit, rows, 0, line[fit.known(line)] if isinstance(fit, TableFit) else line))) / 1.96
 
 
 def _notes(
