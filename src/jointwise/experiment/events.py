@@ -15,7 +15,7 @@ from jointwise.simulation.robot import DigitalRobot
 from jointwise.spatial import Array
 
 WEAR_STEPS = 100
-"""Steps in which wear grows over a recording: one percent of it each."""
+"""Steps in which wear grows over a recording, from none to all of it: one percent each."""
 AGEING = ("friction", "stiffness")
 
 
@@ -66,15 +66,18 @@ class Events:
                 )
 
     def stages(self, digital: DigitalRobot, rate: float, duration: float) -> list[tuple[int, DigitalRobot]]:
-        """Return what a robot becomes, each with its first period at a control rate (Hz), over a duration (s)."""
-        worn = (np.arange(WEAR_STEPS) / WEAR_STEPS * duration).tolist() if self.wear else []
-        times = sorted({0.0, *self.payloads, *worn})
-        return [(round(time * rate), self._robot_at(digital, time, duration)) for time in times]
+        """Return what a robot becomes, each with its first period at a control rate (Hz), over a duration (s).
+
+        Of what falls into one period only the last is there.
+        """
+        worn = (np.arange(WEAR_STEPS + 1) / (WEAR_STEPS + 1) * duration).tolist() if self.wear else []
+        last = {round(time * rate): time for time in sorted({0.0, *self.payloads, *worn})}
+        return [(period, self._robot_at(digital, time, duration)) for period, time in last.items()]
 
     def _robot_at(self, digital: DigitalRobot, time: float, duration: float) -> DigitalRobot:
         carried = [payload for start, payload in sorted(self.payloads.items()) if start <= time]
         loaded = digital.with_payload(carried[-1]) if carried else digital
-        share = np.floor(time / duration * WEAR_STEPS + 1e-9) / WEAR_STEPS
+        share = np.floor(time / duration * (WEAR_STEPS + 1) + 1e-9) / WEAR_STEPS
         return loaded.aged(**{name: share * growth for name, growth in self.wear.items()}) if self.wear else loaded
 
     def wrench(self, times: Array) -> Array | None:
