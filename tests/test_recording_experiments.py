@@ -13,7 +13,7 @@ import jointwise
 from jointwise.data import examine_clock
 from jointwise.description import Payload, catalog_robot
 from jointwise.errors import JointwiseError, ModelError, OutputError
-from jointwise.experiment import CONTROLLERS, Recording, simulate, trial, usual_sensors
+from jointwise.experiment import CONTROLLERS, Events, Push, Recording, simulate, trial, usual_sensors
 from jointwise.simulation import Sensors
 from jointwise.simulation.recording import digital_robot_from_truth
 from jointwise.simulation.references import EXPERIMENTS
@@ -262,6 +262,25 @@ def test_an_arm_that_cannot_carry_its_load_says_what_its_motor_lacks(mass: float
         simulate("ur5e", duration=4.0, payload=Payload(mass))
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"events": Events(pushes=[Push(0.5, 0.1, (0, 0, -30000.0))])},
+            "push of 30000 N at 0.5 s is more than",
+        ),
+        ({"events": Events(payloads={0.5: Payload(500.0)})}, "overloaded: the motion needs"),
+        ({"events": Events(wear={"friction": 1e9})}, "stuck: friction takes"),
+        ({"age": {"friction": 1e9}}, "stuck: friction takes"),
+        ({"age": {"friction": 50.0}}, "stuck: friction takes"),
+    ],
+)
+def test_what_is_too_much_for_the_arm_is_named_and_not_its_gains(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ModelError, match=words) as refusal:
+        simulate("ur5e", duration=3.0, rate=100.0, keep=0, **options)
+    assert "gains" not in str(refusal.value)
+
+
 def test_an_arm_that_is_pushed_off_its_motion_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "LOST", 1e-4)
     with pytest.raises(ModelError, match=r"lost its motion at t = "):
@@ -298,8 +317,9 @@ def test_the_duration_that_a_message_names_does_suffice() -> None:
 def test_a_run_that_explodes_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the linear check does not see is still caught during the run."""
     monkeypatch.setattr(trial, "refuse_unstable", lambda *args, **options: None)
-    with pytest.raises((InstabilityError, ModelError), match="unstable"):
+    with pytest.raises((InstabilityError, ModelError), match="unstable") as failure:
         simulate("ur5e", duration=4.0, control_rate=40.0, without=("current_limit",))
+    assert "substeps" not in str(failure.value)
 
 
 def test_an_experiment_outside_the_reach_is_refused() -> None:
@@ -347,10 +367,11 @@ def test_the_summary_tells_the_load_and_the_gravity_that_was_chosen() -> None:
 
 
 @pytest.mark.parametrize("controller", ["servo", "pid"])
-def test_a_bandwidth_that_does_not_hold_is_refused_with_one_that_does(controller: str) -> None:
+@pytest.mark.parametrize("bandwidth", [1e-3, 0.1, 200.0, 1e6])
+def test_a_bandwidth_that_does_not_hold_is_refused_with_one_that_does(controller: str, bandwidth: float) -> None:
     options: dict[str, Any] = {"duration": 1.0, "rate": 100.0, "keep": 0, "controller": controller}
-    with pytest.raises(ModelError, match=r"A bandwidth of [\d.]+ Hz would do") as refused:
-        simulate("ur5e", **options, bandwidth=200.0)
+    with pytest.raises(ModelError, match=r"A bandwidth of [\d.]+ Hz would do.$") as refused:
+        simulate("ur5e", **options, bandwidth=bandwidth)
     told = float(str(refused.value).split("bandwidth of ")[1].split()[0])
     assert simulate("ur5e", **options, bandwidth=told).log.samples == 100
 
@@ -367,3 +388,8 @@ def test_the_summary_tells_of_motors_at_their_limits() -> None:
     assert rows[0]["saturated"] > 0.0 and rows[0]["demand"] > 1.0 and rows[1]["saturated"] == 0.0
     np.testing.assert_allclose([own["demand"] for own in rows], told.peak, rtol=1e-6)
     np.testing.assert_allclose([own["saturated"] for own in rows], told.share, atol=2.0 / made.log.samples)
+
+
+def test_where_no_bandwidth_holds_the_arm_it_is_said() -> None:
+    with pytest.raises(ModelError, match=r"No bandwidth from 0.5 to 200 Hz does"):
+        simulate("ur5e", duration=1.0, rate=100.0, control_rate=2.0, bandwidth=10.0)

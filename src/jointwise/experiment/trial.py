@@ -12,6 +12,7 @@ import numpy as np
 from jointwise.errors import ModelError
 from jointwise.experiment.controllers import Following, Periods
 from jointwise.experiment.events import Events
+from jointwise.experiment.overload import refuse_overload, refuse_push, refuse_stuck
 from jointwise.model.closed_loop import POSES, refuse_unstable
 from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
@@ -105,8 +106,8 @@ class Trial:
         try:
             run = self._pieces(first, state, law)
         except InstabilityError as failure:
-            self._refuse_overload(states, failure.time)
-            raise
+            self._refuse_too_much(states, failure.time)
+            raise failure.advised("Lower gains, loads or friction, or raise the control rate.") from None
         self._refuse_lost(run, states)
         return run
 
@@ -142,12 +143,13 @@ class Trial:
             if max(start, first) < min(end, last):
                 yield max(start, first), min(end, last), before if start >= first else digital, digital
 
-    def _model_torque(self, states: States) -> Array:
+    def _model_torque(self, states: States, digital: DigitalRobot | None = None) -> Array:
         """Return the torque of links, rotors and payload along the reference, without friction, (samples, joints)."""
-        rotors = np.array([joint.inertia for joint in self.digital.joints])
+        own = digital or self.digital
+        rotors = np.array([joint.inertia for joint in own.joints])
         return inverse_dynamics(
-            self.digital.robot, states.q, states.qd, states.qdd,
-            gravity=self.digital.gravity, payload=self.digital.payload, rotor_inertias=rotors,
+            own.robot, states.q, states.qd, states.qdd,
+            gravity=own.gravity, payload=own.payload, rotor_inertias=rotors,
         )  # fmt: skip
 
     def _targets(self, times: Array) -> Targets:
@@ -172,29 +174,35 @@ class Trial:
                 differenced=self.encoders is not None,
             )  # fmt: skip
         except ModelError:
-            self._refuse_overload(states)
+            refuse_overload(own, self._model_torque(states))
             raise
 
-    def _refuse_overload(self, states: States, until: float = np.inf) -> None:
-        """Say so if the motion asked a motor for more than it gives before a time (s)."""
-        limits = np.array([drive.limit for drive in drives_of(self.digital)])
-        torque = np.abs(self._model_torque(states)) * (states.t + self.lead <= until + 1.0 / self.rate)[:, None]
-        k, j = np.unravel_index(int(np.argmax(torque / limits)), torque.shape)
-        if torque[k, j] > limits[j]:
-            name = self.digital.robot.joints[j].name
-            raise ModelError(
-                f"joint '{name}' is overloaded: the motion needs {torque[k, j]:.3g} Nm, its motor gives at most "
-                f"{limits[j]:.3g} Nm. Choose a smaller payload or a slower motion."
-            )
+    def _refuse_too_much(self, states: States, time: float) -> None:
+        """Say so if the motion, friction, a push or a payload was more than the arm holds until a time (s)."""
+        until = time + 1.0 / self.rate
+        start, now = [own for own in self.stages if own[0] <= time * self.rate][-1]
+        seen = _between(states, -np.inf, until - self.lead)
+        refuse_overload(self.digital, self._model_torque(seen))
+        seen = _between(states, start / self.rate - self.lead, until - self.lead)
+        refuse_overload(now, self._model_torque(seen, now))
+        refuse_stuck(now, self._model_torque(seen, now), seen.qd)
+        refuse_push(self.events, time)
 
     def _refuse_lost(self, run: Run, states: States) -> None:
         error = np.abs(run.q - states.q)
         if self._locked or error.max() < LOST:
             return
         k, j = np.argwhere(error >= LOST)[0]
-        self._refuse_overload(states, run.t[k])
+        self._refuse_too_much(states, run.t[k])
         name = self.digital.robot.joints[j].name
         raise ModelError(
             f"joint '{name}' lost its motion at t = {run.t[k]:.4g} s (off by {error[k, j]:.2g} rad): it lacks current "
             "for this load, or the loop is unstable. Choose a smaller payload, a slower motion or other gains."
         )
+
+
+def _between(states: States, first: float, last: float) -> States:
+    """Return the states of times (s) from the first to the last; one at least."""
+    rows = (states.t >= first) & (states.t <= last)
+    rows[np.argmin(np.abs(states.t - last))] = True
+    return states.take(np.flatnonzero(rows))

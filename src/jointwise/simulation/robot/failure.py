@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from jointwise.errors import JointwiseError
 
+ADVICE = "Lower the gains, or raise rate or substeps."
+
 
 class InstabilityError(JointwiseError):
     """The motion exploded: `period` is the control period in which it did, `time` its start (s), `joint` the joint."""
 
-    def __init__(self, period: int, time: float, joint: str) -> None:
+    def __init__(self, period: int, time: float, joint: str, advice: str = ADVICE) -> None:
         """Say when and where, and what usually helps."""
         super().__init__(
             f"the simulation became unstable at t = {time:.4g} s (period {period}, joint '{joint}'): the gains are too "
-            "high for the control rate, or the step is too long. Lower the gains, or raise rate or substeps."
+            f"high for the control rate, or the step is too long. {advice}"
         )
         self.period = period
         self.time = time
         self.joint = joint
+
+    def advised(self, advice: str) -> InstabilityError:
+        """Return the same with other advice."""
+        return InstabilityError(self.period, self.time, self.joint, advice)
 
 
 class BatchError(JointwiseError):
