@@ -391,5 +391,5 @@ def test_the_summary_tells_of_motors_at_their_limits() -> None:
 
 
 def test_where_no_bandwidth_holds_the_arm_it_is_said() -> None:
-    with pytest.raises(ModelError, match=r"No bandwidth from 0.5 to 200 Hz does"):
+    with pytest.raises(ModelError, match=r"No bandwidth from 0.5 to 200 Hz does at a control rate of 2 Hz"):
         simulate("ur5e", duration=1.0, rate=100.0, control_rate=2.0, bandwidth=10.0)

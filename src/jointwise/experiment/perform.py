@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -37,8 +37,8 @@ SPARE = 1.0
 """Time (s) by which a controller knows the motion beyond its end: jitter and the last period."""
 CURRENT_STEP = 1e-3
 """Quantisation of the measured current (A) unless sensors are given."""
-BANDWIDTH_PARTS = np.array([0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05])
-"""Parts of a bandwidth that are tried where it does not hold the arm."""
+BANDWIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.5, 8.0, 11.0, 16.0, 22.0, 32.0, 45.0, 64.0, 90.0, 130.0, 200.0)
+"""Bandwidths (Hz) that are tried where one does not hold the arm."""
 USUAL_CONTROLLER = "servo"
 Feedback = Literal["states", "sensors"]
 FEEDBACKS: tuple[Feedback, ...] = ("states", "sensors")
@@ -108,11 +108,13 @@ def simulate(
     stages = coming.stages(digital, control_rate, total)
     encoders = recorder.encoders if feedback == "sensors" else None
     trial = Trial(plan, digital, lead, following, control_rate, coming, stages, encoders)
-    if bandwidth is not None:
-        _refuse_bandwidth(
-            trial, total, bandwidth, lambda hertz: make_controller(controller, digital, motion, control_rate, hertz)
-        )
-    runs = trial.carry_out(recorder, temperature, keep, progress or (lambda _: None))
+    try:
+        runs = trial.carry_out(recorder, temperature, keep, progress or (lambda _: None))
+    except UnstableError as problem:
+        if bandwidth is None:
+            raise
+        make = partial(make_controller, controller, digital, motion, control_rate)
+        raise _other_bandwidth(problem, trial, total, bandwidth, make) from None
     truth = digital_robot_to_dict(digital) | {
         "version": __version__,
         "experiment": _experiment_to_dict(plan),
@@ -154,16 +156,15 @@ def _following(
     return None
 
 
-def _refuse_bandwidth(trial: Trial, duration: float, bandwidth: float, make: Callable[[float], Following]) -> None:
-    """Refuse a bandwidth (Hz) that does not hold the arm, and tell the largest part of it that does."""
-    try:
-        trial.refuse_unstable(trial.periods(duration))
-    except UnstableError as problem:
-        for slower in BANDWIDTH_PARTS * bandwidth:
-            with contextlib.suppress(UnstableError):
-                replace(trial, controller=make(slower)).refuse_unstable(trial.periods(duration))
-                raise ModelError(f"{problem.what} A bandwidth of {slower:.3g} Hz would do.") from None
-        raise
+def _other_bandwidth(
+    problem: UnstableError, trial: Trial, duration: float, bandwidth: float, make: Callable[[float], Following]
+) -> ModelError:
+    """Return the problem of a bandwidth (Hz) that does not hold the arm, and the nearest one that does."""
+    for hertz in sorted(BANDWIDTHS, key=lambda own: abs(np.log(own / bandwidth))):
+        if replace(trial, controller=make(hertz)).holds(trial.periods(duration)):
+            return ModelError(f"{problem.what} A bandwidth of {hertz:g} Hz would do.")
+    tried = f"No bandwidth from {min(BANDWIDTHS):g} to {max(BANDWIDTHS):g} Hz"
+    return ModelError(f"{problem.what} {tried} does at a control rate of {trial.rate:g} Hz. Raise the rate.")
 
 
 def _controller_to_dict(

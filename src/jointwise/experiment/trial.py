@@ -13,7 +13,7 @@ from jointwise.errors import ModelError
 from jointwise.experiment.controllers import Following, Periods
 from jointwise.experiment.events import Events
 from jointwise.experiment.overload import refuse_overload, refuse_push, refuse_stuck
-from jointwise.model.closed_loop import POSES, refuse_unstable
+from jointwise.model.closed_loop import POSES, closed_loop_stability, refuse_unstable
 from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
 from jointwise.simulation.encoders import Encoders
@@ -164,18 +164,30 @@ class Trial:
     def refuse_unstable(self, periods: int) -> None:
         """Refuse gains that do not hold the arm at poses along the whole motion."""
         own = self.digital
-        numbers = np.unique(np.linspace(0, periods - 1, POSES).astype(np.intp))
-        states = self._states(numbers / self.rate)
-        law = self._law(numbers, states)
+        times, states, law = self._looked_at(periods)
         try:
             refuse_unstable(
                 own.robot, law, self.rate, drives_of(own),
-                gravity=own.gravity, payload=own.payload, times=numbers / self.rate,
-                differenced=self.encoders is not None,
+                gravity=own.gravity, payload=own.payload, times=times, differenced=self.encoders is not None,
             )  # fmt: skip
         except ModelError:
             refuse_overload(own, self._model_torque(states))
             raise
+
+    def holds(self, periods: int) -> bool:
+        """Tell whether the gains hold the arm at poses along the whole motion."""
+        own, law = self.digital, self._looked_at(periods)[2]
+        found = closed_loop_stability(
+            own.robot, law, self.rate, drives_of(own),
+            gravity=own.gravity, payload=own.payload, differenced=self.encoders is not None,
+        )  # fmt: skip
+        return found.is_stable
+
+    def _looked_at(self, periods: int) -> tuple[Array, States, AffineControl]:
+        """Return times (s) along the whole motion, with the references and the law there."""
+        numbers = np.unique(np.linspace(0, periods - 1, POSES).astype(np.intp))
+        states = self._states(numbers / self.rate)
+        return numbers / self.rate, states, self._law(numbers, states)
 
     def _refuse_too_much(self, states: States, time: float) -> None:
         """Say so if the motion, friction, a push or a payload was more than the arm holds until a time (s)."""
