@@ -53,6 +53,17 @@ def test_the_next_command_suits_the_experiment_and_holds_the_gravity_that_the_fi
     assert "next: jointwise calibrate" in done(*SHORT, "--output", tmp_path / "b.csv")
 
 
+def test_the_next_command_runs_for_a_robot_whose_gains_are_not_described(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    words = ("simulate", "--robot", "planar2", "--joint", 1, "--rate", 100, "--output", log)
+    text = done(*words, "--experiment", "constant-speed", "--duration", 40)
+    command = re.search(r"next: jointwise (joint friction .*)", text)
+    assert command is not None
+    assert "friction" in done(*command[1].replace("joint1.json", str(tmp_path / "joint1.json")).split())
+    line = refused("joint", "friction", log, "--robot", "planar2", "--joint", 1)
+    assert "no drive gain is known" in line and "--robot planar2" not in line
+
+
 def test_the_same_command_writes_the_same_bytes(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         done(*SHORT, "--seed", seed, "--output", tmp_path / f"{name}.csv", "--truth", tmp_path / f"{name}.json")

@@ -194,7 +194,10 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
 
 
 def next_commands(args: argparse.Namespace, recording: Recording) -> list[str]:
-    """Return the commands that the log is made for; the gravity is in them where the log does not tell it."""
+    """Return the commands that the log is made for, with the gravity where the log does not tell it.
+
+    The drive gain is in them where the description does not tell that of the simulated joint.
+    """
     from jointwise.joint.phenomenon import PHENOMENA
 
     plan = recording.experiment
@@ -206,7 +209,15 @@ def next_commands(args: argparse.Namespace, recording: Recording) -> list[str]:
     if args.payload is not None:
         robot += ["--payload", ",".join(f"{value:g}" for value in args.payload)]
     joint = ["--joint", str(plan.joint + 1), "--output", f"joint{plan.joint + 1}.json"]
-    return [shlex.join(["jointwise", "joint", name, args.output, *robot, *joint]) for name in names]
+    gain = {name: [] if name == "motor" else _gain_words(recording, plan.joint) for name in names}
+    return [shlex.join(["jointwise", "joint", name, args.output, *robot, *gain[name], *joint]) for name in names]
+
+
+def _gain_words(recording: Recording, joint: int) -> list[str]:
+    """Return `--gain K`, or nothing where the robot's description tells it."""
+    described, own = recording.digital.robot.joints[joint].motor.joint_gain, recording.digital.gains[joint]
+    told = described is not None and math.isclose(described, own, rel_tol=1e-6)
+    return [] if told else ["--gain", f"{own:.6g}"]
 
 
 def _given(option: str, value: str | None) -> list[str]:

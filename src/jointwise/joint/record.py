@@ -88,8 +88,8 @@ class JointRecord:
         """``f = motor - B θ̈ - load``: what is left for friction, in Nm; refused where no gain is known."""
         if self.unit != "Nm":
             raise EstimationError(
-                f"{self.place}: no drive gain is known. Give it (--gain, Nm/A), or identify it first: "
-                f"jointwise joint motor --robot {self.robot} --joint {self.joint + 1}"
+                f"{self.place}: no drive gain is known. Give it (--gain, Nm/A), or identify it first: 'jointwise joint "
+                "motor' with the same robot, joint and output file."
             )
         result: Array = self.motor - self.inertia * self.acceleration - self.load
         return result
