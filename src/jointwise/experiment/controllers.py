@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from jointwise import control
 from jointwise.errors import ModelError, nearest
+from jointwise.experiment.own import Stepping, own_controller
 from jointwise.experiment.servo import make_servo
 from jointwise.model.control_law import GAINS, AffineControl
 from jointwise.simulation.references import derivative
@@ -76,16 +77,24 @@ class Made:
 Maker = Callable[[DigitalRobot, Delayed, float, float | None], Following]
 
 
+Asked = str | control.Controller[Any] | Callable[[Delayed, float], control.Controller[Any]]
+"""A controller: by name, of one's own, or a function of the motion and the control rate (Hz) that makes it."""
+
+
 def make_controller(
-    name: str, digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None = None
-) -> Following:
-    """Return a controller by name at a control rate (Hz); `bandwidth` (Hz) replaces its usual one."""
-    if name not in CONTROLLERS:
-        raise ModelError(f"unknown controller '{name}'. {nearest(name, CONTROLLERS)}")
+    asked: Asked, digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None = None
+) -> Following | Stepping:
+    """Return a controller at a control rate (Hz); `bandwidth` (Hz) replaces the usual one of a controller by name."""
+    if isinstance(asked, str) and asked not in CONTROLLERS:
+        raise ModelError(f"unknown controller '{asked}'. {nearest(asked, CONTROLLERS)}")
     for setting, value in (("control_rate", rate), ("bandwidth", 1.0 if bandwidth is None else bandwidth)):
         if not (np.isfinite(value) and value > 0.0):
             raise ModelError(f"{setting} must be a positive number of Hz. Got {value} instead.")
-    return CONTROLLERS[name][1](digital, motion, rate, bandwidth)
+    if isinstance(asked, str):
+        return CONTROLLERS[asked][1](digital, motion, rate, bandwidth)
+    if bandwidth is not None:
+        raise ModelError("bandwidth is for controllers by name: give your own controller its gains.")
+    return own_controller(asked, motion, rate, digital.robot.dof)
 
 
 def _servo(digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None) -> Following:

@@ -15,8 +15,9 @@ from jointwise.description.mounting import Mounting
 from jointwise.description.payload import Payload
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
-from jointwise.experiment.controllers import Delayed, Following, make_controller
+from jointwise.experiment.controllers import Asked, Delayed, Following, make_controller
 from jointwise.experiment.events import Events, refuse_ageing
+from jointwise.experiment.own import Stepping
 from jointwise.experiment.planned import planned, refuse_endless, refuse_temperature
 from jointwise.experiment.recording import Recording
 from jointwise.experiment.trial import Shares, Trial
@@ -60,7 +61,7 @@ def simulate(
     payload: Payload | None = None,
     gravity: Mounting | None = None,
     model: str = "spong",
-    controller: str = USUAL_CONTROLLER,
+    controller: Asked = USUAL_CONTROLLER,
     control_rate: float = 1000.0,
     bandwidth: float | None = None,
     feedback: Feedback = USUAL_FEEDBACK,
@@ -78,15 +79,16 @@ def simulate(
     or a name of the catalogue. `duration` (s) of the recording, of which the arm stands still for the first half second
     (at most 2 %), None for the usual one; `rate` (Hz) of the log and `control_rate` of the controller are independent,
     `bandwidth` (Hz) replaces the controller's own. With `feedback` "sensors" the controller reads the encoders, whose
-    differences over a control period are its speeds; with "states" the true positions and speeds. `seed` decides motion
-    and noise: the same seed gives the same log to the bit. `joint` (0-based) is the one under test. A `clearance` (m)
-    keeps the arm and its `tool` that high above the mounting plane, z = 0 of the base (-inf: the plane does not
-    matter), and its links apart from each other; a given motion is refused if it does not. None: nobody looks.
-    `without` names phenomena to switch off (`simulation.robot.PHENOMENA`), `age` gives the growth of `friction` and
-    `stiffness` (0.2 is +20 %), `temperature` the start (°C, None: ambient). `gravity` is the mounting; None takes the
-    one that the experiment is meant for. `sensors` are those of `Sensors`, with this `rate` and `seed`. `events` come
-    on the way: payloads, pushes, wear. At most `keep` samples of the true run are kept (every n-th period), None: all.
-    `progress` is told the share done.
+    differences over a control period are its speeds; with "states" the true positions and speeds. `controller` is a
+    name (`CONTROLLERS`), anything with ``init`` and ``step`` (`control.Controller`), or a function of the motion and
+    the control rate that makes such a one. `seed` decides motion and noise: the same seed gives the same log to the
+    bit. `joint` (0-based) is the one under test. A `clearance` (m) keeps the arm and its `tool` that high above the
+    mounting plane, z = 0 of the base (-inf: the plane does not matter), and its links apart from each other; a given
+    motion is refused if it does not. None: nobody looks. `without` names phenomena to switch off
+    (`simulation.robot.PHENOMENA`), `age` gives the growth of `friction` and `stiffness` (0.2 is +20 %), `temperature`
+    the start (°C, None: ambient). `gravity` is the mounting; None takes the one that the experiment is meant for.
+    `sensors` are those of `Sensors`, with this `rate` and `seed`. `events` come on the way: payloads, pushes, wear. At
+    most `keep` samples of the true run are kept (every n-th period), None: all. `progress` is told the share done.
     """
     own = catalog_robot(robot) if isinstance(robot, str) else robot
     refuse_endless(duration, rate, control_rate)
@@ -141,23 +143,27 @@ def usual_sensors(rate: float = 500.0, seed: int = 0, **more: Any) -> Sensors:
 
 def _following(
     plan: Experiment,
-    name: str,
+    asked: Asked,
     digital: DigitalRobot,
     motion: Delayed,
     rate: float,
     bandwidth: float | None,
     feedback: Feedback,
-) -> Following | None:
+) -> Following | Stepping | None:
     """Return the controller of an experiment; None where the torque is prescribed, which leaves it no choice."""
     if plan.torque is None:
-        return make_controller(name, digital, motion, rate, bandwidth)
-    if name != USUAL_CONTROLLER or bandwidth is not None or feedback != USUAL_FEEDBACK:
+        return make_controller(asked, digital, motion, rate, bandwidth)
+    if asked != USUAL_CONTROLLER or bandwidth is not None or feedback != USUAL_FEEDBACK:
         raise ModelError(f"{plan.name} prescribes the torques: leave out the controller, its bandwidth and feedback.")
     return None
 
 
 def _other_bandwidth(
-    problem: UnstableError, trial: Trial, duration: float, bandwidth: float, make: Callable[[float], Following]
+    problem: UnstableError,
+    trial: Trial,
+    duration: float,
+    bandwidth: float,
+    make: Callable[[float], Following | Stepping],
 ) -> ModelError:
     """Return the problem of a bandwidth (Hz) that does not hold the arm, and the nearest one that does."""
     for hertz in sorted(BANDWIDTHS, key=lambda own: abs(np.log(own / bandwidth))):
@@ -168,8 +174,9 @@ def _other_bandwidth(
 
 
 def _controller_to_dict(
-    following: Following | None, name: str, rate: float, bandwidth: float | None, feedback: Feedback
+    following: Following | Stepping | None, name: Asked, rate: float, bandwidth: float | None, feedback: Feedback
 ) -> dict[str, Any]:
+    """Return the controller as a document; one of one's own tells its name itself."""
     if following is None:
         return {"name": "prescribed torque", "rate": rate, "bandwidth": None}
     return {"name": name, "rate": rate, "bandwidth": bandwidth, "feedback": feedback, **following.to_dict()}

@@ -13,6 +13,7 @@ from jointwise.errors import ModelError
 from jointwise.experiment.controllers import Following, Periods
 from jointwise.experiment.events import Events
 from jointwise.experiment.overload import refuse_overload, refuse_push, refuse_stuck
+from jointwise.experiment.own import Stepping
 from jointwise.model.closed_loop import POSES, closed_loop_stability, refuse_unstable
 from jointwise.model.control_law import AffineControl
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
@@ -29,6 +30,7 @@ from jointwise.simulation.robot import (
     drives_of,
 )
 from jointwise.simulation.robot import simulate as run_robot
+from jointwise.simulation.robot.loop import run_stepped
 from jointwise.simulation.robot.stability import usual_substeps
 from jointwise.spatial import Array
 
@@ -45,15 +47,15 @@ Shares = Callable[[float], None]
 class Trial:
     """An experiment under way: `lead` (s) of standstill, then the motion, at a control `rate` (Hz).
 
-    The `controller` is None where the torque is prescribed; it reads `encoders`, or the states if there are none.
-    `digital` is the robot as its controller knows it; `events` make another of it: `stages` tells which, each from a
-    period on.
+    The `controller` is None where the torque is prescribed, `Stepping` where Python steps it; it reads `encoders`, or
+    the states if there are none. `digital` is the robot as its controller knows it; `events` make another of it:
+    `stages` tells which, each from a period on.
     """
 
     plan: Experiment
     digital: DigitalRobot
     lead: float
-    controller: Following | None
+    controller: Following | Stepping | None
     rate: float
     events: Events
     stages: list[tuple[int, DigitalRobot]]
@@ -85,8 +87,10 @@ class Trial:
     def _states(self, times: Array) -> States:
         return self.plan.motion.at(times - self.lead)
 
-    def _law(self, periods: Periods, states: States) -> AffineControl:
-        """Return the controller of some periods; a locked joint gets its prescribed torque, the others hold."""
+    def _law(self, periods: Periods, states: States) -> AffineControl | None:
+        """Return the law of some periods, None without one; a locked joint gets its torque, the others hold."""
+        if isinstance(self.controller, Stepping):
+            return None
         if self.controller is None:
             return AffineControl(torque=self._holding(states.q) + self._prescribed(states.t))
         return self.controller.law(periods, states, self._model_torque(states))
@@ -101,31 +105,40 @@ class Trial:
             return np.zeros((len(t), self.digital.robot.dof))
         return self.plan.torque.at(t)
 
-    def _run(self, first: int, state: State, states: States, law: AffineControl) -> Run:
+    def _run(self, first: int, state: State, states: States, law: AffineControl | None) -> Run:
         """Return a block of the run that starts at a period, or say why the arm does not follow."""
         try:
-            run = self._pieces(first, state, law)
+            run = self._pieces(first, len(states.t), state, law)
         except InstabilityError as failure:
             self._refuse_too_much(states, failure.time)
             raise failure.advised("Lower gains, loads or friction, or raise the control rate.") from None
         self._refuse_lost(run, states)
         return run
 
-    def _pieces(self, first: int, state: State, law: AffineControl) -> Run:
+    def _pieces(self, first: int, periods: int, state: State, law: AffineControl | None) -> Run:
         """Return the run of a block, cut where the robot becomes another."""
-        wrench = self.events.wrench((first + np.arange(law.periods)) / self.rate)
+        wrench = self.events.wrench((first + np.arange(periods)) / self.rate)
         runs: list[Run] = []
-        for start, stop, before, digital in self._stages(first, first + law.periods):
+        for start, stop, before, digital in self._stages(first, first + periods):
             state = state if digital is before else carried_over(state, before, digital)
             push = None if wrench is None else wrench[start - first : stop - first]
-            own = law.part(start - first, stop - first)
-            run = run_robot(
-                digital, state, own,
-                rate=self.rate, wrench=push, locked=self._locked, substeps=self._substeps, feedback=self.encoders,
-            )  # fmt: skip
-            runs.append(run)
-            state = run.final
+            if law is None:
+                runs.append(self._stepped(digital, state, stop - start, push))
+            else:
+                own = law.part(start - first, stop - first)
+                run = run_robot(
+                    digital, state, own,
+                    rate=self.rate, wrench=push, locked=self._locked, substeps=self._substeps, feedback=self.encoders,
+                )  # fmt: skip
+                runs.append(run)
+            state = runs[-1].final
         return Run.joined(runs)
+
+    def _stepped(self, digital: DigitalRobot, state: State, periods: int, wrench: Array | None) -> Run:
+        """Return the run of some periods in which the controller is stepped."""
+        return run_stepped(
+            digital, state, self.controller, self.rate, periods, wrench, self._substeps, self.encoders, None
+        )
 
     @cached_property
     def _substeps(self) -> int:
@@ -165,6 +178,8 @@ class Trial:
         """Refuse gains that do not hold the arm at poses along the whole motion."""
         own = self.digital
         times, states, law = self._looked_at(periods)
+        if law is None:
+            return
         try:
             refuse_unstable(
                 own.robot, law, self.rate, drives_of(own),
@@ -175,15 +190,17 @@ class Trial:
             raise
 
     def holds(self, periods: int) -> bool:
-        """Tell whether the gains hold the arm at poses along the whole motion."""
+        """Tell whether the gains hold the arm at poses along the whole motion; nobody knows without a law."""
         own, law = self.digital, self._looked_at(periods)[2]
+        if law is None:
+            return True
         found = closed_loop_stability(
             own.robot, law, self.rate, drives_of(own),
             gravity=own.gravity, payload=own.payload, differenced=self.encoders is not None,
         )  # fmt: skip
         return found.is_stable
 
-    def _looked_at(self, periods: int) -> tuple[Array, States, AffineControl]:
+    def _looked_at(self, periods: int) -> tuple[Array, States, AffineControl | None]:
         """Return times (s) along the whole motion, with the references and the law there."""
         numbers = np.unique(np.linspace(0, periods - 1, POSES).astype(np.intp))
         states = self._states(numbers / self.rate)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointwise.errors import ShapeError
 from jointwise.model.rigid.chain import Chain
@@ -74,10 +75,14 @@ class AffineControl:
 
     def part(self, first: int, last: int) -> AffineControl:
         """Return the controller of periods first .. last - 1."""
+        return self.take(slice(first, last))
+
+    def take(self, periods: slice | NDArray[np.intp]) -> AffineControl:
+        """Return the controller of some periods."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         for name in (*REFERENCES, *GAINS):
             if values[name] is not None and (name in REFERENCES or self._varies(name)):
-                values[name] = values[name][first:last]
+                values[name] = values[name][periods]
         return AffineControl(**values)
 
     def gain_at(self, name: str, period: int) -> Array | None:

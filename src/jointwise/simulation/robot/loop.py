@@ -58,7 +58,7 @@ def run_loop(
         start = start.with_rows(integral=np.zeros(state.dof))
         part = law.part(0, own_periods)
         return simulate(digital, start, part, rate=own_rate, wrench=wrench, substeps=substeps, feedback=feedback)
-    return _stepped(digital, start, controller, own_rate, own_periods, wrench, substeps, feedback, progress)
+    return run_stepped(digital, start, controller, own_rate, own_periods, wrench, substeps, feedback, progress)
 
 
 def sample_of(state: State, feedback: Encoders | None = None, rate: float = 1000.0) -> Sample:
@@ -112,7 +112,7 @@ def _clock(controller: Any, law: AffineControl | None, rate: float | None, perio
     return 1000.0 if hertz is None else float(hertz), int(count)
 
 
-def _stepped(
+def run_stepped(
     digital: DigitalRobot,
     state: State,
     controller: Any,
@@ -123,6 +123,7 @@ def _stepped(
     feedback: Encoders | None,
     progress: Callable[[int, int], None] | None,
 ) -> Run:
+    """Return the motion under a controller that is stepped in Python, from a state as it is; see `run_loop`."""
     memory = controller.init(sample_of(state, feedback, rate))
     begin, runs = state.time, list[Run]()
     for k in range(periods):
