@@ -51,7 +51,7 @@ examples:
 Experiments on one joint turn the base so that gravity suits them. A Parquet log tells its gravity to the commands that
 read it; with CSV they must be given it, as the summary shows. The same seed gives the same log to the bit."""
 
-MOST_DRAWN = 60_000
+MOST_DRAWN = 20_000
 """Most samples of the true run that are kept for a page."""
 
 

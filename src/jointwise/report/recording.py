@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ import numpy as np
 from jointwise.data.log import Log
 from jointwise.description.robot import Robot
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, line, packed
-from jointwise.report.markup import Html, facts, join, paragraph, tabs
+from jointwise.report.markup import Html, join, paragraph, tabs
 from jointwise.report.motion3d import motion_view
-from jointwise.report.numbers import effort_unit, joint_title, length_unit, number, robot_title
+from jointwise.report.numbers import effort_unit, joint_title, length_unit, robot_title
+from jointwise.report.recording_facts import Truth, marks, overview
 from jointwise.report.thinning import thin
 from jointwise.report.write import Section, compose, page_path, plotly_script, write_page
 from jointwise.spatial import Array
@@ -21,10 +22,15 @@ from jointwise.spatial import Array
 FILE = "recording.html"
 POINTS = 3000
 """Most points of a curve."""
+ROWS = 65536
+"""Samples of a log that are looked at at a time."""
+LEAST_POINTS = 8
+"""Points of a curve that are drawn of each of them."""
 COLORS = ("#0b5cad", "#b4470f", "#2b7a3d", "#7a3b9c", "#8a6d00", "#0f7f86", "#a3265f")
 
-Truth = Mapping[str, Any]
 Run = Mapping[str, Any]
+Marks = dict[str, Any]
+"""What a layout has more, where something happened on the way."""
 
 
 def write_recording_page(robot: Robot, log: Log, truth: Truth, run: Run, path: str | Path) -> Path:
@@ -38,15 +44,15 @@ def write_recording_page(robot: Robot, log: Log, truth: Truth, run: Run, path: s
 
 def render_recording(robot: Robot, log: Log, truth: Truth, run: Run, library: str) -> str:
     """Return the whole page; `library` is the source of plotly.js."""
-    name, first = robot_title(robot), (truth["experiment"]["joint"] or 1) - 1
+    name, first, marked = robot_title(robot), (truth["experiment"]["joint"] or 1) - 1, marks(truth)
     sections = (
         _locked_sections(robot, log, truth, run, first)
         if is_locked(truth)
         else [
-            ("overview", "What was run", _overview(truth, log)),
+            ("overview", "What was run", overview(truth, log)),
             ("motion", "The motion", motion_view(robot, np.asarray(run["t"]), np.asarray(run["q"]), _gravity(truth))),
-            ("tracking", "Positions and tracking error", _tracking(robot, log, first)),
-            ("current", "Current and temperature", _currents(robot, log, first)),
+            ("tracking", "Positions and tracking error", _tracking(robot, log, first, marked)),
+            ("current", "Current and temperature", _currents(robot, log, first, marked)),
             ("friction", "Friction over speed", _friction(robot, run, first)),
             ("deformation", "Deformation of the gears", _deformation(robot, run, first)),
         ]
@@ -68,10 +74,10 @@ def is_locked(truth: Truth) -> bool:
 
 def _locked_sections(robot: Robot, log: Log, truth: Truth, run: Run, first: int) -> list[Section]:
     return [
-        ("overview", "What was run", _overview(truth, log)),
+        ("overview", "What was run", overview(truth, log)),
         ("torque", "Torque and deformation", _torque(robot, run, first)),
         ("deformation", "Deformation over torque", _deformation(robot, run, first)),
-        ("current", "Current and temperature", _currents(robot, log, first)),
+        ("current", "Current and temperature", _currents(robot, log, first, marks(truth))),
         ("friction", "Friction over speed", _friction(robot, run, first)),
     ]
 
@@ -96,28 +102,11 @@ def _gravity(truth: Truth) -> Array:
     return np.array(truth["gravity"], dtype=float)
 
 
-def _overview(truth: Truth, log: Log) -> Html:
-    payload, warmth = truth["payload"], truth["temperature"]
-    x, y, z = (number(value) for value in truth["gravity"])
-    pairs: list[tuple[object, object]] = [
-        ("Experiment", f"{truth['experiment']['name']}: {truth['experiment']['note']}"),
-        ("Joint under test", truth["experiment"]["joint"] or "all"),
-        ("Duration", f"{number(truth['duration'], 6)} s, {log.samples} samples at {number(truth['rate'])} Hz"),
-        ("Controller", f"{truth['controller']['name']} at {number(truth['controller']['rate'])} Hz"),
-        ("Gravity in the base", f"{x} {y} {z} m/s²"),
-        ("Payload", "none" if payload is None else f"{number(payload['mass'])} kg"),
-        ("Temperature at the start", "ambient" if warmth is None else f"{number(warmth)} °C"),
-        ("Age", ", ".join(f"{name} {100.0 * own:+.3g} %" for name, own in truth["age"].items()) or "new"),
-        ("Switched off", ", ".join(truth["without"]) or "nothing"),
-    ]
-    return facts(pairs)
-
-
-def _tracking(robot: Robot, log: Log, first: int) -> Html:
+def _tracking(robot: Robot, log: Log, first: int, marked: Marks) -> Html:
     if log.q_des is None:
         return paragraph("The log has no targets.")
-    error = 1e3 * (np.asarray(log.q) - np.asarray(log.q_des))
-    panels = [(joint_title(robot, j), _tracking_figure(robot, log, error[:, j], j).html()) for j in range(robot.dof)]
+    curves = _curves(log, lambda part: (part.q, 1e3 * (part.q - part.channel("q_des"))))
+    panels = [(joint_title(robot, j), _tracking_figure(robot, own, j, marked).html()) for j, own in enumerate(curves)]
     return join(
         [
             paragraph("Measured minus wanted position, beneath the position.", class_="hint"),
@@ -126,34 +115,46 @@ def _tracking(robot: Robot, log: Log, first: int) -> Html:
     )
 
 
-def _tracking_figure(robot: Robot, log: Log, error: Array, j: int) -> Figure:
+def _tracking_figure(robot: Robot, curves: Array, j: int, marked: Marks) -> Figure:
     unit = length_unit(robot.joints[j])
-    rows = thin(np.asarray(log.q[:, j]), error, most=POINTS)
+    t, position, error = curves
     traces = [
-        line("position", "shared", packed(log.q[rows, j]), PREDICTED),
-        line("error", "shared", packed(error[rows]), RESIDUAL, 1.0, yaxis="y2"),
+        line("position", "shared", packed(position), PREDICTED),
+        line("error", "shared", packed(error), RESIDUAL, 1.0, yaxis="y2"),
     ]
     alt = (
         f"{joint_title(robot, j)}: position over time, tracking error up to {np.abs(error).max():.3g} m{unit} beneath."
     )
-    return Figure(traces, _stacked(f"position [{unit}]", f"error [m{unit}]"), alt, 420, packed(log.t[rows]))
+    layout = _stacked(f"position [{unit}]", f"error [m{unit}]") | marked
+    return Figure(traces, layout, alt, 420, packed(t))
 
 
-def _currents(robot: Robot, log: Log, first: int) -> Html:
+def _currents(robot: Robot, log: Log, first: int, marked: Marks) -> Html:
     if log.current is None or log.temperature is None:
         return paragraph("The log has no current or no temperature.")
     panels = []
-    for j in range(robot.dof):
-        current, warmth = np.asarray(log.current[:, j]), np.asarray(log.temperature[:, j])
-        rows = thin(current, warmth, most=POINTS)
+    curves = _curves(log, lambda part: (part.channel("current"), part.channel("temperature")))
+    for j, (t, current, warmth) in enumerate(curves):
         traces = [
-            line("current", "shared", packed(current[rows]), MEASURED, 1.2),
-            line("temperature", "shared", packed(warmth[rows]), RESIDUAL, 1.2, yaxis="y2"),
+            line("current", "shared", packed(current), MEASURED, 1.2),
+            line("temperature", "shared", packed(warmth), RESIDUAL, 1.2, yaxis="y2"),
         ]
         alt = f"{joint_title(robot, j)}: measured current and temperature over time."
-        figure = Figure(traces, _stacked("current [A]", "temperature [°C]"), alt, 420, packed(log.t[rows]))
+        figure = Figure(traces, _stacked("current [A]", "temperature [°C]") | marked, alt, 420, packed(t))
         panels.append((joint_title(robot, j), figure.html()))
     return tabs("Joint", panels, first)
+
+
+def _curves(log: Log, signals: Callable[[Log], tuple[Array, ...]]) -> list[Array]:
+    """Return t and signals (samples, joints) of every joint with fewer points, (1 + signals, points), in one pass."""
+    pieces: list[list[Array]] = [[] for _ in range(log.joints)]
+    for chunk in log.chunks(ROWS):
+        part, found = chunk.log, signals(chunk.log)
+        most = max(LEAST_POINTS, POINTS * part.samples // log.samples)
+        for j, own in enumerate(pieces):
+            rows = thin(*(values[:, j] for values in found), most=most)
+            own.append(np.stack([part.t[rows], *(values[rows, j] for values in found)]))
+    return [np.concatenate(own, axis=1) for own in pieces]
 
 
 def _stacked(above: str, beneath: str) -> dict[str, Any]:

@@ -1,0 +1,79 @@
+"""The page of a recording: it tells all that was asked for, and is drawn in little memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli_runs import done
+from jointwise.data.log import Log
+from jointwise.experiment import Recording, simulate
+from jointwise.report.recording import render_recording
+from peers import native
+
+pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+
+
+@cache
+def made() -> Recording:
+    return simulate("planar2", duration=2.0, rate=1000.0)
+
+
+def page(recording: Recording, log: Log | None = None) -> str:
+    assert recording.run is not None
+    own = recording.digital.robot
+    return render_recording(own, log or recording.log, recording.truth, vars(recording.run), "")
+
+
+def test_the_page_tells_what_was_asked_for(tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    words = "--model complete --jitter 0.0001 --dropped 0.01 --repeated 0.02 --bandwidth 6 --wear friction=0.3"
+    events = "--payload-at 0.5:0.25 --payload-at 1:0 --push 1.5:0.2:0,3,4"
+    files = ("--output", tmp_path / "log.csv", "--report", tmp_path / "page.html")
+    done("simulate", "--robot", "planar2", "--duration", 2, *words.split(), *events.split(), *files)
+    text = (tmp_path / "page.html").read_text(encoding="utf-8").split("<main>")[1]
+    for told in (
+        "complete",
+        "jitter of 0.1 ms, 1 % of the samples lost, 2 % of the rows twice",
+        "servo at 1000 Hz, bandwidth 6 Hz",
+        "0.25 kg from 0.5 s on; no payload from 1 s on; push of 5 N at 1.5 s for 0.2 s",
+        "wear: friction +30 % at the end",
+    ):
+        assert told in text
+    assert text.count('"x0":1.5,"x1":1.7') == 4  # two plots over time of two joints
+
+
+def test_nothing_is_marked_where_nothing_happened() -> None:
+    text = page(made())
+    assert "<dt>On the way</dt><dd>nothing</dd>" in text and '"shapes"' not in text
+    assert "<dt>Clock</dt><dd>even</dd>" in text
+
+
+def test_the_peaks_of_a_log_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the blocks in which a log is read."""
+    log, q = made().log, np.array(made().log.q)
+    q[[3, 1234, 1999], 0] += 7.0
+    spoilt, error = replace(log, q=q), 1e3 * float(np.abs(q - log.channel("q_des"))[:, 0].max())
+    monkeypatch.setattr("jointwise.report.recording.POINTS", 200)
+    for rows in (65536, 700):
+        monkeypatch.setattr("jointwise.report.recording.ROWS", rows)
+        assert f"tracking error up to {error:.3g} mrad" in page(made(), spoilt)
+
+
+def test_a_page_is_drawn_in_less_memory_than_a_channel() -> None:
+    log = made().log
+    times = 300
+    columns = {name: np.tile(log.channel(name), (times, 1)) for name in log.available if name != "t"}
+    long = replace(log, t=np.arange(times * log.samples) / 1000.0, **columns)
+    tracemalloc.start()
+    try:
+        page(made(), long)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.9 * long.q.nbytes
