@@ -14,6 +14,7 @@ from jointwise.description.robot import Joint, Robot
 from jointwise.errors import ModelError, nearest
 from jointwise.model.spring import Cubic, Segments
 from jointwise.simulation.drive_size import USUAL_EFFORT, joint_size
+from jointwise.simulation.robot.checks import check_range
 from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
 from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion
 from jointwise.simulation.robot.joint import JointPlant, MotorPlant, Thermal
@@ -130,6 +131,7 @@ def _sized(value: Any, size: float) -> float:
 
 
 def _joint(x: dict[str, float], joint: Joint, phase: float, waves: list[dict[str, float]]) -> JointPlant:
+    check_range("motor", 0.0, above=True, gain=x["gain"])
     effort = joint.limits.effort or USUAL_EFFORT
     limit = x["peak_effort"] * effort / x["gain"] if joint.limits.effort else math.inf
     return JointPlant(
@@ -167,5 +169,11 @@ def _friction(x: dict[str, float], effort: float) -> Friction:
         asymmetry=x["asymmetry"],
         stribeck=Stribeck(x["stiction"], x["stribeck_speed"], x["stribeck_shape"]),
         warmth=Warmth(x["temperature_linear"], x["temperature_cold"]),
-        slip=Slip.polynomial(int(x["elements"])),
+        slip=Slip.polynomial(_whole("elements", x["elements"])),
     )
+
+
+def _whole(name: str, value: float) -> int:
+    if not value.is_integer():
+        raise ModelError(f"{name} must be a whole number. Got {value:g} instead.")
+    return int(value)

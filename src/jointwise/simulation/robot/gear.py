@@ -34,6 +34,9 @@ class Backlash(PeriodicTable):
     @classmethod
     def wavy(cls, mean: float, variation: float, phase: float = 0.0, points: int = 240) -> Backlash:
         """Return ``B (1 + v (⅔ sin(θ + p) + ⅓ sin(3 θ + 2 p)))``: mean B (rad), variation v in [0, 1)."""
+        check_range("backlash", 0.0, above=True, mean=mean)
+        if not 0.0 <= variation < 1.0:
+            raise ModelError(f"backlash: variation must lie in [0, 1). Got {variation} instead.")
         angle = TURN * np.arange(points) / points
         wave = (2.0 * np.sin(angle + phase) + np.sin(3.0 * angle + 2.0 * phase)) / 3.0
         return cls(tuple((mean * (1.0 + variation * wave)).tolist()))

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 from jointwise.errors import ModelError
 from jointwise.model.spring import Rigid
-from jointwise.simulation.robot.checks import check_finite, check_range
+from jointwise.simulation.robot.checks import check_range
 from jointwise.simulation.robot.elasticity import Elasticity
 from jointwise.simulation.robot.friction import Friction
 from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion, check_gear
+
+COLDEST, HOTTEST = -60.0, 200.0
+"""Temperatures (°C) of the surroundings, and between which a joint can start."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class Thermal:
     def __post_init__(self) -> None:
         """Refuse what heats up by cooling."""
         check_range("thermal", 0.0, capacity=self.capacity, conductance=self.conductance)
-        check_finite("thermal", ambient=self.ambient)
+        if not COLDEST <= self.ambient <= HOTTEST:
+            raise ModelError(f"thermal: ambient must be {COLDEST:g} to {HOTTEST:g} °C. Got {self.ambient} instead.")
 
 
 @dataclass(frozen=True)
