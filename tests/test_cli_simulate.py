@@ -107,7 +107,9 @@ def test_every_option_reaches_the_robot(tmp_path: Path) -> None:
 def test_a_motion_through_the_table_is_told_and_a_clearance_avoids_it(tmp_path: Path) -> None:
     words = ("simulate", "--robot", "ur5e", "--experiment", "load", "--joint", 2, "--duration", 20, "--rate", 50)
     low = done(*words, "--output", tmp_path / "low.csv")
-    assert "m below the mounting plane" in low and "--clearance 0.05" in low
+    assert "m below the mounting plane" in low and "--clearance 0.05" in low and "robot on a table" in low
+    turned = done(*words, "--output", tmp_path / "turned.csv", "--gravity", 0, 9.81, 0)
+    assert "m below the mounting plane" in turned and "table" not in turned
     clear = done(*words, "--output", tmp_path / "clear.csv", "--clearance", 0.05)
     assert "below the mounting plane" not in clear
     facts = json.loads(done(*words, "--output", tmp_path / "again.csv", "--clearance", 0.05, "--json"))
@@ -224,10 +226,12 @@ def test_quiet_is_quiet(tmp_path: Path) -> None:
         (("--controller", "pd2"), "unknown controller 'pd2'. Did you mean pd"),
         (("--joint", 3), "joint must be 1 to 2. Got 3 instead."),
         (("--duration", 1e300), "must have at most 1e+09 samples"),
-        (("--rate", 1e12), "must have at most 1e+09 samples"),
+        (("--rate", 1e7), "rate must be at most 100000 Hz"),
         (("--control-rate", 1e12), "control_rate must be at most"),
         (("--control-rate", 5), "Hz would do"),
-        (("--bandwidth", 5000), "Lower the bandwidth"),
+        (("--bandwidth", 5000), "Hz would do"),
+        (("--wear", "friction=-2"), "wear: friction must be finite and > -1. Got -2.0 instead."),
+        (("--payload-at=-1:3",), "payload must come within the 2 s recorded. Got -1 s"),
         (("--temperature", -300), "temperature must be -60 to 200"),
         (("--experiment", "locked", "--controller", "pd"), "prescribes the torques"),
         (("--bandwidth", 300), "gains"),
@@ -259,6 +263,8 @@ def test_wrong_arguments_get_one_line_and_no_file(tmp_path: Path, words: tuple[o
         (("--age", "beauty=1"), "--age: must read friction=X"),
         (("--age", "friction=1,friction=2"), "--age: must name each once"),
         (("--repeated", 2), "--repeated: must be from 0 to 1"),
+        (("--payload-at", "1:3", "--payload-at", "1:2"), "--payload-at must name each time once"),
+        (("--payload-at", "-1:3"), "one that begins with - is given as --name=VALUE"),
         (("--model", "other"), "--model: invalid choice"),
     ],
 )

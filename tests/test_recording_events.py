@@ -92,6 +92,12 @@ def test_the_controller_is_not_told() -> None:
         (lambda: Events(wear={"colour": 1.0}), "wear must tell of friction or stiffness"),
         (lambda: Events(pushes=[Push(1.0, 0.0, (0, 0, 1))]), "last > 0 s"),
         (lambda: Events(pushes=[Push(1.0, 1.0, (0, 0, np.nan))]), "3 finite forces"),
+        (lambda: Events(pushes=[Push("1", 1.0, (0, 0, 1))]), "push must start at"),  # type: ignore[arg-type]
+        (lambda: Events(pushes=[Push(1.0, 1.0, "down")]), "3 finite forces"),  # type: ignore[arg-type]
+        (lambda: Events(pushes=Push(1.0, 1.0, (0, 0, 1))), "a list of Push. Got Push"),  # type: ignore[arg-type]
+        (lambda: Events(payloads=[1, 2]), "payloads must be a Payload or None by time.* Got list"),  # type: ignore[arg-type]
+        (lambda: Events(payloads={1.0: 3}), "payloads must be Payload or None. Got int"),  # type: ignore[dict-item]
+        (lambda: Events(wear={"friction": -2.0}), "wear: friction must be finite and > -1. Got -2.0"),
     ],
 )
 def test_events_that_cannot_be_are_refused(events: Any, words: str) -> None:
@@ -144,9 +150,26 @@ def test_samples_that_are_no_motion_are_refused(change: Any, words: str) -> None
     [
         ({"experiment": 3.0}, "must be a name, an Experiment or a Trajectory. Got float"),
         ({"seed": -1}, "seed must not be negative"),
+        ({"seed": 1.5}, "seed must be a whole number. Got 1.5"),
+        ({"seed": None}, "seed must be a whole number. Got None"),
+        ({"joint": 1.0}, "joint must be a whole number. Got 1.0"),
+        ({"duration": "2"}, "duration must be a positive number of s. Got '2'"),
+        ({"bandwidth": "5"}, "bandwidth must be a positive number of Hz. Got '5'"),
+        ({"rate": 2e5}, "rate must be at most 100000 Hz"),
+        ({"payload": 3}, "payload must be a Payload. Got int"),
+        ({"events": [1]}, "events must be Events. Got list"),
+        ({"temperature": "warm"}, "temperature must be -60 to 200 °C. Got warm"),
+        ({"temperature": [20.0, 300.0]}, "temperature must be -60 to 200 °C. Got 300.0"),
+        ({"age": {"friction": "much"}}, "age: friction must be finite and > -1. Got 'much'"),
         ({"without": "hysteresi"}, "unknown phenomenon 'hysteresi'"),
     ],
 )
 def test_wrong_arguments_are_told(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelError, match=words):
-        simulate("planar2", duration=1.0, **options) if "experiment" not in options else simulate("planar2", **options)
+        simulate("planar2", **({} if "experiment" in options else {"duration": 1.0}) | options)
+
+
+def test_joints_can_start_as_warm_as_each_is() -> None:
+    made = simulate("planar2", duration=1.0, temperature=np.array([15.0, 40.0]))
+    assert made.truth["temperature"] == [15.0, 40.0]
+    np.testing.assert_allclose(made.log.channel("temperature")[:20].mean(axis=0), [15.0, 40.0], atol=0.2)

@@ -362,6 +362,7 @@ def test_the_summary_tells_the_load_and_the_gravity_that_was_chosen() -> None:
     assert loaded["gravity_load"] > 1.1 * own.summary()["gravity_load"] > 10.0 > turned["gravity_load"]
     assert "not here" in turned["note"] and "not here" not in loaded["note"]
     assert own.summary()["held_temperatures"] is None
+    assert simulate("panda", "constant-speed", rate=20.0, duration=20.0, keep=0).summary()["gravity_load"] == 0.0
     cold = simulate("ur5e", duration=1.0, rate=100.0, keep=0, temperature=0.0).summary()
     assert cold["held_temperatures"] == (10.0, 60.0)
 

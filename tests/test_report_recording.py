@@ -32,15 +32,15 @@ def page(recording: Recording, log: Log | None = None) -> str:
 
 def test_the_page_tells_what_was_asked_for(tmp_path: Path) -> None:
     pytest.importorskip("plotly")
-    words = "--model complete --jitter 0.0001 --dropped 0.01 --repeated 0.02 --bandwidth 6 --wear friction=0.3"
-    events = "--payload-at 0.5:0.25 --payload-at 1:0 --push 1.5:0.2:0,3,4"
+    words = "--model complete --jitter 0.0001 --dropped 0.01 --repeated 0.02 --bandwidth 6 --feedback sensors"
+    events = "--wear friction=0.3 --payload-at 0.5:0.25 --payload-at 1:0 --push 1.5:0.2:0,3,4"
     files = ("--output", tmp_path / "log.csv", "--report", tmp_path / "page.html")
     done("simulate", "--robot", "planar2", "--duration", 2, *words.split(), *events.split(), *files)
     text = (tmp_path / "page.html").read_text(encoding="utf-8").split("<main>")[1]
     for told in (
         "complete",
         "jitter of 0.1 ms, 1 % of the samples lost, 2 % of the rows twice",
-        "servo at 1000 Hz, bandwidth 6 Hz",
+        "servo at 1000 Hz, bandwidth 6 Hz, reads its encoders",
         "0.25 kg from 0.5 s on; no payload from 1 s on; push of 5 N at 1.5 s for 0.2 s",
         "wear: friction +30 % at the end",
     ):

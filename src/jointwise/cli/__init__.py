@@ -92,6 +92,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Leave with one line and exit code 2."""
+        if message.endswith("expected one argument"):
+            message += "; one that begins with - is given as --name=VALUE"
         self.exit(2, f"{self.prog}: {' '.join(message.split())} (see '{self.prog} --help')\n")
 
 

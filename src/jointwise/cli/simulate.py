@@ -243,7 +243,7 @@ def _text(facts: dict[str, Any]) -> str:
         f"{facts['seconds']:.1f} s ({facts['real_time_factor']:.0f} times real time)",
         f"gravity in the base {gravity_text(facts['gravity'])} m/s^2",
         *_loaded(facts),
-        *_below(facts["lowest"]),
+        *_below(facts["lowest"], facts["gravity"]),
         *_near(facts["nearest"]),
         *_held(facts["held_temperatures"]),
         *_saturated(facts["joints"]),
@@ -328,12 +328,16 @@ def _held(known: tuple[float, float] | None) -> list[str]:
     return [f"friction by temperature is known from {known[0]:g} to {known[1]:g} °C, and held at the edge outside"]
 
 
-def _below(lowest: float | None) -> list[str]:
-    """Return a warning of motions that no arm on a table can make; `lowest` is a height, m."""
+def _below(lowest: float | None, gravity: list[float]) -> list[str]:
+    """Return a warning of motions through the mounting plane; `lowest` is a height (m), `gravity` that of the base."""
     if lowest is None or lowest >= 0.0:
         return []
+    from jointwise.data.gravity import is_same
+    from jointwise.description import gravity_vector
+
+    where = ": not for a robot on a table" if is_same(gravity, gravity_vector("table")) else ""
     return [
-        f"goes {-lowest:.2f} m below the mounting plane, z = 0 of the base: not for a robot on a table "
+        f"goes {-lowest:.2f} m below the mounting plane, z = 0 of the base{where} "
         "(--clearance 0.05 makes a motion above it)"
     ]
 
@@ -413,6 +417,8 @@ def _events(args: argparse.Namespace) -> Events:
     from jointwise.experiment import Events, Push
 
     payloads = {time: payload_of(numbers if numbers[0] else None) for time, numbers in args.payload_at}
+    if len(payloads) < len(args.payload_at):
+        raise UsageError("--payload-at must name each time once")
     pushes = [Push(start, length, force) for start, length, force in args.push]
     return Events(payloads, pushes, args.wear or {})
 

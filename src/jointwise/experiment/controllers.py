@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from jointwise import control
 from jointwise.errors import ModelError, nearest
+from jointwise.experiment.asked import refuse_no_positive
 from jointwise.experiment.own import Stepping, own_controller
 from jointwise.experiment.servo import make_servo
 from jointwise.model.control_law import GAINS, AffineControl
@@ -87,9 +88,7 @@ def make_controller(
     """Return a controller at a control rate (Hz); `bandwidth` (Hz) replaces the usual one of a controller by name."""
     if isinstance(asked, str) and asked not in CONTROLLERS:
         raise ModelError(f"unknown controller '{asked}'. {nearest(asked, CONTROLLERS)}")
-    for setting, value in (("control_rate", rate), ("bandwidth", 1.0 if bandwidth is None else bandwidth)):
-        if not (np.isfinite(value) and value > 0.0):
-            raise ModelError(f"{setting} must be a positive number of Hz. Got {value} instead.")
+    refuse_no_positive("Hz", control_rate=rate, bandwidth=bandwidth)
     if isinstance(asked, str):
         return CONTROLLERS[asked][1](digital, motion, rate, bandwidth)
     if bandwidth is not None:

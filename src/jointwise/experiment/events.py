@@ -10,6 +10,7 @@ import numpy as np
 
 from jointwise.description.payload import Payload
 from jointwise.errors import ModelError
+from jointwise.experiment.asked import is_number, refuse_no_changes, refuse_other
 from jointwise.simulation.recording import payload_to_dict
 from jointwise.simulation.robot import DigitalRobot
 from jointwise.spatial import Array
@@ -30,9 +31,10 @@ class Push:
 
     def __post_init__(self) -> None:
         """Refuse what is no push."""
-        if not (np.isfinite([self.start, self.length]).all() and self.start >= 0.0 and self.length > 0.0):
+        if not (is_number(self.start) and is_number(self.length) and self.start >= 0.0 and self.length > 0.0):
             raise ModelError(f"a push must start at >= 0 s and last > 0 s. Got {self.start}, {self.length} instead.")
-        if np.shape(self.wrench) != (6,) or not np.isfinite(self.wrench).all():
+        parts = (self.force, self.moment)
+        if any(np.shape(own) != (3,) for own in parts) or not all(is_number(own) for part in parts for own in part):
             raise ModelError(
                 f"a push must be of 3 finite forces and 3 moments. Got {self.force}, {self.moment} instead."
             )
@@ -55,9 +57,20 @@ class Events:
     pushes: Sequence[Push] = ()
     wear: Mapping[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuse what are no events."""
+        refuse_other(Mapping, "a Payload or None by time (s)", payloads=self.payloads)
+        for time, payload in self.payloads.items():
+            if not is_number(time):
+                raise ModelError(f"payloads must come at times in s. Got {time!r} instead.")
+            refuse_other(Payload, "Payload or None", payloads=payload)
+        refuse_other(Sequence, "a list of Push", pushes=self.pushes)
+        for push in self.pushes:
+            refuse_other(Push, "a list of Push", pushes=push)
+        refuse_ageing(self.wear, "wear")
+
     def check(self, duration: float) -> None:
         """Refuse what does not happen within a recording of a duration (s)."""
-        refuse_ageing(self.wear, "wear")
         for what, times in (("payload", list(self.payloads)), ("push", [push.start for push in self.pushes])):
             outside = [time for time in times if not 0.0 <= time < duration]
             if outside:
@@ -102,7 +115,5 @@ class Events:
 
 
 def refuse_ageing(changes: Mapping[str, float], name: str) -> None:
-    """Refuse changes of anything but friction and stiffness."""
-    for own in changes:
-        if own not in AGEING:
-            raise ModelError(f"{name} must tell of {' or '.join(AGEING)}. Got '{own}' instead.")
+    """Refuse changes of anything but friction and stiffness, and of all of it."""
+    refuse_no_changes(changes, name, AGEING)

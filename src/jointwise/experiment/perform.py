@@ -15,6 +15,7 @@ from jointwise.description.mounting import Mounting
 from jointwise.description.payload import Payload
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
+from jointwise.experiment.asked import refuse_no_whole, refuse_other
 from jointwise.experiment.controllers import Asked, Delayed, Following, make_controller
 from jointwise.experiment.events import Events, refuse_ageing
 from jointwise.experiment.own import Stepping
@@ -66,7 +67,7 @@ def simulate(
     bandwidth: float | None = None,
     feedback: Feedback = USUAL_FEEDBACK,
     sensors: Sensors | None = None,
-    temperature: float | None = None,
+    temperature: float | Sequence[float] | None = None,
     age: Mapping[str, float] | None = None,
     joints: Sequence[JointPlant] | None = None,
     events: Events | None = None,
@@ -86,13 +87,19 @@ def simulate(
     mounting plane, z = 0 of the base (-inf: the plane does not matter), and its links apart from each other; a given
     motion is refused if it does not. None: nobody looks. `without` names phenomena to switch off
     (`simulation.robot.PHENOMENA`), `age` gives the growth of `friction` and `stiffness` (0.2 is +20 %), `temperature`
-    the start (°C, None: ambient). `gravity` is the mounting; None takes the one that the experiment is meant for.
-    `sensors` are those of `Sensors`, with this `rate` and `seed`. `events` come on the way: payloads, pushes, wear. At
-    most `keep` samples of the true run are kept (every n-th period), None: all. `progress` is told the share done.
+    the start (°C, one or one a joint, None: ambient). `gravity` is the mounting; None takes the one that the experiment
+    is meant for. `sensors` are those of `Sensors`, with this `rate` and `seed`. `events` come on the way: payloads,
+    pushes, wear. At most `keep` samples of the true run are kept (every n-th period), None: all. `progress` is told the
+    share done.
     """
+    refuse_other((str, Robot), "a Robot or a name", robot=robot)
     own = catalog_robot(robot) if isinstance(robot, str) else robot
     refuse_endless(duration, rate, control_rate)
     refuse_temperature(temperature)
+    refuse_no_whole(seed=seed, joint=0 if joint is None else joint, keep=0 if keep is None else keep)
+    refuse_other(Payload, "a Payload", payload=payload)
+    refuse_other(Events, "Events", events=events)
+    refuse_other(Sensors, "Sensors", sensors=sensors)
     if seed < 0:
         raise ModelError(f"seed must not be negative. Got {seed} instead.")
     if feedback not in FEEDBACKS:
@@ -126,7 +133,7 @@ def simulate(
         "rate": rate,
         "sensors": asdict(recorder.sensors),
         "controller": _controller_to_dict(following, controller, control_rate, bandwidth, feedback),
-        "temperature": temperature,
+        "temperature": None if temperature is None else np.asarray(temperature, dtype=float).tolist(),
         "without": list(off),
         "age": dict(age or {}),
         "events": coming.to_dict(),

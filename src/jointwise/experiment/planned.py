@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
+from jointwise.experiment.asked import is_number, refuse_no_positive
 from jointwise.model.skeleton import Tool
 from jointwise.simulation.references import Body, Clearance, Experiment, make_experiment, refuse_outside_limits
 from jointwise.simulation.references.trajectory import DurationError, Trajectory
+from jointwise.simulation.robot.joint import COLDEST, HOTTEST
 from jointwise.spatial import Array
 
 LEAD = 0.5
@@ -20,9 +23,7 @@ LEAD_SHARE = 0.02
 MOST_SAMPLES = 1_000_000_000
 """Most samples of a log, and most control periods; beyond, a disk or a day is not enough."""
 FASTEST = 100_000.0
-"""Highest control rate, Hz."""
-COLDEST, HOTTEST = -60.0, 200.0
-"""Temperatures (°C) between which a joint can start."""
+"""Highest rate of a log or a controller, Hz."""
 
 
 def planned(
@@ -91,11 +92,11 @@ def _with_lead(motion: float) -> float:
 
 def refuse_endless(duration: float | None, rate: float, control_rate: float) -> None:
     """Refuse rates (Hz) and durations (s) that are no numbers, or that no computer gets through."""
-    for name, value, unit in (("duration", duration, "s"), ("rate", rate, "Hz"), ("control_rate", control_rate, "Hz")):
-        if value is not None and not (np.isfinite(value) and value > 0.0):
-            raise ModelError(f"{name} must be a positive number of {unit}. Got {value} instead.")
-    if control_rate > FASTEST:
-        raise ModelError(f"control_rate must be at most {FASTEST:g} Hz. Got {control_rate:g} instead.")
+    refuse_no_positive("s", duration=duration)
+    refuse_no_positive("Hz", rate=rate, control_rate=control_rate)
+    for name, value in (("rate", rate), ("control_rate", control_rate)):
+        if value > FASTEST:
+            raise ModelError(f"{name} must be at most {FASTEST:g} Hz. Got {value:g} instead.")
     samples = (duration or 1.0) * max(rate, control_rate)
     if samples > MOST_SAMPLES:
         raise ModelError(
@@ -104,7 +105,11 @@ def refuse_endless(duration: float | None, rate: float, control_rate: float) -> 
         )
 
 
-def refuse_temperature(temperature: float | None) -> None:
-    """Refuse a temperature (°C) at which no joint starts."""
-    if temperature is not None and not COLDEST <= temperature <= HOTTEST:
-        raise ModelError(f"temperature must be {COLDEST:g} to {HOTTEST:g} °C. Got {temperature} instead.")
+def refuse_temperature(temperature: float | Sequence[float] | None) -> None:
+    """Refuse temperatures (°C), one or one a joint, at which no joint starts."""
+    if temperature is None:
+        return
+    alone = np.ndim(temperature) == 0
+    for value in [temperature] if alone else list(temperature):  # type: ignore[arg-type]
+        if not is_number(value) or not COLDEST <= value <= HOTTEST:  # type: ignore[operator]
+            raise ModelError(f"temperature must be {COLDEST:g} to {HOTTEST:g} °C. Got {value} instead.")

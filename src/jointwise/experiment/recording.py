@@ -22,6 +22,8 @@ ROWS = 65536
 """Samples that are looked at at a time."""
 LOOKED_AT = 50.0
 """Rate (Hz) at which links are looked at for their distance."""
+NO_LOAD = 1e-6
+"""Load (Nm) below which there is none."""
 ENDS = 50
 """The warming is counted from the first to the last of so many parts of a log."""
 
@@ -96,7 +98,8 @@ class Recording:
             return None
         chunks = (chunk.log.channel("q_des") for chunk in self.log.chunks(ROWS))
         torques = (gravity_torque(own.robot, q, gravity=own.gravity, payload=own.payload) for q in chunks)
-        return max(float(np.abs(torque[:, joint]).max()) for torque in torques)
+        largest = max(float(np.abs(torque[:, joint]).max()) for torque in torques)
+        return largest if largest > NO_LOAD else 0.0
 
     def _held_temperatures(self) -> tuple[float, float] | None:
         """Return the range (°C) that friction by temperature knows, if a joint was outside it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -61,7 +61,9 @@ class Trial:
     stages: list[tuple[int, DigitalRobot]]
     encoders: Encoders | None = None
 
-    def carry_out(self, recorder: Recorder, temperature: float | None, keep: int | None, progress: Shares) -> list[Run]:
+    def carry_out(
+        self, recorder: Recorder, temperature: float | Sequence[float] | None, keep: int | None, progress: Shares
+    ) -> list[Run]:
         """Run and record block by block; return what is kept of the runs."""
         state = self.digital.rest(self._states(np.zeros(1)).q[0], temperature)
         periods = self.periods(recorder.end)

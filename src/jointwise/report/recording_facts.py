@@ -17,7 +17,7 @@ MARK = "#5d6b7e"
 
 def overview(truth: Truth, log: Log) -> Html:
     """Return a table of all that was asked for."""
-    payload, warmth = truth["payload"], truth["temperature"]
+    payload = truth["payload"]
     x, y, z = (number(value) for value in truth["gravity"])
     pairs: list[tuple[object, object]] = [
         ("Experiment", f"{truth['experiment']['name']}: {truth['experiment']['note']}"),
@@ -29,7 +29,7 @@ def overview(truth: Truth, log: Log) -> Html:
         ("Gravity in the base", f"{x} {y} {z} m/s²"),
         ("Payload", "none" if payload is None else f"{number(payload['mass'])} kg"),
         ("On the way", "; ".join(_happenings(truth["events"])) or "nothing"),
-        ("Temperature at the start", "ambient" if warmth is None else f"{number(warmth)} °C"),
+        ("Temperature at the start", _warmth(truth["temperature"])),
         ("Age", _changes(truth["age"]) or "new"),
         ("Switched off", ", ".join(truth["without"]) or "nothing"),
     ]
@@ -46,6 +46,14 @@ def marks(truth: Truth) -> dict[str, Any]:
     return {"shapes": lines + areas, "annotations": words} if words else {}
 
 
+def _warmth(temperature: float | list[float] | None) -> str:
+    """Return a temperature, or one a joint."""
+    if temperature is None:
+        return "ambient"
+    each = temperature if isinstance(temperature, list) else [temperature]
+    return f"{', '.join(number(own) for own in each)} °C"
+
+
 def _clock(sensors: Truth) -> str:
     """Return what spoils the clock."""
     jitter, dropped, repeated = (sensors[name] for name in ("jitter", "dropped", "repeated"))
@@ -59,7 +67,8 @@ def _clock(sensors: Truth) -> str:
 
 def _controller(own: Truth) -> str:
     bandwidth = "" if own["bandwidth"] is None else f", bandwidth {number(own['bandwidth'])} Hz"
-    return f"{own['name']} at {number(own['rate'])} Hz{bandwidth}"
+    reads = ", reads its encoders" if own.get("feedback") == "sensors" else ""
+    return f"{own['name']} at {number(own['rate'])} Hz{bandwidth}{reads}"
 
 
 def _happenings(events: Truth) -> list[str]:
