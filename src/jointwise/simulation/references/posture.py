@@ -149,7 +149,7 @@ def loaded_stand(robot: Robot, joint: int, clearance: Clearance) -> tuple[Array,
     """Return posture (joints,), unloaded position and clear interval for a run into the largest load above the plane.
 
     Tried are the usual and the upright posture of the joints before it; one that a clear way leads to from the upright
-    posture is preferred. For a sliding joint the position is the middle.
+    posture is preferred.
     """
     before = (usual_posture(robot), upright_posture(robot))
     stands = [loaded_posture(robot, joint, posture, clearance) for posture in before]
@@ -183,8 +183,6 @@ def _runs(robot: Robot, joint: int, posture: Array, clearance: Clearance, count:
     """Return largest load (Nm), unloaded position and interval of all clear runs from no load into it."""
     intervals = clear_intervals(robot, joint, posture, clearance, count)
     amplitude, zero = load_phase(robot, joint, posture, gravity_across(robot, joint, posture))
-    if not robot.revolute[joint]:
-        return [(amplitude, 0.5 * sum(own), own) for own in intervals]
     return [
         (round(amplitude * _largest_sine(own, begin), 6), float(begin), own)
         for own in intervals
