@@ -198,7 +198,7 @@ def test_backlash_alone_makes_lost_motion_vary_with_the_position() -> None:
     angles = 2.0 * np.pi * np.arange(1000) / 1000
     seen = np.mod(angles - low - 0.1, 2.0 * np.pi) < high - low - 0.2
     truth = 0.3 * default_joints(ROBOT)[0].backlash.resampled(1000)
-    assert np.ptp(truth[seen]) > 3e-5
+    assert np.ptp(truth[seen]) > 2.5e-5
     np.testing.assert_allclose(backlash_table(part)[seen], truth[seen], atol=4e-6)
     assert "by the position" in told(part)
     alike = told_of("transmission", recorded("reciprocate", 1, "stiffness", "lost_motion"), 0)

@@ -103,7 +103,7 @@ def recording_of(samples):
     digital = digital_robot(arm, gravity=experiment.gravity)
     t = np.arange(samples) / 500.0
     q = 0.1 * np.sin(np.outer(t, np.arange(1.0, 7.0)))
-    log = Log(t=t, q=q, current=q, temperature=20.0 + q, q_des=q + 1e-4, origin=Origin("made"))
+    log = Log(t=t, q=q, current=q, temperature=20.0 + q, q_des=q + 1e-4, current_des=q, origin=Origin("made"))
     truth = {"gravity": list(experiment.gravity), "duration": float(t[-1]), "rate": 500.0}
     return Recording(log, truth, None, experiment, digital)
 
