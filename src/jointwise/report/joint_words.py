@@ -11,6 +11,9 @@ from jointwise.joint.part import Part, Value
 from jointwise.model.periodic_table import TURN
 from jointwise.report.numbers import NOTHING, number
 
+EDGES = (0.05, 0.95)
+"""Parts of a curve between which it is told: its ends rest on few samples."""
+
 MEANINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "stiffness": (
         ("a_1", "stiffness of the gear at no load: torque per angle of twist"),
@@ -239,10 +242,12 @@ def _transmission(part: Part) -> str:
 
 def _varying(part: Part) -> str:
     """Return between which sizes lost motion varies with the position; nothing where it does not stand out."""
-    line, low, high = (np.array(own) for own in (part.curves[1].line_y, part.curves[1].low, part.curves[1].high))
-    if not (len(line) and np.ptp(line) > 2.0 * float(np.max(high - low, initial=0.0))):
+    curve = part.curves[1]
+    band = float(np.max(np.subtract(curve.high, curve.low), initial=0.0))
+    least, most = np.quantile(curve.line_y, EDGES) if len(curve.line_y) else (0.0, 0.0)
+    if not most - least > 2.0 * band:
         return ", alike at every position as far as seen"
-    least, most = (number(1e3 * own, 3) for own in (line.min(), line.max()))
+    least, most = (number(1e3 * own, 3) for own in (least, most))
     return f": from {least} to {most} mrad, by the position"
 
 
