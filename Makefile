@@ -19,8 +19,9 @@ $(READY): pyproject.toml setup.py $(wildcard src/native/*)
 demo: setup
 	@$(BIN)/jointwise demo
 
+# Files of tests are shared out among the cores, each with one thread of linear algebra.
 test: setup
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .
