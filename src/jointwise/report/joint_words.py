@@ -11,8 +11,8 @@ from jointwise.joint.part import Part, Value
 from jointwise.model.periodic_table import TURN
 from jointwise.report.numbers import NOTHING, number
 
-EDGES = (0.05, 0.95)
-"""Parts of a curve between which it is told: its ends rest on few samples."""
+EDGE = 0.05
+"""Part of a curve at either end that rests on few samples."""
 
 MEANINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "stiffness": (
@@ -244,10 +244,11 @@ def _varying(part: Part) -> str:
     """Return between which sizes lost motion varies with the position; nothing where it does not stand out."""
     curve = part.curves[1]
     band = float(np.max(np.subtract(curve.high, curve.low), initial=0.0))
-    least, most = np.quantile(curve.line_y, EDGES) if len(curve.line_y) else (0.0, 0.0)
-    if not most - least > 2.0 * band:
+    edge = round(EDGE * len(curve.line_y))
+    inner = np.array(curve.line_y[edge : len(curve.line_y) - edge])
+    if not (len(inner) and np.ptp(inner) > 2.0 * band):
         return ", alike at every position as far as seen"
-    least, most = (number(1e3 * own, 3) for own in (least, most))
+    least, most = (number(1e3 * own, 3) for own in (inner.min(), inner.max()))
     return f": from {least} to {most} mrad, by the position"
 
 
