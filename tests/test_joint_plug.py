@@ -141,20 +141,22 @@ def made() -> SyntheticLog:
     return synthetic_log(jointwise.robot("planar2"), duration=30.0, rate=100.0, seed=5)
 
 
+SQUARE = Structure("hysteresis", load="square", powers=(1.0, 2.0))
+
+
+def settled(joints: dict[int, GivenTerms] | None = None, structure: Structure = SQUARE) -> Options:
+    """Return options that leave nothing to choose but what is given of `joints`."""
+    gains = made().truth.gains.tolist()
+    return Options(gains=gains, structure=structure, free=(), lag=0.0, position_cutoff=20.0, joints=joints or {})
+
+
 @lru_cache
 def calibrated(limit: float, firm: bool) -> Calibration:
     """Return a calibration with the first joint given as one slip element; firm: its force is held at 1 Nm."""
     given = GivenTerms(
         (Offset(), Hysteresis((limit,)), Viscous((1.0, 2.0))), {"W1": (1.0, 0.1)} if firm else {}, (), firm
     )
-    options = Options(
-        gains=made().truth.gains.tolist(),
-        structure=Structure("hysteresis", load="square", powers=(1.0, 2.0)),
-        free=(),
-        lag=0.0,
-        position_cutoff=20.0,
-        joints={0: given},
-    )
+    options = settled({0: given})
     return calibrate(made().log, jointwise.robot("planar2"), options=options)
 
 
@@ -166,14 +168,7 @@ def test_slip_elements_share_a_known_size_of_dry_friction() -> None:
     load = Part("load", "square", (value_of("F_l", "1/Nm", 2e-3, 1e-4),), 90.0, settings={"law": law})
     structure = Structure("hysteresis", powers=(1.0, 2.0), limits=(1e-4, 1e-3, 1e-2), drivers=("q", "track"))
     given = given_terms(JointModel("planar2", 0, {"friction": friction, "load": load}), known=True)
-    options = Options(
-        gains=made().truth.gains.tolist(),
-        structure=structure,
-        free=(),
-        lag=0.0,
-        position_cutoff=20.0,
-        joints={0: given},
-    )
+    options = settled({0: given}, structure)
     found = calibrate(made().log, jointwise.robot("planar2"), options=options)
     places = {k: info.name for k, info in enumerate(found.model.parameters) if info.joint == 0}
     forces = [k for k, name in places.items() if name.startswith("W")]
@@ -188,13 +183,7 @@ def test_terms_that_predict_worse_than_the_automatic_ones_are_not_taken() -> Non
     automatic = calibrate(
         made().log,
         jointwise.robot("planar2"),
-        options=Options(
-            gains=made().truth.gains.tolist(),
-            structure=Structure("hysteresis", load="square", powers=(1.0, 2.0)),
-            free=(),
-            lag=0.0,
-            position_cutoff=20.0,
-        ),
+        options=settled(),
     )
     np.testing.assert_allclose(own.estimate.values, automatic.estimate.values)
     (line,), costly = told(own.choices)
@@ -206,14 +195,7 @@ def test_terms_that_predict_worse_than_the_automatic_ones_are_not_taken() -> Non
 def with_rate(load: str) -> Calibration:
     """Return a calibration whose first joint is given as a bristle."""
     bristle = Rated("lugre", (5e-5,), (1.0,), load=load)
-    options = Options(
-        gains=made().truth.gains.tolist(),
-        structure=Structure("hysteresis", load="square", powers=(1.0, 2.0)),
-        free=(),
-        lag=0.0,
-        position_cutoff=20.0,
-        joints={0: GivenTerms((Offset(), bristle, Viscous((1.0, 2.0))), firm=True)},
-    )
+    options = settled({0: GivenTerms((Offset(), bristle, Viscous((1.0, 2.0))), firm=True)})
     return calibrate(made().log, jointwise.robot("planar2"), options=options)
 
 

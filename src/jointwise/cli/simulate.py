@@ -7,11 +7,12 @@ import math
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jointwise.cli.files import check_files, check_page
 from jointwise.cli.progress import Progress
-from jointwise.cli.text import as_json, table
+from jointwise.cli.recording_text import recording_text
+from jointwise.cli.text import as_json
 from jointwise.cli.usage import (
     UsageError,
     add_columns,
@@ -153,7 +154,7 @@ def run(args: argparse.Namespace) -> int:
         "next": next_commands(args, recording),
     }
     if not args.quiet:
-        print(as_json(facts) if args.json else _text(facts))
+        print(as_json(facts) if args.json else recording_text(facts))
     return 0
 
 
@@ -231,125 +232,6 @@ def _gravity_words(path: str, gravity: list[float]) -> list[str]:
 
     told = Path(path).suffix.lower() == ".parquet" or is_same(gravity, gravity_vector("table"))
     return [] if told else ["--gravity", *gravity_text(gravity).split()]
-
-
-def _text(facts: dict[str, Any]) -> str:
-    from jointwise.data.gravity import gravity_text
-
-    joint = "" if facts["joint"] is None else f", joint {facts['joint']}"
-    lines = [
-        f"{facts['robot']}, simulated: {facts['experiment']}{joint}: {facts['note']}",
-        f"{facts['duration']:.6g} s, {facts['samples']} samples at {facts['rate']:g} Hz, made in "
-        f"{facts['seconds']:.1f} s ({facts['real_time_factor']:.0f} times real time)",
-        f"gravity in the base {gravity_text(facts['gravity'])} m/s^2",
-        *_loaded(facts),
-        *_below(facts["lowest"], facts["gravity"]),
-        *_near(facts["nearest"]),
-        *_held(facts["held_temperatures"]),
-        *_saturated(facts["joints"]),
-        "",
-        _moved_text(facts),
-        "",
-        *(f"{name}: {path}" for name, path in facts["files"].items() if path),
-        *(f"next: {line}" for line in facts["next"]),
-    ]
-    return "\n".join(lines)
-
-
-def _locked_text(largest: dict[str, float], unit: str) -> str:
-    return (
-        f"  largest {_load(unit)} {largest['torque']:.3g} {_effort(unit)}, deformation "
-        f"{1e3 * largest['deformation']:.3g} {_small(unit)}, current {largest['current']:.3g} A"
-    )
-
-
-def _moved_text(facts: dict[str, Any]) -> str:
-    """Return how the motion was followed or, of a locked joint, the loads."""
-    if facts["locked"] is None:
-        return _joints_text(facts["joints"])
-    return _locked_text(facts["locked"], facts["joints"][facts["joint"] - 1]["unit"])
-
-
-def _joints_text(joints: list[dict[str, Any]]) -> str:
-    rows = [
-        (
-            own["joint"],
-            *(
-                float(f"{value:.3g}")
-                for value in (1e3 * own["tracking_rms"], 1e3 * own["tracking_max"], own["current"])
-            ),
-            round(own["warming"], 1),
-        )
-        for own in joints
-    ]
-    unit = ", ".join(dict.fromkeys(_small(own["unit"]) for own in joints))
-    return table(("joint", f"tracking rms [{unit}]", f"max [{unit}]", "largest current [A]", "warming [K]"), rows)
-
-
-def _small(unit: str) -> str:
-    """Return the thousandth of a unit: mrad, or mm."""
-    return f"m{unit}"
-
-
-def _effort(unit: str) -> str:
-    """Return the unit of the load of a joint that moves in this one."""
-    return "Nm" if unit == "rad" else "N"
-
-
-def _load(unit: str) -> str:
-    return "torque" if unit == "rad" else "force"
-
-
-def _saturated(joints: list[dict[str, Any]]) -> list[str]:
-    """Return a warning of motors that were asked for more than they give."""
-    worst = max(joints, key=lambda own: (own["saturated"], own["demand"]))
-    if not worst["saturated"]:
-        return []
-    count = sum(own["saturated"] > 0.0 for own in joints)
-    return [
-        f"{count} of {len(joints)} motors saturate, most that of joint '{worst['joint']}': in "
-        f"{100.0 * worst['saturated']:.2g} % of the samples it is asked for more current than it gives, up to "
-        f"{100.0 * worst['demand']:.0f} % of its limit"
-    ]
-
-
-def _loaded(facts: dict[str, Any]) -> list[str]:
-    """Return by how much gravity loads the joint under test."""
-    if facts["gravity_load"] is None:
-        return []
-    unit = _effort(facts["joints"][facts["joint"] - 1]["unit"])
-    return [f"gravity loads joint {facts['joint']} with up to {facts['gravity_load']:.3g} {unit}"]
-
-
-def _held(known: tuple[float, float] | None) -> list[str]:
-    """Return a warning of temperatures outside the range (°C) that friction knows."""
-    if known is None:
-        return []
-    return [f"friction by temperature is known from {known[0]:g} to {known[1]:g} °C, and held at the edge outside"]
-
-
-def _below(lowest: float | None, gravity: list[float]) -> list[str]:
-    """Return a warning of motions through the mounting plane; `lowest` is a height (m), `gravity` that of the base."""
-    if lowest is None or lowest >= 0.0:
-        return []
-    from jointwise.data.gravity import is_same
-    from jointwise.description import gravity_vector
-
-    where = ": not for a robot on a table" if is_same(gravity, gravity_vector("table")) else ""
-    return [
-        f"goes {-lowest:.2f} m below the mounting plane, z = 0 of the base{where} "
-        "(--clearance 0.05 makes a motion above it)"
-    ]
-
-
-def _near(nearest: dict[str, Any] | None) -> list[str]:
-    """Return how near links come, and a warning of motions in which an arm meets itself."""
-    if nearest is None:
-        return []
-    first, second = nearest["between"]
-    if nearest["distance"] >= 0.0:
-        return [f"links come within {nearest['distance']:.3f} m: {first} and {second}"]
-    return [f"drives {first} into {second}: not for a real arm (--clearance makes a motion that keeps them apart)"]
 
 
 def _listed(machine: bool) -> str:
