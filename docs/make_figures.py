@@ -76,13 +76,9 @@ def joint_figure(path: Path) -> None:
         model = model.with_part(identify(name, records[experiment, duration], robot, model, settings))
     figure, axes = plt.subplots(2, 3, figsize=(12, 6.6), constrained_layout=True)
     for axis, name in zip(axes.flat, ("stiffness", "friction", "load", "temperature", "hysteresis"), strict=False):
-        _draw_curve(axis, model.parts[name].curves[CURVES.get(name, 0)], name)
+        _draw_curve(axis, model.parts[name].curves[0], name)
     _draw_maps(axes[1, 2], model)
     figure.savefig(path, dpi=130)
-
-
-CURVES = {"stiffness": 2}
-"""Which curve of a part is drawn, where it is not the first."""
 
 
 def _draw_curve(axis: Any, curve: Any, name: str) -> None:
@@ -94,7 +90,7 @@ def _draw_curve(axis: Any, curve: Any, name: str) -> None:
         axis.fill_between(curve.line_x, curve.low, curve.high, color=PREDICTED, alpha=0.2, linewidth=0)
     axis.plot(curve.line_x, curve.line_y, color=PREDICTED, linewidth=1.2)
     axis.set(xlabel=curve.x_label, ylabel=curve.y_label)
-    axis.locator_params(axis="x", nbins=6)
+    axis.locator_params(axis="x", nbins=5)
     axis.set_title(name, loc="left", fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)
     if name == "hysteresis":
