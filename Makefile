@@ -1,43 +1,70 @@
-# Everything runs in a virtual environment of the project's own; Python 3.11+ and a C compiler are all it needs.
+# Everything runs in a virtual environment of the project; Python 3.11+ and a C compiler are required.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+DEMO_READY := $(VENV)/.ready-demo
+DEV_READY := $(VENV)/.ready-dev
+LOCK := requirements-dev.lock
+SOURCES := pyproject.toml setup.py $(wildcard src/native/*)
 
-.PHONY: setup demo test lint types check benchmark clean
+.PHONY: setup lock demo test lint types docs check benchmark clean
 
-setup: $(READY)
+setup: $(DEV_READY)
 
-$(READY): pyproject.toml setup.py $(wildcard src/native/*)
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Jointwise needs Python 3.11 or newer; set PYTHON=python3.11 (or later)."; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "setting up $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	@touch $(READY)
+	@$(PYTHON) -m venv $(VENV)
 
-demo: setup
+# Without --no-compile pip would compile every module of every package, used or not: 80 MB and 30 s more.
+$(DEMO_READY): $(SOURCES) | $(BIN)/python
+	@echo "setting up $(VENV) for the demo ..."
+	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[report]'
+	@touch $@
+
+# The packages of the lock file only, each checked against its hash; setuptools, which builds the project, is one of them.
+$(DEV_READY): $(SOURCES) $(LOCK) | $(BIN)/python
+	@echo "setting up $(VENV) for development ..."
+	@$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $(DEMO_READY) $@
+
+# Newer versions for the lock file, for all supported versions of Python and systems; needs uv.
+lock:
+	@echo 'setuptools>=77' | uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate --no-emit-index-url --extra dev pyproject.toml - --output-file $(LOCK)
+	@sed -i.old '1i\
+	# What `make setup` installs for development and CI, with hashes; made by `make lock` from pyproject.toml.' $(LOCK)
+	@rm $(LOCK).old
+
+demo: $(DEMO_READY)
 	@$(BIN)/jointwise demo
 
-# Files of tests are shared out among the cores, each with one thread of linear algebra.
+# Test files are distributed over the cores, each process with one thread of linear algebra.
 test: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/check_words.py
 
 types: setup
 	$(BIN)/mypy
 
-check: lint types test
+docs: setup
+	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
+	@echo "documentation: docs/_build/html/index.html"
+
+check: lint types docs test
 
 benchmark: setup
 	$(BIN)/python benchmarks/rigid.py
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/gms.py
+	$(BIN)/python benchmarks/runtime.py
 	$(BIN)/python benchmarks/joint.py
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info src/jointwise/*.so demo-output
+	rm -rf $(VENV) build dist src/*.egg-info src/jointwise/*.so demo-output docs/_build

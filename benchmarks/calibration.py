@@ -22,20 +22,22 @@ import tempfile  # noqa: E402
 import time  # noqa: E402
 from pathlib import Path  # noqa: E402
 
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the synthetic logs, which are test support
+
 import numpy as np  # noqa: E402
 
-from jointwise.calibrate import calibrate  # noqa: E402
+from jointwise.calibration import calibrate  # noqa: E402
 from jointwise.data.filters import decimate, decimation_taps  # noqa: E402
-from jointwise.description import catalog_robot  # noqa: E402
-from jointwise.estimation.coupled import Layout, stacked  # noqa: E402
-from jointwise.estimation.solve import bounded_least_squares, triangle  # noqa: E402
+from jointwise.description import load_robot  # noqa: E402
+from jointwise.design import fourier_trajectory  # noqa: E402
+from jointwise.estimation.factors import triangle  # noqa: E402
+from jointwise.estimation.least_squares import Layout, bounded_least_squares, stacked  # noqa: E402
 from jointwise.model.dynamics import Dynamics  # noqa: E402
 from jointwise.model.rigid import compute_regressor, inverse_dynamics  # noqa: E402
 from jointwise.motion import Motion  # noqa: E402
 from jointwise.simulation import Sensors  # noqa: E402
-from jointwise.simulation.references import fourier_trajectory  # noqa: E402
-from jointwise.simulation.synthetic import synthetic_log  # noqa: E402
 from jointwise.spatial import INERTIAL_NAMES, Array  # noqa: E402
+from synthetic import synthetic_log  # noqa: E402
 
 ARM = "ur5e"
 GRAVITY = (0.0, 0.0, -9.81)
@@ -48,22 +50,23 @@ BLOCK = 60.0
 
 CHILD = """
 import json, pathlib, resource, sys, time
-from jointwise.calibrate import Options, calibrate
+from jointwise.calibration import calibrate
+from jointwise.options import Options
 from jointwise.data import read_log
-from jointwise.description import catalog_robot
+from jointwise.description import load_robot
 from jointwise.estimation.structure import Structure
 start = time.perf_counter()
 log = read_log(sys.argv[1])
 read = time.perf_counter()
 structure = Structure("hysteresis", "square", (1.0, 2.0))
-model = calibrate(log, catalog_robot(sys.argv[2]), options=Options(structure=structure, free=()))
+model = calibrate(log, load_robot(sys.argv[2]), options=Options(structure=structure, free=()))
 done = time.perf_counter()
 status = pathlib.Path("/proc/self/status")  # ru_maxrss would count the process that started this one
 if status.exists():
     peak = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
 else:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-nmse = sum(model.training["nmse"]) / log.joints
+nmse = sum(model.training.nmse) / log.joints
 print(json.dumps([log.samples, read - start, done - read, time.process_time(), peak, nmse]))
 """
 
@@ -71,15 +74,15 @@ print(json.dumps([log.samples, read - start, done - read, time.process_time(), p
 # -- regressor, filter, least squares ----------------------------------------------------------------------------
 
 
-def own_task(model: Dynamics, motion: Motion, y: Array) -> Task:
-    """Return our way: columns of the base parameters, filtered only where a row is kept, one factor a joint."""
+def jointwise_task(model: Dynamics, motion: Motion, y: Array) -> Task:
+    """Return the computation of Jointwise: base columns, filtered only where a row is kept, one factor a joint."""
     taps = decimation_taps(CUTOFF, RATE)
-    layout = Layout([which for _, which in model.rigid_places], np.zeros(model.base.count, dtype=bool))
+    layout = Layout([which for _, which in model.rigid_index], np.zeros(model.base.count, dtype=bool))
 
     def run() -> Array:
         Y = compute_regressor(model.robot, motion.q, motion.qd, motion.qdd, gravity=GRAVITY)
         parts = []
-        for (series, _), output in zip(model.rigid_places, y.T, strict=True):
+        for (series, _), output in zip(model.rigid_index, y.T, strict=True):
             rows = [decimate(values, taps, STEP) for values in (*(Y.series[k] for k in series), output)]
             parts.append(triangle(np.stack(rows).T))
         return bounded_least_squares(triangle(stacked(parts, layout, np.ones(len(parts)))), layout.bound)
@@ -101,7 +104,7 @@ def peer_task(model: Dynamics, motion: Motion, y: Array) -> Task:
     b, a = butter(4, CUTOFF / (RATE / 2.0))
     rows = list(zip(motion.q.copy(), motion.qd.copy(), motion.qdd.copy(), strict=True))
     there = np.zeros((len(y.T), len(kept)), dtype=bool)
-    for j, (_, which) in enumerate(model.rigid_places):
+    for j, (_, which) in enumerate(model.rigid_index):
         there[j, which] = True
 
     def run() -> Array:
@@ -118,19 +121,20 @@ def peer_task(model: Dynamics, motion: Motion, y: Array) -> Task:
 
 
 def kernel(samples: int, rounds: int) -> None:
-    robot = catalog_robot(ARM)
+    robot = load_robot(ARM)
     model = Dynamics(robot, GRAVITY, False, ((),) * robot.dof)
     states = fourier_trajectory(robot, samples / RATE, 1).sample(RATE)
     q, qd, qdd = (values[:samples] for values in (states.q, states.qd, states.qdd))
     noise = np.random.default_rng(0).normal(size=q.shape)
     y = inverse_dynamics(robot, q, qd, qdd, gravity=GRAVITY) + noise
     tasks = {
-        kind: make(model, Motion(0.0, RATE, q, qd, qdd), y) for kind, make in (("own", own_task), ("peer", peer_task))
+        kind: make(model, Motion(0.0, RATE, q, qd, qdd), y)
+        for kind, make in (("jointwise", jointwise_task), ("peer", peer_task))
     }
-    own, peer = np.asarray(tasks["own"]()), np.asarray(tasks["peer"]())
-    apart = np.abs(own - peer).max() / np.abs(peer).max()
+    ours, peer = np.asarray(tasks["jointwise"]()), np.asarray(tasks["peer"]())
+    apart = np.abs(ours - peer).max() / np.abs(peer).max()
     times = take_turns(tasks, rounds)
-    ratio = ratios(times["peer"], times["own"])
+    ratio = ratios(times["peer"], times["jointwise"])
     print(
         f"\nregressor + parallel filter + least squares, {samples:,} samples, {robot.name}, "
         f"{model.base.count} parameters\n"
@@ -149,7 +153,7 @@ def write_long_log(path: Path, minutes: int) -> None:
     import pyarrow as pa
     from pyarrow import csv
 
-    made = synthetic_log(catalog_robot(ARM), duration=BLOCK, rate=RATE, seed=3, current_noise=0.0)
+    made = synthetic_log(load_robot(ARM), duration=BLOCK, rate=RATE, seed=3, current_noise=0.0)
     joints = range(1, made.log.joints + 1)
     names = ["t", *(f"{stem}{j}" for stem in ("q", "qd", "i") for j in joints)]
     schema = pa.schema([(name, pa.float64()) for name in names])
@@ -192,7 +196,7 @@ def long_logs(lengths: tuple[int, ...]) -> None:
 
 def stages() -> None:
     """Print where the time of an automatic calibration goes, on a log like a UR10e's: 50 s, 91 Hz, uneven clock."""
-    robot = catalog_robot("ur10e")
+    robot = load_robot("ur10e")
     log = synthetic_log(robot, duration=50.0, rate=91.0, jitter=1e-3, seed=2).log
     steps: list[tuple[str, float]] = []
     model = calibrate(log, robot, progress=lambda step: steps.append((step, time.perf_counter())))

@@ -1,4 +1,4 @@
-"""Are the 95 % intervals honest? Truth against interval over many synthetic logs.
+"""Coverage of the 95 % confidence intervals: true values against intervals over many synthetic logs.
 
     python benchmarks/coverage.py [--seeds 100] [--automatic 20] [--digital 20] [--robots ur5e ur3e ur16e panda]
 
@@ -16,20 +16,25 @@ from timing import use_one_thread
 use_one_thread()
 
 import argparse  # noqa: E402
+import sys  # noqa: E402
 import time  # noqa: E402
 from dataclasses import dataclass, replace  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the synthetic logs, which are test support
 
 import numpy as np  # noqa: E402
 
 import jointwise  # noqa: E402
-from jointwise.calibrate import Options, calibrate  # noqa: E402
-from jointwise.description import Robot, catalog_robot  # noqa: E402
+from jointwise.calibration import calibrate  # noqa: E402
+from jointwise.description import Robot, load_robot  # noqa: E402
 from jointwise.estimation.structure import Structure  # noqa: E402
 from jointwise.model.terms import Hysteresis  # noqa: E402
+from jointwise.options import Options  # noqa: E402
 from jointwise.result import Calibration  # noqa: E402
-from jointwise.simulation.synthetic import SyntheticLog, default_friction, synthetic_log  # noqa: E402
-from jointwise.simulation.synthetic.friction import LoadDependence  # noqa: E402
 from jointwise.spatial import Array  # noqa: E402
+from synthetic import SyntheticLog, default_friction, synthetic_log  # noqa: E402
+from synthetic.friction import LoadDependence  # noqa: E402
 
 SCALE = 2e-3
 """Hysteresis scale (rad) of every joint where the structure is known: one ladder of limits serves all."""
@@ -55,10 +60,10 @@ class Case:
 
     def log(self, seed: int, scale: float | None = SCALE) -> SyntheticLog:
         """Return the log of a seed; without a scale hysteresis differs from joint to joint."""
-        robot = catalog_robot(self.robot)
+        robot = load_robot(self.robot)
         friction = default_friction(robot, self.load)
         if scale is not None:
-            friction = tuple(replace(own, scale=scale) for own in friction)
+            friction = tuple(replace(law, scale=scale) for law in friction)
         return synthetic_log(
             robot, self.motion, duration=self.duration, rate=self.rate, seed=seed, friction=friction,
             hysteresis=self.hysteresis, load_dependence=self.load, jitter=self.jitter,
@@ -85,17 +90,19 @@ ROBOTS = ("ur5e", "ur3e", "ur16e", "panda")
 
 def errors(calibration: Calibration, made: SyntheticLog) -> Array:
     """Return (estimate - truth) over half the interval for every base parameter; NaN where it is undetermined."""
-    own, count = calibration.estimate, calibration.model.base.count
+    estimate, count = calibration.estimate, calibration.model.base.count
     truth = calibration.model.base.from_standard(made.truth.plant.standard)
-    known = np.array([status != "undetermined" for status in own.status[:count]])
-    half = own.factor * own.deviation[:count]
-    error: Array = np.divide(own.values[:count] - truth, half, out=np.full(count, np.nan), where=known & (half > 0.0))
+    known = np.array([status != "undetermined" for status in estimate.status[:count]])
+    half = estimate.factor * estimate.deviation[:count]
+    error: Array = np.divide(
+        estimate.values[:count] - truth, half, out=np.full(count, np.nan), where=known & (half > 0.0)
+    )
     return error
 
 
 def measure(case: Case, seeds: int, automatic: bool) -> Array:
     """Return the errors of all seeds, (seeds, base parameters)."""
-    robot: Robot = catalog_robot(case.robot)
+    robot: Robot = load_robot(case.robot)
     rows = []
     for seed in range(seeds):
         made = case.log(seed, None if automatic else SCALE)
@@ -110,10 +117,10 @@ def measure_digital(robot: str, seeds: int) -> Array:
     rows = []
     for seed in range(seeds):
         made = jointwise.simulate(robot, "excitation", duration=30.0, rate=250.0, seed=seed, keep=0)
-        calibration = calibrate(made.log, catalog_robot(robot))
-        own, names = calibration.estimate, calibration.model.base.names
+        calibration = calibrate(made.log, load_robot(robot))
+        estimate, names = calibration.estimate, calibration.model.base.names
         truth = np.array([made.truth["base"][name] for name in names])
-        rows.append((own.values[: len(names)] - truth) / (own.factor * own.deviation[: len(names)]))
+        rows.append((estimate.values[: len(names)] - truth) / (estimate.factor * estimate.deviation[: len(names)]))
     return np.array(rows)
 
 

@@ -1,11 +1,11 @@
-"""How fast hysteresis is identified: one million samples, and the recursion against a plain loop of the same.
+"""Speed of the hysteresis identification on a million samples, and of the slip elements against plain loops.
 
     python benchmarks/gms.py [--quick]
 
-Identification: 1,000 s of slow reciprocation at 1 kHz made from known elements, with noise; nlr with four elements,
-from the record to the values with their intervals, and with the number of elements chosen by held-out error.
-Recursion: four elements along the same path, the native kernel against a loop in Python over samples with NumPy over
-elements, and a loop in Python alone; the contestants take turns in one run and must give the same numbers.
+Identification: 1,000 s of slow reciprocation at 1 kHz with known elements and noise; nlr with four elements and with
+the number of elements chosen by held-out error, from the record to the values with their intervals.
+Slip elements: four elements along the same path, the native kernel against a Python loop over samples with NumPy over
+elements, and against a Python loop alone; they take turns in one run and must give the same result.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import argparse  # noqa: E402
 import numpy as np  # noqa: E402
 
 from jointwise.joint.hysteresis import identify_hysteresis  # noqa: E402
-from jointwise.joint.hysteresis.recursion import maxwell_slip, maxwell_state  # noqa: E402
 from jointwise.joint.record import JointRecord  # noqa: E402
+from jointwise.model.friction import slip_elements, slip_state  # noqa: E402
 from jointwise.spatial import Array  # noqa: E402
 
 RATE = 1000.0
@@ -39,14 +39,14 @@ def path(samples: int) -> tuple[Array, Array]:
 
 
 def make_record(samples: int, seed: int = 0) -> JointRecord:
-    """Return a record whose friction is made of known elements, viscous friction and noise."""
+    """Return a record with known elements, viscous friction and noise."""
     x, speed = path(samples)
-    g = maxwell_slip(x, None, LIMITS, maxwell_state(x[0], len(LIMITS)))
+    g = slip_elements(x, LIMITS, slip_state(x[0], len(LIMITS)))[0]
     friction = g @ FORCES + 10.0 * speed + np.random.default_rng(seed).normal(scale=1.8, size=samples)
     none = np.zeros(samples)
     return JointRecord(
         robot="made", joint=0, logs=("made",), rate=RATE, unit="Nm", gain=1.0, inertia=0.0, t=np.arange(samples) / RATE,
-        stretch=np.zeros(samples, dtype=np.intp), q=x, qd=speed, qdd=none, position=x, speed=speed, acceleration=none,
+        segment=np.zeros(samples, dtype=np.intp), q=x, qd=speed, qdd=none, position=x, speed=speed, acceleration=none,
         path=x, motor=friction, load=none,
     )  # fmt: skip
 
@@ -75,7 +75,7 @@ def python_loop(x: Array) -> Array:
 
 def native(x: Array) -> Array:
     """Return δ/D (samples, elements) of the library."""
-    return maxwell_slip(x, None, LIMITS, maxwell_state(x[0], len(LIMITS)))
+    return slip_elements(x, LIMITS, slip_state(x[0], len(LIMITS)))[0]
 
 
 def main() -> None:
@@ -96,8 +96,8 @@ def main() -> None:
     for name in ("NumPy loop", "Python loop"):
         faster = ratios(times[name], times["native"])
         print(
-            f"recursion, {len(x):,} samples: {faster.median:.0f} times faster than the {name} "
-            f"({faster.low:.0f} to {faster.high:.0f}; at least {LEAST_RATIO:.0f} asked)"
+            f"slip elements, {len(x):,} samples: {faster.median:.0f} times faster than the {name} "
+            f"({faster.low:.0f} to {faster.high:.0f}; required: {LEAST_RATIO:.0f})"
         )
 
 

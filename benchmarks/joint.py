@@ -1,6 +1,7 @@
-"""The figures of the thesis on strain-wave joints beside those reached here, on the digital robot.
+"""Figures of the thesis on strain-wave joints and those of Jointwise on the digital robot.
 
-Every row is NRMSE % on data held out, unless it says otherwise; noise is set so that the ceiling is near the thesis'.
+Every row is the NRMSE fit (%) on held-out data unless it says otherwise; the noise is chosen so that a perfect model
+would score about as much as the best one of the thesis.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import joint_stiffness
 
 
 def main() -> None:
-    """Print one table."""
+    """Print the table."""
     print(f"{'':46}{'thesis':>8}{'here':>8}")
-    for part in (joint_stiffness, joint_friction, joint_hysteresis):
-        for name, thesis, ours in part.rows():
+    for benchmark in (joint_stiffness, joint_friction, joint_hysteresis):
+        for name, thesis, ours in benchmark.rows():
             print(f"{name:46}{thesis:8.1f}{ours:8.1f}")
 
 

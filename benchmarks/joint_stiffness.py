@@ -1,8 +1,8 @@
-"""Stiffness of the digital robot's base joint beside the thesis' figures.
+"""Stiffness of the base joint of the digital robot, with the figures of the thesis.
 
-Locked output, torque ramps, gauge and current together (least squares on both). White noise of `SHARE` of the torque's
-own spread is put on gauge and current, so that not even the true spring could score more than 100 (1 - SHARE) %, near
-the thesis' cubic. Fitted on every other block of time, scored on the rest.
+Locked output, torque ramps, least squares on gauge and current together. White noise of `NOISE` times the standard
+deviation of the torque is added to both, so that the true spring itself scores 100 (1 - NOISE) %, near the cubic of the
+thesis. Fitted on every other block of time, scored on the rest.
 """
 
 from __future__ import annotations
@@ -10,62 +10,52 @@ from __future__ import annotations
 import numpy as np
 
 import jointwise
-from jointwise.data.log import Log, Origin
+from digital_joint import RATE, log_of
+from jointwise.design import make_experiment
 from jointwise.joint.part import Part
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord, joint_record
 from jointwise.joint.stiffness import identify_stiffness
-from jointwise.simulation.references import make_experiment
-from jointwise.simulation.robot import DigitalRobot, digital_robot, simulate
-from jointwise.simulation.sensors import Readings, Sensors
+from jointwise.simulation.robot import DigitalRobot, digital_robot, integrate
+from jointwise.simulation.sensors import Sensors
 
-RATE = 1000.0
-SHARE = 0.08
-"""Noise of gauge and current over the spread (rms about the mean) of the torque."""
+NOISE = 0.08
+"""Noise of gauge and current relative to the standard deviation of the torque."""
 THESIS = {"cubic": 91.3, "segments, fitted": 74.5}
-"""NRMSE % of the cubic polynomial and of the catalogue's segments."""
+"""NRMSE fit (%) of the cubic polynomial and of the three segments of the catalogue."""
 
 
 def measure(seed: int = 0) -> tuple[Part, JointRecord, DigitalRobot]:
-    """Return what is identified, from which record of which robot."""
-    arm = jointwise.robot("ur5e")
+    """Return the identified part, its record and the digital robot."""
+    arm = jointwise.load_robot("ur5e")
     experiment = make_experiment("locked", arm, seed=seed, joint=0)
     assert experiment.torque is not None
     digital = digital_robot(arm, gravity=experiment.gravity)
     t = np.arange(0.0, experiment.torque.duration, 1.0 / RATE)
     start = digital.rest(experiment.motion.position(np.zeros(1))[0])
-    run = simulate(digital, start, experiment.torque.at(t), rate=RATE, locked=True)
-    noise = SHARE * float(np.std(run.load[:, 0]))
+    run = integrate(digital, start, experiment.torque.at(t), rate=RATE, locked=True)
+    noise = NOISE * float(np.std(run.load[:, 0]))
     sensors = Sensors(
         rate=RATE, seed=seed, torque_noise=noise, current_noise=noise / digital.joints[0].motor.gain, colored=False
     )
-    readings, ratios = Readings(sensors), np.array([joint.gear_ratio for joint in digital.joints])
-    log = Log(
-        t=run.t,
-        q=sensors.position(run.q),
-        theta=sensors.rotor(run.theta, ratios),
-        current=readings.current(run.current),
-        torque=readings.torque(run.load),
-        origin=Origin("digital robot"),
-    )
-    record = joint_record(log, arm, 0)
+    record = joint_record(log_of(run, digital, sensors, gauge=True), arm, 0)
     return identify_stiffness(record), record, digital
 
 
 def ceiling(record: JointRecord, digital: DigitalRobot) -> float:
-    """Return the NRMSE % of the true spring against the gauge."""
+    """Return the NRMSE fit (%) of the true spring to the gauge."""
     assert record.phi is not None and record.gauge is not None
     offset = float(np.median(record.phi))
     return nrmse_percent(record.gauge, digital.joints[0].stiffness.torque(record.phi - offset))
 
 
 def rows() -> list[tuple[str, float, float]]:
-    """Return name, the thesis' figure and ours: NRMSE % on blocks held out."""
+    """Return name, figure of the thesis and ours: NRMSE fit (%) on held-out blocks."""
     return _rows(measure()[0])
 
 
 def _rows(part: Part) -> list[tuple[str, float, float]]:
-    held_out = {own.model: own.held_out or 0.0 for own in part.alternatives}
+    held_out = {other.model: other.held_out or 0.0 for other in part.alternatives}
     names = {"cubic": "stiffness, cubic", "segments, fitted": "stiffness, three segments, fitted"}
     return [(names[model], figure, held_out[model]) for model, figure in THESIS.items()]
 
@@ -74,16 +64,14 @@ def main() -> None:
     """Print the table."""
     part, record, digital = measure()
     truth = digital.joints[0].stiffness
-    print(
-        f"held out; noise {SHARE:.0%} of the torque: the true spring scores {ceiling(record, digital):.1f} on the gauge"
-    )
+    print(f"held-out data; noise {NOISE:.0%} of the torque: the true spring scores {ceiling(record, digital):.1f} %")
     print(f"{'NRMSE %':<34}{'thesis':>8}{'ours':>8}")
     for name, thesis, ours in _rows(part):
         print(f"{name:<34}{thesis:>8.1f}{ours:>8.1f}")
-    print("\nother models on the same blocks; the catalogue's gears are not this robot's, so theirs is no match:")
-    for own in part.alternatives:
-        print(f"{own.model:<34}{'':>8}{own.held_out or 0.0:>8.1f}")
-    print(f"\ntruth {truth}")
+    print("\nother models on the same blocks (the gears of the catalogue are not those of this robot):")
+    for other in part.alternatives:
+        print(f"{other.model:<34}{'':>8}{other.held_out or 0.0:>8.1f}")
+    print(f"\ntrue spring: {truth}")
     for value in part.values:
         print(f"{value.name:<10}{value.value:>14.6g}  [{value.low:.6g}, {value.high:.6g}] {value.unit}")
     for note in part.notes:

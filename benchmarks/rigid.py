@@ -28,7 +28,7 @@ import numpy as np  # noqa: E402
 import pinocchio as pin  # noqa: E402
 
 from jointwise.backend import VARIABLE, native  # noqa: E402
-from jointwise.description import Joint, Link, Robot, catalog_robot  # noqa: E402
+from jointwise.description import Joint, Link, Robot, load_robot  # noqa: E402
 from jointwise.model import rigid  # noqa: E402
 from jointwise.spatial import Array, rotation_rpy  # noqa: E402
 
@@ -65,7 +65,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Tell whether the ratio against the plain loop reaches the target."""
+        """Return whether the ratio against the plain loop reaches the target."""
         if self.target is None:
             return "-"
         return "met" if self.plain.median >= self.target else "missed"
@@ -79,7 +79,7 @@ def random_states(robot: Robot, samples: int) -> States:
     return States(q, qd, qdd, rigid.inverse_dynamics(robot, q, qd, qdd))
 
 
-def own_tasks(robot: Robot, s: States) -> dict[str, Task]:
+def jointwise_tasks(robot: Robot, s: States) -> dict[str, Task]:
     """Return our kernels with outputs preallocated; the mass matrix has no `out` and pays for fresh memory."""
     Y = rigid.compute_regressor(robot, s.q, s.qd, s.qdd)
     torque, acceleration = np.empty_like(s.q), np.empty_like(s.q)
@@ -196,14 +196,14 @@ def sliced_peer_tasks(robot: Robot, s: States, keep: bool) -> dict[str, Task]:
 
 
 def compare(name: str, samples: int, rounds: int) -> list[Row]:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     states = random_states(robot, samples)
-    own, plain = own_tasks(robot, states), plain_peer_tasks(robot, states)
+    actual, plain = jointwise_tasks(robot, states), plain_peer_tasks(robot, states)
     sliced, drop = sliced_peer_tasks(robot, states, True), sliced_peer_tasks(robot, states, False)
     rows = []
-    for task in own:
-        contest = {"plain": plain[task], "native": own[task], "sliced": sliced[task], "drop": drop[task]}
-        contest["twin"] = with_twin(own[task])
+    for task in actual:
+        contest = {"plain": plain[task], "native": actual[task], "sliced": sliced[task], "drop": drop[task]}
+        contest["twin"] = with_twin(actual[task])
         if not rigid.is_native():
             del contest["native"]
         times = take_turns(contest, rounds)
@@ -254,7 +254,7 @@ Growth = dict[str, dict[int, float]]
 
 def growth(robots: dict[int, tuple[Robot, int]], rounds: int) -> Growth:
     """Return the cost of every task for each size: (robot, samples). Sizes take turns, the fastest round counts."""
-    tasks = {size: own_tasks(robot, random_states(robot, samples)) for size, (robot, samples) in robots.items()}
+    tasks = {size: jointwise_tasks(robot, random_states(robot, samples)) for size, (robot, samples) in robots.items()}
     cost: Growth = {task: {size: float("inf") for size in robots} for task in TASKS}
     for _ in range(rounds):
         for size, (_, samples) in robots.items():
@@ -338,7 +338,7 @@ def main() -> None:
     print("robot  task              engine     µs/sample   faster than pinocchio (range)   sliced     drop   target")
     rows = [row for name in ROBOTS for row in compare(name, samples, rounds)]
 
-    arm = catalog_robot(ROBOTS[0])
+    arm = load_robot(ROBOTS[0])
     by_samples = growth({size: (arm, size) for size in SAMPLE_COUNTS if size <= 10 * samples}, rounds)
     by_joints = growth({joints: (random_chain(joints), 5_000) for joints in JOINT_COUNTS}, rounds)
     print_growth(by_samples, by_joints)

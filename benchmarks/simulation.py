@@ -25,9 +25,15 @@ import mujoco  # noqa: E402
 import numpy as np  # noqa: E402
 import pinocchio as pin  # noqa: E402
 
-from jointwise.description import Robot, catalog_robot  # noqa: E402
+from jointwise.control.control_law import AffineControl  # noqa: E402
+from jointwise.description import Robot, load_robot  # noqa: E402
 from jointwise.model import rigid  # noqa: E402
-from jointwise.simulation.robot import PHENOMENA, AffineControl, batch, digital_robot, simulate  # noqa: E402
+from jointwise.simulation.robot import (  # noqa: E402
+    PHENOMENA,
+    batch,
+    digital_robot,
+    integrate,
+)
 from jointwise.spatial import Array  # noqa: E402
 
 RATE = 1000.0
@@ -120,19 +126,19 @@ def mujoco_tasks(robot: Robot, rotors: Array, torque: Array) -> dict[str, Task]:
     return {"mujoco nstep": all_at_once, "mujoco loop": torque_by_torque}
 
 
-def own_tasks(robot: Robot, rotors: Array, torque: Array, seconds: float) -> dict[str, Task]:
+def jointwise_tasks(robot: Robot, rotors: Array, torque: Array, seconds: float) -> dict[str, Task]:
     full = digital_robot(robot)
     bare = full.without(*PHENOMENA)
     q, qd, _ = swing(seconds)
     control = AffineControl(theta=q, speed=qd, torque=torque, k_theta=GAINS[0], k_speed=GAINS[1])
     rest, start = full.rest(HOME), bare.rest(HOME)
     assert np.allclose([joint.inertia for joint in bare.joints], rotors)
-    return {"rigid": lambda: simulate(bare, start, torque), "full": lambda: simulate(full, rest, control)}
+    return {"rigid": lambda: integrate(bare, start, torque), "full": lambda: integrate(full, rest, control)}
 
 
 def batch_speeds(robot: Robot, seconds: float, count: int, rounds: int) -> dict[str, list[float]]:
     """Return times (s) of `count` full robots on one core and on all, in turns."""
-    task = own_tasks(robot, robot.rotor_inertias, torques(robot, robot.rotor_inertias, seconds), seconds)["full"]
+    task = jointwise_tasks(robot, robot.rotor_inertias, torques(robot, robot.rotor_inertias, seconds), seconds)["full"]
     task()  # the stable step is found once
     members = range(count)
     contest: dict[str, Task] = {
@@ -156,13 +162,13 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
     options = parser.parse_args()
     seconds, rounds = (2.0, 3) if options.quick else (10.0, 9)
-    robot = catalog_robot("ur5e")
+    robot = load_robot("ur5e")
     rotors = robot.rotor_inertias
     torque = torques(robot, rotors, seconds)
     contest: dict[str, Task] = {
         "pinocchio": pinocchio_task(robot, rotors, torque),
         **mujoco_tasks(robot, rotors, torque),
-        **own_tasks(robot, rotors, torque, seconds),
+        **jointwise_tasks(robot, rotors, torque, seconds),
     }
     print(f"{cpu_name()}, pinocchio {pin.__version__}, mujoco {mujoco.__version__}, {seconds:g} s at {RATE:g} Hz\n")
     times = take_turns(contest, rounds)

@@ -77,6 +77,6 @@ def take_turns(tasks: Mapping[str, Task], rounds: int) -> dict[str, list[float]]
     return times
 
 
-def ratios(peer: list[float], own: list[float]) -> Spread:
+def ratios(peer: list[float], actual: list[float]) -> Spread:
     """Return how many times faster `own` is than `peer`, from the ratios of the rounds."""
-    return Spread.of([p / o for p, o in zip(peer, own, strict=True)])
+    return Spread.of([p / o for p, o in zip(peer, actual, strict=True)])

@@ -1,4 +1,4 @@
-"""Makes the figures of README and docs: run `python docs/make_figures.py` (needs the extra `plot`)."""
+"""Draw the figures of README and documentation: `python docs/make_figures.py` (requires the extra `plot`)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import jointwise
-from jointwise.calibrate import calibrate
-from jointwise.joint import JointModel, Settings, identify, joint_record
-from jointwise.joint.gear_maps import transmission_of
+from jointwise.calibration import calibrate
+from jointwise.joint import HysteresisOptions, JointModel, identify, joint_record
+from jointwise.joint.transmission.law import transmission_of
 
-sys.path.insert(0, str(Path(__file__).parent / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import ur5_harmonic_drives as ur5
 
 FIGURES = Path(__file__).parent / "figures"
@@ -21,24 +21,24 @@ MEASURED, PREDICTED, RESIDUAL = "#9aa5b1", "#d1495b", "#30638e"
 
 
 def prediction_figure(path: Path) -> None:
-    """Measured and predicted current of a simulated UR5e on a motion the model has not seen."""
+    """Draw measured and predicted current of a simulated UR5e on held-out data."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    robot = jointwise.robot("ur5e")
+    robot = jointwise.load_robot("ur5e")
     training = jointwise.simulate(robot, "excitation", duration=40.0, seed=1, keep=0).log
-    unseen = jointwise.simulate(robot, "bspline", duration=20.0, seed=2, keep=0).log
+    test = jointwise.simulate(robot, "bspline", duration=20.0, seed=2, keep=0).log
     model = calibrate(training, robot)
-    predicted = model.predict(unseen)
-    assert unseen.current is not None
+    predicted = model.predict(test)
+    assert test.current is not None
     figure, axes = plt.subplots(3, 1, figsize=(9, 5.4), sharex=True, constrained_layout=True)
     for axis, joint in zip(axes, (1, 2, 4), strict=True):
-        measured = unseen.current[:, joint]
-        axis.plot(unseen.t, measured, color=MEASURED, linewidth=2.2, label="measured")
-        axis.plot(unseen.t, predicted[:, joint], color=PREDICTED, linewidth=1.0, label="predicted")
-        axis.plot(unseen.t, measured - predicted[:, joint], color=RESIDUAL, linewidth=0.7, label="residual")
+        measured = test.current[:, joint]
+        axis.plot(test.t, measured, color=MEASURED, linewidth=2.2, label="measured")
+        axis.plot(test.t, predicted[:, joint], color=PREDICTED, linewidth=1.0, label="predicted")
+        axis.plot(test.t, measured - predicted[:, joint], color=RESIDUAL, linewidth=0.7, label="residual")
         r2 = 1 - np.mean((measured - predicted[:, joint]) ** 2) / np.var(measured)
         axis.set_ylabel(f"joint {joint + 1} [A]")
         axis.set_title(f"R² = {r2:.4f}", loc="right", fontsize=9)
@@ -56,23 +56,23 @@ EXPERIMENTS = {
     "temperature": ("warm-up", None),
     "hysteresis": ("reciprocate", None),
 }
-"""Phenomena, and the experiment and duration (s) that each is identified from."""
+"""Phenomenon -> experiment that identifies it and its duration (s)."""
 
 
 def joint_figure(path: Path) -> None:
-    """Draw what one joint of the digital robot is made of: six phenomena, each from its own experiment."""
+    """Draw six phenomena of a simulated joint, each identified from its own experiment."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    robot, joint = jointwise.robot("ur5e"), 1
+    robot, joint = jointwise.load_robot("ur5e"), 1
     model, records = JointModel(robot.name, joint), {}
     for name, (experiment, duration) in EXPERIMENTS.items():
         if (experiment, duration) not in records:
             made = jointwise.simulate(robot, experiment, joint=joint, duration=duration, seed=1, keep=0)
             records[experiment, duration] = joint_record(made.log, robot, joint, mounting=made.truth["gravity"])
-        settings = Settings("nlr") if name == "hysteresis" else Settings()
+        settings = HysteresisOptions("nlr") if name == "hysteresis" else HysteresisOptions()
         model = model.with_part(identify(name, records[experiment, duration], robot, model, settings))
     figure, axes = plt.subplots(2, 3, figsize=(12, 6.6), constrained_layout=True)
     for axis, name in zip(axes.flat, ("stiffness", "friction", "load", "temperature", "hysteresis"), strict=False):
@@ -82,7 +82,7 @@ def joint_figure(path: Path) -> None:
 
 
 def _draw_curve(axis: Any, curve: Any, name: str) -> None:
-    """Draw measured points or loops, the model's line and its band."""
+    """Draw measured points or loops, the model and its confidence band."""
     if curve.x:
         style = {"linewidth": 0.6} if curve.kind == "line" else {"linestyle": "", "marker": ".", "markersize": 4}
         axis.plot(curve.x, curve.y, color=MEASURED, **style)
@@ -94,7 +94,7 @@ def _draw_curve(axis: Any, curve: Any, name: str) -> None:
     axis.set_title(name, loc="left", fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)
     if name == "hysteresis":
-        axis.set_xlim(-0.05, 2.0)  # beyond that everything slips
+        axis.set_xlim(-0.05, 2.0)  # all elements slip beyond this travel
 
 
 def _draw_maps(axis: Any, model: JointModel) -> None:
@@ -115,7 +115,7 @@ MAGNIFIED = 20.0
 
 
 def control_figure(path: Path) -> None:
-    """Path, distance from it, joint errors and torques of a UR5 with harmonic drives under three controllers."""
+    """Draw path, position error, joint errors and torques of a UR5 with strain-wave gears under three controllers."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -141,14 +141,14 @@ def control_figure(path: Path) -> None:
 
 
 def _draw_paths(axis: Any, arm: Any, trials: dict[str, Any]) -> None:
-    """Draw the ellipse from above, deviations magnified."""
+    """Draw the ellipse from above with magnified deviations."""
     first = next(iter(trials.values()))
     rows = (first.run.t >= first.start + ur5.FIRST_TURN) & (first.run.t < first.start + ur5.FIRST_TURN + 2.0)
-    wanted = ur5.forward_kinematics(arm.robot, first.q[rows]).tool[1]
-    axis.plot(*wanted[:, :2].T, color="black", linewidth=4.0, alpha=0.15, label="wanted")
+    reference = ur5.forward_kinematics(arm.robot, first.q[rows]).tool[1]
+    axis.plot(*reference[:, :2].T, color="black", linewidth=4.0, alpha=0.15, label="reference")
     for name, trial in trials.items():
         tool = ur5.forward_kinematics(arm.robot, trial.run.q[rows]).tool[1]
-        shown = wanted + MAGNIFIED * (tool - wanted)
+        shown = reference + MAGNIFIED * (tool - reference)
         axis.plot(*shown[:, :2].T, color=SHOWN[name], linewidth=1.3, label=name)
     axis.set_aspect("equal", adjustable="datalim")
     axis.set(xlabel="x [m]", ylabel="y [m]")
@@ -157,7 +157,7 @@ def _draw_paths(axis: Any, arm: Any, trials: dict[str, Any]) -> None:
 
 
 def _draw_distances(axis: Any, trials: dict[str, Any]) -> None:
-    """Draw the distance of the tool from its path over time."""
+    """Draw the position error of the tool over time."""
     for name, trial in trials.items():
         axis.semilogy(trial.run.t, 1e3 * trial.distance, color=SHOWN[name], linewidth=1.1, label=name)
     begin = trial.start + ur5.FIRST_TURN
@@ -165,12 +165,12 @@ def _draw_distances(axis: Any, trials: dict[str, Any]) -> None:
     axis.axvspan(begin, trial.run.t[-1], color="black", alpha=0.05, linewidth=0)
     axis.text(0.99 * trial.run.t[-1], 1.08, "1 mm", fontsize=8, ha="right")
     axis.text(begin + 0.1, 12.0, "after the first turn", fontsize=8)
-    axis.set(xlabel="time [s]", ylabel="distance from the path [mm]", ylim=(1e-4, 20.0), xlim=(0.0, trial.run.t[-1]))
+    axis.set(xlabel="time [s]", ylabel="tool position error [mm]", ylim=(1e-4, 20.0), xlim=(0.0, trial.run.t[-1]))
     axis.set_title("from home to the ellipse, then turns of 2 s", loc="left", fontsize=10)
 
 
 def _draw_joints(axis: Any, trial: Any, values: Any, label: str) -> None:
-    """Draw one line a joint over two turns."""
+    """Draw one line per joint over two turns."""
     begin = trial.start + ur5.FIRST_TURN
     rows = (trial.run.t >= begin) & (trial.run.t < begin + 4.0)
     for j, column in enumerate(values[rows].T):

@@ -1,6 +1,6 @@
-"""A browser without a screen, driven over its debugging pipe: a test waits for what it asks, however slow the machine.
+"""A headless browser controlled over its debugging pipe: tests wait for a condition instead of a fixed time.
 
-A dump after a fixed time is a race: a loaded machine may not have drawn a single frame by then.
+A loaded machine may not have drawn a single frame after a fixed time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PATIENCE = 90.0  # s
 
 
 class Page:
-    """One open page; `complaints` are its console messages and errors, `requests` the addresses it asked for."""
+    """One open page; `complaints` are its console messages and errors, `requests` the addresses that it requested."""
 
     def __init__(self, commands: int, answers: int) -> None:
         self.commands, self.answers = commands, answers
@@ -87,7 +87,7 @@ class Page:
     def note(self, event: dict[str, Any]) -> None:
         method, parameters = event.get("method"), event.get("params", {})
         if method == "Runtime.consoleAPICalled":
-            self.complaints.append(" ".join(str(own.get("value", "")) for own in parameters["args"]))
+            self.complaints.append(" ".join(str(value.get("value", "")) for value in parameters["args"]))
         elif method == "Runtime.exceptionThrown":
             self.complaints.append(json.dumps(parameters["exceptionDetails"]))
         elif method == "Log.entryAdded":

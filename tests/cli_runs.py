@@ -13,7 +13,7 @@ import jointwise
 from data_files import SHARED
 from jointwise.cli import main
 from jointwise.data.write import write_csv
-from jointwise.simulation.synthetic import synthetic_log
+from synthetic import synthetic_log
 
 UR10E = SHARED / "ur10e"
 TRAINING = UR10E / "id_20_02_12_50sec_12harm.csv"
@@ -69,7 +69,7 @@ def bench() -> Bench:
     """Return the files, made once a test run."""
     folder = Path(mkdtemp(prefix="jointwise-cli-"))
     files = Bench(folder / "training.csv", folder / "unseen.csv", folder / "model.json")
-    robot = jointwise.robot("planar2")
+    robot = jointwise.load_robot("planar2")
     write_csv(synthetic_log(robot, "fourier", duration=20.0, rate=100.0, jitter=1e-3, seed=1).log, files.training)
     write_csv(synthetic_log(robot, "point_to_point", duration=20.0, rate=100.0, seed=2).log, files.unseen)
     done("calibrate", files.training, "--robot", "planar2", "--output", files.model, "--quiet", *PLAIN)

@@ -43,11 +43,11 @@ def record_of(
     t = np.arange(len(speed)) / RATE
     q = start + np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1])) / RATE])
     acceleration = np.gradient(speed, 1.0 / RATE)
-    asked = np.zeros_like(q) if load is None else load(q)
+    required = np.zeros_like(q) if load is None else load(q)
     warm = np.full_like(q, 20.0) if temperature is None else temperature
-    rubbed = friction.torque(speed) if isinstance(friction, VelocityLaw) else friction(speed, asked, warm)
+    dissipated = friction.torque(speed) if isinstance(friction, VelocityLaw) else friction(speed, required, warm)
     beside = 0.0 if unknown is None else unknown(q, acceleration)
-    motor = asked + rubbed + beside + noise * np.random.default_rng(seed).normal(size=len(q))
+    motor = required + dissipated + beside + noise * np.random.default_rng(seed).normal(size=len(q))
     return JointRecord(
         robot="arm",
         joint=0,
@@ -57,7 +57,7 @@ def record_of(
         gain=10.0,
         inertia=0.0,
         t=t,
-        stretch=np.zeros(len(t), dtype=np.intp),
+        segment=np.zeros(len(t), dtype=np.intp),
         q=q,
         qd=speed,
         qdd=acceleration,
@@ -66,7 +66,7 @@ def record_of(
         acceleration=acceleration,
         path=q,
         motor=motor,
-        load=asked,
+        load=required,
         temperature=temperature,
     )
 

@@ -1,24 +1,26 @@
-"""Logs of one joint from the digital robot, for the tests of the joint package."""
+"""Runs of the digital robot and their logs, for tests and benchmarks of joint identification."""
 
 from __future__ import annotations
 
 import numpy as np
 
 import jointwise
+from jointwise.control.control_law import AffineControl
 from jointwise.data.log import Log, Origin
-from jointwise.model.control_law import AffineControl
+from jointwise.design import Experiment, make_experiment
 from jointwise.model.rigid import inverse_dynamics
-from jointwise.simulation.references import Experiment, make_experiment
-from jointwise.simulation.robot import DigitalRobot, Run, digital_robot, simulate
+from jointwise.simulation.robot import DigitalRobot, Run, digital_robot, integrate
 from jointwise.simulation.sensors import Readings, Sensors
+from jointwise.spatial import Array
 
 RATE = 1000.0
+"""Control and sampling rate, Hz."""
 FREQUENCY = 20.0
-"""Bandwidth (rad/s) of the position controller on the rotor."""
+"""Bandwidth (rad/s) of the position controller of the rotors."""
 
 
 def log_of(run: Run, digital: DigitalRobot, sensors: Sensors, gauge: bool = False) -> Log:
-    """Return what sensors read of a run; `gauge` adds the transmitted torque as the torque channel."""
+    """Return the readings of sensors along a run; `gauge` adds the transmitted torque as the torque channel."""
     ratios, readings = np.array([joint.gear_ratio for joint in digital.joints]), Readings(sensors)
     return Log(
         t=run.t,
@@ -31,18 +33,24 @@ def log_of(run: Run, digital: DigitalRobot, sensors: Sensors, gauge: bool = Fals
     )
 
 
+def follow(digital: DigitalRobot, q: Array, qd: Array, torque: Array, stiffness: float, damping: float) -> Run:
+    """Return a run along a reference (periods, joints) under PD control of the rotors with a feed-forward torque.
+
+    `stiffness` (1/s²) and `damping` (1/s) of the controller are relative to the rotor inertia of every joint.
+    """
+    B = np.array([joint.inertia for joint in digital.joints])
+    control = AffineControl(theta=q, speed=qd, torque=torque, k_theta=stiffness * B, k_speed=damping * B)
+    return integrate(digital, digital.rest(q[0]), control, rate=RATE)
+
+
 def run_experiment(digital: DigitalRobot, experiment: Experiment, duration: float | None = None) -> Run:
-    """Return an experiment done by a digital robot: open loop where the output is locked, else rotor PD."""
+    """Return an experiment of a digital robot: open loop where the output is locked, else PD control of the rotors."""
     t = np.arange(0.0, duration or experiment.motion.duration, 1.0 / RATE)
     states = experiment.motion.at(t)
-    start = digital.rest(states.q[0])
     if experiment.torque is not None:
-        return simulate(digital, start, experiment.torque.at(t), rate=RATE, locked=True)
-    B = np.array([joint.inertia for joint in digital.joints])
+        return integrate(digital, digital.rest(states.q[0]), experiment.torque.at(t), rate=RATE, locked=True)
     torque = inverse_dynamics(digital.robot, states.q, states.qd, states.qdd, gravity=digital.gravity)
-    gains = {"k_theta": 10.0 * B * FREQUENCY**2, "k_speed": 4.0 * B * FREQUENCY}
-    control = AffineControl(theta=states.q, speed=states.qd, torque=torque, **gains)
-    return simulate(digital, start, control, rate=RATE)
+    return follow(digital, states.q, states.qd, torque, 10.0 * FREQUENCY**2, 4.0 * FREQUENCY)
 
 
 def joint_log(
@@ -56,8 +64,8 @@ def joint_log(
     sensors: Sensors | None = None,
     robot: str = "ur5e",
 ) -> tuple[Log, DigitalRobot]:
-    """Return the log of an experiment by name and the digital robot that made it."""
-    arm = jointwise.robot(robot)
+    """Return the log of an experiment by name, and its digital robot."""
+    arm = jointwise.load_robot(robot)
     experiment = make_experiment(name, arm, duration, seed, joint=joint)
     digital = digital_robot(arm, gravity=experiment.gravity).without(*without)
     used = sensors or Sensors(rate=RATE, seed=seed)

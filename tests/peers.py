@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from jointwise.description import Robot
 from jointwise.model import rigid
-from jointwise.model.rigid import twin
+from jointwise.model.rigid import numpy_kernels
 from jointwise.spatial import Array
 from robots import Case
 
@@ -28,7 +28,7 @@ Answers = dict[str, Array]
 
 TOLERANCE = 1e-9
 INSTRUCTION_SETS = tuple(native.instruction_sets()) if native else ()
-ENGINES = ("twin", *INSTRUCTION_SETS)
+ENGINES = ("numpy", *INSTRUCTION_SETS)
 
 PINOCCHIO_TO_OURS = [4, 5, 7, 6, 8, 9, 1, 2, 3, 0]
 """Pinocchio's ten parameters are m mx my mz Ixx Ixy Iyy Ixz Iyz Izz."""
@@ -37,10 +37,10 @@ OURS_TO_PINOCCHIO = np.argsort(PINOCCHIO_TO_OURS)
 
 @contextmanager
 def engine(name: str) -> Iterator[None]:
-    """Compute with the NumPy twin, or with the native kernel under one of its instruction sets."""
-    module = twin if name == "twin" else native
+    """Compute with the NumPy kernels, or with the native kernel under one of its instruction sets."""
+    module = numpy_kernels if name == "numpy" else native
     with ExitStack() as stack:
-        if name != "twin":
+        if name != "numpy":
             stack.callback(native.use_instruction_set, INSTRUCTION_SETS[-1])
             native.use_instruction_set(name)
         for user in ("dynamics", "kinematics", "regressor"):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jointwise import spatial
-from jointwise.description import Joint, Link, Robot, catalog_names, catalog_robot
+from jointwise.description import Joint, Link, Robot, list_robots, load_robot
 from jointwise.errors import ShapeError
 from jointwise.model.base import base_parameters, group_columns
 from jointwise.model.rigid import compute_regressor, standard_names
@@ -34,15 +34,15 @@ def random_states(robot, samples=40, seed=3):
 )
 def test_counts_are_the_published_ones(name, mounting, rotors, count):
     for method in ("numerical", "closed_form"):
-        assert base_parameters(catalog_robot(name), mounting, rotors, method).count == count
+        assert base_parameters(load_robot(name), mounting, rotors, method).count == count
 
 
 @pytest.mark.parametrize("rotors", [False, True])
 @pytest.mark.parametrize("mounting", MOUNTINGS)
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", list_robots())
 def test_numerical_and_closed_form_are_the_same_projection(name, mounting, rotors):
-    numerical = base_parameters(catalog_robot(name), mounting, rotors)
-    closed = base_parameters(catalog_robot(name), mounting, rotors, "closed_form")
+    numerical = base_parameters(load_robot(name), mounting, rotors)
+    closed = base_parameters(load_robot(name), mounting, rotors, "closed_form")
     assert numerical.formulas == closed.formulas
     np.testing.assert_allclose(numerical.projection, closed.projection, atol=1e-9)
 
@@ -75,7 +75,7 @@ def test_special_cases_of_mixed_chains_agree(data):
 
 @pytest.mark.parametrize("name", ["ur5e", "panda", "planar2"])
 def test_base_parameters_carry_all_of_the_torque(name):
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     base = base_parameters(robot, rotors=True)
     q, qd, qdd = random_states(robot)
     Y = compute_regressor(robot, q, qd, qdd, rotors=True)
@@ -86,12 +86,12 @@ def test_base_parameters_carry_all_of_the_torque(name):
 
 
 def test_projection_and_lift_are_inverse_on_the_base_space():
-    base = base_parameters(catalog_robot("ur10e"))
+    base = base_parameters(load_robot("ur10e"))
     np.testing.assert_allclose(base.projection @ base.lift, np.eye(base.count), atol=1e-12)
 
 
 def test_the_representative_nearest_to_a_prior_keeps_base_values_and_moves_least():
-    robot = catalog_robot("ur5e")
+    robot = load_robot("ur5e")
     base = base_parameters(robot)
     prior = robot.inertials.ravel()
     np.testing.assert_allclose(base.to_standard(base.from_standard(prior), prior), prior, atol=1e-12)
@@ -103,7 +103,7 @@ def test_the_representative_nearest_to_a_prior_keeps_base_values_and_moves_least
 
 def test_textbook_regrouping_of_the_ur5e_shoulder():
     """Gautier-Khalil by hand: joints 2, 3, 4 parallel, a2 = -0.425 m; mass beyond joint 3 groups into link 2."""
-    base = base_parameters(catalog_robot("ur5e"))
+    base = base_parameters(load_robot("ur5e"))
     a2 = 0.425**2
     row = dict(zip(base.standard_names, base.projection[base.names.index("ZZR2")], strict=True))
     assert row["ZZ2"] == 1.0
@@ -113,7 +113,7 @@ def test_textbook_regrouping_of_the_ur5e_shoulder():
 
 
 def test_classification_of_the_planar_arm():
-    kinds = base_parameters(catalog_robot("planar2")).classification
+    kinds = base_parameters(load_robot("planar2")).classification
     alone = {name for name, kind in kinds.items() if kind == "alone"}
     assert alone == {"mY1", "ZZ2", "mX2", "mY2"}
     assert {name for name, kind in kinds.items() if kind == "combination"} == {"ZZ1", "mX1", "m2"}
@@ -123,7 +123,7 @@ def test_classification_of_the_planar_arm():
 @pytest.mark.parametrize("name", ["ur5e", "panda"])
 def test_classification_is_what_changing_one_parameter_does(name):
     """No effect: torques do not move. Alone: no change of the others can hide it. Combination: one can."""
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     base = base_parameters(robot)
     W = compute_regressor(robot, *random_states(robot, 60)).stacked()
     for k, parameter in enumerate(base.standard_names):
@@ -135,7 +135,7 @@ def test_classification_is_what_changing_one_parameter_does(name):
 
 
 def test_a_poor_motion_determines_less_than_the_structure():
-    robot = catalog_robot("ur5e")
+    robot = load_robot("ur5e")
     q = np.zeros((200, 6))
     q[:, 5] = np.linspace(-2, 2, 200)
     W = compute_regressor(robot, q).stacked()
@@ -146,7 +146,7 @@ def test_a_poor_motion_determines_less_than_the_structure():
 
 def test_results_are_reproducible_and_scale_free():
     """Tolerance is relative to the data: a robot in millimetres has as many base parameters."""
-    robot = catalog_robot("ur5e")
+    robot = load_robot("ur5e")
     joints = tuple(Joint(j.name, j.kind, j.rotation, j.translation * 1000.0) for j in robot.joints)
     large = Robot("mm", joints, robot.links)
     assert base_parameters(large, [0, 0, -9810.0]).names == base_parameters(robot).names
@@ -155,7 +155,7 @@ def test_results_are_reproducible_and_scale_free():
 
 
 def test_wrong_lengths_are_refused():
-    base = base_parameters(catalog_robot("ur5e"))
+    base = base_parameters(load_robot("ur5e"))
     with pytest.raises(ShapeError, match="must have 60 entries on the last axis. Got 59"):
         base.from_standard(np.zeros(59))
     with pytest.raises(ShapeError, match=r"must have shape \(36,\). Got \(35,\)"):

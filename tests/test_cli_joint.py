@@ -61,11 +61,13 @@ def test_a_command_prints_its_numbers_and_writes_the_file(tmp_path: Path) -> Non
 
 def test_json_holds_the_same_numbers_as_the_file(tmp_path: Path) -> None:
     out = tmp_path / "joint.json"
-    told = json.loads(done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", out, "--json"))
-    assert told["parts"]["friction"] == json.loads(out.read_text(encoding="utf-8"))["joints"][0]["parts"]["friction"]
-    assert told["joint"] == 2
-    assert told["refused"] == {}
-    assert told["files"] == {"output": str(out), "report": None}
+    reported = json.loads(done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", out, "--json"))
+    assert (
+        reported["parts"]["friction"] == json.loads(out.read_text(encoding="utf-8"))["joints"][0]["parts"]["friction"]
+    )
+    assert reported["joint"] == 2
+    assert reported["refused"] == {}
+    assert reported["files"] == {"output": str(out), "report": None}
 
 
 def test_phenomena_add_up_in_one_file_and_help_each_other(tmp_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_phenomena_add_up_in_one_file_and_help_each_other(tmp_path: Path) -> Non
     assert "Friction over load" in page
 
 
-def test_all_asks_every_log_and_tells_what_none_could_answer(tmp_path: Path) -> None:
+def test_all_tries_every_log_and_reports_what_none_could_identify(tmp_path: Path) -> None:
     words = [f"{locked()}@0,9.80665,0", f"friction={speeds()}@0,9.80665,0", f"load={slow()}"]
     result = run("joint", "all", *words, *UR5E, "--output", tmp_path / "joint.json")
     assert result.code == 0, result.err
@@ -101,13 +103,13 @@ def test_all_says_in_one_line_why_a_phenomenon_is_not_there(tmp_path: Path) -> N
     assert all(note.endswith(refused[note.split(":")[0]][0]) for note in notes)
 
 
-def test_all_tells_what_these_logs_found_from_what_was_known(tmp_path: Path) -> None:
+def test_all_separates_new_results_from_known_ones(tmp_path: Path) -> None:
     out = tmp_path / "joint.json"
     done("joint", "load", slow(), *UR5E, "--output", out)
     words = ("joint", "all", f"friction={speeds()}", *UR5E, "--output", out)
-    told = json.loads(done(*words, "--json"))
-    assert told["found"] == ["friction"]
-    assert list(told["parts"]) == ["friction", "load"]
+    reported = json.loads(done(*words, "--json"))
+    assert reported["found"] == ["friction"]
+    assert list(reported["parts"]) == ["friction", "load"]
     text = done(*words)
     assert "joint 2, friction:" in text
     assert f"from {speeds()}" in text
@@ -138,7 +140,7 @@ def test_all_once_more_takes_the_new_numbers(tmp_path: Path) -> None:
     assert after.parts["friction"]["F_C"] == pytest.approx(2.0 * before.parts["friction"]["F_C"], rel=0.01)
 
 
-def test_all_refuses_what_tells_nothing_new(tmp_path: Path) -> None:
+def test_all_rejects_logs_without_a_new_result(tmp_path: Path) -> None:
     out = tmp_path / "joint.json"
     done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", out)
     before = out.read_bytes()
@@ -147,7 +149,7 @@ def test_all_refuses_what_tells_nothing_new(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "reported"),
     [
         ("run@home.csv", (None, "run@home.csv", None)),
         ("friction=run@home.csv", ("friction", "run@home.csv", None)),
@@ -161,12 +163,12 @@ def test_all_refuses_what_tells_nothing_new(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_may_have_any_name(
-    word: str, told: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    word: str, reported: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("run@home.csv", "plain.csv", "odd.csv@wall", "load=odd.csv"):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
-    assert _parsed(word) == told
+    assert _parsed(word) == reported
 
 
 @pytest.mark.parametrize("gravity", ["1,2", "roof", "1,2,x", "nan,0,0", "0,0,0,0"])
@@ -186,9 +188,9 @@ def test_a_joint_file_goes_into_a_calibration(tmp_path: Path) -> None:
         words = ("--robot", "ur5e", *plain, "--joint", joint, "--joint-as", how, "--output", tmp_path / "model.json")
         assert "joint 2 as identified by itself" in done("calibrate", log, *words)
         rows = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))["parameters"]
-        own = next(row for row in rows if row["name"] == "Fv1_2")
-        assert own["status"] == status
-        assert own["value"] == pytest.approx(10.0, rel=0.1)
+        block = next(row for row in rows if row["name"] == "Fv1_2")
+        assert block["status"] == status
+        assert block["value"] == pytest.approx(10.0, rel=0.1)
 
 
 # -- refusals: which data cannot answer, and which experiment would --
@@ -204,7 +206,7 @@ def test_a_joint_file_goes_into_a_calibration(tmp_path: Path) -> None:
         ("transmission", speeds, "", "reciprocate"),
     ],
 )
-def test_data_that_cannot_answer_are_told_and_nothing_is_written(
+def test_unsuitable_data_are_reported_and_nothing_is_written(
     what: str, log: object, words: str, experiment: str, tmp_path: Path
 ) -> None:
     assert callable(log)
@@ -277,7 +279,7 @@ def test_wrong_units_are_refused_in_one_line(channel: str, factor: float, word: 
 
 
 def test_a_fault_of_another_joint_costs_nothing_here() -> None:
-    log, robot = jointwise.read_log(speeds()), jointwise.robot("ur5e")
+    log, robot = jointwise.read_log(speeds()), jointwise.load_robot("ur5e")
     theta = log.channel("theta").copy()
     theta[:, 1] *= 101.0
     faulty = replace(log, theta=theta)
@@ -300,11 +302,11 @@ def test_a_gain_that_was_identified_serves_where_none_is_described(tmp_path: Pat
     gains = ("drive_gain", "torque_constant =")
     kept = [line for line in described.splitlines() if not line.startswith(gains)]
     bare.write_text("\n".join(kept), encoding="utf-8")
-    own = ("--robot", bare, "--joint", 2, "--output", out)
-    line = refused("joint", "friction", speeds(), *own, *VERTICAL)
+    joint = ("--robot", bare, "--joint", 2, "--output", out)
+    line = refused("joint", "friction", speeds(), *joint, *VERTICAL)
     assert "no drive gain is known" in line and "joint motor" in line
-    done("joint", "motor", slow(), *own)
-    done("joint", "friction", speeds(), *own, *VERTICAL)
+    done("joint", "motor", slow(), *joint)
+    done("joint", "friction", speeds(), *joint, *VERTICAL)
     at_once = tmp_path / "all.json"
     words = [f"motor={slow()}", f"friction={speeds()}@0,9.80665,0"]
     done("joint", "all", *words, "--robot", bare, "--joint", 2, "--output", at_once)
@@ -312,7 +314,7 @@ def test_a_gain_that_was_identified_serves_where_none_is_described(tmp_path: Pat
         assert load_joints(path)[0].parts["friction"]["F_C"] == pytest.approx(10.0, rel=0.03)
 
 
-# -- help, and failure told to programs --
+# -- help, and failures reported to programs --
 
 
 @pytest.mark.parametrize(

@@ -134,8 +134,8 @@ FOLDERS = {
     "x" * 300: "a name must be at most",
 }
 NOWHERE = [
-    *((command, *own) for command in (JOINT, SIMULATE) for own in PAGES.items()),
-    *((command, *own) for command in (JOINT, SIMULATE, CALIBRATE) for own in FOLDERS.items()),
+    *((command, *entry) for command in (JOINT, SIMULATE) for entry in PAGES.items()),
+    *((command, *entry) for command in (JOINT, SIMULATE, CALIBRATE) for entry in FOLDERS.items()),
 ]
 
 

@@ -68,7 +68,7 @@ def test_shuffled_currents_are_refused(tmp_path: Path) -> None:
     header, *rows = TRAINING.read_text().splitlines()
     cells = [row.split(",") for row in rows]
     order = np.random.default_rng(1).permutation(len(cells))
-    mixed = [",".join([*own[:13], *cells[k][13:19], *own[19:]]) for own, k in zip(cells, order, strict=True)]
+    mixed = [",".join([*item[:13], *cells[k][13:19], *item[19:]]) for item, k in zip(cells, order, strict=True)]
     log = tmp_path / "log.csv"
     log.write_text("\n".join([header, *mixed]) + "\n")
     assert "not identifiable" in refused("calibrate", log, "--robot", "ur10e", "--output", tmp_path / "m.json")

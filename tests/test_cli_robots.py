@@ -11,7 +11,7 @@ import pytest
 
 from jointwise import __version__
 from jointwise.cli import COMMANDS, main
-from jointwise.description import catalog_names, catalog_robot
+from jointwise.description import list_robots, load_robot
 from jointwise.description.urdf_text import urdf_text
 
 Capture = pytest.CaptureFixture[str]
@@ -64,15 +64,15 @@ def test_wrong_usage_leaves_with_two(capsys: Capture, argv: list[str]) -> None:
 def test_list(capsys: Capture) -> None:
     code, out, _ = run(capsys, "robots")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()[1:]] == list(catalog_names())
+    assert [line.split()[0] for line in out.splitlines()[1:]] == list(list_robots())
     robots = json.loads(run(capsys, "robots", "--json")[1])
     assert {"name": "ur5e", "title": "Universal Robots UR5e", "joints": 6, "mass_kg": pytest.approx(17.7)} in robots
 
 
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", list_robots())
 def test_show_every_robot(capsys: Capture, name: str) -> None:
     code, out, _ = run(capsys, "robots", "show", name)
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     assert code == 0
     assert all(joint.name in out for joint in robot.joints)
     assert all(source in out for source in robot.sources.values())
@@ -100,7 +100,7 @@ def test_gravity_decides_the_base_parameters(capsys: Capture) -> None:
 
 def test_show_a_file(capsys: Capture, tmp_path: Path) -> None:
     file = tmp_path / "arm.urdf"
-    file.write_text(urdf_text(catalog_robot("panda")))
+    file.write_text(urdf_text(load_robot("panda")))
     code, out, _ = run(capsys, "robots", "show", str(file), "--tip", "tool")
     assert code == 0
     assert "7 joints, 16.0621 kg" in out
@@ -121,7 +121,7 @@ def test_check(capsys: Capture, tmp_path: Path) -> None:
     file.write_text("a,alpha,d\n0.1,pi/2,0.3\n")
     code, out, _ = run(capsys, "robots", "check", str(file), "--convention", "dh")
     assert code == 0
-    assert f"{file}, line 2, joint 1 'joint1': warning: no limit given: lower, upper, velocity, effort.\n" in out
+    assert f"{file}, line 2, joint 1 'joint1': warning: no limit for lower, upper, velocity, effort.\n" in out
     assert out.endswith("0 errors, 2 warnings, 2 notes\n")
     file.write_text("a,alpha,d\n0.1,pie,0.3\n")
     code, out, _ = run(capsys, "robots", "check", str(file), "--convention", "dh", "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import signal
@@ -14,8 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli_runs import PLAIN, TRAINING, bench, done, refused, run
+from cli_runs import PLAIN, TRAINING, bench, refused, run
 from data_files import SHARED, needs_shared
+from jointwise.cli import output
 from jointwise.errors import OutputError
 
 
@@ -167,8 +169,11 @@ MODELS: dict[str, tuple[Callable[[dict[str, object]], str], str]] = {
     "cut off": (lambda document: json.dumps(document)[:2000], "not a JSON document"),
     "other JSON": (lambda _: "[1, 2]", "not a Jointwise calibration"),
     "newer schema": (newer, "schema 99"),
-    "missing part": (lambda document: json.dumps({k: v for k, v in document.items() if k != "filters"}), "damaged"),
-    "not finite": (lambda document: json.dumps({**document, "fastest": [float("nan"), 1]}), "not finite"),
+    "missing part": (
+        lambda document: json.dumps({k: v for k, v in document.items() if k != "filters"}),
+        "'filters' is missing",
+    ),
+    "not finite": (lambda document: json.dumps({**document, "fastest": [float("nan"), 1]}), "not a JSON document"),
     "nested": (lambda _: "[" * 100_000, "not a JSON document"),
 }
 
@@ -188,9 +193,9 @@ def test_wrong_models(tmp_path: Path, kind: str) -> None:
 
 
 def test_no_model_at_all(tmp_path: Path) -> None:
-    assert "cannot be read" in refused("validate", tmp_path / "none.json", bench().unseen)
+    assert "no such file" in refused("validate", tmp_path / "none.json", bench().unseen)
     assert "cannot be read" in refused("validate", tmp_path, bench().unseen)
-    assert "cannot be read" in refused("predict", tmp_path / "none", bench().unseen, "--output", tmp_path / "p")
+    assert "no such file" in refused("predict", tmp_path / "none", bench().unseen, "--output", tmp_path / "p")
 
 
 def outputs(target: Path) -> list[tuple[object, ...]]:
@@ -216,7 +221,7 @@ def test_the_output_is_refused_before_the_work(tmp_path: Path) -> None:
 
 
 def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told by the system: up front, or only when the file is made."""
+    """Reported by the system: up front, or only when the file is created."""
 
     def forbidden(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
@@ -239,7 +244,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class FullDisk:
         def __init__(self, *args: object, **options: object) -> None:
             self.file = real(*args, **options)  # type: ignore[call-overload]
-            self.room = 100
+            self.margin = 100
 
         def __enter__(self) -> FullDisk:
             return self
@@ -248,8 +253,8 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             self.file.close()
 
         def write(self, text: str) -> int:
-            self.room -= len(text)
-            if self.room < 0:
+            self.margin -= len(text)
+            if self.margin < 0:
                 raise OSError(errno.ENOSPC, "No space left on device")
             return int(self.file.write(text))
 
@@ -277,22 +282,22 @@ def test_standard_output_on_a_full_disk() -> None:
 
 
 SLOW_FIT = """
-import jointwise.calibrate
-real = jointwise.calibrate.fit_structure
+import jointwise.calibration
+real = jointwise.calibration.fit_structure
 def slow(*args, **options):
     print("working", flush=True)
     time.sleep(60)
-jointwise.calibrate.fit_structure = slow
+jointwise.calibration.fit_structure = slow
 """
 SLOW_PIECES = """
-from jointwise.result import Calibration
-real = Calibration.predict_pieces
-def slow(self, log):
-    for piece, values in real(self, log):
+import jointwise.result.store
+real = jointwise.result.store.predict_chunks
+def slow(*args):
+    for piece, values in real(*args):
         yield piece, values
         print("working", flush=True)
         time.sleep(60)
-Calibration.predict_pieces = slow
+jointwise.result.store.predict_chunks = slow
 """
 
 
@@ -347,7 +352,7 @@ def test_a_report_without_its_library(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not (tmp_path / "r").exists()
 
 
-def test_a_failing_report_leaves_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_command_are_written_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = pytest.importorskip("jointwise.report")
 
     def failing(*_: object) -> Path:
@@ -356,36 +361,74 @@ def test_a_failing_report_leaves_the_model(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(report, "write_report", failing)
     flags = ("--output", tmp_path / "m.json", "--report", tmp_path / "r", *PLAIN)
     refused("calibrate", bench().training, "--robot", "planar2", *flags)
-    done("validate", tmp_path / "m.json", bench().unseen)
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_progress_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    import time
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
 
-    from jointwise.cli import progress
+    def isatty(self) -> bool:
+        return True
 
-    class Terminal:
-        def __init__(self) -> None:
-            self.text = ""
 
-        def isatty(self) -> bool:
-            return True
+@pytest.mark.parametrize("quiet", [False, True])
+def test_progress_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with output.Progress(quiet) as progress:
+        progress("thinking")
+        if not quiet:
+            progress._timer.join()
+        progress("simulating", 0.5)
+    assert ("simulating" in terminal.getvalue()) is not quiet
 
-        def write(self, text: str) -> None:
-            self.text += text
 
-        def flush(self) -> None:
-            pass
+def test_tables_are_plain_in_a_pipe_and_fit_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("a", 1.23456789, "long words " * 20), ("[b]", None, "")]
+    lines = output.table(("name", "value", "text"), rows).splitlines()
+    assert [line.split()[:2] for line in lines] == [["name", "value"], ["a", "1.23457"], ["[b]", "-"]]
+    assert not any("\x1b" in line for line in lines)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    folded = output.table(("name", "value", "text"), rows).splitlines()
+    assert len(folded) > 5
+    assert max(len(line) for line in folded) <= 60
 
-    monkeypatch.setattr(progress, "PATIENCE", 0.02)
-    monkeypatch.setattr(progress, "TICK", 0.01)
-    for quiet in (False, True):
-        terminal = Terminal()
-        monkeypatch.setattr(sys, "stderr", terminal)
-        with progress.Progress(quiet) as tell:
-            tell("thinking")
-            time.sleep(0.1)
-            tell.part("thinking", 0.5)
-            time.sleep(0.1)
-        assert ("thinking 50 %" in terminal.text) is not quiet
-        assert terminal.text.endswith("\r\x1b[K") is not quiet
+
+def raising(_: object) -> int:
+    raise ZeroDivisionError("a\nb\x1b[31m")
+
+
+def test_an_unexpected_error_is_one_line_with_what_to_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jointwise.cli.demo.run", raising)
+    line = refused("demo")
+    assert "unexpected ZeroDivisionError in test_cli_wrong_input.py:" in line
+    assert "report this line" in line
+    assert "\x1b" not in line
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_the_traceback_of_an_unexpected_error_can_be_shown(monkeypatch: pytest.MonkeyPatch, debug: bool) -> None:
+    monkeypatch.setattr("jointwise.cli.demo.run", raising)
+    if not debug:
+        monkeypatch.setenv("JOINTWISE_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        run(*(["--debug"] if debug else []), "demo")
+
+
+@pytest.mark.parametrize("redirect", [">&-", ">/dev/null"])
+def test_standard_output_that_is_closed_or_has_another_code_page(redirect: str) -> None:
+    command = f"PYTHONIOENCODING=ascii {sys.executable} -m jointwise robots show ur5e {redirect}"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_letters_that_a_code_page_lacks_are_replaced() -> None:
+    script = "import jointwise.cli as c, jointwise.cli.demo as d\nd.run = lambda _: bool(print('τ'))\nc.main(['demo'])"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert ended.stdout == "?\n"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from jointwise.data.conditioning import Filters, complementary, interpolate, resample, to_motion, uniform_times
-from jointwise.description import catalog_robot
+from jointwise.data import Log
+from jointwise.data.conditioning import clean_log, complementary, condition, interpolate, resample, uniform_times
+from jointwise.description import load_robot
+from jointwise.design import fourier_trajectory
 from jointwise.errors import ShapeError
 from jointwise.motion import Motion
-from jointwise.simulation.references import fourier_trajectory
-from jointwise.simulation.synthetic import synthetic_log
 from jointwise.spatial import Array
+from synthetic import synthetic_log
 
-ROBOT = catalog_robot("planar2")
+ROBOT = load_robot("planar2")
 TRAJECTORY = fourier_trajectory(ROBOT, 12.0, 4)
 INNER = slice(200, -200)
 
@@ -24,11 +27,17 @@ def jittered(samples: int, seed: int = 0) -> Array:
     return (np.arange(samples) + rng.uniform(-0.4, 0.4, samples)) / 200.0
 
 
+def conditioned(log: Log, rate: float = 200.0) -> Motion:
+    """Return the motion of a log of one segment."""
+    (span,) = clean_log(log).spans(rate, 1.0)
+    return condition(span, 15.0)
+
+
 def moving(*, jitter: float = 0.0, **settings) -> tuple[Motion, Motion]:
     """Return the motion that conditioning finds in a log, and the true one at its times."""
     log = synthetic_log(ROBOT, TRAJECTORY, rate=200.0, jitter=jitter, seed=3, **settings).log
-    found = to_motion(log.t, log.q, log.qd, Filters(rate=400.0 if jitter else 200.0, position_cutoff=15.0))
-    states = TRAJECTORY.at(found.t)
+    found = conditioned(log, rate=400.0 if jitter else 200.0)
+    states = TRAJECTORY.at(log.t[0] + found.t)  # a motion counts from the first stamp
     return found, Motion(found.start, found.rate, states.q, states.qd, states.qdd)
 
 
@@ -97,11 +106,9 @@ def test_the_motion_is_recovered_from_encoder_counts(jitter: float) -> None:
 
 def test_a_jittered_clock_taken_as_uniform_loses_the_motion() -> None:
     log = synthetic_log(ROBOT, TRAJECTORY, rate=200.0, jitter=1e-3, seed=3).log
-    filters = Filters(rate=200.0, position_cutoff=15.0)
     straight = log.t[0] + np.arange(log.samples) / 200.0
-    wrong = to_motion(straight, log.q, None, filters)
-    right = to_motion(log.t, log.q, None, filters)
-    errors = [np.abs(own.qdd - TRAJECTORY.at(own.t).qdd)[INNER].mean() for own in (wrong, right)]
+    wrong, right = conditioned(replace(log, t=straight)), conditioned(log)
+    errors = [np.abs(item.qdd - TRAJECTORY.at(log.t[0] + item.t).qdd)[INNER].mean() for item in (wrong, right)]
     assert errors[0] > 20.0 * errors[1]
 
 
@@ -144,17 +151,17 @@ def test_a_part_of_a_motion_is_that_part() -> None:
 
 def test_the_complementary_position_follows_the_motion() -> None:
     states = TRAJECTORY.sample(500.0)
-    own = complementary(states.q, states.qd, 500.0, 5.0)
-    np.testing.assert_allclose(own, states.q, atol=1e-4)
+    actual = complementary(states.q, states.qd, 500.0, 5.0)
+    np.testing.assert_allclose(actual, states.q, atol=1e-4)
 
 
 def test_it_follows_the_speed_quickly_and_the_encoder_slowly() -> None:
     samples, rate, time = 10_000, 500.0, 2.0
     still, push = np.zeros((samples, 1)), np.zeros((samples, 1))
     push[1000:1010] = 0.1  # 2 mrad that only the speed sees
-    own = complementary(still, push, rate, time)[:, 0]
-    assert own[1015] == pytest.approx(2e-3, rel=0.02)
-    fading = own[1015:3000]
+    actual = complementary(still, push, rate, time)[:, 0]
+    assert actual[1015] == pytest.approx(2e-3, rel=0.02)
+    fading = actual[1015:3000]
     np.testing.assert_allclose(fading, fading[0] * np.exp(-np.arange(len(fading)) / (rate * time)), rtol=5e-3)
     stepped = np.full((samples, 1), 1e-3)
     stepped[0] = 0.0  # a step that only the encoder sees
@@ -165,5 +172,5 @@ def test_it_follows_the_speed_quickly_and_the_encoder_slowly() -> None:
 
 def test_a_speed_offset_does_not_drift_away() -> None:
     still, offset = np.zeros((60_000, 1)), np.full((60_000, 1), 1e-3)
-    own = complementary(still, offset, 500.0, 5.0)
-    assert own[-1, 0] == pytest.approx(1e-3 * 5.0, rel=1e-2)
+    actual = complementary(still, offset, 500.0, 5.0)
+    assert actual[-1, 0] == pytest.approx(1e-3 * 5.0, rel=1e-2)

@@ -33,18 +33,19 @@ from jointwise.control import (
     torque_rates,
 )
 from jointwise.control.lqr import decentralised_motion, sampled_cost
-from jointwise.description import Payload, catalog_robot
+from jointwise.description import Payload, load_robot
+from jointwise.design import Differentiable, bspline_trajectory, hold, joint_moves
 from jointwise.errors import ModelError, ShapeError
+from jointwise.experiment.closed_loop import drives_of, run_loop
 from jointwise.model.rigid import inverse_dynamics, mass_matrix
 from jointwise.model.rigid.chain import make_chain
-from jointwise.simulation.references import Differentiable, bspline_trajectory, hold, joint_moves
-from jointwise.simulation.robot import PHENOMENA, digital_robot, drives_of, run_loop, simulate
+from jointwise.simulation.robot import PHENOMENA, digital_robot, integrate
 from jointwise.spatial import Array
 from peers import native
 from robots import random_robot
 
 needs_plant = pytest.mark.skipif(native is None, reason="the native kernel is not built")
-ROBOT = catalog_robot("ur5e")
+ROBOT = load_robot("ur5e")
 FULL = digital_robot(ROBOT)
 RIGID = FULL.without(*PHENOMENA)
 SPRUNG = FULL.without(*(name for name in PHENOMENA if name != "stiffness"))
@@ -53,7 +54,7 @@ AWAY = HOME + np.array([0.5, -0.3, 0.4, 0.5, -0.6, 0.7])
 
 
 def move(seconds: float = 1.0) -> Differentiable:
-    """Return one smooth move of all joints that lasts about as long as asked for."""
+    """Return one smooth move of all joints with about the requested duration."""
     speed = 2.0 * np.abs(AWAY - HOME).max() / seconds
     return joint_moves(np.stack([HOME, AWAY]), np.full(6, speed), np.full(6, 8.0 * speed / seconds), ramp="smooth")
 
@@ -162,13 +163,13 @@ def test_the_feed_forward_of_elastic_joints_alone_follows_the_frictionless_arm()
     law = flexible_feedforward(ROBOT, motion, rate, drives=drives_of(SPRUNG), gains=none).law
     wanted = as_reference(motion, rate)
     assert law.torque is not None
-    run = simulate(SPRUNG, SPRUNG.rest(HOME), law.torque, rate=rate)
+    run = integrate(SPRUNG, SPRUNG.rest(HOME), law.torque, rate=rate)
     assert np.ptp(run.theta - run.q, axis=0).max() > 1e-3
     assert np.abs(run.q - wanted.q).max() < 1e-6
     assert law.theta is not None
     assert np.abs(run.theta - law.theta).max() < 1e-6
     wrong = law.torque + ROBOT.rotor_inertias * wanted.qdd
-    assert np.abs(simulate(SPRUNG, SPRUNG.rest(HOME), wrong, rate=rate).q - wanted.q).max() > 1e-2
+    assert np.abs(integrate(SPRUNG, SPRUNG.rest(HOME), wrong, rate=rate).q - wanted.q).max() > 1e-2
 
 
 @needs_plant
@@ -324,7 +325,7 @@ def test_a_joint_that_its_motor_does_not_move_has_no_gain() -> None:
 
 def test_alone_a_joint_needs_what_the_decentralised_feed_forward_says() -> None:
     """One joint has no neighbours: constant J and gravity are the whole of its dynamics."""
-    robot = catalog_robot("planar1")
+    robot = load_robot("planar1")
     motion = bspline_trajectory(robot, 6.0, 1)
     drives, links, reference = (replace(DRIVE, damping=0.0),), Links(robot), as_reference(motion, 200.0)
     J = effective_inertias(robot, reference.q)
@@ -411,7 +412,7 @@ def test_references_come_from_motions_functions_and_samples() -> None:
         (lambda: as_reference(as_reference(move(), 100.0), 200.0), ModelError, "100 Hz"),
         (lambda: as_reference("move", 100.0, 1.0), ModelError, "str"),
         (lambda: as_reference(lambda t, k: np.zeros(3), 100.0, 1.0), ShapeError, "q of the motion"),
-        (lambda: pd_gravity(catalog_robot("planar2"), move()), ModelError, "2 joints"),
+        (lambda: pd_gravity(load_robot("planar2"), move()), ModelError, "2 joints"),
         (lambda: pd_gravity(ROBOT, move(), drives=[JointDrive()]), ModelError, "6 joints"),
         (lambda: pd_gravity(ROBOT, move(), side="both"), ModelError, "side"),  # type: ignore[arg-type]
         (lambda: computed_torque(ROBOT, hold(HOME, 1.0), friction=np.zeros(6)), ShapeError, "friction"),
@@ -430,7 +431,7 @@ def test_controllers_need_nothing_but_robot_and_motion() -> None:
 
 
 def test_a_part_of_a_motion_has_the_law_of_the_whole() -> None:
-    robot = catalog_robot("ur5e")
+    robot = load_robot("ur5e")
     motion = bspline_trajectory(robot, 12.0, seed=3)
     whole = as_reference(motion, 100.0)
     times = np.array([2.0, 2.01, 2.02, 7.5])

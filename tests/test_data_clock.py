@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from data_files import SHARED, moving_log, needs_shared
-from jointwise.data import Log, examine_clock, read_log, repair_clock
+from jointwise.data import Log, read_log
+from jointwise.data.clock import forward_samples
 from jointwise.errors import DataError
 
 
@@ -17,7 +18,7 @@ def log_of(t: list[float] | np.ndarray) -> Log:
 
 def test_alternating_clock_is_normal():
     t = np.concatenate([[0.0], np.cumsum(np.tile([0.010, 0.012], 100))])
-    clock = examine_clock(log_of(t))
+    clock = log_of(t).clock
     assert clock.rate == pytest.approx(1 / 0.011)
     assert clock.jitter_rms == pytest.approx(0.001)
     assert clock.findings == ()
@@ -27,7 +28,7 @@ def test_alternating_clock_is_normal():
 
 def test_gaps_split():
     t = np.concatenate([np.arange(100), np.arange(200, 300), np.arange(500, 600)]) * 0.01
-    clock = examine_clock(log_of(t))
+    clock = log_of(t).clock
     assert clock.segments == (slice(0, 100), slice(100, 200), slice(200, 300))
     assert clock.period == pytest.approx(0.01)
     assert "2 gaps, the longest 2.01 s, first at sample 100, sample 200" in clock.findings[0].message
@@ -35,33 +36,29 @@ def test_gaps_split():
 
 def test_hiccup_at_a_kilohertz_is_no_gap():
     t = np.concatenate([np.arange(100), np.arange(108, 200)]) * 0.001
-    assert len(examine_clock(log_of(t)).segments) == 1
+    assert len(log_of(t).clock.segments) == 1
 
 
 def test_repeated_rows_are_dropped():
     log = moving_log(100)
     twice = log.take(np.sort(np.concatenate([np.arange(100), [10, 50]])), "twice")
-    repaired = repair_clock(twice)
-    assert repaired.log.samples == 100
-    assert np.array_equal(repaired.log.q, log.q)
-    assert repaired.kept is not None
-    assert 11 not in repaired.kept
-    assert repaired.clock.findings[0].severity == "info"
-    assert "2 whole rows, 0 with other values" in repaired.clock.findings[0].message
-    assert "2 samples left out" in repaired.log.origin.notes[-1]
+    kept = forward_samples(twice)
+    assert np.array_equal(twice.q[kept], log.q)
+    assert 11 not in kept
+    assert twice.clock.findings[0].severity == "info"
+    assert "2 whole rows, 0 with other values" in twice.clock.findings[0].message
 
 
 def test_equal_stamps_with_other_values_keep_the_first():
-    repaired = repair_clock(log_of([0.0, 0.1, 0.1, 0.2]))
-    assert repaired.log.q.ravel().tolist() == [0.0, 1.0, 3.0]
-    assert repaired.clock.findings[0].severity == "warning"
+    log = log_of([0.0, 0.1, 0.1, 0.2])
+    assert forward_samples(log).tolist() == [0, 1, 3]
+    assert log.clock.findings[0].severity == "warning"
 
 
-def test_clean_clock_is_left_alone():
+def test_a_clock_without_faults_keeps_every_sample():
     log = moving_log(100)
-    repaired = repair_clock(log)
-    assert repaired.log is log
-    assert repaired.kept is None
+    assert np.array_equal(forward_samples(log), np.arange(100))
+    assert log.clock is log.clock
 
 
 @pytest.mark.parametrize(
@@ -75,12 +72,12 @@ def test_clean_clock_is_left_alone():
 )
 def test_refused(t, words):
     with pytest.raises(DataError, match=words):
-        repair_clock(log_of(t))
+        forward_samples(log_of(t))
 
 
 @needs_shared
 def test_real_logs_are_one_segment():
     for path in sorted(SHARED.glob("ur10e/*.csv")) + sorted(SHARED.glob("panda/*.csv")):
-        clock = repair_clock(read_log(path)).clock
+        clock = read_log(path).clock
         assert len(clock.segments) == 1, path.name
         assert clock.findings == (), path.name

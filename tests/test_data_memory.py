@@ -12,21 +12,20 @@ import pytest
 
 import jointwise
 from jointwise.data.log import Log, Origin
-from jointwise.experiment import recording
-from jointwise.experiment.recording import Recording
-from jointwise.simulation.references import make_experiment
+from jointwise.design import make_experiment
+from jointwise.experiment import SimulationResult, result
 from jointwise.simulation.robot import digital_robot
 
 STATUS = Path("/proc/self/status")
-"""Tells the peak of this process alone; getrusage would count the one that started it."""
+"""Contains the peak of this process alone; getrusage would include its parent."""
 
 PROGRAM = """
 import pathlib, sys
-from jointwise.data import examine, read_log
+from jointwise.data import check_quality, read_log
 log = read_log(sys.argv[1], spool_bytes=4_000_000)
 assert log.pages is not None
 total = sum(chunk.log.q[chunk.inner].sum() for chunk in log.chunks(20000, 100))
-examine(log)
+check_quality(log)
 status = pathlib.Path("/proc/self/status").read_text()
 print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
 """
@@ -49,7 +48,7 @@ def peak(path) -> float:
     return int(done.stdout) / 1024
 
 
-@pytest.mark.skipif(not STATUS.exists(), reason="the system does not tell the peak memory of a process")
+@pytest.mark.skipif(not STATUS.exists(), reason="the system does not report the peak memory of a process")
 def test_peak_memory_does_not_grow_with_length(tmp_path):
     write_long(tmp_path / "short.csv", 100_000)
     write_long(tmp_path / "long.csv", 300_000)
@@ -92,29 +91,29 @@ def test_a_parquet_log_is_read_without_keeping_its_blocks(tmp_path):
         done = subprocess.run([sys.executable, "-c", ARROW, str(path)], capture_output=True, text=True, check=True)
         peaks.append([int(peak) for peak in done.stdout.split()])
     for holder, short, long in zip(("Arrow", "Python"), *peaks, strict=True):
-        told = f"{holder} held {short / 1e6:.1f} MB of 2 row groups, {long / 1e6:.1f} MB of 12"
-        assert 0 < long < 1.5 * short, told
+        reported = f"{holder} held {short / 1e6:.1f} MB of 2 row groups, {long / 1e6:.1f} MB of 12"
+        assert 0 < long < 1.5 * short, reported
 
 
 def recording_of(samples):
     """Return a recording of a joint under test with a log of so many samples, all of it of one kind."""
-    arm = jointwise.robot("ur5e")
+    arm = jointwise.load_robot("ur5e")
     experiment = make_experiment("reciprocate", arm, 20.0, joint=1)
     digital = digital_robot(arm, gravity=experiment.gravity)
     t = np.arange(samples) / 500.0
     q = 0.1 * np.sin(np.outer(t, np.arange(1.0, 7.0)))
     log = Log(t=t, q=q, current=q, temperature=20.0 + q, q_des=q + 1e-4, current_des=q, origin=Origin("made"))
     truth = {"gravity": list(experiment.gravity), "duration": float(t[-1]), "rate": 500.0}
-    return Recording(log, truth, None, experiment, digital)
+    return SimulationResult(log, truth, None, experiment, digital)
 
 
 def test_the_summary_of_a_recording_takes_no_more_memory_for_a_longer_one(monkeypatch):
-    monkeypatch.setattr(recording, "ROWS", 500)
+    monkeypatch.setattr(result, "CHUNK_SAMPLES", 500)
     peaks = []
     for samples in (2_000, 60_000):
-        own = recording_of(samples)
+        recording = recording_of(samples)
         tracemalloc.start()
-        own.summary()
+        recording.summary()
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     short, long = peaks

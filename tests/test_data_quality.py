@@ -9,26 +9,26 @@ import numpy as np
 import pytest
 
 from data_files import SHARED, moving_log, needs_shared
-from jointwise.data import Log, examine, read_log
-from jointwise.description import catalog_robot
+from jointwise.data import Log, check_quality, read_log
+from jointwise.description import load_robot
 
 
 def codes(log: Log, robot=None) -> set[str]:
-    return {finding.code for finding in examine(log, robot).findings}
+    return {finding.code for finding in check_quality(log, robot).findings}
 
 
 def test_clean_log_is_good():
-    examination = examine(moving_log(), catalog_robot("planar2"))
-    assert examination.findings == ()
-    assert examination.verdict == "good"
-    assert examination.numbers.speed_max == pytest.approx([1.0, 1.3], rel=0.01)
-    assert examination.numbers.acceleration_max == pytest.approx([1.0, 1.69], rel=0.01)
-    assert examination.numbers.channels["current"].noise == pytest.approx([0.05, 0.05], rel=0.2)
+    inspection = check_quality(moving_log(), load_robot("planar2"))
+    assert inspection.findings == ()
+    assert inspection.verdict == "good"
+    assert inspection.numbers.speed_max == pytest.approx([1.0, 1.3], rel=0.01)
+    assert inspection.numbers.acceleration_max == pytest.approx([1.0, 1.69], rel=0.01)
+    assert inspection.numbers.channels["current"].noise == pytest.approx([0.05, 0.05], rel=0.2)
 
 
 def test_report_as_text_and_json():
-    examination = examine(moving_log(qd=-moving_log().qd))
-    document = json.loads(json.dumps(examination.to_dict()))
+    inspection = check_quality(moving_log(qd=-moving_log().qd))
+    document = json.loads(json.dumps(inspection.to_dict()))
     assert document["verdict"] == "refused"
     assert document["findings"][0] == {
         "severity": "error",
@@ -38,27 +38,27 @@ def test_report_as_text_and_json():
         "message": "qd1 has the opposite sign of the motion of q.",
         "advice": "Turn it.",
     }
-    lines = examination.lines()
+    lines = inspection.lines()
     assert lines[-1].startswith("verdict: refused.")
     assert sum(line.strip().startswith(("1 ", "2 ")) for line in lines) == 2
 
 
 def test_a_current_held_below_its_target_is_at_its_limit():
     log = moving_log()
-    asked = np.asarray(log.current)
-    top = 0.6 * np.abs(asked).max(axis=0)
-    noise = 0.01 * np.random.default_rng(0).normal(size=asked.shape)
-    held = replace(log, current=np.clip(asked, -top, top) + noise, current_des=asked)
+    target = np.asarray(log.current)
+    top = 0.6 * np.abs(target).max(axis=0)
+    noise = 0.01 * np.random.default_rng(0).normal(size=target.shape)
+    held = replace(log, current=np.clip(target, -top, top) + noise, current_des=target)
     assert codes(held) == {"current-limit"}
-    assert codes(replace(log, current_des=asked)) == set()
-    assert codes(replace(held, current=0.5 * asked)) == set()  # a smaller current is no limit
+    assert codes(replace(log, current_des=target)) == set()
+    assert codes(replace(held, current=0.5 * target)) == set()  # a smaller current is no limit
 
 
 def test_degrees():
     log = moving_log()
     assert codes(replace(log, q=np.rad2deg(log.q))) == {"degrees"}
     assert codes(replace(log, q=np.rad2deg(log.q), qd=None)) == {"degrees"}
-    assert "degrees" in codes(replace(log, q=np.rad2deg(log.q), qd=np.rad2deg(log.qd)), catalog_robot("planar2"))
+    assert "degrees" in codes(replace(log, q=np.rad2deg(log.q), qd=np.rad2deg(log.qd)), load_robot("planar2"))
     assert "speed-unit" in codes(replace(log, qd=np.rad2deg(log.qd)))
 
 
@@ -78,15 +78,15 @@ def test_motor_side():
 
 def test_nothing_moves():
     log = moving_log(q=np.zeros((2000, 2)), qd=np.zeros((2000, 2)), current=np.zeros((2000, 2)))
-    examination = examine(log)
-    assert examination.verdict == "refused"
+    inspection = check_quality(log)
+    assert inspection.verdict == "refused"
     assert codes(log) == {"no-motion"}
 
 
 def test_one_joint_never_moves():
     log = moving_log()
     still = np.array([1.0, 0.0])
-    findings = examine(replace(log, q=log.q * still, qd=log.qd * still)).findings
+    findings = check_quality(replace(log, q=log.q * still, qd=log.qd * still)).findings
     assert [(f.code, f.joint, f.severity) for f in findings] == [("still-joint", 1, "warning")]
 
 
@@ -110,7 +110,7 @@ def test_jump_and_wrap():
     log = moving_log()
     q = np.array(log.q)
     q[100, 1] += 5.0
-    findings = examine(replace(log, q=q)).findings
+    findings = check_quality(replace(log, q=q)).findings
     assert findings[0].message.startswith("sample 100, column 'q2': position jumps by 5")
     wrapped = np.array(log.q)
     wrapped[1000:, 0] -= 2 * np.pi
@@ -121,7 +121,7 @@ def test_quantisation():
     log = moving_log()
     coarse = replace(log, q=np.round(log.q / 0.005) * 0.005)
     assert "coarse" in codes(coarse)
-    assert examine(coarse).numbers.channels["q"].quantum == pytest.approx([0.005, 0.005])
+    assert check_quality(coarse).numbers.channels["q"].quantum == pytest.approx([0.005, 0.005])
 
 
 def test_stale_samples():
@@ -144,8 +144,8 @@ def test_extent():
 
 
 def test_against_the_robot():
-    assert "joint-count" in codes(moving_log(), catalog_robot("ur5e"))
-    ur = catalog_robot("ur5e")
+    assert "joint-count" in codes(moving_log(), load_robot("ur5e"))
+    ur = load_robot("ur5e")
     log = moving_log(joints=6)
     assert "outside-limits" in codes(replace(log, q=log.q + 5.8), ur)
     assert "too-fast" in codes(replace(log, t=0.1 * log.t, qd=10 * log.qd), ur)
@@ -154,7 +154,7 @@ def test_against_the_robot():
 def test_reversed_stamps_are_a_finding():
     t = np.array(moving_log().t)
     t[100] -= 0.015
-    assert examine(replace(moving_log(), t=t)).findings[0].code == "reversed-stamps"
+    assert check_quality(replace(moving_log(), t=t)).findings[0].code == "reversed-stamps"
 
 
 def test_constant_stamps_do_not_break_it():
@@ -162,9 +162,9 @@ def test_constant_stamps_do_not_break_it():
 
 
 def test_very_long_log_is_sampled():
-    examination = examine(moving_log(300_000, rate=500.0))
-    assert examination.verdict == "good"
-    assert examination.numbers.speed_max == pytest.approx([1.0, 1.3], rel=0.01)
+    inspection = check_quality(moving_log(300_000, rate=500.0))
+    assert inspection.verdict == "good"
+    assert inspection.numbers.speed_max == pytest.approx([1.0, 1.3], rel=0.01)
 
 
 @needs_shared
@@ -179,4 +179,4 @@ def test_very_long_log_is_sampled():
 )
 def test_real_logs(pattern, robot, verdict):
     for path in sorted(SHARED.glob(pattern)):
-        assert examine(read_log(path), catalog_robot(robot)).verdict == verdict, path.name
+        assert check_quality(read_log(path), load_robot(robot)).verdict == verdict, path.name

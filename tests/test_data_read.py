@@ -80,7 +80,7 @@ def test_header_in_a_comment(tmp_path):
     )
 
 
-def test_unknown_columns_are_ignored_and_told(tmp_path):
+def test_unknown_columns_are_ignored_and_reported(tmp_path):
     log = read_log(write(tmp_path, "t,q1,mode,i1\n0,1,auto,3\n1,1,manual,3\n"))
     assert log.available == ("t", "q", "current")
     assert log.origin.notes == ("columns ignored: mode",)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from data_files import SHARED, needs_shared, rows_text, write
-from jointwise.data import examine, read_log
+from jointwise.data import check_quality, read_log
 from jointwise.errors import DataError
 
 HEADER = "t,q1,q2,i1,i2\n"
@@ -40,8 +40,8 @@ def with_row(row: str, after: int = 3) -> str:
         ("0.1,1,1,inf,3", "row 4, column 'i1' is missing or not finite"),
         ("0.1,1,,2,3", "row 4, column 'q2' is missing or not finite"),
         ("nan,1,1,2,3", "row 4, column 't' is missing or not finite"),
-        ("0.1,1e180,1,2,3", "row 4, column 'q1': 1e+180 rad is beyond belief"),
-        ("0.1,1,1,-1e9,3", "row 4, column 'i1': -1e+09 A is beyond belief"),
+        ("0.1,1e180,1,2,3", "row 4, column 'q1': 1e+180 rad is out of range"),
+        ("0.1,1,1,-1e9,3", "row 4, column 'i1': -1e+09 A is out of range"),
         ("0.1,1,1,0x10,3", "row 4, column 'i1': '0x10' is not a number"),
         ("0.1,1,\r1,1,3", "row 4: a stray carriage return"),
         ("2020-01-01T00:00:00,1,1,1,3", "row 4, column 't'"),
@@ -74,7 +74,7 @@ def test_random_damage_never_surprises(tmp_path):
         try:
             log = read_log(path)
             assert all(np.isfinite(getattr(log, name)).all() for name in log.available)
-            examine(log).lines()
+            check_quality(log).lines()
         except DataError as problem:
             assert len(str(problem).splitlines()) == 1
 
@@ -84,7 +84,7 @@ def test_text_in_an_ignored_column_is_fine(tmp_path):
 
 
 def test_decimal_commas(tmp_path):
-    assert "decimal comma" in refused(write(tmp_path, "t;q1\n0,0;1,5\n0,1;1,6\n"))
+    assert "decimal comma" in refused(write(tmp_path, "t;q1;i1\n0.0;1.5;1\n0,1;1,6;1\n"))
     assert "Decimal commas?" in refused(write(tmp_path, "t,q1\n0,0,1,5\n0,1,1,6\n"))
 
 
@@ -108,7 +108,6 @@ def test_decimal_commas(tmp_path):
         (b"PK\x03\x04abc", "ZIP"),
         ("t,q1\n".encode("utf-16"), "UTF-16"),
         (b"\x00\x01\x02\x03" * 50, "not a text file"),
-        (b"t,q1\r0,1\r1,2\r", "CR alone"),
         (b"x" * 2_000_000, "no line break"),
         (",".join(f"c{k}" for k in range(5000)) + "\n", "at most 4096"),
         (b"PAR1 and then nothing of the kind", "damaged Parquet file"),
@@ -149,16 +148,16 @@ def test_pipe_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ("t=time", "no column 'time' for 't'. Found: t, q1"),
+        ("t=time", "no column 'time' for 't'. Known: t, q1"),
         ("t,q*2", "names 3 columns, the file has 5"),
         ("t,q*2,i*2@volt", "unit of 'current' must be one of A, mA. Got 'volt'"),
         ("speed=q1", "unknown channel 'speed'"),
-        ("t=t,q", "must be channel=column"),
+        ("t=t,q", "no column 'q' for 't'"),
         ("t,q**2", "must be a channel and a count"),
         ("t,t,q*3", "'t' is given twice"),
         ("q=q1,q=q2", "'q' is given twice"),
         ("q=q1..i2", "must count up"),
-        ("q=q1|q1", "asked for twice"),
+        ("q=q1|q1", "assigned twice"),
         ("q=", "names no column"),
         ("tau=@mNm", "the file has no such channel"),
         ("", "empty"),
@@ -177,7 +176,7 @@ def test_wrong_mappings(tmp_path, columns, words):
 
 def test_wrong_mapping_file(tmp_path):
     mapping = write(tmp_path, "[columns\n", "mapping.toml")
-    with pytest.raises(DataError, match="not a TOML file"):
+    with pytest.raises(DataError, match="not valid TOML"):
         read_log(write(tmp_path, HEADER + rows_text()), columns=mapping)
 
 
@@ -197,7 +196,7 @@ def test_parquet_with_garbage(tmp_path):
 
     path = tmp_path / "log.parquet"
     parquet.write_table(pa.table({"t": [0.0, 1.0], "q1": [1.0, 1e180]}), path)
-    assert "row 2, column 'q1': 1e+180 is beyond belief" in refused(path)
+    assert "row 2, column 'q1': 1e+180 is out of range" in refused(path)
     parquet.write_table(pa.table({"t": [0.0, 1.0], "q1": [1.0, None]}), path)
     assert "row 2, column 'q1' is missing" in refused(path)
     parquet.write_table(pa.table({"t": [0.0, 1.0], "q1": ["a", "b"]}), path)

@@ -13,10 +13,9 @@ import pytest
 
 import jointwise
 from jointwise import spatial
-from jointwise.description import Limits, Payload, Robot, catalog_names, catalog_robot, gravity_vector, load_robot
+from jointwise.description import Limits, Payload, Robot, gravity_vector, list_robots, load_robot
 from jointwise.description import catalog as catalog_package
-from jointwise.description.expression import parse_number
-from jointwise.description.table import robot_from_csv
+from jointwise.description.table import parse_number, robot_from_csv
 from jointwise.description.toml import robot_from_toml
 from jointwise.description.urdf import robot_from_urdf
 from jointwise.description.urdf_text import rpy_angles, urdf_text
@@ -93,16 +92,16 @@ def toml_text(robot: Robot, convention: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", list_robots())
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_every_convention_gives_the_same_arm(name: str, convention: str) -> None:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     assert_same_arm(robot, robot_from_toml(toml_text(robot, convention), "again.toml"))
 
 
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", list_robots())
 def test_urdf_gives_the_same_arm(name: str) -> None:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     again = robot_from_urdf(urdf_text(robot), "again.urdf")
     assert_same_arm(robot, again)
     for mine, yours in zip(robot.joints, again.joints, strict=True):
@@ -114,7 +113,7 @@ def test_urdf_gives_the_same_arm(name: str) -> None:
 def test_csv_gives_the_same_kinematics(convention: str) -> None:
     _, _, rows = catalogue_rows("ur5e")
     text = "d,alpha,theta,a\n" + "\n".join(f"{d},{al},{th},{a}" for a, al, d, th in ordered(rows, convention))
-    assert_same_arm(catalog_robot("ur5e"), robot_from_csv(text, "ur5e.csv", convention), torques=False)
+    assert_same_arm(load_robot("ur5e"), robot_from_csv(text, "ur5e.csv", convention), torques=False)
 
 
 def test_rpy_angles_bring_every_rotation_back() -> None:
@@ -187,10 +186,10 @@ def test_inertia_is_turned_with_its_origin_and_its_frame() -> None:
         link("b"), link("l", 2.0, "0.1 0.2 0.3", "0.5 0.6 0.7"), joint("j", "b", "l", inside='<axis xyz="1 2 3"/>')
     )
     A, R = spatial.rotation_z_to([1, 2, 3]), spatial.rotation_rpy(0.5, 0.6, 0.7)
-    own = robot.links[0]
-    assert own.mass == 2.0
-    np.testing.assert_allclose(own.center_of_mass, A.T @ [0.1, 0.2, 0.3], atol=1e-15)
-    np.testing.assert_allclose(own.inertia_at_center, A.T @ R @ TENSOR @ R.T @ A, atol=1e-14)
+    actual = robot.links[0]
+    assert actual.mass == 2.0
+    np.testing.assert_allclose(actual.center_of_mass, A.T @ [0.1, 0.2, 0.3], atol=1e-15)
+    np.testing.assert_allclose(actual.inertia_at_center, A.T @ R @ TENSOR @ R.T @ A, atol=1e-14)
 
 
 def test_fixed_links_are_merged_into_the_link_that_carries_them() -> None:
@@ -298,7 +297,7 @@ def test_mounting(mounting: str | tuple[float, ...], vector: list[float]) -> Non
 
 @pytest.mark.parametrize("name", ["ur5e", "panda", "planar2"])
 def test_payload_is_a_body_merged_into_the_last_link(name: str) -> None:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     payload = Payload(1.5, [0.02, -0.03, 0.1], np.diag([0.01, 0.02, 0.025]))
     center = robot.tool_rotation @ payload.center_of_mass + robot.tool_translation
     tensor = robot.tool_rotation @ payload.inertia @ robot.tool_rotation.T
@@ -313,6 +312,40 @@ def test_payload_is_a_body_merged_into_the_last_link(name: str) -> None:
 def test_a_robot_by_name_or_by_file(tmp_path: Path) -> None:
     file = tmp_path / "arm.urdf"
     file.write_text(urdf(*BRANCHED))
-    assert jointwise.robot("ur5e").dof == 6
-    assert jointwise.robot(str(file), tip="camera").dof == 2
+    assert jointwise.load_robot("ur5e").dof == 6
+    assert jointwise.load_robot(str(file), tip="camera").dof == 2
     assert load_robot(file, tip="left").dof == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "a2", "a3", "d1", "side", "d5"),
+    [
+        ("ur3", -0.24365, -0.21325, 0.1519, 0.11235 + 0.0819, 0.08535),
+        ("ur10", -0.612, -0.5723, 0.1273, 0.163941 + 0.0922, 0.1157),
+        ("ur20", -0.862, -0.7287, 0.2363, 0.201 + 0.1543, 0.1593),
+        ("ur30", -0.637, -0.5037, 0.2363, 0.201 + 0.1543, 0.1593),
+    ],
+)
+def test_zero_pose_of_a_ur_is_the_published_one(
+    name: str, a2: float, a3: float, d1: float, side: float, d5: float
+) -> None:
+    tool = forward_kinematics(load_robot(name), np.zeros((1, 6))).tool[1][0]
+    np.testing.assert_allclose(tool, [a2 + a3, -side, d1 - d5], atol=1e-12)
+
+
+def test_axes_and_flange_of_the_iiwa_are_those_of_the_public_description() -> None:
+    robot = load_robot("iiwa14")
+    np.testing.assert_allclose(forward_kinematics(robot, np.zeros((1, 7))).tool[1][0], [0.0, 0.0, 1.306], atol=1e-12)
+    bent = np.zeros((7, 7))
+    np.fill_diagonal(bent, 0.5 * np.pi)
+    tool = forward_kinematics(robot, bent).tool[1]
+    reach = [0.0, 0.946, 0.0, -0.526, 0.0, 0.126, 0.0]  # of the flange along x as joint 2, 4 or 6 turns by 90 degrees
+    np.testing.assert_allclose(tool[:, 0], reach, atol=1e-12)
+
+
+def test_flange_of_the_fr3_is_that_of_the_panda() -> None:
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (5, 7))
+    for mine, other in zip(
+        forward_kinematics(load_robot("fr3"), q).tool, forward_kinematics(load_robot("panda"), q).tool, strict=True
+    ):
+        np.testing.assert_allclose(mine, other, atol=1e-12)

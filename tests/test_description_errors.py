@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +10,13 @@ import pytest
 
 import jointwise
 from jointwise import spatial
-from jointwise.description import Joint, Link, Payload, Robot, catalog_names, catalog_robot, gravity_vector, load_robot
+from jointwise.description import Joint, Link, Payload, Robot, gravity_vector, list_robots, load_robot
 from jointwise.description.check import Finding, check_file, check_robot
 from jointwise.description.files import LARGEST_BYTES
 from jointwise.description.toml import robot_from_toml
 from jointwise.description.urdf import robot_from_urdf
 from jointwise.description.urdf_text import urdf_text
-from jointwise.errors import DescriptionError, MissingExtraError
+from jointwise.errors import DescriptionError
 
 JOINT = '[[joint]]\na = 0.1\nalpha = "pi/2"\nd = 0.2\n'
 TOML = f'schema = 1\nconvention = "dh"\n{JOINT}'
@@ -70,10 +69,10 @@ def test_wrong_table(tmp_path: Path, text: str, message: str) -> None:
 def test_the_convention_is_never_guessed(tmp_path: Path) -> None:
     file = tmp_path / "arm.csv"
     file.write_text("a,alpha,d\n1,2,3\n")
-    assert "does not say its convention" in refused(file)
+    assert "does not state its convention" in refused(file)
     assert "must be one of dh, mdh, mdh-following. Got 'DHM'" in refused(file, "DHM")
     file.write_text("# convention: mdh\na,alpha,d\n1,2,3\n")
-    assert "the file says its convention is mdh, but dh was asked for" in refused(file, "dh")
+    assert "the file states the convention mdh, but dh was requested" in refused(file, "dh")
 
 
 # TOML
@@ -84,7 +83,7 @@ def test_the_convention_is_never_guessed(tmp_path: Path) -> None:
     [
         ("schema = [", "x.toml: not valid TOML: Invalid value (at end of document)"),
         (TOML.replace("schema = 1", "schema = 2"), "schema must be 1. Got 2 instead"),
-        (TOML.replace('convention = "dh"\n', ""), "does not say its convention"),
+        (TOML.replace('convention = "dh"\n', ""), "does not state its convention"),
         (TOML.replace('"dh"', '"denavit"'), "Got 'denavit' instead"),
         ('schema = 1\nconvention = "dh"\n', "there is no [[joint]] table"),
         (TOML + "colour = 1\n", "x.toml, joint 1: unknown key 'colour'"),
@@ -102,7 +101,7 @@ def test_the_convention_is_never_guessed(tmp_path: Path) -> None:
             "center_of_mass must be a list of 3 numbers",
         ),
         ('inertial_frame = "moon"\n' + TOML, "inertial_frame must be 'link' or 'joint'. Got 'moon' instead"),
-        ('schema = 1\nconvention = "dh"\n' + 65 * JOINT, "65 joints; at most 64 are read"),
+        ('schema = 1\nconvention = "dh"\n' + 65 * JOINT, "65 joints; there may be at most 64"),
     ],
 )
 def test_wrong_toml(text: str, message: str) -> None:
@@ -138,8 +137,8 @@ def body(inside: str) -> str:
 
 HAND = joined("k", "arm", "hand")
 WRONG_URDF = {
-    "empty": ("", ", line 1: not well-formed XML: Document is empty"),
-    "malformed": (urdf("<link>\n<joint>"), ", line 4: not well-formed XML: Opening and ending tag mismatch"),
+    "empty": ("", ", line 1: not well-formed XML: no element found"),
+    "malformed": (urdf("<link>\n<joint>"), ", line 4: not well-formed XML: mismatched tag"),
     "no URDF": ("<mujoco/>", ": the root element must be <robot>. Got <mujoco> instead"),
     "no name": ("<robot/>", "the attribute 'name' is missing"),
     "no link": (urdf(""), ": there is no <link>"),
@@ -158,7 +157,7 @@ WRONG_URDF = {
     "no number": (one(ENDS + '<axis xyz="0 0 z"/>'), "xyz of <axis> must be 3 finite numbers. Got '0 0 z'"),
     "expression": (one(ENDS + '<limit upper="${pi}"/>'), "upper of <limit> must be a finite number. Got '${pi}'"),
     "infinite": (one(ENDS + '<limit effort="inf"/>'), "effort of <limit> must be a finite number. Got 'inf'"),
-    "zero axis": (one(ENDS + '<axis xyz="0 0 0"/>'), "joint 'j': <axis> is 0 0 0. It must name a direction"),
+    "zero axis": (one(ENDS + '<axis xyz="0 0 0"/>'), "joint 'j': <axis> must be a direction. Got 0 0 0 instead"),
     "floating": (one(kind="floating", rest=HAND), "joint 'j': a floating joint has no single axis"),
     "planar": (one(kind="planar", rest=HAND), "joint 'j': a planar joint has no single axis"),
     "mimic": (one(ENDS + '<mimic joint="k"/>', rest=HAND), "joint 'j': it mimics 'k'. Coupled joints are not read"),
@@ -186,8 +185,8 @@ WRONG_URDF = {
         "ixx of <inertia> must be a finite number",
     ),
     "too large": (body('<mass value="1e308"/>' + TENSOR), "value of <mass> must be a finite number. Got '1e308'"),
-    "tiny axis": (one(ENDS + '<axis xyz="0 0 1e-200"/>'), "It must name a direction"),
-    "null": (urdf("\x00"), ", line 2: not well-formed XML: Invalid character"),
+    "tiny axis": (one(ENDS + '<axis xyz="0 0 1e-200"/>'), "<axis> must be a direction"),
+    "null": (urdf("\x00"), ", line 2: not well-formed XML: invalid token"),
     "underscore": (body('<mass value="1_0"/>' + TENSOR), "value of <mass> must be a finite number. Got '1_0'"),
 }
 
@@ -216,10 +215,9 @@ def test_a_long_chain_is_refused_without_trouble() -> None:
         robot_from_urdf(urdf(links + chain), "x.urdf")
 
 
-def test_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "yourdfpy", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'jointwise\[urdf\]'"):
-        robot_from_urdf(one(rest=HAND), "x.urdf")
+def test_deep_elements_are_rejected() -> None:
+    with pytest.raises(DescriptionError, match="at most 100 levels deep"):
+        robot_from_urdf(urdf("<a>" * 5000 + "</a>" * 5000), "x.urdf")
 
 
 # files and names
@@ -236,15 +234,18 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     huge = tmp_path / "huge.toml"
     with huge.open("wb") as stream:
         stream.truncate(LARGEST_BYTES + 1)
-    assert "is more than a robot description may have" in refused(huge)
+    assert "larger than a robot description may be" in refused(huge)
     assert "must end in .toml, .csv, .txt, .urdf or .xml. Got '.step' instead" in refused(tmp_path / "arm.step")
 
 
 def test_unknown_names() -> None:
     with pytest.raises(DescriptionError, match="unknown robot 'ur5f'. Did you mean ur5"):
-        jointwise.robot("ur5f")
-    with pytest.raises(DescriptionError, match="convention and tip are for files; 'ur5e' is a name of the catalogue"):
-        jointwise.robot("ur5e", tip="tool0")
+        jointwise.load_robot("ur5f")
+    with pytest.raises(
+        DescriptionError,
+        match="convention, tip, base and fixed joints are for files; 'ur5e' is a name of the catalogue",
+    ):
+        jointwise.load_robot("ur5e", tip="tool0")
     with pytest.raises(DescriptionError, match="unknown mounting 'cieling'. Did you mean ceiling?"):
         gravity_vector("cieling")
     with pytest.raises(DescriptionError, match="tilt:AXIS:ANGLE"):
@@ -260,7 +261,7 @@ def test_unknown_names() -> None:
 
 def changed(inertial: np.ndarray | None = None, **limits: float) -> list[Finding]:
     """Return the findings about the pendulum with another body or other limits."""
-    robot = catalog_robot("planar1")
+    robot = load_robot("planar1")
     link = robot.links[0] if inertial is None else Link("link1", inertial)
     joint = replace(robot.joints[0], limits=replace(robot.joints[0].limits, **limits))
     return check_robot(replace(robot, joints=(joint,), links=(link,)))
@@ -299,19 +300,25 @@ def test_doubtful_kinematics() -> None:
     turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     almost = Joint("almost", "revolute", spatial.rotation_x(1.5708), np.array([425.0, 0.0, 0.0]))
     joints = (Joint("a", "revolute", np.eye(3), np.zeros(3)), Joint("b", "revolute", turned, np.array([0, 0, 0.5])))
-    body = catalog_robot("planar1").links[0].inertial
+    body = load_robot("planar1").links[0].inertial
     robot = Robot("odd", (*joints, almost), (Link("1", body), Link("2", np.zeros(10)), Link("3", body)))
     messages = {(finding.where, finding.message) for finding in check_robot(robot)}
-    assert ("joint 2 'b'", "its axis is that of 'a': the two cannot be told apart.") in messages
+    assert (
+        "joint 2 'b'",
+        "its axis is that of 'a': the motions of the two joints cannot be distinguished.",
+    ) in messages
     assert ("joint 2 'b'", "the link has no inertia.") in messages
-    assert ("joint 1 'a'", "no limit given: lower, upper, velocity, effort.") in messages
+    assert ("joint 1 'a'", "no limit for lower, upper, velocity, effort.") in messages
     assert ("joint 3 'almost'", "it is 425 m from the joint before it. Are the lengths in m?") in messages
-    assert any(where == "joint 3 'almost'" and "quarter turns but for 4e-06 rad" in text for where, text in messages)
+    assert any(
+        where == "joint 3 'almost'" and "differs from multiples of 90 degrees by 4e-06 rad" in text
+        for where, text in messages
+    )
 
 
 def test_the_catalogue_has_no_errors() -> None:
-    for name in catalog_names():
-        assert not [finding for finding in check_robot(catalog_robot(name)) if finding.severity == "error"]
+    for name in list_robots():
+        assert not [finding for finding in check_robot(load_robot(name)) if finding.severity == "error"]
 
 
 def test_findings_carry_the_line(tmp_path: Path) -> None:
@@ -322,7 +329,7 @@ def test_findings_carry_the_line(tmp_path: Path) -> None:
     assert Finding(
         "error", f"{toml}, line 3, joint 1 'joint1'", "the velocity limit must be > 0. Got -1 instead."
     ) in check_file(toml)
-    missing = "no limit given: lower, upper, velocity, effort."
+    missing = "no limit for lower, upper, velocity, effort."
     assert Finding("warning", f"{toml}, line 9, joint 2 'joint2'", missing) in check_file(toml)
     assert {f"{table}, line 5, joint 1 'joint1'", f"{table}, line 7, joint 2 'joint2'"} <= {
         f.where for f in check_file(table)
@@ -348,7 +355,7 @@ def test_an_unreadable_file_is_one_error(tmp_path: Path) -> None:
 
 
 def test_a_first_moment_without_mass_is_not_written() -> None:
-    robot = catalog_robot("planar1")
+    robot = load_robot("planar1")
     odd = replace(robot, links=(Link("l", np.array([0, 0, 0, 0, 0, 0, 1.0, 0, 0, 0])),))
     with pytest.raises(DescriptionError, match="cannot be written as URDF"):
         urdf_text(odd)

@@ -7,23 +7,23 @@ from time import sleep
 import numpy as np
 import pytest
 
-from jointwise.description import Payload, catalog_robot
+from jointwise.control.control_law import AffineControl
+from jointwise.description import Payload, load_robot
 from jointwise.errors import JointwiseError
 from jointwise.simulation.robot import (
-    AffineControl,
     BatchError,
     InstabilityError,
     Run,
     batch,
     digital_robot,
-    simulate,
-    simulate_batch,
+    integrate,
+    integrate_batch,
 )
 from peers import native
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
-FULL = digital_robot(catalog_robot("ur5e"))
+FULL = digital_robot(load_robot("ur5e"))
 HOME = np.array([0.0, -1.2, 1.0, -1.0, -1.5, 0.3])
 PERIODS = 300
 
@@ -32,7 +32,7 @@ def seeded(seed: int) -> Run:
     """Return a run whose pose and torques are drawn from a seed."""
     draw = np.random.default_rng(seed)
     state = FULL.rest(HOME + draw.normal(0.0, 0.3, 6))
-    return simulate(FULL, state, state.load + draw.normal(0.0, 5.0, (PERIODS, 6)))
+    return integrate(FULL, state, state.load + draw.normal(0.0, 5.0, (PERIODS, 6)))
 
 
 def same(first: Run, second: Run) -> bool:
@@ -51,10 +51,10 @@ def test_robots_states_and_controls_may_differ_or_be_shared() -> None:
     robots = [FULL.with_payload(Payload(mass)) for mass in (0.5, 1.0, 2.0)]
     states = [robot.rest(HOME) for robot in robots]
     torque = np.zeros((PERIODS, 6))
-    together = simulate_batch(robots, states, torque, rate=500.0)
-    alone = [simulate(robot, state, torque, rate=500.0) for robot, state in zip(robots, states, strict=True)]
+    together = integrate_batch(robots, states, torque, rate=500.0)
+    alone = [integrate(robot, state, torque, rate=500.0) for robot, state in zip(robots, states, strict=True)]
     assert all(same(a, b) for a, b in zip(alone, together, strict=True))
-    assert len(simulate_batch(FULL, FULL.rest(HOME), torque)) == 1
+    assert len(integrate_batch(FULL, FULL.rest(HOME), torque)) == 1
 
 
 def test_a_failure_names_its_member() -> None:
@@ -63,7 +63,7 @@ def test_a_failure_names_its_member() -> None:
     digital = FULL.without("current_limit")
     controls = [AffineControl(q=q, kp=kp) for kp in gains]
     with pytest.raises(BatchError, match="member 2 of 3") as caught:
-        simulate_batch(digital, digital.rest(HOME), controls)
+        integrate_batch(digital, digital.rest(HOME), controls)
     assert caught.value.member == 1
     assert isinstance(caught.value.__cause__, InstabilityError)
 
@@ -71,7 +71,7 @@ def test_a_failure_names_its_member() -> None:
 def test_wrong_batches_are_refused() -> None:
     state = FULL.rest(HOME)
     with pytest.raises(JointwiseError, match="equally many"):
-        simulate_batch([FULL, FULL], [state] * 3, np.zeros((5, 6)))
+        integrate_batch([FULL, FULL], [state] * 3, np.zeros((5, 6)))
     with pytest.raises(JointwiseError, match="workers must be"):
         batch(seeded, range(2), workers=0)
     assert batch(seeded, []) == []

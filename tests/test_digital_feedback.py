@@ -9,32 +9,32 @@ import pytest
 
 import jointwise
 from jointwise import control
-from jointwise.description import catalog_robot
+from jointwise.control.control_law import AffineControl, Sample
+from jointwise.control.stability import UnstableError, check_stability, closed_loop_stability
+from jointwise.description import load_robot
+from jointwise.design import joint_moves
 from jointwise.errors import ModelError, ShapeError
-from jointwise.experiment import CONTROLLERS, usual_sensors
-from jointwise.model.closed_loop import UnstableError, closed_loop_stability, refuse_unstable
-from jointwise.model.control_law import AffineControl, Sample
+from jointwise.experiment import CONTROLLERS, ControllerOptions, default_sensors
+from jointwise.experiment.closed_loop import drives_of, run_loop, sample_of
 from jointwise.model.rigid import gravity_torque
 from jointwise.simulation import Sensors
-from jointwise.simulation.encoders import Encoders
-from jointwise.simulation.references import joint_moves
 from jointwise.simulation.robot import (
     PHENOMENA,
     InstabilityError,
     Run,
     digital_robot,
-    drives_of,
-    run_loop,
-    sample_of,
-    simulate,
+    integrate,
 )
+from jointwise.simulation.sensors import Encoders
 from jointwise.spatial import Array
 from peers import native
+from simulation_options import grouped
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
-ROBOT = catalog_robot("ur5e")
+ROBOT = load_robot("ur5e")
 ARM = digital_robot(ROBOT)
+SENSED = ControllerOptions(feedback="sensors")
 DRIVES = drives_of(ARM)
 HOME = np.array([0.2, -1.2, 1.0, -1.0, -1.5, 0.3])
 MOTION = joint_moves(np.stack([HOME, HOME + 0.3]), np.full(6, 1.0), np.full(6, 4.0), ramp="smooth")
@@ -62,14 +62,14 @@ class Listener:
     """Steps a controller and keeps what it was given."""
 
     def __init__(self, controller: control.AffineController) -> None:
-        self.own, self.seen = controller, list[Sample]()
+        self.controller, self.seen = controller, list[Sample]()
 
     def init(self, sample: Sample) -> object:
-        return self.own.init(sample)
+        return self.controller.init(sample)
 
     def step(self, state: control.ControlState, sample: Sample) -> tuple[Array, object]:
         self.seen.append(sample)
-        return self.own.step(state, sample)
+        return self.controller.step(state, sample)
 
 
 def heard(feedback: Encoders, periods: int = 300) -> tuple[Run, dict[str, Array]]:
@@ -77,7 +77,7 @@ def heard(feedback: Encoders, periods: int = 300) -> tuple[Run, dict[str, Array]
     listener = Listener(LAWS["pd"])
     run = run_loop(ARM, ARM.rest(HOME), listener, periods=periods, feedback=feedback)
     names = ("q", "qd", "theta", "speed")
-    return run, {name: np.array([getattr(own, name) for own in listener.seen]) for name in names}
+    return run, {name: np.array([getattr(item, name) for item in listener.seen]) for name in names}
 
 
 # -- what a controller is given --
@@ -113,7 +113,7 @@ def test_without_counts_and_without_speeds_sensors_and_states_are_the_same() -> 
     """To rounding: the only other thing that a controller loses is the speed itself."""
     law = held(500, k_theta=20.0 * KD, ki=10.0 * KD)
     push = np.array([0.0, 20.0, 0.0, 0.0, 0.0, 0.0])
-    states, sensors = (simulate(ARM, ARM.rest(HOME), law, wrench=push, feedback=own) for own in (None, PERFECT))
+    states, sensors = (integrate(ARM, ARM.rest(HOME), law, wrench=push, feedback=item) for item in (None, PERFECT))
     assert np.ptp(states.q, axis=0).max() > 1e-4
     np.testing.assert_array_equal(sensors.command, states.command)
     np.testing.assert_array_equal(sensors.q, states.q)
@@ -124,7 +124,9 @@ def test_faster_sampling_brings_differences_to_the_speeds() -> None:
     gaps = []
     for rate in (1000.0, 2000.0, 4000.0):
         law = control.pd_gravity(ROBOT, MOTION, rate, drives=DRIVES)
-        runs = [run_loop(ARM, ARM.rest(HOME), law, periods=round(0.4 * rate), feedback=own) for own in (None, PERFECT)]
+        runs = [
+            run_loop(ARM, ARM.rest(HOME), law, periods=round(0.4 * rate), feedback=item) for item in (None, PERFECT)
+        ]
         gaps.append(np.abs(runs[0].q - runs[1].q).max())
     assert gaps[0] > 1.6 * gaps[1] > 2.5 * gaps[2] > 0.0
 
@@ -135,9 +137,10 @@ def test_faster_sampling_brings_differences_to_the_speeds() -> None:
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("encoders", [PERFECT, USUAL, COARSE], ids=["perfect", "usual", "coarse"])
 def test_native_and_stepped_are_the_same_run(name: str, encoders: Encoders) -> None:
-    ways = (True, False)
     law = LAWS[name]
-    fast, slow = (run_loop(ARM, ARM.rest(HOME), law, native=way, periods=200, feedback=encoders) for way in ways)
+    fast, slow = (
+        run_loop(ARM, ARM.rest(HOME), law, native=native, periods=200, feedback=encoders) for native in (True, False)
+    )
     assert np.ptp(fast.q, axis=0).min() > 0.002
     for series in ("q", "theta", "command", "supplied"):
         np.testing.assert_allclose(getattr(slow, series), getattr(fast, series), rtol=1e-8, atol=1e-8)
@@ -161,17 +164,17 @@ def test_what_jumping_torques_leave_of_the_balance_falls_with_the_step() -> None
 
 def test_a_run_goes_on_where_another_ended() -> None:
     law = LAWS["lqr"].law
-    whole = simulate(ARM, ARM.rest(HOME), law.part(0, 300), feedback=COARSE)
-    first = simulate(ARM, ARM.rest(HOME), law.part(0, 120), feedback=COARSE)
-    second = simulate(ARM, first.final, law.part(120, 300), feedback=COARSE)
+    whole = integrate(ARM, ARM.rest(HOME), law.part(0, 300), feedback=COARSE)
+    first = integrate(ARM, ARM.rest(HOME), law.part(0, 120), feedback=COARSE)
+    second = integrate(ARM, first.final, law.part(120, 300), feedback=COARSE)
     np.testing.assert_array_equal(second.command, whole.command[120:])
     np.testing.assert_array_equal(second.final.values, whole.final.values)
 
 
 def test_encoders_of_another_robot_are_refused() -> None:
     five = Encoders(np.zeros(5), np.zeros(5))
-    with pytest.raises(ShapeError, match="encoders must be given for 6 joints"):
-        simulate(ARM, ARM.rest(HOME), held(10, kp=KD), feedback=five)
+    with pytest.raises(ShapeError, match="encoders must have 6 joints"):
+        integrate(ARM, ARM.rest(HOME), held(10, kp=KD), feedback=five)
     for counts in (-np.ones(6), np.full(6, np.nan), np.zeros((6, 1)), np.zeros(4)):
         with pytest.raises(ShapeError):
             Encoders(np.zeros(6), counts)
@@ -181,12 +184,12 @@ def test_encoders_of_another_robot_are_refused() -> None:
 
 
 def grows(law: AffineControl, feedback: Encoders | None) -> bool:
-    """Tell whether a push of 10 µrad grows in a simulation without friction."""
+    """Return whether a push of 10 µrad grows in a simulation without friction."""
     plant = ARM.without(*(name for name in PHENOMENA if name not in ("stiffness", "damping", "current_lag")))
     start = plant.rest(HOME)
     law = replace(law, theta=np.repeat(start.theta[None], law.periods, axis=0))
     try:
-        run = simulate(plant, start.with_rows(q=start.q + 1e-5), law, feedback=feedback)
+        run = integrate(plant, start.with_rows(q=start.q + 1e-5), law, feedback=feedback)
     except InstabilityError:
         return True
     return bool(np.abs(run.q[-300:] - HOME).max() > 3.0 * np.abs(run.q[:300] - HOME).max())
@@ -195,7 +198,7 @@ def grows(law: AffineControl, feedback: Encoders | None) -> bool:
 @pytest.mark.parametrize(("damping", "states", "sensors"), [(1.0, True, True), (6.0, True, True), (25.0, True, False)])
 def test_the_check_knows_the_delay_of_differences(damping: float, states: bool, sensors: bool) -> None:
     law = held(1500, k_theta=30.0 * KD, k_speed=damping * KD)
-    drives = tuple(replace(own, viscous=0.0, forward=0.0, backward=0.0) for own in DRIVES)
+    drives = tuple(replace(joint, viscous=0.0, forward=0.0, backward=0.0) for joint in DRIVES)
     for feedback, stable in ((None, states), (PERFECT, sensors)):
         differenced = feedback is not None
         assert closed_loop_stability(ROBOT, law, 1000.0, drives, differenced=differenced).is_stable is stable
@@ -207,7 +210,7 @@ def test_gains_that_only_states_can_bear_are_refused_with_sensors() -> None:
     run_loop(ARM, ARM.rest(HOME), law)
     with pytest.raises(UnstableError, match=r"rate of 1000 Hz is too low for the gains: .* \((\d+) Hz would do\)"):
         run_loop(ARM, ARM.rest(HOME), law, feedback=USUAL)
-    refuse_unstable(ROBOT, law.law, 4000.0, DRIVES, differenced=True)
+    check_stability(ROBOT, law.law, 4000.0, DRIVES, differenced=True)
 
 
 # -- experiments --
@@ -215,11 +218,11 @@ def test_gains_that_only_states_can_bear_are_refused_with_sensors() -> None:
 
 def test_coarse_encoders_make_the_current_ripple() -> None:
     def ripple(counts: int | None) -> Array:
-        sensors = usual_sensors(encoder_counts=counts, motor_counts=counts and counts // 20)
-        made = jointwise.simulate(ROBOT, MOTION, feedback="sensors", sensors=sensors)
+        sensors = default_sensors(encoder_counts=counts, motor_counts=counts and counts // 20)
+        made = jointwise.simulate(ROBOT, MOTION, controller=SENSED, sensors=sensors)
         assert made.run is not None
-        under_way = made.run.command[600:1100]
-        jumps: Array = np.diff(under_way, 2, axis=0).std(axis=0)
+        moving = made.run.command[600:1100]
+        jumps: Array = np.diff(moving, 2, axis=0).std(axis=0)
         return jumps
 
     fine, usual, coarse = ripple(None), ripple(1_250_000), ripple(60_000)
@@ -230,18 +233,19 @@ def test_coarse_encoders_make_the_current_ripple() -> None:
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_every_controller_follows_by_its_sensors(controller: str) -> None:
     states, sensors = (
-        jointwise.simulate(ROBOT, MOTION, controller=controller, feedback=own, keep=0) for own in ("states", "sensors")
+        jointwise.simulate(ROBOT, MOTION, keep=0, **grouped(controller=controller, feedback=source))
+        for source in ("states", "sensors")
     )
-    errors = [np.array([own["tracking_rms"] for own in made.summary()["joints"]]) for made in (states, sensors)]
+    errors = [np.array([item["tracking_rms"] for item in made.summary()["joints"]]) for made in (states, sensors)]
     assert (errors[1] < 1.2 * errors[0] + 1e-4).all()
     assert sensors.truth["controller"]["feedback"] == "sensors"
     assert states.truth["controller"]["feedback"] == "states"
 
 
 def test_blocks_leave_the_readings_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = jointwise.simulate(ROBOT, MOTION, feedback="sensors")
-    monkeypatch.setattr("jointwise.experiment.trial.BLOCK", 233)
-    parts = jointwise.simulate(ROBOT, MOTION, feedback="sensors")
+    whole = jointwise.simulate(ROBOT, MOTION, controller=SENSED)
+    monkeypatch.setattr("jointwise.experiment.run.CHUNK", 233)
+    parts = jointwise.simulate(ROBOT, MOTION, controller=SENSED)
     assert whole.run is not None
     assert parts.run is not None
     np.testing.assert_array_equal(parts.run.command, whole.run.command)
@@ -250,6 +254,6 @@ def test_blocks_leave_the_readings_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_wrong_feedback_is_refused() -> None:
     with pytest.raises(ModelError, match=r"feedback must be states or sensors. Got 'eyes'"):
-        jointwise.simulate("ur5e", duration=2.0, feedback="eyes")  # type: ignore[arg-type]
+        ControllerOptions(feedback="eyes")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="prescribes the torques"):
-        jointwise.simulate("planar2", "locked", duration=1.0, feedback="sensors")
+        jointwise.simulate("planar2", "locked", duration=1.0, controller=SENSED)

@@ -10,9 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jointwise.errors import ModelError
-from jointwise.model.terms.slip import rest_state, slip_elements
-from jointwise.simulation.robot import Backlash, Friction, JointPlant, Slip, follow_path
-from jointwise.simulation.robot.packing import pack_backlash, pack_joints
+from jointwise.joint.hysteresis.law import FrictionLaw, JointMotion
+from jointwise.model.friction import slip_elements, slip_state
+from jointwise.model.terms import Hysteresis, JointSignals
+from jointwise.simulation.robot import Backlash, Friction, JointPlant, Slip, Stribeck, ThermalFriction, follow_path
+from jointwise.simulation.robot.packing import pack_backlash, pack_joints, steady_friction
 from jointwise.spatial import Array
 from peers import native
 from robots import law
@@ -109,18 +111,46 @@ def test_passive(points: Array, asymmetry: float) -> None:
 
 
 @law(50)
-@given(paths)
-def test_the_same_elements_as_the_models_term(points: Array) -> None:
-    limits = 1e-3 * np.array(FRICTION.slip.limits)
-    theirs = slip_elements(points, limits, 1.0, rest_state(points, 4)) @ np.array(FRICTION.slip.shares)
-    assert np.allclose(follow_path(PLAIN, points).H, theirs, atol=1e-11)
+@given(paths, st.floats(0.0, 0.6), st.floats(0.0, 6.0), st.floats(-3.0, 3.0))
+def test_plant_identified_law_and_calibration_term_agree_on_a_map_that_varies(
+    points: Array, variation: float, phase: float, start: float
+) -> None:
+    """The plant in C, `slip_elements`, an identified law and the calibration term are one law where b(θ) varies."""
+    joint = JointPlant(1.0, friction=FRICTION, backlash=Backlash.wavy(1e-3, variation, phase))
+    path, mean = start + through(400.0 * points, 40), joint.backlash.mean  # up to two rad: the map varies by far
+    limits, shares = mean * np.array(FRICTION.slip.limits), np.array(FRICTION.slip.shares)
+    relative = tuple((np.array(joint.backlash.values) / mean).tolist())
+    plant = follow_path(joint, path).H
+    law = slip_elements(path, limits, slip_state(path[0], 4), backlash=joint.backlash.at(path) / mean)[0]
+    still = np.zeros_like(path)
+    term, _ = Hysteresis(tuple(limits.tolist()), backlash=relative).columns(JointSignals(500.0, path, still, still))
+    identified = FrictionLaw("nlr", limits, shares, backlash=np.array(joint.backlash.values))
+    torque = identified.torque(JointMotion(path, still, still, 2e-3))
+    for other in (law @ shares, torque, term @ shares):
+        np.testing.assert_allclose(other, plant, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [0.7, 1.0, 2.0])
+def test_native_steady_laws_equal_their_numpy_reference(exponent: float) -> None:
+    rng = np.random.default_rng(0)
+    speed, load, T = rng.uniform(-3.0, 3.0, 500), rng.uniform(-100.0, 100.0, 500), rng.uniform(-20.0, 90.0, 500)
+    friction = Friction(
+        coulomb=8.0, load=1e-3, viscous=9.0, square=-1.5, cube=0.2, stribeck=Stribeck(3.0, 0.2, exponent),
+        thermal=ThermalFriction(-0.1, 2e4),
+    )  # fmt: skip
+    level, factor = steady_friction(JointPlant(1.0, friction=friction), speed, load, T)
+    np.testing.assert_allclose(friction.level(speed, load, T), level, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(friction.viscous_factor(speed), factor, rtol=1e-12, atol=1e-12)
+    assert (level == 0.0).any() and level.max() > 20.0  # the level is limited to zero from below
+    torque = np.sign(speed) * level + factor * speed
+    np.testing.assert_allclose(friction.steady_torque(speed, load, T), torque, rtol=1e-12)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_path_with_a_gap_is_refused(value: float) -> None:
     theta = np.linspace(0.0, 1e-2, 9)
     theta[4] = value
-    with pytest.raises(ModelError, match="theta must be finite, rad. Got .* at index 4"):
+    with pytest.raises(ModelError, match="theta must be finite. Got .* at index 4"):
         follow_path(PLAIN, theta)
     with pytest.raises(ModelError, match="deformation must be finite"):
         follow_path(PLAIN, theta[:4], np.array([0.0, value, 0.0, 0.0]))

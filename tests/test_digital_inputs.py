@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import jointwise.simulation.robot as package
-from jointwise.description import Payload, catalog_names, catalog_robot
+from jointwise.control.control_law import AffineControl
+from jointwise.description import Payload, list_robots, load_robot
+from jointwise.design import waypoint_trajectory
 from jointwise.errors import JointwiseError, ModelError
-from jointwise.simulation.references import waypoint_trajectory
 from jointwise.simulation.robot import (
     PHENOMENA,
-    AffineControl,
     Backlash,
     Cubic,
     DigitalRobot,
@@ -31,16 +31,16 @@ from jointwise.simulation.robot import (
     Slip,
     Stribeck,
     Thermal,
-    Warmth,
+    ThermalFriction,
     default_joints,
     digital_robot,
+    integrate,
     load_joints,
-    simulate,
     step,
 )
 from peers import native
 
-ROBOT = catalog_robot("ur5e")
+ROBOT = load_robot("ur5e")
 FULL = digital_robot(ROBOT)
 needs_native = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
@@ -63,9 +63,9 @@ def test_defaults_are_those_of_the_theory() -> None:
     assert [wave.order for wave in base.kinematic_error] == [1.0, 2.0, 200.0]
 
 
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", list_robots())
 def test_every_robot_has_joints(name: str) -> None:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     assert len(default_joints(robot)) == robot.dof
     assert 1e-6 < digital_robot(robot).largest_step <= 1e-3
 
@@ -115,7 +115,7 @@ def test_a_copy_of_the_usual_file_changes_nothing(tmp_path: Path) -> None:
         ("schema = 1\n[drive]\ncoulomb = 'much'", "coulomb must be a number"),
         ("schema = 1\n[drive]\ncoulomb = { value = 1.0, powr = 2 }", "coulomb must be a number or { value, power }"),
         ("schema = 1\n[drive]\ncoulomb = nan", "joints.toml, joint 'shoulder_pan': .*coulomb must be finite"),
-        ("schema = 1\n[drive]\nelements = 2.7", "elements must be a whole number. Got 2.7"),
+        ("schema = 1\n[drive]\nelements = 2.7", "elements must be a whole number from 0 to 100. Got 2.7"),
         ("schema = 1\n[drive]\ngain = 0", "motor: gain must be finite and > 0. Got 0.0"),
         ("schema = 1\n[drive]\nbacklash_variation = 3", r"backlash: variation must lie in \[0, 1\). Got 3.0"),
         ("schema = 1\n[drive]\nbacklash = 0", "backlash: mean must be finite and > 0. Got 0.0"),
@@ -173,8 +173,8 @@ def test_each_switch_changes_something(name: str) -> None:
         lambda: Slip((1.0,), (0.5,)),
         lambda: Slip((0.0,), (1.0,)),
         lambda: Stribeck(1.0, 0.0),
-        lambda: Warmth(coldest=0.0),
-        lambda: Warmth(coldest=30.0, hottest=20.0),
+        lambda: ThermalFriction(coldest=0.0),
+        lambda: ThermalFriction(coldest=30.0, hottest=20.0),
         lambda: Friction(coulomb=-1.0),
         lambda: Friction(viscous=float("nan")),
         lambda: Friction(asymmetry=1.0),
@@ -234,18 +234,18 @@ ZERO = np.zeros((5, 6))
 )
 def test_wrong_runs_are_refused(control: object, options: dict[str, object]) -> None:
     with pytest.raises(JointwiseError):
-        simulate(FULL, FULL.rest(np.zeros(6)), control, **options)
+        integrate(FULL, FULL.rest(np.zeros(6)), control, **options)
 
 
 @needs_native
 def test_states_of_another_robot_are_refused() -> None:
-    other = digital_robot(catalog_robot("panda"))
+    other = digital_robot(load_robot("panda"))
     with pytest.raises(JointwiseError, match="another robot"):
-        simulate(FULL, other.rest(np.zeros(7)), ZERO)
+        integrate(FULL, other.rest(np.zeros(7)), ZERO)
     with pytest.raises(JointwiseError, match="finite"):
-        simulate(FULL, FULL.rest(np.zeros(6)).with_rows(q=np.full(6, np.nan)), ZERO)
+        integrate(FULL, FULL.rest(np.zeros(6)).with_rows(q=np.full(6, np.nan)), ZERO)
     with pytest.raises(JointwiseError, match="play must lie"):
-        simulate(FULL, FULL.rest(np.zeros(6)).with_rows(play=np.full(6, 1.1)), ZERO)
+        integrate(FULL, FULL.rest(np.zeros(6)).with_rows(play=np.full(6, 1.1)), ZERO)
     with pytest.raises(JointwiseError, match="torque must be 6"):
         step(FULL, FULL.rest(np.zeros(6)), np.zeros(5))
 
@@ -285,14 +285,14 @@ def test_few_joints_or_none_may_be_elastic() -> None:
     mixed = replace(FULL, joints=joints)
     state = mixed.rest([0.0, -1.0, 1.0, 0.0, 0.5, 0.0])
     wave = state.load + 30.0 * np.sin(np.arange(1000)[:, None] / 60.0) * np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])
-    run = simulate(mixed, state, wave)
+    run = integrate(mixed, state, wave)
     assert (run.theta[:, ::2] == run.q[:, ::2]).all()
     assert np.abs(run.energy.residual).max() <= 1e-6 * run.energy.moved
 
 
 def test_without_the_native_kernel_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jointwise.simulation.robot.kernel.native", lambda: None)
+    monkeypatch.setattr("jointwise.simulation.robot.packing.native", lambda: None)
     for switch, remedy in (("0", "unset JOINTWISE_NATIVE"), ("1", "C compiler")):
         monkeypatch.setenv("JOINTWISE_NATIVE", switch)
         with pytest.raises(ModelError, match=f"needs the native kernel.*{remedy}"):
-            simulate(FULL, FULL.rest(np.zeros(6)), ZERO)
+            integrate(FULL, FULL.rest(np.zeros(6)), ZERO)

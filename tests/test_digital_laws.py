@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jointwise.description import Payload, catalog_robot
+from jointwise.control.control_law import AffineControl
+from jointwise.description import Payload, load_robot
 from jointwise.model import rigid
 from jointwise.model.rigid.chain import make_chain
 from jointwise.simulation.robot import (
     PHENOMENA,
-    AffineControl,
     DigitalRobot,
     InstabilityError,
     Run,
     Segments,
     digital_robot,
-    simulate,
+    integrate,
     step,
 )
 from jointwise.simulation.robot.run import spin_coupling
@@ -31,7 +31,7 @@ from robots import Case, law, random_robot
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
-ROBOT = catalog_robot("ur5e")
+ROBOT = load_robot("ur5e")
 FULL = digital_robot(ROBOT)
 RIGID = FULL.without(*PHENOMENA)
 HOME = np.array([0.0, -1.2, 1.0, -1.0, -1.5, 0.3])
@@ -57,7 +57,7 @@ def tracking(seconds: float, rate: float = 1000.0, side: str = "theta") -> Affin
 
 
 def full_run(digital: DigitalRobot = FULL, seconds: float = 3.0, **options: object) -> Run:
-    return simulate(digital, digital.rest(HOME), tracking(seconds), **options)  # type: ignore[arg-type]
+    return integrate(digital, digital.rest(HOME), tracking(seconds), **options)  # type: ignore[arg-type]
 
 
 # -- energy ------------------------------------------------------------------------------------------------------
@@ -83,10 +83,10 @@ def test_energy_balance_closes_without_any_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ur3e", "ur10e", "panda", "planar2", "puma560"])
 def test_energy_balance_closes_for_other_robots(name: str) -> None:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     digital = digital_robot(robot, gravity="tilt:x:30")
     torque = 0.3 * np.sin(np.arange(500)[:, None] / 80.0 + np.arange(robot.dof)) * digital.gains
-    run = simulate(digital, digital.rest(np.full(robot.dof, 0.4)), torque)
+    run = integrate(digital, digital.rest(np.full(robot.dof, 0.4)), torque)
     assert np.abs(run.energy.residual).max() <= 1e-6 * run.energy.moved
 
 
@@ -112,26 +112,26 @@ def test_friction_only_takes_energy() -> None:
     """Under constant load and temperature, what the slip elements hold comes back and all else is lost."""
     digital = FULL.without("load", "stribeck", "temperature", "backlash")
     run = full_run(digital)
-    lost = run.rubbed - run.held
-    assert np.diff(lost, axis=0).min() >= -1e-12 * run.rubbed.max()
+    lost = run.friction_loss - run.held
+    assert np.diff(lost, axis=0).min() >= -1e-12 * run.friction_loss.max()
 
 
 def test_friction_takes_energy_in_every_cycle_with_all_phenomena() -> None:
     run = full_run(FULL, 5.0)
-    assert (np.diff(run.rubbed[::500], axis=0) > 0.0).all()
+    assert (np.diff(run.friction_loss[::500], axis=0) > 0.0).all()
 
 
 def test_a_free_robot_comes_to_rest_and_stays() -> None:
     digital = replace(FULL, gravity=np.zeros(3))
     state = digital.moving(HOME, [0.5, -0.4, 0.3, 0.5, -0.6, 0.7])
-    run = simulate(digital, state, np.zeros((10000, 6)))
+    run = integrate(digital, state, np.zeros((10000, 6)))
     assert np.abs(run.qd[-500:]).max() < 1e-4
     assert np.ptp(run.theta[-500:], axis=0).max() < 1e-6
 
 
 def test_at_rest_nothing_moves() -> None:
     state = FULL.rest(HOME)
-    run = simulate(FULL, state, np.tile(state.current * FULL.gains, (1000, 1)))
+    run = integrate(FULL, state, np.tile(state.current * FULL.gains, (1000, 1)))
     assert np.abs(run.q - HOME).max() < 1e-9
     assert np.abs(run.energy.supplied).max() < 1e-9
 
@@ -142,7 +142,7 @@ def test_at_rest_nothing_moves() -> None:
 def orders(digital: DigitalRobot, steps: tuple[int, ...], side: str = "theta") -> tuple[list[float], list[float]]:
     """Return the errors in q (rad) against a fine run, and the orders of convergence between the steps."""
     control = tracking(1.0, side=side)
-    runs = [simulate(digital, digital.rest(HOME), control, substeps=n).q for n in (*steps, 8 * steps[-1])]
+    runs = [integrate(digital, digital.rest(HOME), control, substeps=n).q for n in (*steps, 8 * steps[-1])]
     errors = [float(np.abs(q - runs[-1]).max()) for q in runs[:-1]]
     return errors, [float(np.log2(a / b)) for a, b in itertools.pairwise(errors)]
 
@@ -166,7 +166,7 @@ def test_friction_converges_with_second_order() -> None:
 def test_halving_the_usual_step_changes_little() -> None:
     control = tracking(3.0)
     usual = round(1e-3 / FULL.largest_step + 0.49)
-    coarse, fine = (simulate(FULL, FULL.rest(HOME), control, substeps=n) for n in (usual, 2 * usual))
+    coarse, fine = (integrate(FULL, FULL.rest(HOME), control, substeps=n) for n in (usual, 2 * usual))
     assert np.abs(coarse.q - fine.q).max() < TOLERANCE
     assert np.sqrt(np.mean((coarse.friction - fine.friction) ** 2, axis=0)).max() < 0.1
 
@@ -199,7 +199,7 @@ def runge_kutta(acceleration: object, q: Array, qd: Array, h: float) -> tuple[Ar
 def rigid_run() -> tuple[Run, Payload, Array]:
     payload, torque = Payload(2.0, [0.01, 0.02, 0.05], 0.01 * np.eye(3)), torques(3.0)
     digital = RIGID.with_payload(payload)
-    return simulate(digital, digital.rest(HOME), torque, substeps=4), payload, torque
+    return integrate(digital, digital.rest(HOME), torque, substeps=4), payload, torque
 
 
 def test_with_everything_off_the_motion_is_pinocchios(rigid_run: tuple[Run, Payload, Array]) -> None:
@@ -233,7 +233,7 @@ def test_a_wrench_acts_as_its_joint_torques() -> None:
     push = np.array([30.0, -20.0, 10.0, 2.0, -1.0, 3.0])
     state = RIGID.rest(HOME)
     torque = np.tile(state.load, (1, 1))
-    short = simulate(RIGID, state, torque, rate=1e6, wrench=push).final
+    short = integrate(RIGID, state, torque, rate=1e6, wrench=push).final
     expected = rigid.forward_dynamics(ROBOT, HOME[None], None, torque, rotor_inertias=RIGID.chain.rotors, wrench=push)[
         0
     ]
@@ -249,7 +249,7 @@ def test_accelerations_are_those_of_the_rigid_body_kernels(turns: list[bool], se
     digital = digital_robot(robot).without(*PHENOMENA)
     q, qd, torque = (rng.normal(size=robot.dof) for _ in range(3))
     push = rng.normal(size=6) if pushed else None
-    short = simulate(digital, digital.moving(q, qd), torque[None], rate=1e6, wrench=push).final
+    short = integrate(digital, digital.moving(q, qd), torque[None], rate=1e6, wrench=push).final
     rotors = digital.chain.rotors
     exact = rigid.forward_dynamics(robot, q[None], qd[None], torque[None], rotor_inertias=rotors, wrench=push)[0]
     assert np.allclose((short.qd - qd) * 1e6, exact, rtol=1e-3, atol=1e-3 * (1.0 + np.abs(exact).max()))
@@ -261,23 +261,23 @@ def test_accelerations_are_those_of_the_rigid_body_kernels(turns: list[bool], se
 
 def test_stiff_gears_are_rigid_ones() -> None:
     plain = FULL.without("friction", "kinematic_error", "lost_motion", "current_lag")
-    reference = simulate(RIGID, RIGID.rest(HOME), tracking(1.0, side="q")).q
+    reference = integrate(RIGID, RIGID.rest(HOME), tracking(1.0, side="q")).q
     soft, hard = (
-        np.abs(simulate(digital, digital.rest(HOME), tracking(1.0)).q - reference).max()
+        np.abs(integrate(digital, digital.rest(HOME), tracking(1.0)).q - reference).max()
         for digital in (plain, plain.aged(stiffness=99.0))
     )
     assert hard < soft / 30.0
 
 
 def test_the_complete_model_obeys_lagrange() -> None:
-    """Angular momentum about the base axis is conserved without torque on it; Spong's model leaves the rotors' out."""
+    """Angular momentum about the base axis is conserved without torque on it; Spong's model neglects the rotors."""
     robot = replace(ROBOT, name="spinning")
     digital = digital_robot(robot, gravity=np.zeros(3), model="complete").without("friction", "damping")
     joints = (replace(digital.joints[0], stiffness=replace(digital.joints[0].stiffness, linear=1e-9, cubic=0.0)),)
     digital = replace(digital, joints=joints + digital.joints[1:])
     torque = np.zeros((600, 6))
     torque[:, 1:] = 3.0 * np.sin(np.arange(600)[:, None] / 50.0 + np.arange(5)) * [4.0, 3.0, 0.5, 0.5, 0.3]
-    run = simulate(digital, digital.rest(HOME), torque)
+    run = integrate(digital, digital.rest(HOME), torque)
     M = rigid.mass_matrix(robot, run.q)
     spin = np.einsum("kj,kj->k", spin_coupling(digital, run.q)[:, 0], run.speed)
     momentum = np.einsum("kj,kj->k", M[:, 0], run.qd)
@@ -302,7 +302,7 @@ def test_the_same_run_gives_the_same_bits() -> None:
 
 def test_step_by_step_is_the_same_to_the_bit() -> None:
     torque = torques(0.2)
-    run = simulate(FULL, FULL.rest(HOME), torque)
+    run = integrate(FULL, FULL.rest(HOME), torque)
     state = FULL.rest(HOME)
     for u in torque:
         state = step(FULL, state, u)
@@ -312,7 +312,7 @@ def test_step_by_step_is_the_same_to_the_bit() -> None:
 def test_a_controller_in_python_is_the_native_one() -> None:
     q, qd, _ = swing(0.2)
     model = make_chain(ROBOT)
-    native_run = simulate(
+    native_run = integrate(
         FULL, FULL.rest(HOME), AffineControl(q=q, qd=qd, kp=np.diag(KP), kd=KD, ki=10.0 * KP, gravity=model)
     )
     state, integral = FULL.rest(HOME), np.zeros(6)
@@ -326,17 +326,17 @@ def test_a_controller_in_python_is_the_native_one() -> None:
 
 def test_gains_may_vary_from_period_to_period() -> None:
     control = tracking(0.3)
-    constant = simulate(FULL, FULL.rest(HOME), control)
+    constant = integrate(FULL, FULL.rest(HOME), control)
     varying = replace(control, k_theta=np.tile(KP, (300, 1)), k_speed=np.tile(np.diag(KD), (300, 1, 1)))
-    assert np.allclose(simulate(FULL, FULL.rest(HOME), varying).q, constant.q, atol=1e-12)
+    assert np.allclose(integrate(FULL, FULL.rest(HOME), varying).q, constant.q, atol=1e-12)
 
 
-def test_instability_is_told() -> None:
+def test_instability_is_reported() -> None:
     q, qd, _ = swing(1.0)
     wild = AffineControl(q=q, qd=qd, kp=1e6 * KP, kd=KD)
     digital = FULL.without("current_limit")
     with pytest.raises(InstabilityError, match="unstable at t") as caught:
-        simulate(digital, digital.rest(HOME), wild)
+        integrate(digital, digital.rest(HOME), wild)
     assert 0 <= caught.value.period < 1000
     assert caught.value.joint in {joint.name for joint in ROBOT.joints}
 
@@ -345,7 +345,7 @@ def test_locked_links_stay_and_the_gear_carries_the_motor() -> None:
     digital = FULL.without("friction", "current_lag", "kinematic_error")
     state = digital.rest(HOME)
     torque = np.linspace(0.0, 1.0, 3000)[:, None] * np.array([100.0, 100.0, 100.0, 20.0, 20.0, 20.0]) + state.load
-    run = simulate(digital, state, torque, locked=True)
+    run = integrate(digital, state, torque, locked=True)
     assert (run.q == HOME).all()
     phi = run.theta - run.q
     for j, joint in enumerate(digital.joints):
@@ -356,8 +356,8 @@ def test_locked_links_stay_and_the_gear_carries_the_motor() -> None:
 
 def test_locked_friction_leaves_a_hysteresis_loop() -> None:
     wave = 60.0 * np.sin(np.arange(4000) / 1000.0 * np.pi)[:, None] * np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])
-    run = simulate(FULL, FULL.rest(HOME), wave, locked=True)
-    area = (run.rubbed[-1] - run.rubbed[2000]).sum()
+    run = integrate(FULL, FULL.rest(HOME), wave, locked=True)
+    area = (run.friction_loss[-1] - run.friction_loss[2000]).sum()
     assert area > 0.01
     assert np.abs(run.energy.residual).max() <= 1e-6 * run.energy.moved
 
@@ -365,7 +365,7 @@ def test_locked_friction_leaves_a_hysteresis_loop() -> None:
 def test_current_is_limited_and_lags() -> None:
     digital = FULL
     state = digital.rest(HOME)
-    run = simulate(digital, state, np.full((20, 6), 1e4), current=True, locked=True)
+    run = integrate(digital, state, np.full((20, 6), 1e4), current=True, locked=True)
     limits = np.array([joint.motor.limit for joint in digital.joints])
     assert (run.current <= limits * (1.0 + 1e-12)).all()
     lag = 1.0 - np.exp(-1e-3 / 3e-4)
@@ -381,13 +381,13 @@ def test_a_warm_up_is_exponential_and_friction_falls() -> None:
         joints=tuple(replace(j, thermal=replace(j.thermal, capacity=j.thermal.capacity / 300)) for j in FULL.joints),
     )
     cold = fast.rest(HOME, temperature=12.0)
-    run = simulate(fast, cold, tracking(10.0))
+    run = integrate(fast, cold, tracking(10.0))
     assert (run.temperature[-1] > 14.0).all()
     power = np.abs(run.friction * run.speed)
     assert power[-2000:, 0].mean() < 0.95 * power[:2000, 0].mean()
 
 
-def test_an_aged_robot_rubs_more_and_bends_more() -> None:
+def test_an_aged_robot_has_more_friction_and_softer_gears() -> None:
     worn = FULL.aged(friction=0.3, stiffness=-0.1)
     new, old = full_run(FULL, 1.0), full_run(worn, 1.0)
     assert np.ptp(old.energy.friction) > 1.15 * np.ptp(new.energy.friction)

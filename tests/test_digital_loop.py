@@ -10,28 +10,27 @@ import numpy as np
 import pytest
 
 from jointwise import control
-from jointwise.description import Payload, catalog_robot
+from jointwise.control.control_law import AffineControl
+from jointwise.control.stability import check_stability, closed_loop_stability
+from jointwise.description import Payload, load_robot
+from jointwise.design import joint_moves
 from jointwise.errors import ModelError, ShapeError
-from jointwise.model.closed_loop import closed_loop_stability, refuse_unstable
-from jointwise.model.control_law import AffineControl
+from jointwise.experiment.closed_loop import drives_of, run_loop
 from jointwise.model.rigid import gravity_torque
-from jointwise.simulation.references import joint_moves
 from jointwise.simulation.robot import (
     PHENOMENA,
     InstabilityError,
     digital_robot,
-    drives_of,
-    run_loop,
+    integrate,
     saturation,
-    simulate,
 )
 from jointwise.spatial import Array
 from peers import native
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
-EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
-ROBOT = catalog_robot("ur5e")
+EXAMPLES = Path(__file__).parents[1] / "examples"
+ROBOT = load_robot("ur5e")
 ARM = digital_robot(ROBOT)
 DRIVES = drives_of(ARM)
 HOME = np.array([0.2, -1.2, 1.0, -1.0, -1.5, 0.3])
@@ -58,7 +57,7 @@ def held(seconds: float, rate: float = 1000.0, **gains: Array) -> AffineControl:
 @pytest.mark.parametrize("name", CONTROLLERS)
 def test_native_and_stepped_are_the_same_run(name: str) -> None:
     law = CONTROLLERS[name]
-    fast, slow = (run_loop(ARM, ARM.rest(HOME), law, native=way, periods=300) for way in (True, False))
+    fast, slow = (run_loop(ARM, ARM.rest(HOME), law, native=native, periods=300) for native in (True, False))
     assert np.ptp(fast.q, axis=0).min() > 0.005
     for series in ("q", "theta", "command", "friction", "temperature", "supplied"):
         np.testing.assert_allclose(getattr(slow, series), getattr(fast, series), rtol=1e-9, atol=1e-9)
@@ -102,12 +101,13 @@ def test_ten_lines_of_a_user_run_in_the_loop() -> None:
 def test_a_wrench_reaches_the_stepped_arm_too() -> None:
     push = np.array([0.0, 40.0, 0.0, 0.0, 0.0, 0.0])
     fast, slow = (
-        run_loop(ARM, ARM.rest(HOME), CONTROLLERS["pd"], native=way, periods=100, wrench=push) for way in (True, False)
+        run_loop(ARM, ARM.rest(HOME), CONTROLLERS["pd"], native=native, periods=100, wrench=push)
+        for native in (True, False)
     )
     np.testing.assert_allclose(slow.q, fast.q, rtol=1e-9)
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     seen: list[tuple[int, int]] = []
     run_loop(ARM, ARM.rest(HOME), CONTROLLERS["pd"], native=False, periods=3, progress=lambda k, n: seen.append((k, n)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
@@ -129,12 +129,12 @@ def test_drives_carry_the_numbers_of_the_plant() -> None:
 
 
 def grows(law: AffineControl) -> bool:
-    """Tell whether a push of 10 µrad grows in a simulation without friction."""
+    """Return whether a push of 10 µrad grows in a simulation without friction."""
     plant = ARM.without(*(name for name in PHENOMENA if name not in ("stiffness", "damping", "current_lag")))
     start = plant.rest(HOME)
     law = replace(law, theta=np.repeat(start.theta[None], law.periods, axis=0), torque=_weight(law.periods))
     try:
-        run = simulate(plant, start.with_rows(q=start.q + 1e-5), law)
+        run = integrate(plant, start.with_rows(q=start.q + 1e-5), law)
     except InstabilityError:
         return True
     return bool(np.abs(run.q[-300:] - HOME).max() > 3.0 * np.abs(run.q[:300] - HOME).max())
@@ -174,8 +174,8 @@ def test_gains_too_high_for_the_rate_are_refused_before_anything_moves() -> None
 
 def test_link_side_gains_that_no_rate_helps_are_refused_with_what_would() -> None:
     law = held(0.1, kp=200.0 * KD, kd=0.1 * KD)
-    with pytest.raises(ModelError, match="do not hold the arm.*times the gains"):
-        refuse_unstable(ROBOT, law, 1000.0, PLANT_DRIVES)
+    with pytest.raises(ModelError, match="unstable.*times the gains"):
+        check_stability(ROBOT, law, 1000.0, PLANT_DRIVES)
 
 
 def test_gains_too_weak_for_gravity_are_refused() -> None:
@@ -184,16 +184,16 @@ def test_gains_too_weak_for_gravity_are_refused() -> None:
         qd=np.zeros((10, 6)),
     )  # fmt: skip
     with pytest.raises(ModelError, match="times the gains"):
-        refuse_unstable(ROBOT, upright, 1000.0, drives_of(ARM.without("stiffness")))
+        check_stability(ROBOT, upright, 1000.0, drives_of(ARM.without("stiffness")))
 
 
 def test_feed_forward_alone_is_not_judged() -> None:
-    refuse_unstable(ROBOT, AffineControl(torque=np.zeros((10, 6))), 1000.0, DRIVES)
+    check_stability(ROBOT, AffineControl(torque=np.zeros((10, 6))), 1000.0, DRIVES)
 
 
 def test_a_sampled_rigid_joint_is_judged_exactly() -> None:
     """J θ̈ = u, u = -k_speed ω held over T: stable up to k_speed T = 2 J."""
-    robot = catalog_robot("planar1")
+    robot = load_robot("planar1")
     drive = (control.JointDrive(inertia=0.5),)
     J = float(control.effective_inertias(robot, np.zeros((1, 1)))[0]) + 0.5
     for factor, stable in ((1.99, True), (2.01, False)):
@@ -207,7 +207,7 @@ def test_a_sampled_rigid_joint_is_judged_exactly() -> None:
 
 @pytest.mark.parametrize("name", ["ur3e", "ur5e", "ur10e", "panda", "puma560"])
 def test_usual_gains_suit_every_arm(name: str) -> None:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     arm = digital_robot(robot)
     drives = drives_of(arm)
     still = np.zeros((4, robot.dof)) + 0.3
@@ -216,13 +216,13 @@ def test_usual_gains_suit_every_arm(name: str) -> None:
     for make in makers:
         law = make(robot, reference, 500.0, drives=drives).law
         for payload in (None, Payload(2.0)):
-            refuse_unstable(robot, law, 500.0, drives, payload=payload)
+            check_stability(robot, law, 500.0, drives, payload=payload)
 
 
 @pytest.mark.parametrize("name", ["ur3e", "ur5", "ur10e", "panda", "planar2"])
 def test_robot_motion_and_rate_are_enough_for_any_arm(name: str) -> None:
     """The full arm, nothing known of its drives: stable, and within a degree of the motion."""
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     arm = digital_robot(robot)
     start = np.full(robot.dof, -0.6)
     motion = joint_moves(
@@ -237,12 +237,12 @@ def test_robot_motion_and_rate_are_enough_for_any_arm(name: str) -> None:
 # -- limits and wrong arguments --------------------------------------------------------------------------------------
 
 
-def test_saturation_is_told() -> None:
+def test_saturation_is_reported() -> None:
     weak = replace(ARM, joints=tuple(replace(j, motor=replace(j.motor, limit=0.6)) for j in ARM.joints))
-    told = saturation(run_loop(weak, weak.rest(HOME), CONTROLLERS["pd"], periods=200))
-    assert told.happened
-    assert told.first is not None
-    assert "motors saturate from t =" in str(told)
+    reported = saturation(run_loop(weak, weak.rest(HOME), CONTROLLERS["pd"], periods=200))
+    assert reported.happened
+    assert reported.first is not None
+    assert "motors saturate from t =" in str(reported)
     calm = saturation(run_loop(ARM, ARM.rest(HOME), CONTROLLERS["pd"], periods=200))
     assert calm.first is None
     assert "no motor saturates" in str(calm)

@@ -7,15 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jointwise.description import catalog_robot
-from jointwise.simulation.robot import AffineControl, Backlash, DigitalRobot, LostMotion, Run, digital_robot, simulate
-from jointwise.simulation.robot.gear import kinematic_error
+from jointwise.control.control_law import AffineControl
+from jointwise.description import load_robot
+from jointwise.simulation.robot import Backlash, DigitalRobot, LostMotion, Run, digital_robot, integrate
+from jointwise.simulation.robot.joint import kinematic_error
 from jointwise.spatial import Array
 from peers import native
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
-FULL = digital_robot(catalog_robot("ur5e"))
+FULL = digital_robot(load_robot("ur5e"))
 HOME = np.array([-0.4, -1.2, 1.0, -1.0, -1.5, 0.3])
 KP = np.array([4000.0, 4000.0, 3000.0, 300.0, 300.0, 200.0])
 KD = np.array([150.0, 150.0, 100.0, 12.0, 10.0, 6.0])
@@ -26,16 +27,16 @@ def with_lost_motion(fraction: float, reach: float = np.pi / 100.0) -> DigitalRo
     return replace(FULL, joints=tuple(replace(joint, lost_motion=lost) for joint in FULL.joints))
 
 
-def to_and_fro(digital: DigitalRobot, speed: float, way: float, cycles: int = 1, **options: object) -> Run:
+def to_and_fro(digital: DigitalRobot, speed: float, travel: float, cycles: int = 1, **options: object) -> Run:
     """Return the first joint, whose axis is vertical, going forth and back over `way` (rad) at `speed` (rad/s)."""
-    steps = round(way / speed * 1000.0)
-    ramp = np.concatenate([np.linspace(0.0, way, steps), np.linspace(way, 0.0, steps)])
+    steps = round(travel / speed * 1000.0)
+    ramp = np.concatenate([np.linspace(0.0, travel, steps), np.linspace(travel, 0.0, steps)])
     q = np.tile(HOME, (2 * steps * cycles, 1))
     q[:, 0] += np.tile(ramp, cycles)
     qd = np.gradient(q, 1e-3, axis=0)
     state = digital.rest(HOME)
     control = AffineControl(theta=q, speed=qd, torque=np.tile(state.load, (len(q), 1)), k_theta=KP, k_speed=KD)
-    return simulate(digital, state, control, **options)  # type: ignore[arg-type]
+    return integrate(digital, state, control, **options)  # type: ignore[arg-type]
 
 
 def reciprocate(digital: DigitalRobot, substeps: int | None = None) -> Run:
@@ -45,7 +46,7 @@ def reciprocate(digital: DigitalRobot, substeps: int | None = None) -> Run:
     q, qd = HOME + 0.15 * (1.0 - np.cos(2.0 * np.pi * t)) * turn, 0.3 * np.pi * np.sin(2.0 * np.pi * t) * turn
     state, push = digital.rest(HOME), x**2 * (3.0 - 2.0 * x) * [40.0, 60.0, 0.0, 0.0, 0.0, 5.0]
     control = AffineControl(theta=q, speed=qd, torque=np.tile(state.load, (2000, 1)), k_theta=KP, k_speed=KD)
-    return simulate(digital, state, control, wrench=push, substeps=substeps)
+    return integrate(digital, state, control, wrench=push, substeps=substeps)
 
 
 def play_along(theta: Array, reach: float) -> Array:
@@ -126,5 +127,5 @@ def test_it_converges_with_the_step() -> None:
 def test_at_rest_between_the_flanks_the_motor_holds_the_arm() -> None:
     digital = with_lost_motion(3.0)
     state = digital.rest(HOME)
-    run = simulate(digital, state, np.tile(state.current * digital.gains, (500, 1)))
+    run = integrate(digital, state, np.tile(state.current * digital.gains, (500, 1)))
     assert np.abs(run.q - HOME).max() < 1e-9

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jointwise.description import catalog_robot
+from jointwise.description import load_robot
 from jointwise.description.robot import Joint, Limits
 from jointwise.errors import ModelError
 from jointwise.model.rigid import mass_matrix
-from jointwise.simulation.robot import Cubic, DigitalRobot, Rigid, digital_robot, simulate, simulate_batch
+from jointwise.simulation.robot import Cubic, DigitalRobot, Rigid, digital_robot, integrate, integrate_batch
 from jointwise.simulation.robot.stability import SHORTER, SMALLEST_STEP, STROKE, pose_range
 from peers import native
 
-ARM = digital_robot(catalog_robot("ur5e"))
+ARM = digital_robot(load_robot("ur5e"))
 LINEAR = 1e4
 needs_native = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
@@ -29,7 +29,7 @@ def with_rotor(inertia: float, joint: int = 3) -> DigitalRobot:
 
 def one_joint(inertia: float) -> tuple[DigitalRobot, float]:
     """Return a joint without losses on a linear spring, and its frequency √(k (1/B + 1/M)) in rad/s."""
-    arm = digital_robot(catalog_robot("planar1")).without("friction", "damping")
+    arm = digital_robot(load_robot("planar1")).without("friction", "damping")
     joint = replace(arm.joints[0], inertia=inertia, stiffness=Cubic(LINEAR))
     M = float(mass_matrix(arm.robot, np.zeros((1, 1)))[0, 0, 0])
     return replace(arm, joints=(joint,)), float(np.sqrt(LINEAR * (1.0 / inertia + 1.0 / M)))
@@ -48,31 +48,31 @@ def test_a_joint_too_fast_to_integrate_is_refused_by_name(inertia: float) -> Non
         _ = with_rotor(inertia).largest_step
 
 
-def test_the_refusal_tells_the_frequency() -> None:
+def test_the_error_names_the_frequency() -> None:
     arm, omega = one_joint(1e-10)
     with pytest.raises(ModelError) as caught:
         _ = arm.largest_step
-    told = re.search(r"moves at (\S+) Hz", str(caught.value))
-    assert told is not None
-    assert float(told.group(1)) == pytest.approx(omega / (2.0 * np.pi), rel=1e-2)
+    reported = re.search(r"moves at (\S+) Hz", str(caught.value))
+    assert reported is not None
+    assert float(reported.group(1)) == pytest.approx(omega / (2.0 * np.pi), rel=1e-2)
 
 
 @needs_native
 def test_a_light_rotor_is_not_taken_for_high_gains() -> None:
     arm = with_rotor(1e-12)
     start, torque = arm.rest(np.zeros(6)), np.zeros((3, 6))
-    for run in (simulate, simulate_batch):
+    for run in (integrate, integrate_batch):
         with pytest.raises(ModelError, match="too fast"):
             run(arm, start, torque)
     rigid = tuple(replace(joint, stiffness=Rigid()) for joint in arm.joints)
-    simulate(replace(arm, joints=rigid), start, torque)
+    integrate(replace(arm, joints=rigid), start, torque)
 
 
 @needs_native
 def test_steps_of_the_users_own_are_taken_as_they_are() -> None:
     arm, omega = one_joint(1e-9)
     assert omega * SMALLEST_STEP > 2.6
-    (run,) = simulate_batch(arm, arm.rest(np.zeros(1)), np.zeros((1, 1)), substeps=2000)
+    (run,) = integrate_batch(arm, arm.rest(np.zeros(1)), np.zeros((1, 1)), substeps=2000)
     assert np.isfinite(run.final.values).all()
 
 

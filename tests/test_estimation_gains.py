@@ -8,21 +8,21 @@ from functools import cache
 import numpy as np
 import pytest
 
-from jointwise.calibrate import Options, calibrate, make_problem
-from jointwise.description import Payload, Robot, catalog_robot
-from jointwise.estimation.coupled import jackknife
+from jointwise.calibration import calibrate, make_regression
+from jointwise.description import Payload, Robot, load_robot
 from jointwise.estimation.drive_gains import DriveGains, drive_gains, gains_again
 from jointwise.estimation.fit import Fit, fit_structure
 from jointwise.estimation.gains import gain_slopes
-from jointwise.estimation.rivals import with_choices
 from jointwise.estimation.structure import Structure
+from jointwise.estimation.uncertainty import uncertainty_of, with_selection
 from jointwise.model.terms import Hysteresis
+from jointwise.options import Options
 from jointwise.result import Calibration
 from jointwise.result.store import from_document, to_document
-from jointwise.simulation.synthetic import SyntheticLog, default_friction, synthetic_log
 from jointwise.spatial import Array
+from synthetic import SyntheticLog, default_friction, synthetic_log
 
-UR5E = catalog_robot("ur5e")
+UR5E = load_robot("ur5e")
 GAINS = (14.0, 11.0, 9.0, 12.0, 10.0, 8.0)
 SCALE = 2e-3
 STRUCTURE = Structure("hysteresis", "square", (1.0, 2.0), limits=Hysteresis.polynomial_limits(4, SCALE))
@@ -31,7 +31,7 @@ CARRIED = Payload(4.0, (0.0, 0.0, 0.1))
 
 
 def bare(robot: Robot) -> Robot:
-    """Return a robot whose description tells nothing of its drives."""
+    """Return a robot whose description does not contain its drives."""
     motors = [replace(joint.motor, torque_constant=None, drive_gain=None) for joint in robot.joints]
     joints = tuple(replace(joint, motor=motor) for joint, motor in zip(robot.joints, motors, strict=True))
     return replace(robot, joints=joints)
@@ -40,7 +40,7 @@ def bare(robot: Robot) -> Robot:
 @cache
 def log_of(seed: int, payload: bool = False, spread: float = 0.0) -> SyntheticLog:
     """Return a log of a UR5e with gains unlike each other; every link differs from its description by `spread`."""
-    friction = tuple(replace(own, scale=SCALE) for own in default_friction(UR5E, "square"))
+    friction = tuple(replace(law, scale=SCALE) for law in default_friction(UR5E, "square"))
     factor = np.exp(spread * np.random.default_rng(seed).normal(size=(UR5E.dof, 1)))
     return synthetic_log(
         UR5E, duration=20.0, rate=100.0, seed=seed, friction=friction, gains=GAINS, current_noise=0.03,
@@ -50,18 +50,18 @@ def log_of(seed: int, payload: bool = False, spread: float = 0.0) -> SyntheticLo
 
 def misses(made: SyntheticLog, found: Calibration) -> Array:
     """Return (estimate - truth) over half the interval of the base parameters."""
-    count, own = found.model.base.count, found.estimate
+    count, estimate = found.model.base.count, found.estimate
     truth = found.model.base.from_standard(made.truth.plant.standard)
-    result: Array = (own.values[:count] - truth) / (own.factor * own.deviation[:count])
+    result: Array = (estimate.values[:count] - truth) / (estimate.factor * estimate.deviation[:count])
     return result
 
 
 @cache
 def fitted(seed: int = 4) -> tuple[DriveGains, Fit]:
-    problem = make_problem([log_of(seed).log], bare(UR5E), "table", "current", OPTIONS)
-    first = drive_gains(problem, bare(UR5E), "current", None, "given")
-    gains = gains_again(problem, bare(UR5E), STRUCTURE, first)
-    return gains, fit_structure(problem, STRUCTURE, gains.values)
+    regression = make_regression([log_of(seed).log], bare(UR5E), "table", "current", OPTIONS)
+    first = drive_gains(regression, bare(UR5E), "current", None, "given")
+    gains = gains_again(regression, bare(UR5E), STRUCTURE, first)
+    return gains, fit_structure(regression, STRUCTURE, gains.values)
 
 
 def test_gains_are_within_their_doubt() -> None:
@@ -75,29 +75,29 @@ def test_gains_are_within_their_doubt() -> None:
 
 def test_all_gains_together_are_a_change_of_unit() -> None:
     _, fit = fitted()
-    slopes = gain_slopes(fit.factors, fit.layout, fit.solution)
+    slopes = gain_slopes(fit.problem, fit.solution)
     np.testing.assert_allclose(slopes.sum(axis=1), fit.solution.values, atol=1e-6 * np.abs(fit.solution.values).max())
 
 
-def test_slopes_tell_where_another_gain_takes_the_bodies() -> None:
+def test_slopes_predict_how_another_gain_changes_the_bodies() -> None:
     gains, fit = fitted()
-    slopes, base = gain_slopes(fit.factors, fit.layout, fit.solution), fit.model.base.count
-    problem = make_problem([log_of(4).log], bare(UR5E), "table", "current", OPTIONS)
+    slopes, base = gain_slopes(fit.problem, fit.solution), fit.model.base.count
+    regression = make_regression([log_of(4).log], bare(UR5E), "table", "current", OPTIONS)
     step = np.array([0.0, 0.01, 0.0, -0.01, 0.0, 0.0])
-    moved = fit_structure(problem, STRUCTURE, gains.values * np.exp(step)).solution.values - fit.solution.values
+    moved = fit_structure(regression, STRUCTURE, gains.values * np.exp(step)).solution.values - fit.solution.values
     expected = slopes @ step
     assert np.linalg.norm((moved - expected)[:base]) < 0.1 * np.linalg.norm(expected[:base])
 
 
 def test_the_doubt_in_the_gains_is_in_all_parameters() -> None:
     gains, fit = fitted()
-    alone = jackknife(fit.factors, fit.layout, fit.solution)
-    whole = with_choices(alone, gains.moves(fit))
-    slopes = gain_slopes(fit.factors, fit.layout, fit.solution)
+    alone = uncertainty_of(fit.problem, fit.solution)
+    whole = with_selection(alone, gains.alternatives(fit))
+    slopes = gain_slopes(fit.problem, fit.solution)
     added = whole.covariance - alone.covariance
     least = slopes @ gains.covariance @ slopes.T
     assert (np.diag(added) >= np.diag(least) * (1.0 - 1e-9)).all()
-    assert not replace(gains, covariance=None).moves(fit)
+    assert not replace(gains, covariance=None).alternatives(fit)
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.1])
@@ -107,7 +107,7 @@ def test_bodies_lie_in_their_intervals_though_gains_are_estimated(spread: float)
     assert (np.abs(misses(made, found)) < 1.0).mean() >= 0.95
 
 
-def test_a_payload_that_is_told_sets_the_scale_and_is_remembered() -> None:
+def test_a_stated_payload_sets_the_scale_and_is_stored() -> None:
     made = log_of(6, payload=True)
     found = calibrate(made.log, bare(UR5E), payload=CARRIED, options=OPTIONS)
     np.testing.assert_allclose(found.gains[1:4], GAINS[1:4], rtol=0.1)
@@ -118,7 +118,7 @@ def test_a_payload_that_is_told_sets_the_scale_and_is_remembered() -> None:
     assert again.provenance.payload == (4.0, 0.0, 0.0, 0.1)
 
 
-def test_a_payload_that_is_not_told_is_noticed() -> None:
+def test_an_undeclared_payload_is_noticed() -> None:
     made = log_of(6, payload=True)
     found = calibrate(made.log, bare(UR5E), options=OPTIONS)
     assert "the data contradict" in found.gain_source

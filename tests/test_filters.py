@@ -46,8 +46,8 @@ def test_low_pass_is_the_butterworth_filter_there_and_back(cutoff: float) -> Non
     values = np.cumsum(noise(8000))
     b, a = butter(4, cutoff / (RATE / 2.0))
     expected = filtfilt(b, a, values, padlen=3000)
-    own, wanted = middle(low_pass(values, cutoff, RATE), 2.0), middle(expected, 2.0)
-    np.testing.assert_allclose(own, wanted, atol=1e-4 * np.ptp(values))
+    actual, wanted = middle(low_pass(values, cutoff, RATE), 2.0), middle(expected, 2.0)
+    np.testing.assert_allclose(actual, wanted, atol=1e-4 * np.ptp(values))
 
 
 @pytest.mark.parametrize("smooth", [low_pass, monotone_low_pass])
@@ -62,8 +62,8 @@ def test_a_constant_and_a_line_pass_unchanged(smooth) -> None:
 def test_a_sine_keeps_its_phase(smooth, frequency: float) -> None:
     t = times()
     wave, quarter = np.sin(2.0 * np.pi * frequency * t), np.cos(2.0 * np.pi * frequency * t)
-    own = middle(smooth(wave, CUTOFF, RATE), 5.0)
-    gain, shift = np.linalg.lstsq(np.column_stack([wave, quarter])[400:-400], own, rcond=None)[0]
+    actual = middle(smooth(wave, CUTOFF, RATE), 5.0)
+    gain, shift = np.linalg.lstsq(np.column_stack([wave, quarter])[400:-400], actual, rcond=None)[0]
     assert gain > 0.0
     assert abs(shift) < 1e-6
 
@@ -72,17 +72,17 @@ def test_a_sine_keeps_its_phase(smooth, frequency: float) -> None:
 def test_the_answer_to_an_impulse_is_symmetric(smooth) -> None:
     impulse = np.zeros(2001)
     impulse[1000] = 1.0
-    own = smooth(impulse, CUTOFF, RATE)
-    np.testing.assert_allclose(own, own[::-1], atol=1e-12)
-    assert own.sum() == pytest.approx(1.0, abs=1e-6)
+    actual = smooth(impulse, CUTOFF, RATE)
+    np.testing.assert_allclose(actual, actual[::-1], atol=1e-12)
+    assert actual.sum() == pytest.approx(1.0, abs=1e-6)
 
 
 def test_gain_at_the_cutoff() -> None:
     t = times(20_000)
     wave = np.sin(2.0 * np.pi * CUTOFF * t)
     for smooth, gain in ((low_pass, 0.5), (monotone_low_pass, np.sqrt(0.5))):
-        own = middle(smooth(wave, CUTOFF, RATE))
-        assert own.std() / middle(wave).std() == pytest.approx(gain, rel=2e-3)
+        actual = middle(smooth(wave, CUTOFF, RATE))
+        assert actual.std() / middle(wave).std() == pytest.approx(gain, rel=2e-3)
 
 
 def test_fast_noise_is_taken_out() -> None:
@@ -118,9 +118,9 @@ def test_short_series_are_filtered_too(samples: int) -> None:
 
 def test_a_stop_is_never_overshot_by_the_monotone_filter() -> None:
     ramp = np.clip(times(2000) - 1.0, 0.0, 1.0)
-    own = monotone_low_pass(ramp, 8.0, RATE)
-    assert np.diff(own).min() >= -1e-15
-    assert own.max() <= 1.0 + 1e-12
+    actual = monotone_low_pass(ramp, 8.0, RATE)
+    assert np.diff(actual).min() >= -1e-15
+    assert actual.max() <= 1.0 + 1e-12
     assert np.diff(low_pass(ramp, 8.0, RATE)).min() < -1e-5  # as the other filter does
 
 
@@ -166,10 +166,10 @@ def test_decimation_is_filtfilt_and_every_nth_sample(step: int) -> None:
     values = np.cumsum(noise()) + noise(seed=5)
     b, a = butter(4, CUTOFF / (RATE / 2.0))
     expected = filtfilt(b, a, values)[::step]
-    own = decimate(values, decimation_taps(CUTOFF, RATE), step)
-    assert own.shape == expected.shape
+    actual = decimate(values, decimation_taps(CUTOFF, RATE), step)
+    assert actual.shape == expected.shape
     edge = int(settling_time(CUTOFF) * RATE / step)
-    np.testing.assert_allclose(own[edge:-edge], expected[edge:-edge], atol=1e-5 * np.ptp(values))
+    np.testing.assert_allclose(actual[edge:-edge], expected[edge:-edge], atol=1e-5 * np.ptp(values))
 
 
 @pytest.mark.parametrize("samples", [1, 2, 30, 1001])
@@ -177,11 +177,11 @@ def test_decimation_is_filtfilt_and_every_nth_sample(step: int) -> None:
 def test_native_decimation_is_its_numpy_twin(samples: int, step: int, request: pytest.FixtureRequest) -> None:
     values, taps = noise(samples), decimation_taps(CUTOFF, RATE)
     assert native() is not None
-    own = decimate(values, taps, step)
+    actual = decimate(values, taps, step)
     request.getfixturevalue("twin")
     assert native() is None
-    np.testing.assert_allclose(own, decimate(values, taps, step), rtol=0.0, atol=1e-13)
-    assert len(own) == len(values[::step])
+    np.testing.assert_allclose(actual, decimate(values, taps, step), rtol=0.0, atol=1e-13)
+    assert len(actual) == len(values[::step])
 
 
 def test_taps_are_symmetric_of_unit_sum_and_read_only() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointwise.description import Robot, catalog_robot
+from jointwise.description import Robot, load_robot
 from jointwise.errors import JointwiseError, ShapeError
 from jointwise.model.inverse_kinematics import (
     ReachError,
@@ -39,7 +39,7 @@ def error(robot: Robot, q: Array, position: Array, rotation: Array | None) -> fl
 
 @pytest.mark.parametrize("name", ARMS)
 def test_random_poses_are_found_within_the_limits(name: str) -> None:
-    robot, rng = catalog_robot(name), np.random.default_rng(5)
+    robot, rng = load_robot(name), np.random.default_rng(5)
     lower, upper = position_limits(robot)
     for _ in range(6):
         position, rotation = tool(robot, random_posture(robot, rng))
@@ -49,7 +49,7 @@ def test_random_poses_are_found_within_the_limits(name: str) -> None:
 
 
 def test_a_start_next_to_the_solution_leads_to_it() -> None:
-    robot, rng = catalog_robot("ur5e"), np.random.default_rng(2)
+    robot, rng = load_robot("ur5e"), np.random.default_rng(2)
     for _ in range(5):
         wanted = random_posture(robot, rng)
         near = wanted + rng.uniform(-0.02, 0.02, 6)
@@ -66,7 +66,7 @@ def _jacobian(robot: Robot, q: Array) -> Array:
 
 
 def test_a_six_joint_arm_with_spherical_reach_has_eight_solutions() -> None:
-    robot = catalog_robot("ur5e")
+    robot = load_robot("ur5e")
     found = all_solutions(robot, [0.35, 0.1, 0.4], DOWN)
     assert len(found) == 8
     for q in found:
@@ -74,7 +74,7 @@ def test_a_six_joint_arm_with_spherical_reach_has_eight_solutions() -> None:
 
 
 def test_positions_alone_suit_arms_with_few_joints() -> None:
-    robot = catalog_robot("planar2")
+    robot = load_robot("planar2")
     position, _ = tool(robot, np.array([0.4, -0.9]))
     q = inverse_kinematics(robot, position)
     assert error(robot, q, position, None) < 1e-9
@@ -83,7 +83,7 @@ def test_positions_alone_suit_arms_with_few_joints() -> None:
 
 
 def test_singular_poses_are_reached() -> None:
-    robot = catalog_robot("ur5e")
+    robot = load_robot("ur5e")
     for posture in ([0.3, -1.0, 0.9, 0.1, 0.0, 0.4], [0.2, -0.7, 1e-9, -1.0, 1.0, 0.0]):
         position, rotation = tool(robot, np.array(posture))
         q = inverse_kinematics(robot, position, rotation, np.array(posture) + 0.05)
@@ -91,14 +91,14 @@ def test_singular_poses_are_reached() -> None:
 
 
 def test_out_of_reach_says_how_far() -> None:
-    robot = catalog_robot("ur5")
+    robot = load_robot("ur5")
     with pytest.raises(ReachError, match=r"the point at \(3, 0, 0\.5\) m .* the tool stays 2\.\d+ m"):
         inverse_kinematics(robot, [3.0, 0.0, 0.5])
 
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_a_path_is_followed_on_one_branch(name: str) -> None:
-    robot = catalog_robot(name)
+    robot = load_robot(name)
     sigma = np.linspace(0.0, 2.0 * np.pi, 501)
     path = np.stack([0.4 + 0.1 * np.cos(sigma), 0.15 * np.sin(sigma), 0.5 + 0.1 * np.sin(2.0 * sigma)], axis=1)
     q = follow_path(robot, path, DOWN, all_solutions(robot, path[0], DOWN)[0])
@@ -110,7 +110,7 @@ def test_a_path_is_followed_on_one_branch(name: str) -> None:
 
 
 def test_a_path_that_leaves_the_reach_names_its_first_missing_point() -> None:
-    robot = catalog_robot("ur5")
+    robot = load_robot("ur5")
     path = np.stack([np.linspace(0.4, 1.4, 301), np.zeros(301), np.full(301, 0.4)], axis=1)
     with pytest.raises(ReachError, match="cannot be reached") as problem:
         follow_path(robot, path, DOWN, inverse_kinematics(robot, path[100], DOWN))
@@ -121,14 +121,14 @@ def test_a_path_that_leaves_the_reach_names_its_first_missing_point() -> None:
 
 
 def test_jumps_are_refused() -> None:
-    robot = catalog_robot("ur5e")
+    robot = load_robot("ur5e")
     path = np.array([[0.4, 0.0, 0.4], [-0.4, 0.0, 0.4]])
     with pytest.raises(ReachError, match=r"jumps between points 1 and 2 of 2: joint \d"):
         follow_path(robot, path, DOWN)
 
 
 def test_limits_close_branches() -> None:
-    robot = catalog_robot("panda")
+    robot = load_robot("panda")
     lower, upper = position_limits(robot)
     for q in all_solutions(robot, [0.4, 0.1, 0.4], DOWN):
         assert ((q >= lower) & (q <= upper)).all()
@@ -146,5 +146,5 @@ def test_limits_close_branches() -> None:
 )
 def test_wrong_input_is_refused(position: list[float], rotation: Array | None, start: list[float] | None) -> None:
     with pytest.raises(ShapeError):
-        inverse_kinematics(catalog_robot("ur5"), position, rotation, start)
+        inverse_kinematics(load_robot("ur5"), position, rotation, start)
     assert issubclass(ReachError, JointwiseError)

@@ -14,18 +14,17 @@ import pytest
 
 import jointwise
 from cli_runs import PLAIN, bench, refused, run
-from jointwise.calibrate import Options
-from jointwise.cli.options import known_joints
 from jointwise.errors import JointwiseError, ModelError
-from jointwise.joint import Alternative, Curve, JointModel, Part, Surface, load_joints, save_joints
+from jointwise.joint import Curve, JointModel, Part, Surface, TriedModel, load_joints, save_joints
 from jointwise.joint.friction.law import VelocityLaw, settings_of
-from jointwise.joint.hysteresis.laws import FrictionLaw, law_settings
-from jointwise.joint.laws import _TRIED
+from jointwise.joint.hysteresis.law import FrictionLaw, law_settings
+from jointwise.joint.laws import _LAWS
 from jointwise.joint.part import value_of
 from jointwise.joint.phenomenon import PHENOMENA
+from jointwise.options import Options, read_joints
 from jointwise.report.joint import joint_sections
 
-ROBOT = jointwise.robot("planar2")
+ROBOT = jointwise.load_robot("planar2")
 VALUES: dict[str, dict[str, float]] = {
     "stiffness": {"a_1": 15000.0},
     "friction": {"F_C": 3.0, "F_S-F_C": 1.0, "V_S": 0.05, "F_V1": 2.0},
@@ -71,12 +70,12 @@ def part(name: str) -> Part:
     return Part(
         phenomenon=name,
         model="any",
-        values=tuple(value_of(own, "-", value, 0.1 * abs(value)) for own, value in VALUES[name].items()),
+        values=tuple(value_of(key, "-", value, 0.1 * abs(value)) for key, value in VALUES[name].items()),
         fitted=99.0,
         held_out=98.0,
         settings=SETTINGS[name],
         ranges=RANGES.get(name, {"speed": (0.0, 1.0)}),
-        alternatives=(Alternative("other", 50.0), Alternative("any", 99.0, 98.0, "taken")),
+        alternatives=(TriedModel("other", 50.0), TriedModel("any", 99.0, 98.0, "taken")),
         curves=(curve,),
         surfaces=(surface,),
         notes=("a note",),
@@ -104,12 +103,12 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> dict[str, Any]:
-    own = document()
-    at: Any = own
+    changed = document()
+    at: Any = changed
     for key in path[:-1]:
         at = at[key]
     change(at, path[-1])
-    return own
+    return changed
 
 
 def put(value: Any) -> Callable[[Any, Any], None]:
@@ -136,7 +135,7 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
     save_joints([whole()], tmp_path / "j.json")
     (model,) = load_joints(tmp_path / "j.json")
     assert model == whole()
-    assert set(_TRIED) == set(PHENOMENA)
+    assert set(_LAWS) == set(PHENOMENA)
 
 
 @pytest.mark.filterwarnings("error")
@@ -147,7 +146,7 @@ def test_no_damage_gives_a_traceback(tmp_path: Path) -> None:
     for place, name in rng.sample(cases, 300):
         path.write_text(json.dumps(changed(place, DAMAGES[name])), encoding="utf-8")
         try:
-            models = known_joints([str(path)], ROBOT)
+            models = read_joints([str(path)], ROBOT)
             Options(gains=[1.0, 1.0]).with_joints(models, ROBOT, rotor=False, known=True)
             joint_sections(models)
             outcomes["taken"] += 1
@@ -161,31 +160,43 @@ def test_no_damage_gives_a_traceback(tmp_path: Path) -> None:
 FRICTION = ("joints", 0, "parts", "friction")
 NAMED = {
     "joints is a number": (("joints",), put(5), "joints must be a list. Got 5 instead."),
-    "joints is null": (("joints",), put(None), "joints must be a list"),
-    "no joints": (("joints",), DAMAGES["deleted"], "damaged joint file: KeyError 'joints'"),
-    "joint is text": (("joints", 0, "joint"), put("1"), "joint must be a whole number from 1 to"),
-    "joint is a part of one": (("joints", 0, "joint"), put(1.5), "joint must be a whole number"),
-    "joint is 0": (("joints", 0, "joint"), put(0), "joint must be a whole number"),
-    "parts is a list": (("joints", 0, "parts"), put([]), "parts must be a table of names"),
-    "unknown part": (("joints", 0, "parts", "magic"), put({}), "a part: 'phenomenon' is missing"),
+    "joints is null": (("joints",), put(None), "joints must be a list. Got None instead."),
+    "no joints": (("joints",), DAMAGES["deleted"], "'joints' is missing."),
+    "joint is text": (("joints", 0, "joint"), put("1"), "joints[0].joint must be an integer. Got '1' instead."),
+    "joint is a part of one": (
+        ("joints", 0, "joint"),
+        put(1.5),
+        "joints[0].joint must be an integer. Got 1.5 instead.",
+    ),
+    "joint is 0": (("joints", 0, "joint"), put(0), "joints[0].joint must be an integer >= 1. Got 0 instead."),
+    "parts is a list": (("joints", 0, "parts"), put([]), "joints[0].parts must be an object. Got [] instead."),
+    "unknown part": (("joints", 0, "parts", "magic"), put({}), "joints[0].parts has no 'magic'. Known: stiffness, "),
     "settings are empty": ((*FRICTION, "settings"), put({}), "friction"),
-    "settings are null": ((*FRICTION, "settings"), put(None), "friction: settings must be a table of names"),
-    "deviation is text": ((*FRICTION, "values", 0, "deviation"), put("0.1"), "friction: deviation of F_C must be"),
+    "settings are null": ((*FRICTION, "settings"), put(None), "joints[0].parts.friction.settings must be an object"),
+    "deviation is text": (
+        (*FRICTION, "values", 0, "deviation"),
+        put("0.1"),
+        "parts.friction.values[0].deviation must be a number",
+    ),
     "deviation is negative": ((*FRICTION, "values", 0, "deviation"), put(-1), "deviation of F_C must be at least 0"),
-    "value is a flag": ((*FRICTION, "values", 0, "value"), put(True), "friction: F_C must be a finite number"),
+    "value is a flag": (
+        (*FRICTION, "values", 0, "value"),
+        put(True),
+        "parts.friction.values[0].value must be a number",
+    ),
     "interval is turned": ((*FRICTION, "values", 0, "low"), put(1e9), "interval of F_C must be from low to high"),
-    "curve has text": ((*FRICTION, "curves", 0, "y", 1), put("4"), "friction: y of 'A' must be a finite number"),
+    "curve has text": ((*FRICTION, "curves", 0, "y", 1), put("4"), "parts.friction.curves[0].y[1] must be a number"),
     "curve is short": ((*FRICTION, "curves", 0, "y"), put([1.0]), "y of 'A' must have as many points as x"),
-    "surface is short": ((*FRICTION, "surfaces", 0, "z", 1), put([1.0]), "z of 'B' must be 2 numbers. Got 1"),
+    "surface is short": ((*FRICTION, "surfaces", 0, "z", 1), put([1.0]), "z of 'B' must be 3 rows of 2 numbers"),
     "law has text": ((*FRICTION, "settings", "law", "viscous"), put("2"), "friction: the law cannot be built"),
     "law is not finite": ((*FRICTION, "settings", "law", "stribeck_speed"), put(0), "friction: the law does not give"),
     "settings are deep": ((*FRICTION, "settings", "more"), put([[[[[[[[[[1]]]]]]]]]]), "levels deep"),
     "covariance is short": (
         (*FRICTION, "settings", "covariance"),
         put({"names": ["F_C"], "values": []}),
-        "covariance must be 1 rows",
+        "covariance must be 1 rows of 1 numbers",
     ),
-    "covariance is a number": ((*FRICTION, "settings", "covariance"), put(1.0), "friction: the law cannot be built"),
+    "covariance is a number": ((*FRICTION, "settings", "covariance"), put(1.0), "must be an object. Got 1.0 instead."),
     "hysteresis falls with the load": (
         ("joints", 0, "parts", "hysteresis", "settings", "law", "growth"),
         put(-1e-3),
@@ -211,11 +222,11 @@ def test_a_refusal_names_what_is_wrong(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_part_under_another_name_is_refused(tmp_path: Path) -> None:
-    own = document()
-    parts = own["joints"][0]["parts"]
+    stored = document()
+    parts = stored["joints"][0]["parts"]
     parts["load"] = copy.deepcopy(parts["friction"])
-    (tmp_path / "j.json").write_text(json.dumps(own), encoding="utf-8")
-    with pytest.raises(ModelError, match="the phenomenon under 'load' must be 'load'. Got 'friction' instead"):
+    (tmp_path / "j.json").write_text(json.dumps(stored), encoding="utf-8")
+    with pytest.raises(ModelError, match="the phenomenon of part 'load' must be 'load'. Got 'friction' instead"):
         load_joints(tmp_path / "j.json")
 
 
@@ -247,8 +258,19 @@ def test_a_calibration_refuses_a_damaged_joint_file(
 
 def test_a_calibration_takes_the_whole_file(tmp_path: Path) -> None:
     model = whole()
-    kept = {name: own for name, own in model.parts.items() if name != "temperature"}
+    kept = {name: part for name, part in model.parts.items() if name != "temperature"}
     save_joints([JointModel(model.robot, 0, kept)], tmp_path / "j.json")
-    words = ("--robot", "planar2", *PLAIN, "--gains", 1, 1, "--joint", tmp_path / "j.json", "--quiet")
+    words = (
+        "--robot",
+        "planar2",
+        *PLAIN,
+        "--gains",
+        1,
+        1,
+        "--joint",
+        tmp_path / "j.json",
+        "--quiet",
+        "--accept-implausible",
+    )
     result = run("calibrate", bench().training, *words, "--output", tmp_path / "m.json")
     assert result.code == 0, result.err

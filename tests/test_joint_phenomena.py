@@ -9,26 +9,25 @@ import pytest
 
 import jointwise.joint
 from cli_runs import run
+from jointwise.design import EXPERIMENTS
+from jointwise.design.purpose import PURPOSES
 from jointwise.errors import EstimationError
 from jointwise.joint import PHENOMENA, JointModel, Part, identification, identify, laws
 from jointwise.joint.hysteresis import METHODS
-from jointwise.plan.purpose import PURPOSES
 from jointwise.report.joint import joint_sections
-from jointwise.simulation.references import EXPERIMENTS
 
 
 def test_every_phenomenon_can_be_identified_read_planned_and_simulated() -> None:
-    assert set(identification._METHODS) == set(laws._TRIED) == set(PHENOMENA)
-    assert {name for own in PURPOSES.values() for name in own.phenomena} == set(PHENOMENA)
-    assert {own.experiment for own in PHENOMENA.values()} <= set(EXPERIMENTS)
-    assert all(own.name == name for name, own in PHENOMENA.items())
+    assert set(identification._METHODS) == set(laws._LAWS) == set(PHENOMENA)
+    assert {name for item in PURPOSES.values() for name in item.phenomena} == set(PHENOMENA)
+    assert {item.experiment for item in PHENOMENA.values()} <= set(EXPERIMENTS)
+    assert all(item.name == name for name, item in PHENOMENA.items())
 
 
-def test_a_purpose_identifies_what_its_experiment_tells() -> None:
-    told = {name: own.phenomena for name, own in PURPOSES.items()}
-    assert told["load"] == ("load", "motor")
-    assert told["transmission"] == ("transmission", "hysteresis")
-    assert told["motor"] == ("motor",)
+def test_an_experiment_identifies_its_namesake_and_every_phenomenon_that_names_it() -> None:
+    for name, purpose in PURPOSES.items():
+        expected = [p.name for p in PHENOMENA.values() if p.name == name or p.experiment == purpose.experiment]
+        assert list(purpose.phenomena) == expected
 
 
 def test_parts_stand_in_the_order_in_which_they_are_identified() -> None:
@@ -36,7 +35,7 @@ def test_parts_stand_in_the_order_in_which_they_are_identified() -> None:
     for name in reversed(PHENOMENA):
         model = model.with_part(Part(name, "any", (), 100.0))
     assert list(model.parts) == list(PHENOMENA)
-    assert [title for _, title, _ in joint_sections([model])] == [own.title for own in PHENOMENA.values()]
+    assert [title for _, title, _ in joint_sections([model])] == [item.title for item in PHENOMENA.values()]
 
 
 def test_the_commands_are_the_phenomena() -> None:

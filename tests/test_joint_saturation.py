@@ -9,7 +9,7 @@ import pytest
 
 from jointwise.errors import EstimationError
 from jointwise.joint import JointRecord
-from jointwise.joint.saturation import refuse_saturated, saturated_share
+from jointwise.joint.checks import check_unsaturated, saturated_share
 from jointwise.spatial import Array
 
 RATE = 250.0
@@ -44,7 +44,7 @@ def clipped(record: JointRecord, part: float, noise: float) -> JointRecord:
 @pytest.mark.parametrize("noise", [0.0, NOISE, 3.0 * NOISE])
 def test_a_current_that_is_cut_is_seen_with_and_without_noise(noise: float) -> None:
     with pytest.raises(EstimationError, match="current is saturated in .* at about .* A; friction is not fitted"):
-        refuse_saturated(clipped(swinging(), 0.6, noise), "friction")
+        check_unsaturated(clipped(swinging(), 0.6, noise), "friction")
 
 
 def test_a_limit_on_one_side_is_seen() -> None:
@@ -55,8 +55,8 @@ def test_a_limit_on_one_side_is_seen() -> None:
 
 
 def test_a_current_below_its_limit_is_not_refused() -> None:
-    refuse_saturated(swinging(), "friction")
-    refuse_saturated(clipped(swinging(), 1.0, NOISE), "friction")
+    check_unsaturated(swinging(), "friction")
+    check_unsaturated(clipped(swinging(), 1.0, NOISE), "friction")
 
 
 def test_a_steady_run_at_the_highest_torque_is_no_limit() -> None:
@@ -65,8 +65,8 @@ def test_a_steady_run_at_the_highest_torque_is_no_limit() -> None:
     ramp = np.convolve(levels, np.ones(250) / 250.0, mode="same")
     record = made(t, ramp, np.zeros(len(t)))
     curved = replace(record, motor=record.motor - 0.5 * ramp**3)
-    for own in (record, curved):
-        assert saturated_share(own) == 0.0
+    for actual in (record, curved):
+        assert saturated_share(actual) == 0.0
 
 
 def steps(factor: float = 1.0) -> JointRecord:
@@ -79,7 +79,7 @@ def steps(factor: float = 1.0) -> JointRecord:
 
 @pytest.mark.parametrize("noise", [0.1, 0.3])
 def test_a_limit_below_all_friction_is_seen_by_what_speeding_up_would_take(noise: float) -> None:
-    """Nearly all samples sit at the limit: none is left that tells what the motion asks for."""
+    """Nearly all samples are at the limit: none shows the torque that the motion requires."""
     record = steps()
     more = noise * np.random.default_rng(1).standard_normal(record.samples)
     assert saturated_share(replace(record, motor=np.clip(record.motor, -6.0, 6.0) + more)) > 0.9
@@ -93,6 +93,6 @@ def test_a_friction_that_never_varies_is_no_limit_while_it_is_sped_up() -> None:
     assert saturated_share(replace(slow, motor=slow.motor - 6.0 * slow.speed)) == 0.0
 
 
-def test_a_torque_that_never_changes_tells_nothing() -> None:
+def test_a_constant_torque_determines_nothing() -> None:
     record = swinging()
     assert saturated_share(replace(record, motor=np.full(record.samples, 3.0))) == 1.0

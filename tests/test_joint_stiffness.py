@@ -1,4 +1,4 @@
-"""Stiffness: the spring of the digital robot comes back within its interval, and data that cannot tell is refused."""
+"""Stiffness: the spring of the digital robot lies within its interval; data that do not determine it are rejected."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from jointwise.errors import EstimationError
 from jointwise.joint.part import Part, value_of
 from jointwise.joint.record import JointRecord, joint_record
 from jointwise.joint.stiffness import OddPolynomial, identify_stiffness, stiffness_of
-from jointwise.joint.stiffness.damping import find_damping
-from jointwise.joint.stiffness.families import Polynomial
+from jointwise.joint.stiffness.data import stiffness_rows
 from jointwise.joint.stiffness.fit import fit_spring
-from jointwise.joint.stiffness.signals import rows_of, stiffness_signals
+from jointwise.joint.stiffness.law import PolynomialSpring
+from jointwise.joint.stiffness.result import find_damping
 
 GEAR = ("kinematic_error", "lost_motion")
 LINEAR, CUBIC = 15_000.0, 5e7
@@ -41,10 +41,10 @@ def test_a_locked_output_with_gauge_and_current_gives_the_cubic_spring() -> None
     assert part.held_out is not None and part.held_out > 98.0
 
 
-def test_the_current_alone_gives_the_spring_when_rotor_friction_is_told_from_it() -> None:
+def test_the_current_alone_gives_the_spring_if_rotor_friction_is_separated_from_it() -> None:
     part = identify_stiffness(locked(gauge=False))
     assert part.value("a_1").covers(LINEAR) and part.value("a_3").covers(CUBIC)
-    quality = {own.model: own.held_out or 0.0 for own in part.alternatives}
+    quality = {item.model: item.held_out or 0.0 for item in part.alternatives}
     assert quality["cubic"] > quality["cubic, friction neglected"] + 5.0
 
 
@@ -61,11 +61,11 @@ def test_free_motion_of_a_loaded_joint_gives_the_spring_through_the_errors_of_th
 
 @cache
 def moved() -> tuple[JointRecord, Part]:
-    """Free motion of the shoulder with all phenomena, and the true gear as a transmission part would tell it."""
+    """Free motion of the shoulder with all phenomena, and the true gear as a transmission part."""
     log, digital = joint_log("bang-coast-bang", joint=None, duration=20.0)
     joint = digital.joints[1]
-    waves = {key: [getattr(own, key[:-1]) for own in joint.kinematic_error] for key in ("amplitudes", "phases")}
-    orders = [int(own.order) for own in joint.kinematic_error]
+    waves = {key: [getattr(wave, key[:-1]) for wave in joint.kinematic_error] for key in ("amplitudes", "phases")}
+    orders = [int(wave.order) for wave in joint.kinematic_error]
     lost = (joint.lost_motion.fraction * np.array(joint.backlash.values)).tolist()
     settings = {"kinematic_error": {"mean": 0.0, "orders": orders, **waves}, "lost_motion": {"values": lost}}
     settings["reach"] = joint.lost_motion.reach
@@ -81,39 +81,39 @@ def test_damping_comes_back_from_free_motion_where_the_gear_is_known() -> None:
     law = stiffness_of(Part.from_dict(part.to_dict()))
     phi, rate = np.array([0.001, -0.002]), np.array([0.5, 0.1])
     np.testing.assert_allclose(law.damped_torque(phi, rate) - law.torque(phi), part["damping"] * rate)
-    curve = next(own for own in part.curves if own.title.startswith("Damping"))
+    curve = next(curve for curve in part.curves if curve.title.startswith("Damping"))
     assert float(np.std(curve.residual)) < 0.3 * float(np.std(curve.y))
 
 
 def test_an_unknown_gear_hides_the_damping_in_free_motion() -> None:
     part = unknown_gear()
     assert all(value.name != "damping" for value in part.values)
-    assert "damping is not determined: the gear's own error hides it" in " ".join(part.notes)
+    assert "damping is not determined: the error of the gear hides it" in " ".join(part.notes)
     assert stiffness_of(part).damping == 0.0
 
 
-def test_a_locked_output_tells_damping_by_its_gauge_and_not_by_the_current() -> None:
+def test_a_locked_output_determines_damping_by_its_gauge_and_not_by_the_current() -> None:
     assert gauged().value("damping").covers(8.0)
     assert gauged()["damping"] == pytest.approx(8.0, rel=0.15)
-    rows = rows_of(stiffness_signals(locked(gauge=False)))
-    value, words = find_damping(fit_spring(Polynomial(2), rows), rows, False)
+    rows = stiffness_rows(locked(gauge=False)).reduced()
+    value, words = find_damping(fit_spring(PolynomialSpring(2), rows), False)
     assert value is None
-    assert "friction of the rotor hides it" in words
+    assert "rotor friction hides it" in words
 
 
 def test_a_torque_that_is_stamped_late_gives_no_damping() -> None:
     record = locked()
     assert record.gauge is not None
-    rows = rows_of(stiffness_signals(replace(record, gauge=np.roll(record.gauge, 3))))  # 3 ms; D/K is 0.5 ms
-    value, words = find_damping(fit_spring(Polynomial(2), rows), rows, False)
+    rows = stiffness_rows(replace(record, gauge=np.roll(record.gauge, 3))).reduced()  # 3 ms; D/K is 0.5 ms
+    value, words = find_damping(fit_spring(PolynomialSpring(2), rows), False)
     assert value is None
     assert "ms late" in words
 
 
 def test_shuffled_rates_give_no_damping() -> None:
-    rows = rows_of(stiffness_signals(locked()))
+    rows = stiffness_rows(locked()).reduced()
     mixed = replace(rows, rate=np.random.default_rng(0).permutation(rows.rate))
-    value, _ = find_damping(fit_spring(Polynomial(2), mixed), mixed, False)
+    value, _ = find_damping(fit_spring(PolynomialSpring(2), mixed), False)
     assert value is None or value.covers(0.0)
 
 
@@ -121,7 +121,7 @@ def test_an_unknown_gear_widens_the_interval_so_that_it_holds_the_spring() -> No
     part = identify_stiffness(locked(without=()))
     assert part.value("a_1").covers(LINEAR) and part.value("a_3").covers(CUBIC)
     assert any("transmission part" in note for note in part.notes)
-    band = next(own for own in part.curves if own.title == "Stiffness over deformation")
+    band = next(curve for curve in part.curves if curve.title == "Stiffness over deformation")
     at_zero = int(np.argmin(np.abs(band.line_x)))
     a_1 = part.value("a_1")
     assert (band.low[at_zero], band.high[at_zero]) == pytest.approx((a_1.low, a_1.high), rel=0.01)
@@ -144,7 +144,7 @@ def test_intervals_of_noisy_gauges_cover_the_truth_at_most_seeds() -> None:
 def test_fitted_segments_stiffen_and_beat_a_line() -> None:
     part = gauged()
     assert 0.0 < part["K1"] <= part["K2"] <= part["K3"] and part["T1"] < part["T2"]
-    quality = {own.model: own.held_out or 0.0 for own in part.alternatives}
+    quality = {item.model: item.held_out or 0.0 for item in part.alternatives}
     assert quality["segments, fitted"] > quality["linear"]
     assert quality["cubic"] > quality["segments, HFUS-20"] + 10.0
 
@@ -165,49 +165,49 @@ def test_curves_hold_band_and_residual() -> None:
     assert len(curve.residual) == len(curve.x)
 
 
-def refused(record: JointRecord, words: str) -> None:
+def assert_rejected(record: JointRecord, words: str) -> None:
     with pytest.raises(EstimationError, match=words):
         identify_stiffness(record)
 
 
-def test_without_rotor_encoder_it_is_refused() -> None:
-    refused(replace(locked(), phi=None, theta=None), "no rotor position")
+def test_without_rotor_encoder_it_is_rejected() -> None:
+    assert_rejected(replace(locked(), phi=None, theta=None), "no rotor position")
 
 
-def test_a_deformation_of_a_few_counts_is_refused() -> None:
+def test_a_deformation_of_a_few_counts_is_rejected() -> None:
     record = locked()
     assert record.theta is not None and record.phi is not None
     step = 2 * np.pi / 2048
     coarse = np.round(record.theta / step) * step
-    refused(replace(record, theta=coarse, phi=coarse - (record.theta - record.phi)), "counts")
+    assert_rejected(replace(record, theta=coarse, phi=coarse - (record.theta - record.phi)), "counts")
 
 
-def test_a_load_that_never_varies_is_refused() -> None:
+def test_a_load_that_never_varies_is_rejected() -> None:
     record = locked()
     still = np.full(record.samples, 5.0)
-    refused(replace(record, gauge=still), "load never varies")
+    assert_rejected(replace(record, gauge=still), "load never varies")
 
 
-def test_a_saturated_current_is_refused() -> None:
+def test_a_saturated_current_is_rejected() -> None:
     record = locked(gauge=False)
-    refused(replace(record, motor=np.clip(record.motor, -40.0, 40.0)), "saturated")
+    assert_rejected(replace(record, motor=np.clip(record.motor, -40.0, 40.0)), "saturated")
 
 
-def test_shuffled_torques_are_refused() -> None:
+def test_shuffled_torques_are_rejected() -> None:
     record = locked()
     mixed = np.random.default_rng(0).permutation(record.samples)
     assert record.gauge is not None
-    refused(replace(record, gauge=record.gauge[mixed], motor=record.motor[mixed]), "beyond noise")
+    assert_rejected(replace(record, gauge=record.gauge[mixed], motor=record.motor[mixed]), "beyond noise")
 
 
-def test_torques_of_another_time_are_refused() -> None:
+def test_torques_of_another_time_are_rejected() -> None:
     record = locked()
     assert record.gauge is not None
     other = np.roll(record.gauge, record.samples // 3)[::-1]
-    refused(replace(record, gauge=other, unit="A"), "does not follow|unsure")
+    assert_rejected(replace(record, gauge=other, unit="A"), "does not follow|standard error of")
 
 
-def test_slow_motion_without_load_is_refused() -> None:
+def test_slow_motion_without_load_is_rejected() -> None:
     log, digital = joint_log("reciprocate", duration=34.0)
     quiet = joint_record(log, digital.robot, 0, load=lambda q, qd, qdd: np.zeros_like(q))
-    refused(quiet, "load never varies")
+    assert_rejected(quiet, "load never varies")

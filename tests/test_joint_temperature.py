@@ -1,4 +1,4 @@
-"""Friction over temperature: the linear three-parameter law against the exponential one, and what is refused."""
+"""Friction over temperature: the linear three-parameter law against the exponential one, and what is rejected."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import jointwise
 from joint_friction_records import LAW, SPEEDS, record_of, to_and_fro
 from joint_runs import RATE, log_of, run_experiment
 from jointwise.backend import native
+from jointwise.design import make_experiment
 from jointwise.errors import EstimationError
+from jointwise.joint.combined_friction import friction_map, map_surfaces
 from jointwise.joint.friction import identify_friction
-from jointwise.joint.map import friction_map, map_surfaces
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord, joint_record
 from jointwise.joint.temperature import identify_temperature, temperature_law_of
-from jointwise.simulation.references import make_experiment
 from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.sensors import Sensors
 
@@ -26,10 +26,10 @@ needs_native = pytest.mark.skipif(native() is None, reason="the native kernel is
 T0, LINEAR, COLD = 20.0, -0.1, 4000.0
 
 
-def rubbing(speed: np.ndarray, load: np.ndarray, T: np.ndarray) -> np.ndarray:
+def temperature_dependent(speed: np.ndarray, load: np.ndarray, T: np.ndarray) -> np.ndarray:
     """Return the velocity law with the digital robot's temperature law."""
-    warmth = LINEAR * (T - T0) + COLD * (T**-3.0 - T0**-3.0)
-    return LAW.torque(speed) + np.sign(speed) * np.sqrt(np.abs(speed)) * warmth
+    change = LINEAR * (T - T0) + COLD * (T**-3.0 - T0**-3.0)
+    return LAW.torque(speed) + np.sign(speed) * np.sqrt(np.abs(speed)) * change
 
 
 def exponential(speed: np.ndarray, load: np.ndarray, T: np.ndarray) -> np.ndarray:
@@ -38,7 +38,7 @@ def exponential(speed: np.ndarray, load: np.ndarray, T: np.ndarray) -> np.ndarra
 
 
 def warming(
-    friction=rubbing, *, low: float = 10.0, high: float = 35.0, noise: float = 0.3, seed: int = 0
+    friction=temperature_dependent, *, low: float = 10.0, high: float = 35.0, noise: float = 0.3, seed: int = 0
 ) -> JointRecord:
     """Return a warm-up at three speeds in turn."""
     speed = to_and_fro((0.6, 1.5, 2.5) * 12, seconds=1.5)
@@ -52,9 +52,9 @@ def part() -> Part:
 
 
 @needs_native
-def test_the_digital_robots_warmth_lies_within_its_intervals() -> None:
+def test_the_temperature_law_of_the_digital_robot_lies_within_its_intervals() -> None:
     # F_T2 is the plant's linear, F_T3 its cold; F_T1 makes the law zero at the reference, as the plant's is at its own
-    arm = jointwise.robot("ur5e")
+    arm = jointwise.load_robot("ur5e")
     experiment = make_experiment("warm-up", arm, 180.0, joint=0)
     digital = digital_robot(arm, gravity=experiment.gravity)
     first = digital.joints[0]
@@ -62,16 +62,16 @@ def test_the_digital_robots_warmth_lies_within_its_intervals() -> None:
     digital = replace(digital, joints=(replace(first, thermal=quick), *digital.joints[1:]))
     log = log_of(run_experiment(digital, experiment), digital, Sensors(rate=RATE, seed=2))
     found = identify_temperature(joint_record(log, arm, 0, mounting=tuple(digital.gravity)), reference=15.0)
-    warmth = first.friction.warmth
+    law = first.friction.thermal
     assert found.model == "three-parameter"
-    assert found.value("F_T2").covers(warmth.linear)
-    assert found.value("F_T3").covers(warmth.cold)
-    assert found.value("F_T1").covers(-warmth.linear * 15.0 - warmth.cold * 15.0**-3.0)
+    assert found.value("F_T2").covers(law.linear)
+    assert found.value("F_T3").covers(law.cold)
+    assert found.value("F_T1").covers(-law.linear * 15.0 - law.cold * 15.0**-3.0)
     assert found.held_out is not None and found.held_out >= 95.1
 
 
 def test_the_linear_law_beats_the_exponential_one_where_it_is_true(part: Part) -> None:
-    quality = {own.model: own.held_out for own in part.alternatives}
+    quality = {item.model: item.held_out for item in part.alternatives}
     assert part.model == "three-parameter"
     assert quality["three-parameter"] >= 95.1
     assert quality["three-parameter"] > quality["affine-exponential"] > quality["none"]
@@ -122,7 +122,7 @@ def test_the_map_adds_the_temperature_to_the_velocity_law(part: Part) -> None:
     steady = identify_friction(record_of(speed, noise=0.05, temperature=np.full(len(speed), T0)))
     whole = friction_map([steady, part])
     w, T = np.array([-2.0, 0.8, 1.5, 2.5]), np.array([12.0, 30.0, T0, 15.0])
-    assert np.allclose(whole.torque(w, 0.0, T), rubbing(w, w, T), atol=0.12)
+    assert np.allclose(whole.torque(w, 0.0, T), temperature_dependent(w, w, T), atol=0.12)
     assert np.allclose(whole.torque(w), LAW.torque(w), atol=0.1)
     assert whole.outside(w, 0.0, [5.0, 30.0, 20.0, 70.0]).tolist() == [True, False, False, True]
     assert np.allclose(whole.torque(w, 0.0, 90.0), whole.torque(w, 0.0, part.ranges["temperature"][1]))
@@ -157,7 +157,7 @@ def test_a_law_survives_its_file(part: Part) -> None:
         (lambda: warming(lambda w, load, T: LAW.torque(w), noise=0.5), "does not follow"),
     ],
 )
-def test_data_that_cannot_tell_the_temperature_are_refused(record, message: str) -> None:
+def test_data_that_do_not_determine_the_temperature_law_are_rejected(record, message: str) -> None:
     with pytest.raises(EstimationError, match="temperature is not fitted. The experiment 'warm-up'") as refusal:
         identify_temperature(record())
     assert message in str(refusal.value)

@@ -11,20 +11,20 @@ import pytest
 import jointwise
 from joint_runs import RATE, joint_log, log_of, run_experiment
 from jointwise.data.filters import differences
+from jointwise.design import make_experiment, reciprocation
 from jointwise.errors import EstimationError
-from jointwise.joint.gear_maps import Series, full_lag
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord, joint_record
 from jointwise.joint.stiffness import identify_stiffness
 from jointwise.joint.transmission import backlash_table, identify_transmission, transmission_of
+from jointwise.joint.transmission.law import FourierSeries, full_lag
 from jointwise.model.periodic_table import PeriodicTable
-from jointwise.simulation.references import make_experiment, reciprocation
 from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.sensors import Sensors
 
 RATE_HERE = 200.0
-ERROR = Series(0.0, (1, 2, 200), (4e-4, 2e-4, 5e-5), (0.3, 1.1, -0.4))
-LOST = Series(3e-4, (1, 3), (6e-5, 3e-5), (0.2, -0.7))
+ERROR = FourierSeries(0.0, (1, 2, 200), (4e-4, 2e-4, 5e-5), (0.3, 1.1, -0.4))
+LOST = FourierSeries(3e-4, (1, 3), (6e-5, 3e-5), (0.2, -0.7))
 REACH = 0.03
 
 
@@ -42,7 +42,7 @@ def record_of(theta: np.ndarray, phi: np.ndarray, load: np.ndarray | None = None
     zeros = np.zeros(len(theta))
     return JointRecord(
         robot="ur5e", joint=0, logs=("made",), rate=RATE_HERE, unit="Nm", gain=1.0, inertia=0.0,
-        t=np.arange(len(theta)) / RATE_HERE, stretch=np.zeros(len(theta), dtype=np.intp), q=theta - phi, qd=speed,
+        t=np.arange(len(theta)) / RATE_HERE, segment=np.zeros(len(theta), dtype=np.intp), q=theta - phi, qd=speed,
         qdd=acceleration, position=theta, speed=speed, acceleration=acceleration, path=theta, motor=zeros,
         load=zeros if load is None else load, phi=phi, theta=theta,
     )  # fmt: skip
@@ -80,14 +80,14 @@ def test_intervals_cover_the_truth_at_most_seeds() -> None:
 
 
 def test_the_series_beats_the_tables_where_the_gear_ripples_fast() -> None:
-    quality = {own.model: own.held_out or 0.0 for own in whole().alternatives}
+    quality = {item.model: item.held_out or 0.0 for item in whole().alternatives}
     assert quality["Fourier series"] > quality["table of 1000 points"] > quality["table of 240 points"]
     assert whole().held_out is not None and whole().held_out > 95.0
 
 
-def test_gear_orders_are_named_and_compensation_is_told() -> None:
+def test_gear_orders_are_named_and_compensation_is_reported() -> None:
     text = " ".join(whole().notes)
-    assert "2N, 2 a turn of the wave generator" in text and "once a turn of the output" in text
+    assert "2N, 2 per turn of the wave generator" in text and "once per turn of the output" in text
     assert "compensation" in text
 
 
@@ -125,12 +125,12 @@ def test_part_of_a_turn_gives_a_table_there_and_no_series() -> None:
     slow = replace(ERROR, orders=(1, 2), amplitudes=(4e-4, 2e-4), phases=(0.3, 1.1))
     maps = transmission_of(part)
     np.testing.assert_allclose(maps.error(seen) + maps.offset, 2e-3 + slow.at(seen), atol=8e-5)
-    error = next(own for own in part.curves if own.title == "Kinematic error")
-    assert 1e-8 < float(np.std(error.residual)) < 1e-4  # of cycles held out: a table leaves nothing of its own
+    error = next(curve for curve in part.curves if curve.title == "Kinematic error")
+    assert 1e-8 < float(np.std(error.residual)) < 1e-4  # of cycles held out: a table leaves nothing of its curve
     assert len(error.line_x) < 0.6 * 1001
 
 
-def test_part_of_a_turn_tells_lost_motion_alone() -> None:
+def test_part_of_a_turn_determines_lost_motion_alone() -> None:
     theta = path(0.1)
     phi = LOST.at(theta) * full_lag(theta, REACH) + 2e-6 * np.random.default_rng(0).normal(size=len(theta))
     part = identify_transmission(record_of(theta, phi), gear_ratio=100.0)
@@ -142,7 +142,7 @@ def test_part_of_a_turn_tells_lost_motion_alone() -> None:
 
 def test_tables_and_series_agree_on_slopes() -> None:
     angles = 2 * np.pi * np.arange(1000) / 1000
-    slow = Series(0.0, (1, 2), (4e-4, 2e-4), (0.3, 1.1))
+    slow = FourierSeries(0.0, (1, 2), (4e-4, 2e-4), (0.3, 1.1))
     table = PeriodicTable(tuple(slow.at(angles)))
     theta = np.linspace(-7.0, 7.0, 33)
     np.testing.assert_allclose(table.at(theta), slow.at(theta), atol=1e-8)
@@ -168,7 +168,7 @@ def test_a_part_of_a_turn_keeps_the_ripple_that_its_table_is_too_coarse_for() ->
     maps, angles = transmission_of(part), np.linspace(*part.ranges["theta"], 2000)
     np.testing.assert_allclose(maps.error(angles) + maps.offset, 2e-3 + ERROR.at(angles), atol=5e-6)
     np.testing.assert_allclose(maps.error(angles).mean(), 0.0, atol=1e-6)
-    wave = Series(0.0, (200,), (5e-5,), (-0.4,))
+    wave = FourierSeries(0.0, (200,), (5e-5,), (-0.4,))
     assert float(np.std(maps.kinematic_error.slope(angles) - wave.slope(angles))) < 0.1 * 200 * 5e-5
     assert "order 200" in " ".join(part.notes)
 
@@ -198,18 +198,18 @@ def test_a_lag_that_is_not_seen_has_no_reach() -> None:
 def test_part_of_a_turn_is_drawn_where_it_was_seen_without_spectra() -> None:
     part = identify_transmission(made(turns=0.4))
     low, high = part.ranges["theta"]
-    titles = [own.title for own in part.curves]
+    titles = [curve.title for curve in part.curves]
     assert titles == ["Kinematic error", "Backlash", "Lag after a reversal"]
-    for own in part.curves[:2]:
-        assert low < 0.0 and low - 0.05 < min(own.line_x) and max(own.line_x) < high + 0.05
-        assert max(np.diff(own.line_x)) < 0.05 and min(own.x) >= low - 0.05
-    assert any("Spectrum" in own.title for own in whole().curves)
+    for curve in part.curves[:2]:
+        assert low < 0.0 and low - 0.05 < min(curve.line_x) and max(curve.line_x) < high + 0.05
+        assert max(np.diff(curve.line_x)) < 0.05 and min(curve.x) >= low - 0.05
+    assert any("Spectrum" in curve.title for curve in whole().curves)
 
 
 @pytest.fixture(scope="module")
 def digital() -> tuple[Part, object, JointRecord]:
     """A faster reciprocation of the digital robot: 60 cycles in 250 s."""
-    arm = jointwise.robot("ur5e")
+    arm = jointwise.load_robot("ur5e")
     usual = make_experiment("reciprocate", arm, joint=0)
     experiment = replace(usual, motion=reciprocation(arm, joint=0, acceleration=0.2, net=np.deg2rad(6.0)))
     robot = digital_robot(arm, gravity=experiment.gravity)
@@ -275,53 +275,53 @@ def test_maps_of_other_angles_are_not_used_for_the_stiffness(digital: tuple[Part
     _, joint, record = digital
     elsewhere = identify_transmission(record.take(record.position < locked().position.mean() - 1.0))
     spring = identify_stiffness(locked(), transmission=elsewhere)
-    assert any("does not know the gear at these angles" in note for note in spring.notes)
+    assert any("does not cover these angles" in note for note in spring.notes)
     assert spring.value("a_1").covers(joint.stiffness.linear)  # type: ignore[attr-defined]
 
 
-def refused(record: JointRecord, words: str) -> None:
+def assert_rejected(record: JointRecord, words: str) -> None:
     with pytest.raises(EstimationError, match=words):
         identify_transmission(record, gear_ratio=100.0)
 
 
-def test_without_rotor_encoder_it_is_refused() -> None:
-    refused(replace(made(), phi=None, theta=None), "no rotor position")
+def test_without_rotor_encoder_it_is_rejected() -> None:
+    assert_rejected(replace(made(), phi=None, theta=None), "no rotor position")
 
 
-def test_motion_one_way_is_refused() -> None:
+def test_motion_in_one_direction_is_rejected() -> None:
     theta = np.linspace(0.0, 6.3, 12_000)
-    refused(record_of(theta, ERROR.at(theta)), "no reversals in the log, at least")
+    assert_rejected(record_of(theta, ERROR.at(theta)), "no reversals in the log, at least")
 
 
-def test_fast_motion_is_refused() -> None:
+def test_fast_motion_is_rejected() -> None:
     theta = np.sin(np.arange(0.0, 60.0, 1.0 / RATE_HERE))
-    refused(record_of(theta, ERROR.at(theta)), "too fast")
+    assert_rejected(record_of(theta, ERROR.at(theta)), "too fast")
 
 
-def test_a_small_range_is_refused() -> None:
+def test_a_small_range_is_rejected() -> None:
     theta = 0.05 * np.sin(np.arange(0.0, 60.0, 1.0 / RATE_HERE))
-    refused(record_of(theta, ERROR.at(theta)), "only")
+    assert_rejected(record_of(theta, ERROR.at(theta)), "only")
 
 
-def test_strokes_shorter_than_the_lag_are_refused() -> None:
+def test_strokes_shorter_than_the_lag_are_rejected() -> None:
     theta = path(turns=0.5, net=0.02, stroke=0.06)
     phi = ERROR.at(theta) + LOST.at(theta) * full_lag(theta, 0.05)
-    refused(record_of(theta, phi), "too short|does not repeat")
+    assert_rejected(record_of(theta, phi), "too short|does not repeat")
 
 
-def test_few_cycles_are_refused() -> None:
+def test_few_cycles_are_rejected() -> None:
     record = made(turns=0.4)
-    refused(record.take(record.t < 16.0), "only . cycles to and fro.*record longer")
+    assert_rejected(record.take(record.t < 16.0), "only . cycles forward and back.*record longer")
 
 
-def test_shuffled_part_of_a_turn_is_told_to_be_short() -> None:
+def test_shuffled_part_of_a_turn_is_reported_as_short() -> None:
     record = made(turns=0.3)
     assert record.phi is not None
     shuffled = np.random.default_rng(0).permutation(record.phi)
-    refused(replace(record, phi=shuffled), "of a turn was seen both ways.*record longer|too short")
+    assert_rejected(replace(record, phi=shuffled), "of a turn was passed in both directions.*record longer|too short")
 
 
-def test_shuffled_deformation_is_refused() -> None:
+def test_shuffled_deformation_is_rejected() -> None:
     record = made()
     assert record.phi is not None
-    refused(replace(record, phi=np.random.default_rng(0).permutation(record.phi)), "does not repeat|too short")
+    assert_rejected(replace(record, phi=np.random.default_rng(0).permutation(record.phi)), "does not repeat|too short")

@@ -1,4 +1,4 @@
-"""The native kernel called directly: every instruction set equals the twin, and a wrong call raises."""
+"""The native kernel called directly: every instruction set equals the NumPy kernels, and a wrong call raises."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jointwise.description import Joint, Link, Robot, catalog_robot
-from jointwise.model.rigid import regressor_structure, twin
+from jointwise.description import Joint, Link, Robot, load_robot
+from jointwise.model.rigid import numpy_kernels, regressor_structure
 from jointwise.model.rigid.chain import Chain, make_chain
 from jointwise.spatial import Array
 from peers import INSTRUCTION_SETS, assert_agree, engine, native
@@ -19,7 +19,7 @@ from robots import Case, cases, law, quarter_turned_cases, random_states
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
-ROBOT = catalog_robot("ur5e")
+ROBOT = load_robot("ur5e")
 SAMPLES = 11
 REFUSALS = (ValueError, TypeError, BufferError)
 KERNELS = ("inverse_dynamics", "regressor", "kinematics", "mass_matrix", "forward_dynamics", "energy_regressors")
@@ -58,9 +58,9 @@ def results(kernels: object, chain: Chain, q: Array, qd: Array, qdd: Array) -> d
 
 @law(80)
 @given(st.one_of(cases(samples=37), quarter_turned_cases(samples=37)))
-def test_every_instruction_set_agrees_with_the_twin(case: Case) -> None:
+def test_every_instruction_set_agrees_with_numpy(case: Case) -> None:
     chain = make_chain(case.robot, case.gravity, case.payload, rotor_inertias=case.rotors)
-    expected = results(twin, chain, case.q, case.qd, case.qdd)
+    expected = results(numpy_kernels, chain, case.q, case.qd, case.qdd)
     for name in INSTRUCTION_SETS:
         with engine(name):
             ours = results(native, chain, case.q, case.qd, case.qdd)
@@ -70,21 +70,21 @@ def test_every_instruction_set_agrees_with_the_twin(case: Case) -> None:
 
 @pytest.mark.parametrize("samples", [*range(1, 41), 63, 64, 65, 95, 96, 97, 1000])
 def test_no_sample_is_left_out_whatever_the_lanes_and_tiles(instruction_set: str, samples: int) -> None:
-    chain = make_chain(catalog_robot("panda"))
-    q, qd, qdd = random_states(np.random.default_rng(samples), catalog_robot("panda"), samples)
-    expected = results(twin, chain, q, qd, qdd)
+    chain = make_chain(load_robot("panda"))
+    q, qd, qdd = random_states(np.random.default_rng(samples), load_robot("panda"), samples)
+    expected = results(numpy_kernels, chain, q, qd, qdd)
     for quantity, ours in results(native, chain, q, qd, qdd).items():
         assert_agree(ours, expected[quantity])
 
 
 @pytest.mark.parametrize("dof", [1, 2, 11, 32, 64])
-def test_long_chains_have_room(instruction_set: str, dof: int) -> None:
+def test_long_chains_fit(instruction_set: str, dof: int) -> None:
     rng = np.random.default_rng(dof)
     joints = [Joint(f"j{k}", "revolute", np.eye(3), rng.uniform(-0.1, 0.1, 3)) for k in range(dof)]
     links = [Link.from_center(f"l{k}", 1.0, rng.uniform(-0.1, 0.1, 3), np.eye(3)) for k in range(dof)]
     chain = make_chain(Robot("long", tuple(joints), tuple(links)))
     q, qd, qdd = rng.uniform(-0.5, 0.5, (3, 5, dof))
-    expected = results(twin, chain, q, qd, qdd)
+    expected = results(numpy_kernels, chain, q, qd, qdd)
     for quantity, ours in results(native, chain, q, qd, qdd).items():
         assert_agree(ours, expected[quantity])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointwise.description import catalog_robot
+from jointwise.description import load_robot
 from jointwise.model.rigid.chain import make_chain
 from jointwise.simulation.robot import digital_robot
 from jointwise.spatial import Array
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not
 REFUSALS = (ValueError, TypeError, BufferError)
 SAMPLES = 5
 LIMITS = np.array([1e-3, 2e-3])
-ROBOT = digital_robot(catalog_robot("ur5e"))
+ROBOT = digital_robot(load_robot("ur5e"))
 NOTHING = (None,) * 11
 
 
@@ -33,10 +33,9 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
     rest = ROBOT.rest(np.zeros(6)).values.copy()
     control = (np.zeros((SAMPLES, 6)), *(series(SAMPLES, 6) for _ in range(4)), *(np.zeros(6) for _ in range(5)), None)
     calls: dict[str, tuple[list[object], set[int]]] = {
-        "slip": ([x, LIMITS.copy(), 0.9, np.zeros(3), pair], {3, 4}),
         "decimate": ([x, np.ones(3), 2, np.zeros(2)], {3}),
         "leaky_sum": ([x, 0.5], {0}),
-        "maxwell": ([x, 1.0 + x, LIMITS.copy(), state, pair, np.zeros((SAMPLES, 2))], {3, 4, 5}),
+        "slip": ([x, 1.0 + x, LIMITS.copy(), 0.9, state, pair, np.zeros((SAMPLES, 2))], {4, 5, 6}),
         "maxwell_gram": (
             [
                 x,
@@ -53,9 +52,10 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
             ],
             {9, 10},
         ),
-        "rate_maxwell": ([x, 1.0 + x, LIMITS.copy(), 0.1, state, pair], {4, 5}),
-        "bristle": ([x, 1.0 + x, 1e-3, np.zeros(2), out], {3, 4}),
+        "rate_slip": ([x, 1.0 + x, 1.0 + x, LIMITS.copy(), 0.1, np.zeros(6), pair], {5, 6}),
+        "lugre": ([x, 1.0 + x, 1.0 + x, np.zeros(2), out], {3, 4}),
         "hysteresis": ([joints[:1].copy(), backlash[:1].copy(), x, np.zeros(4), pair], {3, 4}),
+        "steady_friction": ([joints[:1].copy(), x, x.copy(), x.copy(), pair], {4}),
         "simulate": (
             [
                 ROBOT.chain,
@@ -79,14 +79,14 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
     return calls[name]
 
 
-FRICTION = ("slip", "maxwell", "maxwell_gram", "rate_maxwell", "bristle", "hysteresis")
+FRICTION = ("slip", "maxwell_gram", "rate_slip", "lugre", "hysteresis", "steady_friction")
 NAMES = (*FRICTION, "decimate", "leaky_sum", "simulate")
 ANY_SIZE = {("decimate", 0), ("decimate", 1), ("decimate", 3), ("leaky_sum", 0), ("hysteresis", 1), ("hysteresis", 3)}
 """Arrays that may be longer."""
 
 
 def misaligned(right: Array) -> memoryview:
-    """Return the same numbers at an odd place; NumPy would tell so by another format, memory itself does not."""
+    """Return the same numbers at an unaligned address; NumPy marks it by another format, raw memory does not."""
     return memoryview(bytearray(b" " + right.tobytes()))[1:].cast("d", right.shape)
 
 
@@ -152,7 +152,7 @@ def test_the_robot_must_be_aligned(name: str) -> None:
 
 def two_joints(periods: int) -> list[object]:
     """Return a call for two joints and no arrays of a number a period."""
-    chain = make_chain(catalog_robot("ur5e"))
+    chain = make_chain(load_robot("ur5e"))
     pair = (chain[0][:2], *(part[:2].copy() for part in chain[1:5]), chain[5])
     joints, backlash = (part[:2].copy() for part in ROBOT.packed)
     return [pair, joints, backlash, np.zeros(3), np.zeros(39), 4, NOTHING, None, 1e-3, periods, 1, False, None, None]
@@ -176,7 +176,7 @@ def test_a_length_that_is_a_lie_is_refused() -> None:
         def __len__(self) -> int:
             return 2**62
 
-    for name in ("maxwell", "maxwell_gram", "rate_maxwell"):
+    for name in ("slip", "maxwell_gram", "rate_slip"):
         refuses(name, right_call(name)[0], 0, Long())
     refuses("inverse_dynamics", [ROBOT.chain, *(series(2, 6) for _ in range(4))], 1, Long())
 

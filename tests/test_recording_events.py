@@ -9,26 +9,27 @@ import pytest
 
 import jointwise
 from jointwise.description import Payload
+from jointwise.design import Experiment, make_experiment, sampled_motion
 from jointwise.errors import JointwiseError, ModelError
-from jointwise.experiment import Events, Push, Recording, simulate
-from jointwise.experiment.events import WEAR_STEPS
-from jointwise.simulation.references import Experiment, make_experiment, sampled_motion
+from jointwise.experiment import Events, PlantOptions, Push, SimulationResult, simulate
+from jointwise.experiment.options import WEAR_STEPS
 from jointwise.spatial import Array
 from peers import native
+from simulation_options import grouped
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
 LOAD = Payload(0.5, (0.0, 0.05, 0.0))
 
 
-def made(events: Events | None = None, **more: Any) -> Recording:
+def made(events: Events | None = None, **more: Any) -> SimulationResult:
     return simulate("planar2", duration=4.0, seed=1, events=events, **more)
 
 
 def difference(events: Events) -> tuple[Array, Array]:
     """Return the clock and how far currents are from those of the same run without events, (samples,), A."""
-    plain, own = made().log, made(events).log
-    return plain.t, np.abs(own.channel("current") - plain.channel("current")).max(axis=1)
+    plain, synthetic = made().log, made(events).log
+    return plain.t, np.abs(synthetic.channel("current") - plain.channel("current")).max(axis=1)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_nothing_happens_before_its_time() -> None:
 
 def test_a_payload_from_the_start_draws_what_a_payload_draws() -> None:
     late = made(Events(payloads={0.0: LOAD})).log.channel("current")
-    known = made(payload=LOAD).log.channel("current")
+    known = made(plant=PlantOptions(LOAD)).log.channel("current")
     assert np.sqrt(np.mean((late - known)[500:] ** 2)) < 0.05 * known.std()
     assert made(Events(payloads={0.0: LOAD})).truth["events"]["payloads"][0]["payload"]["mass"] == 0.5
 
@@ -80,7 +81,7 @@ def test_wear_grows_to_what_ageing_gives_at_once() -> None:
     assert change[t > 3.0].mean() > 3.0 * change[t < 1.0].mean()
 
 
-def test_the_controller_is_not_told() -> None:
+def test_events_are_unknown_to_the_controller() -> None:
     assert (made().log.channel("torque_des") == made(Events(payloads={1.0: LOAD})).log.channel("torque_des")).all()
 
 
@@ -89,7 +90,7 @@ def test_the_controller_is_not_told() -> None:
     [
         (lambda: Events(payloads={4.5: None}), "payload must come within the 4 s"),
         (lambda: Events(pushes=[Push(9.0, 1.0, (0, 0, 1))]), "push must come within"),
-        (lambda: Events(wear={"colour": 1.0}), "wear must tell of friction or stiffness"),
+        (lambda: Events(wear={"colour": 1.0}), "wear must name friction or stiffness"),
         (lambda: Events(pushes=[Push(1.0, 0.0, (0, 0, 1))]), "last > 0 s"),
         (lambda: Events(pushes=[Push(1.0, 1.0, (0, 0, np.nan))]), "3 finite forces"),
         (lambda: Events(pushes=[Push("1", 1.0, (0, 0, 1))]), "push must start at"),  # type: ignore[arg-type]
@@ -109,7 +110,7 @@ def test_events_that_cannot_be_are_refused(events: Any, words: str) -> None:
 
 
 def test_a_sampled_motion_is_the_motion() -> None:
-    robot = jointwise.robot("ur5e")
+    robot = jointwise.load_robot("ur5e")
     motion = make_experiment("ellipse", robot, 4.0).motion
     t = np.arange(0.0, 4.001, 0.004)
     again, fine = sampled_motion(robot, 7.0 + t, motion.at(t).q), np.linspace(0.0, 4.0, 3001)
@@ -118,7 +119,7 @@ def test_a_sampled_motion_is_the_motion() -> None:
 
 
 def test_any_motion_can_be_recorded() -> None:
-    robot = jointwise.robot("planar2")
+    robot = jointwise.load_robot("planar2")
     motion = make_experiment("bspline", robot, 9.8, seed=2).motion
     named = simulate(robot, "bspline", seed=2, duration=10.0)
     given = simulate(robot, motion, seed=2, duration=10.0)
@@ -138,7 +139,7 @@ def test_any_motion_can_be_recorded() -> None:
     ],
 )
 def test_samples_that_are_no_motion_are_refused(change: Any, words: str) -> None:
-    robot = jointwise.robot("planar2")
+    robot = jointwise.load_robot("planar2")
     t = np.arange(0.0, 5.0, 0.01)
     q = make_experiment("bspline", robot, 4.9).motion.at(t).q
     with pytest.raises(JointwiseError, match=words):
@@ -164,12 +165,12 @@ def test_samples_that_are_no_motion_are_refused(change: Any, words: str) -> None
         ({"without": "hysteresi"}, "unknown phenomenon 'hysteresi'"),
     ],
 )
-def test_wrong_arguments_are_told(options: dict[str, Any], words: str) -> None:
+def test_wrong_arguments_are_reported(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelError, match=words):
-        simulate("planar2", **({} if "experiment" in options else {"duration": 1.0}) | options)
+        simulate("planar2", **({} if "experiment" in options else {"duration": 1.0}) | grouped(**options))
 
 
 def test_joints_can_start_as_warm_as_each_is() -> None:
-    made = simulate("planar2", duration=1.0, temperature=np.array([15.0, 40.0]))
+    made = simulate("planar2", duration=1.0, plant=PlantOptions(temperature=np.array([15.0, 40.0]).tolist()))
     assert made.truth["temperature"] == [15.0, 40.0]
     np.testing.assert_allclose(made.log.channel("temperature")[:20].mean(axis=0), [15.0, 40.0], atol=0.2)

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 
 import jointwise
-from jointwise.data import examine_clock
-from jointwise.description import Payload, catalog_robot
+from jointwise.description import Payload, load_robot
+from jointwise.design import EXPERIMENTS
+from jointwise.design.experiments import SUMMARIES
 from jointwise.errors import JointwiseError, ModelError, OutputError
-from jointwise.experiment import CONTROLLERS, Events, Push, Recording, simulate, trial, usual_sensors
+from jointwise.experiment import CONTROLLERS, Events, PlantOptions, Push, SimulationResult, default_sensors, simulate
+from jointwise.experiment import run as experiment_run
 from jointwise.simulation import Sensors
 from jointwise.simulation.recording import digital_robot_from_truth
-from jointwise.simulation.references import EXPERIMENTS
-from jointwise.simulation.references.experiments import SUMMARIES
 from jointwise.simulation.robot import PHENOMENA, InstabilityError, default_joints, saturation
 from peers import native
+from simulation_options import grouped
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
@@ -30,13 +31,13 @@ PERFECT = Sensors(
 DURATIONS = {"waypoints": None, "constant-speed": 30.0, "load": 20.0, "reciprocate": 12.0, "warm-up": 10.0}
 
 
-def error(recording: Recording) -> Any:
+def error(recording: SimulationResult) -> Any:
     log = recording.log
     assert log.q_des is not None
     return np.abs(log.q - log.q_des)
 
 
-def bytes_of(recording: Recording) -> bytes:
+def bytes_of(recording: SimulationResult) -> bytes:
     return b"".join(recording.log.channel(name).tobytes() for name in recording.log.available)
 
 
@@ -74,17 +75,19 @@ def test_the_robot_stands_before_it_moves() -> None:
 
 
 def test_targets_are_those_of_a_model_without_friction() -> None:
-    """Without friction and elasticity the measured current is what the model asks for; with friction it is not."""
+    """Without friction and elasticity the measured current equals that of the model; with friction it does not."""
     off = [name for name in PHENOMENA if name != "thermal"]
-    bare = simulate("planar2", duration=6.0, rate=1000.0, without=off, sensors=PERFECT)
+    bare = simulate("planar2", duration=6.0, rate=1000.0, plant=PlantOptions(without=off), sensors=PERFECT)
     log = bare.log
     wanted = np.asarray(log.torque_des) / bare.digital.gains
     moving = log.t > 0.5
     # the command of a period shows in the current from the next sample on
     off_by = np.asarray(log.current)[1:][moving[1:]] - wanted[:-1][moving[1:]]
     assert np.abs(off_by).max() < 0.02 * np.abs(wanted).max()
-    rubbing = simulate("planar2", duration=6.0, rate=1000.0, sensors=PERFECT)
-    apart = np.asarray(rubbing.log.current) - np.asarray(rubbing.log.torque_des) / rubbing.digital.gains
+    with_friction = simulate("planar2", duration=6.0, rate=1000.0, sensors=PERFECT)
+    apart = (
+        np.asarray(with_friction.log.current) - np.asarray(with_friction.log.torque_des) / with_friction.digital.gains
+    )
     assert np.abs(apart).max() > 5.0 * np.abs(off_by).max()
 
 
@@ -107,8 +110,8 @@ def test_the_rate_of_the_log_does_not_change_the_motion() -> None:
 
 
 def test_clocks_jitter_lose_and_repeat() -> None:
-    made = simulate("planar2", duration=8.0, sensors=usual_sensors(jitter=2e-4, dropped=0.02, repeated=0.03))
-    clock = examine_clock(made.log)
+    made = simulate("planar2", duration=8.0, sensors=default_sensors(jitter=2e-4, dropped=0.02, repeated=0.03))
+    clock = made.log.clock
     assert made.log.samples == pytest.approx(0.98 * 4000, abs=2)
     assert len(clock.repeated) == pytest.approx(0.03 * 3920, abs=2)
     assert np.std(np.diff(made.log.t)) > 1e-4
@@ -139,7 +142,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
 def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """The motion is the same whether it is run in one piece or in many."""
     whole = simulate("planar2", duration=2.0, sensors=PERFECT).log
-    monkeypatch.setattr(trial, "BLOCK", 300)
+    monkeypatch.setattr(experiment_run, "CHUNK", 300)
     parts = simulate("planar2", duration=2.0, sensors=PERFECT)
     for name in whole.available:
         np.testing.assert_allclose(parts.log.channel(name), whole.channel(name), atol=1e-9)
@@ -148,9 +151,11 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_truth_makes_the_same_log_again() -> None:
-    made = simulate("planar2", duration=2.0, without=("stribeck",), age={"friction": 0.3}, payload=Payload(0.5))
+    made = simulate(
+        "planar2", duration=2.0, plant=PlantOptions(without=("stribeck",), age={"friction": 0.3}, payload=Payload(0.5))
+    )
     twin = digital_robot_from_truth(made.truth)
-    again = simulate(twin.robot, duration=2.0, joints=twin.joints, payload=twin.payload, gravity=twin.gravity)
+    again = simulate(twin.robot, duration=2.0, plant=PlantOptions(twin.payload, twin.gravity, joints=twin.joints))
     assert bytes_of(again) == bytes_of(made)
 
 
@@ -174,7 +179,7 @@ def test_a_log_and_its_truth_appear_together_or_not_at_all(tmp_path: Path) -> No
 # -- the robot --
 
 
-def test_only_what_is_asked_for_is_kept() -> None:
+def test_only_the_requested_samples_are_kept() -> None:
     assert simulate("planar2", duration=1.0, keep=0).run is None
     few = simulate("planar2", duration=2.0, keep=100).run
     assert few is not None
@@ -183,7 +188,11 @@ def test_only_what_is_asked_for_is_kept() -> None:
 
 def test_age_cold_and_payload_show_in_the_current() -> None:
     def mean_current(**options: Any) -> float:
-        return float(np.abs(simulate("planar2", duration=4.0, keep=0, **options).log.channel("current")).mean())
+        return float(
+            np.abs(
+                simulate("planar2", duration=4.0, keep=0, plant=PlantOptions(**options)).log.channel("current")
+            ).mean()
+        )
 
     new = mean_current()
     assert mean_current(age={"friction": 0.5}) > 1.05 * new
@@ -193,9 +202,9 @@ def test_age_cold_and_payload_show_in_the_current() -> None:
 
 
 def test_other_joints_can_be_given() -> None:
-    robot = catalog_robot("planar2")
+    robot = load_robot("planar2")
     doubled = [joint.__class__(**{**vars(joint), "inertia": 2.0 * joint.inertia}) for joint in default_joints(robot)]
-    made = simulate(robot, duration=1.0, joints=doubled, keep=0)
+    made = simulate(robot, duration=1.0, plant=PlantOptions(joints=doubled), keep=0)
     assert made.truth["rotor_inertias"] == [joint.inertia for joint in doubled]
 
 
@@ -232,7 +241,7 @@ def test_short_excitations_keep_the_limits(duration: float) -> None:
         ({"experiment": "exitation"}, "unknown experiment.*excitation"),
         ({"without": ("hysterese",)}, "unknown phenomenon.*hysteresis"),
         ({"controller": "pdd"}, "unknown controller"),
-        ({"age": {"beauty": 1.0}}, "age must tell"),
+        ({"age": {"beauty": 1.0}}, "age must name"),
         ({"age": {"friction": -1.5}}, "friction must be"),
         ({"joint": 7}, "joint"),
         ({"duration": -1.0}, "duration must be"),
@@ -244,7 +253,7 @@ def test_short_excitations_keep_the_limits(duration: float) -> None:
         ({"bandwidth": -2.0}, "bandwidth must be"),
         ({"bandwidth": 200.0}, "gains"),
         ({"control_rate": 40.0}, "too low for the gains"),
-        ({"controller": "lqr", "bandwidth": 5.0}, "bandwidth is not for this controller"),
+        ({"controller": "lqr", "bandwidth": 5.0}, "bandwidth must be None for this controller"),
         ({"model": "simple"}, "model must be"),
         ({"gravity": "moon"}, "unknown mounting"),
         ({"experiment": "ellipse", "joint": 1}, "moves all joints"),
@@ -253,13 +262,13 @@ def test_short_excitations_keep_the_limits(duration: float) -> None:
 )
 def test_wrong_arguments_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(JointwiseError, match=message):
-        simulate("ur5e", **({"duration": 2.0} | options))
+        simulate("ur5e", **grouped(**({"duration": 2.0} | options)))
 
 
 @pytest.mark.parametrize("mass", [80.0, 500.0])
 def test_an_arm_that_cannot_carry_its_load_says_what_its_motor_lacks(mass: float) -> None:
     with pytest.raises(ModelError, match=r"overloaded: the motion needs [\d.]+ Nm, .* at most [\d.]+ Nm"):
-        simulate("ur5e", duration=4.0, payload=Payload(mass))
+        simulate("ur5e", duration=4.0, plant=PlantOptions(Payload(mass)))
 
 
 @pytest.mark.parametrize(
@@ -277,20 +286,22 @@ def test_an_arm_that_cannot_carry_its_load_says_what_its_motor_lacks(mass: float
 )
 def test_what_is_too_much_for_the_arm_is_named_and_not_its_gains(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelError, match=words) as refusal:
-        simulate("ur5e", duration=3.0, rate=100.0, keep=0, **options)
+        simulate("ur5e", duration=3.0, rate=100.0, keep=0, **grouped(**options))
     assert "gains" not in str(refusal.value)
 
 
 def test_an_arm_that_is_pushed_off_its_motion_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "LOST", 1e-4)
+    monkeypatch.setattr(experiment_run, "LOST", 1e-4)
     with pytest.raises(ModelError, match=r"lost its motion at t = "):
         simulate("ur5e", duration=2.0)
 
 
 def test_gains_are_checked_along_the_whole_motion(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "BLOCK", 64)
+    monkeypatch.setattr(experiment_run, "CHUNK", 64)
     seen: list[object] = []
-    monkeypatch.setattr(trial, "refuse_unstable", lambda *args, times, **more: seen.append((args[1].periods, times)))
+    monkeypatch.setattr(
+        experiment_run, "check_stability", lambda *args, times, **more: seen.append((args[1].periods, times))
+    )
     for controller in ("servo", "computed-torque"):
         simulate("planar2", duration=1.0, controller=controller)
     for periods, times in seen:  # type: ignore[misc]
@@ -303,7 +314,7 @@ def test_a_locked_joint_has_no_controller() -> None:
     assert made.truth["controller"] == {"name": "prescribed torque", "rate": 1000.0, "bandwidth": None}
     for choice in ({"controller": "lqr"}, {"bandwidth": 5.0}):
         with pytest.raises(ModelError, match="prescribes the torques"):
-            simulate("planar2", "locked", duration=1.0, **choice)  # type: ignore[arg-type]
+            simulate("planar2", "locked", duration=1.0, **grouped(**choice))
 
 
 def test_the_duration_that_a_message_names_does_suffice() -> None:
@@ -316,9 +327,9 @@ def test_the_duration_that_a_message_names_does_suffice() -> None:
 
 def test_a_run_that_explodes_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the linear check does not see is still caught during the run."""
-    monkeypatch.setattr(trial, "refuse_unstable", lambda *args, **options: None)
+    monkeypatch.setattr(experiment_run, "check_stability", lambda *args, **options: None)
     with pytest.raises((InstabilityError, ModelError), match="unstable") as failure:
-        simulate("ur5e", duration=4.0, control_rate=40.0, without=("current_limit",))
+        simulate("ur5e", duration=4.0, **grouped(control_rate=40.0, without=("current_limit",)))
     assert "substeps" not in str(failure.value)
 
 
@@ -342,28 +353,28 @@ def test_neither_log_nor_truth_appears_where_one_of_them_cannot(tmp_path: Path) 
     assert (tmp_path / "log.csv").exists() and (tmp_path / "truth.json").exists()
 
 
-def test_a_summary_tells_of_the_log_and_the_truth() -> None:
+def test_a_summary_describes_the_log_and_the_truth() -> None:
     made = simulate("planar2", "excitation", duration=4.0, keep=0)
-    told, off, warmth = made.summary(), error(made), made.log.channel("temperature")
+    reported, off, temperature = made.summary(), error(made), made.log.channel("temperature")
     few = made.log.samples // 50
-    columns = {key: [own[key] for own in told["joints"]] for key in told["joints"][0]}
+    columns = {key: [item[key] for item in reported["joints"]] for key in reported["joints"][0]}
     assert columns["joint"] == [joint.name for joint in made.digital.robot.joints]
     np.testing.assert_allclose(columns["tracking_rms"], np.sqrt(np.mean(off**2, axis=0)))
     np.testing.assert_array_equal(columns["tracking_max"], off.max(axis=0))
     np.testing.assert_array_equal(columns["current"], np.abs(made.log.channel("current")).max(axis=0))
-    np.testing.assert_allclose(columns["warming"], warmth[-few:].mean(axis=0) - warmth[:few].mean(axis=0))
-    assert (told["samples"], told["rate"]) == (made.log.samples, made.truth["rate"])
+    np.testing.assert_allclose(columns["warming"], temperature[-few:].mean(axis=0) - temperature[:few].mean(axis=0))
+    assert (reported["samples"], reported["rate"]) == (made.log.samples, made.truth["rate"])
 
 
-def test_the_summary_tells_the_load_and_the_gravity_that_was_chosen() -> None:
-    own = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0)
-    loaded = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0, payload=Payload(2.0)).summary()
-    turned = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0, gravity="wall").summary()
-    assert loaded["gravity_load"] > 1.1 * own.summary()["gravity_load"] > 10.0 > turned["gravity_load"]
+def test_the_summary_states_the_load_and_the_chosen_gravity() -> None:
+    recording = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0)
+    loaded = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0, plant=PlantOptions(Payload(2.0))).summary()
+    turned = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0, plant=PlantOptions(gravity="wall")).summary()
+    assert loaded["gravity_load"] > 1.1 * recording.summary()["gravity_load"] > 10.0 > turned["gravity_load"]
     assert "not here" in turned["note"] and "not here" not in loaded["note"]
-    assert own.summary()["held_temperatures"] is None
+    assert recording.summary()["held_temperatures"] is None
     assert simulate("panda", "constant-speed", rate=20.0, duration=20.0, keep=0).summary()["gravity_load"] == 0.0
-    cold = simulate("ur5e", duration=1.0, rate=100.0, keep=0, temperature=0.0).summary()
+    cold = simulate("ur5e", duration=1.0, rate=100.0, keep=0, plant=PlantOptions(temperature=0.0)).summary()
     assert cold["held_temperatures"] == (10.0, 60.0)
 
 
@@ -372,25 +383,25 @@ def test_the_summary_tells_the_load_and_the_gravity_that_was_chosen() -> None:
 def test_a_bandwidth_that_does_not_hold_is_refused_with_one_that_does(controller: str, bandwidth: float) -> None:
     options: dict[str, Any] = {"duration": 1.0, "rate": 100.0, "keep": 0, "controller": controller}
     with pytest.raises(ModelError, match=r"A bandwidth of [\d.]+ Hz would do.$") as refused:
-        simulate("ur5e", **options, bandwidth=bandwidth)
-    told = float(str(refused.value).split("bandwidth of ")[1].split()[0])
-    assert simulate("ur5e", **options, bandwidth=told).log.samples == 100
+        simulate("ur5e", **grouped(**options, bandwidth=bandwidth))
+    reported = float(str(refused.value).split("bandwidth of ")[1].split()[0])
+    assert simulate("ur5e", **grouped(**options, bandwidth=reported)).log.samples == 100
 
 
-def test_the_summary_tells_of_motors_at_their_limits() -> None:
-    """A motor that gives less than the motion asks for is told as `saturation` tells it of the run; others are not."""
+def test_the_summary_reports_motors_at_their_limits() -> None:
+    """A motor below the required torque is reported as `saturation` reports it for the run; others are not."""
     usual = simulate("planar2", duration=4.0, rate=1000.0, sensors=PERFECT)
-    assert [own["saturated"] for own in usual.summary()["joints"]] == [0.0, 0.0]
+    assert [item["saturated"] for item in usual.summary()["joints"]] == [0.0, 0.0]
     first, second = usual.digital.joints
     weak = replace(first, motor=replace(first.motor, limit=0.9 * usual.summary()["joints"][0]["current"]))
-    made = simulate("planar2", duration=4.0, rate=1000.0, sensors=PERFECT, joints=[weak, second])
+    made = simulate("planar2", duration=4.0, rate=1000.0, sensors=PERFECT, plant=PlantOptions(joints=[weak, second]))
     assert made.run is not None
-    told, rows = saturation(made.run), made.summary()["joints"]
+    reported, rows = saturation(made.run), made.summary()["joints"]
     assert rows[0]["saturated"] > 0.0 and rows[0]["demand"] > 1.0 and rows[1]["saturated"] == 0.0
-    np.testing.assert_allclose([own["demand"] for own in rows], told.peak, rtol=1e-6)
-    np.testing.assert_allclose([own["saturated"] for own in rows], told.share, atol=2.0 / made.log.samples)
+    np.testing.assert_allclose([block["demand"] for block in rows], reported.peak, rtol=1e-6)
+    np.testing.assert_allclose([block["saturated"] for block in rows], reported.share, atol=2.0 / made.log.samples)
 
 
 def test_where_no_bandwidth_holds_the_arm_it_is_said() -> None:
     with pytest.raises(ModelError, match=r"No bandwidth from 0.5 to 200 Hz does at a control rate of 2 Hz"):
-        simulate("ur5e", duration=1.0, rate=100.0, control_rate=2.0, bandwidth=10.0)
+        simulate("ur5e", duration=1.0, rate=100.0, **grouped(control_rate=2.0, bandwidth=10.0))

@@ -12,14 +12,16 @@ import jointwise
 from jointwise import control
 from jointwise.description import Payload
 from jointwise.errors import JointwiseError, ModelError
-from jointwise.experiment import Events, Push, simulate, trial
+from jointwise.experiment import Events, Push, run, simulate
+from jointwise.experiment.closed_loop import drives_of
 from jointwise.report.recording import write_recording_page
-from jointwise.simulation.robot import digital_robot, drives_of
+from jointwise.simulation.robot import digital_robot
 from peers import native
+from simulation_options import grouped
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
-ARM = jointwise.robot("planar2")
+ARM = jointwise.load_robot("planar2")
 OPTIONS: dict[str, Any] = {"duration": 1.0, "rate": 250.0, "seed": 3}
 DRIVES = drives_of(digital_robot(ARM))
 
@@ -47,8 +49,8 @@ class Hidden:
     """A controller whose law nobody sees."""
 
     def __init__(self, motion: Any, rate: float) -> None:
-        self._own = pd(motion, rate)
-        self.init, self.step = self._own.init, self._own.step
+        self._controller = pd(motion, rate)
+        self.init, self.step = self._controller.init, self._controller.step
 
 
 def test_a_controller_of_ones_own_leaves_a_whole_recording(tmp_path: Path) -> None:
@@ -67,18 +69,18 @@ def test_stepping_a_controller_and_running_its_law_leave_the_same_log(
     monkeypatch: pytest.MonkeyPatch, feedback: Any
 ) -> None:
     """Blocks, stages and pushes too: the memory goes on."""
-    monkeypatch.setattr(trial, "BLOCK", 300)
+    monkeypatch.setattr(run, "CHUNK", 300)
     happens = Events({0.4: Payload(0.3)}, [Push(0.6, 0.1, (3.0, 0.0, 0.0))], {"friction": 0.2})
     named, lawful, stepped = (
-        simulate(ARM, controller=own, events=happens, gravity="table", feedback=feedback, **OPTIONS)
-        for own in ("pd", pd, Hidden)
+        simulate(ARM, events=happens, **grouped(controller=item, gravity="table", feedback=feedback, **OPTIONS))
+        for item in ("pd", pd, Hidden)
     )
     assert (lawful.truth["controller"]["name"], stepped.truth["controller"]["name"]) == ("AffineController", "Hidden")
     assert lawful.truth["controller"].get("kp") == named.truth["controller"].get("kp")
-    for own in (lawful, stepped):
-        assert own.run is not None and named.run is not None
-        np.testing.assert_allclose(own.run.q, named.run.q, atol=1e-9)
-        assert own.run.energy.residual[-1] == pytest.approx(named.run.energy.residual[-1], abs=1e-9)
+    for actual in (lawful, stepped):
+        assert actual.run is not None and named.run is not None
+        np.testing.assert_allclose(actual.run.q, named.run.q, atol=1e-9)
+        assert actual.run.energy.residual[-1] == pytest.approx(named.run.energy.residual[-1], abs=1e-9)
 
 
 def test_a_controller_is_begun_once() -> None:
@@ -92,9 +94,9 @@ def test_a_controller_is_begun_once() -> None:
         def step(self, memory: Any, sample: control.Sample) -> tuple[Any, Any]:
             return 200.0 * (memory - sample.theta) - 20.0 * sample.speed, memory
 
-    own = Held()
-    made = simulate(ARM, controller=own, events=Events({0.01: None, 0.02: None}), duration=0.05)
-    assert own.begun == 1 and made.truth["controller"]["name"] == "Held"
+    actual = Held()
+    made = simulate(ARM, controller=actual, events=Events({0.01: None, 0.02: None}), duration=0.05)
+    assert actual.begun == 1 and made.truth["controller"]["name"] == "Held"
 
 
 class Bare(Following):
@@ -110,7 +112,7 @@ class Bare(Following):
         ({"controller": 3.0}, "controller must be a name, have init.* Got float"),
         ({"controller": lambda: None}, "controller must be a name, have init.* Got function"),
         ({"controller": lambda motion, rate: None}, "controller must be a name, have init.* Got NoneType"),
-        ({"controller": Following, "bandwidth": 5.0}, "bandwidth is for controllers by name"),
+        ({"controller": Following, "bandwidth": 5.0}, "bandwidth must be None for a controller object"),
         ({"controller": Following, "experiment": "locked"}, "prescribes the torques"),
         ({"controller": Bare}, "step must return a torque and a memory. Got ndarray"),
         ({"controller": lambda motion, rate: pd(motion, 500.0)}, "made for 500 Hz. Got a control_rate of 1000"),
@@ -118,7 +120,7 @@ class Bare(Following):
 )
 def test_what_is_no_controller_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelError, match=words):
-        simulate(ARM, **({"duration": 0.5} | options))
+        simulate(ARM, **grouped(**({"duration": 0.5} | options)))
 
 
 def test_a_reference_that_is_too_short_is_refused() -> None:

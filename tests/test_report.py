@@ -1,8 +1,9 @@
-"""The report: complete in itself, honest about what was proven, and safe whatever the names in a log."""
+"""The calibration report: self-contained, correct about validation, and safe for any names in a log."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 import sys
@@ -16,27 +17,28 @@ import pytest
 
 import jointwise
 from browser import needs_browser, opened
-from jointwise.calibrate import Options, calibrate
-from jointwise.data import Log, holdout
+from jointwise.calibration import calibrate
+from jointwise.data import Log, check_quality, holdout
+from jointwise.data.overlap import sketch
 from jointwise.data.write import write_csv
 from jointwise.errors import DataError, MissingExtraError, ModelError, OutputError
-from jointwise.estimation.select import Choice
+from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.structure import Structure
+from jointwise.formatting import fixed, listed, number
 from jointwise.model.terms import Coulomb, Hysteresis, PowerFlow, Rated, Stribeck, Viscous
+from jointwise.options import Options
 from jointwise.report import plot_prediction, write_report
-from jointwise.report.evidence import gather
-from jointwise.report.figure import safe_json
-from jointwise.report.friction import friction_curve, friction_data, hysteresis_loops, steady_columns
+from jointwise.report.data import collect
+from jointwise.report.figure import downsample, safe_json
+from jointwise.report.friction_curves import friction_curve, friction_samples, hysteresis_loops, steady_columns
 from jointwise.report.markup import Html, element, markup, table
-from jointwise.report.numbers import fixed, listed, number
 from jointwise.report.sections import SECTIONS
-from jointwise.report.sections.reproduce import usual_command
-from jointwise.report.sections.use import python_lines
-from jointwise.report.sections.verdict import Score, evidence_score, tone_of
-from jointwise.report.thinning import thin
-from jointwise.result import Calibration, save_calibration
-from jointwise.result.validation import Pooled
-from jointwise.simulation.synthetic import synthetic_log
+from jointwise.report.sections.reproduce import default_command
+from jointwise.report.sections.usage import python_lines
+from jointwise.report.sections.verdict import Assessment, assess, joint_grade
+from jointwise.result import Calibration, save_model, validate
+from jointwise.result.metrics import Pooled
+from synthetic import synthetic_log
 
 pytest.importorskip("plotly")
 HOSTILE = "<script>alert(1)</script>&\"'</title>.csv"
@@ -44,7 +46,7 @@ HOSTILE = "<script>alert(1)</script>&\"'</title>.csv"
 
 @pytest.fixture(scope="module")
 def logs() -> tuple[Log, Log]:
-    robot = jointwise.robot("ur5e")
+    robot = jointwise.load_robot("ur5e")
     first = synthetic_log(robot, duration=15.0, rate=200.0, seed=1).log
     second = synthetic_log(robot, duration=10.0, rate=200.0, seed=2).log
     return named(first, "training.csv", "a" * 64), named(second, "other.csv", "b" * 64)
@@ -63,7 +65,7 @@ def page(calibration: Calibration, logs: tuple[Log, Log], tmp_path_factory: pyte
 
 def fitted(log: Log, structure: Structure) -> Calibration:
     options = Options(structure=structure, free=(), position_cutoff=8.0, lag=0.0)
-    return calibrate(log, jointwise.robot("ur5e"), options=options)
+    return calibrate(log, jointwise.load_robot("ur5e"), options=options)
 
 
 def named(log: Log, path: str, sha256: str = "") -> Log:
@@ -91,16 +93,16 @@ class Reader(HTMLParser):
         self.text = " ".join(self.words)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        own = dict(attrs)
+        attributes = dict(attrs)
         self.tags.append(tag)
-        if own.get("id"):
-            self.ids.append(str(own["id"]))
+        if attributes.get("id"):
+            self.ids.append(str(attributes["id"]))
         if tag not in ("meta", "br", "hr", "link", "img"):
             self.open.append(tag)
-        self.json = tag == "script" and own.get("type") == "application/json"
+        self.json = tag == "script" and attributes.get("type") == "application/json"
         for key in ("src", "srcset", "href", "data", "action", "poster"):
-            if own.get(key) and not str(own[key]).startswith("#"):
-                self.loads.append(str(own[key]))
+            if attributes.get(key) and not str(attributes[key]).startswith("#"):
+                self.loads.append(str(attributes[key]))
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag, f"{tag} closes something else"
@@ -121,41 +123,46 @@ def numbers(spec: dict[str, str]) -> Any:
     return np.frombuffer(base64.b64decode(spec["bdata"]), dtype="<f4")
 
 
-def own_part(text: str) -> str:
+def page_content(text: str) -> str:
     """Return the page without the library and without the figures' numbers."""
     start = text.index("<script>")
     return re.sub(r'"bdata":"[^"]*"', "", text[:start] + text[text.index("</script>", start) :])
 
 
-def test_the_page_has_every_section_and_is_well_formed(page: Path) -> None:
+def test_page_has_every_section_and_is_well_formed(page: Path) -> None:
     reader = Reader(page.read_text(encoding="utf-8"))
     assert not reader.open
-    assert [own for own in reader.ids if own in {section.ID for section in SECTIONS}] == [own.ID for own in SECTIONS]
+    known = {section.ID for section in SECTIONS}
+    assert [name for name in reader.ids if name in known] == [section.ID for section in SECTIONS]
     assert reader.tags.count("h1") == 1
     assert reader.tags.count("h2") == len(SECTIONS)
     assert {"caption", "figcaption", "noscript", "nav", "main"} <= set(reader.tags)
-    for words in ("R²", "Fit %", "unseen data", "training data", "SHA-256", "a" * 64, "b" * 64, "95 % interval"):
+    for words in ("R²", "Fit %", "validation data", "SHA-256", "a" * 64, "b" * 64, "95 % confidence interval"):
         assert words in reader.text
 
 
-def test_the_page_loads_nothing(page: Path) -> None:
+def test_page_loads_nothing_from_the_network(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     reader = Reader(text)
     assert reader.loads == []
-    own = own_part(text)
-    assert "http://" not in own and "https://" not in own
-    assert "url(" not in own and "@import" not in own
-    assert "default-src 'none'" in own
-    assert "sendChartToCloud" not in own and 'plotlyServerURL: ""' in own
+    content = page_content(text)
+    assert "http://" not in content and "https://" not in content
+    assert "url(" not in content and "@import" not in content
+    assert "default-src 'none'" in content
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    policy = " ".join(f"'sha256-{value}'" for value in hashes)
+    assert len(scripts) == 2 and f"script-src {policy}; style-src" in text
+    assert "sendChartToCloud" not in content and 'plotlyServerURL: ""' in content
 
 
-def test_the_page_is_small_and_has_no_nan(page: Path) -> None:
+def test_page_is_small_and_contains_no_nan(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert page.stat().st_size < 8_000_000
-    assert not re.search(r"\b(NaN|nan|inf|Infinity|None)\b", own_part(Html(text)).split('"use strict"')[0])
+    assert not re.search(r"\b(NaN|nan|inf|Infinity|None)\b", page_content(Html(text)).split('"use strict"')[0])
 
 
-def test_every_figure_has_words_and_numbers(page: Path) -> None:
+def test_every_figure_has_a_description_and_data(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     documents = Reader(text).documents
     assert len(documents) == text.count('class="plot"') == text.count('role="img" aria-label="Joint')
@@ -166,8 +173,8 @@ def test_every_figure_has_words_and_numbers(page: Path) -> None:
             assert len(numbers(x)) == len(numbers(trace["y"])) <= 4002
 
 
-def test_residual_and_peaks_survive(page: Path, calibration: Calibration, logs: tuple[Log, Log]) -> None:
-    document = Reader(page.read_text(encoding="utf-8")).documents[0]  # joint 1, the unseen log first
+def test_residual_and_peaks_are_preserved(page: Path, calibration: Calibration, logs: tuple[Log, Log]) -> None:
+    document = Reader(page.read_text(encoding="utf-8")).documents[0]  # joint 1, the validation log first
     measured, predicted, residual = (numbers(trace["y"]) for trace in document["data"])
     np.testing.assert_allclose(measured - predicted, residual, atol=1e-5)
     current = logs[1].channel("current")[:, 0]
@@ -176,7 +183,7 @@ def test_residual_and_peaks_survive(page: Path, calibration: Calibration, logs: 
     assert residual.max() == pytest.approx(error.max(), abs=1e-5)
 
 
-def test_hostile_names_are_text(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
+def test_hostile_names_are_escaped(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
     log = named(logs[0], HOSTILE)
     source = replace(calibration.provenance.logs[0], file=HOSTILE, findings=(HOSTILE,))
     robot = calibration.model.robot
@@ -198,29 +205,35 @@ def test_hostile_names_are_text(calibration: Calibration, logs: tuple[Log, Log],
         assert HOSTILE in reader.text
 
 
-def test_without_validation_it_warns(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
+def test_warns_without_validation(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
     reader = Reader(write_report(calibration, tmp_path, [logs[0]]).read_text(encoding="utf-8"))
-    assert "Nothing was validated on unseen data" in reader.text
-    assert "on data it has not seen" not in reader.text
-    assert "Use with care" in reader.text
+    assert "The model was not validated on held-out data." in reader.text
+    assert "not used for training" not in reader.text
+    assert "Not validated" in reader.text
 
 
-def test_a_training_log_is_no_proof(calibration: Calibration, logs: tuple[Log, Log]) -> None:
-    evidence = gather(calibration, [logs[0]], [logs[0]], None)
-    assert evidence.unseen == ()
-    assert evidence_score(evidence).ground != "unseen"
-    assert gather(calibration, [], [logs[0]], None).unseen == ()
+def trained_on(calibration: Calibration, log: Log) -> Calibration:
+    """Return a calibration whose training data are a log."""
+    source = replace(calibration.provenance.logs[0], sketch=sketch(log, calibration.output))
+    return replace(calibration, provenance=replace(calibration.provenance, logs=(source,)))
+
+
+def test_training_log_is_not_validation_data(calibration: Calibration, logs: tuple[Log, Log]) -> None:
+    data = collect(calibration, [logs[0]], [logs[0]])
+    assert data.held_out == ()
+    assert assess(data).basis != "validation"
+    assert collect(calibration, [], [logs[0]]).held_out == ()
     first, second = holdout(logs[0], 0.3)
-    assert len(gather(calibration, [first], [second], None).unseen) == 1
-    assert gather(calibration, [logs[0]], [second], None).unseen == ()
+    assert collect(calibration, [first], [second]).held_out == ()
+    assert len(collect(trained_on(calibration, first), [first], [second]).held_out) == 1
 
 
-def test_the_score_is_that_of_the_validation(calibration: Calibration, logs: tuple[Log, Log]) -> None:
-    evidence = gather(calibration, [logs[0]], [logs[1]], None)
-    assert evidence_score(evidence).mean == pytest.approx(evidence.unseen[0].validation.mean_nmse)
-    stored = replace(calibration, validation={"logs": [evidence.unseen[0].validation.to_dict()]})
-    score = evidence_score(gather(stored, [logs[0]], [], None))
-    assert (score.ground, score.mean) == ("unseen", pytest.approx(evidence.unseen[0].validation.mean_nmse))
+def test_assessment_equals_the_validation_error(calibration: Calibration, logs: tuple[Log, Log]) -> None:
+    data = collect(calibration, [logs[0]], [logs[1]])
+    assert assess(data).mean == pytest.approx(data.held_out[0].validation.motion_nmse)
+    stored = replace(calibration, validation=(data.held_out[0].validation,))
+    result = assess(collect(stored, [logs[0]], []))
+    assert (result.basis, result.mean) == ("validation", pytest.approx(data.held_out[0].validation.motion_nmse))
 
 
 def at_rest(log: Log, calibration: Calibration, off: float) -> Log:
@@ -232,54 +245,56 @@ def at_rest(log: Log, calibration: Calibration, off: float) -> Log:
     return replace(still, current=calibration.predict(still) + off + noise)
 
 
-def test_a_log_at_rest_does_not_decide(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
+def test_log_at_rest_does_not_count(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
     still = at_rest(logs[1], calibration, 0.24)
-    alone = evidence_score(gather(calibration, [logs[0]], [logs[1]], None))
-    both = evidence_score(gather(calibration, [logs[0]], [logs[1], still], None))
-    assert (both.mean, both.tone) == (pytest.approx(alone.mean), alone.tone)
-    assert all(own.rest == pytest.approx(0.24, abs=0.02) for own in both.joints)
-    assert evidence_score(gather(calibration, [logs[0]], [still], None)).ground != "unseen"
+    alone = assess(collect(calibration, [logs[0]], [logs[1]]))
+    both = assess(collect(calibration, [logs[0]], [logs[1], still]))
+    assert (both.mean, both.grade) == (pytest.approx(alone.mean), alone.grade)
+    assert all(joint.rest == pytest.approx(0.24, abs=0.02) for joint in both.joints)
+    assert assess(collect(calibration, [logs[0]], [still])).basis != "validation"
     reader = Reader(write_report(calibration, tmp_path, [logs[0]], [still]).read_text(encoding="utf-8"))
-    assert "off by up to 0.24 A" in reader.text
-    assert "Nothing was validated on unseen data that move." in reader.text
-    assert "part of the training data" not in reader.text
+    assert "the RMS error there is up to 0.24 A" in reader.text
+    assert "The model was not validated on held-out data in which a joint moves." in reader.text
+    assert "overlaps the training data" not in reader.text
     assert "Moving samples" in reader.text  # of the training log
     assert reader.text.count("No joint moves in this log") == 1
 
 
-def test_an_error_that_is_sensor_noise_is_good() -> None:
+def test_error_at_sensor_noise_is_good() -> None:
     """A small signal under noise has a low R²; the same R² far above the noise is poor."""
     quiet, loud = Pooled(0.2, 0.03, noise=0.025), Pooled(0.2, 0.3, noise=0.025)
-    assert (tone_of(quiet), tone_of(loud)) == ("good", "poor")
-    assert Score("unseen", 0.2, (quiet, quiet)).tone == "good"
-    assert Score("unseen", 0.2, (loud, loud)).tone == "poor"
+    assert (joint_grade(quiet), joint_grade(loud)) == ("good", "poor")
+    assert Assessment("validation", 0.2, (quiet, quiet)).grade == "good"
+    assert Assessment("validation", 0.2, (loud, loud)).grade == "poor"
 
 
 def test_logs_are_pooled_by_their_variance(calibration: Calibration, logs: tuple[Log, Log]) -> None:
     quiet = replace(logs[1].slice(0, logs[1].samples // 10), origin=replace(logs[1].origin, sha256="quiet"))
-    exhibits = gather(calibration, [logs[0]], [logs[1], quiet], None).unseen
-    score = evidence_score(gather(calibration, [logs[0]], [logs[1], quiet], None))
-    for j, own in enumerate(score.joints):
-        rows = [one.validation.joints[j] for one in exhibits if one.validation.joints[j].nmse is not None]
+    exhibits = collect(calibration, [logs[0]], [logs[1], quiet]).held_out
+    result = assess(collect(calibration, [logs[0]], [logs[1], quiet]))
+    for j, joint in enumerate(result.joints):
+        rows = [one.validation.in_motion[j] for one in exhibits if one.validation.in_motion[j].nmse is not None]
         error = sum(row.samples * row.mse for row in rows) / sum(row.samples * row.variance for row in rows)
-        assert own.nmse == pytest.approx(error)
+        assert joint.nmse == pytest.approx(error)
 
 
-def test_a_bad_model_is_called_bad(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
+def test_wrong_model_is_graded_poor(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
     wrong = replace(calibration, estimate=replace(calibration.estimate, values=0.3 * calibration.estimate.values))
     reader = Reader(write_report(wrong, tmp_path, [logs[0]], [logs[1]]).read_text(encoding="utf-8"))
-    assert "Do not rely on it" in reader.text
+    assert "Do not use" in reader.text
 
 
-def test_torque_and_other_friction(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
+def test_torque_output_and_friction_without_hysteresis(
+    calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path
+) -> None:
     training, other = (in_torque(log, calibration.gains) for log in logs)
-    own = fitted(training, Structure("tanh", stribeck=0.1, powers=(1.0, 2.0)))
-    reader = Reader(write_report(own, tmp_path, [training], [other]).read_text(encoding="utf-8"))
-    assert "joint torque of your" in reader.text and "RMSE [Nm]" in reader.text
+    model = fitted(training, Structure("tanh", stribeck=0.1, powers=(1.0, 2.0)))
+    reader = Reader(write_report(model, tmp_path, [training], [other]).read_text(encoding="utf-8"))
+    assert "predicts the joint torque of the" in reader.text and "RMSE [Nm]" in reader.text
     assert len(reader.documents) == 6 * 6  # no hysteresis loops
 
 
-def test_undetermined_parameters_have_no_number(
+def test_parameters_that_are_not_identifiable_have_no_value(
     calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path
 ) -> None:
     values = calibration.estimate.values.copy()
@@ -287,11 +302,11 @@ def test_undetermined_parameters_have_no_number(
     status = ("undetermined", *calibration.estimate.status[1:])
     lost = replace(calibration, estimate=replace(calibration.estimate, values=values, status=status))
     text = write_report(lost, tmp_path, [], [logs[1]]).read_text(encoding="utf-8")
-    assert "123.4" not in own_part(text)
-    assert "1 undetermined" in Reader(text).text
+    assert "123.4" not in page_content(text)
+    assert "1 not identifiable" in Reader(text).text
 
 
-def test_infinite_condition_numbers_are_told(calibration: Calibration, tmp_path: Path) -> None:
+def test_infinite_condition_numbers_are_shown(calibration: Calibration, tmp_path: Path) -> None:
     endless = replace(calibration.estimate, condition=np.inf, condition_scaled=np.inf)
     reader = Reader(write_report(replace(calibration, estimate=endless), tmp_path, []).read_text(encoding="utf-8"))
     assert "infinite" in reader.text
@@ -305,6 +320,27 @@ def test_gaps_interrupt_the_lines(calibration: Calibration, logs: tuple[Log, Log
     assert np.isfinite(numbers(document["x"])).all()
 
 
+def test_predictions_and_measures_are_computed_once(
+    calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[str, str]] = []
+
+    def counted(name: str, function: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            calls.append((name, arguments[-1].origin.path))
+            return function(*arguments, **options)
+
+        return call
+
+    for module, name in (("jointwise.result.calibration", "predict"), ("jointwise.data.quality", "measure")):
+        monkeypatch.setattr(f"{module}.{name}", counted(name, getattr(sys.modules[module], name)))
+    training, other = (replace(log) for log in logs)
+    check_quality(training)
+    write_report(calibration, tmp_path, [training], [validate(calibration, other)])
+    files = ("other.csv", "training.csv")
+    assert sorted(calls) == [(name, file) for name in ("measure", "predict") for file in files]
+
+
 def test_many_logs_stay_small(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
     others = [named(logs[1], f"other{k}.csv", f"{k:064d}") for k in range(7)]
     path = write_report(calibration, tmp_path, [logs[0]], others)
@@ -312,15 +348,15 @@ def test_many_logs_stay_small(calibration: Calibration, logs: tuple[Log, Log], t
     assert "3 more logs" in Reader(path.read_text(encoding="utf-8")).text
 
 
-def test_the_page_says_how_to_use_the_model(
+def test_usage_section_runs(
     calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = write_report(calibration, tmp_path, [logs[0]], file="my arm.json").read_text(encoding="utf-8")
     reader = Reader(page)
     assert "jointwise predict 'my arm.json' LOG.csv --output predicted.csv" in reader.text
     titles = [section.TITLE for section in SECTIONS]
-    assert titles[-2:] == ["How to use it", "How to reproduce"]
-    save_calibration(calibration, tmp_path / "my arm.json")
+    assert titles[-2:] == ["Usage", "Reproduce"]
+    save_model(calibration, tmp_path / "my arm.json")
     write_csv(logs[1], tmp_path / "LOG.csv")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
@@ -328,11 +364,11 @@ def test_the_page_says_how_to_use_the_model(
     np.testing.assert_allclose(names[calibration.output], calibration.predict(logs[1]), atol=1e-6)
 
 
-def test_the_command_names_what_was_used(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
+def test_command_names_the_validation_data(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
     first, second = holdout(logs[0], 0.3)
-    assert "--holdout 0.3" in usual_command(gather(calibration, [first], [second], None))
+    assert "--holdout 0.3" in default_command(collect(trained_on(calibration, first), [first], [second]))
     spaced = named(logs[1], "my log.csv", "c" * 64)
-    assert "--validate 'my log.csv' --output-signal" in usual_command(gather(calibration, [logs[0]], [spaced], None))
+    assert "--validate 'my log.csv' --output-signal" in default_command(collect(calibration, [logs[0]], [spaced]))
     reader = Reader(write_report(calibration, tmp_path, [], [], "jointwise do it").read_text(encoding="utf-8"))
     assert "jointwise do it" in reader.text
 
@@ -345,12 +381,12 @@ def test_plotly_missing(monkeypatch: pytest.MonkeyPatch, calibration: Calibratio
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
-    for name in [own for own in sys.modules if own.split(".")[0] == library]:
+    for name in [module for module in sys.modules if module.split(".")[0] == library]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
 
 
-def test_wrong_logs_and_places_leave_nothing(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
+def test_failed_reports_leave_no_files(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no channel 'current'"):
         write_report(calibration, tmp_path / "a", [], [logs[1].select(current=False)])
     narrow = replace(logs[1], **{name: getattr(logs[1], name)[:, :5] for name in ("q", "qd", "current")}, names={})
@@ -358,15 +394,15 @@ def test_wrong_logs_and_places_leave_nothing(calibration: Calibration, logs: tup
         write_report(calibration, tmp_path / "a", [], [narrow])
     assert not (tmp_path / "a").exists()
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be made"):
+    with pytest.raises(OutputError, match="the directory cannot be created"):
         write_report(calibration, tmp_path / "file" / "b", [])
 
 
-def test_a_picture(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
+def test_plot_as_png(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = plot_prediction(calibration, logs[1], tmp_path / "plot.png")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    assert [own.name for own in tmp_path.iterdir()] == ["plot.png"]
+    assert [file.name for file in tmp_path.iterdir()] == ["plot.png"]
     with pytest.raises(OutputError, match="cannot be written"):
         plot_prediction(calibration, logs[1], tmp_path / "none" / "plot.png")
 
@@ -377,7 +413,7 @@ def test_matplotlib_missing(monkeypatch: pytest.MonkeyPatch, calibration: Calibr
         plot_prediction(calibration, logs[1], "plot.png")
 
 
-def test_steady_friction_is_that_of_the_terms() -> None:
+def test_steady_friction_equals_the_settled_terms() -> None:
     speed = np.array([-1.0, -0.3, 0.3, 1.0])
     forgetful = Hysteresis((1e-3, 2e-2), 0.1, load="square", shape=(0.25, 0.75))
     bristle = Rated("lugre", (1e-3,), (1.0,), extra=0.3, speed=0.2, load="square")
@@ -396,36 +432,36 @@ def jointwise_signals(moving: dict[str, Any]) -> Any:
     return JointSignals(rate=1000.0, **moving)
 
 
-def test_the_curve_meets_the_points(calibration: Calibration, logs: tuple[Log, Log]) -> None:
-    data = friction_data(calibration, [logs[0]])
+def test_curve_follows_the_measured_points(calibration: Calibration, logs: tuple[Log, Log]) -> None:
+    data = friction_samples(calibration, [logs[0]])
     assert 500 <= len(data.speed) <= 1000
     for joint in (0, 1):
         curve = friction_curve(calibration, joint, float(data.typical[joint]))
         fast = np.abs(data.speed[:, joint]) > 0.2
         meant = np.interp(data.speed[fast, joint], curve.speed, curve.torque)
         assert np.corrcoef(meant, data.torque[fast, joint])[0, 1] > 0.97
-        assert (curve.half >= 0.0).all() and curve.half.max() > 0.0
+        assert (curve.half_width >= 0.0).all() and curve.half_width.max() > 0.0
         np.testing.assert_allclose(curve.torque, -curve.torque[::-1], atol=1e-9)
 
 
-def test_loops_close_and_take_energy(calibration: Calibration) -> None:
+def test_loops_close_and_dissipate_energy(calibration: Calibration) -> None:
     for loop in hysteresis_loops(calibration, 0):
         assert loop.torque[0] == pytest.approx(loop.torque[-1], abs=0.02 * np.abs(loop.torque).max())
         assert np.trapezoid(loop.torque, loop.displacement) > 0.0
 
 
-def test_thinning_keeps_peaks_and_ends() -> None:
+def test_downsampling_keeps_peaks_and_ends() -> None:
     random = np.random.default_rng(3)
     for samples in (1, 2, 399, 400, 401, 100_003):
         a, b = random.normal(size=(2, samples))
-        rows = thin(a, b, most=400)
+        rows = downsample(a, b, most=400)
         assert len(rows) <= 400 and (np.diff(rows) > 0).all()
         assert (rows[0], rows[-1]) == (0, samples - 1)
-        for own in (a, b):
-            assert own[rows].max() == own.max() and own[rows].min() == own.min()
+        for values in (a, b):
+            assert values[rows].max() == values.max() and values[rows].min() == values.min()
 
 
-def test_markup_escapes_all_but_markup() -> None:
+def test_everything_but_markup_is_escaped() -> None:
     assert element("p", "<b>", Html("<i></i>"), class_="a", title='"x"', hidden=None) == (
         '<p class="a" title="&quot;x&quot;">&lt;b&gt;<i></i></p>'
     )
@@ -436,25 +472,38 @@ def test_markup_escapes_all_but_markup() -> None:
         safe_json(float("nan"))
 
 
-def test_numbers_read_well() -> None:
+def test_number_formats() -> None:
     assert (fixed(-1e-9, 2), fixed(None, 2), number(float("inf")), number(0.123456)) == ("0.00", "–", "–", "0.1235")
     assert (listed([]), listed(["a"]), listed(["a", "b", "c"])) == ("", "a", "a, b and c")
 
 
 @needs_browser
-def test_a_browser_finds_nothing_wrong(page: Path, tmp_path: Path) -> None:
-    with opened(page, tmp_path, size=(1280, 9000)) as view:  # the motion in space has a test of its own
+def test_browser_reports_no_errors(page: Path, tmp_path: Path) -> None:
+    with opened(page, tmp_path, size=(1280, 9000)) as view:  # the animation has a separate test
         view.wait("document.querySelectorAll('.main-svg').length > 0")
         assert view.evaluate("document.querySelectorAll('[role=tab]').length") == 6 + 6 + 6 + 7
         assert view.complaints == []
-        assert [own for own in view.requests if not own.startswith(("data:", "blob:"))] == [page.as_uri()]
+        assert [url for url in view.requests if not url.startswith(("data:", "blob:"))] == [page.as_uri()]
 
 
-def test_without_validation_the_worse_figure_stands(calibration: Calibration, logs: tuple[Log, Log]) -> None:
-    fitted_error = evidence_score(gather(calibration, [logs[0]], [], None))
-    assert fitted_error.ground == "training"
-    for held_out, ground in ((0.5 * fitted_error.mean, "training"), (2.0 * fitted_error.mean, "held out")):
+def test_without_validation_the_worse_error_counts(calibration: Calibration, logs: tuple[Log, Log]) -> None:
+    fitted_error = assess(collect(calibration, [logs[0]], []))
+    assert fitted_error.basis == "training"
+    for held_out, ground in ((0.5 * fitted_error.mean, "training"), (2.0 * fitted_error.mean, "cross-validation")):
         chosen = replace(calibration, choices=(Choice("load dependence", (("none", held_out),), "none"),))
-        score = evidence_score(gather(chosen, [logs[0]], [], None))
-        assert (score.ground, score.mean) == (ground, max(held_out, fitted_error.mean))
-        assert score.tone != "good"
+        result = assess(collect(chosen, [logs[0]], []))
+        assert (result.basis, result.mean) == (ground, max(held_out, fitted_error.mean))
+        assert result.grade != "good"
+
+
+@needs_browser
+def test_three_logs_print_on_at_most_twelve_pages(
+    calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path
+) -> None:
+    third = named(logs[1].slice(0, logs[1].samples // 2), "third.csv", "c" * 64)
+    path = write_report(calibration, tmp_path, [logs[0]], [logs[1], third])
+    with opened(path, tmp_path / "profile") as view:
+        view.wait("document.documentElement.classList.contains('js')")
+        document = base64.b64decode(view.ask("Page.printToPDF", preferCSSPageSize=True)["data"])
+        assert view.complaints == []
+    assert 4 <= len(re.findall(rb"/Type\s*/Page\b", document)) <= 12

@@ -1,4 +1,4 @@
-"""The page of a joint: plain words, meanings, measured areas, residuals that are no noise."""
+"""The joint report: findings, meanings of parameters, measured areas, systematic residuals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jointwise.formatting import number
 from jointwise.joint.model import JointModel
-from jointwise.joint.part import PHENOMENA, Alternative, Curve, Part, Surface, plain, value_of
+from jointwise.joint.part import PHENOMENA, Curve, Part, Surface, TriedModel, plain, value_of
 from jointwise.report.joint import curve_figure, measured_areas, render_joints, surface_figure
-from jointwise.report.joint_words import MEANINGS, graded, meaning, told
-from jointwise.report.numbers import number
-from jointwise.report.structure import structure_share
+from jointwise.report.joint_text import MEANINGS, finding, fit_grade, meaning
+from jointwise.report.residuals import smooth_share
 
 RNG = np.random.default_rng(1)
 SPEEDS = np.geomspace(0.1, 2.0, 30)
@@ -45,12 +45,12 @@ def words(text: str) -> str:
     return re.sub(r"<[^>]+>", " ", text)
 
 
-def test_a_page_says_what_was_found_and_what_to_do_with_it() -> None:
+def test_page_states_findings_and_usage() -> None:
     text = words(page(friction()))
     assert "Universal Robots UR5e, joint 2" in text
-    assert "Dry friction is 10 Nm (9.804 to 10.2); at 2 rad/s friction is 20 Nm in all." in text
-    assert "The fit to data held out is very good." in text
-    assert "fit 98.0 % on all its data, 98.0 % on data held out (100 is perfect)" in text
+    assert "Coulomb friction is 10 Nm [9.804, 10.2]; at 2 rad/s the total friction is 20 Nm." in text
+    assert "The fit to held-out data is very good." in text
+    assert "fit 98.0 % on all data, 98.0 % on held-out data (100 is perfect)" in text
     assert "speed 0.1 to 2 rad/s" in text
     assert "jointwise calibrate LOG --robot ur5e --joint joint2.json" in text
     assert "14760" in text
@@ -58,25 +58,25 @@ def test_a_page_says_what_was_found_and_what_to_do_with_it() -> None:
     assert "NRMSE" not in text
 
 
-@pytest.mark.parametrize(("quality", "word"), [(96.0, "very good"), (85.0, "good"), (60.0, "rough"), (10.0, "poor")])
-def test_the_word_follows_the_fit(quality: float, word: str) -> None:
-    assert graded(friction(quality)) == f"The fit to data held out is {word}."
+@pytest.mark.parametrize(("quality", "word"), [(96.0, "very good"), (85.0, "good"), (60.0, "moderate"), (10.0, "poor")])
+def test_grade_follows_the_fit(quality: float, word: str) -> None:
+    assert fit_grade(friction(quality)) == f"The fit to held-out data is {word}."
 
 
-def test_every_phenomenon_has_meanings_and_unknown_names_a_dash() -> None:
+def test_every_phenomenon_has_meanings_and_unknown_names_have_a_dash() -> None:
     assert set(MEANINGS) == set(PHENOMENA)
     assert meaning("hysteresis", "k12") == "stiffness of slip element 12 before it slips: W12/D12"
-    assert meaning("load", "F_0 at 0.05 rad/s").startswith("friction at no load at 0.05 rad/s")
+    assert meaning("load", "F_0 at 0.05 rad/s").startswith("friction at zero load at 0.05 rad/s")
     assert meaning("stiffness", "a_3") != meaning("stiffness", "a_1")
-    assert meaning("stiffness", "unheard of") == "–"
+    assert meaning("stiffness", "unknown") == "–"
 
 
-def test_a_load_that_adds_nothing_is_said_to() -> None:
+def test_insignificant_load_dependence_is_stated() -> None:
     part = Part("load", "square", (value_of("F_l", "1/Nm", 1e-6, 1e-4),), 50.0, ranges={"load": (0.0, 60.0)})
-    assert told(part) == "No friction that grows with the load is seen, up to a load of 60 Nm."
+    assert finding(part) == "No load-dependent friction was found up to a load of 60 Nm."
     none = Part("load", "none", (), 0.0, -1.0, ranges={"load": (0.0, 60.0)})
-    assert told(none) == told(part)
-    assert graded(none) == ""
+    assert finding(none) == finding(part)
+    assert fit_grade(none) == ""
 
 
 def spring(damping: float, deviation: float) -> Part:
@@ -84,10 +84,10 @@ def spring(damping: float, deviation: float) -> Part:
     return Part("stiffness", "linear", values, 99.0)
 
 
-def test_damping_is_told_where_it_is_seen() -> None:
-    assert "which makes vibrations fade, is 8 Nm s/rad (7.608 to 8.392)." in told(spring(8.0, 0.2))
-    assert "too small to be seen, below 1.1 Nm s/rad." in told(spring(0.1, 0.5))
-    assert "damping" not in told(replace(spring(8.0, 0.2), values=spring(8.0, 0.2).values[:1]))
+def test_damping_is_stated_if_it_is_identifiable() -> None:
+    assert "The damping is 8 Nm s/rad [7.608, 8.392]." in finding(spring(8.0, 0.2))
+    assert "not identifiable from these data (at most 1.1 Nm s/rad)." in finding(spring(0.1, 0.5))
+    assert "damping" not in finding(replace(spring(8.0, 0.2), values=spring(8.0, 0.2).values[:1]))
 
 
 def gear(lost: np.ndarray, mean: float) -> Part:
@@ -99,37 +99,37 @@ def gear(lost: np.ndarray, mean: float) -> Part:
     return Part("transmission", "made", values, 99.0, ranges={"theta": (0.0, 6.3)}, curves=curves)
 
 
-def test_lost_motion_that_varies_with_the_position_is_told_from_one_that_does_not() -> None:
+def test_significant_variation_of_lost_motion_is_stated() -> None:
     wave = 1e-4 * np.sin(np.linspace(0.0, 6.3, 200))
-    assert "from 0.2 to 0.4 mrad, by the position." in told(gear(3e-4 + wave, 3e-4))
-    assert "alike at every position" in told(gear(3e-4 + 1e-3 * wave, 3e-4))
-    assert "nothing is seen to be lost" in told(gear(1e-9 * wave, 1e-7))
+    assert "varying with position from 0.2 to 0.4 mrad." in finding(gear(3e-4 + wave, 3e-4))
+    assert "without significant variation over position" in finding(gear(3e-4 + 1e-3 * wave, 3e-4))
+    assert "no lost motion was found" in finding(gear(1e-9 * wave, 1e-7))
 
 
-def test_lag_and_limit_of_the_current_are_told_in_milliseconds_and_amperes() -> None:
+def test_lag_and_limit_of_the_current_are_stated_in_ms_and_amperes() -> None:
     values = (value_of("gain", "Nm/A", 10.0, 0.1), value_of("lag", "s", 5e-3, 1e-4), value_of("limit", "A", 5.7, 0.01))
-    text = told(Part("motor", "made", values, 99.0))
-    assert "The current comes 5 ms (4.804 to 5.196) after it is asked for." in text
-    assert "More than 5.7 A (5.68 to 5.72) it never is." in text
+    text = finding(Part("motor", "made", values, 99.0))
+    assert "The current lags its setpoint by 5 ms [4.804, 5.196]." in text
+    assert "The current is limited to 5.7 A [5.68, 5.72]." in text
 
 
-def test_backlash_and_reach_are_halves_of_the_way_from_side_to_side() -> None:
-    assert "0.3 mrad (0.2961 to 0.3039) are lost to either side" in told(gear(np.full(200, 3e-4), 3e-4))
+def test_backlash_and_reach_are_half_the_travel() -> None:
+    assert "the lost motion at a reversal is ±0.3 mrad [0.2961, 0.3039]" in finding(gear(np.full(200, 3e-4), 3e-4))
     for name in ("backlash_mean", "backlash_amplitude_3", "reach"):
         assert meaning("transmission", name).startswith("half the ")
 
 
-def test_a_part_of_a_turn_is_not_called_a_turn() -> None:
+def test_partial_turn_is_stated() -> None:
     turn = gear(np.full(200, 3e-4), 3e-4)
     arc = words(page(replace(turn, ranges={"theta": (-1.6, 1.7)})))
-    assert "Over the angles seen the output is off" in arc and "nothing is known" in arc
-    assert "repeats every turn" not in arc and "Over a turn" not in arc
-    assert "Over a turn the output is off" in words(page(turn)) and "repeats every turn" in words(page(turn))
+    assert "mrad over the measured angles" in arc and "it is not known at other angles" in arc
+    assert "repeats every turn" not in arc and "over a turn" not in arc
+    assert "mrad over a turn" in words(page(turn)) and "repeats every turn" in words(page(turn))
 
 
-def test_friction_is_not_joined_across_standstill_and_a_spring_is() -> None:
+def test_friction_curve_is_interrupted_at_standstill_and_a_spring_is_not() -> None:
     def gaps(curve: Curve) -> int:
-        (trace,) = [own for own in curve_figure(curve).traces if own["name"] == "model"]
+        (trace,) = [each for each in curve_figure(curve).traces if each["name"] == "model"]
         return int(np.isnan(decoded(trace["x"])).sum())
 
     assert gaps(friction().curves[0]) == 1
@@ -143,49 +143,49 @@ def decoded(values: dict[str, str]) -> np.ndarray:
     return np.frombuffer(base64.b64decode(values["bdata"]), dtype="<f4")
 
 
-def test_figures_of_the_fit_say_to_which_data() -> None:
+def test_fit_states_its_data() -> None:
     """The chosen model was fitted to all data, those that were tried to a part, or to all but each in turn."""
-    tried = (Alternative("square", 97.0, 90.0), Alternative("absolute", 80.0, 70.0))
+    tried = (TriedModel("square", 97.0, 90.0), TriedModel("absolute", 80.0, 70.0))
     apart, in_turn = (Part("load", "square", (), fit, 90.0, alternatives=tried) for fit in (98.0, 97.0))
     first, second = (words(page(part)) for part in (apart, in_turn))
-    assert "fit 98.0 % on all its data, 90.0 % on data held out" in first
+    assert "fit 98.0 % on all data, 90.0 % on held-out data" in first
     assert "training part" in first
-    assert "all data" in second
+    assert "Fit, all data" in second
     assert "training part" not in second
 
 
-def test_the_residual_has_the_unit_of_its_curve() -> None:
+def test_residual_has_the_unit_of_its_curve() -> None:
     assert curve_figure(friction().curves[0]).layout["yaxis2"]["title"]["text"] == "residual [Nm]"
 
 
-def test_what_was_not_measured_is_grey_and_what_was_is_not() -> None:
+def test_unmeasured_areas_are_grey() -> None:
     part, model = load(), JointModel("ur5e", 1, {"friction": friction(), "load": load()})
     areas = measured_areas(part.surfaces[0], part, model)
     assert sorted(areas) == [((0.1, 2.0), (0.0, 2.0)), ((0.5, 0.5), (0.0, 60.0))]
     shapes = surface_figure(part.surfaces[0], areas).layout["shapes"]
 
     def is_grey(x: float, y: float) -> bool:
-        return any(own["x0"] < x < own["x1"] and own["y0"] < y < own["y1"] for own in shapes)
+        return any(area["x0"] < x < area["x1"] and area["y0"] < y < area["y1"] for area in shapes)
 
     assert is_grey(1.5, 30.0)
     assert is_grey(0.2, 59.0)
     assert not is_grey(1.5, 1.0)
     assert not is_grey(0.505, 40.0)
-    assert "Grey: no data there" in page(friction(), part)
+    assert "Grey areas contain no data" in page(friction(), part)
     assert "shapes" not in surface_figure(part.surfaces[0]).layout
 
 
-def test_a_curve_in_the_residual_is_told_from_noise() -> None:
+def test_smooth_residual_is_distinguished_from_noise() -> None:
     x = RNG.uniform(-1.0, 1.0, 400)
     noise = RNG.normal(0.0, 0.1, 400)
-    share = structure_share(x, x**2 - np.mean(x**2) + noise)
+    share = smooth_share(x, x**2 - np.mean(x**2) + noise)
     assert share == pytest.approx(1.0 - 0.01 / (0.01 + 4.0 / 45.0), abs=0.08)
-    false = sum(structure_share(RNG.normal(size=n), RNG.normal(size=n)) is not None for n in (30, 60, 400) * 100)
+    false = sum(smooth_share(RNG.normal(size=n), RNG.normal(size=n)) is not None for n in (30, 60, 400) * 100)
     assert false == 0
-    assert structure_share(x[:10], x[:10]) is None
+    assert smooth_share(x[:10], x[:10]) is None
 
 
-def test_large_numbers_are_written_out() -> None:
+def test_large_numbers_have_no_exponent() -> None:
     assert [number(x) for x in (14761.0, -123456.0, 2.5e7, 0.01234, 9999.6)] == [
         "14760",
         "-123500",

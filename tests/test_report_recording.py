@@ -1,4 +1,4 @@
-"""The page of a recording: it tells all that was asked for, and is drawn in little memory."""
+"""The report of a recording lists the whole configuration and needs little memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from cli_runs import done
 from jointwise.data.log import Log
-from jointwise.experiment import Recording, simulate
+from jointwise.experiment import SimulationResult, simulate
 from jointwise.report.recording import render_recording
 from peers import native
 
@@ -20,42 +20,42 @@ pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not
 
 
 @cache
-def made() -> Recording:
+def made() -> SimulationResult:
     return simulate("planar2", duration=2.0, rate=1000.0)
 
 
-def page(recording: Recording, log: Log | None = None) -> str:
+def page(recording: SimulationResult, log: Log | None = None) -> str:
     assert recording.run is not None
-    own = recording.digital.robot
-    return render_recording(own, log or recording.log, recording.truth, vars(recording.run), "")
+    robot = recording.digital.robot
+    return render_recording(robot, log or recording.log, recording.truth, vars(recording.run), "")
 
 
-def test_the_page_tells_what_was_asked_for(tmp_path: Path) -> None:
+def test_page_lists_the_configuration(tmp_path: Path) -> None:
     pytest.importorskip("plotly")
-    words = "--model complete --jitter 0.0001 --dropped 0.01 --repeated 0.02 --bandwidth 6 --feedback sensors"
+    words = "--rotors complete --jitter 0.0001 --dropped 0.01 --repeated 0.02 --bandwidth 6 --feedback sensors"
     events = "--wear friction=0.3 --payload-at 0.5:0.25 --payload-at 1:0 --push 1.5:0.2:0,3,4"
     files = ("--output", tmp_path / "log.csv", "--report", tmp_path / "page.html")
     done("simulate", "--robot", "planar2", "--duration", 2, *words.split(), *events.split(), *files)
-    text = (tmp_path / "page.html").read_text(encoding="utf-8").split("<main>")[1]
-    for told in (
+    page_text = (tmp_path / "page.html").read_text(encoding="utf-8").split("<main>")[1]
+    for text in (
         "complete",
-        "jitter of 0.1 ms, 1 % of the samples lost, 2 % of the rows twice",
-        "servo at 1000 Hz, bandwidth 6 Hz, reads its encoders",
-        "0.25 kg from 0.5 s on; no payload from 1 s on; push of 5 N at 1.5 s for 0.2 s",
-        "wear: friction +30 % at the end",
+        "jitter of 0.1 ms, 1 % of the samples dropped, 2 % of the rows repeated",
+        "servo at 1000 Hz, bandwidth 6 Hz, feedback from the simulated sensors",
+        "payload of 0.25 kg from 0.5 s; no payload from 1 s; push of 5 N at 1.5 s for 0.2 s",
+        "wear: friction +30 % by the end",
     ):
-        assert told in text
-    assert text.count('"x0":1.5,"x1":1.7') == 4  # two plots over time of two joints
+        assert text in page_text
+    assert page_text.count('"x0":1.5,"x1":1.7') == 4  # two plots over time of two joints
 
 
-def test_nothing_is_marked_where_nothing_happened() -> None:
+def test_no_marks_without_events() -> None:
     text = page(made())
-    assert "<dt>On the way</dt><dd>nothing</dd>" in text and '"shapes"' not in text
-    assert "<dt>Clock</dt><dd>even</dd>" in text
+    assert "<dt>Events</dt><dd>none</dd>" in text and '"shapes"' not in text
+    assert "<dt>Clock</dt><dd>uniform</dd>" in text
 
 
-def test_the_peaks_of_a_log_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the blocks in which a log is read."""
+def test_peaks_are_preserved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regardless of the chunks in which a log is read."""
     log, q = made().log, np.array(made().log.q)
     q[[3, 1234, 1999], 0] += 7.0
     spoilt, error = replace(log, q=q), 1e3 * float(np.abs(q - log.channel("q_des"))[:, 0].max())
@@ -65,7 +65,7 @@ def test_the_peaks_of_a_log_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
         assert f"tracking error up to {error:.3g} mrad" in page(made(), spoilt)
 
 
-def test_a_page_is_drawn_in_less_memory_than_a_channel() -> None:
+def test_memory_stays_below_the_size_of_a_channel() -> None:
     log = made().log
     times = 300
     columns = {name: np.tile(log.channel(name), (times, 1)) for name in log.available if name != "t"}

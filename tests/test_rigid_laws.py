@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jointwise import spatial
-from jointwise.description import Joint, Link, Payload, Robot, catalog_names, catalog_robot
+from jointwise.description import Joint, Link, Payload, Robot, list_robots, load_robot
 from jointwise.model.rigid import (
     compute_regressor,
     coriolis_matrix,
@@ -112,7 +112,7 @@ def test_mass_matrix_is_symmetric_and_positive_definite(case: Case, name: str) -
 
 
 def test_given_inertials_replace_the_nominal_ones_and_keep_the_payload(any_engine: None) -> None:
-    robot, rng = catalog_robot("ur5e"), np.random.default_rng(5)
+    robot, rng = load_robot("ur5e"), np.random.default_rng(5)
     q, qd, qdd = rng.uniform(-2.0, 2.0, (3, 9, 6))
     bodies = np.array([spatial.inertial_vector(*random_body(rng)) for _ in range(6)])
     other = replace(robot, links=tuple(Link(f"l{k}", body) for k, body in enumerate(bodies)))
@@ -218,7 +218,7 @@ def test_coriolis_matrix_is_linear_in_speed_from_creeping_to_racing(case: Case, 
 
 
 def test_coriolis_matrix_vanishes_at_rest(any_engine: None) -> None:
-    robot, q = catalog_robot("panda"), np.random.default_rng(1).uniform(-2.0, 2.0, (5, 7))
+    robot, q = load_robot("panda"), np.random.default_rng(1).uniform(-2.0, 2.0, (5, 7))
     assert np.abs(coriolis_matrix(robot, q, np.zeros_like(q))).max() < 1e-14
 
 
@@ -366,9 +366,9 @@ def test_torque_follows_the_unit_of_time(case: Case, rate: float) -> None:
     assert_agree(fast / rate**2, torque, torque_scale(case))
 
 
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", list_robots())
 def test_torque_is_periodic_in_revolute_joints(name: str, any_engine: None) -> None:
-    robot, rng = catalog_robot(name), np.random.default_rng(3)
+    robot, rng = load_robot(name), np.random.default_rng(3)
     q, qd, qdd = rng.uniform(-3.0, 3.0, (3, 11, robot.dof))
     turns = 2.0 * np.pi * rng.integers(-5, 6, q.shape) * robot.revolute
     assert_agree(inverse_dynamics(robot, q + turns, qd, qdd), inverse_dynamics(robot, q, qd, qdd))

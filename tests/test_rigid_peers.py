@@ -1,4 +1,4 @@
-"""Native kernel, NumPy twin, Pinocchio and MuJoCo give the same answers."""
+"""Native kernel, NumPy kernels, Pinocchio and MuJoCo give the same answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from jointwise.description import catalog_names, catalog_robot
+from jointwise.description import list_robots, load_robot
 from peers import (
     ENGINES,
     assert_all_agree,
@@ -33,10 +33,10 @@ def assert_engines_agree_with_peers(case: Case) -> None:
             assert_all_agree(answers[name], theirs, scales)
 
 
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", list_robots())
 def test_every_engine_agrees_with_the_peers_on_the_catalogue(name: str) -> None:
     rng = np.random.default_rng(sum(name.encode()))
-    assert_engines_agree_with_peers(random_case(rng, catalog_robot(name), samples=19))
+    assert_engines_agree_with_peers(random_case(rng, load_robot(name), samples=19))
 
 
 @law(60)

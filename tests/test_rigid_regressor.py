@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from jointwise import spatial
-from jointwise.description import Joint, Link, Robot, catalog_names, catalog_robot
+from jointwise.description import Joint, Link, Robot, list_robots, load_robot
 from jointwise.errors import ShapeError
 from jointwise.model.rigid import (
     Regressor,
@@ -52,7 +52,7 @@ def gantry(rng: np.random.Generator) -> Robot:
 
 
 def arms() -> dict[str, Robot]:
-    return {name: catalog_robot(name) for name in catalog_names()} | {"gantry": gantry(np.random.default_rng(0))}
+    return {name: load_robot(name) for name in list_robots()} | {"gantry": gantry(np.random.default_rng(0))}
 
 
 @pytest.mark.parametrize("mounting", MOUNTINGS)
@@ -77,7 +77,7 @@ def test_structure_of_random_chains_leaves_nothing_out(case: Case) -> None:
 
 
 def test_structure_is_block_upper_triangular_with_rotors_last() -> None:
-    structure = regressor_structure(catalog_robot("ur5e"), rotors=True)
+    structure = regressor_structure(load_robot("ur5e"), rotors=True)
     inertial = structure.columns < 60
     assert (structure.columns[inertial] // 10 >= structure.rows[inertial]).all()
     assert structure.inertial_count == int(inertial.sum())
@@ -90,13 +90,13 @@ def test_structure_is_block_upper_triangular_with_rotors_last() -> None:
 def test_standard_names_follow_the_order_of_the_parameters() -> None:
     assert standard_names(1) == tuple(f"{name}1" for name in INERTIAL_NAMES)
     assert standard_names(2, rotors=True)[-3:] == ("m2", "Ia1", "Ia2")
-    robot = catalog_robot("planar2")
+    robot = load_robot("planar2")
     assert compute_regressor(robot, np.zeros((1, 2)), rotors=True).names == standard_names(2, rotors=True)
 
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_columns_of_a_joint_are_those_of_the_matrix(name: str) -> None:
-    robot = catalog_robot("puma560")
+    robot = load_robot("puma560")
     states = random_states(np.random.default_rng(4), robot, 21)
     with engine(name):
         regressor = compute_regressor(robot, *states, rotors=True)
@@ -110,7 +110,7 @@ def test_columns_of_a_joint_are_those_of_the_matrix(name: str) -> None:
 
 
 def test_torque_refuses_the_wrong_number_of_parameters() -> None:
-    regressor = compute_regressor(catalog_robot("planar2"), np.zeros((3, 2)))
+    regressor = compute_regressor(load_robot("planar2"), np.zeros((3, 2)))
     with pytest.raises(ShapeError, match="must have 20 entries. Got 22 instead"):
         regressor.torque(np.zeros(22))
 
@@ -138,7 +138,7 @@ def test_series_do_not_overlap() -> None:
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("samples", FULL_TILE_AND_TAIL)
 def test_out_is_filled_again_in_the_same_memory(name: str, samples: int) -> None:
-    robot = catalog_robot("ur5e")
+    robot = load_robot("ur5e")
     rng = np.random.default_rng(samples)
     first, second = (random_states(rng, robot, samples) for _ in range(2))
     with engine(name):
@@ -153,7 +153,7 @@ def test_out_is_filled_again_in_the_same_memory(name: str, samples: int) -> None
 
 @pytest.mark.parametrize("samples", FULL_TILE_AND_TAIL)
 def test_a_sample_has_the_same_row_in_any_batch(samples: int) -> None:
-    robot = catalog_robot("panda")
+    robot = load_robot("panda")
     q, qd, qdd = random_states(np.random.default_rng(6), robot, samples)
     whole = compute_regressor(robot, q, qd, qdd).matrices()
     single = np.concatenate(
@@ -164,7 +164,7 @@ def test_a_sample_has_the_same_row_in_any_batch(samples: int) -> None:
 
 @pytest.mark.parametrize("layout", ["columns", "strided", "reversed", "misaligned with the cache"])
 def test_out_of_any_layout_receives_the_same_series(layout: str) -> None:
-    robot = catalog_robot("ur5e")
+    robot = load_robot("ur5e")
     states = random_states(np.random.default_rng(8), robot, 100)
     fresh = compute_regressor(robot, *states)
     count = len(fresh.structure.rows)
@@ -179,10 +179,10 @@ def test_out_of_any_layout_receives_the_same_series(layout: str) -> None:
 
 
 def test_out_of_another_shape_is_refused() -> None:
-    robot, q = catalog_robot("ur5e"), np.zeros((4, 6))
+    robot, q = load_robot("ur5e"), np.zeros((4, 6))
     regressor = compute_regressor(robot, q)
     for other in (
-        {"robot": catalog_robot("puma560"), "q": q},
+        {"robot": load_robot("puma560"), "q": q},
         {"robot": robot, "q": q[:3]},
         {"robot": robot, "q": q, "gravity": "wall"},
         {"robot": robot, "q": q, "rotors": True},
@@ -192,7 +192,7 @@ def test_out_of_another_shape_is_refused() -> None:
 
 
 def test_out_with_the_wrong_series_is_refused() -> None:
-    robot, q = catalog_robot("planar2"), np.zeros((4, 2))
+    robot, q = load_robot("planar2"), np.zeros((4, 2))
     structure = compute_regressor(robot, q).structure
     count = len(structure.rows)
     frozen = np.zeros((count, 4))
@@ -205,7 +205,7 @@ def test_out_with_the_wrong_series_is_refused() -> None:
 
 
 def test_out_is_accepted_although_the_cache_forgot_its_structure() -> None:
-    robot, q = catalog_robot("planar2"), np.zeros((4, 2))
+    robot, q = load_robot("planar2"), np.zeros((4, 2))
     held = compute_regressor(robot, q)
     _structure.cache_clear()
     assert compute_regressor(robot, q, out=held).series is held.series
@@ -221,14 +221,14 @@ def test_structure_does_not_depend_on_the_inertials() -> None:
 @pytest.mark.parametrize("name", ENGINES)
 def test_no_samples_give_no_rows(name: str) -> None:
     with engine(name):
-        regressor = compute_regressor(catalog_robot("ur5e"), np.zeros((0, 6)), rotors=True)
+        regressor = compute_regressor(load_robot("ur5e"), np.zeros((0, 6)), rotors=True)
     assert regressor.samples == 0
     assert regressor.matrices().shape == (0, 6, 66)
     assert regressor.torque(np.ones(66)).shape == (0, 6)
 
 
 def test_the_kernel_is_handed_contiguous_numbers() -> None:
-    chain = make_chain(catalog_robot("ur5e"), gravity=np.arange(6.0)[::2], rotor_inertias=np.arange(12.0)[::2])
+    chain = make_chain(load_robot("ur5e"), gravity=np.arange(6.0)[::2], rotor_inertias=np.arange(12.0)[::2])
     for part in chain[1:]:
         assert part.flags.c_contiguous
         assert part.flags.aligned

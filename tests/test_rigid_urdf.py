@@ -5,7 +5,6 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pinocchio as pin
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
@@ -16,8 +15,6 @@ from jointwise.model import rigid
 from jointwise.spatial import Array
 from peers import Answers, assert_all_agree, numbers, stacked, symmetric
 from robots import law, random_body, random_states, seeds
-
-pytest.importorskip("yourdfpy", reason="reading a URDF needs yourdfpy")
 
 KINDS = ("revolute", "continuous", "prismatic")
 GRAVITY = np.array([1.3, -4.2, -8.1])

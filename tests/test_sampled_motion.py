@@ -10,13 +10,12 @@ import pytest
 
 import jointwise
 from jointwise.data import read_log
+from jointwise.design import Trajectory, make_experiment, sampled_motion
+from jointwise.design.sampled import experiment_from_log, noise_of
 from jointwise.errors import JointwiseError
-from jointwise.experiment.replay import replayed
-from jointwise.simulation.references import Trajectory, make_experiment, sampled_motion
-from jointwise.simulation.references.smoothing import noise_of
 from jointwise.spatial import Array
 
-ARM = jointwise.robot("ur5e")
+ARM = jointwise.load_robot("ur5e")
 FINE = np.linspace(0.0, 4.0, 3001)
 
 
@@ -79,7 +78,7 @@ def written(path: Path, t: Array, q: Array, names: str = "q") -> Path:
 def test_files_that_are_no_motion_are_refused_with_their_name(tmp_path: Path, change: Any, words: str) -> None:
     path = written(tmp_path / "plan.csv", *change(*planned()[1:]))
     with pytest.raises(JointwiseError, match=words) as problem:
-        replayed(ARM, read_log(path, joints=6, needed=()))
+        experiment_from_log(ARM, read_log(path, joints=6, needed=()))
     assert "plan.csv: " in str(problem.value) and "\n" not in str(problem.value)
 
 
@@ -94,11 +93,11 @@ def test_the_arm_stands_where_samples_of_a_rest_are_missing(digits: int) -> None
     assert np.abs(waiting.q - q[-1]).max() < 10.0**-digits + 1e-9 and np.abs(waiting.qd).max() < 0.01
 
 
-def test_a_log_is_replayed_as_it_was_asked_for(tmp_path: Path) -> None:
+def test_a_log_is_replayed_as_it_was_commanded(tmp_path: Path) -> None:
     made = jointwise.simulate("planar2", "bspline", duration=4.0)
     made.write(tmp_path / "log.csv")
     log = read_log(tmp_path / "log.csv")
-    plan = replayed(made.digital.robot, log)
+    plan = experiment_from_log(made.digital.robot, log)
     assert plan.note == "q_des of log.csv"
     np.testing.assert_allclose(plan.motion.at(log.t - log.t[0]).qdd, log.qdd_des, atol=1e-3)
     truth = jointwise.simulate("planar2", plan).truth["experiment"]
@@ -107,8 +106,8 @@ def test_a_log_is_replayed_as_it_was_asked_for(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_smoothing_and_repeated_samples_are_told(tmp_path: Path) -> None:
+def test_smoothing_and_repeated_samples_are_reported(tmp_path: Path) -> None:
     _, t, q = planned()
     rows = np.sort(np.append(np.arange(len(t)), 300))
-    note = replayed(ARM, read_log(written(tmp_path / "p.csv", t[rows], np.round(q[rows], 4)))).note
-    assert "1 samples left out" in note and "smoothed by up to" in note
+    note = experiment_from_log(ARM, read_log(written(tmp_path / "p.csv", t[rows], np.round(q[rows], 4)))).note
+    assert "1 samples dropped" in note and "smoothed by up to" in note

@@ -115,8 +115,8 @@ def test_is_rotation_refuses_mirrors_scalings_and_shears() -> None:
 def test_inertial_vector_is_that_of_the_point_masses(seed: int) -> None:
     _, masses, points = random_points(seed)
     center = masses @ points / masses.sum()
-    own = of_points(masses, points - center)
-    vector = spatial.inertial_vector(masses.sum(), center, spatial.six_to_tensor(own[:6]))
+    actual = of_points(masses, points - center)
+    vector = spatial.inertial_vector(masses.sum(), center, spatial.six_to_tensor(actual[:6]))
     assert_agree(vector, of_points(masses, points), tolerance=1e-13)
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import jointwise
+from jointwise.control.joint_drive import JointDrive
 from jointwise.errors import ModelError
-from jointwise.joint.springs import CATALOGUE, StiffnessLaw
-from jointwise.model.joint_drive import JointDrive
+from jointwise.joint.stiffness.law import CATALOGUE, StiffnessLaw
 from jointwise.model.periodic_table import PeriodicTable
 from jointwise.model.spring import Cubic, OddPolynomial, Rigid, Segments, Spring
-from jointwise.simulation.recording.truth import joint_from_dict, joint_to_dict
-from jointwise.simulation.robot import Backlash, digital_robot, simulate
+from jointwise.simulation.recording import joint_from_dict, joint_to_dict
+from jointwise.simulation.robot import Backlash, digital_robot, integrate
 from peers import native
 
 GEAR = Segments(16e3, 25e3, 29e3, 7.0, 25.0)
@@ -71,10 +71,12 @@ def test_knees_lie_at_their_torques_and_belong_to_the_softer_line() -> None:
 @pytest.mark.skipif(native is None, reason="the native kernel is not built")
 @pytest.mark.parametrize("spring", [GEAR, Cubic(1.5e4, 5e9)])
 def test_the_plant_stores_the_energy_and_carries_the_torque_of_the_law(spring: Cubic | Segments) -> None:
-    digital = digital_robot(jointwise.robot("ur5e")).without("friction", "damping", "kinematic_error", "lost_motion")
+    digital = digital_robot(jointwise.load_robot("ur5e")).without(
+        "friction", "damping", "kinematic_error", "lost_motion"
+    )
     digital = replace(digital, joints=tuple(replace(joint, stiffness=spring) for joint in digital.joints))
     ramp = np.linspace(0.0, 60.0, 200)[:, None] * np.ones(6)
-    run = simulate(digital, digital.rest(np.zeros(6)), ramp, locked=True)
+    run = integrate(digital, digital.rest(np.zeros(6)), ramp, locked=True)
     phi = run.theta - run.q
     assert np.abs(spring.torque(phi)).max() > 30.0
     np.testing.assert_allclose(run.load, spring.torque(phi), rtol=1e-9, atol=1e-9)

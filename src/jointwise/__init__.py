@@ -1,4 +1,4 @@
-"""Jointwise calibrates the dynamics of robot arms."""
+"""Jointwise identifies the dynamics of robot arms from logs: ``import jointwise as jw``."""
 
 from __future__ import annotations
 
@@ -8,41 +8,131 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from jointwise import control as control
+    from jointwise import design as design
+    from jointwise import energy as energy
+    from jointwise import export as export
+    from jointwise import joint as joint
+    from jointwise import virtual_ur as virtual_ur
+    from jointwise.calibration import calibrate as calibrate
+    from jointwise.data import Log as Log
+    from jointwise.data import holdout as holdout
     from jointwise.data import read_log as read_log
-    from jointwise.description import Robot
+    from jointwise.data import write_log as write_log
+    from jointwise.data.convert import convert as convert
+    from jointwise.description import Limits as Limits
+    from jointwise.description import Link as Link
+    from jointwise.description import Motor as Motor
+    from jointwise.description import Payload as Payload
+    from jointwise.description import Robot as Robot
+    from jointwise.description import gravity_vector as gravity_vector
+    from jointwise.description import list_robots as list_robots
+    from jointwise.description import load_robot as load_robot
+    from jointwise.description.check import check_robot as check_robot
+    from jointwise.description.mounting import Mounting as Mounting
+    from jointwise.errors import DataError as DataError
+    from jointwise.errors import DescriptionError as DescriptionError
+    from jointwise.errors import EstimationError as EstimationError
+    from jointwise.errors import ImplausibleError as ImplausibleError
+    from jointwise.errors import JointwiseError as JointwiseError
+    from jointwise.errors import MissingExtraError as MissingExtraError
+    from jointwise.errors import ModelError as ModelError
+    from jointwise.errors import OutputError as OutputError
+    from jointwise.errors import ShapeError as ShapeError
+    from jointwise.estimation.structure import Structure as Structure
+    from jointwise.experiment import ControllerOptions as ControllerOptions
+    from jointwise.experiment import Events as Events
+    from jointwise.experiment import PlantOptions as PlantOptions
+    from jointwise.experiment import Push as Push
+    from jointwise.experiment import SimulationResult as SimulationResult
     from jointwise.experiment import simulate as simulate
+    from jointwise.experiment.excitation_files import excite as excite
+    from jointwise.experiment.twin import make_twin as make_twin
+    from jointwise.inspection import LogInspection as LogInspection
+    from jointwise.inspection import inspect as inspect
+    from jointwise.motion import Motion as Motion
+    from jointwise.options import Options as Options
+    from jointwise.options import read_joints as read_joints
+    from jointwise.options import with_friction as with_friction
+    from jointwise.rehearsal import rehearse as rehearse
+    from jointwise.report import write_report as write_report
+    from jointwise.result import Calibration as Calibration
+    from jointwise.result import JointMetrics as JointMetrics
+    from jointwise.result import Validation as Validation
     from jointwise.result import load_calibration as load_calibration
-    from jointwise.result import save_calibration as save_calibration
+    from jointwise.result import save_model as save_model
     from jointwise.result import validate as validate
+    from jointwise.result.compare import compare as compare
+    from jointwise.result.logs import read_log_for as read_log_for
+    from jointwise.result.predict import predict as predict
+    from jointwise.rtde.recorder import Recording as Recording
+    from jointwise.rtde.recorder import record as record
+    from jointwise.runtime import IdentifiedPayload as IdentifiedPayload
+    from jointwise.runtime import RobotModel as RobotModel
+    from jointwise.runtime import identify_payload as identify_payload
+    from jointwise.runtime import load_model as load_model
+    from jointwise.simulation import Sensors as Sensors
 
-_LAZY = {
-    "read_log": "jointwise.data",
-    "load_calibration": "jointwise.result",
-    "save_calibration": "jointwise.result",
-    "simulate": "jointwise.experiment",
-    "validate": "jointwise.result",
+_MODULES = {
+    "jointwise.calibration": ("calibrate",),
+    "jointwise.data": ("Log", "holdout", "read_log", "write_log"),
+    "jointwise.data.convert": ("convert",),
+    "jointwise.description": (
+        "Limits",
+        "Link",
+        "Motor",
+        "Payload",
+        "Robot",
+        "gravity_vector",
+        "list_robots",
+        "load_robot",
+    ),
+    "jointwise.description.check": ("check_robot",),
+    "jointwise.description.mounting": ("Mounting",),
+    "jointwise.errors": (
+        "DataError",
+        "DescriptionError",
+        "EstimationError",
+        "ImplausibleError",
+        "JointwiseError",
+        "MissingExtraError",
+        "ModelError",
+        "OutputError",
+        "ShapeError",
+    ),
+    "jointwise.experiment": ("ControllerOptions", "Events", "PlantOptions", "Push", "SimulationResult", "simulate"),
+    "jointwise.experiment.excitation_files": ("excite",),
+    "jointwise.experiment.twin": ("make_twin",),
+    "jointwise.inspection": ("LogInspection", "inspect"),
+    "jointwise.rehearsal": ("rehearse",),
+    "jointwise.report": ("write_report",),
+    "jointwise.result": ("Calibration", "JointMetrics", "Validation", "load_calibration", "save_model", "validate"),
+    "jointwise.result.compare": ("compare",),
+    "jointwise.result.logs": ("read_log_for",),
+    "jointwise.estimation.structure": ("Structure",),
+    "jointwise.motion": ("Motion",),
+    "jointwise.options": ("Options", "read_joints", "with_friction"),
+    "jointwise.result.predict": ("predict",),
+    "jointwise.runtime": ("IdentifiedPayload", "RobotModel", "identify_payload", "load_model"),
+    "jointwise.rtde.recorder": ("Recording", "record"),
+    "jointwise.simulation": ("Sensors",),
 }
+_NAMESPACES = ("control", "design", "energy", "export", "joint", "virtual_ur")
+_ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = ["__version__", *sorted([*_ORIGIN, *_NAMESPACES])]  # noqa: PLE0604 - all of them are texts
 
 
 def __getattr__(name: str) -> Any:
-    """Return a function of the front door on first use, so that importing the package costs nothing."""
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'jointwise' has no attribute '{name}'")
+    """Import a public name on first use, so that importing the package costs nothing."""
+    if name in _NAMESPACES:
+        return import_module(f"jointwise.{name}")
+    if name not in _ORIGIN:
+        raise AttributeError(f"module 'jointwise' has no attribute '{name}'")
+    value = globals()[name] = getattr(import_module(_ORIGIN[name]), name)
+    return value
 
 
-def robot(name: str, *, convention: str | None = None, tip: str | None = None) -> Robot:
-    """Return a robot of the catalogue by name, or that of a description file if `name` is the path of one.
-
-    `convention` (of a table) and `tip` (of a URDF) say how a file is to be read, as in `load_robot`.
-    """
-    from pathlib import Path
-
-    from jointwise.description import catalog_robot, load_robot
-    from jointwise.errors import DescriptionError
-
-    if Path(name).suffix:
-        return load_robot(name, convention=convention, tip=tip)
-    if convention or tip:
-        raise DescriptionError(f"convention and tip are for files; '{name}' is a name of the catalogue.")
-    return catalog_robot(name)
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return __all__

@@ -1,22 +1,43 @@
-"""JSON documents on disk: of one kind and schema, written whole, and refused in one line where they are damaged."""
+"""JSON documents on disk: typed by dataclasses, limited in size, depth and range, and written whole.
+
+A document is decoded into a dataclass by msgspec. Errors are one line: the file, the path inside the document
+(``joints[0].parts.friction.values[2].low``) and what must be there.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from jointwise.atomic import atomic_write
+import msgspec
+
+from jointwise.atomic import atomic_write, read_limited
 from jointwise.errors import JointwiseError, ModelError
+from jointwise.toml import check_limits, children, shown
 
-Made = TypeVar("Made")
+T = TypeVar("T")
+
+
+_WORDS = {
+    "float": "a number",
+    "int": "an integer",
+    "str": "a string",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+"""Types of msgspec's messages in words."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of document: the `format` and the `schema` that stand in it, and the bytes that it may have at most.
+    """A kind of document: its `format` and `schema` entries, and the bytes that it may have at most.
 
     `name` is what a user calls it ("a joint file"), `noun` the short form ("joint file"), `remedy` the sentence that
     says how to get a new one.
@@ -35,37 +56,44 @@ class Kind:
 
 
 def write_document(document: Mapping[str, Any], path: str | Path) -> None:
-    """Write a document; the file appears only when it is whole. A number that is not finite is refused."""
+    """Write a document; the file appears only when it is complete. A number that is not finite raises ValueError."""
     with atomic_write(path) as file:
-        json.dump(document, file, indent=1, allow_nan=False)
+        json.dump(document, file, indent=1, allow_nan=False, ensure_ascii=False)
         file.write("\n")
 
 
-def read_document(path: str | Path, kind: Kind) -> dict[str, Any]:
-    """Return the document of a file, which must be of a kind; errors name the file."""
-    try:
-        return check_kind(_parsed(Path(path), kind), kind)
-    except ModelError as problem:
-        raise ModelError(f"{path}: {problem}") from None
+def load_document(path: str | Path, kind: Kind, type_: type[T]) -> T:
+    """Return the content of a document as a dataclass.
 
+    Args:
+        path: File to read.
+        kind: The format and schema that it must have.
+        type_: Dataclass of the entries beside `format` and `schema`.
 
-def load_document(path: str | Path, kind: Kind, make: Callable[[dict[str, Any]], Made]) -> Made:
-    """Return what `make` makes of the document of a file, or one line that names the file and what is wrong with it."""
+    Raises:
+        ModelError: The file cannot be read, is of another kind, or an entry is wrong; one line.
+
+    """
     document = read_document(path, kind)
     try:
-        return build(document, kind, make)
+        return decode_document(document, kind, type_)
     except JointwiseError as problem:
         raise ModelError(f"{path}: {problem}") from None
 
 
-def build(document: Any, kind: Kind, make: Callable[[dict[str, Any]], Made]) -> Made:
-    """Return what `make` makes of a document; whatever it stumbles over is damage, told in one line."""
+def read_document(path: str | Path, kind: Kind) -> dict[str, Any]:
+    """Return a document of a kind as plain JSON; errors name the file."""
     try:
-        return make(check_kind(document, kind))
-    except JointwiseError:
-        raise
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as problem:
-        raise ModelError(f"damaged {kind.noun}: {type(problem).__name__} {problem}.") from None
+        return check_kind(parse_json(read_limited(path, kind.largest, f"a {kind.noun}")), kind)
+    except JointwiseError as problem:
+        raise ModelError(f"{path}: {problem}") from None
+
+
+def decode_document(document: Any, kind: Kind, type_: type[T]) -> T:
+    """Return the content of a parsed document as a dataclass; errors name the path inside the document."""
+    content = dict(check_kind(document, kind))
+    del content["format"], content["schema"]
+    return decode(content, type_)
 
 
 def check_kind(document: Any, kind: Kind) -> dict[str, Any]:
@@ -74,23 +102,100 @@ def check_kind(document: Any, kind: Kind) -> dict[str, Any]:
         raise ModelError(f"not {kind.name}.")
     schema = document.get("schema")
     if isinstance(schema, bool) or schema != kind.schema:
-        newer = isinstance(schema, int) and schema > kind.schema
+        newer = isinstance(schema, int) and not isinstance(schema, bool) and schema > kind.schema
         advice = "Update jointwise." if newer else kind.remedy
-        raise ModelError(f"schema {schema!r}, but this version reads schema {kind.schema}. {advice}")
+        raise ModelError(f"schema {shown(schema)}, but this version reads schema {kind.schema}. {advice}")
     return document
 
 
-def _parsed(path: Path, kind: Kind) -> Any:
+def decode(value: Any, type_: type[T]) -> T:
+    """Return plain JSON as a dataclass; unknown, missing and wrong entries raise ModelError with their path."""
+    check_limits(value)
     try:
-        if path.stat().st_size > kind.largest:
-            raise ModelError(f"larger than a {kind.noun} may be ({kind.largest} bytes).")
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
-    except OSError as problem:
-        raise ModelError(f"cannot be read ({problem.strerror}).") from None
-    except (ValueError, RecursionError) as problem:
+        result = msgspec.convert(value, type_)
+    except msgspec.ValidationError as problem:
+        raise ModelError(_clear(str(problem), value, type_)) from None
+    _check_known(value, _info(cast(Hashable, type_)))
+    return result
+
+
+def parse_json(content: bytes) -> Any:
+    """Return a JSON text as plain values; one that is damaged or too deep raises ModelError."""
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as problem:
         raise ModelError(f"not a JSON document ({problem}).") from None
 
 
-def _refuse(constant: str) -> None:
-    """Refuse NaN and Infinity, which JSON does not know."""
-    raise ValueError(f"{constant} is not finite")
+@cache
+def _info(type_: Hashable) -> Any:
+    """Return how msgspec sees a type."""
+    return msgspec.inspect.type_info(type_)
+
+
+def _check_known(value: Any, info: Any, path: str = "") -> None:
+    """Reject entries that the dataclasses do not have."""
+    for entry, inside in children(value, path):
+        key = inside.removeprefix(path).lstrip(".")
+        below = _below(info, key)
+        if below is None and any(hasattr(member, "fields") for member in _members(info)):
+            raise ModelError(f"{path or 'the document'} has no '{key}'. Known: {', '.join(_fields(info)) or 'none'}.")
+        if isinstance(entry, list | tuple | Mapping) and below is not None:
+            _check_known(entry, below, inside)
+
+
+def _members(info: Any) -> list[Any]:
+    """Return the alternatives of a type: those of a union, else itself."""
+    return list(getattr(info, "types", (info,)))
+
+
+def _fields(info: Any) -> dict[str, Any]:
+    """Return the types of the entries of a dataclass by name."""
+    return {field.encode_name: field.type for member in _members(info) for field in getattr(member, "fields", ())}
+
+
+def _below(info: Any, key: str) -> Any:
+    """Return the type of an entry by its name or its ``[index]``; None where the type does not say."""
+    if not key.startswith("["):
+        values = [member.value_type for member in _members(info) if hasattr(member, "value_type")]
+        return _fields(info).get(key, values[0] if values else None)
+    items = [member.item_type for member in _members(info) if hasattr(member, "item_type")]
+    return items[0] if items else None
+
+
+def _clear(problem: str, document: Any, type_: Any) -> str:
+    """Return a message of msgspec with the path first, what must be there, and what is there instead."""
+    text, _, place = problem.removesuffix("`").rpartition(" - at `$")
+    text, path = (text, place.removeprefix(".")) if text else (problem, "")
+    missing = re.fullmatch(r"Object missing required field (`.*`)", text)
+    if missing or not text.startswith(("Expected", "Invalid enum")):  # the latter: the check of a dataclass itself
+        message = f"{missing[1].replace('`', chr(39))} is missing." if missing else text
+        return f"{path}: {message}" if path else message
+    value, info = document, _info(type_)
+    for key in re.findall(r"\[.*?\]|[^.\[\]]+", path):
+        value, info = _entry(value, key), _below(info, key)
+    got = "" if value is _UNKNOWN else f" Got {shown(value)} instead."
+    return f"{path or 'the document'} must be {_expected(text, info)}.{got}"
+
+
+def _expected(text: str, info: Any) -> str:
+    """Return what must be there, in words: the choices of a type, or the type that msgspec expected."""
+    if text.startswith("Invalid enum"):
+        return f"one of {', '.join(str(value) for member in _members(info) for value in getattr(member, 'values', ()))}"
+    return re.sub("`(.+?)`", _in_words, text.partition(", got")[0].removeprefix("Expected "))
+
+
+_UNKNOWN = object()
+
+
+def _entry(value: Any, key: str) -> Any:
+    """Return an entry by its name or ``[index]``; msgspec writes ``[...]`` for any name of an object."""
+    if isinstance(value, Mapping):
+        return value.get(key, _UNKNOWN)
+    if isinstance(value, list | tuple) and key[1:-1].isdecimal():
+        return value[int(key[1:-1])]
+    return _UNKNOWN
+
+
+def _in_words(match: re.Match[str]) -> str:
+    return " or ".join(_WORDS.get(name, name) for name in match[1].split(" | "))

@@ -10,8 +10,8 @@ class JointwiseError(Exception):
     """Base of every error that Jointwise raises on purpose; its text is one line for the user."""
 
 
-class DescriptionError(JointwiseError):
-    """A robot description cannot be read or contradicts itself; names the file and the place."""
+class DescriptionError(JointwiseError, ValueError):
+    """A robot description cannot be read or contradicts itself; names the file and the line."""
 
 
 class DataError(JointwiseError):
@@ -30,19 +30,27 @@ class MissingExtraError(JointwiseError, ImportError):
         super().__init__(f"{purpose} needs {library}. Install it with: pip install 'jointwise[{extra}]'")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `known` as a hint for a misspelt `name`: the closest names, or all of them."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
-    return f"Did you mean {' or '.join(close)}?" if close else f"Known: {', '.join(names)}."
+def nearest(name: str, known: Iterable[str], most: int | None = None) -> str:
+    """Return `known` as a hint for a misspelt `name`: the closest names, or all of them (at most `most`)."""
+    names = list(known) if most else sorted(known)
+    lower = {entry.lower(): entry for entry in reversed(names)}
+    close = [lower[entry] for entry in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
+    if close:
+        return f"Did you mean {' or '.join(close)}?"
+    more = f" and {len(names) - most} more" if most and len(names) > most else ""
+    return f"Known: {', '.join(names[:most])}{more}."
 
 
-class ModelError(JointwiseError):
-    """A model document or a choice of terms makes no sense."""
+class ModelError(JointwiseError, ValueError):
+    """A model document or a choice of terms is not valid."""
 
 
 class EstimationError(JointwiseError):
-    """The data cannot determine what was asked."""
+    """The data do not determine the requested quantity."""
+
+
+class ImplausibleError(EstimationError):
+    """The data contradict the declared set-up; says what would fit and how to declare it."""
 
 
 class OutputError(JointwiseError):

@@ -76,7 +76,7 @@ def skew(vector: ArrayLike) -> Array:
 
 
 def is_rotation(matrix: ArrayLike, tolerance: float = 1e-8) -> bool:
-    """Tell whether a (3, 3) matrix is orthonormal with determinant +1."""
+    """Return whether a (3, 3) matrix is orthonormal with determinant +1."""
     R = np.asarray(matrix, dtype=float)
     return bool(np.allclose(R @ R.T, np.eye(3), atol=tolerance) and np.linalg.det(R) > 0.0)
 
@@ -150,3 +150,33 @@ def move_inertial(vector: ArrayLike, rotation: ArrayLike, translation: ArrayLike
 def move_inertial_matrix(rotation: ArrayLike, translation: ArrayLike) -> Array:
     """Return the (10, 10) matrix of the linear map `move_inertial`."""
     return np.column_stack([move_inertial(e, rotation, translation) for e in np.eye(10)])
+
+
+_PARALLEL = 1e-12
+"""Squared sine below which two line segments count as parallel."""
+_POINT = 1e-30
+"""Squared length (m²) below which a line segment is a point."""
+
+
+def segment_distance(a: Array, b: Array, c: Array, d: Array) -> Array:
+    """Return the distance (...,) of the line segments a b and c d, their ends (..., 3), all in m.
+
+    ``|a + s (b - a) - c - t (d - c)|`` is smallest at the s of the two lines, clipped to [0, 1], the t that is best for
+    it, clipped to [0, 1], and the s that is best for that. Segments may be points.
+    """
+    u, v, w = b - a, d - c, a - c
+    uu, vv, uv, uw, vw = _dot(u, u), _dot(v, v), _dot(u, v), _dot(u, w), _dot(v, w)
+    sine2 = uu * vv - uv**2
+    crossed = sine2 > _PARALLEL * uu * vv
+    s = np.where(crossed, np.clip((uv * vw - uw * vv) / np.where(crossed, sine2, 1.0), 0.0, 1.0), 0.0)
+    t = np.clip((uv * s + vw) / np.maximum(vv, _POINT), 0.0, 1.0)
+    s = np.clip((uv * t - uw) / np.maximum(uu, _POINT), 0.0, 1.0)
+    between = w + s[..., None] * u - t[..., None] * v
+    distance: Array = np.sqrt(_dot(between, between))
+    return distance
+
+
+def _dot(x: Array, y: Array) -> Array:
+    """Return the scalar products (...,) of vectors (..., 3); twice as fast as a sum over the last axis."""
+    product: Array = x[..., 0] * y[..., 0] + x[..., 1] * y[..., 1] + x[..., 2] * y[..., 2]
+    return product

@@ -1,7 +1,7 @@
 /* Arguments from Python: every array is checked here, so that a wrong call raises and never crashes.
  *
- * An array is of float64 (the machine's own), aligned, writable where it is written to, and has exactly the size asked
- * for. Sizes are multiplied and added by `times` and `plus`, which do not wrap.
+ * An array is of float64 (native byte order), aligned, writable where it is written to, and has exactly the expected
+ * size. Sizes are multiplied and added by `times` and `plus`, which do not wrap.
  */
 #ifndef JOINTWISE_ARGUMENTS_H
 #define JOINTWISE_ARGUMENTS_H
@@ -45,7 +45,7 @@ static inline void give_back(lent *held)
         PyBuffer_Release(&held->views[--held->count]);
 }
 
-/* Borrows an aligned float64 array in the layout that `flags` ask for, or sets an error and returns NULL. */
+/* Borrows an aligned float64 array in the layout of `flags`, or sets an error and returns NULL. */
 static inline const Py_buffer *borrow(PyObject *object, const char *name, int flags, lent *held)
 {
     if (held->count == MOST_BUFFERS) {
@@ -101,7 +101,7 @@ static inline int outputs(PyObject *object, const char *name, Py_ssize_t size, i
     return view != NULL;
 }
 
-/* A contiguous array of any number of numbers to read, which is told; None gives NULL where it `may_miss`. */
+/* A contiguous array of any number of numbers to read, which is returned; None gives NULL where it `may_miss`. */
 static inline int any_numbers(PyObject *object, const char *name, int may_miss, lent *held, const double **out,
                               Py_ssize_t *size)
 {

@@ -52,7 +52,7 @@ typedef struct {
 } body;
 
 typedef struct {
-    Py_ssize_t n, room; /* joints, and the next multiple of four: of the arrays below */
+    Py_ssize_t n, width; /* joints, and the next multiple of four: of the arrays below */
     int turns;          /* all joints turn */
     three base, tip;    /* axes before the first joint, and of the last link */
     four p, gravity;    /* origin of the last link; -g'' */
@@ -61,7 +61,7 @@ typedef struct {
     double *offset, *share; /* joint angles are offset + share q, rad */
     double *cosine, *sine;  /* of the turns about x */
     double *turned[6];      /* c, -s, s cosine, s sine, c cosine, c sine of the turns about z */
-    double *M, *per;        /* (n, room): below the diagonal L, 1 / D */
+    double *M, *per;        /* (n, width): below the diagonal L, 1 / D */
     four *moments, *forces; /* that the links need, twice rolled */
 } compound;
 
@@ -70,19 +70,19 @@ static inline Py_ssize_t NAME(fours)(Py_ssize_t n) { return (n + 3) / 4 * 4; }
 /* Cuts the arrays out of memory that is aligned to a `four` and zero; returns what is left. */
 static char *NAME(cut_compound)(compound *arm, Py_ssize_t n, char *memory)
 {
-    Py_ssize_t room = arm->room = NAME(fours)(n);
+    Py_ssize_t width = arm->width = NAME(fours)(n);
     arm->n = n;
-    arm->bodies = (body *)memory, memory += (size_t)room * sizeof(body);
+    arm->bodies = (body *)memory, memory += (size_t)width * sizeof(body);
     arm->solids = (solid *)memory, memory += (size_t)n * sizeof(solid);
-    arm->moments = (four *)memory, memory += (size_t)room * sizeof(four);
-    arm->forces = (four *)memory, memory += (size_t)room * sizeof(four);
+    arm->moments = (four *)memory, memory += (size_t)width * sizeof(four);
+    arm->forces = (four *)memory, memory += (size_t)width * sizeof(four);
     double *next = (double *)memory, **rows[5] = {&arm->offset, &arm->share, &arm->cosine, &arm->sine, &arm->per};
-    for (int k = 0; k < 5; k++, next += room)
+    for (int k = 0; k < 5; k++, next += width)
         *rows[k] = next;
-    for (int k = 0; k < 6; k++, next += room)
+    for (int k = 0; k < 6; k++, next += width)
         arm->turned[k] = next;
     arm->M = next;
-    return (char *)(next + n * room);
+    return (char *)(next + n * width);
 }
 
 /* -- once -- */
@@ -95,15 +95,15 @@ static three NAME(about_z)(double angle)
 }
 
 /* The same seen from axes R at p. */
-static lump NAME(seen_from)(three R, four p, lump own)
+static lump NAME(seen_from)(three R, four p, lump part)
 {
-    three RI = NAME(product)(&R, &own.inertia), back = NAME(turned)(R);
-    four h = NAME(apply)(&R, own.moment), k = NAME(plus)(h, NAME(by)(p, own.mass));
+    three RI = NAME(product)(&R, &part.inertia), back = NAME(turned)(R);
+    four h = NAME(apply)(&R, part.moment), k = NAME(plus)(h, NAME(by)(p, part.mass));
     three away = NAME(more)(NAME(dyad)(p, h), NAME(dyad)(k, p));
     double far = NAME(inner)(p, NAME(plus)(h, k));
     three I = NAME(less)(NAME(product)(&RI, &back), away);
     I = NAME(more)(I, (three){NAME(vector)(far, 0.0, 0.0), NAME(vector)(0.0, far, 0.0), NAME(vector)(0.0, 0.0, far)});
-    return (lump){I, k, own.mass};
+    return (lump){I, k, part.mass};
 }
 
 /* Keeps what joint j has to move of a link and returns what the link before may carry as well. */
@@ -201,8 +201,8 @@ INLINED void NAME(turn_joints)(Py_ssize_t n, compound *arm, const double *q)
  * with half of m p. */
 static inline heft NAME(heft_of)(four x, four u, four z, four z_once, four s, four p, four p_once, four h, four h_once)
 {
-    four inside = NAME(times)(p, h), own = NAME(roll_back)(NAME(add_times)(NAME(times)(x, u), z, s));
-    four D = NAME(plus)(own, NAME(plus)(inside, NAME(roll)(inside)));
+    four inside = NAME(times)(p, h), rolled = NAME(roll_back)(NAME(add_times)(NAME(times)(x, u), z, s));
+    four D = NAME(plus)(rolled, NAME(plus)(inside, NAME(roll)(inside)));
     four E = NAME(add_times)(NAME(times)(x, NAME(roll)(u)), NAME(roll)(x), u);
     E = NAME(add_times)(NAME(add_times)(E, z, NAME(roll)(s)), z_once, s);
     E = NAME(minus)(NAME(minus)(E, NAME(times)(p, h_once)), NAME(times)(p_once, h));
@@ -210,7 +210,7 @@ static inline heft NAME(heft_of)(four x, four u, four z, four z_once, four s, fo
 }
 
 /* Axis of joint j and what its link keeps. */
-INLINED void NAME(weigh_body)(const solid *kept, int revolute, three R, four p, body *own)
+INLINED void NAME(weigh_body)(const solid *kept, int revolute, three R, four p, body *body_j)
 {
     four none = NAME(all)(0.0), z_once = NAME(roll)(R.z), p_once = NAME(roll)(p);
     four h = NAME(further)(NAME(by)(R.x, kept->h_x), R.y, kept->h_y), half = h;
@@ -221,11 +221,11 @@ INLINED void NAME(weigh_body)(const solid *kept, int revolute, three R, four p, 
         half = NAME(further)(NAME(further)(h, R.z, kept->h_z), p, 0.5 * kept->mass);
         h = NAME(further)(half, p, 0.5 * kept->mass);
     }
-    own->moment.as = h, own->moment.once = NAME(roll)(h);
-    own->inertia = NAME(heft_of)(R.x, u, R.z, z_once, s, p, p_once, half, revolute ? own->moment.once : NAME(roll)(half));
-    own->mass = kept->mass;
-    own->turn = revolute ? z : still;
-    own->slide = revolute ? NAME(ring_of)(NAME(add_outer)(none, (ring){p, p_once, p}, z)) : z;
+    body_j->moment.as = h, body_j->moment.once = NAME(roll)(h);
+    body_j->inertia = NAME(heft_of)(R.x, u, R.z, z_once, s, p, p_once, half, revolute ? body_j->moment.once : NAME(roll)(half));
+    body_j->mass = kept->mass;
+    body_j->turn = revolute ? z : still;
+    body_j->slide = revolute ? NAME(ring_of)(NAME(add_outer)(none, (ring){p, p_once, p}, z)) : z;
 }
 
 /* Frames outwards, and the bodies in them. */
@@ -261,9 +261,9 @@ static inline four NAME(sums)(four a, four b, four c, four d)
 }
 
 /* A wrench, twice rolled, along the axis of a joint, entry by entry. */
-static inline four NAME(along)(const body *own, four moment, four force)
+static inline four NAME(along)(const body *link, four moment, four force)
 {
-    return NAME(add_times)(NAME(times)(own->turn.twice, moment), own->slide.twice, force);
+    return NAME(add_times)(NAME(times)(link->turn.twice, moment), link->slide.twice, force);
 }
 
 /* Lower triangle of M(q) of the links, row by row from the tip. */
@@ -275,16 +275,16 @@ INLINED void NAME(mass_of)(Py_ssize_t n, int turns, compound *arm)
     double m = 0.0;
     UNROLLED
     for (Py_ssize_t j = n - 1; j >= 0; j--) {
-        const body *own = &arm->bodies[j], *to = arm->bodies;
+        const body *link = &arm->bodies[j], *to = arm->bodies;
         double *row = arm->M + j * NAME(fours)(n);
-        I = (heft){NAME(plus)(I.diagonal, own->inertia.diagonal), NAME(plus)(I.once, own->inertia.once),
-                   NAME(plus)(I.twice, own->inertia.twice)};
-        k.as = NAME(plus)(k.as, own->moment.as), k.once = NAME(plus)(k.once, own->moment.once);
-        four moment = NAME(add_outer)(NAME(add_heft)(o, I, own->turn), k, own->slide);
-        four force = NAME(add_outer)(o, own->turn, k);
+        I = (heft){NAME(plus)(I.diagonal, link->inertia.diagonal), NAME(plus)(I.once, link->inertia.once),
+                   NAME(plus)(I.twice, link->inertia.twice)};
+        k.as = NAME(plus)(k.as, link->moment.as), k.once = NAME(plus)(k.once, link->moment.once);
+        four moment = NAME(add_outer)(NAME(add_heft)(o, I, link->turn), k, link->slide);
+        four force = NAME(add_outer)(o, link->turn, k);
         if (!turns) {
-            m += own->mass;
-            force = NAME(further)(force, own->slide.twice, m);
+            m += link->mass;
+            force = NAME(further)(force, link->slide.twice, m);
         }
         UNROLLED
         for (Py_ssize_t i = 0; i <= j; i += 4, to += 4)
@@ -296,17 +296,17 @@ INLINED void NAME(mass_of)(Py_ssize_t n, int turns, compound *arm)
 /* M and the rotors on its diagonal = Lᵀ D L in place: L below the diagonal, 1 / D in `per`. */
 INLINED void NAME(factor)(Py_ssize_t n, const double *rotors, double *M, double *per)
 {
-    Py_ssize_t room = NAME(fours)(n);
+    Py_ssize_t width = NAME(fours)(n);
     UNROLLED
     for (Py_ssize_t k = n - 1; k >= 0; k--) {
-        double *row = M + k * room;
+        double *row = M + k * width;
         per[k] = 1.0 / (row[k] + rotors[k]);
         UNROLLED
         for (Py_ssize_t i = k - 1; i >= 0; i--) {
             double l = row[i] * per[k];
             UNROLLED
             for (Py_ssize_t j = 0; j <= i; j++)
-                M[i * room + j] -= l * row[j];
+                M[i * width + j] -= l * row[j];
             row[i] = l;
         }
     }
@@ -315,18 +315,18 @@ INLINED void NAME(factor)(Py_ssize_t n, const double *rotors, double *M, double 
 /* x <- M⁻¹ x */
 INLINED void NAME(solve)(Py_ssize_t n, const double *L, const double *per, double *x)
 {
-    Py_ssize_t room = NAME(fours)(n);
+    Py_ssize_t width = NAME(fours)(n);
     UNROLLED
     for (Py_ssize_t k = n - 1; k >= 0; k--)
         UNROLLED
         for (Py_ssize_t i = 0; i < k; i++)
-            x[i] -= L[k * room + i] * x[k];
+            x[i] -= L[k * width + i] * x[k];
     UNROLLED
     for (Py_ssize_t i = 0; i < n; i++) {
         x[i] *= per[i];
         UNROLLED
         for (Py_ssize_t j = 0; j < i; j++)
-            x[i] -= L[i * room + j] * x[j];
+            x[i] -= L[i * width + j] * x[j];
     }
 }
 
@@ -340,18 +340,18 @@ INLINED double NAME(move_bodies)(Py_ssize_t n, int turns, const links *load, com
     four o = NAME(all)(0.0), a = arm->gravity, turning = o;
     ring w = {o, o, o}, v = w;
     for (Py_ssize_t j = 0; j < n; j++) {
-        const body *own = &arm->bodies[j];
-        ring z = own->turn, slide = own->slide, k = own->moment;
+        const body *link = &arm->bodies[j];
+        ring z = link->turn, slide = link->slide, k = link->moment;
         a = NAME(further)(a, NAME(add_outer)(NAME(add_outer)(o, w, slide), v, z), qd[j]);
         turning = NAME(further)(turning, NAME(add_outer)(o, w, z), qd[j]);
         w = (ring){NAME(further)(w.as, z.as, qd[j]), NAME(further)(w.once, z.once, qd[j]),
                    NAME(further)(w.twice, z.twice, qd[j])};
         v.as = NAME(further)(v.as, slide.as, qd[j]), v.once = NAME(further)(v.once, slide.once, qd[j]);
         ring wd = NAME(ring_of)(turning), b = NAME(ring_of)(NAME(add_outer)(a, w, v));
-        ring spin = NAME(ring_of)(NAME(add_heft)(o, own->inertia, w)), swept = NAME(ring_of)(NAME(add_outer)(o, w, k));
+        ring spin = NAME(ring_of)(NAME(add_heft)(o, link->inertia, w)), swept = NAME(ring_of)(NAME(add_outer)(o, w, k));
         four force = NAME(add_outer)(NAME(add_outer)(o, wd, k), w, swept);
-        arm->forces[j] = turns ? force : NAME(further)(force, b.twice, own->mass);
-        arm->moments[j] = NAME(add_outer)(NAME(add_outer)(NAME(add_heft)(o, own->inertia, wd), w, spin), k, b);
+        arm->forces[j] = turns ? force : NAME(further)(force, b.twice, link->mass);
+        arm->moments[j] = NAME(add_outer)(NAME(add_outer)(NAME(add_heft)(o, link->inertia, wd), w, spin), k, b);
     }
     if (!load->pushed)
         return 0.0;
@@ -375,10 +375,10 @@ INLINED double NAME(fall_of)(Py_ssize_t n, int turns, const chain *robot, const 
     four moment = NAME(all)(0.0), force = moment;
     UNROLLED
     for (Py_ssize_t j = n - 1; j >= 0; j--) {
-        const body *own = &arm->bodies[j];
+        const body *link = &arm->bodies[j];
         moment = NAME(plus)(moment, arm->moments[j]);
         force = NAME(plus)(force, arm->forces[j]);
-        qdd[j] = torque[j] - NAME(sum)(NAME(along)(own, moment, force));
+        qdd[j] = torque[j] - NAME(sum)(NAME(along)(link, moment, force));
     }
     NAME(solve)(n, arm->M, arm->per, qdd);
     return power;

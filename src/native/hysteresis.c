@@ -1,93 +1,74 @@
-/* Friction with memory along a path: Maxwell-slip elements, their rate-dependent form, and the bristle of LuGre.
- * NumPy twins: joint/hysteresis/recursion.py.
+/* Friction with memory along a path: Maxwell-slip elements, their rate-dependent form, and the bristles of LuGre. The laws
+ * are in slip.h; NumPy references: model/friction/maxwell_slip.py and lugre.py.
  */
 #include "arguments.h"
 #include "compiler.h"
-#include <math.h>
+#include "slip.h"
 
-/* s = delta + dx; delta = sgn(s) min(|s|, b D); out = delta / (b D). */
-WIDE static void run_maxwell(const double *x, const double *scale, Py_ssize_t samples, const double *limits,
-                             Py_ssize_t elements, double *delta, double *last, double *out)
+/* Slip elements along a path: s = decay d + dx, d = jw_clamp(s, b D), out = d / (b D). With `slopes` also d(out)/d(ln D). */
+INLINED void follow_slip(const double *x, const double *backlash, Py_ssize_t samples, const double *limits,
+                         Py_ssize_t elements, double decay, double *deformation, double *slope, double *last, double *out,
+                         double *slopes)
 {
     double before = *last;
     for (Py_ssize_t k = 0; k < samples; k++, out += elements) {
-        double dx = x[k] - before, b = scale ? scale[k] : 1.0, inverse = 1.0 / b;
+        double move = x[k] - before, b = backlash ? backlash[k] : 1.0;
         before = x[k];
         for (Py_ssize_t i = 0; i < elements; i++) {
-            double limit = b * limits[i], s = delta[i] + dx;
-            s = s > limit ? limit : s;
-            s = s < -limit ? -limit : s;
-            delta[i] = s;
-            out[i] = s * inverse;
+            double limit = b * limits[i], s = decay * deformation[i] + move;
+            deformation[i] = jw_clamp(s, limit);
+            out[i] = deformation[i] / limit;
+            if (slopes) {
+                slope[i] = jw_slip_slope(s, limit, b, slope[i]);
+                slopes[k * elements + i] = slope[i] / b - out[i];
+            }
         }
     }
     *last = before;
 }
 
-/* The same with the slope of out along log D: d(delta)/dD is the sign of the last slip times b, kept while sticking. */
-WIDE static void run_maxwell_slopes(const double *x, const double *scale, Py_ssize_t samples, const double *limits,
-                                    Py_ssize_t elements, double *delta, double *last, double *out, double *slopes)
+WIDE static void run_slip(const double *x, const double *backlash, Py_ssize_t samples, const double *limits,
+                          Py_ssize_t elements, double decay, double *state, double *out)
 {
-    double before = *last, *side = delta + elements;
-    for (Py_ssize_t k = 0; k < samples; k++, out += elements, slopes += elements) {
-        double dx = x[k] - before, b = scale ? scale[k] : 1.0, inverse = 1.0 / b;
-        before = x[k];
-        for (Py_ssize_t i = 0; i < elements; i++) {
-            double limit = b * limits[i], s = delta[i] + dx, way = side[i];
-            way = s > limit ? b : way;
-            s = s > limit ? limit : s;
-            way = s < -limit ? -b : way;
-            s = s < -limit ? -limit : s;
-            delta[i] = s;
-            side[i] = way;
-            out[i] = s * inverse;
-            slopes[i] = way * inverse * limits[i] - s * inverse;
-        }
-    }
-    *last = before;
+    follow_slip(x, backlash, samples, limits, elements, decay, state, NULL, state + elements, out, NULL);
 }
 
-static void divide(double *values, const double *limits, Py_ssize_t samples, Py_ssize_t elements)
+WIDE static void run_slip_slopes(const double *x, const double *backlash, Py_ssize_t samples, const double *limits,
+                                 Py_ssize_t elements, double decay, double *state, double *out, double *slopes)
 {
-    for (Py_ssize_t k = 0; k < samples; k++, values += elements)
-        for (Py_ssize_t i = 0; i < elements; i++)
-            values[i] *= limits[i];
+    follow_slip(x, backlash, samples, limits, elements, decay, state, state + elements, state + 2 * elements, out, slopes);
 }
 
-/* maxwell(x (samples,), scale (samples,) | None, limits (elements,), state (2 elements + 1,), out (samples, elements),
- * slopes (samples, elements) | None): the state is deformations, their derivatives by D and the last position. */
-static PyObject *maxwell(PyObject *self, PyObject *args)
+/* slip(x (samples,), backlash (samples,) | None, limits (elements,), decay, state, out (samples, elements),
+ * slopes (samples, elements) | None): the state is the deformations, with slopes also their derivatives with respect to D,
+ * and the last position; it is updated. */
+static PyObject *slip(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *objects[6], *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOOO", &objects[0], &objects[1], &objects[2], &objects[3], &objects[4], &objects[5]))
+    PyObject *o[6], *result = NULL;
+    double decay;
+    if (!PyArg_ParseTuple(args, "OOOdOOO", &o[0], &o[1], &o[2], &decay, &o[3], &o[4], &o[5]))
         return NULL;
-    Py_ssize_t n = PyObject_Length(objects[0]), m = PyObject_Length(objects[2]);
+    Py_ssize_t n = PyObject_Length(o[0]), m = PyObject_Length(o[2]);
     if (n < 0 || m < 0)
         return NULL;
-    if (m < 1 || m > 4096) {
-        PyErr_SetString(PyExc_ValueError, "limits must be 1 to 4096 numbers");
+    if (m < 1) {
+        PyErr_SetString(PyExc_ValueError, "limits must be at least one number. Got 0 instead");
         return NULL;
     }
     lent held;
     held.count = 0;
-    const double *x, *scale, *limits;
-    double *state, *out, *slopes, inverse[4096];
-    if (numbers(objects[0], "x", n, 0, &held, &x) && numbers(objects[1], "scale", n, 1, &held, &scale) &&
-        numbers(objects[2], "limits", m, 0, &held, &limits) &&
-        outputs(objects[3], "state", plus(times(2, m), 1), 0, &held, &state) &&
-        outputs(objects[4], "out", times(n, m), 0, &held, &out) &&
-        outputs(objects[5], "slopes", times(n, m), 1, &held, &slopes)) {
-        for (Py_ssize_t i = 0; i < m; i++)
-            inverse[i] = 1.0 / limits[i];
+    const double *x, *backlash, *limits;
+    double *state, *out, *slopes;
+    if (numbers(o[0], "x", n, 0, &held, &x) && numbers(o[1], "backlash", n, 1, &held, &backlash) &&
+        numbers(o[2], "limits", m, 0, &held, &limits) && outputs(o[4], "out", times(n, m), 0, &held, &out) &&
+        outputs(o[5], "slopes", times(n, m), 1, &held, &slopes) &&
+        outputs(o[3], "state", plus(times(slopes ? 2 : 1, m), 1), 0, &held, &state)) {
         Py_BEGIN_ALLOW_THREADS
-        if (slopes) {
-            run_maxwell_slopes(x, scale, n, limits, m, state, state + 2 * m, out, slopes);
-            divide(slopes, inverse, n, m);
-        } else {
-            run_maxwell(x, scale, n, limits, m, state, state + 2 * m, out);
-        }
-        divide(out, inverse, n, m);
+        if (slopes)
+            run_slip_slopes(x, backlash, n, limits, m, decay, state, out, slopes);
+        else
+            run_slip(x, backlash, n, limits, m, decay, state, out);
         Py_END_ALLOW_THREADS
         result = Py_NewRef(Py_None);
     }
@@ -119,26 +100,25 @@ WIDE static void add_products(double (*columns)[ROWS], Py_ssize_t width, double 
         }
 }
 
-/* Elements along `count` samples into columns: level g_i, and level dg_i/dlnD_i with slopes. */
+/* Elements along `count` samples into columns: level u_i, and level du_i/dlnD_i with slopes. */
 static void fill_elements(const maxwell_sums *in, Py_ssize_t first, Py_ssize_t count, double (*columns)[ROWS])
 {
     Py_ssize_t m = in->elements;
-    double before = in->state[2 * m], *delta = in->state, *side = in->state + m;
+    double before = in->state[2 * m], *deformation = in->state, *slope = in->state + m;
     for (Py_ssize_t i = 0; i < m; i++) {
-        double limit0 = in->limits[i], d = delta[i], way = side[i], last = before;
+        double d = deformation[i], side = slope[i], last = before;
         for (Py_ssize_t k = 0; k < count; k++) {
-            double x = in->x[first + k], b = in->scale ? in->scale[first + k] : 1.0, limit = b * limit0;
+            double x = in->x[first + k], b = in->scale ? in->scale[first + k] : 1.0, limit = b * in->limits[i];
             double s = d + (x - last);
             last = x;
-            way = s > limit ? b : (s < -limit ? -b : way);
-            s = s > limit ? limit : s;
-            d = s < -limit ? -limit : s;
+            d = jw_clamp(s, limit);
+            side = jw_slip_slope(s, limit, b, side);
             columns[i][k] = d / limit;
             if (in->slopes)
-                columns[m + i][k] = way / b - columns[i][k];
+                columns[m + i][k] = side / b - columns[i][k];
         }
-        delta[i] = d;
-        side[i] = way;
+        deformation[i] = d;
+        slope[i] = side;
     }
     in->state[2 * m] = in->x[first + count - 1];
 }
@@ -220,50 +200,40 @@ static PyObject *maxwell_gram(PyObject *self, PyObject *args)
     return result;
 }
 
-/* Stick: u += dx / D until |u| reaches h(w). Slip: du/dt = c (sgn w - u / h), stepped exactly, until dx turns. */
-static void run_rate_maxwell(const double *x, const double *h, Py_ssize_t samples, const double *limits,
-                             Py_ssize_t elements, double rate, double *u, double *last, double *out)
+static void run_rate_slip(const double *x, const double *h, const double *backlash, Py_ssize_t samples,
+                          const double *limits, Py_ssize_t elements, double rate, double *state, double *out)
 {
-    double before = *last, *slipping = u + elements;
+    double *u = state, *slipping = state + elements, *last_b = state + 2 * elements, *last = last_b + 1;
     for (Py_ssize_t k = 0; k < samples; k++, out += elements) {
-        double dx = x[k] - before, way = dx > 0.0 ? 1.0 : (dx < 0.0 ? -1.0 : 0.0);
-        double aim = way * h[k], left = exp(-rate / h[k]);
-        before = x[k];
-        for (Py_ssize_t i = 0; i < elements; i++) {
-            if (slipping[i] != 0.0 && slipping[i] == way) {
-                u[i] = aim + (u[i] - aim) * left;
-            } else if (way != 0.0) {
-                double s = u[i] + dx / limits[i];
-                int reached = way * s >= h[k];
-                slipping[i] = reached ? way : 0.0;
-                u[i] = reached ? aim : s;
-            }
-            out[i] = u[i];
-        }
+        double move = x[k] - *last, b = backlash ? backlash[k] : 1.0, remains = exp(-rate / h[k]);
+        for (Py_ssize_t i = 0; i < elements; i++)
+            out[i] = u[i] = jw_rate_slip_step(u[i], move, *last_b * limits[i], b * limits[i], h[k], remains, &slipping[i]);
+        *last_b = b;
+        *last = x[k];
     }
-    *last = before;
 }
 
-/* rate_maxwell(x (samples,), h (samples,), limits (elements,), rate, state (2 elements + 1,), out (samples, elements)):
- * `rate` is c times the sampling period; the state is u, the direction of slip (0: sticking) and the last position. */
-static PyObject *rate_maxwell(PyObject *self, PyObject *args)
+/* rate_slip(x (samples,), h (samples,), backlash (samples,) | None, limits (elements,), rate, state (2 elements + 2,),
+ * out (samples, elements)): `rate` is c times the sampling period; the state is u, the direction of slip (0: sticking), the
+ * last relative backlash and the last position; it is updated. */
+static PyObject *rate_slip(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *objects[5], *result = NULL;
+    PyObject *o[6], *result = NULL;
     double rate;
-    if (!PyArg_ParseTuple(args, "OOOdOO", &objects[0], &objects[1], &objects[2], &rate, &objects[3], &objects[4]))
+    if (!PyArg_ParseTuple(args, "OOOOdOO", &o[0], &o[1], &o[2], &o[3], &rate, &o[4], &o[5]))
         return NULL;
     lent held;
     held.count = 0;
-    const double *x, *h, *limits;
+    const double *x, *h, *backlash, *limits;
     double *state, *out;
     Py_ssize_t n, m;
-    if (any_numbers(objects[0], "x", 0, &held, &x, &n) && numbers(objects[1], "h", n, 0, &held, &h) &&
-        any_numbers(objects[2], "limits", 0, &held, &limits, &m) &&
-        outputs(objects[3], "state", plus(times(2, m), 1), 0, &held, &state) &&
-        outputs(objects[4], "out", times(n, m), 0, &held, &out)) {
+    if (any_numbers(o[0], "x", 0, &held, &x, &n) && numbers(o[1], "h", n, 0, &held, &h) &&
+        numbers(o[2], "backlash", n, 1, &held, &backlash) && any_numbers(o[3], "limits", 0, &held, &limits, &m) &&
+        outputs(o[4], "state", plus(times(2, m), 2), 0, &held, &state) &&
+        outputs(o[5], "out", times(n, m), 0, &held, &out)) {
         Py_BEGIN_ALLOW_THREADS
-        run_rate_maxwell(x, h, n, limits, m, rate, state, state + 2 * m, out);
+        run_rate_slip(x, h, backlash, n, limits, m, rate, state, out);
         Py_END_ALLOW_THREADS
         result = Py_NewRef(Py_None);
     }
@@ -271,37 +241,36 @@ static PyObject *rate_maxwell(PyObject *self, PyObject *args)
     return result;
 }
 
-/* u <- a + (u - a) exp(-|dx| / (D h)), a = h sgn dx: the bristle u = s0 z / F_C, exact for the way of a sample. */
-static void run_bristle(const double *x, const double *h, Py_ssize_t samples, double length, double *state, double *out)
+static void run_lugre(const double *x, const double *h, const double *lengths, Py_ssize_t samples, double *state,
+                      double *out)
 {
-    double u = state[0], before = state[1];
+    double u = state[0], last = state[1];
     for (Py_ssize_t k = 0; k < samples; k++) {
-        double dx = x[k] - before, aim = dx < 0.0 ? -h[k] : h[k];
-        before = x[k];
-        u = aim + (u - aim) * exp(-fabs(dx) / (length * h[k]));
-        out[k] = u;
+        out[k] = u = jw_lugre_step(u, x[k] - last, h[k], lengths[k]);
+        last = x[k];
     }
     state[0] = u;
-    state[1] = before;
+    state[1] = last;
 }
 
-/* bristle(x (samples,), h (samples,), length, state (2,), out (samples,)): the state is u and the last position. */
-static PyObject *bristle(PyObject *self, PyObject *args)
+/* lugre(x (samples,), h (samples,), lengths (samples,), state (2,), out (samples,)): `lengths` is b D h, rad; the state is
+ * the relative deflection and the last position; it is updated. */
+static PyObject *lugre(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *objects[4], *result = NULL;
-    double length;
-    if (!PyArg_ParseTuple(args, "OOdOO", &objects[0], &objects[1], &length, &objects[2], &objects[3]))
+    PyObject *o[5], *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOO", &o[0], &o[1], &o[2], &o[3], &o[4]))
         return NULL;
     Py_ssize_t n;
     lent held;
     held.count = 0;
-    const double *x, *h;
+    const double *x, *h, *lengths;
     double *state, *out;
-    if (any_numbers(objects[0], "x", 0, &held, &x, &n) && numbers(objects[1], "h", n, 0, &held, &h) &&
-        outputs(objects[2], "state", 2, 0, &held, &state) && outputs(objects[3], "out", n, 0, &held, &out)) {
+    if (any_numbers(o[0], "x", 0, &held, &x, &n) && numbers(o[1], "h", n, 0, &held, &h) &&
+        numbers(o[2], "lengths", n, 0, &held, &lengths) && outputs(o[3], "state", 2, 0, &held, &state) &&
+        outputs(o[4], "out", n, 0, &held, &out)) {
         Py_BEGIN_ALLOW_THREADS
-        run_bristle(x, h, n, length, state, out);
+        run_lugre(x, h, lengths, n, state, out);
         Py_END_ALLOW_THREADS
         result = Py_NewRef(Py_None);
     }
@@ -310,10 +279,10 @@ static PyObject *bristle(PyObject *self, PyObject *args)
 }
 
 PyMethodDef HYSTERESIS_METHODS[] = {
-    {"maxwell", maxwell, METH_VARARGS, "(x, scale, limits, state, out, slopes): slip elements, the state is updated"},
+    {"slip", slip, METH_VARARGS, "(x, backlash, limits, decay, state, out, slopes): slip elements; updates the state"},
     {"maxwell_gram", maxwell_gram, METH_VARARGS,
      "(x, scale, level, limits, forces, shared, others, slopes, shares, state, gram): adds their normal equations"},
-    {"rate_maxwell", rate_maxwell, METH_VARARGS, "(x, h, limits, rate, state, out): rate-dependent slip elements"},
-    {"bristle", bristle, METH_VARARGS, "(x, h, length, state, out): the bristle of LuGre"},
+    {"rate_slip", rate_slip, METH_VARARGS, "(x, h, backlash, limits, rate, state, out): rate-dependent slip elements"},
+    {"lugre", lugre, METH_VARARGS, "(x, h, lengths, state, out): the bristles of LuGre"},
     {NULL, NULL, 0, NULL},
 };

@@ -158,10 +158,6 @@ static inline void NAME(store_all)(const series *s, Py_ssize_t first, int count,
     }
 }
 
-/* Sine and cosine by Cody-Waite reduction to [-pi/4, pi/4] and minimax polynomials, below 2 units in the last
- * place while |x| < REDUCTION_LIMIT (`near`); larger angles go to libm, sample by sample. */
-#define REDUCTION_LIMIT 1.0e5
-
 /* |x| < limit in every sample; false for a NaN. */
 static inline int NAME(all_within)(lane x, double limit)
 {
@@ -176,6 +172,7 @@ static inline int NAME(all_within)(lane x, double limit)
 #endif
 }
 
+/* Sines and cosines of a lane; `near`: all angles are below SINCOS_LIMIT, else libm takes them one by one. */
 static inline void NAME(sincos)(lane x, int near, lane *sine, lane *cosine)
 {
     if (!near) {
@@ -185,21 +182,8 @@ static inline void NAME(sincos)(lane x, int near, lane *sine, lane *cosine)
         }
         return;
     }
-    const double to_nearest = 6755399441055744.0; /* 1.5 * 2^52: adding it leaves the integer in the low bits */
-    lane shifted = x * 0.63661977236758134308 + to_nearest;
-    lane turns = shifted - to_nearest;
-    lane r = x - turns * 1.57079632673412561417e+00;
-    r = r - turns * 6.07710050630396597660e-11;
-    r = r - turns * 2.02226624879595063154e-21;
-
-    lane z = r * r;
-    lane s = r + r * z *
-        (-1.66666666666666324348e-01 + z * (8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 +
-         z * (2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))));
-    lane c = 1.0 - 0.5 * z + z * z *
-        (4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 +
-         z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)))));
-
+    lane shifted = x * PER_QUARTER_TURN + ROUNDING_SHIFT, turns = shifted - ROUNDING_SHIFT;
+    lane r = REDUCED(x, turns), z = r * r, s = SINE_POLYNOMIAL(r, z), c = COSINE_POLYNOMIAL(z);
     lane_bits quadrant, s_bits, c_bits;
     memcpy(&quadrant, &shifted, sizeof(quadrant));
     memcpy(&s_bits, &s, sizeof(s_bits));

@@ -53,35 +53,6 @@ static inline double NAME(part)(four a, int k) { return a.at[k]; }
 
 typedef struct { four x, y, z; } three; /* columns */
 
-/* Sine and cosine by Cody-Waite reduction to [-pi/4, pi/4] and minimax polynomials, for |x| < LARGE_ANGLE. */
-static inline void NAME(small_sine_cosine)(double x, double *sine, double *cosine)
-{
-    double turns = floor(x * 0.63661977236758134308 + 0.5);
-    double r = x - turns * 1.57079632673412561417e+00;
-    r = r - turns * 6.07710050630396597660e-11;
-    r = r - turns * 2.02226624879595063154e-21;
-    double z = r * r;
-    double s = r + r * z *
-        (-1.66666666666666324348e-01 + z * (8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 +
-         z * (2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))));
-    double c = 1.0 - 0.5 * z + z * z *
-        (4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 +
-         z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)))));
-    int quadrant = (int)turns & 3;
-    double first = quadrant & 1 ? c : s, second = quadrant & 1 ? s : c;
-    *sine = quadrant & 2 ? -first : first;
-    *cosine = quadrant == 1 || quadrant == 2 ? -second : second;
-}
-
-/* The same for any angle: large ones go to libm. */
-static inline void NAME(sine_cosine)(double x, double *sine, double *cosine)
-{
-    if (fabs(x) < LARGE_ANGLE)
-        NAME(small_sine_cosine)(x, sine, cosine);
-    else
-        *sine = sin(x), *cosine = cos(x);
-}
-
 static inline four NAME(all)(double s)
 {
     four a = NAME(vector)(s, s, s);
@@ -95,23 +66,13 @@ static inline four NAME(load)(const double *from)
 }
 static inline void NAME(keep)(four a, double *into) { memcpy(into, &a, sizeof(four)); }
 
-/* Sines and cosines of four angles below LARGE_ANGLE. */
+/* Sines and cosines of four angles below SINCOS_LIMIT. */
 #if VECTORS_OF_FOUR
 typedef int64_t NAME(bits) __attribute__((vector_size(4 * sizeof(int64_t))));
 static inline void NAME(four_sines)(four x, four *sine, four *cosine)
 {
-    const double shift = 6755399441055744.0; /* 1.5 * 2^52: whole numbers end up in the lowest bits */
-    four shifted = x * 0.63661977236758134308 + shift, turns = shifted - shift;
-    four r = x - turns * 1.57079632673412561417e+00;
-    r = r - turns * 6.07710050630396597660e-11;
-    r = r - turns * 2.02226624879595063154e-21;
-    four z = r * r;
-    four s = r + r * z *
-        (-1.66666666666666324348e-01 + z * (8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 +
-         z * (2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))));
-    four c = 1.0 - 0.5 * z + z * z *
-        (4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 +
-         z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)))));
+    four shifted = x * PER_QUARTER_TURN + ROUNDING_SHIFT, turns = shifted - ROUNDING_SHIFT;
+    four r = REDUCED(x, turns), z = r * r, s = SINE_POLYNOMIAL(r, z), c = COSINE_POLYNOMIAL(z);
     NAME(bits) quadrant = (NAME(bits))shifted, odd = -(quadrant & 1), S = (NAME(bits))s, C = (NAME(bits))c;
     *sine = (four)(((S & ~odd) | (C & odd)) ^ ((quadrant & 2) << 62));
     *cosine = (four)(((C & ~odd) | (S & odd)) ^ (((quadrant + 1) & 2) << 62));
@@ -120,16 +81,16 @@ static inline void NAME(four_sines)(four x, four *sine, four *cosine)
 static inline void NAME(four_sines)(four x, four *sine, four *cosine)
 {
     for (int k = 0; k < 4; k++)
-        NAME(small_sine_cosine)(x.at[k], &sine->at[k], &cosine->at[k]);
+        small_sine_cosine(x.at[k], &sine->at[k], &cosine->at[k]);
 }
 #endif
 
-/* Of n angles in arrays with room for a multiple of four: four at a time. */
+/* Of n angles in arrays padded to a multiple of four: four at a time. */
 INLINED void NAME(sines_cosines)(Py_ssize_t n, const double *angle, double *sine, double *cosine)
 {
     int small = 1;
     for (Py_ssize_t j = 0; j < n; j++)
-        small &= fabs(angle[j]) < LARGE_ANGLE;
+        small &= fabs(angle[j]) < SINCOS_LIMIT;
     if (small) {
         for (Py_ssize_t j = 0; j < n; j += 4) {
             four s, c;
@@ -220,7 +181,7 @@ typedef struct {
     three *inertia;    /* of the link, less the spin inertia of the rotor that it carries, about its origin */
     four *moment;      /* m c */
     double *mass;
-    double *angle, *sine, *cosine; /* with room for a multiple of four */
+    double *angle, *sine, *cosine; /* padded to a multiple of four */
     four *n, *f;        /* wrench that the link needs, without joint accelerations */
     four *turning;      /* its angular acceleration, at first without joint accelerations */
     axis_pull *joints;
@@ -250,9 +211,9 @@ static char *NAME(cut_links)(links *arm, Py_ssize_t n, char *memory)
 /* The link that carries the rotor of joint j + 1 keeps its inertia less s² / B z zᵀ: the rotor spins freely in it. */
 static three NAME(bare_inertia)(const chain *robot, const law *laws, Py_ssize_t j)
 {
-    const double *own = robot->inertials + 10 * j;
-    three I = {NAME(vector)(own[0], own[1], own[2]), NAME(vector)(own[1], own[3], own[4]),
-               NAME(vector)(own[2], own[4], own[5])};
+    const double *inertial = robot->inertials + 10 * j;
+    three I = {NAME(vector)(inertial[0], inertial[1], inertial[2]), NAME(vector)(inertial[1], inertial[3], inertial[4]),
+               NAME(vector)(inertial[2], inertial[4], inertial[5])};
     if (laws == NULL || j + 1 == robot->dof || laws[j + 1].spin == 0.0)
         return I;
     const double *R0 = robot->rotations + 9 * (j + 1);
@@ -270,15 +231,15 @@ static inline three NAME(arm_of)(four p, const three *R)
 static void NAME(set_links)(links *arm, const chain *robot, const law *laws, const double *tool)
 {
     for (Py_ssize_t j = 0; j < robot->dof; j++) {
-        const double *R0 = robot->rotations + 9 * j, *p = robot->translations + 3 * j, *own = robot->inertials + 10 * j;
+        const double *R0 = robot->rotations + 9 * j, *p = robot->translations + 3 * j, *inertial = robot->inertials + 10 * j;
         arm->fixed[j] = (three){NAME(vector)(R0[0], R0[3], R0[6]), NAME(vector)(R0[1], R0[4], R0[7]),
                                 NAME(vector)(R0[2], R0[5], R0[8])};
         arm->fixed_p[j] = NAME(vector)(p[0], p[1], p[2]);
         arm->fixed_arm[j] = NAME(arm_of)(arm->fixed_p[j], &arm->fixed[j]);
         arm->R[j] = arm->fixed[j], arm->arm[j] = arm->fixed_arm[j], arm->p[j] = arm->fixed_p[j];
         arm->inertia[j] = NAME(bare_inertia)(robot, laws, j);
-        arm->moment[j] = NAME(vector)(own[6], own[7], own[8]);
-        arm->mass[j] = own[9];
+        arm->moment[j] = NAME(vector)(inertial[6], inertial[7], inertial[8]);
+        arm->mass[j] = inertial[9];
         arm->spins |= laws != NULL && laws[j].spin != 0.0;
     }
     arm->tool = NAME(vector)(tool[0], tool[1], tool[2]);

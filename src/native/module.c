@@ -5,6 +5,7 @@
  */
 #include "arguments.h"
 #include "compiler.h"
+#include "sincos.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -82,57 +83,35 @@ static int can_stream(const series *out, Py_ssize_t length, Py_ssize_t start)
            out->joint_stride % (Py_ssize_t)(ALIGNMENT / sizeof(double)) == 0;
 }
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
+/* Copies a tile with streaming stores of `width` numbers where the output allows it. */
+#define FLUSH_STREAMED(width, stream, load)                                                                            \
+    if (!can_stream(out, length, start)) {                                                                             \
+        FLUSH_PLAIN                                                                                                    \
+        return;                                                                                                        \
+    }                                                                                                                  \
+    for (Py_ssize_t s = 0; s < count_series; s++)                                                                      \
+        for (Py_ssize_t k = 0; k < TILE; k += width)                                                                   \
+            stream(out->data + s * out->joint_stride + start + k, load(tile + s * TILE + k));
+
+BEGIN_AVX2
 #define LANES 4
 #define NAME(x) x##_avx2
-static void flush_avx2(FLUSH_ARGUMENTS)
-{
-    if (!can_stream(out, length, start)) {
-        FLUSH_PLAIN
-        return;
-    }
-    for (Py_ssize_t s = 0; s < count_series; s++)
-        for (Py_ssize_t k = 0; k < TILE; k += 4)
-            _mm256_stream_pd(out->data + s * out->joint_stride + start + k, _mm256_load_pd(tile + s * TILE + k));
-}
+static void flush_avx2(FLUSH_ARGUMENTS) { FLUSH_STREAMED(4, _mm256_stream_pd, _mm256_load_pd) }
 #include "lanes.h"
 #include "rigid.h"
 #undef LANES
 #undef NAME
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,fma"))), apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,fma")
-#endif
+END_TARGET
+
+BEGIN_AVX512
 #define LANES 8
 #define NAME(x) x##_avx512
-static void flush_avx512(FLUSH_ARGUMENTS)
-{
-    if (!can_stream(out, length, start)) {
-        FLUSH_PLAIN
-        return;
-    }
-    for (Py_ssize_t s = 0; s < count_series; s++)
-        for (Py_ssize_t k = 0; k < TILE; k += 8)
-            _mm512_stream_pd(out->data + s * out->joint_stride + start + k, _mm512_load_pd(tile + s * TILE + k));
-}
+static void flush_avx512(FLUSH_ARGUMENTS) { FLUSH_STREAMED(8, _mm512_stream_pd, _mm512_load_pd) }
 #include "lanes.h"
 #include "rigid.h"
 #undef LANES
 #undef NAME
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+END_TARGET
 #endif /* DISPATCH_X86 */
 
 typedef struct {
@@ -214,96 +193,97 @@ static void discard(void *memory)
 #endif
 }
 
-typedef int (*one_output)(const chain *, const states *, const series *, void *);
+/* -- calls -- */
 
-/* f(chain, q, qd|None, qdd|None, out (samples, columns)) for the algorithms with one output. */
-static PyObject *run_one_output(PyObject *args, one_output algorithm, Py_ssize_t per_joint, int squared)
-{
-    PyObject *chain_object, *q, *qd, *qdd, *out_object, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOO", &chain_object, &q, &qd, &qdd, &out_object))
-        return NULL;
+/* The arguments of one call: the robot, its motion, and one or two more arrays. */
+typedef struct {
     lent held;
-    held.count = 0;
     chain robot;
     states in;
-    series out;
-    if (borrow_chain(chain_object, &robot, &held) && borrow_states(&robot, q, qd, qdd, &in, &held)) {
-        Py_ssize_t width = times(squared ? robot.dof : per_joint, robot.dof);
-        void *memory = NULL;
-        if (table(out_object, "out", in.samples, width, 1, &held, &out) &&
-            (memory = workspace(robot.dof, 0)) != NULL) {
-            int finite;
-            Py_BEGIN_ALLOW_THREADS
-            finite = algorithm(&robot, &in, &out, memory);
-            Py_END_ALLOW_THREADS
-            discard(memory);
-            result = PyBool_FromLong(finite);
-        }
+    series arrays[2];
+    const int32_t *places; /* of the regressor's series */
+    Py_ssize_t count_series;
+} call;
+
+typedef int (*algorithm)(const call *, void *);
+
+static int begin(call *c, PyObject *chain_object, PyObject *q, PyObject *qd, PyObject *qdd)
+{
+    memset(c, 0, sizeof(*c));
+    return borrow_chain(chain_object, &c->robot, &c->held) && borrow_states(&c->robot, q, qd, qdd, &c->in, &c->held);
+}
+
+/* Runs an algorithm if the arguments are `ready`, gives the arrays back and returns whether all results are finite. */
+static PyObject *finish(call *c, int ready, algorithm run)
+{
+    PyObject *result = NULL;
+    void *memory = ready ? workspace(c->robot.dof, c->count_series) : NULL;
+    if (memory != NULL) {
+        int finite;
+        Py_BEGIN_ALLOW_THREADS
+        finite = run(c, memory);
+        Py_END_ALLOW_THREADS
+        discard(memory);
+        result = PyBool_FromLong(finite);
     }
-    give_back(&held);
+    give_back(&c->held);
     return result;
 }
 
-static PyObject *inverse_dynamics(PyObject *self, PyObject *args)
+/* f(chain, q, qd|None, qdd|None, out (samples, columns)) */
+static PyObject *run_one_output(PyObject *args, algorithm run, Py_ssize_t per_joint, int squared)
 {
-    (void)self;
-    return run_one_output(args, active->inverse_dynamics, 1, 0);
+    PyObject *o[5];
+    call c;
+    if (!PyArg_ParseTuple(args, "OOOOO", &o[0], &o[1], &o[2], &o[3], &o[4]))
+        return NULL;
+    int ready = begin(&c, o[0], o[1], o[2], o[3]);
+    ready = ready && table(o[4], "out", c.in.samples, times(squared ? c.robot.dof : per_joint, c.robot.dof), 1, &c.held,
+                           &c.arrays[0]);
+    return finish(&c, ready, run);
 }
-
-static PyObject *kinematics(PyObject *self, PyObject *args)
-{
-    (void)self;
-    return run_one_output(args, active->kinematics, 12, 0);
-}
-
-static PyObject *mass_matrix(PyObject *self, PyObject *args)
-{
-    (void)self;
-    return run_one_output(args, active->mass_matrix, 0, 1);
-}
-
-typedef int (*two_arrays)(const chain *, const states *, const series *, const series *, void *);
 
 /* f(chain, q, qd|None, first (samples, columns), second (samples, columns)); the first is read or written. */
-static PyObject *run_two_arrays(PyObject *args, two_arrays algorithm, Py_ssize_t per_joint, int write_first)
+static PyObject *run_two_arrays(PyObject *args, algorithm run, Py_ssize_t per_joint, int write_first)
 {
-    PyObject *chain_object, *q, *qd, *first_object, *second_object, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOO", &chain_object, &q, &qd, &first_object, &second_object))
+    PyObject *o[5];
+    call c;
+    if (!PyArg_ParseTuple(args, "OOOOO", &o[0], &o[1], &o[2], &o[3], &o[4]))
         return NULL;
-    lent held;
-    held.count = 0;
-    chain robot;
-    states in;
-    series first, second;
-    if (borrow_chain(chain_object, &robot, &held) && borrow_states(&robot, q, qd, Py_None, &in, &held)) {
-        Py_ssize_t width = times(per_joint, robot.dof);
-        void *memory = NULL;
-        if (table(first_object, "first", in.samples, width, write_first, &held, &first) &&
-            table(second_object, "second", in.samples, width, 1, &held, &second) &&
-            (memory = workspace(robot.dof, 0)) != NULL) {
-            int finite;
-            Py_BEGIN_ALLOW_THREADS
-            finite = algorithm(&robot, &in, &first, &second, memory);
-            Py_END_ALLOW_THREADS
-            discard(memory);
-            result = PyBool_FromLong(finite);
-        }
+    int ready = begin(&c, o[0], o[1], o[2], Py_None);
+    Py_ssize_t width = ready ? times(per_joint, c.robot.dof) : 0;
+    ready = ready && table(o[3], "first", c.in.samples, width, write_first, &c.held, &c.arrays[0]) &&
+            table(o[4], "second", c.in.samples, width, 1, &c.held, &c.arrays[1]);
+    return finish(&c, ready, run);
+}
+
+/* A Python function for each algorithm. */
+#define ONE_OUTPUT(name, per_joint, squared)                                                                           \
+    static int run_##name(const call *c, void *memory)                                                                 \
+    {                                                                                                                  \
+        return active->name(&c->robot, &c->in, &c->arrays[0], memory);                                                 \
+    }                                                                                                                  \
+    static PyObject *name(PyObject *self, PyObject *args)                                                              \
+    {                                                                                                                  \
+        (void)self;                                                                                                    \
+        return run_one_output(args, run_##name, per_joint, squared);                                                   \
     }
-    give_back(&held);
-    return result;
-}
+#define TWO_ARRAYS(name, per_joint, write_first)                                                                       \
+    static int run_##name(const call *c, void *memory)                                                                 \
+    {                                                                                                                  \
+        return active->name(&c->robot, &c->in, &c->arrays[0], &c->arrays[1], memory);                                  \
+    }                                                                                                                  \
+    static PyObject *name(PyObject *self, PyObject *args)                                                              \
+    {                                                                                                                  \
+        (void)self;                                                                                                    \
+        return run_two_arrays(args, run_##name, per_joint, write_first);                                               \
+    }
 
-static PyObject *forward_dynamics(PyObject *self, PyObject *args)
-{
-    (void)self;
-    return run_two_arrays(args, active->forward_dynamics, 1, 0);
-}
-
-static PyObject *energy_regressors(PyObject *self, PyObject *args)
-{
-    (void)self;
-    return run_two_arrays(args, active->energy_regressors, 10, 1);
-}
+ONE_OUTPUT(inverse_dynamics, 1, 0)
+ONE_OUTPUT(kinematics, 12, 0)
+ONE_OUTPUT(mass_matrix, 0, 1)
+TWO_ARRAYS(forward_dynamics, 1, 0)
+TWO_ARRAYS(energy_regressors, 10, 1)
 
 /* Series that places (n n 10 of int32, below zero for none) name: one more than the largest; -1 if it is something else. */
 static Py_ssize_t count_places(PyObject *object, Py_ssize_t dof, const int32_t **places)
@@ -323,34 +303,22 @@ static Py_ssize_t count_places(PyObject *object, Py_ssize_t dof, const int32_t *
     return series_named;
 }
 
+static int run_regressor(const call *c, void *memory)
+{
+    return active->regressor(&c->robot, &c->in, c->places, c->count_series, &c->arrays[0], memory);
+}
+
 /* regressor(chain, q, qd|None, qdd|None, places (bytes of int32, n n 10), out (samples, series)) */
 static PyObject *regressor(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *chain_object, *q, *qd, *qdd, *place_bytes, *out_object, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOOO", &chain_object, &q, &qd, &qdd, &place_bytes, &out_object))
+    PyObject *o[6];
+    call c;
+    if (!PyArg_ParseTuple(args, "OOOOOO", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5]))
         return NULL;
-    lent held;
-    held.count = 0;
-    chain robot;
-    states in;
-    series out;
-    if (borrow_chain(chain_object, &robot, &held) && borrow_states(&robot, q, qd, qdd, &in, &held)) {
-        const int32_t *places;
-        Py_ssize_t count_series = count_places(place_bytes, robot.dof, &places);
-        void *memory = NULL;
-        if (count_series >= 0 && table(out_object, "out", in.samples, count_series, 1, &held, &out) &&
-            (memory = workspace(robot.dof, count_series)) != NULL) {
-            int finite;
-            Py_BEGIN_ALLOW_THREADS
-            finite = active->regressor(&robot, &in, places, count_series, &out, memory);
-            Py_END_ALLOW_THREADS
-            discard(memory);
-            result = PyBool_FromLong(finite);
-        }
-    }
-    give_back(&held);
-    return result;
+    int ready = begin(&c, o[0], o[1], o[2], o[3]) && (c.count_series = count_places(o[4], c.robot.dof, &c.places)) >= 0;
+    ready = ready && table(o[5], "out", c.in.samples, c.count_series, 1, &c.held, &c.arrays[0]);
+    return finish(&c, ready, run_regressor);
 }
 
 static PyObject *instruction_sets(PyObject *self, PyObject *args)
@@ -398,6 +366,7 @@ static PyMethodDef METHODS[] = {
 extern PyMethodDef SIGNAL_METHODS[]; /* signals.c */
 extern PyMethodDef PLANT_METHODS[];  /* plant.c */
 extern PyMethodDef HYSTERESIS_METHODS[]; /* hysteresis.c */
+extern PyMethodDef RUNTIME_METHODS[]; /* runtime_module.c */
 
 static struct PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "_native", "Native kernels of Jointwise.", -1, METHODS,
                                     NULL, NULL, NULL, NULL};
@@ -415,6 +384,8 @@ PyMODINIT_FUNC PyInit__native(void)
     if (module != NULL && PyModule_AddFunctions(module, PLANT_METHODS) != 0)
         Py_CLEAR(module);
     if (module != NULL && PyModule_AddFunctions(module, HYSTERESIS_METHODS) != 0)
+        Py_CLEAR(module);
+    if (module != NULL && PyModule_AddFunctions(module, RUNTIME_METHODS) != 0)
         Py_CLEAR(module);
     return module;
 }

@@ -3,39 +3,25 @@
  */
 #include "arguments.h"
 #include "compiler.h"
+#include "friction.h"
+#include "gear.h"
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST_ELEMENTS 16
-#define MOST_HARMONICS 8
-
 /* One joint: only doubles, in the order of simulation/robot/packing.py. SI units at the joint side, temperatures in °C. */
 typedef struct {
-    double inertia;                                                /* B, kg m² */
-    double flexible;                                               /* 0: rotor and link move as one */
-    double K1, K2, K3, phi1, phi2, cubic;                          /* spring, Nm/rad, rad, Nm/rad³ */
-    double damping;                                                /* Nm s/rad */
-    double coulomb, load, stiction, stribeck_speed, stribeck_shape; /* F_C0, F_C1, F_S - F_C0, V_S, μ */
-    double viscous, square, cube;                                  /* F_V1, F_V2, F_V3 */
-    double FT1, FT2, T0, T_least, T_most;
-    double asymmetry;
-    double gain, current_limit, lag;                               /* Nm/A, A, s */
-    double capacity, conductance, ambient;                         /* J/K (0: constant temperature), W/K, °C */
-    double spin;                                                   /* B / gear ratio in the complete model, else 0 */
-    double lost, per_reach;                                        /* d / B(θ) of the lost motion; 1 / L, 1/rad */
-    double elements, harmonics;
-    double limits[MOST_ELEMENTS], per_limit[MOST_ELEMENTS], shares[MOST_ELEMENTS]; /* D_i, 1 / D_i, W_i */
-    double amplitude[MOST_HARMONICS], order[MOST_HARMONICS], phase[MOST_HARMONICS];
+    double inertia;                        /* B, kg m² */
+    double flexible;                       /* 0: rotor and link move as one */
+    double spin;                           /* B / gear ratio in the complete model, else 0 */
+    gear_law gear;
+    friction_law friction;
+    double gain, current_limit, lag;       /* motor: Nm/A, A, s */
+    double capacity, conductance, ambient; /* J/K (0: constant temperature), W/K, °C */
 } law;
 #define LAW_FIELDS ((Py_ssize_t)(sizeof(law) / sizeof(double)))
 
-/* Stages of a step: where it starts (gears known), twice in its middle (the second at the same position), at its end. */
+/* Stages of a step: at its start (gears known), twice in its middle (the second at the same position), at its end. */
 enum { START, MIDDLE, AGAIN, END };
-
-/* A gear at the start of a step: rotor angle, play, sines and cosines of the harmonics. */
-typedef struct {
-    double theta, play, s[MOST_HARMONICS], c[MOST_HARMONICS];
-} ripple;
 
 /* The state, one array of Python's: fifteen rows of a number a joint, then the deformations, then the external work. */
 typedef struct {
@@ -73,17 +59,11 @@ typedef struct {
     int locked;
     double period;
     state at;
-    controller law_of;
+    controller feedback;
     double *out, *scratch; /* scratch: (6, n) */
 } task;
 
-/* Sines of larger angles are libm's, rad. */
-#define LARGE_ANGLE 1e5
-
-/* Ways below this, relative to the backlash, are none. */
-#define SHORTEST 1e-200
-
-/* Beyond these a simulation has exploded: rad/s, rad, Nm. */
+/* Beyond these a simulation has diverged: rad/s, rad, Nm. */
 #define FASTEST 1e5
 #define FARTHEST 1e5
 #define STRONGEST 1e9
@@ -104,29 +84,22 @@ typedef struct {
 #define NAME(x) x##_one
 #include "links.h"
 #include "composite.h"
+#include "integrator.h"
 #include "plant.h"
 #undef NAME
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define FUSED 1
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
+BEGIN_AVX2
 #undef VECTORS_OF_FOUR
 #define VECTORS_OF_FOUR 1
 #define NAME(x) x##_fused
 #include "links.h"
 #include "composite.h"
+#include "integrator.h"
 #include "plant.h"
 #undef NAME
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+END_TARGET
 #else
 #define FUSED 0
 #endif
@@ -159,9 +132,10 @@ static int parse_laws(PyObject *object, Py_ssize_t n, Py_ssize_t elements, lent 
     *laws = (const law *)rows;
     for (Py_ssize_t j = 0; j < n; j++) {
         const law *joint = &(*laws)[j];
-        if (!(joint->elements >= 0.0 && joint->elements <= (double)elements && joint->elements <= MOST_ELEMENTS &&
-              joint->harmonics >= 0.0 && joint->harmonics <= MOST_HARMONICS && joint->inertia >= 0.0 &&
-              joint->gain != 0.0 && joint->lost >= 0.0 && joint->per_reach > 0.0)) {
+        if (!(joint->friction.elements >= 0.0 && joint->friction.elements <= (double)elements &&
+              joint->friction.elements <= MOST_ELEMENTS && joint->gear.error.count >= 0.0 &&
+              joint->gear.error.count <= MOST_HARMONICS && joint->inertia >= 0.0 && joint->gain != 0.0 &&
+              joint->gear.lost >= 0.0 && joint->gear.per_reach > 0.0)) {
             PyErr_Format(PyExc_ValueError, "joint %zd is not well formed", j + 1);
             return 0;
         }
@@ -183,20 +157,20 @@ static void cut_state(double *numbers_of, Py_ssize_t n, Py_ssize_t elements, sta
 
 /* (feed_forward, q, qd, theta, w, Kp, Kd, Ktheta, Kw, Ki, chain), each may be None; gains are n, n² or periods n²
  * numbers. */
-static int parse_controller(PyObject *tuple, Py_ssize_t periods, Py_ssize_t n, lent *held, controller *law_of,
+static int parse_controller(PyObject *tuple, Py_ssize_t periods, Py_ssize_t n, lent *held, controller *feedback,
                             chain *model)
 {
     if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != 11) {
         PyErr_SetString(PyExc_TypeError, "controller must be a tuple of eleven");
         return 0;
     }
-    const double **rows[5] = {&law_of->feed_forward, &law_of->reference[0], &law_of->reference[1],
-                              &law_of->reference[2], &law_of->reference[3]};
+    const double **rows[5] = {&feedback->feed_forward, &feedback->reference[0], &feedback->reference[1],
+                              &feedback->reference[2], &feedback->reference[3]};
     for (int k = 0; k < 5; k++)
         if (!numbers(PyTuple_GetItem(tuple, k), "reference", times(periods, n), 1, held, rows[k]))
             return 0;
     for (int k = 0; k < 5; k++) {
-        gain *K = &law_of->gains[k];
+        gain *K = &feedback->gains[k];
         Py_ssize_t length, square = times(n, n);
         if (!any_numbers(PyTuple_GetItem(tuple, 5 + k), "gains", 1, held, &K->data, &length))
             return 0;
@@ -212,15 +186,15 @@ static int parse_controller(PyObject *tuple, Py_ssize_t periods, Py_ssize_t n, l
     PyObject *chain_object = PyTuple_GetItem(tuple, 10);
     if (chain_object == Py_None)
         return 1;
-    law_of->model = model;
+    feedback->model = model;
     return borrow_chain(chain_object, model, held) && same_dof(model, n);
 }
 
 #define ALIGNMENT 64
 
 /* Numbers of work space: links.h takes 138 doubles a joint and 12, twice, composite.h 93 a joint and a
- * matrix, for up to three joints more, plant.h 80 a joint and a matrix; with room to spare. */
-static Py_ssize_t room(Py_ssize_t n)
+ * matrix, for up to three joints more, plant.h 80 a joint and a matrix; rounded up. */
+static Py_ssize_t workspace_size(Py_ssize_t n)
 {
     return plus(512 + 2 * ALIGNMENT / (Py_ssize_t)sizeof(double), times(n, plus(560, times(3, n))));
 }
@@ -236,14 +210,14 @@ static char *aligned(char *memory)
 static PyObject *simulate(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *chain_object, *laws, *backlash, *tool, *at, *law_of, *push, *out, *counts;
+    PyObject *chain_object, *laws, *backlash, *tool, *at, *feedback, *push, *out, *counts;
     Py_ssize_t elements, length;
     chain robot, model;
     task job = {0};
     lent held;
     held.count = 0;
     double *numbers_of;
-    if (!PyArg_ParseTuple(args, "OOOOOnOOdnnpOO", &chain_object, &laws, &backlash, &tool, &at, &elements, &law_of, &push,
+    if (!PyArg_ParseTuple(args, "OOOOOnOOdnnpOO", &chain_object, &laws, &backlash, &tool, &at, &elements, &feedback, &push,
                           &job.period, &job.periods, &job.substeps, &job.locked, &out, &counts))
         return NULL;
     PyObject *result = NULL;
@@ -259,8 +233,8 @@ static PyObject *simulate(PyObject *self, PyObject *args)
         !any_numbers(backlash, "backlash", 0, &held, &job.table, &length) ||
         !numbers(tool, "tool", 3, 0, &held, &job.tool) ||
         !outputs(at, "state", plus(times(n, STATE_ROWS + elements), 1), 0, &held, &numbers_of) ||
-        !parse_controller(law_of, job.periods, n, &held, &job.law_of, &model) ||
-        !numbers(counts, "counts", times(2, n), 1, &held, &job.law_of.counts) ||
+        !parse_controller(feedback, job.periods, n, &held, &job.feedback, &model) ||
+        !numbers(counts, "counts", times(2, n), 1, &held, &job.feedback.counts) ||
         !outputs(out, "out", times(job.periods, plus(times(RECORD_ROWS, n), 1)), 1, &held, &job.out))
         goto done;
     job.points = length / n;
@@ -276,7 +250,7 @@ static PyObject *simulate(PyObject *self, PyObject *args)
         goto done;
     }
     cut_state(numbers_of, n, elements, &job.at);
-    char *memory = room(n) < 0 ? NULL : calloc((size_t)room(n), sizeof(double));
+    char *memory = workspace_size(n) < 0 ? NULL : calloc((size_t)workspace_size(n), sizeof(double));
     job.scratch = calloc((size_t)n, 6 * sizeof(double));
     if (memory == NULL || job.scratch == NULL) {
         PyErr_NoMemory();
@@ -313,7 +287,7 @@ static PyObject *hysteresis(PyObject *self, PyObject *args)
         any_outputs(deformation, "deformation", &held, &at, &elements) &&
         parse_laws(joint, 1, elements, &held, &laws) && outputs(out, "out", times(2, samples), 0, &held, &rows)) {
         if (points > 0) {
-            CHOOSE(follow)(laws, map, points, path, samples, at, rows);
+            CHOOSE(follow)(&laws->friction, (backlash_map){map, points}, path, samples, at, rows);
             result = Py_NewRef(Py_None);
         } else {
             PyErr_SetString(PyExc_ValueError, "backlash must have a point");
@@ -323,7 +297,36 @@ static PyObject *hysteresis(PyObject *self, PyObject *args)
     return result;
 }
 
+/* steady_friction(joint (fields,), speed (samples,), load (samples,), temperature (samples,), out (samples, 2)): dry level
+ * and viscous factor. */
+static PyObject *steady_friction(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *o[5], *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOO", &o[0], &o[1], &o[2], &o[3], &o[4]))
+        return NULL;
+    lent held;
+    held.count = 0;
+    const law *laws;
+    const double *speed, *load, *temperature;
+    double *out;
+    Py_ssize_t n;
+    if (parse_laws(o[0], 1, MOST_ELEMENTS, &held, &laws) && any_numbers(o[1], "speed", 0, &held, &speed, &n) &&
+        numbers(o[2], "load", n, 0, &held, &load) && numbers(o[3], "temperature", n, 0, &held, &temperature) &&
+        outputs(o[4], "out", times(2, n), 0, &held, &out)) {
+        const friction_law *f = &laws->friction;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            out[2 * k] = dry_level(f, speed[k], load[k], thermal_factor(f, temperature[k]));
+            out[2 * k + 1] = viscous_factor(f, speed[k]);
+        }
+        result = Py_NewRef(Py_None);
+    }
+    give_back(&held);
+    return result;
+}
+
 PyMethodDef PLANT_METHODS[] = {
+    {"steady_friction", steady_friction, METH_VARARGS, "(joint, speed, load, temperature, out): level and viscous factor"},
     {"hysteresis", hysteresis, METH_VARARGS, "(joint, backlash, theta, deformation, out): H and its means along a path"},
     {"simulate", simulate, METH_VARARGS,
      "(chain, joints, backlash, tool, state, elements, controller, wrench, period, periods, substeps, locked, out, counts) "

@@ -1,4 +1,4 @@
-/* Rigid-body algorithms of a serial chain on one lane of samples; the NumPy twin is model/rigid/twin.py.
+/* Rigid-body algorithms of a serial chain on one lane of samples; the NumPy twin is model/rigid/numpy_kernels.py.
  *
  * Frame {j} sits on joint axis j, z along it. All vectors of link j are in {j}. Included once per instruction set.
  */
@@ -197,30 +197,47 @@ static inline vec NAME(add_origin_cross)(vec v, const placement *at, vec f)
     return v;
 }
 
+/* Runs its body for every lane: samples first .. first + count - 1. */
+static inline int NAME(lane_count)(const states *in, Py_ssize_t first)
+{
+    return in->samples - first < LANES ? (int)(in->samples - first) : LANES;
+}
+#undef FOR_LANES
+#define FOR_LANES(in)                                                                                                  \
+    for (Py_ssize_t first = 0, count = NAME(lane_count)(in, 0); first < (in)->samples;                                 \
+         first += LANES, count = NAME(lane_count)(in, first))
+
 /* The states of a lane, joint by joint. */
 typedef struct { lane *q, *qd, *qdd; } NAME(columns);
 #undef columns
 #define columns NAME(columns)
 
-static inline columns NAME(load_states)(const chain *robot, const states *in, Py_ssize_t first, int count, lane *room)
+static inline columns NAME(load_states)(const chain *robot, const states *in, Py_ssize_t first, int count, lane *memory)
 {
     Py_ssize_t n = robot->dof;
-    columns x = {room, room + n, room + 2 * n};
+    columns x = {memory, memory + n, memory + 2 * n};
     NAME(load_all)(&in->q, first, count, n, x.q);
     NAME(load_all)(&in->qd, first, count, n, x.qd);
     NAME(load_all)(&in->qdd, first, count, n, x.qdd);
     return x;
 }
 
-/* In a loop of its own: sine and cosine of one joint do not wait for the recursion of another. */
+/* In a separate loop: sine and cosine of one joint do not wait for the recursion of another. */
 static inline void NAME(place_all)(const chain *robot, const lane *q, placement *placements)
 {
     lane sum = {0};
     for (Py_ssize_t j = 0; j < robot->dof; j++)
         sum += q[j] * q[j];
-    int near = NAME(all_within)(sum, REDUCTION_LIMIT * REDUCTION_LIMIT);
+    int near = NAME(all_within)(sum, SINCOS_LIMIT * SINCOS_LIMIT);
     for (Py_ssize_t j = 0; j < robot->dof; j++)
         NAME(place)(robot, j, q[j], near, &placements[j]);
+}
+
+static inline void NAME(place_lane)(const chain *robot, const states *in, Py_ssize_t first, int count, lane *q,
+                                    placement *placements)
+{
+    NAME(load_all)(&in->q, first, count, robot->dof, q);
+    NAME(place_all)(robot, q, placements);
 }
 
 /* From the motion of link j-1 to that of link j, but for the spin; m->a already belongs to the origin of {j}. */
@@ -279,13 +296,13 @@ static inline void NAME(regrouped)(const chain *robot, body *bodies)
     double axial[3] = {0}, tensor[3][3] = {{0}}, first[3] = {0}; /* what came from the link beyond */
     double mass = 0.0;
     for (Py_ssize_t j = robot->dof - 1; j >= 0; j--) {
-        const double *own = robot->inertials + 10 * j, *R0 = robot->rotations + 9 * j, *p = robot->translations + 3 * j;
-        double half = 0.5 * (own[0] + own[3] + own[5]);
-        tensor[0][0] += half - own[0], tensor[0][1] -= own[1], tensor[0][2] -= own[2];
-        tensor[1][1] += half - own[3], tensor[1][2] -= own[4], tensor[2][2] += half - own[5];
+        const double *inertial = robot->inertials + 10 * j, *R0 = robot->rotations + 9 * j, *p = robot->translations + 3 * j;
+        double half = 0.5 * (inertial[0] + inertial[3] + inertial[5]);
+        tensor[0][0] += half - inertial[0], tensor[0][1] -= inertial[1], tensor[0][2] -= inertial[2];
+        tensor[1][1] += half - inertial[3], tensor[1][2] -= inertial[4], tensor[2][2] += half - inertial[5];
         for (int k = 0; k < 3; k++)
-            first[k] += own[6 + k];
-        mass += own[9];
+            first[k] += inertial[6 + k];
+        mass += inertial[9];
         int slim = robot->revolute[j];
         axial[0] = slim ? mass : 0.0, axial[1] = slim ? first[2] : 0.0, axial[2] = slim ? tensor[2][2] : 0.0;
         mass -= axial[0], first[2] -= axial[1], tensor[2][2] -= axial[2];
@@ -327,17 +344,34 @@ static inline wrench NAME(body_wrench)(const body *b, const motion *m)
 }
 
 /* The wrench of link j at the origin and in the axes of {j-1}. */
-static inline wrench NAME(pass_inward)(const placement *at, wrench own)
+static inline wrench NAME(pass_inward)(const placement *at, wrench w)
 {
-    WITH_TURN(at->turn, own.f = NAME(rotate)(TURN, at, own.f); own.n = NAME(rotate)(TURN, at, own.n))
-    own.n = NAME(add_origin_cross)(own.n, at, own.f);
-    return own;
+    WITH_TURN(at->turn, w.f = NAME(rotate)(TURN, at, w.f); w.n = NAME(rotate)(TURN, at, w.n))
+    w.n = NAME(add_origin_cross)(w.n, at, w.f);
+    return w;
+}
+
+/* What the recursions of the dynamics keep of n links in the work memory; `rest` is the memory after it. */
+typedef struct { placement *placements; wrench *wrenches; body *bodies; void *rest; } NAME(recursion);
+#undef recursion
+#define recursion NAME(recursion)
+
+static inline recursion NAME(begin_recursion)(const chain *robot, void *memory)
+{
+    recursion r;
+    r.placements = memory;
+    r.wrenches = (wrench *)(r.placements + robot->dof);
+    r.bodies = (body *)(r.wrenches + robot->dof);
+    r.rest = r.bodies + robot->dof;
+    NAME(place_fixed)(robot, r.placements);
+    NAME(regrouped)(robot, r.bodies);
+    return r;
 }
 
 /* Outwards: the placement of every link and the wrench its body needs. */
-static inline void NAME(outward)(const chain *robot, const columns *x, const body *bodies, placement *placements,
-                                 wrench *wrenches)
+static inline void NAME(outward)(const chain *robot, const columns *x, const recursion *r)
 {
+    placement *placements = r->placements;
     motion m;
     NAME(place_all)(robot, x->q, placements);
     for (Py_ssize_t j = 0; j < robot->dof; j++) {
@@ -345,32 +379,27 @@ static inline void NAME(outward)(const chain *robot, const columns *x, const bod
             m = NAME(motion_of_first)(robot, placements, x->qd[0], x->qdd[0]);
         else
             NAME(advance)(robot->revolute[j], &placements[j], x->qd[j], x->qdd[j], &m);
-        wrenches[j] = NAME(body_wrench)(&bodies[j], &m);
+        r->wrenches[j] = NAME(body_wrench)(&r->bodies[j], &m);
     }
 }
 
 static int NAME(inverse_dynamics)(const chain *robot, const states *in, const series *torque, void *memory)
 {
     Py_ssize_t n = robot->dof;
-    placement *placements = memory;
-    wrench *wrenches = (wrench *)(placements + n);
-    body *bodies = (body *)(wrenches + n);
-    lane *tau = (lane *)(bodies + n), *room = tau + n;
+    recursion r = NAME(begin_recursion)(robot, memory);
+    lane *tau = r.rest, *states_memory = tau + n;
     lane trace = {0};
-    NAME(place_fixed)(robot, placements);
-    NAME(regrouped)(robot, bodies);
-    for (Py_ssize_t first = 0; first < in->samples; first += LANES) {
-        int count = in->samples - first < LANES ? (int)(in->samples - first) : LANES;
-        columns x = NAME(load_states)(robot, in, first, count, room);
-        NAME(outward)(robot, &x, bodies, placements, wrenches);
+    FOR_LANES(in) {
+        columns x = NAME(load_states)(robot, in, first, count, states_memory);
+        NAME(outward)(robot, &x, &r);
         wrench carried = {NAME(zero)(), NAME(zero)()};
         for (Py_ssize_t j = n - 1; j >= 0; j--) {
-            carried.n = NAME(add)(carried.n, wrenches[j].n);
-            carried.f = NAME(add)(carried.f, wrenches[j].f);
+            carried.n = NAME(add)(carried.n, r.wrenches[j].n);
+            carried.f = NAME(add)(carried.f, r.wrenches[j].f);
             tau[j] = (robot->revolute[j] ? carried.n.z : carried.f.z) + robot->rotors[j] * x.qdd[j];
             trace += tau[j] - tau[j];
             if (j > 0)
-                carried = NAME(pass_inward)(&placements[j], carried);
+                carried = NAME(pass_inward)(&r.placements[j], carried);
         }
         NAME(store_all)(torque, first, count, n, tau);
     }
@@ -398,7 +427,7 @@ static inline void NAME(regressor_block)(const motion *m, vec u, vec v, lane *bl
     block[9] = NAME(dot)(v, m->a);
 }
 
-/* The row block of a joint on its own link. */
+/* The row block of a joint on the link that it moves. */
 static inline void NAME(regressor_own_block)(int revolute, const motion *m, lane *block)
 {
     lane zero = {0};
@@ -436,8 +465,8 @@ static int NAME(regressor)(const chain *robot, const states *in, const int32_t *
     Py_ssize_t n = robot->dof;
     placement *placements = memory;
     vec *arms = (vec *)(placements + n); /* u, v of every joint before the current link */
-    lane *room = (lane *)(arms + 2 * n);
-    double *tile = (double *)(room + 3 * n);
+    lane *states_memory = (lane *)(arms + 2 * n);
+    double *tile = (double *)(states_memory + 3 * n);
     lane trace = {0};
     NAME(place_fixed)(robot, placements);
     for (Py_ssize_t start = 0; start < in->samples; start += TILE) {
@@ -445,7 +474,7 @@ static int NAME(regressor)(const chain *robot, const states *in, const int32_t *
         for (Py_ssize_t offset = 0; offset < length; offset += LANES) {
             int count = length - offset < LANES ? (int)(length - offset) : LANES;
             motion m;
-            columns x = NAME(load_states)(robot, in, start + offset, count, room);
+            columns x = NAME(load_states)(robot, in, start + offset, count, states_memory);
             NAME(place_all)(robot, x.q, placements);
             for (Py_ssize_t j = 0; j < n; j++) {
                 const placement *at = &placements[j];
@@ -486,10 +515,8 @@ static int NAME(kinematics)(const chain *robot, const states *in, const series *
     lane *q = (lane *)(placements + robot->dof);
     lane trace = {0};
     NAME(place_fixed)(robot, placements);
-    for (Py_ssize_t first = 0; first < in->samples; first += LANES) {
-        int count = in->samples - first < LANES ? (int)(in->samples - first) : LANES;
-        NAME(load_all)(&in->q, first, count, robot->dof, q);
-        NAME(place_all)(robot, q, placements);
+    FOR_LANES(in) {
+        NAME(place_lane)(robot, in, first, count, q, placements);
         vec o = NAME(zero)();
         mat T = {o, o, o}; /* by rows */
         T.x.x = T.y.y = T.z.z = NAME(splat)(1.0);
@@ -514,20 +541,20 @@ typedef struct { sym I; vec mc; lane m; } NAME(composite);
 #define composite NAME(composite)
 
 /* The body seen from {j-1}: c' = R c + p and I' = R I Rᵀ + 2 (p·Rmc) E - p (Rmc)ᵀ - (Rmc) pᵀ + m (p² E - p pᵀ). */
-INLINED composite NAME(composite_inward)(int turn, const placement *at, const composite *own)
+INLINED composite NAME(composite_inward)(int turn, const placement *at, const composite *outer)
 {
     composite up;
-    vec h = NAME(rotate)(turn, at, own->mc), p = at->p;
-    up.I = NAME(sym_rotate)(turn, at, &own->I);
-    up.m = own->m;
-    up.mc = NAME(add)(h, NAME(scale)(p, own->m));
-    lane diagonal = 2.0 * NAME(dot)(p, h) + own->m * NAME(dot)(p, p);
-    up.I.xx += diagonal - 2.0 * p.x * h.x - own->m * p.x * p.x;
-    up.I.yy += diagonal - 2.0 * p.y * h.y - own->m * p.y * p.y;
-    up.I.zz += diagonal - 2.0 * p.z * h.z - own->m * p.z * p.z;
-    up.I.xy -= p.x * h.y + h.x * p.y + own->m * p.x * p.y;
-    up.I.xz -= p.x * h.z + h.x * p.z + own->m * p.x * p.z;
-    up.I.yz -= p.y * h.z + h.y * p.z + own->m * p.y * p.z;
+    vec h = NAME(rotate)(turn, at, outer->mc), p = at->p;
+    up.I = NAME(sym_rotate)(turn, at, &outer->I);
+    up.m = outer->m;
+    up.mc = NAME(add)(h, NAME(scale)(p, outer->m));
+    lane diagonal = 2.0 * NAME(dot)(p, h) + outer->m * NAME(dot)(p, p);
+    up.I.xx += diagonal - 2.0 * p.x * h.x - outer->m * p.x * p.x;
+    up.I.yy += diagonal - 2.0 * p.y * h.y - outer->m * p.y * p.y;
+    up.I.zz += diagonal - 2.0 * p.z * h.z - outer->m * p.z * p.z;
+    up.I.xy -= p.x * h.y + h.x * p.y + outer->m * p.x * p.y;
+    up.I.xz -= p.x * h.z + h.x * p.z + outer->m * p.x * p.z;
+    up.I.yz -= p.y * h.z + h.y * p.z + outer->m * p.y * p.z;
     return up;
 }
 
@@ -538,18 +565,16 @@ static int NAME(mass_matrix)(const chain *robot, const states *in, const series 
     lane *q = (lane *)(placements + robot->dof);
     lane trace = {0};
     NAME(place_fixed)(robot, placements);
-    for (Py_ssize_t first = 0; first < in->samples; first += LANES) {
-        int count = in->samples - first < LANES ? (int)(in->samples - first) : LANES;
-        NAME(load_all)(&in->q, first, count, robot->dof, q);
-        NAME(place_all)(robot, q, placements);
+    FOR_LANES(in) {
+        NAME(place_lane)(robot, in, first, count, q, placements);
         vec zero = NAME(zero)();
         composite sum = {{zero.x, zero.x, zero.x, zero.x, zero.x, zero.x}, zero, zero.x};
         for (Py_ssize_t j = n - 1; j >= 0; j--) {
-            const double *own = robot->inertials + 10 * j;
-            sum.I.xx += own[0], sum.I.xy += own[1], sum.I.xz += own[2];
-            sum.I.yy += own[3], sum.I.yz += own[4], sum.I.zz += own[5];
-            sum.mc.x += own[6], sum.mc.y += own[7], sum.mc.z += own[8];
-            sum.m += own[9];
+            const double *inertial = robot->inertials + 10 * j;
+            sum.I.xx += inertial[0], sum.I.xy += inertial[1], sum.I.xz += inertial[2];
+            sum.I.yy += inertial[3], sum.I.yz += inertial[4], sum.I.zz += inertial[5];
+            sum.mc.x += inertial[6], sum.mc.y += inertial[7], sum.mc.z += inertial[8];
+            sum.m += inertial[9];
             wrench unit; /* momentum of the composite body under unit speed of joint j */
             if (robot->revolute[j]) {
                 unit.n = (vec){sum.I.xz, sum.I.yz, sum.I.zz};
@@ -599,14 +624,14 @@ static inline articulated NAME(articulated_nothing)(void)
     return (articulated){none, none, o, o, o, {o, o}};
 }
 
-static inline void NAME(articulated_add)(const double *own, const wrench *push, articulated *whole)
+static inline void NAME(articulated_add)(const double *inertial, const wrench *push, articulated *whole)
 {
-    whole->A.xx += own[0], whole->A.xy += own[1], whole->A.xz += own[2];
-    whole->A.yy += own[3], whole->A.yz += own[4], whole->A.zz += own[5];
-    whole->Bx.y -= own[8], whole->Bx.z += own[7];
-    whole->By.x += own[8], whole->By.z -= own[6];
-    whole->Bz.x -= own[7], whole->Bz.y += own[6];
-    whole->M.xx += own[9], whole->M.yy += own[9], whole->M.zz += own[9];
+    whole->A.xx += inertial[0], whole->A.xy += inertial[1], whole->A.xz += inertial[2];
+    whole->A.yy += inertial[3], whole->A.yz += inertial[4], whole->A.zz += inertial[5];
+    whole->Bx.y -= inertial[8], whole->Bx.z += inertial[7];
+    whole->By.x += inertial[8], whole->By.z -= inertial[6];
+    whole->Bz.x -= inertial[7], whole->Bz.y += inertial[6];
+    whole->M.xx += inertial[9], whole->M.yy += inertial[9], whole->M.zz += inertial[9];
     whole->bias.n = NAME(add)(whole->bias.n, push->n);
     whole->bias.f = NAME(add)(whole->bias.f, push->f);
 }
@@ -658,32 +683,28 @@ static int NAME(forward_dynamics)(const chain *robot, const states *in, const se
                                    void *memory)
 {
     Py_ssize_t n = robot->dof;
-    placement *placements = memory;
-    wrench *wrenches = (wrench *)(placements + n);
-    hinge *hinges = (hinge *)(wrenches + n);
-    body *bodies = (body *)(hinges + n);
-    lane *applied = (lane *)(bodies + n), *room = applied + n;
+    recursion r = NAME(begin_recursion)(robot, memory);
+    hinge *hinges = r.rest;
+    lane *applied = (lane *)(hinges + n), *states_memory = applied + n;
     lane trace = {0};
-    NAME(place_fixed)(robot, placements);
-    NAME(regrouped)(robot, bodies);
-    for (Py_ssize_t first = 0; first < in->samples; first += LANES) {
-        int count = in->samples - first < LANES ? (int)(in->samples - first) : LANES;
-        columns x = NAME(load_states)(robot, in, first, count, room);
+    FOR_LANES(in) {
+        columns x = NAME(load_states)(robot, in, first, count, states_memory);
         NAME(load_all)(torque, first, count, n, applied);
-        NAME(outward)(robot, &x, bodies, placements, wrenches);
+        NAME(outward)(robot, &x, &r);
         articulated whole = NAME(articulated_nothing)();
         for (Py_ssize_t j = n - 1; j >= 0; j--) {
-            NAME(articulated_add)(robot->inertials + 10 * j, &wrenches[j], &whole);
+            NAME(articulated_add)(robot->inertials + 10 * j, &r.wrenches[j], &whole);
             hinges[j] = NAME(hinge_of)(robot->revolute[j], robot->rotors[j], applied[j], &whole);
             if (j > 0) {
-                WITH_TURN(placements[j].turn, NAME(articulated_inward)(TURN, &placements[j], &hinges[j], &whole))
-                whole.bias = NAME(pass_inward)(&placements[j], whole.bias);
+                const placement *at = &r.placements[j];
+                WITH_TURN(at->turn, NAME(articulated_inward)(TURN, at, &hinges[j], &whole))
+                whole.bias = NAME(pass_inward)(at, whole.bias);
             }
         }
         vec wd = NAME(zero)(), a = NAME(zero)();
         for (Py_ssize_t j = 0; j < n; j++) {
             const hinge *joint = &hinges[j];
-            const placement *at = &placements[j];
+            const placement *at = &r.placements[j];
             a = NAME(sub)(a, NAME(add_origin_cross)(NAME(zero)(), at, wd));
             WITH_TURN(at->turn, a = NAME(unrotate)(TURN, at, a); wd = NAME(unrotate)(TURN, at, wd))
             lane qdd = (joint->u - NAME(dot)(joint->n, wd) - NAME(dot)(joint->f, a)) * joint->g;
@@ -708,10 +729,8 @@ static int NAME(energy_regressors)(const chain *robot, const states *in, const s
     lane *q = (lane *)(placements + robot->dof);
     lane trace = {0};
     NAME(place_fixed)(robot, placements);
-    for (Py_ssize_t first = 0; first < in->samples; first += LANES) {
-        int count = in->samples - first < LANES ? (int)(in->samples - first) : LANES;
-        NAME(load_all)(&in->q, first, count, robot->dof, q);
-        NAME(place_all)(robot, q, placements);
+    FOR_LANES(in) {
+        NAME(place_lane)(robot, in, first, count, q, placements);
         vec w = NAME(zero)(), v = NAME(zero)(), g = NAME(constant)(robot->gravity);
         lane height = {0}; /* -g·o, o the origin of the frame */
         for (Py_ssize_t j = 0; j < robot->dof; j++) {

@@ -1,55 +1,8 @@
-/* Loops over samples that NumPy cannot batch: slip elements (a recursion) and filtering with decimation.
- * NumPy twins: model/terms/slip.py and data/filters.py.
+/* Loops over samples that NumPy cannot batch: filtering with decimation and a recursive sum.
+ * NumPy reference: data/filters.py.
  */
 #include "arguments.h"
 #include "compiler.h"
-
-/* delta <- clip(decay * delta + dx, -D, D); out = delta / D, element by element side by side. */
-WIDE static void run_slip(const double *x, Py_ssize_t samples, const double *limits, Py_ssize_t elements, double decay,
-                          double *delta, double *last, double *out)
-{
-    double before = *last;
-    for (Py_ssize_t k = 0; k < samples; k++) {
-        double dx = x[k] - before;
-        before = x[k];
-        for (Py_ssize_t i = 0; i < elements; i++) {
-            double s = decay * delta[i] + dx;
-            s = s > limits[i] ? limits[i] : s;
-            s = s < -limits[i] ? -limits[i] : s;
-            delta[i] = s;
-            out[k * elements + i] = s / limits[i];
-        }
-    }
-    *last = before;
-}
-
-/* slip(x (samples,), limits (elements,), decay, state (elements + 1,), out (samples, elements)); the state is the
- * deformations and the last position, updated. */
-static PyObject *slip(PyObject *self, PyObject *args)
-{
-    (void)self;
-    PyObject *objects[4];
-    double decay;
-    if (!PyArg_ParseTuple(args, "OOdOO", &objects[0], &objects[1], &decay, &objects[2], &objects[3]))
-        return NULL;
-    lent held;
-    held.count = 0;
-    const double *x, *limits;
-    double *state, *out;
-    Py_ssize_t samples, elements;
-    PyObject *result = NULL;
-    if (any_numbers(objects[0], "x", 0, &held, &x, &samples) &&
-        any_numbers(objects[1], "limits", 0, &held, &limits, &elements) &&
-        outputs(objects[2], "state", plus(elements, 1), 0, &held, &state) &&
-        outputs(objects[3], "out", times(samples, elements), 0, &held, &out)) {
-        Py_BEGIN_ALLOW_THREADS
-        run_slip(x, samples, limits, elements, decay, state, state + elements, out);
-        Py_END_ALLOW_THREADS
-        result = Py_NewRef(Py_None);
-    }
-    give_back(&held);
-    return result;
-}
 
 #define WIDTH 8 /* partial sums: enough for the compiler to use any vector width */
 
@@ -119,7 +72,6 @@ static PyObject *leaky_sum(PyObject *self, PyObject *args)
 }
 
 PyMethodDef SIGNAL_METHODS[] = {
-    {"slip", slip, METH_VARARGS, "(x, limits, decay, state, out): slip elements, the state is updated"},
     {"decimate", decimate, METH_VARARGS, "(x, taps, step, out): filter and keep every step-th sample"},
     {"leaky_sum", leaky_sum, METH_VARARGS, "(x, decay): x[k] += decay x[k-1], in place"},
     {NULL, NULL, 0, NULL},

@@ -1,32 +1,47 @@
-"""The command line: one thin module a command, imported only when it is asked for."""
+"""The command line: one thin module for each command, imported only when the command runs."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import shlex
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from itertools import takewhile
+from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
 from jointwise import __version__
-from jointwise.cli.usage import UsageError
+from jointwise.atomic import STDOUT, stream_number
+from jointwise.cli.arguments import UsageError
+from jointwise.cli.output import PlainText, drop_notes, one_line, print_notes
 from jointwise.errors import JointwiseError
 
 COMMANDS = {
     "robots": ("jointwise.cli.robots", "list the built-in robots, show or check a robot description"),
-    "inspect": ("jointwise.cli.inspect", "examine a log: what is wrong with it, what it can tell"),
-    "calibrate": ("jointwise.cli.calibrate", "logs in, a calibrated model out"),
-    "validate": ("jointwise.cli.validate", "the errors of a model on a log it has not seen"),
-    "predict": ("jointwise.cli.predict", "the output that a model predicts for a log"),
+    "inspect": ("jointwise.cli.inspect", "examine a log: defects, and which parameters it determines"),
+    "calibrate": ("jointwise.cli.calibrate", "estimate a model from logs"),
+    "validate": ("jointwise.cli.validate", "errors of a model on a log that was not used for training"),
+    "predict": ("jointwise.cli.predict", "predict the current or torque of a log"),
+    "payload": ("jointwise.cli.payload", "mass, centre and inertia of a payload from logs"),
     "compare": ("jointwise.cli.compare", "rank models on a log"),
-    "joint": ("jointwise.cli.joint", "identify what a joint is made of: stiffness, friction, hysteresis, ..."),
-    "report": ("jointwise.cli.report", "an HTML report of a model on logs"),
-    "simulate": ("jointwise.cli.simulate", "a log of the digital robot, with its truth"),
-    "demo": ("jointwise.cli.demo", "calibrate a simulated UR5e and check it against the truth"),
+    "joint": ("jointwise.cli.joint", "identify stiffness, friction, hysteresis, ... of one joint"),
+    "motor": ("jointwise.cli.motor", "identify inertia, gain and friction of all drives from one log"),
+    "energy": ("jointwise.cli.energy", "power on the bus: fit, predict, and where the energy of a motion goes"),
+    "report": ("jointwise.cli.report", "write an HTML report of a model on logs"),
+    "export": ("jointwise.cli.export", "export a model to C, FMU, URDF, MJCF, ROS 2 or UR"),
+    "simulate": ("jointwise.cli.simulate", "simulate an experiment: a log with its true parameters"),
+    "excite": ("jointwise.cli.excite", "optimise a motion that determines the parameters of a robot"),
+    "record": ("jointwise.cli.record", "record a log from a UR controller"),
+    "convert": ("jointwise.cli.convert", "convert a log between CSV, Parquet and MCAP"),
+    "virtual-ur": ("jointwise.cli.virtual_ur", "serve a simulated UR controller to record from"),
+    "rehearse": ("jointwise.cli.rehearse", "excite, record, calibrate and validate on the virtual UR"),
+    "demo": ("jointwise.cli.demo", "calibrate a simulated UR5e and compare with the true parameters"),
     "compile-rbd": ("jointwise.cli.compile_rbd", "AURT's first step: store a robot description"),
     "compile-rd": ("jointwise.cli.compile_rd", "AURT's second step: add the friction model"),
     "calibrate-validate": ("jointwise.cli.calibrate_validate", "AURT's calibrate and predict on one log"),
@@ -45,20 +60,43 @@ examples:
   jointwise validate model.json other.csv
   jointwise predict model.json other.csv --output predicted.csv
 
-'jointwise COMMAND --help' tells the options of a command. Exit codes: 0 done, 1 refused or failed validation, 2 wrong
+'jointwise COMMAND --help' lists the options of a command. Exit codes: 0 done, 1 error or failed validation, 2 wrong
 usage, 130 interrupted."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0 done, 1 an error told in one line, 2 wrong usage, 130 interrupted."""
+    """Run a command and return its exit code: 0 done, 1 an error, 2 wrong usage, 130 interrupted.
+
+    Errors are one line on stderr. An unexpected exception is one line too, with what to report; its traceback is shown
+    with ``--debug`` or if the environment variable JOINTWISE_TRACEBACK is set.
+    """
+    words = sys.argv[1:] if argv is None else list(argv)
+    _prepare_output()
     try:
-        code = _run(sys.argv[1:] if argv is None else list(argv))
+        with contextlib.redirect_stdout(PlainText(sys.stdout)):
+            code = _run(words)
+        print_notes()
         sys.stdout.flush()
         return code
     except SystemExit as leaving:  # argparse leaves after --help and after wrong usage
         return leaving.code if isinstance(leaving.code, int) else 0
     except (JointwiseError, KeyboardInterrupt, MemoryError, OSError) as problem:
         return _ended(problem)
+    except Exception as problem:
+        if words[:1] == ["--debug"] or os.environ.get("JOINTWISE_TRACEBACK"):
+            raise
+        return _unexpected(problem)
+    finally:
+        drop_notes()
+
+
+def _prepare_output() -> None:
+    """Make stdout usable: a closed one discards, and letters that its code page lacks become question marks."""
+    if sys.stdout is None or sys.stdout.closed:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def _run(argv: list[str]) -> int:
@@ -69,32 +107,43 @@ def _run(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return 2
     command = import_module(COMMANDS[name][0])
-    own = _parser(f"jointwise {name}", command.__doc__ or "", command.EXAMPLES)
-    command.add_arguments(own)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads cost more than they give
+    subparser = _parser(f"jointwise {name}", command.__doc__ or "", command.EXAMPLES)
+    command.add_arguments(subparser)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads are slower
     try:
-        args = _parsed(own, command, argv[len(options) + 1 :])
+        args = _parsed(subparser, command, argv[len(options) + 1 :])
         args.command_line = shlex.join(["jointwise", *argv])
-        code: int = command.run(args)
+        with _text_beside_files(args):
+            code: int = command.run(args)
     except UsageError as problem:
-        own.error(str(problem))
+        subparser.error(str(problem))
     return code
 
 
+def _text_beside_files(args: argparse.Namespace) -> contextlib.AbstractContextManager[object]:
+    """Print the text of a command on stderr if one of its files goes to stdout (--output /dev/stdout)."""
+    if any(isinstance(value, str) and stream_number(value) == STDOUT for value in vars(args).values()):
+        return contextlib.redirect_stdout(sys.stderr)
+    return contextlib.nullcontext()
+
+
 def _parsed(parser: argparse.ArgumentParser, command: ModuleType, words: list[str]) -> argparse.Namespace:
+    for word in words:
+        if word.startswith("--") and word.endswith("=--"):  # argparse drops the value
+            parser.error(f"argument {word[:-3]}: expected one argument")
     if getattr(command, "INTERMIXED", False):
         return parser.parse_intermixed_args(words)
     return parser.parse_args(words)
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that tells wrong usage in one line."""
+    """A parser that reports wrong usage in one line."""
 
     def error(self, message: str) -> NoReturn:
         """Leave with one line and exit code 2."""
         if message.endswith("expected one argument"):
-            message += "; one that begins with - is given as --name=VALUE"
-        self.exit(2, f"{self.prog}: {' '.join(message.split())} (see '{self.prog} --help')\n")
+            message += "; a value that begins with - is written --name=VALUE"
+        self.exit(2, one_line(f"{self.prog}: {message} (see '{self.prog} --help')") + "\n")
 
 
 def _parser(prog: str, description: str, examples: str) -> argparse.ArgumentParser:
@@ -109,14 +158,15 @@ def _parser(prog: str, description: str, examples: str) -> argparse.ArgumentPars
 
 def _top_parser() -> argparse.ArgumentParser:
     listed = "\n".join(f"  {name:<20}{line}" for name, (_, line) in COMMANDS.items())
-    parser = _parser("jointwise", "Calibrates the dynamics of robot arms.", f"commands:\n{listed}\n\n{_EXAMPLES}")
+    parser = _parser("jointwise", "Identifies the dynamics of robot arms.", f"commands:\n{listed}\n\n{_EXAMPLES}")
     parser.add_argument("--version", action="version", version=f"jointwise {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an unexpected error")
     parser.add_argument("command", nargs="?", choices=tuple(COMMANDS), metavar="COMMAND", help="one of those below")
     return parser
 
 
 def _ended(problem: BaseException) -> int:
-    """Tell in one line why a command ended early, and return its exit code."""
+    """Print in one line why a command ended early, and return its exit code."""
     if isinstance(problem, BrokenPipeError):
         return _discard_output(141)
     if isinstance(problem, KeyboardInterrupt):
@@ -129,12 +179,23 @@ def _ended(problem: BaseException) -> int:
     return _failed(str(problem), 1)
 
 
+def _unexpected(problem: Exception) -> int:
+    """Print what to report of an exception that no command expects."""
+    place = traceback.extract_tb(problem.__traceback__)[-1]
+    return _failed(
+        f"unexpected {type(problem).__name__} in {Path(place.filename).name}:{place.lineno} ({str(problem)[:80]}). "
+        f"This is a bug of jointwise {__version__}: report this line and the command (--debug shows the traceback).",
+        1,
+    )
+
+
 def _failed(message: str, code: int) -> int:
-    print(f"jointwise: {' '.join(message.split())}", file=sys.stderr)
+    print(one_line(f"jointwise: {message}"), file=sys.stderr)
     return code
 
 
 def _discard_output(code: int) -> int:
-    """Leave quietly when nobody takes the output (a closed pipe, a full disk); what is still buffered goes nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Leave quietly when the output cannot be written (a closed pipe, a full disk): the rest of it is discarded."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

@@ -11,21 +11,16 @@ at rest the sign of a filtered speed is noise, and friction is not. `--direction
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-from jointwise.calibrate import Options
-from jointwise.description import gravity_vector
-from jointwise.description.document import robot_from_dict, robot_to_dict
-from jointwise.description.files import TABLE_ENDINGS, load_robot, read_text
+from jointwise.description.files import TABLE_ENDINGS, RobotDocument, load_robot, read_text, robot_to_dict
 from jointwise.description.table import robot_from_csv
 from jointwise.document import Kind, load_document, write_document
-from jointwise.errors import ModelError
 from jointwise.estimation.structure import Structure
+from jointwise.options import Options
 
 if TYPE_CHECKING:
     from jointwise.data import Log
@@ -46,7 +41,7 @@ MODEL = _kind("jointwise robot model", "compile-rd")
 
 
 @dataclass(frozen=True)
-class RobotModel:
+class AurtModel:
     """What compile-rd stores: a robot, the load dependence of its Coulomb friction, its viscous powers."""
 
     robot: Robot
@@ -76,34 +71,18 @@ def save_bodies(robot: Robot, path: str) -> None:
 
 def load_bodies(path: str | Path) -> Robot:
     """Return the robot of a file that compile-rbd wrote."""
-    return load_document(path, BODIES, lambda document: robot_from_dict(document["robot"]))
+    return load_document(path, BODIES, _BodiesFile).robot.robot
 
 
-def save_model(model: RobotModel, path: str) -> None:
+def save_aurt_model(model: AurtModel, path: str) -> None:
     """Write what compile-rd makes."""
     friction = {"torque_model": model.load, "viscous_powers": list(model.powers)}
     write_document(MODEL.stamped({"robot": robot_to_dict(model.robot), "friction": friction}), path)
 
 
-def load_model(path: str | Path) -> RobotModel:
+def load_aurt_model(path: str | Path) -> AurtModel:
     """Return the model of a file that compile-rd wrote."""
-    return load_document(path, MODEL, _model)
-
-
-def under_gravity(calibration: Calibration, gravity: Sequence[float]) -> Calibration:
-    """Return a calibration under another gravity (m/s²), if the parameters that it has are all that count there."""
-    wanted = gravity_vector(gravity)
-    if np.allclose(wanted, calibration.model.gravity, atol=1e-9):
-        return calibration
-    x, y, z = wanted.tolist()
-    moved = replace(calibration.model, gravity=(x, y, z))
-    old, new = calibration.model.base, moved.base
-    if old.names != new.names or not np.allclose(old.projection, new.projection, atol=1e-6):
-        raise ModelError(
-            f"the model was calibrated under gravity {_vector(calibration.model.gravity)}; under {_vector((x, y, z))} "
-            "other parameters count, which it does not know. Calibrate a log in that mounting."
-        )
-    return replace(calibration, model=moved)
+    return load_document(path, MODEL, _ModelFile).model
 
 
 def predicted_names(calibration: Calibration) -> tuple[str, ...]:
@@ -111,13 +90,33 @@ def predicted_names(calibration: Calibration) -> tuple[str, ...]:
     return tuple(f"predicted_{calibration.output}_{j}" for j in range(calibration.model.robot.dof))
 
 
-def _model(document: Mapping[str, Any]) -> RobotModel:
-    friction = document["friction"]
-    powers = tuple(float(power) for power in friction["viscous_powers"])
-    model = RobotModel(robot_from_dict(document["robot"]), friction["torque_model"], powers)
-    Structure("tanh", model.load, model.powers)  # refuses what is no model
-    return model
+@dataclass(frozen=True)
+class _BodiesFile:
+    """The entries of a file of compile-rbd."""
+
+    robot: RobotDocument
 
 
-def _vector(gravity: Sequence[float]) -> str:
-    return " ".join(f"{value + 0.0:.4g}" for value in gravity)
+@dataclass(frozen=True)
+class _Friction:
+    """The friction model of a file of compile-rd."""
+
+    torque_model: Literal["none", "square", "absolute"]
+    viscous_powers: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Reject powers that make no model."""
+        Structure("tanh", self.torque_model, self.viscous_powers)
+
+
+@dataclass(frozen=True)
+class _ModelFile:
+    """The entries of a file of compile-rd."""
+
+    robot: RobotDocument
+    friction: _Friction
+
+    @property
+    def model(self) -> AurtModel:
+        """The model itself."""
+        return AurtModel(self.robot.robot, self.friction.torque_model, self.friction.viscous_powers)

@@ -8,55 +8,71 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from jointwise.cli.files import check_directory, check_files, mounting_for, note
-from jointwise.cli.progress import Progress
-from jointwise.cli.text import as_json
-from jointwise.cli.usage import (
+from jointwise.atomic import output_set
+from jointwise.cli.arguments import (
     UsageError,
     add_columns,
     add_gravity,
+    add_ignored,
     add_json,
     add_robot,
     count,
-    finite,
     fraction,
+    frequency,
+    gain,
     mounting_of,
-    payload_numbers,
+    not_negative,
     payload_of,
-    positive,
+    payload_of_log,
+    reading,
     robot_of,
+    temperature_of_log,
+    within,
 )
+from jointwise.cli.output import Progress, as_json, check_directory, check_files, mounting_for, note
 
 if TYPE_CHECKING:
     from jointwise.data import Log
+    from jointwise.description import Robot
     from jointwise.joint import JointModel
+    from jointwise.options import Options
     from jointwise.result import Calibration, Validation
+    from jointwise.result.excitation import ErrorComparison
 
+T = TypeVar("T")
 INTERMIXED = True
+LAG = within(-10.0, 10.0)
+"""Lag in s, as in a model file; that of a drive is some milliseconds."""
+POWER = within(0.0, 10.0, above=True)
+"""Power of the speed."""
+MOST_ELEMENTS = 30
+"""As in `with_friction`."""
 EXAMPLES = """\
 examples:
   jointwise calibrate log.csv --robot ur10e --output model.json
   jointwise calibrate log.csv --robot ur10e --output model.json --holdout 0.3 --report report
   jointwise calibrate a.csv b.csv --robot arm.urdf --tip tool0 --mounting wall --validate c.csv --output model.json
+  jointwise calibrate a.csv b.csv --robot ur10e --payload b.csv=2.8,0,0,0.05 --output model.json
   jointwise calibrate log.csv --robot ur5e --joint joint1.json joint2.json --joint-as known --output model.json
   jointwise calibrate log.csv --robot dh.csv --convention dh --direction tanh --load none --output model.json
   jointwise calibrate --model robot_dynamics --data log.csv --gravity 0 0 -9.81 --out-params parameters.csv \\
       --out-calibrated-model rd_calibrated                      (as AURT; --model is what compile-rd wrote)
 
-A description without inertia (a DH table) is enough. The last line of a training table is no proof: use --holdout or
+A description without inertia (a DH table) is enough. A training error is not a validation: use --holdout or
 --validate."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add files, robot, outputs and everything that can be decided by hand."""
+    """Add files, robot, outputs and the choices that can be fixed."""
     parser.add_argument("logs", nargs="*", metavar="LOG", help="training logs, CSV or Parquet")
     add_robot(parser, required=False)
     add_gravity(parser)
     add_columns(parser)
+    add_ignored(parser)
     parser.add_argument(
         "--output-signal", choices=("current", "torque"), help="what the model predicts (default: torque if measured)"
     )
@@ -70,6 +86,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--holdout", type=fraction, metavar="PART", help="keep the last part of every log (0.3) for validation"
     )
     out.add_argument("--validate", nargs="+", default=[], metavar="LOG", help="validate on these logs")
+    out.add_argument(
+        "--accept-implausible",
+        action="store_true",
+        help="use drive gains of joint files that contradict the description",
+    )
+    out.add_argument(
+        "--excitation", metavar="DIR", help="of 'jointwise excite': compare standard errors with its prediction"
+    )
     add_json(out)
     out.add_argument("--quiet", action="store_true", help="print nothing but errors")
     _add_structure(parser.add_argument_group("joint model (default: chosen by cross-validation)"))
@@ -86,18 +110,22 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--load", choices=("none", "square", "absolute"), help="dependence of dry friction on the load")
     group.add_argument(
-        "--viscous-powers", nargs="+", type=positive, metavar="P", help="powers of the speed, such as 1 2"
+        "--viscous-powers",
+        nargs="+",
+        type=POWER,
+        metavar="P",
+        help="powers of the speed, such as 1 2",
     )
-    group.add_argument("--stribeck", type=finite, metavar="V", help="Stribeck velocity in rad/s, 0 for none")
+    group.add_argument("--stribeck", type=not_negative, metavar="V", help="Stribeck velocity in rad/s, 0 for none")
     group.add_argument("--power-flow", action="store_true", help="dry friction by direction of power")
     group.add_argument("--ripple", action=argparse.BooleanOptionalAction, help="the drive's answer to speed ripple")
     group.add_argument(
         "--elements",
-        type=int,
+        type=count,
         metavar="M",
         help="hysteresis of M elements, limits by a power law up to a scale per joint",
     )
-    group.add_argument("--relaxation", type=finite, metavar="S", help="time in which hysteresis relaxes, 0 for never")
+    group.add_argument("--relaxation", type=not_negative, metavar="S", help="time for hysteresis to relax, 0 for never")
     group.add_argument(
         "--joint", nargs="+", default=[], metavar="FILE", help="joint files ('jointwise joint'): their friction instead"
     )
@@ -107,47 +135,148 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
         default="start",
         help="estimate the values of those joints again, or hold them (default: start)",
     )
+    group.add_argument(
+        "--terms",
+        nargs="+",
+        default=[],
+        metavar="KIND",
+        help="further terms of every joint: spring (a counterbalance), or a term of an installed package",
+    )
+    group.add_argument(
+        "--two-encoders",
+        action="store_true",
+        help="friction and rotor inertia on the measured rotor positions (theta1..), bodies on those of the links",
+    )
+    group.add_argument(
+        "--rotor-inertia",
+        nargs="+",
+        type=not_negative,
+        metavar="B",
+        help="known, with --two-encoders: kg m^2 at each joint",
+    )
+    group.add_argument(
+        "--elastic",
+        choices=("reduced", "complete"),
+        help="identify elastic joints instead: bodies, rotor inertia, friction, stiffness (needs theta1..)",
+    )
     group.add_argument("--no-rotors", action="store_true", help="without reflected rotor inertias")
 
 
 def _add_treatment(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--gains", nargs="+", type=positive, metavar="K", help="drive gains in Nm/A, one a joint")
+    group.add_argument("--gains", nargs="+", type=gain, metavar="K", help="drive gains in Nm/A, one a joint")
     group.add_argument(
         "--payload",
-        type=payload_numbers,
-        metavar="KG[,X,Y,Z]",
+        type=payload_of_log,
+        action="append",
+        default=[],
+        metavar="[LOG=]KG[,X,Y,Z]",
         help="carried in the logs, centre in m: becomes part of the parameters; estimated gains take their scale from "
-        "the described bodies with it (none unless given)",
+        "the described bodies with it (none unless given). With LOG= it is that of one log and is removed: loaded and "
+        "unloaded logs can be mixed; repeat it for every loaded log",
     )
-    group.add_argument("--position-cutoff", type=positive, metavar="HZ", help="low-pass of the positions")
-    group.add_argument("--parallel-cutoff", type=positive, metavar="HZ", help="low-pass of both sides (default: none)")
-    group.add_argument("--lag", type=finite, metavar="S", help="the output at t belongs to the motion at t + lag")
+    group.add_argument(
+        "--temperature",
+        type=temperature_of_log,
+        action="append",
+        default=[],
+        metavar="[LOG=]DEGC",
+        help="of the joints, where a log has none; repeat it for several logs",
+    )
+    group.add_argument("--position-cutoff", type=frequency, metavar="HZ", help="low-pass of the positions")
+    group.add_argument("--parallel-cutoff", type=frequency, metavar="HZ", help="low-pass of both sides (default: none)")
+    group.add_argument(
+        "--lag",
+        type=LAG,
+        metavar="S",
+        help="the output at t belongs to the motion at t + lag",
+    )
     group.add_argument("--decimation", type=count, metavar="N", help="use every n-th sample")
-    group.add_argument("--method", choices=("wls", "ols", "huber"), default="wls", help="default: wls")
+    group.add_argument(
+        "--method",
+        choices=("wls", "ols", "huber", "iv"),
+        default="wls",
+        help="default: wls; iv: instruments from q_des1..",
+    )
     group.add_argument("--load-basis", choices=("model", "row-sum"), help="load torque from the model, or as AURT")
+    group.add_argument(
+        "--essential", action="store_true", help="set base parameters to zero that are weak and not needed to predict"
+    )
+    group.add_argument(
+        "--essential-tolerance",
+        type=within(0.0, 100.0, above=True),
+        metavar="PERCENT",
+        help="largest growth of the held-out error by --essential (default: 0.5)",
+    )
+    group.add_argument("--no-physical", action="store_true", help="without physically consistent bodies")
+    group.add_argument(
+        "--body-prior",
+        choices=("entropic", "euclidean"),
+        default="entropic",
+        help="divergence of consistent bodies from the described ones (default: entropic)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Calibrate, validate, write, and print a short table."""
+    if args.elastic:
+        return _run_elastic(args)
     with Progress(args.quiet or args.json) as progress:
         outcome = carry_out(args, progress)
-    tell(args, outcome)
+    report(args, outcome)
+    return 0
+
+
+def _run_elastic(args: argparse.Namespace) -> int:
+    """Identify elastic joints, write the parameters as JSON, and print them."""
+    if not args.logs or not args.robot or not args.output:
+        raise UsageError("--elastic needs LOG, --robot and --output")
+    if args.validate or args.holdout or args.report or args.out_params or args.model or args.joint:
+        raise UsageError("--elastic goes with --robot, --mounting, --gains, --position-cutoff and --output only")
+    from jointwise.data import read_log
+    from jointwise.document import write_document
+    from jointwise.elastic import CUTOFF, identify_elastic
+
+    check_files([*args.logs, args.robot, args.columns], {"--output": args.output}, None)
+    robot = robot_of(args)
+    logs = [read_log(path, columns=args.columns, joints=robot.dof) for path in args.logs]
+    found = identify_elastic(
+        logs,
+        robot,
+        model=args.elastic,
+        mounting=mounting_for(logs, mounting_of(args)),
+        gains=args.gains,
+        cutoff=args.position_cutoff or CUTOFF,
+    )
+    write_document(found.to_dict(), args.output)
+    if args.json:
+        print(as_json(found.to_dict()))
+    elif not args.quiet:
+        print(f"{found.summary()}\n\nparameters: {args.output}")
     return 0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A calibration, the logs it was trained on, those it was validated on with their errors, joints, report."""
+    """A calibration with its training logs, the validations, the joint files used, and the page of the report.
+
+    `consistent` are the validations of the physically consistent bodies, `errors` the comparison with an excitation.
+    """
 
     calibration: Calibration
     training: list[Log]
-    proofs: list[tuple[Log, Validation]]
-    joints: list[JointModel] = field(default_factory=list)
-    report: Path | None = None
+    joints: list[JointModel]
+    consistent: tuple[Validation, ...] = ()
+    page: Path | None = None
+    errors: ErrorComparison | None = None
+
+    @property
+    def validations(self) -> tuple[Validation, ...]:
+        """The errors on the logs for validation; `held_out` says whether they share samples with the training data."""
+        return self.calibration.validation
 
 
 def carry_out(args: argparse.Namespace, progress: Progress, more: Mapping[str, str | None] | None = None) -> Outcome:
-    """Check the arguments, calibrate, validate, and write what was asked for; `more` files the caller writes."""
+    """Check the arguments, calibrate, validate, and write the outputs; the caller writes the files of `more`."""
     paths = [*args.logs, *([args.data] if args.data else [])]
     _check_usage(args, paths)
     inputs = [*paths, *args.validate, *args.joint, args.model, args.robot, args.columns]
@@ -155,15 +284,29 @@ def carry_out(args: argparse.Namespace, progress: Progress, more: Mapping[str, s
     check_files(inputs, outputs, check_directory(args.report))
     if args.plot:
         note("--plot opens no window; --report DIR writes the plots.")
-    return _written(args, _calibrated(args, paths, progress), progress)
+    return _written(args, _compared(args, _calibrated(args, paths, progress)), progress)
 
 
-def tell(args: argparse.Namespace, outcome: Outcome) -> None:
-    """Print the result as text or JSON; warn of known joints that the automatic choice would beat."""
-    from jointwise.estimation.weigh import told
+def _compared(args: argparse.Namespace, outcome: Outcome) -> Outcome:
+    """Return the outcome with its standard errors beside those that an excitation predicted, if there is one."""
+    if not args.excitation:
+        return outcome
+    from jointwise.result.excitation import compare_with_prediction
 
-    for line in told(outcome.calibration.choices)[1]:
-        note(f"{line}. It was kept as asked: with --joint-as start the better one is taken.")
+    return replace(outcome, errors=compare_with_prediction(outcome.calibration, args.excitation))
+
+
+def report(args: argparse.Namespace, outcome: Outcome) -> None:
+    """Print the result as text or JSON; warn of known joints that predict worse than the automatic choice."""
+    from jointwise.result.text import costly_joint_friction_lines
+
+    for line in outcome.calibration.provenance.notes:
+        note(line)
+    for result in outcome.validations:
+        if result.training_text is not None:
+            note(f"{result.file}: {result.training_text}.")
+    for line in costly_joint_friction_lines(outcome.calibration.choices):
+        note(f"{line}. It was kept because of --joint-as known; with --joint-as start the better one is taken.")
     if args.json:
         print(as_json(_document(args, outcome)))
     elif not args.quiet:
@@ -177,90 +320,224 @@ def _check_usage(args: argparse.Namespace, paths: list[str]) -> None:
         raise UsageError("--robot is required" if not args.robot else "give --robot or --model, not both")
     if not (args.output or args.out_params):
         raise UsageError("--output is required")
+    _check_named_logs(args, paths)
     if args.power_flow and args.load not in (None, "none"):
         raise UsageError("--power-flow and --load do not go together: both depend on the load")
+    if args.essential_tolerance is not None and not (args.essential and args.essential_tolerance <= 100.0):
+        raise UsageError("--essential-tolerance must be at most 100 % and is used with --essential")
+    if args.elements is not None and not 1 <= args.elements <= MOST_ELEMENTS:
+        raise UsageError(f"--elements must be from 1 to {MOST_ELEMENTS}. Got {args.elements} instead.")
 
 
 def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) -> Outcome:
-    """Return the calibration with its validations stored in it."""
-    from jointwise.calibrate import calibrate
-    from jointwise.cli.aurt import load_model
-    from jointwise.cli.options import known_joints, make_options
-    from jointwise.data import holdout, read_log
+    """Return the calibration with its validations."""
+    from jointwise.calibration import calibrate
+    from jointwise.cli.aurt import load_aurt_model
+    from jointwise.options import Options, read_joints
     from jointwise.result import validate
 
-    given = load_model(args.model) if args.model else None
-    robot = given.robot if given else robot_of(args)
-    asked = mounting_of(args)
+    aurt = load_aurt_model(args.model) if args.model else None
+    robot, payload = aurt.robot if aurt else robot_of(args), payload_of(_shared(args.payload, "--payload"))
+    checked = mounting_of(args)
     progress("reading")
-    training = [read_log(path, columns=args.columns, joints=robot.dof) for path in paths]
-    unseen = [read_log(path, columns=args.columns, joints=robot.dof) for path in args.validate]
-    mounting = mounting_for([*training, *unseen], asked)
-    if args.holdout:
-        parts = [holdout(log, args.holdout) for log in training]
-        training, unseen = [first for first, _ in parts], [*(last for _, last in parts), *unseen]
-    joints = known_joints(args.joint, robot)
-    rotor, known = all(log.theta is not None for log in training), args.joint_as == "known"
-    options = make_options(args, training, given).with_joints(joints, robot, rotor=rotor, known=known)
-    payload = payload_of(args.payload)
-    calibration = calibrate(training, robot, mounting=mounting, payload=payload, options=options, progress=progress)
+    training, held_out = _logs(args, paths, robot)
+    mounting = mounting_for([*training, *held_out], checked)
+    joints = read_joints(args.joint, robot)
+    rotor = all(log.theta is not None for log in training)
+    options = _options(args, Options() if aurt is None else aurt.options(training), training)
+    accept = args.accept_implausible
+    options = options.with_joints(joints, robot, rotor=rotor, known=args.joint_as == "known", accept_implausible=accept)
+    _note_implausible_gains(joints, accept)
+    calibration = calibrate(
+        training,
+        robot,
+        mounting=mounting,
+        payload=payload,
+        options=options,
+        physical=not args.no_physical,
+        progress=progress,
+        accept_implausible=args.accept_implausible,
+    )
     progress("validating")
-    proofs = [(log, validate(calibration, log)) for log in unseen]
-    stored = {"logs": [own.to_dict() for _, own in proofs]} if proofs else {}
-    return Outcome(replace(calibration, validation=stored), training, proofs, joints)
+    validations = tuple(validate(calibration, log) for log in held_out)
+    consistent = calibration.consistent() if calibration.physical is not None and held_out else None
+    bodies = () if consistent is None else tuple(validate(consistent, log) for log in held_out)
+    return Outcome(replace(calibration, validation=validations), training, joints, bodies)
+
+
+def _note_implausible_gains(joints: list[JointModel], accept: bool) -> None:
+    """Print a note for every drive gain that contradicts the description."""
+    from jointwise.joint.motor import implausible_gain
+
+    for model in joints:
+        if reason := implausible_gain(model.parts.get("motor")):
+            used = "used because of --accept-implausible" if accept else "not used"
+            note(f"drive gain of joint {model.joint + 1} is {used}: {reason}.")
+
+
+def _logs(args: argparse.Namespace, paths: list[str], robot: Robot) -> tuple[list[Log], list[Log]]:
+    """Return the logs for training and those for validation."""
+    from jointwise.data import holdout
+
+    training, validation = ([_log(args, path, robot) for path in group] for group in (paths, args.validate))
+    if not args.holdout:
+        return training, validation
+    parts = [holdout(log, args.holdout) for log in training]
+    return [first for first, _ in parts], [*(last for _, last in parts), *validation]
+
+
+def _log(args: argparse.Namespace, path: str, robot: Robot) -> Log:
+    """Return a log without the outputs to ignore; with `auto` those that are useless in this log."""
+    from jointwise.data import read_log, useless_outputs
+
+    log = read_log(path, joints=robot, **reading(args), ignore_output=args.ignore_output or ())
+    log = log.ignore_output(useless_outputs(log)) if args.ignore_output is None else log
+    payload, temperature = _of_log(args.payload, path), _of_log(args.temperature, path)
+    if temperature is None and log.temperature is None:
+        temperature = _shared(args.temperature, "--temperature")
+    log = log if temperature is None else log.with_temperature(temperature)
+    return log.with_payload(payload_of(payload))
+
+
+def _shared(stated: list[tuple[str | None, T]], option: str) -> T | None:
+    """Return what an option states for all logs, None if it states nothing."""
+    values = [value for log, value in stated if log is None]
+    if len(values) > 1:
+        raise UsageError(f"{option}: stated twice for all logs; name the log, as in {option} LOG=...")
+    return values[0] if values else None
+
+
+def _of_log(stated: list[tuple[str | None, T]], path: str) -> T | None:
+    """Return what an option states for one log, by its path or file name; None if it states nothing."""
+    values = [value for log, value in stated if log is not None and log in (path, Path(path).name)]
+    return values[-1] if values else None
+
+
+def _check_named_logs(args: argparse.Namespace, paths: list[str]) -> None:
+    """Reject options for a log that is not there."""
+    from jointwise.errors import nearest
+
+    known = [name for path in (*paths, *args.validate) for name in (path, Path(path).name)]
+    for log, _ in (*args.payload, *args.temperature):
+        if log is not None and log not in known:
+            raise UsageError(f"'{log}=...': no such log. {nearest(log, {Path(name).name for name in known})}")
+
+
+def _options(args: argparse.Namespace, start: Options, logs: list[Log]) -> Options:
+    """Return options with what the arguments fix."""
+    from jointwise.options import with_friction
+
+    fixed = with_friction(
+        start,
+        logs,
+        direction=args.direction,
+        load=args.load,
+        viscous_powers=args.viscous_powers,
+        stribeck=args.stribeck,
+        power_flow=args.power_flow,
+        ripple=args.ripple,
+        elements=args.elements,
+        relaxation=args.relaxation,
+        terms=args.terms,
+        two_encoders=args.two_encoders,
+        rotor_inertias=args.rotor_inertia,
+    )
+    return replace(
+        fixed,
+        output=args.output_signal or start.output,
+        position_cutoff=args.position_cutoff,
+        parallel_cutoff=args.parallel_cutoff,
+        lag=args.lag,
+        decimation=args.decimation,
+        gains=args.gains,
+        rotors=start.rotors and not args.no_rotors,
+        method=args.method,
+        load_basis=(args.load_basis or start.load_basis).replace("-", "_"),
+        body_prior=args.body_prior,
+        essential=_essential_tolerance(args),
+    )
+
+
+def _essential_tolerance(args: argparse.Namespace) -> float | None:
+    """Return the tolerance of the held-out error as a part; None where all parameters are kept."""
+    from jointwise.estimation.essential import TOLERANCE
+
+    percent = args.essential_tolerance
+    return (TOLERANCE if percent is None else 0.01 * percent) if args.essential else None
 
 
 def _written(args: argparse.Namespace, outcome: Outcome, progress: Progress) -> Outcome:
-    """Write what was asked for: parameters, model, report."""
-    from jointwise.result import save_calibration
-    from jointwise.result.table import write_parameters
+    """Write parameters, model and report: all of them or none."""
+    from jointwise.result import save_model
+    from jointwise.result.store import write_parameters
 
     progress("writing")
-    if args.out_params:
-        write_parameters(outcome.calibration, args.out_params)
-    if args.output:
-        save_calibration(outcome.calibration, args.output)
-    if not args.report:
-        return outcome
+    with output_set():
+        if args.out_params:
+            write_parameters(outcome.calibration, args.out_params)
+        if args.output:
+            save_model(outcome.calibration, args.output)
+        return _with_report(args, outcome) if args.report else outcome
+
+
+def _with_report(args: argparse.Namespace, outcome: Outcome) -> Outcome:
+    """Write the report and return the outcome with its page."""
     from jointwise.report import write_report
     from jointwise.report.joint import joint_sections
 
-    unseen = [log for log, _ in outcome.proofs]
-    more = joint_sections(outcome.joints)
-    logs = (outcome.training, unseen)
-    page = write_report(outcome.calibration, Path(args.report), *logs, args.command_line, more, args.output)
-    return replace(outcome, report=page)
+    sections = joint_sections(outcome.joints)
+    logs = (outcome.training, list(outcome.validations))
+    page = write_report(outcome.calibration, Path(args.report), *logs, args.command_line, sections, args.output)
+    return replace(outcome, page=page)
 
 
 def _document(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
-    own = outcome.calibration
+    from jointwise.result.store import physical_to_dict
+
+    calibration = outcome.calibration
     return {
         "model": args.output,
         "parameters_file": args.out_params,
-        "report": str(outcome.report) if outcome.report else None,
-        "robot": own.model.robot.name,
-        "output": own.output,
-        "unit": own.unit,
-        "gains": own.gains.tolist(),
-        "gain_source": own.gain_source,
-        "payload": own.provenance.payload,
-        "structure": own.structure,
-        "structure_text": own.structure_text,
-        "filters": asdict(own.filters),
-        "choices": [asdict(choice) for choice in own.choices],
-        "training": own.training,
-        "undetermined": list(own.undetermined()),
-        "validation": [validation.to_dict() for _, validation in outcome.proofs],
+        "report": str(outcome.page) if outcome.page else None,
+        "robot": calibration.model.robot.name,
+        "output": calibration.output,
+        "unit": calibration.unit,
+        "gains": calibration.gains.tolist(),
+        "gain_source": calibration.gain_source,
+        "scale_known": calibration.scale_known,
+        "payload": calibration.provenance.payload,
+        "structure": calibration.structure.to_dict(),
+        "structure_text": calibration.structure_text,
+        "filters": asdict(calibration.filters),
+        "choices": [asdict(choice) for choice in calibration.choices],
+        "training": calibration.training.to_dict(),
+        "physical": None if calibration.physical is None else physical_to_dict(calibration.physical),
+        "plausibility": [asdict(check) for check in calibration.plausibility],
+        "logs": [
+            {"file": source.file, "verdict": source.verdict, "findings": list(source.findings)}
+            for source in calibration.provenance.logs
+        ],
+        "notes": list(calibration.provenance.notes),
+        "undetermined": list(calibration.undetermined()),
+        "essential": None if calibration.essential is None else asdict(calibration.essential),
+        "validation": [validation.to_dict() for validation in outcome.validations],
+        "excitation": None if outcome.errors is None else outcome.errors.to_dict(),
+        "validation_consistent_bodies": [validation.to_dict() for validation in outcome.consistent],
     }
 
 
 def _text(args: argparse.Namespace, outcome: Outcome) -> str:
-    from jointwise.cli.summary import training_text, validation_text
+    from jointwise.cli.summary import cost_line, training_text, validation_text
 
     parts = [training_text(outcome.calibration)]
-    parts += [f"error on data NOT used for training: {validation_text(own)}" for _, own in outcome.proofs]
-    if not outcome.proofs:
+    parts += [
+        f"{'validation' if result.held_out else 'training'} error: {validation_text(result)}"
+        for result in outcome.validations
+    ]
+    parts += [line for pair in zip(outcome.validations, outcome.consistent, strict=False) if (line := cost_line(*pair))]
+    if not any(result.held_out for result in outcome.validations):
         parts.append("not validated yet: use --holdout 0.3 or --validate LOG, or jointwise validate MODEL LOG")
-    files = {"model": args.output, "parameters": args.out_params, "report": outcome.report}
+    parts += [] if outcome.errors is None else [outcome.errors.summary()]
+    files = {"model": args.output, "parameters": args.out_params, "report": outcome.page}
     parts.append("\n".join(f"{name}: {path}" for name, path in files.items() if path))
     return "\n\n".join(parts)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from jointwise.atomic import output_set
 from jointwise.cli import calibrate
-from jointwise.cli.progress import Progress
-from jointwise.cli.usage import UsageError, fraction
+from jointwise.cli.arguments import UsageError, fraction
+from jointwise.cli.output import Progress
 
 INTERMIXED = True
 EXAMPLES = """\
@@ -32,13 +33,14 @@ def run(args: argparse.Namespace) -> int:
     if args.holdout:
         raise UsageError("--calibration-data-rel says what --holdout would")
     args.holdout = 1.0 - args.calibration_data_rel
-    with Progress(args.quiet or args.json) as progress:
+    with Progress(args.quiet or args.json) as progress, output_set():
         outcome = calibrate.carry_out(args, progress, {"--out-prediction": args.out_prediction})
         if args.out_prediction:
             from jointwise.cli.aurt import predicted_names
-            from jointwise.result.table import write_prediction
+            from jointwise.result.store import write_prediction
 
-            names = predicted_names(outcome.calibration)
-            write_prediction(outcome.calibration, outcome.proofs[0][0], args.out_prediction, names, "timestamp")
-    calibrate.tell(args, outcome)
+            log, names = outcome.validations[0].log, predicted_names(outcome.calibration)
+            assert log is not None
+            write_prediction(outcome.calibration, log, args.out_prediction, names, "timestamp")
+    calibrate.report(args, outcome)
     return 0

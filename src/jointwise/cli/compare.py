@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from jointwise.cli.files import log_for, note
-from jointwise.cli.progress import Progress
-from jointwise.cli.text import as_json, table
-from jointwise.cli.usage import UsageError, add_columns, add_json
+from jointwise.cli.arguments import UsageError, add_columns, add_json, reading
+from jointwise.cli.output import Progress, as_json, note, table
+
+if TYPE_CHECKING:
+    from jointwise.result.compare import Ranked
 
 INTERMIXED = True
 EXAMPLES = """\
@@ -27,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the ranking."""
     from jointwise.result import load_calibration
     from jointwise.result.compare import compare
-    from jointwise.result.digits import rounded, rounded_r2
+    from jointwise.result.logs import read_log_for
 
     *paths, last = args.files
     if len(paths) < 2:
@@ -37,28 +40,36 @@ def run(args: argparse.Namespace) -> int:
     with Progress(args.json) as progress:
         progress("comparing")
         models = {path: load_calibration(path) for path in paths}
-        logs = [log_for(own, last, args.columns, measured=True) for own in models.values()]
+        logs = [read_log_for(model, last, **reading(args), warn=note) for model in models.values()]
         ranked = compare(models, logs[0])
-    for own in ranked:
-        if own.seen:
-            note(f"{own.name} was trained on {last}: its figures are no proof.")
+    for entry in ranked:
+        if entry.validation.training_text is not None:
+            note(f"{entry.name}: {entry.validation.training_text}.")
     if args.json:
-        print(as_json({"file": last, "ranking": [own.to_dict() for own in ranked]}))
-        return 0
+        print(as_json({"file": last, "ranking": [entry.to_dict() for entry in ranked]}))
+    else:
+        print(f"{last}\n{_table(ranked)}")
+    return 0
+
+
+def _table(ranked: Sequence[Ranked]) -> str:
+    """Return the ranking as a table."""
+    from jointwise.formatting import rounded, rounded_r2
+
     rows = [
         (
-            str(place),
-            own.name,
-            rounded(own.validation.mean_nmse),
-            rounded_r2(own.validation.mean_r2),
-            rounded(own.validation.mean_rmse),
-            own.parameters,
-            own.structure,
+            str(rank),
+            entry.name,
+            rounded(entry.validation.mean_nmse),
+            rounded_r2(entry.validation.mean_r2),
+            rounded(entry.validation.mean_rmse),
+            entry.parameters,
+            "held out" if entry.validation.held_out else "training",
+            entry.structure,
         )
-        for place, own in enumerate(ranked, start=1)
+        for rank, entry in enumerate(ranked, start=1)
     ]
-    header = ("", "model", "MSE/variance", "R2", f"RMSE [{ranked[0].validation.unit}]", "parameters", "joint model")
-    print(f"{last}\n{table(header, rows)}")
-    if ranked[0].validation.reason is not None:
-        print(f"{ranked[0].validation.reason}; ranked by the RMSE, mean over the joints")
-    return 0
+    best = ranked[0].validation
+    header = ("", "model", "MSE/variance", "R2", f"RMSE [{best.unit}]", "parameters", "data", "joint model")
+    reason = [] if best.reason is None else [f"{best.reason}; ranked by the RMSE, mean over the joints"]
+    return "\n".join([table(header, rows), *reason])

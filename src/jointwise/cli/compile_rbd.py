@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from jointwise.cli.files import check_files, note
-from jointwise.cli.usage import finite
+from jointwise.cli.arguments import finite
+from jointwise.cli.output import check_files, note
 
 EXAMPLES = """\
 examples:

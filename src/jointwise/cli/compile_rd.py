@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from jointwise.cli.files import check_files
-from jointwise.cli.usage import count
+from jointwise.cli.arguments import count
+from jointwise.cli.output import check_files
 
 EXAMPLES = """\
 examples:
@@ -33,12 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check and store the model."""
-    from jointwise.cli.aurt import RobotModel, load_bodies, save_model
+    from jointwise.cli.aurt import AurtModel, load_bodies, save_aurt_model
 
     check_files([args.model_rbd], {"--out": args.out})
     powers = tuple(float(power) for power in sorted(set(args.friction_viscous_powers)))
-    model = RobotModel(load_bodies(args.model_rbd), args.friction_torque_model, powers)
-    save_model(model, args.out)
+    model = AurtModel(load_bodies(args.model_rbd), args.friction_torque_model, powers)
+    save_aurt_model(model, args.out)
     print(f"{args.out}: {model.robot.dof} joints, load dependence {model.load}, viscous powers {_listed(powers)}")
     return 0
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from jointwise.atomic import refuse_directory
-from jointwise.cli.files import check_directory, note
-from jointwise.cli.progress import Progress
-from jointwise.cli.text import as_json, table
-from jointwise.cli.usage import add_json
+from jointwise.atomic import atomic_write, check_target, make_directory, output_set
+from jointwise.cli.arguments import add_json
+from jointwise.cli.output import Progress, as_json, check_directory, note, table
 from jointwise.errors import MissingExtraError, OutputError
 
 if TYPE_CHECKING:
-    from jointwise.experiment import Recording
+    from jointwise.data import Log
+    from jointwise.experiment import SimulationResult
     from jointwise.result import Calibration, Validation
 
 EXAMPLES = """\
@@ -30,7 +31,7 @@ FILES = ("training.csv", "unseen.csv", "truth.json", "model.json")
 MARK = ".jointwise-demo"
 """Marks a directory that holds a demo: only there its files may be written again."""
 SHOWN = 4
-"""Parameters shown of the best and of the worst known."""
+"""Number of the most and of the least precise parameters that are shown."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Simulate, calibrate, validate, compare with the truth, and tell where everything is."""
-    folder = _folder(args.output)
+    """Simulate, calibrate, validate, compare with the truth, and print the errors and the files."""
+    folder = _check_folder(args.output)
     with Progress(args.json) as progress:
         facts = carry_out(folder, progress)
     print(as_json(facts) if args.json else _text(facts))
@@ -49,24 +50,27 @@ def run(args: argparse.Namespace) -> int:
 
 
 def carry_out(folder: Path, progress: Progress) -> dict[str, Any]:
-    """Return what came out: errors of every joint on the unseen motion, parameters beside the truth, files."""
+    """Return the validation errors of every joint, the parameters beside the truth, and the files."""
     import jointwise
-    from jointwise.calibrate import calibrate
-    from jointwise.data import read_log
-    from jointwise.result import save_calibration, validate
+    from jointwise.calibration import calibrate
+    from jointwise.result import save_model, validate
 
     progress("simulating")
-    robot = jointwise.robot("ur5e")
+    robot = jointwise.load_robot("ur5e")
     files = {name: folder / name for name in FILES}
-    made = _record("excitation", 30.0, 1)
-    made.write(files["training.csv"], files["truth.json"])
-    _record("waypoints", None, 2).write(files["unseen.csv"])
-    training, unseen = read_log(files["training.csv"]), read_log(files["unseen.csv"])
+    made, other = _record("excitation", 30.0, 1), _record("waypoints", None, 2)
+    training, unseen = _as_file(made, files["training.csv"]), _as_file(other, files["unseen.csv"])
     calibration = calibrate(training, robot, progress=progress)
     validation = validate(calibration, unseen)
-    save_calibration(calibration, files["model.json"])
     progress("writing the report")
-    report = _report(calibration, folder, [training], [unseen])
+    with output_set():
+        make_directory(folder)
+        with atomic_write(folder / MARK):
+            pass
+        made.write(files["training.csv"], files["truth.json"])
+        other.write(files["unseen.csv"])
+        save_model(calibration, files["model.json"])
+        report = _report(calibration, folder, [training], [validation])
     return {
         "robot": robot.title,
         "joint_model": calibration.structure_text,
@@ -80,13 +84,13 @@ def carry_out(folder: Path, progress: Progress) -> dict[str, Any]:
 
 
 def against_truth(calibration: Calibration, truth: dict[str, float]) -> list[dict[str, Any]]:
-    """Return the base parameters with the truth (by name) beside them, best known (relatively) first."""
+    """Return the base parameters with the truth (by name) beside them, most precise (relatively) first."""
     base = calibration.model.base
     true = [truth[name] for name in base.names]
     order = sorted(range(base.count), key=lambda k: float(calibration.estimate.relative[k]))
     rows = []
     for k in order:
-        low, high = calibration.interval(k)
+        low, high = map(float, calibration.conf_int()[k])
         rows.append(
             {
                 "name": base.names[k],
@@ -101,31 +105,39 @@ def against_truth(calibration: Calibration, truth: dict[str, float]) -> list[dic
     return rows
 
 
-def _record(experiment: str, duration: float | None, seed: int) -> Recording:
+def _record(experiment: str, duration: float | None, seed: int) -> SimulationResult:
     """Return a recording of the digital robot."""
-    from jointwise.experiment import simulate, usual_sensors
+    from jointwise.experiment import default_sensors, simulate
 
-    sensors = usual_sensors(jitter=4e-4)
+    sensors = default_sensors(jitter=4e-4)
     return simulate("ur5e", experiment, duration=duration, rate=250.0, seed=seed, sensors=sensors, keep=0)
 
 
-def _folder(name: str) -> Path:
-    """Return the directory of the demo, made if need be; refuse one in which files of others would be lost."""
+def _as_file(result: SimulationResult, path: Path) -> Log:
+    """Return a simulated log as read from the file at `path`, which is written later with the others of the demo."""
+    from jointwise.data import read_log
+
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        result.write(copy)
+        log = read_log(copy)
+    return replace(log, origin=replace(log.origin, path=str(path)))
+
+
+def _check_folder(name: str) -> Path:
+    """Return the directory of the demo; reject one in which files that are not of a demo would be lost."""
     folder = Path(name)
-    taken = [own for own in (*FILES, "report.html") if (folder / own).exists()]
+    taken = [file for file in (*FILES, "report.html") if (folder / file).exists()]
     if taken and not (folder / MARK).exists():
-        raise OutputError(f"{folder / taken[0]}: would be lost, and is no demo's. Choose another --output.")
-    for own in (*FILES, "report.html"):
-        refuse_directory(folder / own)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / MARK).touch()
-    except OSError as problem:
-        raise OutputError(f"{name}: no directory can be made there ({problem.strerror}).") from None
+        raise OutputError(f"{folder / taken[0]}: was not written by a demo and would be lost. Choose another --output.")
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}: is a file. Give the name of a directory.")
+    for file in (*FILES, "report.html") if folder.exists() else ():
+        check_target(folder / file)
     return folder
 
 
-def _report(calibration: Calibration, folder: Path, training: list[Any], unseen: list[Any]) -> str | None:
+def _report(calibration: Calibration, folder: Path, training: list[Any], validation: list[Any]) -> str | None:
     """Return the path of the report; None, with a note, where what it needs is not installed."""
     try:
         check_directory(str(folder))
@@ -134,29 +146,29 @@ def _report(calibration: Calibration, folder: Path, training: list[Any], unseen:
         return None
     from jointwise.report import write_report
 
-    return str(write_report(calibration, folder, training, unseen, file=folder / "model.json"))
+    return str(write_report(calibration, folder, training, validation, file=folder / "model.json"))
 
 
 def _joints(validation: Validation, calibration: Calibration) -> list[dict[str, Any]]:
     return [
-        {"joint": joint.name, "rmse": own.rmse, "r2": own.r2}
-        for joint, own in zip(calibration.model.robot.joints, validation.joints, strict=True)
+        {"joint": joint.name, "rmse": errors.rmse, "r2": errors.r2}
+        for joint, errors in zip(calibration.model.robot.joints, validation.joints, strict=True)
     ]
 
 
 def _text(facts: dict[str, Any]) -> str:
     rows, unit = facts["parameters"], facts["unit"]
-    joints = [(own["joint"], _rounded(own["rmse"]), _rounded(own["r2"])) for own in facts["joints"]]
+    joints = [(joint["joint"], _rounded(joint["rmse"]), _rounded(joint["r2"])) for joint in facts["joints"]]
     inside = sum(row["inside"] for row in rows)
     there = [row for row in rows if abs(row["true"]) > 1e-12]
     parts = [
         f"{facts['robot']}, simulated: calibrated on {facts['seconds']['training']:.0f} s of all joints moving, "
-        f"tested on {facts['seconds']['unseen']:.0f} s of\nmoves between waypoints that it has not seen\n"
+        f"validated on {facts['seconds']['unseen']:.0f} s of\nheld-out moves between waypoints\n"
         f"joint model chosen: {facts['joint_model']}",
-        f"error on the unseen motion\n{table(('joint', f'RMSE [{unit}]', 'R2'), joints)}",
-        f"best known parameters\n{_parameters(rows[:SHOWN])}",
-        f"worst known parameters that are not zero\n{_parameters(there[-SHOWN:])}",
-        f"{inside} of {len(rows)} true values lie inside their 95 % intervals",
+        f"validation error\n{table(('joint', f'RMSE [{unit}]', 'R2'), joints)}",
+        f"most precise parameters\n{_parameters(rows[:SHOWN])}",
+        f"least precise parameters that are not zero\n{_parameters(there[-SHOWN:])}",
+        f"{inside} of {len(rows)} true values lie inside their 95 % confidence intervals",
         "\n".join(f"{name}: {path}" for name, path in facts["files"].items())
         + (f"\nreport: {facts['report']}" if facts["report"] else ""),
     ]

@@ -1,4 +1,4 @@
-"""Identifies what one joint is made of, one phenomenon at a time or all at once; or plans the experiments for it."""
+"""Identifies the phenomena of one joint, one at a time or all at once; or plans the experiments for it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jointwise.atomic import output_set
 from jointwise.cli import joint_plan
-from jointwise.cli.files import check_files, check_page, mounting_for, note
-from jointwise.cli.joint_examples import examples_of
-from jointwise.cli.progress import Progress
-from jointwise.cli.text import as_json, table
-from jointwise.cli.usage import (
+from jointwise.cli.arguments import (
     UsageError,
     add_columns,
     add_gravity,
     add_json,
     add_robot,
     count,
-    looks,
+    format_options,
+    gain,
+    heavy,
     mounting_of,
     payload_numbers,
     payload_of,
-    positive,
+    reading,
     robot_of,
 )
+from jointwise.cli.joint_examples import examples_of
+from jointwise.cli.output import Progress, as_json, check_files, check_page, mounting_for, note, table
 from jointwise.errors import EstimationError, JointwiseError, ModelError
 from jointwise.joint.phenomenon import PHENOMENA
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from jointwise.data import Log
     from jointwise.description import Robot
     from jointwise.description.mounting import Mounting
-    from jointwise.joint import Answers, JointModel, JointRecord, Part
+    from jointwise.joint import HysteresisOptions, JointIdentification, JointModel, JointRecord, Part
+    from jointwise.result.bodies import CalibratedBodies
 
 EXAMPLES = """\
 examples:
@@ -44,51 +46,65 @@ examples:
   jointwise joint all locked.csv speeds.csv load=slow.csv@0,0,-9.81 --robot ur5e --joint 2 --output joint2.json
   jointwise calibrate log.csv --robot ur5e --joint joint2.json --output model.json
 
-'jointwise joint WHAT --help' tells the options of each. A phenomenon is added to what the output file knows already,
-and what is known there helps: the friction over speed is taken off before load, temperature and hysteresis are told."""
+'jointwise joint WHAT --help' lists the options of each. A phenomenon is added to the output file, and phenomena in that
+file are used: friction over speed is subtracted before load, temperature and hysteresis are identified."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add one command a phenomenon, all of them at once, and the plan."""
+    """Add one command per phenomenon, one for all of them, and the plan."""
     commands = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     for name, phenomenon in PHENOMENA.items():
-        own = _command(commands, name, phenomenon.line, "logs of the experiment, CSV or Parquet")
+        command = _command(commands, name, phenomenon.line, "logs of the experiment, CSV or Parquet")
         if name == "hysteresis":
-            _add_hysteresis(own)
+            _add_hysteresis(command)
         if name == "motor":
-            own.add_argument("--loaded", nargs="+", default=[], metavar="LOG", help="the same motions with a payload")
-            own.add_argument("--payload-mass", type=positive, metavar="KG", help="of that payload; its place is found")
-            own.add_argument("--targets", action="store_true", help="from the controller's own tau_des and i_des")
-    whole = _command(commands, "all", "everything that a set of logs can tell", "[PHENOMENON=]LOG[@GRAVITY]")
+            command.add_argument(
+                "--loaded", nargs="+", default=[], metavar="LOG", help="the same motions with a payload"
+            )
+            command.add_argument(
+                "--payload-mass",
+                type=heavy,
+                metavar="KG",
+                help="mass of that payload; its centre is estimated",
+            )
+            command.add_argument("--targets", action="store_true", help="use tau_des and i_des of the controller")
+    whole = _command(commands, "all", "every phenomenon that a set of logs determines", "[PHENOMENON=]LOG[@GRAVITY]")
     _add_hysteresis(whole)
     plan = commands.add_parser(
-        "plan", help="write the experiments that each method needs", **looks(joint_plan.EXAMPLES)
+        "plan", help="write the experiments that each method needs", **format_options(joint_plan.EXAMPLES)
     )
     joint_plan.add_arguments(plan)
 
 
 def _command(commands: Any, name: str, line: str, logs: str) -> argparse.ArgumentParser:
-    own: argparse.ArgumentParser = commands.add_parser(name, help=line, description=line, **looks(examples_of(name)))
-    own.add_argument("logs", nargs="+", metavar="LOG", help=logs)
-    add_robot(own)
-    own.add_argument("--joint", type=count, required=True, metavar="J", help="the joint, counted from 1")
-    add_gravity(own)
-    add_columns(own)
-    own.add_argument("--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="carried in the logs, centre in m")
-    own.add_argument(
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=line, description=line, **format_options(examples_of(name))
+    )
+    command.add_argument("logs", nargs="+", metavar="LOG", help=logs)
+    add_robot(command)
+    command.add_argument("--joint", type=count, required=True, metavar="J", help="the joint, counted from 1")
+    add_gravity(command)
+    add_columns(command)
+    command.add_argument(
+        "--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="payload in the logs, centre in m"
+    )
+    command.add_argument(
         "--gain",
-        type=positive,
+        type=gain,
         metavar="K",
-        help="drive gain, Nm/A (default: the file's, else described)",
+        help="drive gain, Nm/A (default: from the output file, else from the robot description)",
     )
-    own.add_argument(
-        "--model", metavar="MODEL", help="calibrated model that tells the load (default: described bodies)"
+    command.add_argument(
+        "--model", metavar="MODEL", help="calibrated model for the load (default: bodies of the robot description)"
     )
-    own.add_argument("--output", metavar="FILE", help="joint file, JSON; what it knows already stays")
-    own.add_argument("--report", metavar="PAGE", help="a page of curves, .html, or a directory for it")
-    add_json(own)
-    own.add_argument("--quiet", action="store_true", help="print nothing but errors")
-    return own
+    command.add_argument(
+        "--accept-implausible", action="store_true", help="use a drive gain of the output file marked as implausible"
+    )
+    command.add_argument("--output", metavar="FILE", help="joint file, JSON; other phenomena in it are kept")
+    command.add_argument("--report", metavar="PAGE", help="a page of curves, .html, or a directory for it")
+    add_json(command)
+    command.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    return command
 
 
 def _add_hysteresis(parser: argparse.ArgumentParser) -> None:
@@ -96,19 +112,19 @@ def _add_hysteresis(parser: argparse.ArgumentParser) -> None:
         "--method",
         metavar="NAME",
         default="auto",
-        help="of hysteresis, such as nlr, gms or lugre (default: auto, the best on unseen data)",
+        help="hysteresis model, such as nlr, gms or lugre (default: auto, the best on held-out data)",
     )
-    parser.add_argument("--elements", type=count, metavar="M", help="slip elements (default: chosen on unseen data)")
+    parser.add_argument("--elements", type=count, metavar="M", help="slip elements (default: chosen on held-out data)")
     parser.add_argument(
         "--load",
         dest="hysteresis_load",
         choices=("none", "square", "absolute"),
-        help="how hysteresis grows with the load (default: as the file's load law, else chosen on unseen data)",
+        help="how hysteresis grows with the load (default: load law of the file, else chosen on held-out data)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Identify, write and tell; or plan."""
+    """Identify, write and print; or plan."""
     if args.what == "plan":
         return joint_plan.run(args)
     _check_motor(args)
@@ -119,31 +135,30 @@ def run(args: argparse.Namespace) -> int:
         robot = robot_of(args)
         if args.joint > robot.dof:
             raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead")
-        others, known = _known(args, robot)
-        answers = _identified(args, robot, known, progress)
-        page = _written(args, [*others, answers.model])
-    _tell(args, answers, page)
+        result = _identified(args, robot, _known(args, robot), progress)
+        page = _written(args, result)
+    _print(args, result, page)
     return 0
 
 
 def _inputs(args: argparse.Namespace) -> list[str | None]:
-    """Return all that is read but the output file, whose knowledge is extended."""
+    """Return all input files but the output file, which is extended."""
     logs = [_parsed(word)[1] for word in args.logs] if args.what == "all" else args.logs
     return [*logs, *getattr(args, "loaded", []), args.model, args.robot, args.columns]
 
 
 def _check_motor(args: argparse.Namespace) -> None:
-    """Refuse options of the motor that do not belong together."""
+    """Reject options of the motor that exclude each other."""
     if args.what != "motor":
         return
     if bool(args.loaded) != (args.payload_mass is not None):
-        raise UsageError("--loaded and --payload-mass belong together: the mass tells what an ampere is worth")
+        raise UsageError("--loaded and --payload-mass must be used together: the mass sets the scale of the gain")
     if args.targets and args.loaded:
-        raise UsageError("--targets reads the controller's signals and --loaded a payload: choose one")
+        raise UsageError("--targets and --loaded are two methods: choose one")
 
 
 def _check_method(args: argparse.Namespace) -> None:
-    """Refuse a method of hysteresis that is none."""
+    """Reject an unknown method of hysteresis."""
     if getattr(args, "method", "auto") == "auto":
         return
     from jointwise.joint.hysteresis import METHODS
@@ -152,215 +167,212 @@ def _check_method(args: argparse.Namespace) -> None:
         raise UsageError(f"--method must be auto or one of {', '.join(METHODS)}. Got '{args.method}' instead")
 
 
-def _known(args: argparse.Namespace, robot: Robot) -> tuple[list[JointModel], JointModel]:
-    """Return what the output file knows: other joints, and this one."""
-    from jointwise.joint import JointModel, load_joints
+def _known(args: argparse.Namespace, robot: Robot) -> JointModel:
+    from jointwise.joint import JointModel, load_joint
 
-    models = load_joints(args.output) if args.output and Path(args.output).exists() else []
-    for model in models:
-        if model.robot != robot.name:
-            raise ModelError(f"{args.output}: knows joints of {model.robot}, not of {robot.name}. Name another file.")
-    own = next((model for model in models if model.joint == args.joint - 1), JointModel(robot.name, args.joint - 1))
-    return [model for model in models if model.joint != args.joint - 1], own
+    return (
+        load_joint(args.output, robot.name, args.joint - 1) if args.output else JointModel(robot.name, args.joint - 1)
+    )
 
 
-def _identified(args: argparse.Namespace, robot: Robot, known: JointModel, progress: Progress) -> Answers:
-    from jointwise.joint import Answers, Settings, identify, identify_all
+def _identified(args: argparse.Namespace, robot: Robot, known: JointModel, progress: Progress) -> JointIdentification:
+    from jointwise.joint import JointIdentification, identify, identify_all
 
+    if args.what == "all":
+        result = identify_all(_records(args, robot, known), robot, known, _options(args), progress)
+        if not result.found:
+            raise EstimationError(next(iter(result.refused.values()))[0])
+        return result
     if args.what == "motor" and (args.loaded or args.targets):
         progress("drive gains")
-        return Answers(known.with_part(_gain(args, robot)), (args.what,), {})
-    settings = Settings(
-        getattr(args, "method", "auto"), getattr(args, "elements", None), getattr(args, "hysteresis_load", None)
-    )
-    if args.what != "all":
+        part = _motor(args, robot)
+    else:
         record = _record(args, robot, args.logs, mounting_of(args), None if args.what == "motor" else known)
         progress(args.what)
-        part = identify(args.what, record, robot, known, settings)
-        return Answers(known.with_part(part), (args.what,), {})
-    answers = identify_all(_sorted_records(args, robot, known), robot, known, settings, progress)
-    if not answers.found:
-        raise EstimationError(next(iter(answers.refused.values()))[0])
-    return answers
+        part = identify(args.what, record, robot, known, _options(args))
+    return JointIdentification(known.with_part(part), (args.what,), {})
 
 
-def _gain(args: argparse.Namespace, robot: Robot) -> Part:
-    """Return the motor of the joint from a load/unload pair, or from the controller's own signals."""
-    from jointwise.data import read_log
-    from jointwise.joint import joint_record
-    from jointwise.joint.motor import gains_from_targets, identify_current_loop, identify_gains_from_payload
+def _options(args: argparse.Namespace) -> HysteresisOptions | None:
+    from jointwise.joint import HysteresisOptions
 
-    logs, loaded = (
-        [read_log(p, columns=args.columns, joints=robot.dof) for p in own] for own in (args.logs, args.loaded)
-    )
+    return HysteresisOptions(args.method, args.elements, args.hysteresis_load) if hasattr(args, "method") else None
+
+
+def _motor(args: argparse.Namespace, robot: Robot) -> Part:
+    """Return the motor of the joint from logs without and with a payload, or from the targets of the controller."""
+    from jointwise.joint import identify_motor_from_payload, identify_motor_from_targets
+
+    logs, loaded = _logs(args, robot, args.logs), _logs(args, robot, args.loaded)
     if args.targets:
-        estimate = gains_from_targets(logs, robot)
-    else:
-        mounting = mounting_for([*logs, *loaded], mounting_of(args))
-        estimate = identify_gains_from_payload(logs, loaded, robot, args.payload_mass, mounting=mounting)
-    part = estimate.part(args.joint - 1, robot.joints[args.joint - 1].motor.gear_ratio)
-    measured = [log for log in logs if log.current is not None]
-    if not (args.targets and measured):
-        return part
-    return identify_current_loop(joint_record(measured, robot, args.joint - 1, gain=1.0)).added(part)
+        return identify_motor_from_targets(logs, robot, args.joint - 1)
+    mounting = mounting_for([*logs, *loaded], mounting_of(args))
+    return identify_motor_from_payload(logs, loaded, robot, args.joint - 1, args.payload_mass, mounting=mounting)
 
 
-def _sorted_records(args: argparse.Namespace, robot: Robot, known: JointModel) -> dict[str, list[JointRecord]]:
-    """Return the records to ask for every phenomenon: those named for it, else all that are named for none."""
+def _records(args: argparse.Namespace, robot: Robot, known: JointModel) -> dict[str, list[JointRecord]]:
+    """Return the records of each phenomenon: those with its name, else all without a name."""
     named: dict[str, list[JointRecord]] = {}
-    loose: list[JointRecord] = []
+    unnamed: list[JointRecord] = []
     for word in args.logs:
         name, path, gravity = _parsed(word)
         record = _record(args, robot, [path], gravity or mounting_of(args), known)
-        (named.setdefault(name, []) if name else loose).append(record)
-    return {name: named.get(name, loose) for name in PHENOMENA}
+        (named.setdefault(name, []) if name else unnamed).append(record)
+    return {name: named.get(name, unnamed) for name in PHENOMENA}
 
 
 def _parsed(word: str) -> tuple[str | None, str, str | list[float] | None]:
-    """Return phenomenon, file and gravity of `[PHENOMENON=]LOG[@GRAVITY]`; a file that is there is taken as it is."""
+    """Return phenomenon, file and gravity of `[PHENOMENON=]LOG[@GRAVITY]`; an existing file is not split."""
     if Path(word).exists():
         return None, word, None
-    name, sign, rest = word.partition("=")
-    if not sign or name not in PHENOMENA:
-        _refuse_name(name, rest)
-        name, rest = "", word
-    path, sign, where = rest.rpartition("@")
+    name, rest = _split_name(word)
+    path, sign, text = rest.rpartition("@")
     if not sign or Path(rest).exists():
-        return name or None, rest, None
-    gravity = _gravity(where)
+        return name, rest, None
+    gravity = _gravity(text)
     if gravity is None and Path(path).exists():
-        raise UsageError(f"gravity after @ must be X,Y,Z or a mounting. Got '{where}' instead")
-    return name or None, rest if gravity is None else path, gravity
+        raise UsageError(f"gravity after @ must be X,Y,Z or a mounting. Got '{text}' instead")
+    return (name, rest, None) if gravity is None else (name, path, gravity)
 
 
-def _refuse_name(name: str, rest: str) -> None:
-    """Refuse a file that is there with a name before it that is no phenomenon."""
+def _split_name(word: str) -> tuple[str | None, str]:
+    """Return the phenomenon before = (None if there is none) and the rest of a word."""
+    name, sign, rest = word.partition("=")
+    if sign and name in PHENOMENA:
+        return name, rest
     if any(path and Path(path).is_file() for path in (rest, rest.rpartition("@")[0])):
         raise UsageError(f"the name before = must be one of {', '.join(PHENOMENA)}. Got '{name}' instead")
+    return None, word
 
 
 def _gravity(text: str) -> str | list[float] | None:
-    """Return what a text says of gravity: three numbers (m/s²) or a mounting; None if it says nothing of it."""
+    """Return gravity from a text: three numbers (m/s²) or a mounting; None if it is neither."""
     from jointwise.description import gravity_vector
 
     words = text.split(",")
     try:
-        asked = text if len(words) == 1 else [float(word) for word in words]
-        gravity_vector(asked)
+        gravity = text if len(words) == 1 else [float(word) for word in words]
+        gravity_vector(gravity)
     except (ValueError, JointwiseError):
         return None
-    return asked
+    return gravity
+
+
+def _logs(args: argparse.Namespace, robot: Robot, paths: list[str]) -> list[Log]:
+    from jointwise.data import read_log
+
+    return [read_log(path, joints=robot, **reading(args)) for path in paths]
 
 
 def _record(
     args: argparse.Namespace, robot: Robot, paths: list[str], mounting: Mounting | None, known: JointModel | None
 ) -> JointRecord:
-    """Return the signals of the joint; the drive gain is the one given, else `_known_gain`, else the described one."""
-    from jointwise.data import read_log
+    """Return the signals of the joint, with the load of the described or the calibrated bodies."""
     from jointwise.joint import joint_record
 
-    logs = [read_log(path, columns=args.columns, joints=robot.dof) for path in paths]
-    return joint_record(
-        logs,
-        robot,
-        args.joint - 1,
-        payload=payload_of(args.payload),
-        gain=args.gain or _known_gain(robot, known),
-        **_bodies(args, robot, logs, mounting),
-    )
+    logs, joint, payload = _logs(args, robot, paths), args.joint - 1, payload_of(args.payload)
+    drive = args.gain or _known_gain(robot, known, args.accept_implausible)
+    if args.model is None:
+        return joint_record(logs, robot, joint, payload=payload, gain=drive, mounting=mounting_for(logs, mounting))
+    bodies = _calibrated_bodies(args, robot, logs, mounting)
+    gravity = bodies.gravity.tolist()
+    return joint_record(logs, robot, joint, payload=payload, gain=drive, load=bodies, inertia=0.0, mounting=gravity)
 
 
-def _known_gain(robot: Robot, known: JointModel | None) -> float | None:
-    """Return the drive gain of a joint whose motor was identified, None if it was not; say if it is a new one."""
-    from jointwise.joint.plug import drive_gain
+def _known_gain(robot: Robot, known: JointModel | None, accept_implausible: bool) -> float | None:
+    """Return the drive gain of an identified motor, None if there is none; print a note if it replaces another."""
+    from jointwise.joint import drive_gain
+    from jointwise.joint.motor import implausible_gain
 
     if known is None or "motor" not in known.parts:
         return None
     described = robot.joints[known.joint].motor.joint_gain
-    gain = drive_gain(known, described)
-    if described is not None and gain != described:
+    identified = drive_gain(known, described, accept_implausible=accept_implausible)
+    if (reason := implausible_gain(known.parts["motor"])) and not accept_implausible:
+        note(f"the drive gain of the motor part is not used: {reason}.")
+    elif described is not None and identified != described:
         note(
-            f"drive gain {gain:.5g} Nm/A as the motor part tells: its interval excludes the described {described:.5g}."
+            f"drive gain {identified:.5g} Nm/A from the motor part: its confidence interval excludes the described "
+            f"{described:.5g}."
         )
-    return gain
+    return identified
 
 
-def _bodies(args: argparse.Namespace, robot: Robot, logs: list[Log], mounting: Mounting | None) -> dict[str, Any]:
-    """Return what tells the load torque: the described bodies, or those and the rotors of a calibrated model.
-
-    A model stands under the gravity of the logs, its own one where nobody tells another.
-    """
-    if args.model is None:
-        return {"mounting": mounting_for(logs, mounting)}
+def _calibrated_bodies(
+    args: argparse.Namespace, robot: Robot, logs: list[Log], mounting: Mounting | None
+) -> CalibratedBodies:
+    """Return the bodies of the calibrated model; print a note if they are used under another gravity."""
     from jointwise.data.gravity import gravity_text, is_same
-    from jointwise.description import gravity_vector
     from jointwise.result import load_calibration
-    from jointwise.result.bodies import CalibratedBodies
+    from jointwise.result.bodies import calibrated_load
 
     calibration = load_calibration(args.model)
-    own = calibration.model.gravity
-    if calibration.model.robot.name != robot.name:
-        raise ModelError(f"{args.model}: is a model of {calibration.model.robot.name}, not of {robot.name}.")
-    told = mounting is not None or any(log.origin.gravity is not None for log in logs)
-    gravity = gravity_vector(mounting_for(logs, mounting) if told else own)
-    gravity = gravity_vector(own) if is_same(own, gravity) else gravity
-    bodies = CalibratedBodies(calibration, gravity, payload_of(args.payload))
-    if not bodies.tells(args.joint - 1):
-        raise ModelError(
-            f"{args.model}: calibrated under gravity {gravity_text(own)} m/s^2, does not tell the load of joint "
-            f"{args.joint} under {gravity_text(gravity)}. Leave --model out, or name one of that gravity."
+    mounting_for(logs, mounting)  # prints a note if the logs state the gravity
+    try:
+        bodies = calibrated_load(
+            calibration, robot, args.joint - 1, logs, mounting=mounting, payload=payload_of(args.payload)
         )
-    if not is_same(own, gravity):
-        note(f"{args.model}: calibrated under gravity {gravity_text(own)}, taken under {gravity_text(gravity)} m/s^2.")
-    return {"load": bodies, "inertia": 0.0, "mounting": gravity.tolist()}
+    except ModelError as problem:
+        raise ModelError(f"{args.model}: {problem}") from None
+    calibrated = calibration.model.gravity
+    if not is_same(calibrated, bodies.gravity):
+        texts = gravity_text(calibrated), gravity_text(bodies.gravity)
+        note(f"{args.model}: calibrated under gravity {texts[0]}, used under {texts[1]} m/s^2.")
+    return bodies
 
 
-def _written(args: argparse.Namespace, models: list[JointModel]) -> Path | None:
-    from jointwise.joint import save_joints
+def _written(args: argparse.Namespace, result: JointIdentification) -> Path | None:
+    """Write the joint file and the report, both or neither; return the page of the report."""
+    from jointwise.joint import save_joint
 
-    if args.output:
-        save_joints(sorted(models, key=lambda model: model.joint), args.output)
-    if args.report is None:
-        return None
+    with output_set():
+        page = None if args.report is None else _report(args, result.model)
+        if args.output:
+            save_joint(result.model, args.output, result.found)
+    return page
+
+
+def _report(args: argparse.Namespace, model: JointModel) -> Path:
     from jointwise.report.joint import write_joint_report
 
-    return write_joint_report([model for model in models if model.joint == args.joint - 1], args.report, args.output)
+    return write_joint_report([model], args.report, args.output)
 
 
-def _tell(args: argparse.Namespace, answers: Answers, page: Path | None) -> None:
-    """Print what was found; of what was refused the reason of the log that suits it best, `--json` has them all."""
-    model = answers.model
-    for name, (reason, *_) in answers.refused.items():
+def _print(args: argparse.Namespace, result: JointIdentification, page: Path | None) -> None:
+    """Print the result; of each failed phenomenon the reason of the best suited log, `--json` has them all."""
+    for name, (reason, *_) in result.refused.items():
         note(f"{name}: {reason}")
     if args.quiet:
         return
-    if args.json:
-        print(as_json(_document(args, answers, page)))
-        return
-    print("\n\n".join(_text(model, model.parts[name]) for name in model.parts if name in answers.found))
-    before = [name for name in model.parts if name not in answers.found]
-    if before and args.what == "all":
-        print(f"\nknown before, unchanged: {', '.join(before)}")
-    for name, path in (("joint", args.output), ("report", page)):
-        if path:
-            print(f"\n{name}: {path}", end="")
-    print()
+    print(as_json(_document(args, result, page)) if args.json else _summary(args, result, page))
 
 
-def _document(args: argparse.Namespace, answers: Answers, page: Path | None) -> dict[str, Any]:
-    """Return what `--json` prints: `found` are the parts of these logs, others were known before."""
-    model, everything = answers.model, args.what == "all"
+def _document(args: argparse.Namespace, result: JointIdentification, page: Path | None) -> dict[str, Any]:
+    """Return the document of `--json`: `found` are the parts from these logs, others were known before."""
+    model, everything = result.model, args.what == "all"
     return {
         "robot": model.robot,
         "joint": model.joint + 1,
-        "found": answers.found,
-        "parts": {name: part.to_dict() for name, part in model.parts.items() if everything or name in answers.found},
-        "refused": answers.refused,
+        "found": result.found,
+        "parts": {name: part.to_dict() for name, part in model.parts.items() if everything or name in result.found},
+        "refused": result.refused,
         "files": {"output": args.output, "report": None if page is None else str(page)},
     }
 
 
+def _summary(args: argparse.Namespace, result: JointIdentification, page: Path | None) -> str:
+    """Return the text for a terminal: parts that were found, parts known before, files."""
+    model = result.model
+    text = "\n\n".join(_text(model, part) for name, part in model.parts.items() if name in result.found)
+    before = [name for name in model.parts if name not in result.found]
+    if before and args.what == "all":
+        text += f"\n\nknown before, unchanged: {', '.join(before)}"
+    files = [f"\n{name}: {path}" for name, path in (("joint", args.output), ("report", page)) if path]
+    return "\n".join([text, *files]) if files else text
+
+
 def _text(model: JointModel, part: Part) -> str:
+    """Return the tables and notes of a part."""
     from jointwise.joint.quality import fit_text
 
     lines = [
@@ -371,12 +383,12 @@ def _text(model: JointModel, part: Part) -> str:
     if rows:
         lines.append(table(("parameter", "value", "95 % from", "to", "unit"), rows))
     tried = [
-        (own.model, round(own.fitted, 1), None if own.held_out is None else round(own.held_out, 1), own.note)
-        for own in part.alternatives
+        (item.model, round(item.fitted, 1), None if item.held_out is None else round(item.held_out, 1), item.note)
+        for item in part.alternatives
     ]
     if len(tried) > 1:
         lines.append(table(("tried", f"fit % {part.tried_on}", "fit % held out", ""), tried))
-    lines += [f"  {text}" for text in part.notes]
+    lines += [f"  {note_line}" for note_line in part.notes]
     return "\n".join(lines)
 
 

@@ -1,26 +1,35 @@
-"""Plans the experiments that identify a joint: trajectories, robot programs, and a page that tells how and why."""
+"""Plans the experiments that identify a joint: trajectories, robot programs, and a page with instructions."""
 
 from __future__ import annotations
 
 import argparse
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jointwise.cli.text import as_json, table
-from jointwise.cli.usage import (
+from jointwise.cli.arguments import (
     UsageError,
     add_gravity,
     add_json,
     add_robot,
     add_tool,
     count,
-    finite,
+    heavy,
+    metres,
     mounting_of,
-    positive,
     robot_of,
     tool_of,
+    within,
 )
+from jointwise.cli.output import as_json, table
 
+if TYPE_CHECKING:
+    from jointwise.design.plan import Plan, PlannedExperiment
+
+RATE = within(1.0, 10_000.0)
+"""Rate of a trajectory in Hz; no controller takes more, and the files grow with it."""
 CLEARANCE = 0.05
-"""Height (m) above the mounting plane that a plan keeps unless told otherwise."""
+"""Height (m) above the mounting plane that a plan keeps by default."""
 
 EXAMPLES = """\
 examples:
@@ -44,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="A,B",
         help="stiffness, friction, load, temperature, transmission, motor (default: all)",
     )
-    parser.add_argument("--rate", type=positive, default=125.0, metavar="HZ", help="of the trajectories (default: 125)")
-    parser.add_argument("--payload", type=positive, metavar="KG", help="mass for the experiments that carry one")
+    parser.add_argument("--rate", type=RATE, default=125.0, metavar="HZ", help="of the trajectories (default: 125)")
+    parser.add_argument("--payload", type=heavy, metavar="KG", help="mass for the experiments that carry one")
     _add_clearance(parser)
     add_tool(parser)
     add_gravity(parser, "table")
@@ -56,7 +65,7 @@ def _add_clearance(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--clearance",
-        type=finite,
+        type=metres,
         default=CLEARANCE,
         metavar="M",
         help=f"height above the mounting plane that the arm keeps (default: {CLEARANCE:g})",
@@ -71,19 +80,17 @@ def _add_clearance(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the plan and tell what is in it."""
-    from jointwise.plan import make_plan, write_plan
+    """Write the plan and print its experiments."""
+    from jointwise.design.plan import make_plan
+    from jointwise.experiment.plan_files import write_plan
 
-    names = None if args.experiments is None else [name.strip() for name in args.experiments.split(",")]
-    if names is not None and not all(names):
-        raise UsageError("--experiments must be names with commas between them.")
     robot = robot_of(args)
     if args.joint > robot.dof:
         raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead")
     plan = make_plan(
         robot,
         args.joint - 1,
-        names,
+        _names(args.experiments),
         mounting=mounting_of(args) or "table",
         payload=args.payload,
         clearance=args.clearance,
@@ -91,31 +98,27 @@ def run(args: argparse.Namespace) -> int:
         called=_called(args),
     )
     files = write_plan(plan, args.output, rate=args.rate)
-    facts = [step.facts() for step in plan.steps]
     if args.json:
-        print(as_json({"experiments": facts, "files": [str(path) for path in files]}))
-        return 0
-    rows = [
-        (
-            own["name"],
-            own["experiment"],
-            own["duration_s"] * own["runs"],
-            round(own["lowest_m"], 2),
-            "-" if own["links_m"] is None else round(own["links_m"], 3),
-            round(own["reach_m"], 2),
-            own["axis"],
-            _suits(own),
-        )
-        for own in facts
-    ]
-    heads = ("identifies", "experiment", "seconds", "lowest [m]", "links [m]", "reach [m]", "axis", "mounting")
-    print(table(heads, rows))
-    for own in facts:
-        if own["refused"]:
-            print(f"{own['name']}: not planned, {own['refused']}")
-    unseen = "the cell is" if plan.clearance is not None else "the mounting plane and the cell are"
-    print(f"\nread {files[0]} first; the arm is checked against itself, {unseen} not")
+        print(as_json({"experiments": [step.facts() for step in plan.steps], "files": [str(path) for path in files]}))
+    else:
+        print(_text(plan, files[0]))
     return 0
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Return the names of a list `a,b`."""
+    names = None if text is None else [name.strip() for name in text.split(",")]
+    if names is not None and not all(names):
+        raise UsageError("--experiments must be names with commas between them.")
+    return names
+
+
+def _text(plan: Plan, page: Path) -> str:
+    """Return the experiments as a table, what was not planned, and what was not checked."""
+    rejected = [f"{step.purpose.name}: not planned, {step.rejection}" for step in plan.steps if step.rejection]
+    unseen = "the cell is" if plan.clearance is not None else "the mounting plane and the cell are"
+    last = f"\nread {page} first; the arm is checked against itself, {unseen} not"
+    return "\n".join([_table(plan), *rejected, last])
 
 
 def _called(args: argparse.Namespace) -> str:
@@ -128,7 +131,25 @@ def _called(args: argparse.Namespace) -> str:
     return " ".join(words)
 
 
-def _suits(facts: dict[str, object]) -> str:
-    if facts["refused"]:
+def _table(plan: Plan) -> str:
+    rows = [
+        (
+            step.purpose.name,
+            step.purpose.experiment,
+            step.experiment.motion.duration * (2 if step.purpose.twice else 1),
+            round(step.lowest, 2) if math.isfinite(step.lowest) else None,
+            None if step.nearest is None else round(step.nearest.distance, 3),
+            round(step.reach, 2),
+            step.purpose.axis,
+            _suitability(step),
+        )
+        for step in plan.steps
+    ]
+    heads = ("identifies", "experiment", "seconds", "lowest [m]", "links [m]", "reach [m]", "axis", "mounting")
+    return table(heads, rows)
+
+
+def _suitability(step: PlannedExperiment) -> str:
+    if step.rejection:
         return "not planned"
-    return "suits" if facts["mounting_suits"] else "does not suit, see the page"
+    return "suits" if step.suits else "does not suit, see the page"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from jointwise.cli.files import check_files, log_for
-from jointwise.cli.progress import Progress
-from jointwise.cli.usage import UsageError, add_columns, finite
+from jointwise.cli.arguments import UsageError, add_columns, add_use, finite, reading
+from jointwise.cli.output import Progress, check_files, note
+
+if TYPE_CHECKING:
+    from jointwise.result import Calibration
 
 INTERMIXED = True
 EXAMPLES = """\
@@ -17,8 +20,8 @@ examples:
 Columns: t as in the log, then one a joint, named as the measured one with the suffix _pred (i1_pred, tau1_pred); with
 AURT's --out: timestamp, predicted_current_0, ... No sample is missing.
 
-A model that was trained on more than positions (speeds qd, rotor positions theta) predicts worse without them, most of
-all where joints stand; calibrate, validate and the report tell how much worse."""
+A model that was trained on speeds (qd) or rotor positions (theta) contains two estimates with the same bodies: a
+sensor-based one, used if the log has these channels, and a feed-forward one for positions only. The output names it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", metavar="CSV", help="the prediction")
     parser.add_argument("--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="another one, m/s^2")
+    add_use(parser)
     add_columns(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     aurt = parser.add_argument_group("AURT's spellings")
@@ -43,30 +47,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the prediction."""
     model, log_path, target = _files(args)
-    from jointwise.cli.aurt import predicted_names, under_gravity
+    from jointwise.cli.aurt import predicted_names
     from jointwise.result import load_calibration
-    from jointwise.result.table import write_prediction
+    from jointwise.result.feed_forward import applicable_use, use_text
+    from jointwise.result.logs import read_log_for
+    from jointwise.result.store import write_prediction
 
     check_files([model, log_path, args.columns], {"--out" if args.out else "--output": target})
     with Progress(args.quiet) as progress:
         progress("reading")
         calibration = load_calibration(model)
         if args.gravity:
-            calibration = under_gravity(calibration, args.gravity)
-        log = log_for(calibration, log_path, args.columns, measured=False)
+            calibration = _under_gravity(calibration, args.gravity)
+        log = read_log_for(calibration, log_path, **reading(args), measured=False, warn=note)
         names, time = (predicted_names(calibration), "timestamp") if args.out else (None, "t")
-        write_prediction(calibration, log, target, names, time, lambda part: progress.part("predicting", part))
+        use = applicable_use(calibration, log.available, args.use)
+        write_prediction(calibration, log, target, names, time, lambda part: progress("predicting", part), use)
     if not args.quiet:
-        print(f"{target}: {log.samples} samples, {calibration.output} in {calibration.unit}")
+        used = use_text(calibration, use)
+        print(f"{target}: {log.samples} samples, {calibration.output} in {calibration.unit}; {used}")
     return 0
 
 
+def _under_gravity(calibration: Calibration, gravity: list[float]) -> Calibration:
+    """Return a calibration under another gravity (m/s²); say which parameters the training data did not determine."""
+    moved = calibration.with_mounting(gravity)
+    if unknown := [name for name in moved.undetermined() if name not in calibration.undetermined()]:
+        note(f"{', '.join(unknown)}: not determined by the training data, from the physically consistent bodies.")
+    return moved
+
+
 def _files(args: argparse.Namespace) -> tuple[str, str, str]:
-    """Return model, log and output, each given in one of two spellings."""
-    positional = [name for name in (args.model_file, args.log_file) if name]
-    model = args.model or (positional.pop(0) if positional else None)
-    log = args.data or (positional.pop(0) if positional else None)
-    if not (model and log) or positional:
+    """Return model, log and output, each in one of two spellings."""
+    positional = iter([name for name in (args.model_file, args.log_file) if name])
+    model: str = args.model or next(positional, "")
+    log: str = args.data or next(positional, "")
+    if "" in (model, log) or next(positional, ""):
         raise UsageError("one MODEL and one LOG are required")
     if bool(args.output) == bool(args.out):
         raise UsageError("--output is required" if not args.out else "give --output or --out, not both")

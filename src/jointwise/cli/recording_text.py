@@ -1,14 +1,14 @@
-"""What a recording of the digital robot was, as lines of text."""
+"""Summary of a simulated recording as text."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from jointwise.cli.text import table
+from jointwise.cli.output import table
 
 
 def recording_text(facts: dict[str, Any]) -> str:
-    """Return the facts of a recording (`Recording.summary`, files, what comes next) as lines."""
+    """Return the facts of a recording (`SimulationResult.summary`, files, what comes next) as lines."""
     from jointwise.data.gravity import gravity_text
 
     joint = "" if facts["joint"] is None else f", joint {facts['joint']}"
@@ -48,16 +48,16 @@ def _moved_text(facts: dict[str, Any]) -> str:
 def _joints_text(joints: list[dict[str, Any]]) -> str:
     rows = [
         (
-            own["joint"],
+            joint["joint"],
             *(
                 float(f"{value:.3g}")
-                for value in (1e3 * own["tracking_rms"], 1e3 * own["tracking_max"], own["current"])
+                for value in (1e3 * joint["tracking_rms"], 1e3 * joint["tracking_max"], joint["current"])
             ),
-            round(own["warming"], 1),
+            round(joint["warming"], 1),
         )
-        for own in joints
+        for joint in joints
     ]
-    unit = ", ".join(dict.fromkeys(_small(own["unit"]) for own in joints))
+    unit = ", ".join(dict.fromkeys(_small(joint["unit"]) for joint in joints))
     return table(("joint", f"tracking rms [{unit}]", f"max [{unit}]", "largest current [A]", "warming [K]"), rows)
 
 
@@ -76,15 +76,15 @@ def _load(unit: str) -> str:
 
 
 def _saturated(joints: list[dict[str, Any]]) -> list[str]:
-    """Return a warning of motors that were asked for more than they give."""
-    worst = max(joints, key=lambda own: (own["saturated"], own["demand"]))
+    """Return a warning of motors that reach their current limit."""
+    worst = max(joints, key=lambda joint: (joint["saturated"], joint["demand"]))
     if not worst["saturated"]:
         return []
-    count = sum(own["saturated"] > 0.0 for own in joints)
+    count = sum(joint["saturated"] > 0.0 for joint in joints)
     return [
         f"{count} of {len(joints)} motors saturate, most that of joint '{worst['joint']}': in "
-        f"{100.0 * worst['saturated']:.2g} % of the samples it is asked for more current than it gives, up to "
-        f"{100.0 * worst['demand']:.0f} % of its limit"
+        f"{100.0 * worst['saturated']:.2g} % of the samples the commanded current exceeds its limit, up to "
+        f"{100.0 * worst['demand']:.0f} % of it"
     ]
 
 

@@ -1,15 +1,16 @@
-"""Writes an HTML report of a model on logs: those it was trained on, recognised by their SHA-256, and unseen ones."""
+"""Writes an HTML report of a model on logs: those it was trained on, recognised by their samples, and others."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from jointwise.cli.files import check_directory, check_files, log_for
-from jointwise.cli.progress import Progress
-from jointwise.cli.usage import add_columns
+from jointwise.cli.arguments import add_columns, reading
+from jointwise.cli.output import Progress, check_directory, check_files, note
 
 INTERMIXED = True
+ALL_TRAINING = 0.99
+"""A log with this fraction of training samples is a training log; copies with fewer decimals miss some."""
 EXAMPLES = """\
 examples:
   jointwise report model.json training.csv other.csv --output report"""
@@ -18,16 +19,16 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files."""
     parser.add_argument("model", metavar="MODEL", help="what calibrate wrote")
-    parser.add_argument("logs", nargs="+", metavar="LOG", help="training logs and unseen ones")
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="training and held-out logs")
     parser.add_argument("--output", required=True, metavar="DIR", help="directory of the report")
     add_columns(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the report and tell where it is."""
-    from jointwise.result import load_calibration
-    from jointwise.result.compare import trained_on
+    """Write the report and print its path."""
+    from jointwise.result import load_calibration, validate
+    from jointwise.result.logs import read_log_for
 
     check_files([args.model, *args.logs, args.columns], {}, check_directory(args.output))
     from jointwise.report import write_report
@@ -35,11 +36,13 @@ def run(args: argparse.Namespace) -> int:
     with Progress(args.quiet) as progress:
         progress("reading")
         calibration = load_calibration(args.model)
-        logs = [log_for(calibration, path, args.columns, measured=True) for path in args.logs]
-        seen = [log for log in logs if trained_on(calibration, log)]
-        unseen = [log for log in logs if not trained_on(calibration, log)]
+        logs = [read_log_for(calibration, path, **reading(args), warn=note) for path in args.logs]
+        results = [validate(calibration, log) for log in logs]
+        seen = [each for each in results if each.shared >= ALL_TRAINING]
+        other = [each for each in results if each.shared < ALL_TRAINING]
         progress("writing the report")
-        path = write_report(calibration, Path(args.output), seen, unseen, file=args.model)
+        path = write_report(calibration, Path(args.output), seen, other, file=args.model)
     if not args.quiet:
-        print(f"{path}: {len(seen)} training, {len(unseen)} unseen")
+        partly = sum(not each.held_out for each in other)
+        print(f"{path}: {len(seen)} training, {partly} partly training, {len(other) - partly} held-out logs")
     return 0

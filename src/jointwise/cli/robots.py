@@ -7,11 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 import jointwise
-from jointwise.cli.text import as_json, table
-from jointwise.cli.usage import looks
-from jointwise.description import Robot, catalog_names, catalog_robot, gravity_vector
+from jointwise.cli.arguments import finite, format_options
+from jointwise.cli.output import as_json, table
+from jointwise.description import Robot, gravity_vector, list_robots, load_robot
 from jointwise.description.check import Finding, check_file, check_robot
-from jointwise.description.rows import CONVENTIONS
+from jointwise.description.table import CONVENTIONS
 from jointwise.description.urdf_text import rpy_angles
 from jointwise.model.base import base_parameters
 from jointwise.spatial import INERTIAL_NAMES, Array, tensor_to_six
@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions list (none named), show and check."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     actions = parser.add_subparsers(dest="action", metavar="{show,check}")
-    show = actions.add_parser("show", help="show a robot of the catalogue or of a file", **looks(SHOW_EXAMPLES))
-    check = actions.add_parser("check", help="check a robot of the catalogue or of a file", **looks(CHECK_EXAMPLES))
+    show = actions.add_parser("show", help="show a robot", **format_options(SHOW_EXAMPLES))
+    check = actions.add_parser("check", help="check a robot", **format_options(CHECK_EXAMPLES))
     for action in (show, check):
         action.add_argument("robot", metavar="NAME|FILE", help="name in the catalogue, or description file")
         action.add_argument("--convention", choices=CONVENTIONS, help="how a table is to be read, if it does not say")
@@ -56,17 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
     gravity = show.add_mutually_exclusive_group()
     gravity.add_argument("--mounting", default="table", help="table, ceiling, wall or tilt:AXIS:ANGLE (default: table)")
-    gravity.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame, m/s^2")
+    gravity.add_argument("--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="in the base frame, m/s^2")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what was asked for and return the exit code."""
+    """Run the action and return its exit code."""
     actions = {None: _list, "show": _show, "check": _check}
     return actions[args.action](args)
 
 
 def _list(args: argparse.Namespace) -> int:
-    robots = [(name, catalog_robot(name)) for name in catalog_names()]
+    robots = [(name, load_robot(name)) for name in list_robots()]
     rows = [(name, robot.title, robot.dof, float(robot.inertials[:, 9].sum())) for name, robot in robots]
     keys = ("name", "title", "joints", "mass_kg")
     if args.json:
@@ -77,7 +77,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    robot = jointwise.robot(args.robot, convention=args.convention, tip=args.tip)
+    robot = jointwise.load_robot(args.robot, convention=args.convention, tip=args.tip)
     gravity = gravity_vector(args.gravity or args.mounting)
     shown = describe(robot, gravity)
     print(as_json(shown) if args.json else _description_text(shown))
@@ -85,8 +85,8 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    if args.robot in catalog_names():
-        found = check_robot(jointwise.robot(args.robot, convention=args.convention, tip=args.tip))
+    if args.robot in list_robots():
+        found = check_robot(jointwise.load_robot(args.robot, convention=args.convention, tip=args.tip))
     else:
         found = check_file(args.robot, args.convention, args.tip)
     print(as_json([asdict(finding) for finding in found]) if args.json else _findings_text(found))

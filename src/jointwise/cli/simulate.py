@@ -1,4 +1,4 @@
-"""Records an experiment on the digital robot: a log as a real arm would leave it, and the truth behind it."""
+"""Simulates an experiment: writes a log as a real arm would record it, and the true parameters."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jointwise.cli.files import check_files, check_page
-from jointwise.cli.progress import Progress
-from jointwise.cli.recording_text import recording_text
-from jointwise.cli.text import as_json
-from jointwise.cli.usage import (
+from jointwise.atomic import output_set
+from jointwise.cli.arguments import (
     UsageError,
     add_columns,
     add_gravity,
@@ -21,23 +18,29 @@ from jointwise.cli.usage import (
     add_robot,
     add_tool,
     count,
-    finite,
+    frequency,
+    metres,
     mounting_of,
     payload_numbers,
     payload_of,
-    positive,
+    reading,
     robot_of,
+    seconds,
     share,
     tool_of,
     whole,
+    within,
 )
+from jointwise.cli.output import Progress, as_json, check_files, check_page, note
+from jointwise.cli.recording_text import recording_text
 from jointwise.errors import ModelError
 
 if TYPE_CHECKING:
     from jointwise.description import Robot
-    from jointwise.experiment import Events, Recording
+    from jointwise.design import Experiment
+    from jointwise.experiment import Events, PlantOptions, SimulationResult
+    from jointwise.experiment.twin import Twin
     from jointwise.simulation import Sensors
-    from jointwise.simulation.references import Experiment
 
 EXAMPLES = """\
 examples:
@@ -47,11 +50,18 @@ examples:
   jointwise simulate --robot ur10e --payload 5,0,0,0.1 --without hysteresis,load --output plain.csv
   jointwise simulate --robot ur5e --payload-at 20:2,0,0,0.05 --push 40:0.3:0,0,-30 --output events.csv
   jointwise simulate --robot ur5e --motion planned.csv --output rehearsed.csv
+  jointwise simulate --model model.json --joint joint1.json --joint joint2.json --motion planned.csv --output twin.csv
   jointwise simulate --robot ur5e --age friction=0.3,stiffness=-0.1 --temperature 12 --output old.csv --report page.html
 
-Experiments on one joint turn the base so that gravity suits them. A Parquet log tells its gravity to the commands that
-read it; with CSV they must be given it, as the summary shows. The same seed gives the same log to the bit."""
+Experiments on one joint turn the base so that gravity suits them. A Parquet log states its gravity for the commands
+that read it; with CSV they need --gravity, as the summary shows. The same seed gives the same log to the bit.
+--model simulates the digital twin: bodies, friction and drives of a calibrated model, and what --joint files of
+'jointwise joint' add; what neither contains has typical values and is listed."""
 
+CELSIUS = within(-273.0, 1e3)
+"""Temperature in °C."""
+NAME_WIDTH = 17
+"""Column width of the names in --list."""
 MOST_DRAWN = 20_000
 """Most samples of the true run that are kept for a page."""
 
@@ -61,18 +71,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser, required=False)
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--experiment", default="excitation", metavar="NAME", help="see --list (default: excitation)")
-    what.add_argument("--motion", metavar="FILE", help="a motion of your own instead: a table with t and q1, q2, ...")
+    what.add_argument(
+        "--motion", metavar="FILE", help="a recorded or planned motion instead: a table with t and q1, q2, ..."
+    )
     add_columns(parser)
     parser.add_argument("--list", action="store_true", help="list the experiments, the phenomena, the controllers")
-    parser.add_argument("--duration", type=positive, metavar="S", help="default: that of the experiment")
+    parser.add_argument("--duration", type=seconds, metavar="S", help="default: that of the experiment")
     parser.add_argument("--seed", type=whole, default=0, metavar="N", help="of motion and noise (default: 0)")
-    parser.add_argument("--joint", type=count, metavar="J", help="the joint under test, counted from 1")
+    parser.add_argument(
+        "--joint",
+        type=_joint,
+        action="append",
+        default=[],
+        metavar="J|FILE",
+        help="the joint under test, counted from 1; with --model also files of 'jointwise joint', repeatable",
+    )
     parser.add_argument(
         "--clearance",
         type=_clearance,
         metavar="M",
         help="height above the mounting plane that the arm keeps, and its links stay apart from each other; "
-        "'links': that alone (default: nobody looks)",
+        "'links': only the latter (default: not checked)",
     )
     add_tool(parser)
     parser.add_argument("--output", metavar="LOG", help="the log, .csv or .parquet")
@@ -89,7 +108,7 @@ def _add_plant(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="mass at the tool, its centre in m"
     )
-    group.add_argument("--temperature", type=finite, metavar="C", help="of the joints at the start (default: ambient)")
+    group.add_argument("--temperature", type=CELSIUS, metavar="C", help="of the joints at the start (default: ambient)")
     group.add_argument("--age", type=_changes, metavar="friction=X,stiffness=Y", help="0.2 is 20 %% more")
     group.add_argument("--joints", metavar="TOML", help="parameters of the joints")
     group.add_argument(
@@ -98,7 +117,7 @@ def _add_plant(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="T:KG[,X,Y,Z]",
-        help="payload from T s on, 0 for none; may be given again",
+        help="payload from T s on, 0 for none; repeatable",
     )
     group.add_argument(
         "--push",
@@ -106,50 +125,58 @@ def _add_plant(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="T:S:X,Y,Z",
-        help="force in N on the tool, in base axes, from T s on for S s; may be given again",
+        help="force in N on the tool, in base axes, from T s on for S s; repeatable",
     )
     group.add_argument("--wear", type=_changes, metavar="friction=X,stiffness=Y", help="as --age, growing to the end")
-    group.add_argument("--model", choices=("spong", "complete"), default="spong", help="of the rotors (default: spong)")
+    group.add_argument("--model", metavar="FILE", help="what calibrate wrote, instead of --robot: the digital twin")
+    group.add_argument("--rotors", choices=("spong", "complete"), default="spong", help="their model (default: spong)")
     add_gravity(group, "what suits the experiment")
 
 
 def _add_sensors(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--rate", type=positive, default=500.0, metavar="HZ", help="of the log (default: 500)")
+    group.add_argument("--rate", type=frequency, default=500.0, metavar="HZ", help="of the log (default: 500)")
     group.add_argument("--controller", default="servo", metavar="NAME", help="see --list (default: servo)")
-    group.add_argument("--control-rate", type=positive, default=1000.0, metavar="HZ", help="default: 1000")
-    group.add_argument("--bandwidth", type=positive, metavar="HZ", help="of the controller, instead of its usual one")
+    group.add_argument("--control-rate", type=frequency, default=1000.0, metavar="HZ", help="default: 1000")
+    group.add_argument("--bandwidth", type=frequency, metavar="HZ", help="of the controller, instead of its usual one")
     group.add_argument(
         "--feedback",
         choices=("states", "sensors"),
         default="states",
         help="what the controller reads: true positions and speeds, or the encoders (default: states)",
     )
-    group.add_argument("--jitter", type=finite, default=0.0, metavar="S", help="of the clock, rms")
+    group.add_argument("--jitter", type=within(0.0, 1.0), default=0.0, metavar="S", help="of the clock, rms")
     group.add_argument("--dropped", type=share, default=0.0, metavar="PART", help="part of the samples that is lost")
     group.add_argument("--repeated", type=share, default=0.0, metavar="PART", help="part of the rows that come twice")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Simulate, write and tell; or list what there is."""
+    """Simulate, write and print a summary; or list what can be simulated."""
     if args.list:
         print(_listed(args.json))
         return 0
-    missing = [option for option, value in (("--robot", args.robot), ("--output", args.output)) if value is None]
+    args.joint, args.joint_files = _joint_arguments(args.joint)
+    robot = args.model if args.robot is None else args.robot
+    missing = [option for option, value in (("--robot", robot), ("--output", args.output)) if value is None]
     if missing:
-        raise UsageError(f"{' and '.join(missing)} must be given")
+        raise UsageError(f"{' and '.join(missing)} must be passed")
+    if args.model is not None and (args.robot is not None or args.joints is not None):
+        raise UsageError("--model replaces --robot and --joints")
+    if args.joint_files and args.model is None:
+        raise UsageError("--joint FILE needs --model")
     _check_files(args)
     from jointwise.experiment import simulate  # noqa: F401 - loaded before the clock runs
 
     with Progress(args.json or args.quiet) as progress:
         started = time.perf_counter()
         recording = record(args, progress)
-        seconds = time.perf_counter() - started
+        elapsed = time.perf_counter() - started
         progress("writing the log")
-        recording.write(args.output, args.truth)
-        page = _page(args, recording, progress)
+        with output_set():
+            recording.write(args.output, args.truth)
+            page = _page(args, recording, progress)
     facts = recording.summary() | {
-        "seconds": seconds,
-        "real_time_factor": recording.truth["duration"] / seconds,
+        "seconds": elapsed,
+        "real_time_factor": recording.truth["duration"] / elapsed,
         "files": {"log": args.output, "truth": args.truth, "report": None if page is None else str(page)},
         "next": next_commands(args, recording),
     }
@@ -158,17 +185,17 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def record(args: argparse.Namespace, progress: Progress) -> Recording:
-    """Return the recording that a command line asks for."""
-    from jointwise.experiment import simulate
-    from jointwise.simulation.robot import load_joints
+def record(args: argparse.Namespace, progress: Progress) -> SimulationResult:
+    """Return the recording of a command line."""
+    from jointwise.experiment import ControllerOptions, simulate
 
     progress("preparing")
-    robot = robot_of(args)
+    twin = None if args.model is None else _twin(args)
+    robot = robot_of(args) if twin is None else twin.robot
     if args.joint is not None and args.joint > robot.dof:
         raise ModelError(f"joint must be 1 to {robot.dof}. Got {args.joint} instead.")
     return simulate(
-        robot,
+        robot if twin is None else twin,
         args.experiment if args.motion is None else _motion(args, robot),
         duration=args.duration,
         rate=args.rate,
@@ -176,35 +203,53 @@ def record(args: argparse.Namespace, progress: Progress) -> Recording:
         joint=None if args.joint is None else args.joint - 1,
         clearance=args.clearance,
         tool=tool_of(args),
-        without=args.without,
-        payload=payload_of(args.payload),
-        gravity=mounting_of(args),
-        model=args.model,
-        controller=args.controller,
-        control_rate=args.control_rate,
-        bandwidth=args.bandwidth,
-        feedback=args.feedback,
+        plant=_plant(args, robot),
+        controller=ControllerOptions(args.controller, args.control_rate, args.bandwidth, args.feedback),
         sensors=_sensors(args),
-        temperature=args.temperature,
-        age=args.age,
-        joints=None if args.joints is None else load_joints(args.joints, robot),
         events=_events(args),
         keep=0 if args.report is None else MOST_DRAWN,
-        progress=lambda part: progress.part("simulating", part),
+        progress=lambda part: progress("simulating", part),
     )
 
 
-def next_commands(args: argparse.Namespace, recording: Recording) -> list[str]:
-    """Return the commands that the log is made for, with the gravity where the log does not tell it.
+def _joint(text: str) -> int | str:
+    """Return the number of a joint, or the name of a file."""
+    return count(text) if text.lstrip("+-").isdigit() else text
 
-    The drive gain is in them where the description does not tell that of the simulated joint.
+
+def _joint_arguments(values: list[int | str]) -> tuple[int | None, list[str]]:
+    """Return the joint under test and the joint files of --joint."""
+    numbers = [value for value in values if isinstance(value, int)]
+    if len(numbers) > 1:
+        raise UsageError("--joint must name one joint under test")
+    return numbers[0] if numbers else None, [value for value in values if isinstance(value, str)]
+
+
+def _twin(args: argparse.Namespace) -> Twin:
+    """Return the digital twin of the model and the joint files."""
+    from jointwise.experiment.twin import make_twin
+    from jointwise.joint import load_joints
+    from jointwise.runtime import load_model
+
+    twin = make_twin(load_model(args.model), [joint for path in args.joint_files for joint in load_joints(path)])
+    for line in twin.notes:
+        if not args.quiet:
+            note(f"twin, {line}.")
+    return twin
+
+
+def next_commands(args: argparse.Namespace, recording: SimulationResult) -> list[str]:
+    """Return the commands that use the log, with the gravity unless the log states it.
+
+    They contain the drive gain where it differs from the robot description.
     """
     from jointwise.joint.phenomenon import PHENOMENA
 
     plan = recording.experiment
-    robot = ["--robot", args.robot, *_given("--convention", args.convention), *_given("--tip", args.tip)]
+    name = args.robot or recording.digital.robot.name
+    robot = ["--robot", name, *_option("--convention", args.convention), *_option("--tip", args.tip)]
     robot += _gravity_words(args.output, recording.truth["gravity"])
-    names = [name for name, own in PHENOMENA.items() if own.experiment == plan.name]
+    names = [name for name, phenomenon in PHENOMENA.items() if phenomenon.experiment == plan.name]
     if plan.joint is None or not names:
         return [shlex.join(["jointwise", "calibrate", args.output, *robot, "--output", "model.json"])]
     if args.payload is not None:
@@ -214,32 +259,32 @@ def next_commands(args: argparse.Namespace, recording: Recording) -> list[str]:
     return [shlex.join(["jointwise", "joint", name, args.output, *robot, *gain[name], *joint]) for name in names]
 
 
-def _gain_words(recording: Recording, joint: int) -> list[str]:
-    """Return `--gain K`, or nothing where the robot's description tells it."""
-    described, own = recording.digital.robot.joints[joint].motor.joint_gain, recording.digital.gains[joint]
-    told = described is not None and math.isclose(described, own, rel_tol=1e-6)
-    return [] if told else ["--gain", f"{own:.6g}"]
+def _gain_words(recording: SimulationResult, joint: int) -> list[str]:
+    """Return `--gain K`, or nothing where the robot description has the same gain."""
+    described, gain = recording.digital.robot.joints[joint].motor.joint_gain, recording.digital.gains[joint]
+    known = described is not None and math.isclose(described, gain, rel_tol=1e-6)
+    return [] if known else ["--gain", f"{gain:.6g}"]
 
 
-def _given(option: str, value: str | None) -> list[str]:
+def _option(option: str, value: str | None) -> list[str]:
     return [] if value is None else [option, value]
 
 
 def _gravity_words(path: str, gravity: list[float]) -> list[str]:
-    """Return `--gravity X Y Z`, or nothing where the file tells it or it is the usual one."""
+    """Return `--gravity X Y Z`, or nothing where the file states it or it is the default."""
     from jointwise.data.gravity import gravity_text, is_same
     from jointwise.description import gravity_vector
 
-    told = Path(path).suffix.lower() == ".parquet" or is_same(gravity, gravity_vector("table"))
-    return [] if told else ["--gravity", *gravity_text(gravity).split()]
+    known = Path(path).suffix.lower() == ".parquet" or is_same(gravity, gravity_vector("table"))
+    return [] if known else ["--gravity", *gravity_text(gravity).split()]
 
 
 def _listed(machine: bool) -> str:
+    from jointwise.design.experiments import SUMMARIES
     from jointwise.experiment import CONTROLLERS
-    from jointwise.simulation.references.experiments import SUMMARIES
     from jointwise.simulation.robot import GROUPS, SWITCHES
 
-    groups = {name: "all of them" if name == "all" else ", ".join(own) for name, own in GROUPS.items()}
+    groups = {name: "all of them" if name == "all" else ", ".join(names) for name, names in GROUPS.items()}
     listed = {
         "experiments": SUMMARIES,
         "controllers": {name: line for name, (line, _) in CONTROLLERS.items()},
@@ -247,16 +292,16 @@ def _listed(machine: bool) -> str:
     }
     if machine:
         return as_json({title.split()[0]: lines for title, lines in listed.items()})
-    width = max(len(name) for lines in listed.values() for name in lines) + 2
-    return "\n".join(
-        line
-        for title, lines in listed.items()
-        for line in (title, *(f"  {name:<{width}}{text}" for name, text in lines.items()))
-    )
+    return "\n".join(_section(title, lines) for title, lines in listed.items())
+
+
+def _section(title: str, lines: dict[str, str]) -> str:
+    """Return a titled list of names with their descriptions."""
+    return "\n".join([title, *(f"  {name:<{NAME_WIDTH}}{text}" for name, text in lines.items())])
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    """Refuse, before any work is done, files that cannot be written."""
+    """Reject files that cannot be written before any work is done."""
     from jointwise.data.write import check_suffix
 
     check_suffix(args.output)
@@ -264,11 +309,13 @@ def _check_files(args: argparse.Namespace) -> None:
     if args.columns is not None and args.motion is None:
         raise UsageError("--columns is for the table of --motion")
     check_files(
-        [args.robot, args.joints, args.motion, args.columns], outputs, check_page(args.report, "recording.html")
+        [args.robot, args.model, args.joints, *args.joint_files, args.motion, args.columns],
+        outputs,
+        check_page(args.report, "recording.html"),
     )
 
 
-def _page(args: argparse.Namespace, recording: Recording, progress: Progress) -> Path | None:
+def _page(args: argparse.Namespace, recording: SimulationResult, progress: Progress) -> Path | None:
     if args.report is None:
         return None
     from jointwise.report.recording import write_recording_page
@@ -281,21 +328,36 @@ def _page(args: argparse.Namespace, recording: Recording, progress: Progress) ->
 
 
 def _sensors(args: argparse.Namespace) -> Sensors:
-    from jointwise.experiment import usual_sensors
+    from jointwise.experiment import default_sensors
 
-    return usual_sensors(args.rate, args.seed, jitter=args.jitter, dropped=args.dropped, repeated=args.repeated)
+    return default_sensors(args.rate, args.seed, jitter=args.jitter, dropped=args.dropped, repeated=args.repeated)
+
+
+def _plant(args: argparse.Namespace, robot: Robot) -> PlantOptions:
+    from jointwise.experiment import PlantOptions
+    from jointwise.simulation.robot import load_joints
+
+    return PlantOptions(
+        payload=payload_of(args.payload),
+        gravity=mounting_of(args),
+        without=args.without,
+        model=args.rotors,
+        joints=None if args.joints is None else load_joints(args.joints, robot),
+        temperature=args.temperature,
+        age=args.age or {},
+    )
 
 
 def _motion(args: argparse.Namespace, robot: Robot) -> Experiment:
     """Return the motion of a file."""
     from jointwise.data import read_log
-    from jointwise.experiment.replay import replayed
+    from jointwise.design.sampled import experiment_from_log
 
-    return replayed(robot, read_log(args.motion, columns=args.columns, joints=robot.dof, needed=()))
+    return experiment_from_log(robot, read_log(args.motion, joints=robot, **reading(args), needed=()))
 
 
 def _events(args: argparse.Namespace) -> Events:
-    """Return what is to come on the way."""
+    """Return the events during the motion."""
     from jointwise.experiment import Events, Push
 
     payloads = {time: payload_of(numbers if numbers[0] else None) for time, numbers in args.payload_at}
@@ -310,7 +372,7 @@ def _payload_at(text: str) -> tuple[float, tuple[float, ...]]:
     time, sign, numbers = text.partition(":")
     if not sign:
         raise argparse.ArgumentTypeError(f"must read T:KG[,X,Y,Z]. Got '{text}' instead.")
-    return finite(time), (0.0,) if numbers.strip() == "0" else payload_numbers(numbers)
+    return within(0.0, 1e5)(time), (0.0,) if numbers.strip() == "0" else payload_numbers(numbers)
 
 
 def _push(text: str) -> tuple[float, float, tuple[float, float, float]]:
@@ -319,12 +381,13 @@ def _push(text: str) -> tuple[float, float, tuple[float, float, float]]:
     force = words[2].split(",") if len(words) == 3 else []
     if len(force) != 3:
         raise argparse.ArgumentTypeError(f"must read T:S:X,Y,Z. Got '{text}' instead.")
-    return finite(words[0]), positive(words[1]), (finite(force[0]), finite(force[1]), finite(force[2]))
+    newton = within(-1e6, 1e6)
+    return within(0.0, 1e5)(words[0]), seconds(words[1]), (newton(force[0]), newton(force[1]), newton(force[2]))
 
 
 def _clearance(text: str) -> float:
     """Return a height (m), -inf for the word `links`: no plane, only the links."""
-    return -math.inf if text.strip() == "links" else finite(text)
+    return -math.inf if text.strip() == "links" else metres(text)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -339,4 +402,4 @@ def _changes(text: str) -> dict[str, float]:
         raise argparse.ArgumentTypeError(f"must read friction=X,stiffness=Y. Got '{text}' instead.")
     if len({name.strip() for name, _, _ in pairs}) < len(pairs):
         raise argparse.ArgumentTypeError(f"must name each once. Got '{text}' instead.")
-    return {name.strip(): finite(value) for name, _, value in pairs}
+    return {name.strip(): within(-1.0, 1e3)(value) for name, _, value in pairs}

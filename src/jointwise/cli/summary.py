@@ -2,99 +2,211 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jointwise.cli.text import table
-from jointwise.result.calibration import EXTRAS
-from jointwise.result.digits import rounded, rounded_r2
-from jointwise.result.words import explained
+from jointwise.cli.output import table
+from jointwise.formatting import rounded, rounded_r2
+from jointwise.result.feed_forward import EXTRAS
+from jointwise.result.metrics import IGNORED, pool
+from jointwise.result.text import explain_structure, joint_friction_lines
 
 if TYPE_CHECKING:
+    from jointwise.estimation.essential import Essential
+    from jointwise.estimation.physical import PhysicalParameters
     from jointwise.result import Calibration, JointMetrics, Validation
+    from jointwise.result.plausibility import Check
 
 MOST_NAMES = 12
 STATUS = {
-    "weak": "weak: zero lies inside the 95 % interval, the value is small or hard to tell from others",
-    "at bound": "at bound: friction is offered more elements than it needs; those held at zero are not missing",
+    "weak": "weak: the 95 % confidence interval contains zero; the value is small or correlated with others",
+    "at bound": "at bound: the estimate is zero, its lower bound; normal for slip elements that are not needed",
+    "dropped": "dropped: set to zero, as neither the data determine it nor the prediction needs it",
 }
-REST = "at rest: a joint that stands still has no R2, for friction may hold anything up to break-away there"
+USES = {
+    "sensor": "sensor-based model (all channels that it uses)",
+    "feed-forward": "feed-forward model (positions only)",
+}
+REST = "at rest: no R2 for a joint that does not move, where static friction can hold any torque up to break-away"
 
 
 def training_text(calibration: Calibration) -> str:
-    """Return what was calibrated, and the error on the training data, labelled as such."""
-    from jointwise.estimation.weigh import told
-
+    """Return the joint model, the training error and the status of the parameters."""
     robot, filters = calibration.model.robot, calibration.filters
-    joints = zip(robot.joints, calibration.estimate.sigma, calibration.gains, calibration.training["nmse"], strict=True)
+    joints = zip(robot.joints, calibration.estimate.sigma, calibration.gains, calibration.training.nmse, strict=True)
     rows = [
-        (str(j), joint.name, rounded(float(sigma / gain)), rounded(float(nmse)))
+        (str(j), joint.name, None if nmse is None else rounded(float(sigma / gain)), rounded(nmse))
         for j, (joint, sigma, gain, nmse) in enumerate(joints, start=1)
     ]
     parallel = f", parallel {filters.parallel_cutoff:g} Hz" if filters.parallel_cutoff else ""
-    lines = [
+    lines = [calibration.scale_text] if calibration.scale_text else []
+    lines += [
         f"{robot.title or robot.name}, output {calibration.output} [{calibration.unit}]; gains: "
         f"{calibration.gain_source}",
         f"joint model: {calibration.structure_text}",
-        *(f"  {line}" for line in explained(calibration.structure)),
+        *(f"  {line}" for line in explain_structure(calibration.structure)),
         f"filters: position {filters.position_cutoff:g} Hz{parallel}, lag {1e3 * filters.lag:.1f} ms",
     ]
-    lines += told(calibration.choices)[0]
+    lines += joint_friction_lines(calibration.choices)
+    if calibration.ignored:
+        names = ", ".join(str(j + 1) for j in calibration.ignored)
+        lines.append(f"outputs ignored: joint {names} (not measured, or not used); the model does not predict them")
     if calibration.provenance.payload:
         lines.append(calibration.provenance.payload_text())
-    if not calibration.load["converged"]:
-        lines.append("the load torque has not settled: the load dependence is only roughly known")
+    if not calibration.load.converged:
+        lines.append("the load iteration did not converge: the load dependence is inaccurate")
     head = f"residual [{calibration.unit}]"
-    lines += ["error on the TRAINING data (no proof)", table(("j", "joint", head, "MSE/variance"), rows)]
-    alone = [own for own in calibration.training.get("positions_alone") or () if own is not None]
-    if alone:
-        used = " and ".join(EXTRAS[name] for name in calibration.extras)
-        lines.append(
-            f"uses {used}; from positions alone MSE/variance {rounded(sum(alone) / len(alone))} (TRAINING data)"
-        )
-    return "\n".join([*lines, _parameters_text(calibration)])
+    lines += ["training error (not a validation)", table(("j", "joint", head, "MSE/variance"), rows)]
+    lines += _training_feed_forward(calibration)
+    lines += [_parameters_text(calibration), *essential_lines(calibration.essential)]
+    lines += physical_lines(calibration.physical)
+    return "\n".join([*lines, *plausibility_lines(calibration.plausibility)])
+
+
+def plausibility_lines(checks: Sequence[Check]) -> list[str]:
+    """Return what contradicts the set-up or makes it suspect, one line each; or that nothing does."""
+    found = [check for check in checks if check.status != "ok"]
+    if checks and not found:
+        return [f"set-up: plausible ({len(checks)} checks)"]
+    return [f"set-up {check.status} ({check.check}): {check.line()}" for check in found]
+
+
+def _log_lines(validation: Validation) -> list[str]:
+    """Return what contradicts that a log belongs to the model, and what the model can be used for by this log."""
+    from jointwise.result.verdict import log_verdict
+
+    found = [f"log {check.status} ({check.check}): {check.line()}" for check in validation.plausibility]
+    return [*found, replace(log_verdict(validation), cause="").line()]
+
+
+def _training_feed_forward(calibration: Calibration) -> list[str]:
+    """Return the training error of the prediction from positions only, if the model also uses other channels."""
+    bare = [error for error in calibration.training.from_positions or () if error is not None]
+    used = " and ".join(EXTRAS[name] for name in calibration.extras)
+    text = f"sensor-based model: uses {used}; feed-forward (from positions only): training MSE/variance "
+    return [f"{text}{rounded(sum(bare) / len(bare))}"] if bare else []
 
 
 def _parameters_text(calibration: Calibration) -> str:
-    """Return how many parameters are known, of bodies and of joints apart, and the names of those that are not."""
+    """Return the status of the parameters of bodies and joints, and the names of those that are not identifiable."""
     counts = "; ".join(f"{whose} {number} ({kinds})" for whose, number, kinds in calibration.counts())
     lines = [f"parameters: {counts}; condition number {calibration.estimate.condition_scaled:.3g}"]
     lost = calibration.undetermined()
-    lines += [f"not determined by these data: {shortened(lost)}"] if lost else []
+    lines += [f"not identifiable from these data: {shortened(lost)}"] if lost else []
     return "\n".join([*lines, *(f"  {why}" for kind, why in STATUS.items() if kind in calibration.estimate.status)])
 
 
+def essential_lines(essential: Essential | None) -> list[str]:
+    """Return which base parameters were dropped and kept, and what that cost."""
+    if essential is None:
+        return []
+    lines = [
+        f"essential parameters: {len(essential.dropped)} dropped, held-out error {100.0 * essential.change:+.2g} % "
+        f"(tolerance {100.0 * essential.tolerance:g} %)",
+    ]
+    reasons = [
+        f"{item.name} (not determined)" if item.relative_error is None else f"{item.name} ({item.relative_error:.0f} %)"
+        for item in essential.dropped
+    ]
+    lines += [f"  dropped (relative standard error): {shortened(tuple(reasons))}"] if reasons else []
+    needed = shortened(essential.needed)
+    return lines + ([f"  kept, as the held-out error grows without them: {needed}"] if needed else [])
+
+
+def physical_lines(physical: PhysicalParameters | None) -> list[str]:
+    """Return the masses of the consistent bodies, their cost, and what rests on the prior."""
+    if physical is None:
+        return []
+    bodies = ", ".join(f"{link.name} {link.mass:.3g} kg" for link in physical.links)
+    lines = [f"physically consistent bodies ({physical.prior} prior: {physical.prior_source}): {bodies}"]
+    if physical.held_out is not None:
+        lines.append(f"  cost of consistency: {100.0 * physical.held_out.cost:+.2g} % held-out error")
+    edge = [physical.names[j] for j in physical.boundary]
+    lines += [f"  at the boundary of what can exist: {', '.join(edge)}"] if edge else []
+    share = [*(float(value) for row in physical.share for value in row), *physical.rotor_share]
+    few = sum(value < 0.5 for value in share)
+    return [*lines, f"  {few} of {len(share)} standard parameters rest more on the prior than on the data"]
+
+
+def cost_line(validation: Validation, consistent: Validation) -> str:
+    """Return the validation error with physically consistent bodies beside that without; empty where there is none."""
+    if validation.reason is not None or consistent.reason is not None:
+        return ""
+    error, bodies = validation.mean_nmse, consistent.mean_nmse
+    return (
+        f"with physically consistent bodies: MSE/variance {rounded(bodies)} instead of {rounded(error)} on "
+        f"{validation.file}"
+    )
+
+
 def shortened(names: tuple[str, ...]) -> str:
-    """Return names for one line."""
+    """Return at most `MOST_NAMES` names on one line."""
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def validation_text(validation: Validation) -> str:
-    """Return the errors on one log: all samples, and those at which the joint moves; of joints at rest no R2."""
-    rows = [_row(str(j), "at rest" if own.still else "all", own) for j, own in enumerate(validation.joints, start=1)]
-    rows += [_row(str(j), "moving", own) for j, own in enumerate(validation.moving, start=1) if own is not None]
+    """Return the errors on one log as a table: all samples, and those at which the joint moves."""
+    judged = [(j, joint) for j, joint in enumerate(validation.joints, start=1) if not joint.ignored]
+    rows = [_row(j, "at rest" if joint.still else "all", joint) for j, joint in judged]
+    rows += [_row(j, "moving", joint) for j, joint in enumerate(validation.moving, start=1) if joint is not None]
     unit = validation.unit
     errors = tuple(f"{name} [{unit}]" for name in ("RMSE", "mean", "max", "offset"))
-    lines = [validation.file, table(("j", "samples", *errors, "MSE/variance", "fit %", "R2"), rows)]
-    if any(own.still for own in validation.joints):
-        lines.append(REST)
+    used = [] if validation.use is None else [USES[validation.use]]
+    errors_table = table(("j", "samples", *errors, "MSE/variance", "fit %", "R2"), rows)
+    training = [] if validation.training_text is None else [validation.training_text]
+    lines = [validation.file, *used, *training, errors_table, *_remarks(validation), *_means(validation)]
+    return "\n".join([*lines, *_log_lines(validation)])
+
+
+def _remarks(validation: Validation) -> list[str]:
+    """Return what the table does not show: joints at rest, and joints without errors."""
+    ignored = [str(j) for j, joint in enumerate(validation.joints, start=1) if joint.ignored]
+    rest = [REST] if any(joint.still for joint in validation.joints) else []
+    return [*rest, f"joint {', '.join(ignored)}: {IGNORED}"] if ignored else rest
+
+
+def _means(validation: Validation) -> list[str]:
+    """Return the mean errors over the joints, or why there are none."""
     if validation.reason is not None:
-        return "\n".join([*lines, validation.reason])
+        return [validation.reason]
+    joints = "joints that move" if any(joint.still for joint in validation.joints) else "joints"
     nmse, r2 = rounded(validation.mean_nmse), rounded_r2(validation.mean_r2)
-    whose = "joints that move" if any(own.still for own in validation.joints) else "joints"
-    return "\n".join([*lines, f"mean over the {whose}: MSE/variance {nmse}, R2 {r2}", *_alone_lines(validation)])
+    motion = rounded(validation.motion_nmse)
+    return [
+        f"from the first to the last movement, mean over the {joints}: MSE/variance {motion}",
+        f"mean over the {joints}: MSE/variance {nmse}, R2 {r2}",
+        *_feed_forward_lines(validation),
+    ]
 
 
-def _alone_lines(validation: Validation) -> list[str]:
-    """Return the error of the prediction from positions alone, where the log has more that the model uses."""
-    own = validation.alone
-    if own is None or own.reason is not None:
+def pooled_text(validations: Sequence[Validation]) -> list[str]:
+    """Return the errors of every joint over several logs as a table; nothing for a single log."""
+    if len(validations) < 2:
         return []
-    moving, full = rounded(own.moving_nmse), rounded(validation.moving_nmse)
+    pooled = [pool(column) for column in zip(*(log.joints for log in validations), strict=True)]
+    rows = [
+        (str(j), rounded(joint.rmse), rounded(joint.nmse), None if joint.nmse is None else rounded_r2(1.0 - joint.nmse))
+        for j, joint in enumerate(pooled, start=1)
+    ]
+    head = ("j", f"RMSE [{validations[0].unit}]", "MSE/variance", "R2")
+    return [f"all {len(validations)} logs, over those in which the joint moves\n{table(head, rows)}"]
+
+
+def _feed_forward_lines(validation: Validation) -> list[str]:
+    """Return the error of the prediction from positions only, if the model also uses other channels of the log."""
+    bare = validation.from_positions
+    if bare is None or bare.reason is not None:
+        return []
+    moving, full = rounded(bare.moving_nmse), rounded(validation.moving_nmse)
     part = "" if moving is None else f"; moving samples {moving} instead of {full}"
-    return [f"from positions alone: MSE/variance {rounded(own.mean_nmse)}, R2 {rounded_r2(own.mean_r2)}{part}"]
+    return [
+        f"feed-forward (from positions only): MSE/variance {rounded(bare.mean_nmse)}, "
+        f"R2 {rounded_r2(bare.mean_r2)}{part}"
+    ]
 
 
-def _row(joint: str, which: str, own: JointMetrics) -> tuple[object, ...]:
-    figures = (own.rmse, own.mean, own.max, own.offset, own.nmse, own.nrmse_percent)
-    return (joint, which, *(rounded(value) for value in figures), rounded_r2(own.r2))
+def _row(joint: int, which: str, metrics: JointMetrics) -> tuple[object, ...]:
+    figures = (metrics.rmse, metrics.mean, metrics.max, metrics.offset, metrics.nmse, metrics.nrmse_percent)
+    return (str(joint), which, *(rounded(value) for value in figures), rounded_r2(metrics.r2))

@@ -1,14 +1,12 @@
-"""Tells the errors of a model on a log, joint by joint: over all samples, and over those at which the joint moves."""
+"""Prints the errors of a model on a log for each joint: over all samples, and over those in which the joint moves."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from jointwise.cli.files import log_for, note
-from jointwise.cli.progress import Progress
-from jointwise.cli.text import as_json
-from jointwise.cli.usage import add_columns, add_json, finite
+from jointwise.cli.arguments import add_columns, add_json, add_use, finite, reading
+from jointwise.cli.output import Progress, as_json, note
 
 if TYPE_CHECKING:
     from jointwise.result import Validation
@@ -17,48 +15,78 @@ EXAMPLES = """\
 examples:
   jointwise validate model.json other.csv
   jointwise validate model.json other.csv --json
+  jointwise validate model.json a.csv b.csv c.csv            every log, and all of them together
   jointwise validate model.json other.csv --min-r2 0.95      exit code 1 if a joint is worse
+  jointwise validate model.json other.csv --use feed-forward from positions only, as in a planned motion
 
 MSE/variance is 1 - R2. fit % is 100 for a perfect model and 0 for the mean. Standstill logs are welcome: a joint that
-hardly moves is told with its error at rest, without an R2, and --min-r2 does not judge it."""
+hardly moves is listed with its error at rest and without R2, and --min-r2 ignores it. A log that shares samples with
+the training data, in whatever file, is reported as such and fails --min-r2."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files and the limit."""
     parser.add_argument("model", metavar="MODEL", help="what calibrate wrote")
-    parser.add_argument("log", metavar="LOG", help="a log with the measured output")
+    parser.add_argument("logs", metavar="LOG", nargs="+", help="a log with the measured output")
     parser.add_argument("--min-r2", type=finite, metavar="R2", help="fail if any joint's R2 is lower")
+    add_use(parser)
     add_columns(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the errors; 1 if they are too large."""
-    from jointwise.cli.summary import validation_text
+    """Print the errors on every log; 1 if they are too large on one."""
+    from jointwise.cli.summary import pooled_text, validation_text
     from jointwise.result import load_calibration, validate
-    from jointwise.result.compare import trained_on
+    from jointwise.result.logs import read_log_for
 
     with Progress(args.json) as progress:
         progress("validating")
         calibration = load_calibration(args.model)
-        log = log_for(calibration, args.log, args.columns, measured=True)
-        validation = validate(calibration, log)
-    if trained_on(calibration, log):
-        note(f"{args.log}: the model was trained on this file; these figures are no proof.")
-    failure = None if args.min_r2 is None else _failure(validation, args.min_r2)
+        logs = [read_log_for(calibration, path, **reading(args), warn=note) for path in args.logs]
+        validations = [validate(calibration, log, use=args.use) for log in logs]
+    for validation in validations:
+        if validation.training_text is not None:
+            note(f"{validation.file}: {validation.training_text}.")
+    if calibration.implausible:
+        note(f"{args.model}: the training data contradict the declared set-up of this model (see its report).")
+    failures = [_failure(validation, args.min_r2) for validation in validations]
     if args.json:
-        print(as_json({"model": args.model, **validation.to_dict(), "passed": failure is None}))
+        print(as_json(_document(args.model, validations, failures)))
     else:
-        print(validation_text(validation))
-    if failure is not None:
-        note(f"failed validation: {failure}.")
-    return int(failure is not None)
+        print("\n\n".join([*map(validation_text, validations), *pooled_text(validations)]))
+    for validation, failure in zip(validations, failures, strict=True):
+        if failure is not None:
+            note(f"{validation.file}: failed validation: {failure}.")
+    return int(any(failure is not None for failure in failures))
 
 
-def _failure(validation: Validation, least: float) -> str | None:
-    """Return why a validation misses its limit: joints below it, or none that could be judged; None if it holds."""
+def _document(model: str, validations: list[Validation], failures: list[str | None]) -> dict[str, Any]:
+    """Return the errors for JSON: those of one log, or of several as `logs`."""
+    passed = [failure is None for failure in failures]
+    from jointwise.result.verdict import log_verdict
+
+    entries = [
+        {**log.to_dict(), "verdict": log_verdict(log).to_dict(), "passed": fine}
+        for log, fine in zip(validations, passed, strict=True)
+    ]
+    return (
+        {"model": model, **entries[0]}
+        if len(entries) == 1
+        else {"model": model, "logs": entries, "passed": all(passed)}
+    )
+
+
+def _failure(validation: Validation, least: float | None) -> str | None:
+    """Return why a validation misses its limit: joints below it, or no joint that moves; None if it passes."""
+    if least is None:
+        return None
     if validation.reason is not None:
         return validation.reason
-    judged = {j: own.r2 for j, own in enumerate(validation.joints, start=1) if not own.still}
-    missed = [str(j) for j, r2 in judged.items() if r2 is None or r2 < least]
+    if validation.training_text is not None:
+        return validation.training_text
+    judged = {
+        j: errors.r2 for j, errors in enumerate(validation.joints, start=1) if not errors.still and not errors.ignored
+    }
+    missed = [str(j) for j, r2 in judged.items() if r2 is None or not r2 >= least]
     return f"R2 below {least:g} at joint {', '.join(missed)}" if missed else None

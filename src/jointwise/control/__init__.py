@@ -1,20 +1,21 @@
 """Controllers of an arm: PD with gravity, PID, computed torque, feed-forward of elastic joints, decentralised LQR.
 
-Each function takes a robot, a motion and a rate, and returns a controller with ``init(sample)`` and
-``step(state, sample)`` that any loop can run; what the drives are like is told by `JointDrive`.
+Each function takes a robot (described, or a calibrated `RobotModel` with its gravity), a motion and a rate, and
+returns a controller with ``init(sample)`` and ``step(state, sample)`` that any loop can run; `JointDrive` describes the
+drives.
 """
 
 from jointwise.control.computed_torque import computed_torque
+from jointwise.control.control_law import AffineControl, Sample
 from jointwise.control.controller import AffineController, Controller, ControlState
 from jointwise.control.flexible import DriveMotion, drive_motion, flexible_feedforward
-from jointwise.control.gains import Gains, bandwidth_gains, effective_inertias, usual_bandwidth, usual_gains
+from jointwise.control.gains import Gains, bandwidth_gains, default_bandwidth, default_gains, effective_inertias
+from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links, friction_torques
 from jointwise.control.lqr import Tolerances, joint_system, lqr, lqr_gain
 from jointwise.control.pd import pd_gravity, pid
 from jointwise.control.reference import Reference, as_reference, part_of
 from jointwise.control.torque_rates import torque_rates
-from jointwise.model.control_law import AffineControl, Sample
-from jointwise.model.joint_drive import JointDrive
 from jointwise.model.spring import Cubic, OddPolynomial, Segments, Spring
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "as_reference",
     "bandwidth_gains",
     "computed_torque",
+    "default_bandwidth",
+    "default_gains",
     "drive_motion",
     "effective_inertias",
     "flexible_feedforward",
@@ -47,6 +50,4 @@ __all__ = [
     "pd_gravity",
     "pid",
     "torque_rates",
-    "usual_bandwidth",
-    "usual_gains",
 ]

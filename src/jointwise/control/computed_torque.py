@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jointwise.control.control_law import AffineControl
 from jointwise.control.controller import AffineController
-from jointwise.control.gains import Gains, drives_for, effective_inertias, feedback_rotors, rotor_inertias, usual_gains
-from jointwise.control.links import Links, checked_joints, deformations, lead_time, plus_friction
+from jointwise.control.gains import Gains, feedback_rotors, rotor_inertias
+from jointwise.control.joint_drive import JointDrive
+from jointwise.control.links import Links, deformations, make_task, plus_friction
 from jointwise.control.pd import Side, feedback_law, integral_law
-from jointwise.control.reference import as_reference
 from jointwise.description.mounting import Mounting
-from jointwise.description.payload import Payload
-from jointwise.description.robot import Robot
-from jointwise.model.control_law import AffineControl
-from jointwise.model.joint_drive import JointDrive
+from jointwise.description.robot import Payload, Robot
 from jointwise.spatial import Array
+
+if TYPE_CHECKING:
+    from jointwise.runtime import RobotModel
 
 
 def computed_torque(
-    robot: Robot,
+    robot: Robot | RobotModel,
     motion: Any,
     rate: float = 1000.0,
     *,
     gains: Gains | None = None,
     drives: Sequence[JointDrive] | None = None,
     friction: Array | None = None,
-    gravity: Mounting = "table",
+    gravity: Mounting | None = None,
     payload: Payload | None = None,
     side: Side = "motor",
     duration: float | None = None,
@@ -39,15 +40,14 @@ def computed_torque(
     side ``e = q - q_d``. `friction` (periods, joints) is a feed-forward f in Nm (see `friction_torques`). On a rigid
     arm with a matching model the error obeys ``ë + kd ė + kp e + ki ∫e = 0``.
     """
-    reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
-    checked_joints(robot, reference.q.shape[1])
-    links, rotors = Links(robot, gravity, payload), rotor_inertias(own)
-    ahead = reference.shifted(lead_time(own, rate))
-    feed = links.torque(ahead.q, ahead.qd, ahead.qdd) + rotors * ahead.qdd
-    M = links.inertia(reference.q, feedback_rotors(robot, drives))
-    chosen = gains or usual_gains(effective_inertias(robot, reference.inertia_poses, payload), own, rate)
+    links = Links.of(robot, gravity, payload)
+    task = make_task(links, motion, rate, duration, drives)
+    reference, ahead = task.reference, task.ahead
+    feed = links.torque(ahead.q, ahead.qd, ahead.qdd) + rotor_inertias(task.drives) * ahead.qdd
+    M = links.inertia(reference.q, feedback_rotors(task.links.robot, drives))
+    chosen = gains or task.default_gains()
     loads = links.torque(reference.q, reference.qd, reference.qdd)
-    position = reference.q + deformations(own, loads) if side == "motor" else reference.q
+    position = reference.q + deformations(task.drives, loads) if side == "motor" else reference.q
     feedback = feedback_law(side, position, reference.qd, _scaled(M, chosen.kp), _scaled(M, chosen.kd))
     integral = integral_law(reference.q, _scaled(M, chosen.ki))
     return AffineController(AffineControl(torque=plus_friction(feed, friction), **(feedback | integral)), rate)

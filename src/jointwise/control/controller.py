@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from jointwise.control.control_law import AffineControl, Sample
 from jointwise.errors import ModelError
-from jointwise.model.control_law import AffineControl, Sample
 from jointwise.model.rigid.backend import kernels
 from jointwise.spatial import Array
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jointwise.control.control_law import AffineControl
 from jointwise.control.controller import AffineController
-from jointwise.control.gains import Gains, drives_for, effective_inertias, rotor_inertias, usual_gains
-from jointwise.control.links import Links, checked_joints, friction_torques, lead_time, plus_friction
+from jointwise.control.gains import Gains, rotor_inertias
+from jointwise.control.joint_drive import JointDrive
+from jointwise.control.links import Links, friction_torques, make_task, plus_friction
 from jointwise.control.pd import feedback_law, integral_law
-from jointwise.control.reference import Reference, as_reference
+from jointwise.control.reference import Reference
 from jointwise.control.torque_rates import torque_rates
 from jointwise.description.mounting import Mounting
-from jointwise.description.payload import Payload
-from jointwise.description.robot import Robot
+from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError
-from jointwise.model.control_law import AffineControl
-from jointwise.model.joint_drive import JointDrive
 from jointwise.spatial import Array
+
+if TYPE_CHECKING:
+    from jointwise.runtime import RobotModel
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def drive_motion(links: Links, drives: Sequence[JointDrive], reference: Referenc
     order, in the position alone; at the knees of a segmented spring φ̇ jumps.
     """
     if reference.jerk is None or reference.snap is None:
-        raise ModelError("elastic joints need jerk and snap. Give a motion that has derivative(t, order) up to 4.")
+        raise ModelError("elastic joints need jerk and snap. Use a motion with derivative(t, order) up to 4.")
     motion = (reference.q, reference.qd, reference.qdd, reference.jerk, reference.snap)
     torque, first, second = torque_rates(links.chain, *motion)
     phi, phi_d, phi_dd = (np.zeros_like(torque) for _ in range(3))
@@ -69,14 +71,14 @@ def _deformation(drive: JointDrive, torque: Array, first: Array, second: Array) 
 
 
 def flexible_feedforward(
-    robot: Robot,
+    robot: Robot | RobotModel,
     motion: Any,
     rate: float = 1000.0,
     *,
     drives: Sequence[JointDrive],
     gains: Gains | None = None,
     friction: Array | bool = True,
-    gravity: Mounting = "table",
+    gravity: Mounting | None = None,
     payload: Payload | None = None,
     duration: float | None = None,
 ) -> AffineController:
@@ -84,24 +86,20 @@ def flexible_feedforward(
 
     τ_m, θ_d and θ̇_d are those of `drive_motion`; J the effective inertia of each joint with its rotor. `friction` is
     the steady friction of the drives at the planned speed, an array (periods, joints) in Nm instead of it, or False.
-    `Gains(0, 0)` leaves the feed-forward alone.
+    `Gains(0, 0)` is feed-forward only.
     """
-    reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
-    checked_joints(robot, reference.q.shape[1])
-    links = Links(robot, gravity, payload)
-    J = effective_inertias(robot, reference.inertia_poses, payload)
-    chosen = gains or usual_gains(J, own, rate)
-    total = J + rotor_inertias(own)
-    wanted = drive_motion(links, own, reference)
-    ahead = drive_motion(links, own, reference.shifted(lead_time(own, rate)))
-    feed = plus_friction(ahead.torque, friction_feed(own, ahead.speed, friction))
+    task = make_task(Links.of(robot, gravity, payload), motion, rate, duration, drives)
+    chosen = gains or task.default_gains()
+    total = task.inertias + rotor_inertias(task.drives)
+    wanted, ahead = (drive_motion(task.links, task.drives, part) for part in (task.reference, task.ahead))
+    feed = plus_friction(ahead.torque, friction_feed(task.drives, ahead.speed, friction))
     feedback = feedback_law("motor", wanted.theta, wanted.speed, total * chosen.kp, total * chosen.kd)
-    law = AffineControl(torque=feed, **(feedback | integral_law(reference.q, total * chosen.ki)))
+    law = AffineControl(torque=feed, **(feedback | integral_law(task.reference.q, total * chosen.ki)))
     return AffineController(law, rate)
 
 
 def friction_feed(drives: Sequence[JointDrive], speed: Array, friction: Array | bool) -> Array | None:
-    """Return the friction to feed forward: that of the drives, what was given, or none."""
+    """Return the friction feed-forward: that of the drives (True), the array itself, or none (False)."""
     if isinstance(friction, bool):
         return friction_torques(drives, speed) if friction else None
     return friction

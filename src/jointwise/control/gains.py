@@ -1,4 +1,4 @@
-"""Gains from what a user can say: how fast the error should vanish, and how damped."""
+"""Feedback gains from a bandwidth and a damping ratio."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.description.payload import Payload
-from jointwise.description.robot import Robot
+from jointwise.control.joint_drive import JointDrive
+from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError, ShapeError
-from jointwise.model.joint_drive import JointDrive
 from jointwise.model.rigid import mass_matrix
 from jointwise.spatial import Array
 
 FASTEST = 8.0
-"""Bandwidth (Hz) of the usual gains where no spring and no rate limits it."""
-USUAL_ACCELERATION = 100.0
+"""Default bandwidth (Hz) unless a spring or the rate limits it."""
+TYPICAL_ACCELERATION = 100.0
 """rad/s² at which the effort limit of a joint accelerates its rotor, where the rotor is not described."""
 POSES = 64
 """Poses of a reference at which inertias are taken."""
@@ -31,7 +30,7 @@ class Gains:
     ki: float | Array = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse gains that push away."""
+        """Reject negative gains."""
         for name in ("kp", "kd", "ki"):
             value = np.asarray(getattr(self, name), dtype=float)
             if not (np.isfinite(value).all() and (value >= 0.0).all()):
@@ -55,7 +54,7 @@ def drives_for(robot: Robot, drives: Sequence[JointDrive] | None) -> tuple[Joint
     if drives is None:
         return tuple(JointDrive(inertia=float(rotor)) for rotor in robot.rotor_inertias)
     if len(drives) != robot.dof:
-        raise ModelError(f"drives must be given for {robot.dof} joints. Got {len(drives)} instead.")
+        raise ModelError(f"drives must have one entry for each of {robot.dof} joints. Got {len(drives)} instead.")
     return tuple(drives)
 
 
@@ -67,14 +66,14 @@ def rotor_inertias(drives: Sequence[JointDrive]) -> Array:
 def feedback_rotors(robot: Robot, drives: Sequence[JointDrive] | None) -> Array:
     """Return B by which gains are scaled, kg m², (joints,): that of the drives, or of the description.
 
-    Where neither knows it, B is what the effort limit accelerates at 100 rad/s²: a rotor behind a large gear is most of
-    the inertia of a wrist, and gains without it would not overcome its friction. No feed-forward uses the guess.
+    If neither has it, B is the inertia that the effort limit accelerates at 100 rad/s²: a rotor behind a large gear is
+    most of the inertia of a wrist, and gains without it would not overcome its friction. No feed-forward uses it.
     """
     if drives is not None:
         return rotor_inertias(drives)
-    usual = [(joint.limits.effort or 0.0) / USUAL_ACCELERATION for joint in robot.joints]
+    guessed = [(joint.limits.effort or 0.0) / TYPICAL_ACCELERATION for joint in robot.joints]
     known = [joint.motor.reflected_inertia for joint in robot.joints]
-    return np.array([guess if own is None else own for own, guess in zip(known, usual, strict=True)])
+    return np.array([guess if value is None else value for value, guess in zip(known, guessed, strict=True)])
 
 
 def effective_inertias(robot: Robot, q: Array, payload: Payload | None = None) -> Array:
@@ -86,7 +85,7 @@ def effective_inertias(robot: Robot, q: Array, payload: Payload | None = None) -
     return diagonal
 
 
-def usual_bandwidth(inertias: Array, drives: Sequence[JointDrive], rate: float) -> Array:
+def default_bandwidth(inertias: Array, drives: Sequence[JointDrive], rate: float) -> Array:
     """Return bandwidths (joints,) in Hz that suit the arm: half the frequency of the link on its spring, at most 8 Hz.
 
     ``f = ½ √(k / J) / 2π`` with J the effective inertia and k the stiffness at rest; and at most a 60th of `rate`.
@@ -97,9 +96,9 @@ def usual_bandwidth(inertias: Array, drives: Sequence[JointDrive], rate: float) 
     return result
 
 
-def usual_gains(inertias: Array, drives: Sequence[JointDrive], rate: float, integral: float = 0.0) -> Gains:
-    """Return critically damped gains at the usual bandwidth of the slowest joint.
+def default_gains(inertias: Array, drives: Sequence[JointDrive], rate: float, integral: float = 0.0) -> Gains:
+    """Return critically damped gains at the default bandwidth of the slowest joint.
 
     One bandwidth for all, as joints that are scaled by a full M(q) share it.
     """
-    return bandwidth_gains(float(usual_bandwidth(inertias, drives, rate).min()), 1.0, integral)
+    return bandwidth_gains(float(default_bandwidth(inertias, drives, rate).min()), 1.0, integral)

@@ -1,20 +1,26 @@
-"""The links as a controller knows them, and the rotor positions that bend the springs as the links need."""
+"""What a controller controls: links as a rigid model, drives with springs and friction, and the motion to follow."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jointwise.control.gains import Gains, default_gains, drives_for, effective_inertias
+from jointwise.control.joint_drive import JointDrive
+from jointwise.control.reference import Reference, as_reference
 from jointwise.description.mounting import Mounting
-from jointwise.description.payload import Payload
-from jointwise.description.robot import Robot
+from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError, ShapeError
-from jointwise.model.joint_drive import JointDrive
 from jointwise.model.rigid import gravity_torque, inverse_dynamics, mass_matrix
 from jointwise.model.rigid.chain import Chain, make_chain
 from jointwise.spatial import Array
+
+if TYPE_CHECKING:
+    from jointwise.runtime import RobotModel
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,15 @@ class Links:
     robot: Robot
     gravity: Mounting = "table"
     payload: Payload | None = None
+
+    @classmethod
+    def of(cls, robot: Robot | RobotModel, gravity: Mounting | None = None, payload: Payload | None = None) -> Links:
+        """Return the links of a described or calibrated robot; None for the gravity of the model, or the table."""
+        from jointwise.runtime import RobotModel
+
+        if isinstance(robot, RobotModel):
+            return cls(robot.robot, robot.gravity_vector if gravity is None else gravity, payload)
+        return cls(robot, "table" if gravity is None else gravity, payload)
 
     def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return M q̈ + C q̇ + g, (samples, joints) Nm."""
@@ -73,7 +88,35 @@ def plus_friction(torque: Array, friction: Array | None) -> Array:
     return total
 
 
-def checked_joints(robot: Robot, joints: int) -> None:
-    """Refuse a motion of another robot."""
+@dataclass(frozen=True)
+class Task:
+    """A motion that a controller follows: its `reference`, the `links` as mounted and loaded, one drive a joint."""
+
+    reference: Reference
+    links: Links
+    drives: tuple[JointDrive, ...]
+
+    @cached_property
+    def inertias(self) -> Array:
+        """Effective inertias of the links along the motion, without rotors: (joints,) kg m²."""
+        return effective_inertias(self.links.robot, self.reference.inertia_poses, self.links.payload)
+
+    @cached_property
+    def ahead(self) -> Reference:
+        """The reference of a feed-forward: later by the lead time, as far as the motion is known."""
+        return self.reference.shifted(lead_time(self.drives, self.reference.rate))
+
+    def default_gains(self, integral: float = 0.0) -> Gains:
+        """Return critically damped gains at the default bandwidth of the slowest joint."""
+        return default_gains(self.inertias, self.drives, self.reference.rate, integral)
+
+
+def make_task(
+    links: Links, motion: Any, rate: float, duration: float | None, drives: Sequence[JointDrive] | None
+) -> Task:
+    """Return the task of following a motion (see `as_reference`) at a control `rate` (Hz)."""
+    robot, reference = links.robot, as_reference(motion, rate, duration)
+    joints = reference.q.shape[1]
     if joints != robot.dof:
         raise ModelError(f"the motion must be one of {robot.dof} joints, as robot '{robot.name}'. It has {joints}.")
+    return Task(reference, links, drives_for(robot, drives))

@@ -1,28 +1,29 @@
-"""Decentralised LQR with feed-forward: every joint on its spring, on its own."""
+"""Decentralised LQR with feed-forward: each joint on its spring is controlled separately."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jointwise.control.control_law import AffineControl
 from jointwise.control.controller import AffineController
 from jointwise.control.flexible import friction_feed
-from jointwise.control.gains import drives_for, effective_inertias
-from jointwise.control.links import Links, checked_joints, lead_time, plus_friction
-from jointwise.control.reference import Reference, as_reference
+from jointwise.control.joint_drive import JointDrive
+from jointwise.control.links import Links, make_task, plus_friction
+from jointwise.control.reference import Reference
 from jointwise.description.mounting import Mounting
-from jointwise.description.payload import Payload
-from jointwise.description.robot import Robot
+from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError
-from jointwise.model.control_law import AffineControl
-from jointwise.model.joint_drive import JointDrive
 from jointwise.spatial import Array
 
-USUAL_EFFORT = 100.0
-"""Torque (Nm) worth as much as the other tolerances where a description gives no limit."""
+if TYPE_CHECKING:
+    from jointwise.runtime import RobotModel
+
+DEFAULT_EFFORT = 100.0
+"""Torque tolerance (Nm) of a joint whose description has no effort limit."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Tolerances:
     torque: float | Array | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no tolerance."""
+        """Reject values that are not positive."""
         for name in ("position", "speed", "integral", "torque"):
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value).all() and (np.asarray(value) > 0.0).all()):
@@ -108,14 +109,14 @@ def sampled_cost(A: Array, B: Array, Q: Array, R: Array, period: float) -> tuple
 
 
 def lqr(
-    robot: Robot,
+    robot: Robot | RobotModel,
     motion: Any,
     rate: float = 1000.0,
     *,
     drives: Sequence[JointDrive],
     tolerances: Tolerances | None = None,
     friction: Array | bool = True,
-    gravity: Mounting = "table",
+    gravity: Mounting | None = None,
     payload: Payload | None = None,
     duration: float | None = None,
 ) -> AffineController:
@@ -123,17 +124,14 @@ def lqr(
 
     ``θ_d = q_d + (J q̈_d + g) / k``, ``u_ff = B θ̈_d + k (θ_d - q_d) + f``: J is the mean of M_ii along the motion, g
     gravity along it, k the stiffness at rest. Coupling between the joints is left to the feedback. `friction` as in
-    `flexible_feedforward`. Stiffness that grows with load is met by the spring's own deformation in place of k.
+    `flexible_feedforward`. Stiffness that grows with load enters through the deformation of the spring.
     """
-    reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
-    checked_joints(robot, reference.q.shape[1])
-    links, weights = Links(robot, gravity, payload), tolerances or Tolerances()
-    J = effective_inertias(robot, reference.inertia_poses, payload)
-    wanted = decentralised_motion(links, own, J, reference)
-    ahead = decentralised_motion(links, own, J, reference.shifted(lead_time(own, rate)))
-    feed = plus_friction(ahead[2], friction_feed(own, ahead[1], friction))
-    gains = decentralised_gains(robot, own, J, weights, rate)
-    law = AffineControl(torque=feed, theta=wanted[0], speed=wanted[1], q=reference.q, qd=reference.qd, **gains)
+    task = make_task(Links.of(robot, gravity, payload), motion, rate, duration, drives)
+    theta, speed, _ = decentralised_motion(task.links, task.drives, task.inertias, task.reference)
+    _, speed_ahead, torque = decentralised_motion(task.links, task.drives, task.inertias, task.ahead)
+    feed = plus_friction(torque, friction_feed(task.drives, speed_ahead, friction))
+    gains = decentralised_gains(task.links.robot, task.drives, task.inertias, tolerances or Tolerances(), rate)
+    law = AffineControl(torque=feed, theta=theta, speed=speed, q=task.reference.q, qd=task.reference.qd, **gains)
     return AffineController(law, rate)
 
 
@@ -144,13 +142,13 @@ def decentralised_gains(
     n, has_integral = robot.dof, tolerances.integral is not None
     names = ("k_theta", "k_speed", "kp", "kd", *(("ki",) if has_integral else ()))
     gains = {name: np.zeros(n) for name in names}
-    effort = [joint.limits.effort or USUAL_EFFORT for joint in robot.joints]
+    effort = [joint.limits.effort or DEFAULT_EFFORT for joint in robot.joints]
     for j, drive in enumerate(drives):
         A, B = joint_system(drive, float(inertias[j]), has_integral)
         Q, R = _weights(tolerances, j, drive.spring is None, effort[j])
         row = lqr_gain(A, B, Q, R, 1.0 / rate)[0]
-        own = names if drive.spring is not None else tuple(name for name in names if name[:2] != "k_")
-        for name, value in zip(own, row, strict=True):
+        present = names if drive.spring is not None else tuple(name for name in names if name[:2] != "k_")
+        for name, value in zip(present, row, strict=True):
             gains[name][j] = value
     return gains
 

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from jointwise.control.control_law import AffineControl
 from jointwise.control.controller import AffineController
-from jointwise.control.gains import Gains, drives_for, effective_inertias, feedback_rotors, usual_gains
-from jointwise.control.links import Links, checked_joints, deformations
-from jointwise.control.reference import as_reference
+from jointwise.control.gains import Gains, feedback_rotors
+from jointwise.control.joint_drive import JointDrive
+from jointwise.control.links import Links, deformations, make_task
 from jointwise.description.mounting import Mounting
-from jointwise.description.payload import Payload
-from jointwise.description.robot import Robot
+from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError
-from jointwise.model.control_law import AffineControl
-from jointwise.model.joint_drive import JointDrive
 from jointwise.spatial import Array
+
+if TYPE_CHECKING:
+    from jointwise.runtime import RobotModel
 
 Side = Literal["motor", "link"]
 """Where position and speed are measured for feedback: before the spring or after it."""
 
 
 def pd_gravity(
-    robot: Robot,
+    robot: Robot | RobotModel,
     motion: Any,
     rate: float = 1000.0,
     *,
     gains: Gains | None = None,
     drives: Sequence[JointDrive] | None = None,
-    gravity: Mounting = "table",
+    gravity: Mounting | None = None,
     payload: Payload | None = None,
     side: Side = "motor",
     duration: float | None = None,
@@ -40,19 +41,17 @@ def pd_gravity(
     J is the effective inertia of each joint with its rotor along the motion, φ the deformation of the spring under
     gravity. On the `link` side q and q_d stand for θ and θ_d: no elastic joint is stiff then, and none may be fast.
     """
-    reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
-    checked_joints(robot, reference.q.shape[1])
-    links = Links(robot, gravity, payload)
-    J = effective_inertias(robot, reference.inertia_poses, payload)
-    chosen = gains or usual_gains(J, own, rate)
-    total = J + feedback_rotors(robot, drives)
-    theta = reference.q + deformations(own, links.weight(reference.q)) if side == "motor" else reference.q
-    feedback = feedback_law(side, theta, reference.qd, total * chosen.kp, total * chosen.kd)
+    links = Links.of(robot, gravity, payload)
+    task = make_task(links, motion, rate, duration, drives)
+    q, chosen = task.reference.q, gains or task.default_gains()
+    total = task.inertias + feedback_rotors(task.links.robot, drives)
+    theta = q + deformations(task.drives, links.weight(q)) if side == "motor" else q
+    feedback = feedback_law(side, theta, task.reference.qd, total * chosen.kp, total * chosen.kd)
     return AffineController(AffineControl(**feedback, gravity=links.chain), rate)
 
 
 def pid(
-    robot: Robot,
+    robot: Robot | RobotModel,
     motion: Any,
     rate: float = 1000.0,
     *,
@@ -65,13 +64,11 @@ def pid(
     """Return ``u = -J (kp e + kd ė + ki ∫ (q - q_d) dt)``, e = θ - q_d (q - q_d on the `link` side).
 
     No model but the effective inertias J that scale the gains: gravity is left to the integral, which is that of the
-    link whatever the side, so that springs leave no steady error.
+    link whatever the side, so that springs cause no steady-state error.
     """
-    reference, own = as_reference(motion, rate, duration), drives_for(robot, drives)
-    checked_joints(robot, reference.q.shape[1])
-    J = effective_inertias(robot, reference.inertia_poses, payload)
-    chosen = gains or usual_gains(J, own, rate, integral=0.3)
-    total = J + feedback_rotors(robot, drives)
+    task = make_task(Links.of(robot, payload=payload), motion, rate, duration, drives)
+    reference, chosen = task.reference, gains or task.default_gains(integral=0.3)
+    total = task.inertias + feedback_rotors(task.links.robot, drives)
     feedback = feedback_law(side, reference.q, reference.qd, total * chosen.kp, total * chosen.kd)
     return AffineController(AffineControl(**(feedback | integral_law(reference.q, total * chosen.ki))), rate)
 

@@ -20,7 +20,7 @@ Curve = Callable[[Array, int], Array]
 class Reference:
     """Samples (periods, joints) at `rate` (Hz): `q` rad, `qd`, `qdd`, `jerk` and `snap` per s, s², s³, s⁴.
 
-    Jerk and snap are None where the motion has none; only the feed-forward of elastic joints asks for them. `curve` is
+    Jerk and snap are None where the motion has none; only the feed-forward of elastic joints needs them. `curve` is
     the motion itself, where it is known between the samples. A part of a motion has `times` (periods,), s, of its own,
     and `poses` (any, joints) of the whole, from which inertias are taken.
     """
@@ -36,7 +36,7 @@ class Reference:
     poses: Array | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what does not fit together."""
+        """Reject arrays of different shapes."""
         if not (np.isfinite(self.rate) and self.rate > 0.0):
             raise ModelError(f"rate must be finite and > 0 Hz. Got {self.rate} instead.")
         for name in ORDERS:
@@ -68,9 +68,9 @@ class Reference:
 
 
 def as_reference(motion: Any, rate: float, duration: float | None = None) -> Reference:
-    """Return a motion sampled at `rate` (Hz) over `duration` (s, None: its own), from t = 0.
+    """Return a motion sampled at `rate` (Hz) over `duration` (s, None: that of the motion), from t = 0.
 
-    `motion` has `duration` and ``derivative(t, order)`` as those of `simulation.references`, or ``at(t)`` with q, qd,
+    `motion` has `duration` and ``derivative(t, order)`` as those of `design`, or ``at(t)`` with q, qd,
     qdd; or it is a function ``(t, order) -> (samples, joints)`` of order 0 to 4 (then give the duration); or a
     `Reference` already.
     """

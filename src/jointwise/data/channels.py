@@ -1,24 +1,31 @@
-"""The channels of a log: their names, their columns' usual spellings, their units and what is beyond belief.
+"""The channels of a log: their names, the usual spellings of their columns, their units and their ranges.
+
+A mapping may state another unit, which the reader converts to SI; units are never guessed.
 
 ============== ========= ===================================================================
 channel        unit      meaning, at the joint side unless a column says otherwise
 ============== ========= ===================================================================
-t              s         stamp of the sample
+t              s         time stamp of the sample
 q, qd          rad       measured position and speed (m and m/s for prismatic joints)
 theta          rad       motor position divided by the gear ratio
 current        A         measured motor current
 torque         Nm        measured joint torque
 temperature    degC      temperature of the joint
-``*_des``      as above  what the controller asked for
+``*_des``      as above  the set point of the controller
 ============== ========= ===================================================================
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from jointwise.errors import DataError, nearest
+
+_DEGREE = math.pi / 180.0
+_TURN = 2.0 * math.pi
+
 
 TIME = "t"
 POSITION = "q"
@@ -26,7 +33,7 @@ POSITION = "q"
 
 @dataclass(frozen=True)
 class Channel:
-    """One measured quantity: its short column stem, other spellings, SI unit, and the largest believable value."""
+    """One measured quantity: its short column stem, other spellings, SI unit, and the largest plausible magnitude."""
 
     name: str
     stem: str
@@ -56,6 +63,9 @@ CHANNELS = MappingProxyType({channel.name: channel for channel in _ALL})
 OPTIONAL = tuple(name for name in CHANNELS if name not in (TIME, POSITION))
 """The channels that a log may lack."""
 
+OUTPUTS = ("current", "torque")
+"""The channels that a model can predict."""
+
 SPELLINGS = MappingProxyType({s: c.name for c in _ALL for s in (c.name, c.stem, *c.spellings)})
 """Channel of every recognised column stem."""
 
@@ -73,3 +83,53 @@ def default_names(channel: str, joints: int) -> tuple[str, ...]:
     if channel == TIME:
         return (TIME,)
     return tuple(f"{CHANNELS[channel].stem}{j}" for j in range(1, joints + 1))
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """SI value = scale · value + offset."""
+
+    scale: float = 1.0
+    offset: float = 0.0
+
+    @property
+    def identity(self) -> bool:
+        """True if nothing changes."""
+        return self.scale == 1.0 and self.offset == 0.0
+
+
+_UNITS: dict[str, dict[str, Conversion]] = {
+    "s": {"s": Conversion(), "ms": Conversion(1e-3), "us": Conversion(1e-6), "ns": Conversion(1e-9)},
+    "rad": {
+        "rad": Conversion(),
+        "mrad": Conversion(1e-3),
+        "deg": Conversion(_DEGREE),
+        "turn": Conversion(_TURN),
+        "m": Conversion(),
+        "mm": Conversion(1e-3),
+    },
+    "rad/s": {
+        "rad/s": Conversion(),
+        "deg/s": Conversion(_DEGREE),
+        "rpm": Conversion(_TURN / 60.0),
+        "m/s": Conversion(),
+        "mm/s": Conversion(1e-3),
+    },
+    "rad/s^2": {
+        "rad/s^2": Conversion(),
+        "deg/s^2": Conversion(_DEGREE),
+        "m/s^2": Conversion(),
+        "mm/s^2": Conversion(1e-3),
+    },
+    "A": {"A": Conversion(), "mA": Conversion(1e-3)},
+    "Nm": {"Nm": Conversion(), "mNm": Conversion(1e-3), "kNm": Conversion(1e3), "N": Conversion()},
+    "degC": {"degC": Conversion(), "K": Conversion(1.0, -273.15), "degF": Conversion(5.0 / 9.0, -160.0 / 9.0)},
+}
+
+
+def conversion(channel: Channel, unit: str, where: str) -> Conversion:
+    """Return how to bring `unit` to the channel's SI unit; `where` opens the error line."""
+    known = _UNITS[channel.unit]
+    if unit not in known:
+        raise DataError(f"{where}: unit of '{channel.name}' must be one of {', '.join(known)}. Got '{unit}' instead.")
+    return known[unit]

@@ -7,18 +7,25 @@ bridged by interpolation on the true stamps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.finding import Finding
-from jointwise.data.log import Log, Origin
 from jointwise.errors import DataError
 from jointwise.spatial import Array
 
+if TYPE_CHECKING:
+    from jointwise.data.log import Log, Origin
+
 GAP_STEPS = 5.0
+"""A gap is longer than this many median steps ..."""
 GAP_SECONDS = 0.05
+"""... and than this, s."""
+MAX_UNEVEN = 0.05
+"""Share of steps that may differ from the median step, and the part of it by which they may, of a uniform clock."""
 _RESTART_STEPS = 10.0
 _SHOWN = 5
 
@@ -28,14 +35,18 @@ class Clock:
     """How a log's stamps run.
 
     `period` (s) mean step and `rate` (Hz) its inverse, without gaps; `median_step`, `jitter_rms` (s, of the steps about
-    their mean) and `quantiles` (s, of the steps: 0, 5, 50, 95, 100 %); `repeated`, `reversed`, `gaps` 0-based samples
-    that follow an equal, a later or a much earlier stamp; `segments` slices without gaps; `findings` in words.
+    their mean) and `quantiles` (s, of the steps: 0, 5, 50, 95, 100 %); `uneven` whether more than `MAX_UNEVEN` of the
+    steps differ from their median; `usual_step` (s) the mean of those that do not, the median if `uneven`; `repeated`,
+    `reversed`, `gaps` 0-based samples that follow an equal, a later or a much earlier stamp; `segments` slices without
+    gaps; `findings` in words.
     """
 
     period: float
     rate: float
     median_step: float
     jitter_rms: float
+    uneven: bool
+    usual_step: float
     quantiles: tuple[float, ...]
     repeated: NDArray[np.intp]
     reversed: NDArray[np.intp]
@@ -44,8 +55,13 @@ class Clock:
     findings: tuple[Finding, ...]
 
     @property
+    def uniform_rate(self) -> float:
+        """Rate (Hz) of the uniform clock that fits the stamps."""
+        return 1.0 / self.usual_step
+
+    @property
     def faulty(self) -> Finding | None:
-        """The finding that refuses this clock, if any."""
+        """The error among the findings, if any."""
         return next((finding for finding in self.findings if finding.severity == "error"), None)
 
     def to_dict(self) -> dict[str, object]:
@@ -63,29 +79,24 @@ class Clock:
         }
 
 
-@dataclass(frozen=True)
-class Repaired:
-    """A log whose stamps increase: `log`, its `clock`, and the samples `kept` of the original (None: all)."""
-
-    log: Log
-    clock: Clock
-    kept: NDArray[np.intp] | None
-
-
 def examine_clock(log: Log) -> Clock:
-    """Return how the stamps of a log run; nothing is changed and nothing refused."""
+    """Return how the stamps of a log run; see `Log.clock`, which computes it once."""
     t = log.t
     steps = np.diff(t)
     median = _median(steps[steps > 0])
     long = steps > max(GAP_STEPS * median, GAP_SECONDS)
     regular = steps[(steps > 0) & ~long]
     period = float(regular.mean()) if len(regular) else median
+    near = steps[(steps > 0) & (np.abs(steps - median) <= MAX_UNEVEN * median)]
+    uneven = len(near) < (1.0 - MAX_UNEVEN) * int((steps > 0).sum())
     repeated, backwards, gaps = (np.flatnonzero(which) + 1 for which in (steps == 0, steps < 0, long))
     return Clock(
         period=period,
         rate=1.0 / period if period > 0 else 0.0,
         median_step=median,
         jitter_rms=float(regular.std()) if len(regular) else 0.0,
+        uneven=uneven,
+        usual_step=_without_rounding(median if uneven or not len(near) else float(near.mean()), t),
         quantiles=_quantiles(steps),
         repeated=repeated,
         reversed=backwards,
@@ -95,21 +106,26 @@ def examine_clock(log: Log) -> Clock:
     )
 
 
-def repair_clock(log: Log) -> Repaired:
-    """Return the log with increasing stamps: of samples with the same stamp the first stays, with a note.
+def forward_samples(log: Log) -> NDArray[np.intp]:
+    """Return the samples with increasing stamps: of samples with the same stamp the first remains.
 
-    Reversed stamps cannot be repaired honestly and are refused with their row.
+    Raises:
+        DataError: Stamps run backwards or time stands still; names the row.
+
     """
-    clock = examine_clock(log)
-    if clock.faulty is not None:
-        raise DataError(f"{log.origin.path}: {clock.faulty.message} {clock.faulty.advice}")
-    if not len(clock.repeated):
-        return Repaired(log, clock, None)
-    kept = np.delete(np.arange(log.samples), clock.repeated)
-    fixed = log.take(kept, f"{len(clock.repeated)} samples left out: same stamp as the one before")
-    again = examine_clock(fixed)
-    told = (*clock.findings, *(f for f in again.findings if f.code not in {g.code for g in clock.findings}))
-    return Repaired(fixed, replace(again, findings=told), kept)
+    if log.clock.faulty is not None:
+        raise DataError(f"{log.origin.path}: {log.clock.faulty.message} {log.clock.faulty.advice}")
+    return np.delete(np.arange(log.samples), log.clock.repeated)
+
+
+def _without_rounding(step: float, t: Array) -> float:
+    """Return a mean step (s) to the decimals that the stamps resolve.
+
+    Stamps that count from 1970 are rounded to 0.24 µs. Without this, the same motion would have a rate that differs in
+    its tenth digit, and other filter coefficients, than with stamps that count from zero.
+    """
+    resolution = 2.0 * float(np.spacing(np.abs(t).max())) / max(len(t) - 1, 1) if len(t) else 0.0
+    return round(step, int(-np.log10(resolution))) if resolution > 0.0 and step > 0.0 else step
 
 
 def _median(steps: Array) -> float:
@@ -136,7 +152,7 @@ def _findings(
     backwards: NDArray[np.intp],
     gaps: NDArray[np.intp],
 ) -> list[Finding]:
-    """Return what is to be said about the stamps."""
+    """Return the findings about the stamps."""
     found: list[Finding] = []
     if median == 0.0 and not len(backwards):
         found.append(Finding("error", "no-time", "time stands still: all stamps are equal.", "Record t.", "t"))
@@ -150,7 +166,7 @@ def _findings(
 
 
 def _repeated(log: Log, repeated: NDArray[np.intp]) -> Finding:
-    """Return the finding of equal stamps, telling repeated rows from other values."""
+    """Return the finding of equal stamps; repeated rows and other values are counted apart."""
     same = np.ones(len(repeated), dtype=bool)
     for name in log.available[1:]:
         values = getattr(log, name)

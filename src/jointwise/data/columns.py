@@ -8,17 +8,25 @@ count from 0 or 1, as ``q1``, ``q_1`` or ``q[1]``, without holes.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from itertools import chain
 from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from jointwise.data.channels import CHANNELS, POSITION, SPELLINGS, TIME, default_names
+from jointwise.data.channels import CHANNELS, OUTPUTS, POSITION, SPELLINGS, TIME, Conversion, conversion, default_names
 from jointwise.data.mapping import Wanted
-from jointwise.data.units import Conversion, conversion
-from jointwise.errors import DataError
+from jointwise.data.presets import with_preset
+from jointwise.errors import DataError, nearest
 from jointwise.spatial import Array
+
+NEEDED = (TIME, POSITION, "current", "torque")
+"""Channels whose missing values reject the log; any other channel with missing values is left out, with a note."""
+
 
 _INDEXED = re.compile(r"^([A-Za-z_]*[A-Za-z])(?:_?(\d{1,4})|\[(\d{1,4})\])?$")
 _MOST_SHOWN = 12
@@ -60,7 +68,7 @@ class Layout:
 
     @property
     def largest(self) -> Array:
-        """Largest believable magnitude of each of `columns`, SI."""
+        """Largest plausible magnitude of each of `columns`, SI."""
         return np.array([CHANNELS[channel].largest for channel in self.channels])
 
     def converted(self, matrix: Array) -> Array:
@@ -72,8 +80,29 @@ class Layout:
         return np.asarray(matrix * scales + offsets)
 
 
-def layout(header: Sequence[str] | None, count: int, wanted: Wanted, joints: int | None, where: str) -> Layout:
-    """Return the layout of a file with `count` columns named `header` (None: no header row); `where` opens errors."""
+class Columns(Protocol):
+    """What is known of the values of a file's columns before it is read."""
+
+    def is_number(self, column: int) -> bool:
+        """Return whether the first values of a column are numbers."""
+
+    def is_counter(self, column: int) -> bool:
+        """Return whether a column only counts the rows."""
+
+
+def layout(
+    header: Sequence[str] | None,
+    count: int,
+    wanted: Wanted,
+    joints: int | None,
+    where: str,
+    columns: Columns | None = None,
+) -> Layout:
+    """Return the layout of a file with `count` columns named `header` (None: no header row); `where` opens errors.
+
+    Of several columns of stamps the one that is a number and no counter is used, if `columns` shows that.
+    """
+    note = None
     if wanted.order is not None:
         found = _by_order(wanted.order, header, count, where)
     elif header is None:
@@ -83,10 +112,12 @@ def layout(header: Sequence[str] | None, count: int, wanted: Wanted, joints: int
         )
     else:
         _refuse_twins(header, where)
-        found = _by_name(header, wanted, where)
+        wanted, note = with_preset(header, wanted)
+        found = _by_name(header, wanted, where, columns)
     _check_required(found, header, where)
     _check_counts(found, joints, where)
-    return _build(found, header, count, wanted, where)
+    built = _build(found, header, count, wanted, where)
+    return built if note is None else replace(built, notes=(note, *built.notes))
 
 
 def _build(
@@ -94,23 +125,34 @@ def _build(
 ) -> Layout:
     """Assemble the layout in the order of the channels, with its notes."""
     ordered = {channel: found[channel] for channel in CHANNELS if channel in found}
-    for channel in wanted.units:
-        if channel not in ordered:
-            raise DataError(f"{where}: a unit is given for '{channel}', but the file has no such channel.")
-    steps = {c: conversion(CHANNELS[c], unit, where) for c, unit in wanted.units.items()}
-    used = {column for columns in ordered.values() for column, _ in columns}
-    labels = header if header is not None else [f"column {k + 1}" for k in range(count)]
-    ignored = tuple(label for k, label in enumerate(labels) if k not in used)
-    notes = [f"{c}: converted from {wanted.units[c]} to {CHANNELS[c].unit}" for c in steps if not steps[c].identity]
+    conversions = _conversions(wanted.units, ordered, where)
+    positions = {channel: tuple(k for k, _ in columns) for channel, columns in ordered.items()}
+    ignored = _unused(header, count, set(chain.from_iterable(positions.values())))
+    notes = [f"{name}: converted from {wanted.units[name]} to {CHANNELS[name].unit}" for name in conversions]
     if ignored:
         notes.append(f"columns ignored: {_shown(ignored)}")
     return Layout(
-        MappingProxyType({c: tuple(k for k, _ in columns) for c, columns in ordered.items()}),
-        MappingProxyType({c: tuple(name for _, name in columns) for c, columns in ordered.items()}),
-        MappingProxyType({c: step for c, step in steps.items() if not step.identity}),
+        MappingProxyType(positions),
+        MappingProxyType({channel: tuple(dict(columns).values()) for channel, columns in ordered.items()}),
+        MappingProxyType(conversions),
         ignored,
         tuple(notes),
     )
+
+
+def _conversions(units: Mapping[str, str], found: Collection[str], where: str) -> dict[str, Conversion]:
+    """Return the conversions to SI that change something, per channel."""
+    for channel in units:
+        if channel not in found:
+            raise DataError(f"{where}: a unit is given for '{channel}', but the file has no such channel.")
+    steps = {channel: conversion(CHANNELS[channel], unit, where) for channel, unit in units.items()}
+    return {channel: step for channel, step in steps.items() if not step.identity}
+
+
+def _unused(header: Sequence[str] | None, count: int, used: Collection[int]) -> tuple[str, ...]:
+    """Return the names of the columns that are no channel."""
+    labels = header if header is not None else [f"column {k + 1}" for k in range(count)]
+    return tuple(label for k, label in enumerate(labels) if k not in used)
 
 
 def _by_order(
@@ -130,22 +172,50 @@ def _by_order(
     return found
 
 
-def _by_name(header: Sequence[str], wanted: Wanted, where: str) -> dict[str, list[tuple[int, str]]]:
+def _by_name(
+    header: Sequence[str], wanted: Wanted, where: str, columns: Columns | None
+) -> dict[str, list[tuple[int, str]]]:
     """Assign columns by the user's names first, then by the known ones."""
-    place = {name: k for k, name in enumerate(header)}
-    found: dict[str, list[tuple[int, str]]] = {}
-    taken: dict[str, str] = {}
-    for channel, names in wanted.names.items():
-        for name in names:
-            if name not in place:
-                raise DataError(f"{where}: no column '{name}' for '{channel}'. Found: {_shown(header)}.")
-            if taken.setdefault(name, channel) != channel or names.count(name) > 1:
-                raise DataError(f"{where}: column '{name}' is asked for twice.")
-        found[channel] = [(place[name], name) for name in names]
-    rest = [name for name in header if name not in taken]
-    for channel, columns in _recognised(rest, place, where).items():
-        found.setdefault(channel, columns)
+    index = {name: k for k, name in enumerate(header)}
+    unused = _mapped(header, wanted, where) | _other_stamps(index, columns)
+    found = _recognised([name for name in header if name not in unused], index, where)
+    found.update({channel: [(index[name], name) for name in names] for channel, names in wanted.names.items()})
     return _without_single(found, wanted)
+
+
+def _other_stamps(index: Mapping[str, int], columns: Columns | None) -> set[str]:
+    """Return the columns of stamps that are texts or counters, where there is another one."""
+    stamps = [name for name in index if (known := known_column(name)) is not None and known[0] == TIME]
+    if len(stamps) < 2 or columns is None:
+        return set()
+    useful = [name for name in stamps if columns.is_number(index[name]) and not columns.is_counter(index[name])]
+    return set(stamps) - set(useful) if useful else set()
+
+
+def extra_columns(header: Sequence[str], extra: Sequence[str], where: str) -> dict[str, int]:
+    """Return name and 0-based column of extra columns: names, or patterns such as ``actual_joint_voltage_*``.
+
+    A name must exist; a pattern may match no column.
+    """
+    found: dict[str, int] = {}
+    for pattern in extra:
+        matches = {name: k for k, name in enumerate(header) if fnmatchcase(name, pattern)}
+        if not matches and not set(pattern) & set("*?["):
+            raise DataError(f"{where}: no column '{pattern}'. {nearest(pattern, header, _MOST_SHOWN)}")
+        found.update(matches)
+    return found
+
+
+def _mapped(header: Sequence[str], wanted: Wanted, where: str) -> set[str]:
+    """Return the columns that the user's mapping names, each of which must exist and be named once."""
+    mapped: set[str] = set()
+    for channel, name in ((channel, name) for channel, names in wanted.names.items() for name in names):
+        if name not in header:
+            raise DataError(f"{where}: no column '{name}' for '{channel}'. {nearest(name, header, _MOST_SHOWN)}")
+        if name in mapped:
+            raise DataError(f"{where}: column '{name}' is assigned twice.")
+        mapped.add(name)
+    return mapped
 
 
 def _without_single(found: dict[str, list[tuple[int, str]]], wanted: Wanted) -> dict[str, list[tuple[int, str]]]:
@@ -162,27 +232,27 @@ def _without_single(found: dict[str, list[tuple[int, str]]], wanted: Wanted) -> 
     }
 
 
-def _recognised(names: Sequence[str], place: Mapping[str, int], where: str) -> dict[str, list[tuple[int, str]]]:
+def _recognised(names: Sequence[str], index: Mapping[str, int], where: str) -> dict[str, list[tuple[int, str]]]:
     """Assign the columns whose names are known."""
     stems: dict[str, str] = {}
     indexed: dict[str, dict[int, str]] = {}
     for name in names:
-        known = _known(name)
+        known = known_column(name)
         if known is None:
             continue
-        channel, stem, index = known
+        channel, stem, number = known
         other = stems.setdefault(channel, stem)
         if other != stem:
             raise DataError(
                 f"{where}: '{other}' and '{stem}' are both {channel}. Say which, as in --columns '{channel}=...'."
             )
-        twin = indexed.setdefault(channel, {}).setdefault(index, name)
+        twin = indexed.setdefault(channel, {}).setdefault(number, name)
         if twin != name:
             raise DataError(f"{where}: columns '{twin}' and '{name}' are the same joint.")
-    return {c: [(place[name], name) for name in _counted(by, c, where)] for c, by in indexed.items()}
+    return {c: [(index[name], name) for name in _counted(by, c, where)] for c, by in indexed.items()}
 
 
-def _known(name: str) -> tuple[str, str, int] | None:
+def known_column(name: str) -> tuple[str, str, int] | None:
     """Return channel, stem and joint number (-1: none) of a known column name; stamps bear no number."""
     match = _INDEXED.match(name)
     if match is None or match[1] not in SPELLINGS:
@@ -240,3 +310,98 @@ def _shown(names: Sequence[str]) -> str:
     """Return names for a message, shortened."""
     more = len(names) - _MOST_SHOWN
     return ", ".join(names[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass
+class Gate:
+    """Passes blocks of values; counts, per column, how many were missing.
+
+    Missing values of an output (current, torque) are accepted of the `ignored` joints (0-based), and where a joint has
+    no values at all.
+    """
+
+    layout: Layout
+    needed: Collection[str] = NEEDED
+    ignored: Collection[int] = ()
+    largest: Array = field(init=False)
+    channels: list[str] = field(init=False)
+    rows: int = 0
+    missing: NDArray[np.intp] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the limits of each column."""
+        self.largest, self.channels = self.layout.largest, self.layout.channels
+        self.missing = np.zeros(len(self.channels), dtype=np.intp)
+
+    def passes(self, matrix: Array) -> bool:
+        """Take a block of SI values (rows, columns); False if it holds garbage, which the reader then locates.
+
+        Garbage is a magnitude out of the range of its channel. Non-finite values only count as missing (see `verdict`).
+        """
+        self.rows += len(matrix)
+        if len(matrix) == 0 or bool(
+            ((matrix.min(axis=0) >= -self.largest) & (matrix.max(axis=0) <= self.largest)).all()
+        ):
+            return True
+        lost = ~np.isfinite(matrix)
+        self.missing += lost.sum(axis=0)
+        return bool(((np.abs(matrix) <= self.largest) | lost).all())
+
+    def lost(self) -> set[str]:
+        """Return the channels to leave out: not needed and holed, or altogether empty (never t and q)."""
+        empty = {channel for channel in self.channels if self._empty(channel)}
+        holed = {c for k, c in enumerate(self.channels) if self._holed(k) and c not in self.needed}
+        return (empty | holed) - {TIME, POSITION}
+
+    def fatal(self) -> list[int]:
+        """Return the columns, as positions in the log's matrix, whose missing values refuse the log."""
+        lost = self.lost()
+        return [k for k, channel in enumerate(self.channels) if channel not in lost and self._holed(k)]
+
+    def _holed(self, k: int) -> bool:
+        """Return whether a column has missing values that are not accepted."""
+        joint = k - self.channels.index(self.channels[k])
+        accepted = self.channels[k] in OUTPUTS and (joint in self.ignored or self.missing[k] == self.rows)
+        return bool(self.missing[k]) and not accepted
+
+    def _unmeasured(self) -> list[int]:
+        """Return the columns of outputs that have no values, of channels that are kept."""
+        lost = self.lost()
+        named = enumerate(self.channels)
+        return [k for k, c in named if c in OUTPUTS and c not in lost and 0 < self.missing[k] == self.rows]
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a note for each channel left out, and for each output without values."""
+        unmeasured = (f"{self.layout.labels[k]} has no values: this output is ignored" for k in self._unmeasured())
+        return (*unmeasured, *self._left_out())
+
+    def _left_out(self) -> tuple[str, ...]:
+        return tuple(
+            f"{channel} left out: {self.count(channel)} of its values are missing or not finite"
+            for channel in self.layout.positions
+            if channel in self.lost()
+        )
+
+    def count(self, channel: str) -> int:
+        """Return how many values of a channel are missing."""
+        return sum(int(n) for c, n in zip(self.channels, self.missing, strict=True) if c == channel)
+
+    def _empty(self, channel: str) -> bool:
+        """Return whether a channel has no value at all."""
+        return self.rows > 0 and self.count(channel) == self.rows * self.channels.count(channel)
+
+
+def refuse_short(rows: int, where: str) -> None:
+    """Refuse a log of no or one sample."""
+    if rows < 2:
+        found = "no rows below the header" if rows == 0 else "only one row"
+        raise DataError(f"{where}: {found}. A log needs at least two samples, and seconds of motion to be of use.")
+
+
+def refuse_missing(channel: str, label: str, count: int, place: str, where: str) -> None:
+    """Refuse a log because a needed value is missing."""
+    more = f" and {count - 1} more values of {channel}" if count > 1 else ""
+    raise DataError(
+        f"{where}: {place}, column '{label}' is missing or not finite{more}. "
+        "Cut those rows out, or leave the column out."
+    )

@@ -1,29 +1,35 @@
 """Text logs: delimited numbers read block by block, so that memory stays flat however long the log.
 
-Blocks of whole lines go through pyarrow's parser. A block that it refuses, or that holds values beyond belief, is
-read again line by line, only to tell the user which row and column are wrong.
+Blocks of whole lines go through pyarrow's parser. A block that it refuses, or that holds values out of range, is
+read again line by line, only to report which row and column are wrong.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from jointwise.data import sniff
-from jointwise.data.columns import Layout, layout
-from jointwise.data.faults import Fault, faults, missing_place
-from jointwise.data.gate import Gate, refuse_missing, refuse_short
-from jointwise.data.log import Log, Origin, log_from_matrix
+from jointwise.data.channels import CHANNELS, TIME, Conversion
+from jointwise.data.columns import Gate, Layout, extra_columns, layout, refuse_missing, refuse_short
+from jointwise.data.log import Log, Origin, Spool, log_from_matrix
 from jointwise.data.mapping import Wanted
-from jointwise.data.spool import Spool
+from jointwise.data.sniff import MISSING, NUMBER, Head, split_fields
+from jointwise.data.stamps import seconds_of
+from jointwise.data.tall import is_tall, table_of
 from jointwise.errors import DataError
 from jointwise.spatial import Array
+
+_LONGEST_SHOWN = 24
+
 
 BLOCK_BYTES = 4 * 1024 * 1024
 _MOST_BAD_BLOCKS = 16
@@ -42,6 +48,7 @@ class Lines:
     """Reads a file in blocks of whole lines; counts lines and hashes every byte on the way."""
 
     path: Path
+    bare_returns: bool = False
     line: int = 1
     size: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
@@ -63,11 +70,11 @@ class Lines:
             yield self._block(rest)
 
     def _read(self, file: IO[bytes], count: int) -> bytes:
-        """Read and hash the next bytes."""
+        """Read and hash the next bytes; bare carriage returns become line feeds."""
         data = file.read(count)
         self.size += len(data)
         self.digest.update(data)
-        return data
+        return data.replace(b"\r", b"\n") if self.bare_returns else data
 
     def _block(self, content: bytes) -> Block:
         """Return a block and count its lines."""
@@ -76,13 +83,61 @@ class Lines:
         return block
 
 
-def read_csv(path: Path, wanted: Wanted, joints: int | None, needed: Collection[str], spool_bytes: int | None) -> Log:
+def read_csv(
+    path: Path,
+    wanted: Wanted,
+    joints: int | None,
+    needed: Collection[str],
+    spool_bytes: int | None,
+    extra: Sequence[str] = (),
+    ignored: Collection[int] = (),
+) -> Log:
     """Return the log of a text file; see `read_log`."""
     with path.open("rb") as file:
         head = sniff.sniff(file.read(sniff.HEAD_BYTES), str(path))
-        columns = layout(head.header, head.count, wanted, joints, str(path))
-        file.seek(0)
-        return _Reader(path, head, columns, Gate(columns, needed)).read(file, spool_bytes)
+        if not is_tall(head):
+            return _read_table(file, path, head, wanted, joints, needed, spool_bytes, extra, ignored)
+    table = table_of(path, head, None if wanted.order is None else len(wanted.order))
+    with BytesIO(table.text) as content:
+        head = sniff.sniff(table.text[: sniff.HEAD_BYTES], str(path))
+        log = _read_table(content, path, head, wanted, joints, needed, spool_bytes, extra, ignored)
+    note = "one value per line: read as a table"
+    origin = replace(log.origin, sha256=table.sha256, size=table.size, first_line=None, notes=(*log.origin.notes, note))
+    return replace(log, origin=origin)
+
+
+def _read_table(
+    file: IO[bytes],
+    path: Path,
+    head: sniff.Head,
+    wanted: Wanted,
+    joints: int | None,
+    needed: Collection[str],
+    spool_bytes: int | None,
+    extra: Sequence[str],
+    ignored: Collection[int],
+) -> Log:
+    """Return the log of a text with one sample per line."""
+    columns = layout(head.header, head.count, wanted, joints, str(path), head)
+    file.seek(0)
+    log = _Reader(path, head, columns, Gate(columns, needed, ignored)).read(file, spool_bytes)
+    others = extra_columns(head.header or (), extra, str(path))
+    if not others:
+        return log
+    file.seek(0)
+    return replace(log, extra=_extra_columns(file, path, head, others))
+
+
+def _extra_columns(file: IO[bytes], path: Path, head: sniff.Head, names: Mapping[str, int]) -> dict[str, Array]:
+    """Return other columns of a file, (samples,) each, NaN where a value is missing."""
+    columns = Layout({"extra": tuple(names.values())}, {"extra": tuple(names)}, {}, (), ())
+    parse, parts = _parser(head, columns), list[Array]()
+    for block in Lines(path, head.bare_returns).blocks(file, head.offset, head.first_line):
+        matrix = parse(block.content)
+        if matrix is None:
+            raise DataError(f"{path}: the extra columns ({', '.join(names)}) must be numbers.")
+        parts.append(matrix)
+    return dict(zip(names, np.concatenate(parts).T, strict=True))
 
 
 @dataclass
@@ -96,7 +151,7 @@ class _Reader:
 
     def read(self, file: IO[bytes], spool_bytes: int | None) -> Log:
         """Return the log, or refuse the file with its first bad row."""
-        lines = Lines(self.path)
+        lines = Lines(self.path, self.head.bare_returns)
         spool = Spool(len(self.layout.columns), spool_bytes)
         parse = _parser(self.head, self.layout)
         blocks = lines.blocks(file, self.head.offset, self.head.first_line)
@@ -115,9 +170,9 @@ class _Reader:
         fatal = self.gate.fatal()
         if fatal:
             file.seek(0)
-            lines = Lines(self.path)
+            lines = Lines(self.path, self.head.bare_returns)
             for block in lines.blocks(file, self.head.offset, self.head.first_line):
-                place = missing_place(block.content, block.line, self.head, self.layout, fatal)
+                place = missing_place(block.content, block.line, self.head, self.layout, set(fatal))
                 if place is not None:
                     row, channel, label = place
                     refuse_missing(channel, label, self.gate.count(channel), f"row {row}", str(self.path))
@@ -126,7 +181,7 @@ class _Reader:
         """Assemble the log."""
         rows, lost = spool.rows, self.gate.lost()
         matrix, pages = spool.finish()
-        # blank lines between samples shift the rows, so places are then told as samples
+        # blank lines between samples shift the rows, so messages then count samples
         first = self.head.first_line if lines.line - self.head.first_line in (rows, rows - 1) else None
         notes = (*self.layout.notes, *self.gate.notes())
         origin = Origin(str(self.path), lines.digest.hexdigest(), lines.size, "csv", rows, notes, first)
@@ -168,22 +223,31 @@ def _parser(head: sniff.Head, columns: Layout) -> Any:
 
     every = [str(k) for k in range(head.count)]
     used = [str(k) for k in columns.columns]
+    texts = {str(k) for k in columns.positions.get(TIME, ()) if head.is_stamp(k)}
+    types = {name: pa.string() if name in texts else pa.float64() for name in used}
     reading = arrow.ReadOptions(use_threads=False, column_names=every, block_size=2 * BLOCK_BYTES + sniff.HEAD_BYTES)
     parsing = arrow.ParseOptions(delimiter=head.delimiter)
     converting = arrow.ConvertOptions(
-        column_types=dict.fromkeys(used, pa.float64()), include_columns=used, null_values=list(sniff.MISSING)
+        column_types=types,
+        include_columns=used,
+        null_values=list(sniff.MISSING),
+        strings_can_be_null=True,
+        decimal_point=head.decimal,
     )
+    blank = (head.delimiter * (head.count - 1)).encode()
 
     def parse(content: bytes) -> Array | None:
         if head.delimiter == " ":
             content = _single_spaces(content)
+        elif len(blank) > 1 and blank in content:
+            content = _without_blank_rows(content, blank)
         try:
             table = arrow.read_csv(pa.BufferReader(content), reading, parsing, converting)
         except pa.ArrowInvalid as problem:
             return np.empty((0, len(used))) if "Empty CSV" in str(problem) else None
         matrix = np.empty((table.num_rows, len(used)))
         for k, column in enumerate(table.columns):
-            matrix[:, k] = column.to_numpy()
+            matrix[:, k] = seconds_of(column.to_pylist()) if used[k] in texts else column.to_numpy()
         return columns.converted(matrix)
 
     return parse
@@ -193,3 +257,105 @@ def _single_spaces(content: bytes) -> bytes:
     """Return lines whose fields stand apart by one space, without spaces at either end."""
     content = re.sub(rb"[ \t]+", b" ", content)
     return re.sub(rb"(?m)^ | (?=\r?$)", b"", content)
+
+
+def _without_blank_rows(content: bytes, blank: bytes) -> bytes:
+    """Return lines without those that hold nothing but delimiters, as spreadsheets write empty rows."""
+    return re.sub(rb"(?m)^" + re.escape(blank) + rb"\r?$", b"", content)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A bad row: its 1-based line, the column's name (empty: the whole row), what is wrong and what to do."""
+
+    line: int
+    column: str
+    reason: str
+    advice: str
+
+
+def faults(content: bytes, line: int, head: Head, layout: Layout) -> list[Fault]:
+    """Return the first fault of each bad row of a block whose first line is `line`."""
+    return [fault for row, text in rows(content, line) if (fault := _fault(text, row, head, layout)) is not None]
+
+
+def missing_place(
+    content: bytes, line: int, head: Head, layout: Layout, columns: Collection[int]
+) -> tuple[int, str, str] | None:
+    """Return row, channel and name of the first missing value of a block in some columns of the log, if any."""
+    every = list(zip(layout.columns, layout.channels, layout.labels, strict=True))
+    places = [every[k] for k in sorted(columns)]
+    for row, text in rows(content, line):
+        fields = _fields(text, head)
+        for column, channel, label in places:
+            if any(fields) and not math.isfinite(_value(fields[column])):
+                return row, channel, label
+    return None
+
+
+def rows(content: bytes, line: int) -> Iterator[tuple[int, str]]:
+    """Yield line number and text of the lines that are not blank."""
+    for k, text in enumerate(content.split(b"\n")):
+        if text.strip():
+            yield line + k, text.decode("utf-8", "replace").strip("\r")
+
+
+def _fields(text: str, head: Head) -> list[str]:
+    """Return the fields of a line with decimal points."""
+    fields = split_fields(text, head.delimiter)
+    return fields if head.decimal == "." else [field.replace(",", ".", 1) for field in fields]
+
+
+def _fault(text: str, row: int, head: Head, layout: Layout) -> Fault | None:
+    """Return what is wrong with a row, if anything."""
+    if "\r" in text:
+        return Fault(row, "", "a stray carriage return", "Delete the row or repair the file.")
+    fields = _fields(text, head)
+    if len(fields) != head.count:
+        return _ragged(len(fields), row, head)
+    if not any(fields):
+        return None
+    for column, channel, label in zip(layout.columns, layout.channels, layout.labels, strict=True):
+        if channel == TIME and head.is_stamp(column):
+            continue  # what is no stamp counts as missing
+        fault = _bad_value(fields[column], row, channel, label, layout.conversions.get(channel, Conversion()))
+        if fault is not None:
+            return fault
+    return None
+
+
+def _ragged(found: int, row: int, head: Head) -> Fault:
+    """Return the fault of a row with the wrong number of fields."""
+    reason = f"{found} fields instead of {head.count}"
+    if found == 2 * head.count and head.delimiter == ",":
+        return Fault(row, "", reason, "Decimal commas? Save the file with decimal points.")
+    if found < head.count:
+        return Fault(row, "", reason, "Is the row cut off? Delete it or repair the file.")
+    return Fault(row, "", reason, "Delete the row or repair the file.")
+
+
+def _bad_value(text: str, row: int, channel: str, label: str, step: Conversion) -> Fault | None:
+    """Return what is wrong with a field, if anything; a missing value is no fault here."""
+    shown = repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "...")
+    if text in MISSING:
+        return None
+    if NUMBER.fullmatch(text) is None:
+        if NUMBER.fullmatch(text.replace(",", ".", 1)) is not None:
+            return Fault(row, label, f"{shown} has a decimal comma", "Save the file with decimal points.")
+        return Fault(row, label, f"{shown} is not a number", "Delete the row or repair the file.")
+    value = step.scale * float(text) + step.offset
+    if math.isfinite(value) and abs(value) > CHANNELS[channel].largest:
+        return Fault(
+            row,
+            label,
+            f"{value:.3g} {CHANNELS[channel].unit} is out of range",
+            "The file is damaged, or the column is another quantity.",
+        )
+    return None
+
+
+def _value(text: str) -> float:
+    """Return the number of a field, NaN where it is missing."""
+    if text in MISSING:
+        return math.nan
+    return float(text) if NUMBER.fullmatch(text) else float(seconds_of([text])[0])

@@ -1,4 +1,4 @@
-"""What the data doctor found: a severity, a place, one line of what and one of what to do."""
+"""A finding about the data of a log: how severe it is, where it is, what is wrong and what to do about it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
-"""error: the log is refused for calibration; warning: usable, with loss; info: good to know."""
+"""error: the log cannot be used for calibration; warning: usable with a loss of accuracy; info: for the record."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding; `code` is for programs, `channel` and `joint` (0-based) tell where, None for the whole log."""
+    """One finding; `code` is for programs; `channel` and `joint` (0-based) locate it, None: the whole log."""
 
     severity: Severity
     code: str

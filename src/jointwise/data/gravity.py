@@ -1,43 +1,47 @@
-"""The gravity under which logs were recorded, where they tell it."""
+"""The gravity vector under which logs were recorded, if they state it."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
-from jointwise.errors import DataError
+from jointwise.document import decode, parse_json
+from jointwise.errors import DataError, ModelError
 from jointwise.spatial import Array
 
 KEY = b"jointwise.gravity"
 """Name of the gravity, three numbers as JSON (m/s² in the base), among the metadata of a Parquet file."""
+LONGEST_ENTRY = 1000
+"""Bytes of that entry that are read."""
 SAME = 0.1
-"""Largest difference (m/s²) of two vectors that say the same: gravity varies by half as much over the earth."""
+"""Largest difference (m/s²) of two vectors that count as equal: gravity varies by half as much over the earth."""
 
 
-def mounting_of_logs(logs: Sequence[Log], asked: Mounting | None = None) -> Mounting:
-    """Return the mounting asked for, else the gravity (m/s²) that the logs were recorded under, else the table.
+def mounting_of_logs(logs: Sequence[Log], requested: Mounting | None = None) -> Mounting:
+    """Return the requested mounting, else the gravity (m/s²) that the logs state, else the table.
 
-    Logs that contradict each other, or what is asked for, are refused.
+    Raises:
+        DataError: Two logs state different gravities, or one contradicts the requested mounting.
+
     """
-    told = [log for log in logs if log.origin.gravity is not None]
-    if not told:
-        return "table" if asked is None else asked
-    first = gravity_vector(told[0].origin.gravity or ())
-    for log in told[1:]:
-        refuse_other_gravity(log, first, f"{told[0].origin.path} is under")
-    if asked is None:
+    stating = [log for log in logs if log.origin.gravity is not None]
+    if not stating:
+        return "table" if requested is None else requested
+    first = gravity_vector(stating[0].origin.gravity or ())
+    for log in stating[1:]:
+        refuse_other_gravity(log, first, f"{stating[0].origin.path} is under")
+    if requested is None:
         return "table" if is_same(first, gravity_vector("table")) else first.tolist()
-    refuse_other_gravity(told[0], gravity_vector(asked), "the one given is")
-    return asked
+    refuse_other_gravity(stating[0], gravity_vector(requested), "the one given is")
+    return requested
 
 
 def refuse_other_gravity(log: Log, gravity: Array, whose: str) -> None:
-    """Refuse a log that tells another gravity (3,), m/s², than the one that `whose` introduces."""
+    """Raise `DataError` if a log states another gravity than `gravity` (3,), m/s²; `whose` introduces the latter."""
     if log.origin.gravity is not None and not is_same(log.origin.gravity, gravity):
         raise DataError(
             f"{log.origin.path}: recorded under gravity {gravity_text(log.origin.gravity)} m/s^2, but {whose} "
@@ -46,7 +50,7 @@ def refuse_other_gravity(log: Log, gravity: Array, whose: str) -> None:
 
 
 def is_same(a: Sequence[float] | Array, b: Sequence[float] | Array) -> bool:
-    """Tell whether two gravities are the same but for where on earth they are."""
+    """Return whether two gravity vectors are equal within the variation over the earth."""
     return float(np.linalg.norm(np.subtract(a, b))) <= SAME
 
 
@@ -61,13 +65,10 @@ def gravity_bytes(gravity: Sequence[float]) -> bytes:
 
 
 def gravity_from_bytes(entry: bytes | None, where: str) -> tuple[float, ...] | None:
-    """Return what an entry of a file's metadata tells; refuse one that is no gravity."""
+    """Return the gravity in an entry of a file's metadata; reject an entry that is not a gravity vector."""
     if entry is None:
         return None
     try:
-        values = tuple(float(value) for value in json.loads(entry))
-    except (ValueError, TypeError):
-        values = ()
-    if len(values) != 3 or not all(map(math.isfinite, values)):
-        raise DataError(f"{where}: '{KEY.decode()}' must be three finite numbers in m/s^2.")
-    return values
+        return decode(parse_json(entry[:LONGEST_ENTRY]), tuple[float, float, float])
+    except ModelError:
+        raise DataError(f"{where}: '{KEY.decode()}' must be three finite numbers in m/s^2.") from None

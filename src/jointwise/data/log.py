@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import mmap
+import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.data.channels import CHANNELS, OPTIONAL, POSITION, TIME, channel_named, default_names
-from jointwise.data.spool import Spool
+from jointwise.data.channels import CHANNELS, OPTIONAL, OUTPUTS, POSITION, TIME, channel_named, default_names
+from jointwise.data.clock import Clock, examine_clock
+from jointwise.description.robot import Payload
 from jointwise.errors import DataError, ShapeError
 from jointwise.spatial import Array
+
+RUN_IN = 10.0
+"""Duration (s) before a part of a log in which hysteresis and filters settle; it is not counted."""
+
+SPOOL_BYTES = 64 * 1024 * 1024
+"""Above this many bytes of float64 the rows go to disk."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +34,7 @@ class Origin:
     `path` as it was given; `sha256` and `size` (bytes) of the file; `reader` "csv", "parquet" or "memory";
     `rows` samples read; `notes` what the reader left out or converted; `first_line` the 1-based line of the first
     sample in a text file, None where samples are not lines; `start` the first sample of this log in the file;
-    `gravity` (3,) under which it was recorded, m/s² in the base, None where the file does not tell.
+    `gravity` (3,) under which it was recorded, m/s² in the base, None if the file does not state it.
     """
 
     path: str = "memory"
@@ -49,7 +59,10 @@ class Log:
     """Immutable recording of a robot: raw stamps and channels of shape (samples, joints), None where absent.
 
     `t` (samples,) s exactly as in the file; units of the rest in `channels`. `names` the file's own column names
-    of each channel. Arrays are read-only; a large log's channels are views of a file on disk (see `release`),
+    of each channel. `extra` holds other columns of the file by name, (samples,) in its units, where `read_log` was
+    to keep them. `payload` is what the tool carries in this log, None if it is that of the model (see `with_payload`).
+    `run_in` is this log with samples right before it, in which the hysteresis of a prediction settles. Arrays are
+    read-only; a large log's channels are views of a file on disk (see `release`),
     only its stamps stay in memory.
     """
 
@@ -66,7 +79,10 @@ class Log:
     current_des: Array | None = None
     torque_des: Array | None = None
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extra: Mapping[str, Array] = field(default_factory=dict)
     origin: Origin = field(default_factory=Origin)
+    payload: Payload | None = None
+    run_in: Log | None = field(default=None, repr=False)
     pages: mmap.mmap | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -82,6 +98,7 @@ class Log:
             self._freeze(name)
         names = {name: tuple(self.names.get(name, default_names(name, self.joints))) for name in self.available}
         object.__setattr__(self, "names", MappingProxyType(names))
+        object.__setattr__(self, "extra", MappingProxyType({k: _frozen(v, k) for k, v in self.extra.items()}))
         if self.origin.rows == 0:
             object.__setattr__(self, "origin", replace(self.origin, rows=self.samples))
 
@@ -109,6 +126,11 @@ class Log:
         """Last stamp minus first, s; 0 for fewer than two samples."""
         return float(self.t[-1] - self.t[0]) if self.samples else 0.0
 
+    @cached_property
+    def clock(self) -> Clock:
+        """How the stamps run: rate, jitter, gaps, repeated and reversed stamps; computed once."""
+        return examine_clock(self)
+
     @property
     def available(self) -> tuple[str, ...]:
         """Names of the channels that this log has, `t` and `q` first."""
@@ -122,10 +144,67 @@ class Log:
             raise DataError(f"{self.origin.path}: no channel '{known}'. Found: {', '.join(self.available)}.")
         return values
 
+    def unmeasured(self, name: str) -> NDArray[np.bool_]:
+        """Return which joints have no values of a channel, (joints,): their columns are NaN."""
+        missing: NDArray[np.bool_] = np.isnan(self.channel(name)[0])
+        return missing
+
+    def ignore_output(self, joints: Collection[int]) -> Log:
+        """Return the log without current and torque of some joints (0-based): these columns become NaN.
+
+        Positions and speeds of the joints remain: they move the bodies behind them.
+
+        Args:
+            joints: Joints whose outputs were not measured or are useless.
+
+        Returns:
+            The log.
+
+        Raises:
+            DataError: There is no such joint.
+
+        """
+        wrong = [joint + 1 for joint in joints if not 0 <= joint < self.joints]
+        if wrong:
+            raise DataError(f"{self.origin.path}: an ignored joint must be from 1 to {self.joints}. Got {wrong[0]}.")
+        if not joints:
+            return self
+        here = np.isin(np.arange(self.joints), list(joints))
+        changed: dict[str, Any] = {
+            name: np.where(here, np.nan, getattr(self, name)) for name in OUTPUTS if getattr(self, name) is not None
+        }
+        return replace(self, **changed, run_in=None if self.run_in is None else self.run_in.ignore_output(joints))
+
+    def with_payload(self, payload: Payload | None) -> Log:
+        """Return the log with what the tool carries in it.
+
+        A calibration removes the known payload of a log, and a prediction adds it, so that loaded and unloaded logs
+        can be mixed.
+
+        Args:
+            payload: The payload; ``Payload(0.0)`` for none, None for that of the model.
+
+        Returns:
+            The log.
+
+        """
+        return replace(self, payload=payload, run_in=None if self.run_in is None else self.run_in.with_payload(payload))
+
+    def with_temperature(self, temperature: float) -> Log:
+        """Return the log with one temperature (degC) of all joints, where none was recorded."""
+        if self.temperature is not None:
+            raise DataError(f"{self.origin.path}: the log has temperatures of its joints.")
+        if not np.isfinite(temperature):
+            raise DataError(f"{self.origin.path}: a temperature must be finite. Got {temperature} instead.")
+        before = None if self.run_in is None else self.run_in.with_temperature(temperature)
+        return replace(self, temperature=np.full(self.q.shape, temperature), run_in=before)
+
     def slice(self, start: int, stop: int) -> Log:
         """Return the samples start..stop-1 as a log; views, nothing is copied."""
         first, last, _ = slice(start, stop).indices(self.samples)
-        parts = {name: getattr(self, name)[first:last] for name in self.available}
+        parts: dict[str, Any] = {name: getattr(self, name)[first:last] for name in self.available}
+        parts["extra"] = {name: values[first:last] for name, values in self.extra.items()}
+        parts["run_in"] = None
         return replace(self, **parts, origin=replace(self.origin, start=self.origin.start + first))
 
     def select(self, **channels: bool) -> Log:
@@ -136,7 +215,7 @@ class Log:
                     f"{self.origin.path}: only {', '.join(OPTIONAL)} can be left out. Got '{name}' instead."
                 )
         dropped: dict[str, Any] = {name: None for name, keep in channels.items() if not keep}
-        return replace(self, **dropped)
+        return replace(self, **dropped, run_in=None if self.run_in is None else self.run_in.select(**channels))
 
     def without(self, channels: Collection[str]) -> Log:
         """Return the log without some optional channels."""
@@ -145,7 +224,7 @@ class Log:
     def take(self, index: NDArray[np.intp], note: str) -> Log:
         """Return the samples of `index` (ascending) as a log; spooled to disk if this log is.
 
-        Lines of the file are not lines of the result any more, so places are then told as samples.
+        Lines of the file are not lines of the result any more, so messages then count samples.
         """
         spool = Spool(sum(self._widths().values()), None if self.pages is None else 0)
         for part in np.array_split(index, max(1, len(index) // 65536)):
@@ -153,7 +232,9 @@ class Log:
             self.release()
         matrix, pages = spool.finish()
         origin = replace(self.origin, notes=(*self.origin.notes, note), first_line=None)
-        return log_from_matrix(matrix, self._widths(), self.names, origin, pages)
+        extra = {name: values[index] for name, values in self.extra.items()}
+        taken = log_from_matrix(matrix, self._widths(), self.names, origin, pages)
+        return replace(taken, extra=extra, payload=self.payload)
 
     def chunks(self, samples: int, margin: int = 0) -> Iterator[Chunk]:
         """Yield the log in pieces of `samples`, each with up to `margin` more on both sides; releases after each."""
@@ -182,6 +263,28 @@ class Chunk:
     log: Log
     inner: slice
     start: int
+
+
+def holdout(log: Log, fraction: float) -> tuple[Log, Log]:
+    """Return the first part of a log for training and its last `fraction` (0 < fraction < 1) for test.
+
+    The test part keeps up to `RUN_IN` s before it as `run_in`: a cut in mid-motion does not lose the hysteresis state.
+    """
+    if not 0.0 < fraction < 1.0:
+        raise DataError(f"holdout must be between 0 and 1. Got {fraction} instead.")
+    cut = round(log.samples * (1.0 - fraction))
+    if not 2 <= cut <= log.samples - 2:
+        raise DataError(f"{log.origin.path}: {log.samples} samples are too few to hold out {fraction:g} of them.")
+    first = int(np.searchsorted(log.t, log.t[cut] - RUN_IN)) if (np.diff(log.t[: cut + 1]) >= 0.0).all() else cut
+    return log.slice(0, cut), replace(log.slice(cut, log.samples), run_in=log.slice(first, log.samples))
+
+
+def blocks(samples: int, count: int) -> list[slice]:
+    """Return `count` contiguous folds of `samples`, as equal as can be."""
+    if not 1 <= count <= samples:
+        raise DataError(f"folds must be between 1 and the number of samples ({samples}). Got {count} instead.")
+    edges = [k * samples // count for k in range(count + 1)]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 def log_from_matrix(
@@ -234,3 +337,59 @@ def _frozen(values: object, name: str) -> Array:
     except (TypeError, ValueError):
         raise ShapeError(f"log channel '{name}' must be an array of numbers.") from None
     return _owned(array) if array.flags.writeable else array
+
+
+class Spool:
+    """Collects blocks of rows of equal width; `finish` gives one read-only matrix."""
+
+    def __init__(self, columns: int, limit: int | None = None) -> None:
+        self._columns = columns
+        self._limit = SPOOL_BYTES if limit is None else limit
+        self._blocks: list[Array] = []
+        self._bytes = 0
+        self._file: IO[bytes] | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows collected so far."""
+        return self._bytes // (8 * self._columns)
+
+    def append(self, block: Array) -> None:
+        """Add rows, shape (rows, columns)."""
+        self._blocks.append(np.ascontiguousarray(block, dtype=np.float64))
+        self._bytes += self._blocks[-1].nbytes
+        if self._bytes > self._limit:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Move the rows held in memory to the file; plain writes, so that no page of it stays mapped."""
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="jointwise-")  # noqa: SIM115 - lives as long as its map
+            for block in self._blocks:
+                self._file.write(block.data)
+        except OSError as problem:
+            raise DataError(
+                f"{tempfile.gettempdir()}: cannot hold the rows of a large log ({problem.strerror}). "
+                "Free some space there or set TMPDIR to a larger disk."
+            ) from None
+        self._blocks.clear()
+
+    def finish(self) -> tuple[Array, mmap.mmap | None]:
+        """Return the matrix (rows, columns), read-only, and the map that it lives in (None: plain memory)."""
+        if self._file is None:
+            matrix = np.concatenate(self._blocks) if self._blocks else np.empty((0, self._columns))
+            matrix.setflags(write=False)
+            return matrix, None
+        return self._mapped(self._file)
+
+    def _mapped(self, file: IO[bytes]) -> tuple[Array, mmap.mmap]:
+        """Return the spooled rows as a view of the file; the map keeps the unnamed file alive."""
+        try:
+            self._flush()
+            file.flush()
+        except OSError as problem:
+            raise DataError(f"{tempfile.gettempdir()}: cannot hold a large log ({problem.strerror}).") from None
+        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        file.close()
+        return np.frombuffer(pages, dtype=np.float64).reshape(-1, self._columns), pages

@@ -2,7 +2,8 @@
 
 Three spellings, all giving a `Wanted`::
 
-    t=time,q=pos_0..pos_5,current=cur[0]..cur[5]     names: channel=first..last, or a|b|c, or one name
+    t=time,q=pos_0..pos_5,current=cur[0]..cur[5]     names: one, a range first..last, or several of both
+    t=time,q=torso,arm1..arm7,i=cur_0|cur_1..cur_7   joined by commas or bars
     t@ms,q*6@deg,-*3,i*6                             order, for files without a header; `-` skips a column
     mapping.toml                                     [columns] t = "time"; q = ["a", "b"]   [units] q = "deg"
 
@@ -12,20 +13,21 @@ A unit may follow with `@`; ``q=@deg`` states only the unit of columns that are 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from jointwise.atomic import read_limited
 from jointwise.data.channels import TIME, channel_named
-from jointwise.errors import DataError
+from jointwise.errors import DataError, JointwiseError
+from jointwise.toml import parse_toml
 
 ORDER_EXAMPLE = "t,q*6,qd*6,i*6"
 MOST_COLUMNS = 4096
 MOST_MAPPING_BYTES = 1024 * 1024
 
-_NUMBERED = re.compile(r"^(.*?)(\d+)(\D*)$", re.DOTALL)
+_NUMBERED = re.compile(r"^(.*?)(\d{1,9})(\D*)$", re.DOTALL)
 _ORDER_ITEM = re.compile(r"^([A-Za-z_]+|-)(?:\*(\d{1,4}))?$")
 
 
@@ -55,15 +57,11 @@ def parse_columns(columns: str | Path | Mapping[str, Any] | None) -> Wanted:
 def _from_file(path: Path) -> Wanted:
     """Read a mapping file."""
     try:
-        if path.stat().st_size > MOST_MAPPING_BYTES:
-            raise DataError(f"{path}: too large for a column mapping. Is it the right file?")
-        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file (column mapping).") from None
-    except OSError as problem:
-        raise DataError(f"{path}: cannot be read ({problem.strerror}).") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise DataError(f"{path}: not a TOML file ({problem}).") from None
+        table = parse_toml(read_limited(path, MOST_MAPPING_BYTES, "a column mapping").decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: column mapping: not a text file in UTF-8.") from None
+    except JointwiseError as problem:
+        raise DataError(f"{path}: column mapping: {problem}") from None
     return _from_table(table, str(path))
 
 
@@ -112,18 +110,16 @@ def _names(value: object, key: str, where: str) -> tuple[str, ...]:
     if isinstance(value, str):
         return expand_names(value, where)
     if isinstance(value, Sequence) and value and all(isinstance(name, str) for name in value):
-        return tuple(value)
+        return tuple(name for part in value for name in expand_names(part, where))
     raise DataError(f"{where}: columns of '{key}' must be a name or a list of names. Got {value!r} instead.")
 
 
 def _from_names(text: str) -> Wanted:
-    """Parse ``t=time,q=pos_0..pos_5@deg``."""
+    """Parse ``t=time,q=torso,pos_0..pos_5@deg``."""
     names: dict[str, tuple[str, ...]] = {}
     units: dict[str, str] = {}
-    for item in text.split(","):
-        key, equals, rest = item.partition("=")
-        if not equals:
-            raise DataError(f"columns: '{item.strip()}' must be channel=column, as in t=time,q=pos_0..pos_5")
+    for item in _by_channel(text):
+        key, _, rest = item.partition("=")
         channel = channel_named(key, "columns").name
         if channel in names or channel in units:
             raise DataError(f"columns: '{channel}' is given twice.")
@@ -135,6 +131,19 @@ def _from_names(text: str) -> Wanted:
         elif not unit:
             raise DataError(f"columns: '{key.strip()}=' names no column.")
     return Wanted(names, units)
+
+
+def _by_channel(text: str) -> list[str]:
+    """Return the parts of a text that belong to one channel each; an item without `=` continues the one before."""
+    parts: list[str] = []
+    for item in text.split(","):
+        if "=" in item:
+            parts.append(item)
+        elif not parts:
+            raise DataError(f"columns: '{item.strip()}' must be channel=column, as in t=time,q=pos_0..pos_5")
+        else:
+            parts[-1] += f"|{item}"
+    return parts
 
 
 def _from_order(text: str, where: str) -> Wanted:
@@ -164,9 +173,9 @@ def _split_unit(text: str) -> tuple[str, str]:
 
 
 def expand_names(spec: str, where: str) -> tuple[str, ...]:
-    """Return the names of ``a|b|c``, ``first..last`` (counting the last number in it) or one name."""
+    """Return the names of ``a|b|c``, each a name or a range ``first..last`` (counting the last number in it)."""
     if "|" in spec:
-        return tuple(name.strip() for name in spec.split("|"))
+        return tuple(name for part in spec.split("|") for name in expand_names(part, where))
     first, dots, last = spec.partition("..")
     if not dots:
         return (spec.strip(),)

@@ -1,14 +1,15 @@
-"""Everything the data doctor measures, before it judges."""
+"""The numbers of a log that its quality is judged by: clock, ranges, noise, speeds and relations between channels."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from jointwise.data import statistics
-from jointwise.data.clock import Clock, examine_clock
+from jointwise.data.clock import Clock
 from jointwise.data.log import Log
 from jointwise.data.statistics import Flags
 from jointwise.spatial import Array
@@ -37,9 +38,10 @@ class ChannelNumbers:
     frozen: Array
     saturated: Array
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """Return the numbers for JSON."""
-        return {name: getattr(self, name).tolist() for name in self.__dataclass_fields__}
+    def to_dict(self) -> dict[str, list[float | None]]:
+        """Return the numbers for JSON; null for a joint without values."""
+        columns = {name: getattr(self, name).tolist() for name in self.__dataclass_fields__}
+        return {name: [None if math.isnan(x) else x for x in column] for name, column in columns.items()}
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,9 @@ class Measures:
 
     `standstill` share of samples in which no joint moves; `moving` share in which each does; `stale` share of samples
     that repeat the whole one before. `speed_ratio`, `speed_match`: slope and correlation of measured over
-    differentiated speed; `theta_ratio`: slope of theta over q; `asked_match`, `asked_offset`: correlation of q with
-    q_des and their median distance; `denied`: share of samples in which a current sits at its top while clearly more
-    is asked for. None where a channel is absent.
+    differentiated speed; `theta_ratio`: slope of theta over q; `command_match`, `command_offset`: correlation of q
+    with q_des and their median distance; `limited`: share of samples in which a limit holds a current clearly below its
+    target. None where a channel is absent.
     """
 
     clock: Clock
@@ -75,9 +77,9 @@ class Measures:
     speed_ratio: Array | None
     speed_match: Array | None
     theta_ratio: Array | None
-    asked_match: Array | None
-    asked_offset: Array | None
-    denied: Array | None
+    command_match: Array | None
+    command_offset: Array | None
+    limited: Array | None
 
     @property
     def travel(self) -> Array:
@@ -93,13 +95,13 @@ class Measures:
 
 def measure(log: Log) -> Measures:
     """Return the numbers of a log."""
-    clock = examine_clock(log)
+    clock = log.clock
     parts = [statistics.motion(part, clock.period) for part in statistics.windows(log)]
     speed = np.abs(np.concatenate([part.speed for part in parts]))
     acceleration = np.abs(np.concatenate([part.acceleration for part in parts]))
     moving = speed > statistics.MOVING_SPEED
     speed_ratio, speed_match = _speeds(parts)
-    asked_match, asked_offset = _asked(parts)
+    command_match, command_offset = _commanded(parts)
     measures = Measures(
         clock=clock,
         channels={name: _channel(log, name, parts) for name in log.available[1:]},
@@ -114,15 +116,15 @@ def measure(log: Log) -> Measures:
         speed_ratio=speed_ratio,
         speed_match=speed_match,
         theta_ratio=_theta(parts),
-        asked_match=asked_match,
-        asked_offset=asked_offset,
-        denied=_denied(parts),
+        command_match=command_match,
+        command_offset=command_offset,
+        limited=_limited(parts),
     )
     log.release()
     return measures
 
 
-def _channel(log: Log, name: str, parts: list[statistics.Stretch]) -> ChannelNumbers:
+def _channel(log: Log, name: str, parts: list[statistics.Window]) -> ChannelNumbers:
     """Return the numbers of one channel."""
     low, high = statistics.ranges(log, name)
     values = [part.log.channel(name) for part in parts]
@@ -137,7 +139,7 @@ def _channel(log: Log, name: str, parts: list[statistics.Stretch]) -> ChannelNum
     )
 
 
-def _speeds(parts: list[statistics.Stretch]) -> tuple[Array | None, Array | None]:
+def _speeds(parts: list[statistics.Window]) -> tuple[Array | None, Array | None]:
     """Return slope and correlation of the measured over the differentiated speed."""
     measured = [part.log.qd for part in parts if part.log.qd is not None]
     if not measured:
@@ -145,7 +147,7 @@ def _speeds(parts: list[statistics.Stretch]) -> tuple[Array | None, Array | None
     return statistics.relation(np.concatenate([part.speed for part in parts]), np.concatenate(measured))
 
 
-def _theta(parts: list[statistics.Stretch]) -> Array | None:
+def _theta(parts: list[statistics.Window]) -> Array | None:
     """Return the slope of theta over q about their means."""
     theta = [part.log.theta for part in parts if part.log.theta is not None]
     if not theta:
@@ -153,23 +155,23 @@ def _theta(parts: list[statistics.Stretch]) -> Array | None:
     return statistics.relation(_centred([part.log.q for part in parts]), _centred(theta))[0]
 
 
-def _asked(parts: list[statistics.Stretch]) -> tuple[Array | None, Array | None]:
+def _commanded(parts: list[statistics.Window]) -> tuple[Array | None, Array | None]:
     """Return the correlation of q with q_des and the median of their distance."""
-    asked = [part.log.q_des for part in parts if part.log.q_des is not None]
-    if not asked:
+    commanded = [part.log.q_des for part in parts if part.log.q_des is not None]
+    if not commanded:
         return None, None
     q = [part.log.q for part in parts]
-    offset: Array = np.median(np.abs(np.concatenate(q) - np.concatenate(asked)), axis=0)
-    return statistics.relation(_centred(q), _centred(asked))[1], offset
+    offset: Array = np.median(np.abs(np.concatenate(q) - np.concatenate(commanded)), axis=0)
+    return statistics.relation(_centred(q), _centred(commanded))[1], offset
 
 
-def _denied(parts: list[statistics.Stretch]) -> Array | None:
+def _limited(parts: list[statistics.Window]) -> Array | None:
     """Return the share of samples whose current a limit holds below its target."""
-    pairs = [(own.log.current, own.log.current_des) for own in parts]
-    currents, asked = [a for a, _ in pairs if a is not None], [b for _, b in pairs if b is not None]
-    if not currents or not asked:
+    currents = [part.log.current for part in parts if part.log.current is not None]
+    targets = [part.log.current_des for part in parts if part.log.current_des is not None]
+    if not currents or not targets:
         return None
-    share: Array = statistics.denied(np.concatenate(currents), np.concatenate(asked)).mean(axis=0)
+    share: Array = statistics.limited(np.concatenate(currents), np.concatenate(targets)).mean(axis=0)
     return share
 
 
@@ -180,14 +182,14 @@ def _centred(parts: list[Array]) -> Array:
     return result
 
 
-def _stale(parts: list[statistics.Stretch]) -> float:
+def _stale(parts: list[statistics.Window]) -> float:
     """Return the share of samples that repeat every value of the one before, while something moves."""
     repeats = samples = 0
     for part in parts:
         moving = (np.abs(part.speed[1:]) > statistics.MOVING_SPEED).any(axis=1)
         same = moving.copy()
         for name in part.log.available[1:]:
-            same &= (np.diff(getattr(part.log, name), axis=0) == 0.0).all(axis=1)
+            same &= (np.nan_to_num(np.diff(getattr(part.log, name), axis=0)) == 0.0).all(axis=1)
         repeats, samples = repeats + int(same.sum()), samples + int(moving.sum())
     return repeats / samples if samples else 0.0
 

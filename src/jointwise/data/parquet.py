@@ -1,48 +1,96 @@
-"""Parquet logs, read batch by batch; one scalar column a channel and joint, named as in a text log."""
+"""Parquet logs and Arrow streams, read batch by batch; one column per channel and joint, named as in a text log."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jointwise.data.columns import Layout, layout
-from jointwise.data.gate import Gate, refuse_missing, refuse_short
+from jointwise.data.arrow_stream import MAGIC as STREAM_MAGIC
+from jointwise.data.arrow_stream import ArrowStream
+from jointwise.data.columns import Gate, Layout, extra_columns, layout, refuse_missing, refuse_short
 from jointwise.data.gravity import KEY, gravity_from_bytes
-from jointwise.data.log import Log, Origin, log_from_matrix
+from jointwise.data.log import Log, Origin, Spool, log_from_matrix
 from jointwise.data.mapping import MOST_COLUMNS, Wanted
-from jointwise.data.spool import Spool
 from jointwise.errors import DataError
 from jointwise.spatial import Array
 
 MAGIC = b"PAR1"
 _BATCH_ROWS = 32768
+_OPENING: dict[str, Any] = {
+    "pre_buffer": False,  # else all that was read stays in memory
+    "page_checksum_verification": True,  # where the file has them, as those that we write
+    "thrift_string_size_limit": 16 * 1024 * 1024,
+    "thrift_container_size_limit": 1_000_000,
+}
+_MOST_GROWTH = 500
+"""Bytes of numbers per byte of a file: real logs have noise and grow tenfold at most."""
+_SMALL = 64 * 1024 * 1024
+"""Bytes of numbers that any file may hold."""
 _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 def read_parquet(
-    path: Path, wanted: Wanted, joints: int | None, needed: Collection[str], spool_bytes: int | None
+    path: Path,
+    wanted: Wanted,
+    joints: int | None,
+    needed: Collection[str],
+    spool_bytes: int | None,
+    extra: Sequence[str] = (),
+    ignored: Collection[int] = (),
 ) -> Log:
-    """Return the log of a Parquet file; see `read_log`."""
+    """Return the log of a Parquet file or of an Arrow stream; see `read_log`."""
     import pyarrow as pa
-    from pyarrow import parquet as arrow
 
     try:
-        with arrow.ParquetFile(path, pre_buffer=False) as file:  # else all that was read stays in memory
+        with _opened(path) as file:
+            _refuse_bomb(file, path)
             columns = _layout(file.schema_arrow, wanted, joints, str(path))
             gravity = gravity_from_bytes((file.schema_arrow.metadata or {}).get(KEY), str(path))
-            gate = Gate(columns, needed)
+            gate = Gate(columns, needed, ignored)
             spool = Spool(len(columns.columns), spool_bytes)
             for matrix in _batches(file, columns):
                 _pass(gate, matrix, spool.rows, str(path))
                 spool.append(matrix)
-    except pa.ArrowException as problem:
+            others = _extra_columns(file, extra, str(path))
+    except (pa.ArrowException, OverflowError, UnicodeDecodeError, ValueError) as problem:
         raise DataError(f"{path}: damaged Parquet file ({_one_line(problem)}).") from None
     refuse_short(spool.rows, str(path))
-    return _log(path, columns, gate, spool, gravity)
+    return replace(_log(path, columns, gate, spool, gravity), extra=others)
+
+
+def _opened(path: Path) -> Any:
+    """Return a file by its first bytes; an Arrow stream has the methods of a Parquet file."""
+    from pyarrow import parquet
+
+    with path.open("rb") as file:
+        stream = file.read(len(STREAM_MAGIC)) == STREAM_MAGIC
+    return ArrowStream(path) if stream else parquet.ParquetFile(path, **_OPENING)
+
+
+def _extra_columns(file: Any, extra: Sequence[str], where: str) -> dict[str, Array]:
+    """Return other columns of a file, (samples,) each, NaN where a value is missing."""
+    names, schema = extra_columns(file.schema_arrow.names, extra, where), file.schema_arrow
+    for name, column in names.items():
+        if not _is_number(schema.types[column]):
+            raise DataError(f"{where}: column '{name}' is {schema.types[column]}, not a number a row.")
+    if not names:
+        return {}
+    table = file.read(columns=list(names), use_threads=False)
+    return {name: _floats(table.column(name).combine_chunks()) for name in names}
+
+
+def _refuse_bomb(file: Any, path: Path) -> None:
+    """Reject a small file that claims to hold far more numbers than a log of its size can."""
+    if not hasattr(file, "metadata"):  # a stream has no such claim
+        return
+    size = 8 * file.metadata.num_rows * file.metadata.num_columns
+    if size > max(_SMALL, _MOST_GROWTH * path.stat().st_size):
+        raise DataError(f"{path}: {file.metadata.num_rows} rows in {path.stat().st_size} bytes. This is not a log.")
 
 
 def _layout(schema: Any, wanted: Wanted, joints: int | None, where: str) -> Layout:
@@ -96,17 +144,16 @@ def _pass(gate: Gate, matrix: Array, start: int, where: str) -> None:
         row, column = np.argwhere(np.isfinite(matrix) & (np.abs(matrix) > gate.largest))[0]
         raise DataError(
             f"{where}: row {start + row + 1}, column '{gate.layout.labels[column]}': {matrix[row, column]:.3g} "
-            "is beyond belief. The file is damaged, or the column is another quantity."
+            "is out of range. The file is damaged, or the column is another quantity."
         )
 
 
 def _log(path: Path, columns: Layout, gate: Gate, spool: Spool, gravity: tuple[float, ...] | None) -> Log:
     """Assemble the log; refuses missing values of needed channels."""
     matrix, pages = spool.finish()
-    for channel in gate.fatal():
-        at = [k for k, name in enumerate(gate.channels) if name == channel]
-        row, k = np.argwhere(~np.isfinite(matrix[:, at]))[0]
-        refuse_missing(channel, columns.labels[at[k]], gate.count(channel), f"row {row + 1}", str(path))
+    for k in gate.fatal():
+        row, channel = int(np.flatnonzero(~np.isfinite(matrix[:, k]))[0]), gate.channels[k]
+        refuse_missing(channel, columns.labels[k], gate.count(channel), f"row {row + 1}", str(path))
     digest, size = _digest(path)
     notes = (*columns.notes, *gate.notes())
     origin = Origin(str(path), digest, size, "parquet", len(matrix), notes, 1, gravity=gravity)

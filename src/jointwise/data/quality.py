@@ -1,14 +1,15 @@
-"""The data doctor: what a log is like, what is wrong with it, and what to do."""
+"""The quality of a log: its clock, channels and motion in numbers, the problems found, and what to do about them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from jointwise.data.channels import CHANNELS
+from jointwise.data.channels import CHANNELS, OUTPUTS
 from jointwise.data.finding import Finding
 from jointwise.data.log import Log
 from jointwise.data.measures import Measures, measure
@@ -18,19 +19,26 @@ from jointwise.description.robot import Robot
 Verdict = Literal["good", "usable", "refused"]
 
 SHORTEST = 2.0
+"""Duration (s) below which a log hardly excites anything."""
 SLOWEST_RATE = 20.0
+"""Sampling rate (Hz) below which accelerations cannot be estimated."""
 MOST_SATURATED = 0.005
+"""Share of samples at the extreme of an output above which it counts as saturated."""
 MOST_STALE = 0.05
+"""Share of repeated samples that is usual where two clocks meet."""
 COARSEST = 2e-3
+"""Quantisation step (rad) of positions above which speeds are noisy: about 12 bits per turn."""
+FEWEST_LEVELS = 12
+"""Steps over the range of an output below which its quantisation hides friction and dynamics."""
 LONGEST_FROZEN = 0.5
-OUTPUTS = ("current", "torque")
+"""Time (s) for which a channel of a moving joint may repeat one value."""
 
 _RANK = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True)
-class Examination:
-    """The doctor's report on one log: the numbers, the findings (gravest first), and a verdict."""
+class DataQuality:
+    """The quality of one log: the numbers, the findings (most severe first), and a verdict."""
 
     log: Log
     numbers: Measures
@@ -44,13 +52,13 @@ class Examination:
 
     @property
     def advice(self) -> str:
-        """What to do, in a sentence: the gravest finding's advice."""
+        """What to do: the advice of the most severe finding."""
         if self.verdict == "good":
             return "Ready to calibrate."
         return next((f.advice for f in self.findings if f.severity != "info" and f.advice), "See the findings.")
 
     def to_dict(self) -> dict[str, object]:
-        """Return the examination for JSON; units are in `units`, joints count from 1."""
+        """Return the result for JSON; units are in `units`, joints count from 1."""
         log, numbers = self.log, self.numbers
         return {
             "file": log.origin.path,
@@ -76,7 +84,7 @@ class Examination:
         return {**values, "standstill": self.numbers.standstill, "stale": self.numbers.stale}
 
     def lines(self) -> list[str]:
-        """Return the examination as lines of text."""
+        """Return the result as lines of text."""
         return [*self._head(), *self._table(), *(f"  {f.line()}" for f in self.findings), self._last()]
 
     def _head(self) -> list[str]:
@@ -86,6 +94,7 @@ class Examination:
         return [
             f"{log.origin.path}: {log.samples} samples, {log.joints} joints, {log.duration:.2f} s",
             f"  channels: {channels}",
+            *(f"  reading: {note}" for note in log.origin.notes),
             f"  clock: {clock.rate:.2f} Hz, jitter {1e3 * clock.jitter_rms:.3f} ms rms, "
             f"steps {_milliseconds(clock.quantiles)} ms, segments: {len(clock.segments)}",
             f"  standstill: {100 * self.numbers.standstill:.0f} % of the samples",
@@ -115,9 +124,18 @@ class Examination:
         return f"verdict: {self.verdict}. {self.advice}"
 
 
-def examine(log: Log, robot: Robot | None = None) -> Examination:
-    """Return the doctor's report on a log; a robot adds its joint count, limits and gears to the judgement."""
-    numbers = measure(log)
+def check_quality(log: Log, robot: Robot | None = None) -> DataQuality:
+    """Return the quality of a log: clock, channels, motion, suspicious units and signs.
+
+    Args:
+        log: The log.
+        robot: The robot of the log; adds checks against its joint count, limits and gear ratios.
+
+    Returns:
+        The numbers of the log, the findings (the most severe first) and a verdict.
+
+    """
+    numbers = _measures(log)
     findings = [*numbers.clock.findings]
     if robot is not None and robot.dof != log.joints:
         message = f"the log has {log.joints} joints, {robot.name} has {robot.dof}."
@@ -126,7 +144,17 @@ def examine(log: Log, robot: Robot | None = None) -> Examination:
         findings += [*suspicions(log, numbers, robot), *_extent(log, numbers), *_channels(log, numbers)]
     findings += _motion(log, numbers)
     findings.sort(key=lambda finding: _RANK[finding.severity])
-    return Examination(log, numbers, tuple(findings))
+    return DataQuality(log, numbers, tuple(findings))
+
+
+_CACHE: WeakKeyDictionary[Log, Measures] = WeakKeyDictionary()
+
+
+def _measures(log: Log) -> Measures:
+    """Return the measures of a log, computed once for it."""
+    if log not in _CACHE:
+        _CACHE[log] = measure(log)
+    return _CACHE[log]
 
 
 def _milliseconds(quantiles: tuple[float, ...]) -> str:
@@ -135,7 +163,7 @@ def _milliseconds(quantiles: tuple[float, ...]) -> str:
 
 
 def _extent(log: Log, numbers: Measures) -> Iterator[Finding]:
-    """Yield what the length, the rate and the missing channels cost."""
+    """Yield the limits that length, sampling rate and missing channels set."""
     if not any(name in log.available for name in OUTPUTS):
         advice = "It can only be predicted, not calibrated or validated."
         yield Finding("warning", "no-output", "neither current nor torque was measured.", advice)
@@ -179,10 +207,32 @@ def _joint(log: Log, numbers: Measures, name: str, j: int) -> Iterator[Finding]:
     if values.high[j] == values.low[j] and _should_move(numbers, name, j):
         severity: Literal["error", "warning"] = "warning" if name in ("qd", "theta") else "error"
         message = f"{label} is constant ({values.low[j]:.4g}) while the joint moves."
-        yield Finding(severity, "frozen", message, "Record it again, or leave it out.", name, j)
+        yield Finding(severity, "frozen", message, f"Record it again, or leave it out{_option(name, j)}.", name, j)
     elif values.frozen[j] > longest and values.saturated[j] == 0.0 and name not in ("q", "theta"):
         message = f"{label} repeats one value for {int(values.frozen[j])} samples while the joint moves."
-        yield Finding("warning", "frozen", message, "Cut that stretch out.", name, j)
+        yield Finding("warning", "frozen", message, "Cut that part out.", name, j)
+    yield from _saturated_or_coarse(log, numbers, name, j)
+
+
+def _option(name: str, j: int) -> str:
+    """Return the option that leaves an output out."""
+    return f" (--ignore-output {j + 1})" if name in OUTPUTS else ""
+
+
+def useless_outputs(log: Log) -> tuple[int, ...]:
+    """Return the joints (0-based) whose output is constant while they move, or comes in few steps."""
+    found = check_quality(log).findings
+    useless = [f for f in found if f.code == "coarse-output" or (f.code == "frozen" and f.severity == "error")]
+    return tuple(sorted({f.joint for f in useless if f.channel in OUTPUTS and f.joint is not None}))
+
+
+def _saturated_or_coarse(log: Log, numbers: Measures, name: str, j: int) -> Iterator[Finding]:
+    """Yield an output that stays at its extreme, and outputs and positions in coarse steps."""
+    values, label = numbers.channels[name], log.names[name][j]
+    levels = (values.high[j] - values.low[j]) / values.quantum[j] if values.quantum[j] > 0.0 else np.inf
+    if name in OUTPUTS and levels < FEWEST_LEVELS and numbers.moved[j]:
+        message = f"{label} has only {levels + 1:.0f} levels, {values.quantum[j]:.2g} {CHANNELS[name].unit} apart."
+        yield Finding("warning", "coarse-output", message, f"Leave it out{_option(name, j)}.", name, j)
     if name in OUTPUTS and values.saturated[j] > MOST_SATURATED and values.high[j] > values.low[j]:
         message = f"{label} sits at its extreme in {100 * values.saturated[j]:.1f} % of the samples."
         yield Finding("warning", "saturated", message, "Move less violently.", name, j)
@@ -195,6 +245,6 @@ def _should_move(numbers: Measures, name: str, j: int) -> bool:
     """Return whether other channels say that the joint moved."""
     if name != "q":
         return bool(numbers.moved[j])
-    speed, asked = numbers.channels.get("qd"), numbers.channels.get("q_des")
+    speed, command = numbers.channels.get("qd"), numbers.channels.get("q_des")
     by_speed = speed is not None and max(abs(speed.low[j]), abs(speed.high[j])) > 0.1
-    return bool(by_speed or (asked is not None and asked.high[j] - asked.low[j] > 0.05))
+    return bool(by_speed or (command is not None and command.high[j] - command.low[j] > 0.05))

@@ -1,14 +1,16 @@
-"""The one door for logs: `read_log`."""
+"""Reading of logs: `read_log`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jointwise.data.gate import NEEDED
+from jointwise.data.columns import NEEDED
+from jointwise.data.effort import EffortUnit
 from jointwise.data.log import Log
 from jointwise.data.mapping import parse_columns
+from jointwise.description.robot import Robot
 from jointwise.errors import DataError
 
 
@@ -16,24 +18,57 @@ def read_log(
     path: str | Path,
     *,
     columns: str | Path | Mapping[str, Any] | None = None,
-    joints: int | None = None,
+    joints: int | Robot | None = None,
     needed: Collection[str] = NEEDED,
     spool_bytes: int | None = None,
+    extra: Sequence[str] = (),
+    ignore_output: Collection[int] = (),
+    topic: str | None = None,
+    effort_unit: EffortUnit | None = None,
 ) -> Log:
-    """Return the log in a CSV or Parquet file, raw, in SI units.
+    """Return the log in a CSV or Parquet file or a ROS 2 bag, raw, in SI units.
 
-    `columns` says what the columns are where their names do not (see `mapping`); `joints` refuses another joint
-    count; a missing or non-finite value refuses the log in the `needed` channels and costs the channel, with a
-    note in `origin.notes`, in the others. Logs above `spool_bytes` of float64 (64 MB) live in a temporary file.
-    The file itself is only read.
+    Text may have any usual delimiter, decimal points or commas, line ends of any system, stamps as numbers or as text,
+    and one sample or one value per line (see `tall`). The file itself is only read.
+
+    Args:
+        path: The file.
+        columns: What the columns are where their names do not say it (see `mapping`).
+        joints: Number of joints, or the robot; another number is refused. The robot also selects the joints of a bag
+            by their names and decides the unit of its effort.
+        needed: Channels in which a missing value refuses the log; any other channel with missing values is left out,
+            with a note in ``origin.notes``.
+        spool_bytes: Logs above this many bytes of float64 (default 64 MB) live in a temporary file.
+        ignore_output: Joints (0-based) whose current and torque are ignored, as `Log.ignore_output` does; their
+            missing values are accepted. Columns without any value are ignored in any case, with a note.
+        topic: Topic of the joint states in a bag; None if there is only one.
+        effort_unit: "A" or "Nm" of the effort in a bag; None to decide by the gravity torque of the robot.
+        extra: Other columns to keep in ``log.extra``: names, which must exist, or patterns such
+            as ``actual_joint_voltage_*``, which may match none.
+
+    Returns:
+        The log.
+
+    Raises:
+        DataError: The file cannot be read, or not be trusted; names the row and the column.
+
     """
+    from jointwise.data.arrow_stream import MAGIC as STREAM_MAGIC
+    from jointwise.data.bag import is_bag, read_bag
     from jointwise.data.csv import read_csv
     from jointwise.data.parquet import MAGIC, read_parquet
 
     path, wanted = Path(path), parse_columns(columns)
+    robot, count = (joints, joints.dof) if isinstance(joints, Robot) else (None, joints)
     try:
-        reader = read_parquet if _magic(path) == MAGIC else read_csv
-        return reader(path, wanted, joints, ("t", "q", *needed), spool_bytes)
+        if is_bag(path):
+            names = wanted.names.get("q", ())
+            log = read_bag(path, robot, names=names, topic=topic, effort_unit=effort_unit)
+            _check_count(log, count)
+            return log.ignore_output(ignore_output)
+        reader = read_parquet if _magic(path) in (MAGIC, STREAM_MAGIC) else read_csv
+        log = reader(path, wanted, count, ("t", "q", *needed), spool_bytes, extra, ignore_output)
+        return log.ignore_output(ignore_output)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file.") from None
     except IsADirectoryError:
@@ -42,6 +77,12 @@ def read_log(
         raise DataError(f"{path}: reading logs needs pyarrow. Install it with: pip install pyarrow") from None
     except OSError as problem:
         raise DataError(f"{path}: cannot be read ({problem.strerror or problem}).") from None
+
+
+def _check_count(log: Log, joints: int | None) -> None:
+    """Refuse a log of another number of joints."""
+    if joints is not None and log.joints != joints:
+        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, the robot has {joints}.")
 
 
 def _magic(path: Path) -> bytes:

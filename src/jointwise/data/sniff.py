@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from jointwise.data.mapping import MOST_COLUMNS
+from jointwise.data.stamps import is_stamp
 from jointwise.errors import DataError
 
 HEAD_BYTES = 1024 * 1024
@@ -14,6 +16,10 @@ HEAD_BYTES = 1024 * 1024
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 MISSING = ("", "NaN", "nan", "NAN", "-nan", "NA", "N/A", "null", "NULL", "None")
 _LONGEST_QUOTED = 65536
+_FIRST_ROWS = 20
+"""Rows at the beginning of a file that show its decimal mark and which columns are text."""
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 
 _MAGIC = (
     (b"\x1f\x8b", "is compressed (gzip). Unpack it first."),
@@ -29,18 +35,48 @@ _MAGIC = (
 
 @dataclass(frozen=True)
 class Head:
-    """How a text log begins: delimiter, column names (None: no header), column count, and where rows begin."""
+    """How a text log begins.
+
+    Delimiter, column names (None: no header), column count, and the byte and line where rows begin; the fields of the
+    first `rows`; the `decimal` mark; whether lines end with a bare carriage return.
+    """
 
     delimiter: str
     header: tuple[str, ...] | None
     count: int
     offset: int
     first_line: int
+    rows: tuple[tuple[str, ...], ...] = ()
+    decimal: str = "."
+    bare_returns: bool = False
+
+    def is_number(self, column: int) -> bool:
+        """Return whether the first values of a column are numbers, as far as there are any."""
+        values = [row[column].replace(",", ".", 1) for row in self.rows if len(row) > column and row[column]]
+        return all(value in MISSING or NUMBER.fullmatch(value) for value in values)
+
+    def is_stamp(self, column: int) -> bool:
+        """Return whether the first values of a column are stamps as text."""
+        values = [row[column] for row in self.rows if len(row) > column and row[column]]
+        return bool(values) and all(map(is_stamp, values))
+
+    def is_counter(self, column: int) -> bool:
+        """Return whether a column only counts the rows, in steps of one."""
+        values = [row[column] for row in self.rows if len(row) > column and row[column]]
+        steps = [int(b) - int(a) for a, b in pairwise(values)] if all(map(str.isdecimal, values)) else []
+        return bool(steps) and set(steps) == {1}
 
 
 def sniff(head: bytes, where: str) -> Head:
     """Return the head of a text log from its first bytes."""
     refuse_binary(head, where)
+    bare_returns = ends_with_returns(head)
+    found = _sniffed(with_line_feeds(head) if bare_returns else head, where)
+    return replace(found, bare_returns=bare_returns)
+
+
+def _sniffed(head: bytes, where: str) -> Head:
+    """Return the head of a text log whose lines end with a line feed."""
     bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     comments, offset, line = _comments(head, bom)
     text = _decode(_first_line(head, offset, where))
@@ -49,9 +85,32 @@ def sniff(head: bytes, where: str) -> Head:
     if len(fields) > MOST_COLUMNS:
         raise DataError(f"{where}: {len(fields)} columns in row {line}; at most {MOST_COLUMNS} are read.")
     if _is_numbers(fields):
-        return Head(delimiter, _commented_header(comments, delimiter, len(fields)), len(fields), offset, line)
+        names = _commented_header(comments, delimiter, len(fields))
+        return _with_rows(Head(delimiter, names, len(fields), offset, line), head)
     end = head.find(b"\n", offset)
-    return Head(delimiter, tuple(fields), len(fields), len(head) if end < 0 else end + 1, line + 1)
+    start = len(head) if end < 0 else end + 1
+    return _with_rows(Head(delimiter, tuple(fields), len(fields), start, line + 1), head)
+
+
+def _with_rows(found: Head, head: bytes) -> Head:
+    """Return a head with its first rows and their decimal mark; with commas between the fields it is the point."""
+    lines = head[found.offset :].split(b"\n")[:-1] or [head[found.offset :]]
+    texts = [text for line in lines[: 2 * _FIRST_ROWS] if (text := _decode(line).strip())]
+    rows = tuple(tuple(split_fields(text, found.delimiter)) for text in texts[:_FIRST_ROWS])
+    fields = [field for row in rows for field in row]
+    commas = found.delimiter != "," and any(_DECIMAL_COMMA.fullmatch(field) for field in fields)
+    points = any(_DECIMAL_POINT.fullmatch(field) for field in fields)
+    return replace(found, rows=rows, decimal="," if commas and not points else ".")
+
+
+def ends_with_returns(head: bytes) -> bool:
+    """Return whether lines end with a bare carriage return: there is no line feed at all."""
+    return b"\n" not in head and b"\r" in head.rstrip(b"\r")
+
+
+def with_line_feeds(content: bytes) -> bytes:
+    """Return text whose lines end with a line feed instead of a bare carriage return; no byte moves."""
+    return content.replace(b"\r", b"\n") if ends_with_returns(content) else content
 
 
 def refuse_binary(head: bytes, where: str) -> None:
@@ -97,8 +156,6 @@ def _first_line(head: bytes, offset: int, where: str) -> bytes:
     content = head[offset : end if end >= 0 else len(head)].strip(b"\r\n")
     if not content.strip() or content.lstrip().startswith(b"#"):
         raise DataError(f"{where}: only comments or blank lines. Where are the samples?")
-    if b"\r" in content:
-        raise DataError(f"{where}: lines end with CR alone. Save the file with LF or CRLF line ends.")
     return content
 
 
@@ -113,7 +170,7 @@ def _decode(content: bytes) -> str:
 def _delimiter(text: str) -> str:
     """Return the delimiter of a line: semicolon or tab if there is one, else comma, else space.
 
-    Semicolon before comma, so that decimal commas are seen as such and refused with a clear word.
+    Semicolon before comma, so that decimal commas are seen as such.
     """
     plain = re.sub(r'"[^"]*"', "", text.strip())
     return next((mark for mark in ";\t, " if mark in plain), ",")

@@ -1,4 +1,4 @@
-"""Numbers of a log per joint: ranges, speeds, noise, quantisation, frozen and saturated stretches.
+"""Numbers of a log per joint: ranges, speeds, noise, quantisation, repeated and saturated values.
 
 Everything is vectorised. Ranges see every sample; the other numbers of a very long log come from evenly spaced
 contiguous windows, so that time and memory do not grow with its length.
@@ -36,7 +36,7 @@ _CHUNK = 32768
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Window:
     """A contiguous piece of a log with its speeds (rad/s) and accelerations (rad/s²), (samples, joints)."""
 
     log: Log
@@ -62,14 +62,14 @@ def ranges(log: Log, channel: str) -> tuple[Array, Array]:
     return np.min(lows, axis=0), np.max(highs, axis=0)
 
 
-def motion(log: Log, period: float) -> Stretch:
+def motion(log: Log, period: float) -> Window:
     """Return speed and acceleration by central differences over about 40 ms on the true stamps.
 
     ``v[k] = (q[k+m] - q[k-m]) / (t[k+m] - t[k-m])``; the ends are held. The window keeps quantisation out.
     """
     reach = int(np.clip(round(0.5 * _SPEED_WINDOW / period), 1, max(1, (log.samples - 1) // 2))) if period > 0 else 1
     speed = slope(log.t, log.q, reach)
-    return Stretch(log, speed, slope(log.t, speed, reach))
+    return Window(log, speed, slope(log.t, speed, reach))
 
 
 def slope(t: Array, values: Array, reach: int) -> Array:
@@ -102,7 +102,7 @@ def _quantum(column: Array) -> float:
     gaps = np.diff(np.unique(column))
     gaps = gaps[gaps > 1e-12 * max(1.0, float(np.abs(column).max()))]
     if len(gaps) < 3:
-        return 0.0
+        return float(gaps.min(initial=np.inf)) if len(gaps) else 0.0
     for candidate in np.quantile(gaps, (0.5, 0.25, 0.05, 0.0)):
         near = gaps[gaps < 20.0 * candidate] / candidate
         if np.mean(np.abs(near - np.round(near)) < 0.15) > 0.9 and np.mean(near < 0.5) < 0.1:
@@ -141,16 +141,16 @@ def saturated(values: Array, low: Array, high: Array) -> Array:
     return share
 
 
-def denied(current: Array, asked: Array) -> Flags:
-    """Return where (samples, joints) a current sits at its top while clearly more is asked for: a limit holds it.
+def limited(current: Array, target: Array) -> Flags:
+    """Return where (samples, joints) a limit holds a current clearly below its target.
 
-    What is asked for is counted in parts of what smaller targets get.
+    Targets are scaled by the ratio of current to target that smaller targets reach.
     """
     top = np.quantile(np.abs(current), TOP, axis=0)
-    inside = np.abs(asked) <= top
-    squares = np.sum(asked**2, axis=0, where=inside)
-    usual = np.divide(np.sum(asked * current, axis=0, where=inside), squares, out=np.ones_like(top), where=squares > 0)
-    more = (np.abs(usual * asked) > BEYOND * top) & (asked * current > 0.0)
+    inside = np.abs(target) <= top
+    squares = np.sum(target**2, axis=0, where=inside)
+    usual = np.divide(np.sum(target * current, axis=0, where=inside), squares, out=np.ones_like(top), where=squares > 0)
+    more = (np.abs(usual * target) > BEYOND * top) & (target * current > 0.0)
     flags: Flags = more & (np.abs(current) > NEAR * top) & (top > 0.0)
     return flags
 

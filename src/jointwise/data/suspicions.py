@@ -1,4 +1,4 @@
-"""Judging a log's numbers: wrong unit, sign or side of the gear, and all that makes data worse than it looks."""
+"""Checks of the numbers of a log: wrong units, signs and sides of the gear, jumps, limits, saturated currents."""
 
 from __future__ import annotations
 
@@ -15,16 +15,23 @@ from jointwise.spatial import Array
 
 DEGREE = math.pi / 180.0
 MOST_ANGLE = 4.0 * math.pi
+"""Joint position (rad) that few joints reach: two turns."""
 MOST_CURRENT = 200.0
+"""Motor current (A) that no robot arm reaches."""
 MOST_TORQUE = 5000.0
+"""Joint torque (Nm) that no robot arm reaches."""
 MOST_TEMPERATURE = 200.0
+"""Temperature (degC) that no joint survives; 20 degC in kelvin is above it."""
 SLOWEST_STEP = 0.5
+"""Time between samples (s) above which the stamps are probably in milliseconds."""
 FASTEST_STEP = 2e-5
-MOST_DENIED = 0.003
+"""Time between samples (s) below which the stamps are probably not in seconds."""
+MOST_LIMITED = 0.003
+"""Share of samples at a current limit above which a warning is due."""
 
 
 def suspicions(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
-    """Yield everything suspicious about units, signs and sides; the robot sharpens it."""
+    """Yield findings about units, signs and sides of the gear; a robot adds checks against its limits."""
     yield from _stamps(numbers)
     angles = list(_angles(log, numbers, robot))
     yield from angles
@@ -34,12 +41,12 @@ def suspicions(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Fin
     yield from _drives(log, numbers, robot)
     yield from _speeds(log, numbers, degrees=any(finding.code == "degrees" for finding in angles))
     yield from _rotor(log, numbers, robot)
-    yield from _asked(log, numbers)
-    yield from _denied(log, numbers)
+    yield from _commanded(log, numbers)
+    yield from _limited(log, numbers)
 
 
 def _stamps(numbers: Measures) -> Iterator[Finding]:
-    """Yield a suspicion of stamps that are not in seconds."""
+    """Yield a finding about stamps that are not in seconds."""
     step = numbers.clock.median_step
     if step > SLOWEST_STEP:
         yield Finding(
@@ -50,7 +57,7 @@ def _stamps(numbers: Measures) -> Iterator[Finding]:
 
 
 def _angles(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
-    """Yield a suspicion of positions in degrees or on the motor's side of the gear."""
+    """Yield a finding about positions in degrees or on the motor's side of the gear."""
     largest = np.maximum(np.abs(numbers.channels["q"].low), np.abs(numbers.channels["q"].high))
     large = np.flatnonzero(largest > MOST_ANGLE)
     ratio = _speed_ratio(numbers)
@@ -198,26 +205,26 @@ def _rotor(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding
         yield Finding("error", "theta-side", message, f"Divide it by {ratio:.4g}.", "theta", int(j))
 
 
-def _asked(log: Log, numbers: Measures) -> Iterator[Finding]:
+def _commanded(log: Log, numbers: Measures) -> Iterator[Finding]:
     """Yield desired positions that contradict the measured ones."""
-    if numbers.asked_match is None or numbers.asked_offset is None:
+    if numbers.command_match is None or numbers.command_offset is None:
         return
     for j in np.flatnonzero(numbers.moved):
         name = log.names["q_des"][j]
-        if numbers.asked_match[j] < -0.5:
+        if numbers.command_match[j] < -0.5:
             yield Finding("warning", "desired-sign", f"{name} has the opposite sign of q.", "", "q_des", int(j))
-        elif numbers.asked_offset[j] > 0.5:
-            offset = f"{numbers.asked_offset[j]:.3g} rad"
+        elif numbers.command_offset[j] > 0.5:
+            offset = f"{numbers.command_offset[j]:.3g} rad"
             yield Finding("warning", "desired-offset", f"{name} is {offset} away from q.", "", "q_des", int(j))
 
 
-def _denied(log: Log, numbers: Measures) -> Iterator[Finding]:
+def _limited(log: Log, numbers: Measures) -> Iterator[Finding]:
     """Yield currents that a limit holds below their targets."""
-    if numbers.denied is None:
+    if numbers.limited is None:
         return
-    asked = numbers.channels["current_des"]
-    for j in np.flatnonzero(numbers.denied > MOST_DENIED):
-        most = max(abs(asked.low[j]), abs(asked.high[j]))
-        share = f"{100.0 * numbers.denied[j]:.2g} % of the samples"
-        message = f"{log.names['current'][j]} is at its limit in {share}: up to {most:.3g} A were asked for in vain."
+    command = numbers.channels["current_des"]
+    for j in np.flatnonzero(numbers.limited > MOST_LIMITED):
+        most = max(abs(command.low[j]), abs(command.high[j]))
+        share = f"{100.0 * numbers.limited[j]:.2g} % of the samples"
+        message = f"{log.names['current'][j]} is at its limit in {share}, with targets of up to {most:.3g} A."
         yield Finding("warning", "current-limit", message, "Move less violently.", "current", int(j))

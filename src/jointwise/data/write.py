@@ -28,7 +28,7 @@ def check_suffix(path: str | Path) -> None:
 def write_log(log: Log, path: str | Path) -> None:
     """Write a log as CSV or Parquet by its ending, with our own column names ``t,q1..,qd1..,i1..``.
 
-    The file appears under its name only when it is whole. A number that is not finite is refused. Parquet also tells
+    The file appears under its name only when it is whole. A number that is not finite is rejected. Parquet also holds
     the gravity of the log's origin; CSV is numbers under a header and nothing else, as other programs want it.
     """
     check_suffix(path)
@@ -57,7 +57,7 @@ def write_parquet(log: Log, path: str | Path) -> None:
     schema, gravity = _schema(log), log.origin.gravity
     if gravity is not None:
         schema = schema.with_metadata({KEY: gravity_bytes(gravity)})
-    with atomic_path(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
+    with atomic_path(path) as temporary, parquet.ParquetWriter(temporary, schema, write_page_checksum=True) as writer:
         for batch in _batches(log, schema):
             writer.write_batch(batch)
 

@@ -1,10 +1,10 @@
 """What the robot is."""
 
-from jointwise.description.catalog import catalog_names, catalog_robot
+from jointwise.description.catalog import list_robots
 from jointwise.description.files import load_robot
 from jointwise.description.mounting import gravity_vector
-from jointwise.description.payload import Payload
-from jointwise.description.robot import Joint, Limits, Link, Motor, Robot
+from jointwise.description.robot import Joint, Limits, Link, Motor, Payload, Robot
+from jointwise.description.transmission import Transmission
 
 __all__ = [
     "Joint",
@@ -13,8 +13,8 @@ __all__ = [
     "Motor",
     "Payload",
     "Robot",
-    "catalog_names",
-    "catalog_robot",
+    "Transmission",
     "gravity_vector",
+    "list_robots",
     "load_robot",
 ]

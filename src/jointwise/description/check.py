@@ -1,4 +1,4 @@
-"""What is doubtful about a robot: physics, limits, units and motors, as findings with their place."""
+"""Checks of a robot description: physics, limits, units and motors, as findings with file and line."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from jointwise.spatial import Array
 Severity = Literal["error", "warning", "note"]
 
 FARTHEST_CENTER = 2.0
-"""A centre of mass farther from its joint, or a larger radius of gyration (m), is doubted."""
+"""A centre of mass farther from its joint, or a larger radius of gyration (m), is reported as doubtful."""
 LONGEST_LINK = 10.0
-"""A larger distance between joints (m) is doubted."""
+"""A larger distance between joints (m) is reported as doubtful."""
 WIDEST_TURN = 8.0 * np.pi
-"""A revolute limit beyond it (rad) is doubted."""
+"""A revolute limit beyond it (rad) is reported as doubtful."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One remark: `error` must be mended before use, `warning` should be looked at, `note` is for information."""
+    """One remark: `error` must be corrected before use, `warning` should be examined, `note` is for information."""
 
     severity: Severity
     where: str
@@ -93,6 +93,18 @@ def _findings(robot: Robot, whole: str, places: Sequence[str]) -> list[Finding]:
     return found
 
 
+def require_sound(robot: Robot) -> None:
+    """Reject a robot with errors, for uses that trust its numbers: simulation, plans of experiments.
+
+    Raises:
+        DescriptionError: The first error that `check_robot` finds.
+
+    """
+    for finding in check_robot(robot):
+        if finding.severity == "error":
+            raise DescriptionError(f"{finding.where}: {finding.message}")
+
+
 def _robot_remarks(robot: Robot) -> Remarks:
     """Remark on what whole groups of joints lack, once instead of at each."""
     if not robot.inertials.any():
@@ -107,7 +119,10 @@ def _robot_remarks(robot: Robot) -> Remarks:
 
 def _axis_remarks(previous: Joint | None, joint: Joint) -> Remarks:
     if previous is not None and _coincide(previous, joint):
-        yield "warning", f"its axis is that of '{previous.name}': the two cannot be told apart."
+        yield (
+            "warning",
+            f"its axis is that of '{previous.name}': the motions of the two joints cannot be distinguished.",
+        )
 
 
 def _body_remarks(link: Link) -> Remarks:
@@ -144,7 +159,7 @@ def _limit_remarks(joint: Joint) -> Remarks:
     limits = joint.limits
     missing = [name for name in ("lower", "upper", "velocity", "effort") if getattr(limits, name) is None]
     if missing:
-        yield "warning", f"no limit given: {', '.join(missing)}."
+        yield "warning", f"no limit for {', '.join(missing)}."
     yield from _limit_errors(limits)
     widest = max(abs(limits.lower or 0.0), abs(limits.upper or 0.0))
     if joint.kind == "revolute" and widest > WIDEST_TURN:
@@ -171,12 +186,12 @@ def _placement_remarks(joint: Joint) -> Remarks:
     if spatial.is_rotation(straight) and 1e-14 < error < 1e-4:
         yield (
             "note",
-            f"it is turned by quarter turns but for {error:.1g} rad. Write pi/2 with all digits if it is meant.",
+            f"its rotation differs from multiples of 90 degrees by {error:.1g} rad. Write pi/2 if these are meant.",
         )
 
 
 def _coincide(before: Joint, joint: Joint) -> bool:
-    """Tell whether two joints do the same: one line for two revolute joints, one direction for two prismatic ones."""
+    """Return whether two joints produce the same motion: a common axis, or for prismatic joints a common direction."""
     parallel = abs(joint.rotation[2, 2]) > 1.0 - 1e-12
     on_line = float(np.hypot(*joint.translation[:2])) < 1e-9
     return before.kind == joint.kind and parallel and (on_line or joint.kind == "prismatic")

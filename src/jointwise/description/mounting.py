@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jointwise import spatial
-from jointwise.description.expression import parse_number
+from jointwise.description.table import parse_number
 from jointwise.errors import DescriptionError, nearest
 from jointwise.spatial import Array
 

@@ -1,20 +1,155 @@
-"""DH and MDH tables as CSV: a header with `alpha`, `a`, `d` in any order, one line a joint."""
+"""Robots from DH and MDH tables: rows in three conventions, one canonical chain, and tables as CSV.
+
+With ``A_j = Trans_x(a_j) Rot_x(alpha_j)`` and ``B_j(q) = Rot_z(theta_j + q) Trans_z(d_j)``::
+
+    dh             row j holds B_j then A_j:  T = B_1 A_1 B_2 A_2 ... B_n A_n       (distal, Universal Robots)
+    mdh            row j holds A_{j-1} then B_j:  T = A_0 B_1 A_1 B_2 ... B_n       (Craig, Khalil)
+    mdh-following  mdh with row j holding d_j and the A_j that follows, A_0 = 1     (AURT's file)
+
+All three are the same product, so frame {j} (on axis j, after B_j) is the same in each convention; only the position of
+the A in the rows and the frame of the inertials differ. Where rows end with A_n, it is part of the tool.
+"""
 
 from __future__ import annotations
 
 import csv
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast, get_args
 
-from jointwise.description.expression import parse_number
-from jointwise.description.robot import JointKind, Robot
-from jointwise.description.rows import CONVENTIONS, Convention, Row, robot_from_rows
+import numpy as np
+
+from jointwise import spatial
+from jointwise.description.robot import Joint, JointKind, Limits, Link, Motor, Robot
 from jointwise.errors import DescriptionError
+from jointwise.spatial import Array
 
+Convention = Literal["dh", "mdh", "mdh-following"]
+CONVENTIONS: tuple[str, ...] = get_args(Convention)
 NEEDED = ("a", "alpha", "d")
 KNOWN = (*NEEDED, "theta", "name", "type")
 MOST_JOINTS = 64
+"""Most joints of a description; longer chains are mistakes."""
 LONGEST_LINE = 4096
+"""Most characters of a line of a table."""
+LONGEST_NUMBER = 64
+"""Most characters of a number."""
+_FACTOR = re.compile(r"\s*(pi|π|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*")
+
+
+def parse_number(text: str) -> float:
+    """Return the value of ``[sign] factor {(*|/) factor}``, a factor being a decimal number or ``pi``.
+
+    Examples: ``0.1625``, ``-pi/2``, ``3*pi/4``, ``1e-3``. Raises ValueError for anything else.
+    """
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"longer than {LONGEST_NUMBER} characters")
+    rest = text.strip()
+    sign = -1.0 if rest.startswith("-") else 1.0
+    rest = rest[1:] if rest[:1] in ("+", "-") else rest
+    value, position = _factor(rest, 0, text)
+    while position < len(rest):
+        operator = rest[position]
+        if operator not in "*/":
+            raise ValueError(f"'{text}' is not a number such as 0.425, pi/2 or -3*pi/4")
+        factor, position = _factor(rest, position + 1, text)
+        if operator == "/" and factor == 0.0:
+            raise ValueError(f"'{text}' divides by zero")
+        value = value * factor if operator == "*" else value / factor
+    if not math.isfinite(value):
+        raise ValueError(f"'{text}' is not finite")
+    return sign * value
+
+
+def _factor(text: str, position: int, whole: str) -> tuple[float, int]:
+    match = _FACTOR.match(text, position)
+    if match is None:
+        raise ValueError(f"'{whole}' is not a number such as 0.425, pi/2 or -3*pi/4")
+    token = match.group(1)
+    return (math.pi if token in ("pi", "π") else float(token)), match.end()
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A fixed transform ``x' = R x + p``."""
+
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+    translation: Array = field(default_factory=lambda: np.zeros(3))
+
+    def __matmul__(self, other: Placement) -> Placement:
+        """Return self followed by other: the product of the two transforms."""
+        return Placement(self.rotation @ other.rotation, self.rotation @ other.translation + self.translation)
+
+    def moved(self, inertial: Array) -> Array:
+        """Return ten parameters of the inner frame in the outer one."""
+        return spatial.move_inertial(inertial, self.rotation, self.translation)
+
+    def moved_box(self, box: Array) -> Array:
+        """Return the smallest box along the outer axes that contains a box of the inner frame; corners (2, 3), m."""
+        center, half = self.rotation @ box.mean(axis=0) + self.translation, 0.5 * (box[1] - box[0])
+        reach = np.abs(self.rotation) @ half
+        return np.array([center - reach, center + reach])
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table (m, rad) with the body it carries: ten parameters in the frame of the row.
+
+    `region` is the box (2, 3) of its centre of mass in the same frame, None if unknown.
+    """
+
+    a: float
+    alpha: float
+    d: float
+    theta: float = 0.0
+    name: str = ""
+    kind: JointKind = "revolute"
+    inertial: Array = field(default_factory=lambda: np.zeros(10))
+    limits: Limits = field(default_factory=Limits)
+    motor: Motor = field(default_factory=Motor)
+    region: Array | None = None
+
+    @property
+    def across(self) -> Placement:
+        """``Trans_x(a) Rot_x(alpha)``."""
+        return Placement(spatial.rotation_x(self.alpha), np.array([self.a, 0.0, 0.0]))
+
+    @property
+    def along(self) -> Placement:
+        """``Rot_z(theta) Trans_z(d)`` at q = 0."""
+        return Placement(spatial.rotation_z(self.theta), np.array([0.0, 0.0, self.d]))
+
+
+def robot_from_rows(
+    name: str,
+    rows: Sequence[Row],
+    convention: Convention,
+    *,
+    base: Placement | None = None,
+    tool: Placement | None = None,
+    title: str = "",
+    sources: dict[str, str] | None = None,
+) -> Robot:
+    """Return the robot of a table; `base` stands before the first row, `tool` after the last."""
+    follows = convention != "mdh"
+    before = base or Placement()
+    joints, links = [], []
+    for number, row in enumerate(rows, start=1):
+        placed = before @ row.along if follows else before @ row.across @ row.along
+        joints.append(
+            Joint(row.name or f"joint{number}", row.kind, placed.rotation, placed.translation, row.limits, row.motor)
+        )
+        inertial, region = row.inertial, row.region
+        if convention == "dh":
+            inertial = row.across.moved(inertial)
+            region = None if region is None else row.across.moved_box(region)
+        links.append(Link(f"link{number}", inertial, region))
+        before = row.across if follows else Placement()
+    end = before @ (tool or Placement())
+    return Robot(name, tuple(joints), tuple(links), end.rotation, end.translation, title, sources or {})
 
 
 def robot_from_csv(text: str, origin: str, convention: str | None = None) -> Robot:
@@ -41,21 +176,21 @@ def robot_from_csv(text: str, origin: str, convention: str | None = None) -> Rob
     return robot_from_rows(Path(origin).stem, rows, kind, sources={"kinematics": f"{Path(origin).name} ({kind})"})
 
 
-def chosen_convention(stated: str | None, asked: str | None, origin: str) -> Convention:
-    """Return the convention that file and user agree on; say so if neither or both differ."""
-    for value in (stated, asked):
+def chosen_convention(stated: str | None, requested: str | None, origin: str) -> Convention:
+    """Return the convention that the file states or the user requests; both may state it if they agree."""
+    for value in (stated, requested):
         if value is not None and value not in CONVENTIONS:
             raise DescriptionError(
                 f"{origin}: convention must be one of {', '.join(CONVENTIONS)}. Got '{value}' instead."
             )
-    if stated and asked and stated != asked:
-        raise DescriptionError(f"{origin}: the file says its convention is {stated}, but {asked} was asked for.")
-    if not (stated or asked):
+    if stated and requested and stated != requested:
+        raise DescriptionError(f"{origin}: the file states the convention {stated}, but {requested} was requested.")
+    if not (stated or requested):
         raise DescriptionError(
-            f"{origin}: the file does not say its convention. Add a line '# convention: dh' (or mdh, mdh-following), "
+            f"{origin}: the file does not state its convention. Add a line '# convention: dh' (or mdh, mdh-following), "
             "or name it with --convention. AURT's mdh.csv is mdh-following."
         )
-    return cast(Convention, stated or asked)
+    return cast(Convention, stated or requested)
 
 
 def _stated_convention(text: str) -> str | None:
@@ -76,16 +211,20 @@ def _cells(line: str, number: int, origin: str) -> list[str]:
 def _header(line: tuple[int, list[str]], origin: str) -> list[str]:
     number, cells = line
     header = [cell.strip().lower() for cell in cells]
-    missing = [name for name in NEEDED if name not in header]
-    unknown = [name for name in header if name not in KNOWN]
-    if missing or unknown or len(set(header)) != len(header):
-        problem = (
-            f"has no column {' and '.join(missing)}" if missing
-            else f"has an unknown column '{unknown[0]}'" if unknown
-            else "names a column twice"
-        )  # fmt: skip
+    problem = _header_problem(header)
+    if problem is not None:
         raise DescriptionError(f"{origin}, line {number}: the header {problem}. Columns: {', '.join(KNOWN)}.")
     return header
+
+
+def _header_problem(header: Sequence[str]) -> str | None:
+    missing = [name for name in NEEDED if name not in header]
+    unknown = [name for name in header if name not in KNOWN]
+    if missing:
+        return f"has no column {' and '.join(missing)}"
+    if unknown:
+        return f"has an unknown column '{unknown[0]}'"
+    return "names a column twice" if len(set(header)) != len(header) else None
 
 
 def _row(number: int, cells: list[str], header: list[str], origin: str) -> Row:

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, cast
 
 import numpy as np
 
 from jointwise import spatial
-from jointwise.description.expression import parse_number
 from jointwise.description.robot import JointKind, Limits, Motor, Robot
-from jointwise.description.rows import Convention, Placement, Row, robot_from_rows
-from jointwise.description.table import MOST_JOINTS, chosen_convention
-from jointwise.errors import DescriptionError
+from jointwise.description.table import (
+    MOST_JOINTS,
+    Placement,
+    Row,
+    chosen_convention,
+    parse_number,
+    robot_from_rows,
+)
+from jointwise.description.transmission import Coordinates, Transmission, coupled, parse_coupling
+from jointwise.errors import DescriptionError, ModelError
 from jointwise.spatial import Array
+from jointwise.toml import parse_toml
 
 SCHEMA = 1
-TOP_KEYS = {"schema", "name", "title", "convention", "inertial_frame", "base", "tool", "sources", "joint"}
+TOP_KEYS = {
+    "schema",
+    "name",
+    "title",
+    "convention",
+    "inertial_frame",
+    "base",
+    "tool",
+    "sources",
+    "joint",
+    "transmission",
+}
 LIMIT_KEYS = {field.name for field in fields(Limits)}
 MOTOR_KEYS = {
     "gear_ratio": "gear_ratio",
@@ -30,41 +47,30 @@ MOTOR_KEYS = {
     "coulomb": "coulomb",
     "viscous": "viscous",
 }
+COUPLING_KEYS = ("coupling", "motor_from_joint", "joint_from_motor")
 BODY_KEYS = {"mass", "center_of_mass", "inertia"}
 ROW_KEYS = {"name", "type", "a", "alpha", "d", "theta"}
-JOINT_KEYS = ROW_KEYS | BODY_KEYS | LIMIT_KEYS | set(MOTOR_KEYS)
+JOINT_KEYS = ROW_KEYS | BODY_KEYS | {"center_region"} | LIMIT_KEYS | set(MOTOR_KEYS)
 
 
 def robot_from_toml(text: str, origin: str) -> Robot:
-    """Return the robot of a TOML description; docs/formats.md tells every key.
+    """Return the robot of a TOML description; docs/reference/formats.md lists every key.
 
-    Unknown keys, missing numbers, wrong types and non-finite values are refused with the file, table and key. A link
-    without `mass` carries no inertia. Non-physical inertia is read as it stands: `check_robot` reports it.
+    Unknown keys, missing numbers, wrong types and non-finite values are rejected with the file, table and key. A link
+    without `mass` carries no inertia. Non-physical inertia is accepted: `check_robot` reports it.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise DescriptionError(f"{origin}: not valid TOML: {problem}.") from None
-    except RecursionError:
-        raise DescriptionError(f"{origin}: not valid TOML: nested too deeply.") from None
-    _refuse_unknown(document, TOP_KEYS, origin)
-    if document.get("schema") != SCHEMA:
+    document = _parsed(text, origin)
+    _reject_unknown(document, TOP_KEYS, origin)
+    if isinstance(document.get("schema"), bool) or document.get("schema") != SCHEMA:
         raise DescriptionError(f"{origin}: schema must be {SCHEMA}. Got {document.get('schema')!r} instead.")
     convention = chosen_convention(_text(document, "convention", origin, None), None, origin)
-    if document.get("inertial_frame", "link") not in ("link", "joint"):
-        raise DescriptionError(
-            f"{origin}: inertial_frame must be 'link' or 'joint'. Got {document['inertial_frame']!r} instead."
-        )
-    joints = document.get("joint")
-    if not isinstance(joints, list) or not joints or not all(isinstance(joint, dict) for joint in joints):
-        raise DescriptionError(f"{origin}: there is no [[joint]] table. A robot needs one a joint.")
-    if len(joints) > MOST_JOINTS:
-        raise DescriptionError(f"{origin}: {len(joints)} joints; at most {MOST_JOINTS} are read.")
-    at_joint = document.get("inertial_frame", "link") == "joint"
-    rows = [
-        _row(joint, f"{origin}, joint {number}", convention, at_joint) for number, joint in enumerate(joints, start=1)
-    ]
-    return robot_from_rows(
+    frame = document.get("inertial_frame", "link")
+    if frame not in ("link", "joint"):
+        raise DescriptionError(f"{origin}: inertial_frame must be 'link' or 'joint'. Got {frame!r} instead.")
+    rows = [_row(table, f"{origin}, joint {number}") for number, table in enumerate(_joints(document, origin), start=1)]
+    if frame == "joint" and convention == "dh":
+        rows = [_with_body_at_link(row) for row in rows]
+    robot = robot_from_rows(
         _text(document, "name", origin, "robot") or "robot",
         rows,
         convention,
@@ -73,14 +79,68 @@ def robot_from_toml(text: str, origin: str) -> Robot:
         title=_text(document, "title", origin, "") or "",
         sources=_sources(document.get("sources", {}), f"{origin}, [sources]"),
     )
+    if "transmission" not in document:
+        return robot
+    where = f"{origin}, [transmission]"
+    return replace(robot, transmission=_transmission(document["transmission"], robot.dof, where))
 
 
-def _row(table: dict[str, Any], where: str, convention: Convention, at_joint: bool) -> Row:
-    _refuse_unknown(table, JOINT_KEYS, where)
+def _transmission(table: object, joints: int, where: str) -> Transmission:
+    """Return the coupling of motors and joints, stated in one of three forms."""
+    if not isinstance(table, dict):
+        raise DescriptionError(f"{where}: must be a table.")
+    _reject_unknown(table, {*COUPLING_KEYS, "coordinates"}, where)
+    stated = [key for key in COUPLING_KEYS if key in table]
+    if len(stated) != 1:
+        raise DescriptionError(f"{where}: state one of {', '.join(COUPLING_KEYS)}.")
+    coordinates = cast(Coordinates, _text(table, "coordinates", where, "joint"))
+    value = table[stated[0]]
+    try:
+        if stated[0] == "coupling":
+            if not isinstance(value, str):
+                raise DescriptionError("coupling must be a text such as '6:5:1'.")
+            return coupled(parse_coupling(value), joints, coordinates)
+        matrix = _matrix(value, joints)
+        return Transmission(matrix if stated[0] == "motor_from_joint" else _inverse(matrix), coordinates)
+    except (DescriptionError, np.linalg.LinAlgError) as problem:
+        raise DescriptionError(f"{where}: {problem}") from None
+
+
+def _inverse(matrix: Array) -> Array:
+    return np.asarray(np.linalg.inv(matrix), dtype=float)
+
+
+def _matrix(value: object, joints: int) -> Array:
+    """Return a matrix (joints, joints) of plain numbers."""
+    rows = value if isinstance(value, list) else []
+    plain = all(isinstance(row, list) and all(type(x) in (int, float) for x in row) for row in rows)
+    if len(rows) != joints or not plain or any(len(row) != joints for row in rows):
+        raise DescriptionError(f"the matrix must be {joints} rows of {joints} numbers.")
+    return np.array(rows, dtype=float)
+
+
+def _parsed(text: str, origin: str) -> dict[str, Any]:
+    try:
+        return parse_toml(text)
+    except ModelError as problem:
+        raise DescriptionError(f"{origin}: {problem}") from None
+
+
+def _joints(document: dict[str, Any], origin: str) -> list[dict[str, Any]]:
+    joints = document.get("joint")
+    if not isinstance(joints, list) or not joints or not all(isinstance(joint, dict) for joint in joints):
+        raise DescriptionError(f"{origin}: there is no [[joint]] table. A robot needs one for each joint.")
+    if len(joints) > MOST_JOINTS:
+        raise DescriptionError(f"{origin}: {len(joints)} joints; there may be at most {MOST_JOINTS}.")
+    return joints
+
+
+def _row(table: dict[str, Any], where: str) -> Row:
+    _reject_unknown(table, JOINT_KEYS, where)
     kind = table.get("type", "revolute")
     if kind not in ("revolute", "prismatic"):
         raise DescriptionError(f"{where}: type must be 'revolute' or 'prismatic'. Got {kind!r} instead.")
-    row = Row(
+    return Row(
         a=_number(table, "a", where),
         alpha=_number(table, "alpha", where),
         d=_number(table, "d", where),
@@ -90,30 +150,46 @@ def _row(table: dict[str, Any], where: str, convention: Convention, at_joint: bo
         inertial=_inertial(table, where),
         limits=Limits(**{key: _number(table, key, where) for key in LIMIT_KEYS if key in table}),
         motor=Motor(**{name: _number(table, key, where) for key, name in MOTOR_KEYS.items() if key in table}),
+        region=_region(table, where),
     )
-    if at_joint and convention == "dh":
-        back = row.across.rotation.T
-        body = spatial.move_inertial(row.inertial, back, -back @ row.across.translation)
-        return Row(**{**{field.name: getattr(row, field.name) for field in fields(Row)}, "inertial": body})
-    return row
+
+
+def _with_body_at_link(row: Row) -> Row:
+    """Return a DH row whose body was described in the frame of its joint with the body in the frame of its link."""
+    rotation = row.across.rotation.T
+    back = Placement(rotation, -rotation @ row.across.translation)
+    region = None if row.region is None else back.moved_box(row.region)
+    return replace(row, inertial=back.moved(row.inertial), region=region)
 
 
 def _inertial(table: dict[str, Any], where: str) -> Array:
-    given = BODY_KEYS & set(table)
-    if not given:
+    present = BODY_KEYS & set(table)
+    if not present:
         return np.zeros(10)
-    if given != BODY_KEYS:
-        missing = ", ".join(sorted(BODY_KEYS - given))
+    if present != BODY_KEYS:
+        missing = ", ".join(sorted(BODY_KEYS - present))
         raise DescriptionError(f"{where}: a body needs mass, center_of_mass and inertia; {missing} is missing.")
     center = _numbers(table, "center_of_mass", 3, where)
     tensor = spatial.six_to_tensor(_numbers(table, "inertia", 6, where))
     return spatial.inertial_vector(_number(table, "mass", where), center, tensor)
 
 
+def _region(table: dict[str, Any], where: str) -> Array | None:
+    """Return the box of the centre of mass, lower corner and upper corner."""
+    if "center_region" not in table:
+        return None
+    box = _numbers(table, "center_region", 6, where).reshape(2, 3)
+    if not np.all(box[0] < box[1]):
+        raise DescriptionError(
+            f"{where}: center_region must be x, y, z of the lower, then the upper corner. Got {box.tolist()} instead."
+        )
+    return box
+
+
 def _placement(table: object, where: str) -> Placement:
     if not isinstance(table, Mapping):
         raise DescriptionError(f"{where}: must be a table with rpy and xyz.")
-    _refuse_unknown(table, {"rpy", "xyz"}, where)
+    _reject_unknown(table, {"rpy", "xyz"}, where)
     rpy = _numbers(table, "rpy", 3, where) if "rpy" in table else np.zeros(3)
     xyz = _numbers(table, "xyz", 3, where) if "xyz" in table else np.zeros(3)
     return Placement(spatial.rotation_rpy(*rpy), xyz)
@@ -125,7 +201,7 @@ def _sources(table: object, where: str) -> dict[str, str]:
     return dict(table)
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: set[str], where: str) -> None:
+def _reject_unknown(table: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = sorted(set(table) - known)
     if unknown:
         raise DescriptionError(f"{where}: unknown key '{unknown[0]}'. Known: {', '.join(sorted(known))}.")

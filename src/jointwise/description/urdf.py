@@ -7,27 +7,32 @@ A URDF link frame L_j moves about any axis; the canonical frame {j} has its z al
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
-
-import numpy as np
+from typing import cast
 
 from jointwise import spatial
-from jointwise.description.robot import Joint, JointKind, Limits, Link, Robot
-from jointwise.description.rows import Placement
-from jointwise.description.table import MOST_JOINTS
-from jointwise.description.urdf_xml import Element, checked_urdf
-from jointwise.errors import DescriptionError, MissingExtraError, nearest
+from jointwise.description.robot import Joint, JointKind, Link, Robot
+from jointwise.description.table import MOST_JOINTS, Placement
+from jointwise.description.urdf_xml import Urdf, UrdfJoint, UrdfLink, read_urdf
+from jointwise.errors import DescriptionError, nearest
 from jointwise.spatial import Array
 
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
 
 
-def robot_from_urdf(text: str, origin: str, tip: str | None = None) -> Robot:
-    """Return the serial robot from the root of a URDF to the link `tip`.
+def robot_from_urdf(
+    text: str,
+    origin: str,
+    tip: str | None = None,
+    base: str | None = None,
+    fixed: Mapping[str, float] | None = None,
+) -> Robot:
+    """Return the serial robot from the link `base` (default: the root) of a URDF to the link `tip`.
+
+    The base frame of the robot is that of `base`, and what lies before it is left out. Joints in `fixed` are held at a
+    value (rad or m): their links are merged like those of fixed joints.
 
     Without `tip` the tree must have one chain of moving joints; the tool is then the one link at the end of the fixed
     joints after it, or, where these branch, the last moving link itself. Links on fixed joints are merged into the
@@ -35,7 +40,8 @@ def robot_from_urdf(text: str, origin: str, tip: str | None = None) -> Robot:
     joints of their own are left out and `sources["inertials"]` names them. Meshes are never opened; <dynamics>,
     <transmission> and <safety_controller> are not read.
     """
-    tree = _Tree.of(_parsed(checked_urdf(text, origin)), origin)
+    tree = _Tree.of(_with_fixed(read_urdf(text, origin), fixed or {}, origin), origin)
+    tree = tree if base is None else tree.from_link(base)
     end = tree.checked_tip(tip) if tip is not None else tree.only_tip()
     path = tree.path(end)
     moving = [joint for joint in path if joint.type != "fixed"]
@@ -51,18 +57,18 @@ def robot_from_urdf(text: str, origin: str, tip: str | None = None) -> Robot:
 class _Tree:
     """The links of a document, each hanging on one joint, all on one root."""
 
-    document: Any
+    document: Urdf
     origin: str
-    links: dict[str, Any]
-    children: dict[str, list[Any]]
-    parents: dict[str, Any]
+    links: dict[str, UrdfLink]
+    children: dict[str, list[UrdfJoint]]
+    parents: dict[str, UrdfJoint]
 
     @classmethod
-    def of(cls, document: Any, origin: str) -> _Tree:
-        """Return the tree, or say why the joints make none."""
+    def of(cls, document: Urdf, origin: str) -> _Tree:
+        """Return the tree, or raise DescriptionError if the joints make none."""
         links = {link.name: link for link in document.links}
-        children: dict[str, list[Any]] = {name: [] for name in links}
-        parents: dict[str, Any] = {}
+        children: dict[str, list[UrdfJoint]] = {name: [] for name in links}
+        parents: dict[str, UrdfJoint] = {}
         for joint in document.joints:
             if joint.child in parents:
                 raise DescriptionError(
@@ -74,6 +80,14 @@ class _Tree:
         tree = cls(document, origin, links, children, parents)
         tree.refuse_loop()
         return tree
+
+    def from_link(self, base: str) -> _Tree:
+        """Return the tree below a link."""
+        self.checked_tip(base)
+        joints = tuple(self.below(base))
+        kept = {base, *(joint.child for joint in joints)}
+        links = tuple(link for link in self.document.links if link.name in kept)
+        return _Tree.of(replace(self.document, links=links, joints=joints), self.origin)
 
     def refuse_loop(self) -> None:
         """Demand one root from which every link is reached."""
@@ -91,7 +105,7 @@ class _Tree:
                 f"{self.origin}: links {_listed(loop)} form a closed loop without a root. Only serial chains are read."
             )
 
-    def below(self, link: str, fixed_only: bool = False) -> Iterator[Any]:
+    def below(self, link: str, fixed_only: bool = False) -> Iterator[UrdfJoint]:
         """Yield the joints below a link, parents first; `fixed_only` stops at moving joints."""
         waiting = [link]
         while waiting:
@@ -100,7 +114,7 @@ class _Tree:
                     yield joint
                     waiting.append(joint.child)
 
-    def path(self, tip: str) -> list[Any]:
+    def path(self, tip: str) -> list[UrdfJoint]:
         """Return the joints from the root to a link."""
         joints = []
         while tip in self.parents:
@@ -138,26 +152,34 @@ class _Tree:
 
     def body(self, link: str) -> Array:
         """Return the ten parameters of a link with all that is fixed to it, in the link's frame."""
-        total = _inertial(self.links[link])
+        total = self.links[link].inertial
         placed = {link: Placement()}
         for joint in self.below(link, fixed_only=True):
-            placed[joint.child] = placed[joint.parent] @ _placement(joint.origin)
-            total = total + placed[joint.child].moved(_inertial(self.links[joint.child]))
+            placed[joint.child] = placed[joint.parent] @ joint.origin
+            total = total + placed[joint.child].moved(self.links[joint.child].inertial)
         return total
 
 
-def _parsed(root: Element) -> Any:
-    try:
-        from lxml import etree
-        from yourdfpy import URDF
-    except ImportError:
-        raise MissingExtraError("yourdfpy", "urdf", "Reading a URDF") from None
-    return URDF.load(
-        io.BytesIO(etree.tostring(root, encoding="utf-8")), build_scene_graph=False, load_meshes=False
-    ).robot
+def _with_fixed(document: Urdf, fixed: Mapping[str, float], origin: str) -> Urdf:
+    """Return a document in which some joints are held at a value."""
+    names = [joint.name for joint in document.joints if joint.type in _KINDS]
+    for name in fixed:
+        if name not in names:
+            raise DescriptionError(f"{origin}: there is no moving joint '{name}' to fix. {nearest(name, names)}")
+    joints = (_held(joint, fixed[joint.name]) if joint.name in fixed else joint for joint in document.joints)
+    return replace(document, joints=tuple(joints))
 
 
-def _refuse_unsuitable(moving: list[Any], tip: str, origin: str) -> None:
+def _held(joint: UrdfJoint, value: float) -> UrdfJoint:
+    """Return a joint held at a value (rad or m)."""
+    if _KINDS[joint.type] == "revolute":
+        moved = Placement(spatial.rotation_axis_angle(joint.axis, value))
+    else:
+        moved = Placement(translation=value * joint.axis)
+    return replace(joint, type="fixed", origin=joint.origin @ moved, mimic=None)
+
+
+def _refuse_unsuitable(moving: list[UrdfJoint], tip: str, origin: str) -> None:
     if not moving:
         raise DescriptionError(f"{origin}: there is no moving joint between the root and link '{tip}'.")
     if len(moving) > MOST_JOINTS:
@@ -170,57 +192,29 @@ def _refuse_unsuitable(moving: list[Any], tip: str, origin: str) -> None:
             )
         if joint.mimic is not None:
             raise DescriptionError(
-                f"{origin}, joint '{joint.name}': it mimics '{joint.mimic.joint}'. Coupled joints are not read; "
+                f"{origin}, joint '{joint.name}': it mimics '{joint.mimic}'. Coupled joints are not read; "
                 "make it fixed, or name a tip before it."
             )
 
 
-def _chain(tree: _Tree, path: list[Any]) -> tuple[tuple[Joint, ...], tuple[Link, ...], Placement]:
+def _chain(tree: _Tree, path: list[UrdfJoint]) -> tuple[tuple[Joint, ...], tuple[Link, ...], Placement]:
     """Return joints, links and what follows the last moving joint."""
     joints, links, before = [], [], Placement()
     for joint in path:
-        before = before @ _placement(joint.origin)
+        before = before @ joint.origin
         if joint.type == "fixed":
             continue
         turned = Placement(spatial.rotation_z_to(joint.axis))
         back = Placement(turned.rotation.T)
         placed = before @ turned
         kind = cast(JointKind, _KINDS[joint.type])
-        joints.append(Joint(joint.name, kind, placed.rotation, placed.translation, _limits(joint)))
+        joints.append(Joint(joint.name, kind, placed.rotation, placed.translation, joint.limits))
         links.append(Link(joint.child, back.moved(tree.body(joint.child))))
         before = back
     return tuple(joints), tuple(links), before
 
 
-def _placement(matrix: Array | None) -> Placement:
-    """Return the transform of an origin; the dust of cos(pi/2) is wiped off so that a structural zero stays zero."""
-    if matrix is None:
-        return Placement()
-    rotation = np.where(np.abs(matrix[:3, :3]) < 1e-15, 0.0, matrix[:3, :3])
-    return Placement(rotation, np.array(matrix[:3, 3]))
-
-
-def _inertial(link: Any) -> Array:
-    if link.inertial is None:
-        return np.zeros(10)
-    body = spatial.inertial_vector(link.inertial.mass, np.zeros(3), link.inertial.inertia)
-    return _placement(link.inertial.origin).moved(body)
-
-
-def _limits(joint: Any) -> Limits:
-    limit = joint.limit
-    if limit is None:
-        return Limits()
-    turns_on = joint.type == "continuous"
-    return Limits(
-        lower=None if turns_on else limit.lower,
-        upper=None if turns_on else limit.upper,
-        velocity=limit.velocity,
-        effort=limit.effort,
-    )
-
-
-def _left_out(tree: _Tree, chain: list[Any]) -> str:
+def _left_out(tree: _Tree, chain: list[UrdfJoint]) -> str:
     names = {joint.name for joint in chain}
     others = [joint.name for joint in tree.document.joints if joint.type != "fixed" and joint.name not in names]
     return f"; left out with all they carry: joints {_listed(others)}" if others else ""
@@ -229,3 +223,33 @@ def _left_out(tree: _Tree, chain: list[Any]) -> str:
 def _listed(names: list[str], most: int = 12) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+@dataclass(frozen=True)
+class MovingLink:
+    """A moving link of a chain as its URDF has it.
+
+    `rotation` A turns the z axis to the joint axis: ``{j} = L · A``. `fixed` are the ten parameters of the links that
+    are fixed to it, in its frame L, and `fixed_names` the names of those with mass.
+    """
+
+    joint: str
+    link: str
+    rotation: Array
+    fixed: Array
+    fixed_names: tuple[str, ...]
+
+
+def moving_links(text: str, origin: str, tip: str | None = None) -> tuple[MovingLink, ...]:
+    """Return the moving links of the chain that `robot_from_urdf` reads, base to tip."""
+    tree = _Tree.of(read_urdf(text, origin), origin)
+    path = tree.path(tree.checked_tip(tip) if tip is not None else tree.only_tip())
+    found = []
+    for joint in path:
+        if joint.type != "fixed":
+            below = [each.child for each in tree.below(joint.child, fixed_only=True)]
+            heavy = tuple(name for name in below if tree.links[name].inertial.any())
+            fixed = tree.body(joint.child) - tree.links[joint.child].inertial
+            rotation = spatial.rotation_z_to(joint.axis)
+            found.append(MovingLink(joint.name, joint.child, rotation, fixed, heavy))
+    return tuple(found)

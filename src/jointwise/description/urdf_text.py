@@ -17,7 +17,7 @@ def urdf_text(robot: Robot) -> str:
     """Return the URDF of a robot: one link a joint in frame {j}, axis z, and a last link at the tool.
 
     Inertia is about the centre of mass; a link without inertia gets no <inertial>. A revolute joint without position
-    limits is written as continuous. Motors, acceleration limits and sources have no place in a URDF and are left out.
+    limits is written as continuous. Motors, acceleration limits and sources do not exist in a URDF and are left out.
     """
     root = ET.Element("robot", name=robot.name)
     taken = {link.name for link in robot.links}
@@ -69,8 +69,8 @@ def _add_joint(root: ET.Element, joint: Joint, parent: str, child: str) -> None:
     element = ET.SubElement(root, "joint", name=joint.name, type="continuous" if free else joint.kind)
     _connect(element, parent, child, joint.rotation, joint.translation)
     ET.SubElement(element, "axis", xyz="0 0 1")
-    given = {key: getattr(limits, key) for key in ("lower", "upper", "velocity", "effort")}
-    written = {key: _words([value]) for key, value in given.items() if value is not None}
+    values = {key: getattr(limits, key) for key in ("lower", "upper", "velocity", "effort")}
+    written = {key: _words([value]) for key, value in values.items() if value is not None}
     if written:
         ET.SubElement(element, "limit", written)
 

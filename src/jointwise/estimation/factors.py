@@ -1,7 +1,7 @@
-"""One triangular factor of [W | y] a joint and stretch of time: all that estimation ever sees of the data.
+"""Triangular factors of [W | y], one for each joint and block of time: all that estimation sees of the data.
 
-``[W | y] = Q [R | z]`` keeps every sum of squares, so weighting joints, leaving stretches out, dropping columns and
-testing on a stretch need no data again: only these small factors (TSQR). Memory does not grow with the log.
+``[W | y] = Q [R | z]`` keeps every sum of squares, so weighting joints, leaving blocks out, dropping columns and
+testing on a block need no data again, only these small factors (TSQR). Memory does not grow with the log.
 """
 
 from __future__ import annotations
@@ -12,22 +12,28 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.estimation.solve import triangle
 from jointwise.spatial import Array
 
 Index = NDArray[np.intp]
 
 FOLDS = 6
 """Contiguous parts of the training data that a cross-validation leaves out in turn."""
-MOST_STRETCHES = 96
-"""Beyond this many, neighbouring stretches are merged: memory stays flat however long the log."""
+MAX_BLOCKS = 96
+"""Beyond this number neighbouring blocks are merged: memory stays flat however long the log."""
+
+
+def triangle(matrix: Array) -> Array:
+    """Return the R factor of a matrix, at most square (Householder QR)."""
+    if len(matrix) == 0:
+        return np.zeros((0, matrix.shape[1]))
+    return np.asarray(np.linalg.qr(matrix, mode="r"))
 
 
 @dataclass
 class JointFactors:
-    """Factors of one joint by stretch; the last column is y.
+    """Factors of one joint block by block; the last column is y.
 
-    `weight` is the sum of row weights of each stretch, `total` and `square` those of y and y².
+    `weight` is the sum of row weights of each block, `total` and `square` those of y and y².
     """
 
     triangles: list[Array] = field(default_factory=list)
@@ -36,12 +42,12 @@ class JointFactors:
     square: list[float] = field(default_factory=list)
 
     def add(self, rows: Array, weights: Array) -> None:
-        """Add a stretch: rows [W y] (samples, columns + 1) and their weights (samples,)."""
+        """Add a block: rows [W y] (samples, columns + 1) and their weights (samples,)."""
         self.append(triangle(rows * np.sqrt(weights)[:, None]), weights, rows[:, -1])
 
     def append(self, factor: Array, weights: Array, y: Array) -> None:
-        """Add a stretch whose factor is known, with the weights and outputs of its rows."""
-        if len(self.triangles) >= MOST_STRETCHES:
+        """Add a block whose factor is known, with the weights and outputs of its rows."""
+        if len(self.triangles) >= MAX_BLOCKS:
             self._halve()
         self.triangles.append(factor)
         self.weight.append(float(weights.sum()))
@@ -57,32 +63,27 @@ class JointFactors:
         self.square = [sum(self.square[pair]) for pair in pairs]
 
     @property
+    def empty(self) -> bool:
+        """Whether no row counts: the output of the joint was not measured."""
+        return not sum(self.weight) > 0.0
+
+    @property
     def variance(self) -> float:
         """Weighted variance of y."""
         n = sum(self.weight)
         return sum(self.square) / n - (sum(self.total) / n) ** 2 if n > 0 else 0.0
 
-    def merged(self, stretches: Sequence[int] | None = None) -> Array:
-        """Return the factor of several stretches together (all of them by default)."""
-        chosen = range(len(self.triangles)) if stretches is None else stretches
+    def merged(self, blocks: Sequence[int] | None = None) -> Array:
+        """Return the factor of several blocks together (all of them by default)."""
+        chosen = range(len(self.triangles)) if blocks is None else blocks
         parts = [self.triangles[k] for k in chosen]
         return parts[0] if len(parts) == 1 else triangle(np.vstack(parts))
 
-    def without(self, stretches: Sequence[int]) -> JointFactors:
-        """Return the factors with some stretches left out."""
-        kept = [k for k in range(len(self.triangles)) if k not in stretches]
-        return JointFactors(
-            [self.triangles[k] for k in kept],
-            *([own[k] for k in kept] for own in (self.weight, self.total, self.square)),
-        )
-
     def folded(self) -> JointFactors:
-        """Return the factors with stretches merged to the folds of a cross-validation."""
-        folds = fold_edges(len(self.triangles))
-        return JointFactors(
-            [self.merged(fold) for fold in folds],
-            *([sum(own[k] for k in fold) for fold in folds] for own in (self.weight, self.total, self.square)),
-        )
+        """Return the factors with blocks merged to the folds of a cross-validation."""
+        folds = fold_blocks(len(self.triangles))
+        sums = ([sum(values[k] for k in fold) for fold in folds] for values in (self.weight, self.total, self.square))
+        return JointFactors([self.merged(fold) for fold in folds], *sums)
 
     def scaled(self, gain: float) -> JointFactors:
         """Return the factors with y in another unit: gain · y."""
@@ -103,11 +104,6 @@ class JointFactors:
         )
 
 
-def fold_edges(stretches: int) -> list[list[int]]:
-    """Return `FOLDS` contiguous groups of stretches, as equal as can be."""
-    return [list(map(int, group)) for group in np.array_split(np.arange(stretches), min(FOLDS, stretches))]
-
-
-def scaled_factors(factors: Sequence[JointFactors], gains: Array) -> list[JointFactors]:
-    """Return factors with every joint's y in Nm: gain · y."""
-    return [own.scaled(float(gain)) for own, gain in zip(factors, gains, strict=True)]
+def fold_blocks(blocks: int) -> list[list[int]]:
+    """Return `FOLDS` contiguous groups of blocks, as equal as possible."""
+    return [list(map(int, group)) for group in np.array_split(np.arange(blocks), min(FOLDS, blocks))]

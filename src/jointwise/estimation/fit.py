@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jointwise.errors import EstimationError
-from jointwise.estimation.coupled import Layout, Solution, Total, held_factors, weighted_least_squares, with_totals
-from jointwise.estimation.factors import Index, JointFactors, scaled_factors
-from jointwise.estimation.given import NOTHING_GIVEN, GivenTerms
-from jointwise.estimation.problem import Problem, RowWeights, Stretch, term_columns
-from jointwise.estimation.structure import Structure, element_shapes
+from jointwise.estimation.factors import Index
+from jointwise.estimation.least_squares import KnownSum, Layout, Problem, Solution, weighted_least_squares
+from jointwise.estimation.regression import Regression, Rows, RowWeights, term_columns
+from jointwise.estimation.structure import NO_JOINT_TERMS, JointTerms, Structure, element_shapes
 from jointwise.model.dynamics import Dynamics
-from jointwise.model.terms import Hysteresis, Term
+from jointwise.model.terms import Hysteresis, Inertia, Term
+from jointwise.model.transmission import motor_motion
 from jointwise.spatial import Array
 
 METHODS = ("wls", "ols", "huber")
 CONVERGED = 1e-3
 """The load torque has converged when it changes by less than this part of itself."""
-MOST_PASSES = 8
+MAX_PASSES = 8
+"""Passes after which the iteration of the load torque ends."""
 HUBER = 1.345
-"""Residuals beyond this many standard deviations count less (95 % efficiency for normal noise)."""
+"""Residuals beyond this many standard deviations have less weight (95 % efficiency for normal noise)."""
 HUBER_PASSES = 4
+"""Passes of the reweighting; more change the weights by less than a percent."""
 
 
 @dataclass(frozen=True)
 class LoadIteration:
-    """How the iteration of the load torque went: passes, whether it settled, the last relative change."""
+    """How the iteration of the load torque ended: passes, whether it converged, the last relative change."""
 
     passes: int
     converged: bool
@@ -37,157 +39,190 @@ class LoadIteration:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model with the factors it came from (in torque units)."""
+    """A fitted model with the regression it came from, y in Nm."""
 
     model: Dynamics
     structure: Structure
-    factors: list[JointFactors]
+    problem: Problem
     solution: Solution
     load: LoadIteration
 
-    @property
-    def layout(self) -> Layout:
-        """Places and bounds of the parameters."""
-        return layout_of(self.model)
-
 
 def fit_structure(
-    problem: Problem,
+    regression: Regression,
     structure: Structure,
     gains: Array,
     method: str = "wls",
-    given: Mapping[int, GivenTerms] = NOTHING_GIVEN,
+    joint_terms: Mapping[int, JointTerms] = NO_JOINT_TERMS,
+    bodies: Array | None = None,
 ) -> Fit:
-    """Return the fit of a structure; `gains` (joints,) Nm per unit of the measured output.
+    """Return the fit of a structure.
 
-    `given` are the terms of joints (0-based) that take the place of the structure's. Terms that see the load start
-    without it; then the load torque of one pass gives the columns of the next, until it settles. With AURT's row-sum
-    basis the load is known beforehand and one pass is enough.
+    Terms that depend on the load torque start without it; then the load torque of one pass gives the columns of the
+    next, until it converges. With AURT's row-sum basis the load is known beforehand and one pass is enough.
+
+    Args:
+        regression: The training logs.
+        structure: The joint model.
+        gains: Nm per unit of the measured output, shape (joints,).
+        method: wls, ols or huber.
+        joint_terms: Terms of single joints (0-based) that replace those of the structure.
+        bodies: Known base parameters, shape (base parameters,); None to estimate them.
+
+    Returns:
+        The fit.
+
+    Raises:
+        EstimationError: The method is unknown, or the measured output of a joint never changes.
+
     """
     if method not in METHODS:
         raise EstimationError(f"method must be one of {', '.join(METHODS)}. Got '{method}' instead.")
-    plain = structure.without_load()
-    needs_load = structure.needs_load or any(term.uses_load() for own in given.values() for term in own.terms)
-    start = problem.excerpt() if needs_load else problem  # a load torque to begin with needs no hour of data
-    joints = range(problem.bodies.robot.dof)
-    terms = [given[j].without_load() if j in given else plain.terms(joint=j) for j in joints]
-    fit = _solve(start, plain, terms, gains, method, None, given)
-    if start is not problem:
-        fit = _iterate_load(start, structure, fit, gains, method, given)
-    if needs_load:
-        fit = _iterate_load(problem, structure, fit, gains, method, given)
-    if method == "huber":
-        fit = _reweight(problem, fit, gains, needs_load, given)
-    return fit
+    fitter = _Fitter(structure, gains, method, joint_terms, bodies)
+    if not fitter.needs_load:
+        fit = fitter.solve(regression, fitter.plain_terms(regression))
+    else:
+        sample = regression.excerpt()  # a first load torque needs no hour of data
+        fit = fitter.solve(sample, fitter.plain_terms(sample))
+        if sample is not regression:
+            fit = fitter.iterate_load(sample, fit)
+        fit = fitter.iterate_load(regression, fit)
+    return fitter.reweight(regression, fit) if method == "huber" else fit
 
 
-def known_values(model: Dynamics, given: Mapping[int, GivenTerms]) -> tuple[Array, Array]:
-    """Return the known values of a model's parameters and their deviations, NaN where they are estimated."""
+def known_values(model: Dynamics, joint_terms: Mapping[int, JointTerms]) -> tuple[Array, Array]:
+    """Return the known values of a model's parameters and their standard errors, NaN where they are estimated."""
     values, deviations = np.full(model.count, np.nan), np.full(model.count, np.nan)
+    rotors = [(f"Ia_{j + 1}", term) for j, terms in enumerate(model.terms) for term in terms]
+    known_inertias = {name: t.value for name, t in rotors if isinstance(t, Inertia) and t.value is not None}
     for k, info in enumerate(model.parameters):
-        own = given.get(-1 if info.joint is None else info.joint)
-        name = info.name.rsplit("_", 1)[0]
-        if own is not None and info.joint is not None and name in own.known:
-            values[k], deviations[k] = own.known[name]
+        if info.joint is not None and info.name in known_inertias:
+            values[k], deviations[k] = known_inertias[info.name], 0.0
+            continue
+        single = None if info.joint is None else joint_terms.get(info.joint)
+        if single is not None:
+            values[k], deviations[k] = single.known.get(info.name.rsplit("_", 1)[0], (np.nan, np.nan))
     return values, deviations
 
 
-def known_totals(model: Dynamics, given: Mapping[int, GivenTerms]) -> list[Total]:
+def known_sums(model: Dynamics, joint_terms: Mapping[int, JointTerms]) -> list[KnownSum]:
     """Return the known sums of a model's slip elements: of their forces, and of their growth with the load."""
     result = []
-    for j, own in given.items():
+    for j, terms in joint_terms.items():
         names = {k: info.name for k, info in enumerate(model.parameters) if info.joint == j}
-        for total, (value, deviation) in own.totals.items():
+        for total, (value, deviation) in terms.sums.items():
             stem = "W" if total == "FC0" else "FC"
-            places = np.array([k for k, name in names.items() if name.startswith(stem)], dtype=np.intp)
-            result += [Total(places, value, deviation)] if len(places) else []
+            index = np.array([k for k, name in names.items() if name.startswith(stem)], dtype=np.intp)
+            result += [KnownSum(index, value, deviation)] if len(index) else []
     return result
 
 
 def layout_of(model: Dynamics) -> Layout:
-    """Return where the columns of every joint stand in the model's vector of parameters."""
+    """Return the positions of the columns of every joint in the model's vector of parameters."""
     index = [model.joint_index(j) for j in range(model.robot.dof)]
     return Layout(index, np.array([info.non_negative for info in model.parameters]))
 
 
-def _solve(
-    problem: Problem,
-    structure: Structure,
-    terms: list[tuple[Term, ...]],
-    gains: Array,
-    method: str,
-    before: Array | None,
-    given: Mapping[int, GivenTerms],
-    row_weights: RowWeights | None = None,
-) -> Fit:
-    model = replace(problem.bodies, terms=tuple(terms))
-    load_of = None if before is None else lambda rigid: model.load_torque(rigid, before)
-    layout, held = layout_of(model), known_values(model, given)[0]
-    factors = held_factors(scaled_factors(problem.factors(terms, load_of, row_weights), gains), layout, held)
-    factors = with_totals(factors, layout, known_totals(model, given))
-    solution = weighted_least_squares(factors, layout, weighted=method != "ols")
-    solution = replace(solution, values=np.where(np.isnan(held), solution.values, held))
-    return Fit(model, structure, factors, solution, LoadIteration(0, True, 0.0))
+@dataclass(frozen=True)
+class _Fitter:
+    """The settings of a fit; see `fit_structure`."""
+
+    structure: Structure
+    gains: Array
+    method: str
+    joint_terms: Mapping[int, JointTerms]
+    bodies: Array | None = None
+
+    @property
+    def needs_load(self) -> bool:
+        """Whether a term depends on the load torque."""
+        single = (term for terms in self.joint_terms.values() for term in terms.terms)
+        return self.structure.needs_load or any(term.uses_load() for term in single)
+
+    def plain_terms(self, regression: Regression) -> list[tuple[Term, ...]]:
+        """Return the terms of every joint without what depends on the load torque."""
+        plain, joints = self.structure.without_load(), range(regression.bodies.robot.dof)
+        single = {j: terms.without_load() for j, terms in self.joint_terms.items()}
+        return [single[j] if j in single else plain.terms(joint=j) for j in joints]
+
+    def loaded_terms(self, fit: Fit) -> list[tuple[Term, ...]]:
+        """Return the terms of every joint, slip elements sharing their growth with the load as in a fit."""
+        result = []
+        for j in range(fit.model.robot.dof):
+            shapes = element_shapes(fit.model.terms[j], fit.solution.values[fit.model.joint_slices[j]])
+            single = self.joint_terms.get(j)
+            result.append(self.structure.terms(shapes, j) if single is None else _with_shapes(single.terms, shapes))
+        return result
+
+    def solve(
+        self,
+        regression: Regression,
+        terms: list[tuple[Term, ...]],
+        before: Array | None = None,
+        row_weights: RowWeights | None = None,
+    ) -> Fit:
+        """Return the fit of some terms; the load torque is that of the values `before`."""
+        model = replace(regression.bodies, terms=tuple(terms))
+        load_of = None if before is None else lambda rigid: model.load_torque(rigid, before)
+        known = known_values(model, self.joint_terms)[0]
+        if self.bodies is not None:
+            known[: len(self.bodies)] = self.bodies
+        problem = Problem(regression.factors(terms, load_of, row_weights), layout_of(model)).scaled(self.gains)
+        problem = problem.with_known(known).with_sums(known_sums(model, self.joint_terms))
+        solution = weighted_least_squares(problem, weighted=self.method != "ols")
+        solution = replace(solution, values=np.where(np.isnan(known), solution.values, known))
+        structure = self.structure if before is not None else self.structure.without_load()
+        return Fit(model, structure, problem, solution, LoadIteration(0, True, 0.0))
+
+    def iterate_load(self, regression: Regression, fit: Fit) -> Fit:
+        """Return the fit after the iteration of the load torque."""
+        for passes in range(1, MAX_PASSES + 1):
+            after = self.solve(regression, self.loaded_terms(fit), fit.solution.values)
+            change = _load_change(after, fit.solution.values)
+            fit = replace(after, load=LoadIteration(passes, change < CONVERGED, change))
+            if change < CONVERGED or regression.bodies.load_basis == "row_sum":
+                break
+        return fit
+
+    def reweight(self, regression: Regression, fit: Fit) -> Fit:
+        """Return the fit after Huber's reweighting: rows with |r| > k σ have the weight k σ / |r|."""
+        for _ in range(HUBER_PASSES):
+            before = fit.solution.values if self.needs_load else None
+            again = self.solve(regression, list(fit.model.terms), before, _HuberWeights(fit, self.gains))
+            fit = replace(again, structure=fit.structure, load=fit.load)
+        return fit
 
 
-def _iterate_load(
-    problem: Problem, structure: Structure, start: Fit, gains: Array, method: str, given: Mapping[int, GivenTerms]
-) -> Fit:
-    fit, change = start, np.inf
-    for passes in range(1, MOST_PASSES + 1):
-        joints = range(problem.bodies.robot.dof)
-        terms = [_loaded(given[j].terms, fit, j) if j in given else structure.terms(_shapes(fit, j), j) for j in joints]
-        after = _solve(problem, structure, terms, gains, method, fit.solution.values, given)
-        change = _load_change(after, fit.solution.values)
-        fit = replace(after, load=LoadIteration(passes, change < CONVERGED, change))
-        if change < CONVERGED or problem.bodies.load_basis == "row_sum":
-            break
-    return fit
+@dataclass(frozen=True)
+class _HuberWeights:
+    """Row weights from the residuals of a fit."""
+
+    fit: Fit
+    gains: Array
+
+    def __call__(self, rows: Rows, needed: Index, rigid: list[Array], load: Array | None) -> Array:
+        """Return weights (needed samples, joints); see `RowWeights`."""
+        model, values = self.fit.model, self.fit.solution.values
+        torque, motor = model.body_torque(rigid, values), motor_motion(model.robot, rows.motion, model.rotor_side)
+        for j, which in enumerate(model.joint_slices):
+            torque[:, j] += values[which] @ term_columns(model.terms[j], motor, j, load)[:, needed]
+        size = np.abs(rows.outputs[0, needed] * self.gains - torque) / self.fit.solution.sigma
+        result: Array = np.minimum(1.0, HUBER / np.maximum(size, 1e-12))
+        return result
 
 
-def _shapes(fit: Fit, joint: int) -> tuple[tuple[float, ...], ...]:
-    return element_shapes(fit.model.terms[joint], fit.solution.values[fit.model.joint_slices[joint]])
-
-
-def _loaded(terms: tuple[Term, ...], fit: Fit, joint: int) -> tuple[Term, ...]:
-    """Return given terms with the shares of their slip elements as they came out of a fit."""
-    shapes = iter(_shapes(fit, joint))
-    return tuple(replace(own, shape=next(shapes)) if isinstance(own, Hysteresis) else own for own in terms)
+def _with_shapes(terms: tuple[Term, ...], shapes: Sequence[tuple[float, ...]]) -> tuple[Term, ...]:
+    """Return terms with the shares of their slip elements."""
+    rest = iter(shapes)
+    return tuple(replace(term, shape=next(rest)) if isinstance(term, Hysteresis) else term for term in terms)
 
 
 def _load_change(fit: Fit, before: Array) -> float:
     """Return the relative change of the load torque between two estimates, over all joints, from the factors."""
     moved = size = 0.0
-    for own, (_, which) in zip(fit.factors, fit.model.rigid_places, strict=True):
-        R = own.merged()[:, : len(which)]
+    for joint, (_, which) in zip(fit.problem.factors, fit.model.rigid_index, strict=True):
+        R = joint.merged()[:, : len(which)]
         now = R @ fit.solution.values[which]
         moved += float(np.sum((now - R @ before[which]) ** 2))
         size += float(now @ now)
     return float(np.sqrt(moved / size)) if size > 0.0 else 0.0
-
-
-def _reweight(problem: Problem, fit: Fit, gains: Array, needs_load: bool, given: Mapping[int, GivenTerms]) -> Fit:
-    """Return the fit after Huber's reweighting: rows with |r| > k σ count k σ / |r|."""
-    for _ in range(HUBER_PASSES):
-        values, sigma = fit.solution.values, fit.solution.sigma
-
-        def weights(
-            stretch: Stretch,
-            needed: Index,
-            rigid: list[Array],
-            load: Array | None,
-            fit: Fit = fit,
-            values: Array = values,
-            sigma: Array = sigma,
-        ) -> Array:
-            torque = fit.model.body_torque(rigid, values)
-            for j, own in enumerate(fit.model.joint_slices):
-                torque[:, j] += values[own] @ term_columns(fit.model.terms[j], stretch.motion, j, load)[:, needed]
-            size = np.abs(stretch.outputs[0, needed] * gains - torque) / sigma
-            share: Array = np.minimum(1.0, HUBER / np.maximum(size, 1e-12))
-            return share
-
-        before = values if needs_load else None
-        again = _solve(problem, fit.structure, list(fit.model.terms), gains, "wls", before, given, weights)
-        fit = replace(again, load=fit.load)
-    return fit

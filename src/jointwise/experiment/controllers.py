@@ -1,7 +1,8 @@
-"""Controllers by name, for a digital robot and a motion."""
+"""Controllers of an experiment: by name, or a user's own object with ``init`` and ``step``."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,35 +11,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise import control
+from jointwise.control.control_law import GAINS, AffineControl, Sample
+from jointwise.design.trajectory import States, Trajectory, derivative
 from jointwise.errors import ModelError, nearest
-from jointwise.experiment.asked import refuse_no_positive
-from jointwise.experiment.own import Stepping, own_controller
-from jointwise.experiment.servo import make_servo
-from jointwise.model.control_law import GAINS, AffineControl
-from jointwise.simulation.references import derivative
-from jointwise.simulation.references.trajectory import States, Trajectory
-from jointwise.simulation.robot import DigitalRobot, drives_of
+from jointwise.experiment.closed_loop import drives_of
+from jointwise.model.rigid import mass_matrix
+from jointwise.simulation.robot import DigitalRobot
 from jointwise.spatial import Array
 
-POSES = 64
-"""Poses of a motion from which gains follow."""
+GAIN_POSES = 64
+"""Poses of a motion from which the gains of a named controller are computed."""
+SERVO_POSES = 32
+"""Poses of a motion over which the servo averages the inertia of the links."""
+SERVO_BANDWIDTH = 2.0 * np.pi * 10.0
+"""Natural frequency of the servo's position loop, rad/s; at most that of the link on its spring."""
+SERVO_DAMPING = 0.9
+"""Damping ratio of the servo's position loop."""
+SERVO_INTEGRATION = 4.0
+"""Integral gain over proportional gain of the servo, 1/s: slow compared with the position loop."""
 Periods = NDArray[np.intp]
 """Numbers of control periods, ascending."""
 
 
-class Following(Protocol):
-    """A controller along a motion, asked for some of its periods at a time."""
+class PeriodicLaw(Protocol):
+    """A controller that provides its affine law for any set of control periods of a motion."""
 
     def law(self, periods: Periods, states: States, torque: Array) -> AffineControl:
-        """Return the law of some periods, for references and the rigid model's `torque` at each of them."""
+        """Return the law of some periods, for reference states and the rigid model's `torque` (Nm) at each of them."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the gains as a document."""
 
 
 @dataclass(frozen=True)
-class Delayed:
-    """A motion that begins `lead` (s) later, with its derivatives, and lasts for `duration` (s)."""
+class DelayedMotion:
+    """A motion that begins after a `lead` (s) of standstill; a function of time and derivative order.
+
+    `duration` (s) is that of the standstill and the motion together.
+    """
 
     motion: Trajectory
     lead: float
@@ -49,83 +59,217 @@ class Delayed:
         return derivative(self.motion, np.asarray(t) - self.lead, order)
 
 
-@dataclass(frozen=True)
-class Made:
-    """A controller of `control`, made for the periods that are asked for: memory does not grow with the motion.
+ControllerFactory = Callable[[DelayedMotion, float], control.Controller[Any]]
+"""A function of the motion and the control rate (Hz) that returns a controller."""
+AnyController = str | control.Controller[Any] | ControllerFactory
+"""A controller: a name of `CONTROLLERS`, an object with ``init`` and ``step``, or a function that returns one."""
 
-    `make` takes a reference; `poses` (any, joints) stand for the whole motion, so that gains are the same throughout.
+
+@dataclass(frozen=True)
+class NamedLaw:
+    """A controller of `jointwise.control`, evaluated for the requested periods only, so that memory stays bounded.
+
+    `make` takes a reference; `poses` (any, joints) represent the whole motion, so that gains are the same throughout.
     """
 
     make: Callable[[control.Reference], control.AffineController]
-    motion: Delayed
+    motion: DelayedMotion
     rate: float
     poses: Array
 
     def law(self, periods: Periods, states: States, torque: Array) -> AffineControl:
-        """Return the law of some periods; it has its own references."""
+        """Return the law of some periods; it computes its own references from the motion."""
         return self._law(periods / self.rate)
 
     def _law(self, times: Array) -> AffineControl:
         return self.make(control.part_of(self.motion, self.rate, times, self.poses)).law
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the gains that do not change on the way; the others follow from the robot and the motion."""
-        first = self._law(np.zeros(1))
-        gains = {name: getattr(first, name) for name in GAINS}
-        return {name: value.tolist() for name, value in gains.items() if value is not None and value.ndim == 1}
+        """Return the gains that are constant; the others follow from the robot and the motion."""
+        return _constant_gains(self._law(np.zeros(1)))
 
 
-Maker = Callable[[DigitalRobot, Delayed, float, float | None], Following]
+@dataclass(frozen=True)
+class Servo:
+    """``u = u_model - Kθ (θ - θ_d) - Kω (ω - ω_d) - Ki ∫ (q - q_d) dt``, ``θ_d = q_d + τ_load / K``.
+
+    The servo of an industrial arm: feed-forward of the rigid model and a cascade on the motor encoders. `k_theta`
+    (Nm/rad), `k_speed` (Nm s/rad), `ki` (Nm/(rad s)); `compliance` 1/K of the gears (rad/Nm) and `rotor_inertias`
+    (kg m²) of its model; all (joints,). Position and speed are fed back from the rotor, where feedback does not excite
+    the spring of the gear; only the slow integral uses the link position.
+    """
+
+    k_theta: Array
+    k_speed: Array
+    ki: Array
+    compliance: Array
+    rotor_inertias: Array
+
+    def law(self, periods: object, states: States, torque: Array) -> AffineControl:
+        """Return the law along reference states; `torque` (periods, joints) of the rigid model at each, Nm."""
+        load = torque - self.rotor_inertias * states.qdd
+        return AffineControl(
+            torque=torque, q=states.q, theta=states.q + self.compliance * load, speed=states.qd,
+            k_theta=self.k_theta, k_speed=self.k_speed, ki=self.ki,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return the gains as a document."""
+        return {name: values.tolist() for name, values in vars(self).items()}
 
 
-Asked = str | control.Controller[Any] | Callable[[Delayed, float], control.Controller[Any]]
-"""A controller: by name, of one's own, or a function of the motion and the control rate (Hz) that makes it."""
+@dataclass(frozen=True)
+class CustomLaw:
+    """A user's controller, called `name`, that has a law (`AffineControl`) for the whole recording."""
+
+    whole: AffineControl
+    name: str
+
+    def law(self, periods: Periods, states: States, torque: Array) -> AffineControl:
+        """Return the law of some periods.
+
+        Raises:
+            ModelError: if the law ends before the last of them.
+
+        """
+        if periods[-1] >= self.whole.periods:
+            raise ModelError(
+                f"the controller's reference must last as long as the recording, {periods[-1] + 1} periods or more. "
+                f"Got {self.whole.periods} instead: pass a function (motion, rate) that returns the controller."
+            )
+        return self.whole.take(periods)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name and the constant gains."""
+        return {"name": self.name, **_constant_gains(self.whole)}
+
+
+class SteppedController:
+    """A user's controller with ``init(sample)`` and ``step(memory, sample)`` whose memory lasts from chunk to chunk."""
+
+    def __init__(self, controller: Any) -> None:
+        """Start without a memory: `init` of the controller is called once."""
+        self._controller = controller
+        self._memory: tuple[Any] | None = None
+
+    def init(self, sample: Sample) -> Any:
+        """Return the memory so far."""
+        if self._memory is None:
+            self._memory = (self._controller.init(sample),)
+        return self._memory[0]
+
+    def step(self, memory: Any, sample: Sample) -> tuple[Array, Any]:
+        """Return the torque (joints,), Nm, of this period and the memory for the next."""
+        answer = self._controller.step(memory, sample)
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise ModelError(f"step must return a torque and a memory. Got {type(answer).__name__} instead.")
+        self._memory = (answer[1],)
+        return answer
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name of the controller's class."""
+        return {"name": type(self._controller).__name__}
 
 
 def make_controller(
-    asked: Asked, digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None = None
-) -> Following | Stepping:
-    """Return a controller at a control rate (Hz); `bandwidth` (Hz) replaces the usual one of a controller by name."""
-    if isinstance(asked, str) and asked not in CONTROLLERS:
-        raise ModelError(f"unknown controller '{asked}'. {nearest(asked, CONTROLLERS)}")
-    refuse_no_positive("Hz", control_rate=rate, bandwidth=bandwidth)
-    if isinstance(asked, str):
-        return CONTROLLERS[asked][1](digital, motion, rate, bandwidth)
+    controller: AnyController, digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None = None
+) -> PeriodicLaw | SteppedController:
+    """Return a controller at a control rate (Hz); `bandwidth` (Hz) replaces the default of a named controller."""
+    if isinstance(controller, str):
+        if controller not in CONTROLLERS:
+            raise ModelError(f"unknown controller '{controller}'. {nearest(controller, CONTROLLERS)}")
+        return CONTROLLERS[controller][1](digital, motion, rate, bandwidth)
     if bandwidth is not None:
-        raise ModelError("bandwidth is for controllers by name: give your own controller its gains.")
-    return own_controller(asked, motion, rate, digital.robot.dof)
+        raise ModelError("bandwidth must be None for a controller object: set its gains instead.")
+    return _custom_controller(controller, motion, rate, digital.robot.dof)
 
 
-def _servo(digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None) -> Following:
+def _custom_controller(controller: Any, motion: DelayedMotion, rate: float, dof: int) -> SteppedController | CustomLaw:
+    """Return a user's controller, created from the motion and the rate (Hz) if it is a function of them."""
+    made = controller(motion, rate) if _is_factory(controller, motion, rate) else controller
+    if not _is_controller(made):
+        raise ModelError(
+            "controller must be a name, have init(sample) and step(memory, sample), or be a function (motion, rate) "
+            f"that returns such an object. Got {type(made).__name__} instead."
+        )
+    designed_rate, law = getattr(made, "rate", None), getattr(made, "law", None)
+    if designed_rate is not None and designed_rate != rate:
+        raise ModelError(f"the controller is made for {designed_rate:g} Hz. Got a control_rate of {rate:g} Hz instead.")
+    if not isinstance(law, AffineControl):
+        return SteppedController(made)
+    return CustomLaw(law.checked(dof), type(made).__name__)
+
+
+def _is_controller(candidate: Any) -> bool:
+    has_methods = all(callable(getattr(candidate, name, None)) for name in ("init", "step"))
+    return has_methods and not isinstance(candidate, type)
+
+
+def _is_factory(candidate: Any, motion: DelayedMotion, rate: float) -> bool:
+    """Return whether a candidate is a function of a motion and a rate."""
+    if _is_controller(candidate) or not callable(candidate):
+        return False
+    try:
+        inspect.signature(candidate).bind(motion, rate)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _constant_gains(law: AffineControl) -> dict[str, list[float]]:
+    gains = {name: getattr(law, name) for name in GAINS}
+    return {name: value.tolist() for name, value in gains.items() if value is not None and value.ndim == 1}
+
+
+NamedFactory = Callable[[DigitalRobot, DelayedMotion, float, float | None], PeriodicLaw]
+"""Robot, motion, control rate (Hz) and bandwidth (Hz, None: the default) to a controller."""
+
+
+def _make_servo(digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None) -> Servo:
+    """Return the servo for a motion."""
     q = motion(np.linspace(0.0, motion.duration, 1000), 0)
-    return make_servo(digital, q) if bandwidth is None else make_servo(digital, q, 2.0 * np.pi * bandwidth)
+    poses = q[np.linspace(0, len(q) - 1, SERVO_POSES).astype(int)]
+    links = np.diagonal(mass_matrix(digital.robot, poses, payload=digital.payload), axis1=1, axis2=2).mean(axis=0)
+    rotors = np.array([joint.inertia for joint in digital.joints])
+    stiffness = np.array([float(joint.stiffness.stiffness(np.zeros(()))) for joint in digital.joints])
+    slowest = np.minimum(SERVO_BANDWIDTH, np.sqrt(stiffness / links))
+    omega = slowest if bandwidth is None else np.full(len(links), 2.0 * np.pi * bandwidth)
+    k_theta = (links + rotors) * omega**2
+    return Servo(
+        k_theta=k_theta,
+        k_speed=2.0 * SERVO_DAMPING * omega * (links + rotors),
+        ki=SERVO_INTEGRATION * k_theta,
+        compliance=1.0 / stiffness,
+        rotor_inertias=rotors,
+    )
 
 
-def _whole(
-    make: Callable[..., control.AffineController], integral: float | None = 0.0, knows_gravity: bool = True
-) -> Maker:
-    """Return the maker of a controller of `control`; `integral` of its gains, None if it has no bandwidth."""
+def _factory(
+    make: Callable[..., control.AffineController], integral: float | None = 0.0, uses_gravity: bool = True
+) -> NamedFactory:
+    """Return the factory of a controller of `control`; `integral` of its gains, None if it has no bandwidth."""
 
-    def maker(digital: DigitalRobot, motion: Delayed, rate: float, bandwidth: float | None) -> Following:
-        more: dict[str, Any] = {"gravity": digital.gravity} if knows_gravity else {}
+    def make_law(digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None) -> PeriodicLaw:
+        options: dict[str, Any] = {"drives": drives_of(digital), "payload": digital.payload}
+        if uses_gravity:
+            options["gravity"] = digital.gravity
         if bandwidth is not None:
             if integral is None:
-                raise ModelError("bandwidth is not for this controller: its gains follow from tolerances.")
-            more["gains"] = control.bandwidth_gains(bandwidth, 1.0, integral)
+                raise ModelError("bandwidth must be None for this controller: its gains follow from tolerances.")
+            options["gains"] = control.bandwidth_gains(bandwidth, 1.0, integral)
         periods = max(1, round(motion.duration * rate))
-        poses = motion(np.linspace(0, periods - 1, POSES).astype(np.intp) / rate, 0)
-        knows = {"drives": drives_of(digital), "payload": digital.payload, **more}
-        return Made(lambda reference: make(digital.robot, reference, rate, **knows), motion, rate, poses)
+        poses = motion(np.linspace(0, periods - 1, GAIN_POSES).astype(np.intp) / rate, 0)
+        return NamedLaw(lambda reference: make(digital.robot, reference, rate, **options), motion, rate, poses)
 
-    return maker
+    return make_law
 
 
-CONTROLLERS: dict[str, tuple[str, Maker]] = {
-    "servo": ("rigid feed-forward, feedback at the rotors, a slow integral at the links", _servo),
-    "pd": ("PD with gravity", _whole(control.pd_gravity)),
-    "pid": ("PID without a model", _whole(control.pid, 0.3, knows_gravity=False)),
-    "computed-torque": ("computed torque with feedback scaled by the mass matrix", _whole(control.computed_torque)),
-    "flexible": ("feed-forward of elastic joints and friction", _whole(control.flexible_feedforward)),
-    "lqr": ("decentralised LQR with feed-forward", _whole(control.lqr, None)),
+CONTROLLERS: dict[str, tuple[str, NamedFactory]] = {
+    "servo": ("rigid feed-forward, feedback from the motor encoders, a slow integral of the link error", _make_servo),
+    "pd": ("PD with gravity compensation", _factory(control.pd_gravity)),
+    "pid": ("PID without a model", _factory(control.pid, 0.3, uses_gravity=False)),
+    "computed-torque": ("computed torque with feedback scaled by the mass matrix", _factory(control.computed_torque)),
+    "flexible": ("feed-forward of elastic joints and friction", _factory(control.flexible_feedforward)),
+    "lqr": ("decentralised LQR with feed-forward", _factory(control.lqr, None)),
 }
-"""One line about each controller, and its maker."""
+"""Named controllers: a one-line description and the factory of each."""

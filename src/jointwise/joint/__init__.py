@@ -1,4 +1,12 @@
-"""What one joint is made of: every phenomenon of a strain-wave joint, each from its own experiment."""
+"""Single joints: each phenomenon of a strain-wave joint identified from an experiment of one joint.
+
+One function for each `jointwise joint` command. A `JointRecord` holds the signals of one joint; each `identify_...`
+function returns a `Part`; a `JointModel` collects the parts and is saved in a joint file::
+
+    record = joint_record(read_log("speeds.csv"), robot, joint=1)
+    model = load_joint("joint2.json", robot.name, joint=1).with_part(identify_friction(record))
+    save_joint(model, "joint2.json")
+"""
 
 from __future__ import annotations
 
@@ -6,49 +14,97 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jointwise.joint.identification import Answers, Settings, identify, identify_all
-    from jointwise.joint.model import JointModel, load_joints, save_joints
-    from jointwise.joint.part import Alternative, Curve, Part, Surface, Value
+    from jointwise.joint.calibration_terms import drive_gain
+    from jointwise.joint.combined_friction import FrictionMap, friction_map
+    from jointwise.joint.friction import identify_friction
+    from jointwise.joint.hysteresis import identify_hysteresis
+    from jointwise.joint.identification import (
+        HysteresisOptions,
+        JointIdentification,
+        identify,
+        identify_all,
+        identify_motor_from_payload,
+        identify_motor_from_targets,
+    )
+    from jointwise.joint.load import identify_load
+    from jointwise.joint.model import JointModel, load_joint, load_joints, save_joint, save_joints
+    from jointwise.joint.motor import identify_drives, identify_motor, inertias_from_targets
+    from jointwise.joint.part import Curve, Part, Surface, TriedModel, Value
     from jointwise.joint.phenomenon import PHENOMENA, Phenomenon
     from jointwise.joint.record import JointRecord, join_records, joint_record
+    from jointwise.joint.stiffness import identify_stiffness
+    from jointwise.joint.temperature import identify_temperature
+    from jointwise.joint.transmission import identify_transmission
 
 __all__ = [
     "PHENOMENA",
-    "Alternative",
-    "Answers",
     "Curve",
+    "FrictionMap",
+    "HysteresisOptions",
+    "JointIdentification",
     "JointModel",
     "JointRecord",
     "Part",
     "Phenomenon",
-    "Settings",
     "Surface",
+    "TriedModel",
     "Value",
+    "drive_gain",
+    "friction_map",
     "identify",
     "identify_all",
+    "identify_drives",
+    "identify_friction",
+    "identify_hysteresis",
+    "identify_load",
+    "identify_motor",
+    "identify_motor_from_payload",
+    "identify_motor_from_targets",
+    "identify_stiffness",
+    "identify_temperature",
+    "identify_transmission",
+    "inertias_from_targets",
     "join_records",
     "joint_record",
+    "load_joint",
     "load_joints",
+    "save_joint",
     "save_joints",
 ]
 
-_LAZY = {
-    "identification": ("Answers", "Settings", "identify", "identify_all"),
-    "model": ("JointModel", "load_joints", "save_joints"),
-    "part": ("Alternative", "Curve", "Part", "Surface", "Value"),
+_MODULES = {
+    "calibration_terms": ("drive_gain",),
+    "friction": ("identify_friction",),
+    "combined_friction": ("FrictionMap", "friction_map"),
+    "hysteresis": ("identify_hysteresis",),
+    "identification": (
+        "HysteresisOptions",
+        "JointIdentification",
+        "identify",
+        "identify_all",
+        "identify_motor_from_payload",
+        "identify_motor_from_targets",
+    ),
+    "load": ("identify_load",),
+    "model": ("JointModel", "load_joint", "load_joints", "save_joint", "save_joints"),
+    "motor": ("identify_drives", "identify_motor", "inertias_from_targets"),
+    "part": ("TriedModel", "Curve", "Part", "Surface", "Value"),
     "phenomenon": ("PHENOMENA", "Phenomenon"),
     "record": ("JointRecord", "join_records", "joint_record"),
+    "stiffness": ("identify_stiffness",),
+    "temperature": ("identify_temperature",),
+    "transmission": ("identify_transmission",),
 }
-_HOME = {name: module for module, names in _LAZY.items() for name in names}
+_ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name of the package on first use, so that the list of phenomena costs nothing to import."""
-    if name in _HOME:
-        return getattr(import_module(f"jointwise.joint.{_HOME[name]}"), name)
+    """Import a public name on first use, so that the list of phenomena costs nothing to import."""
+    if name in _ORIGIN:
+        return getattr(import_module(f"jointwise.joint.{_ORIGIN[name]}"), name)
     raise AttributeError(f"module 'jointwise.joint' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    """Return the names of the package."""
+    """Return the public names, for tab completion."""
     return sorted(__all__)

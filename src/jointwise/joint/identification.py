@@ -1,24 +1,32 @@
-"""Every phenomenon by its name, each with what is known of the joint already."""
+"""Identification of the phenomena of a joint: one of them, or all that a set of logs determines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import numpy as np
+
+from jointwise.data.log import Log
+from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError, JointwiseError
-from jointwise.joint.gravity import refuse_unfit_gravity
+from jointwise.joint.checks import MIN_TRAVEL
 from jointwise.joint.model import JointModel
-from jointwise.joint.part import Part
+from jointwise.joint.part import Part, Value
 from jointwise.joint.phenomenon import PHENOMENA
-from jointwise.joint.record import JointRecord
+from jointwise.joint.record import JointRecord, joint_record
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What a user may decide: `method`, `elements` and `load` of hysteresis; None leaves it to the data."""
+class HysteresisOptions:
+    """Options of the hysteresis identification; the defaults leave every choice to the data.
+
+    `method` names a model ("auto": the best one on held-out data), `elements` the number of slip elements, `load` how
+    hysteresis grows with the load ("none", "square" or "absolute"; None: as the known load law, else chosen).
+    """
 
     method: str = "auto"
     elements: int | None = None
@@ -26,11 +34,11 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What some logs told about a joint: the `model` with what was known before, the names of what was `found`.
+class JointIdentification:
+    """Result of identifying several phenomena of a joint.
 
-    `refused` tells why each phenomenon that was asked for and not found was refused, one reason a log, that of the log
-    which suits it best first.
+    `model` holds what was identified and what was known before; `found` names what was identified. `refused` holds
+    for every other phenomenon the reasons why it could not be identified: one per log, the best suited log first.
     """
 
     model: JointModel
@@ -43,159 +51,320 @@ def identify(
     record: JointRecord,
     robot: Robot,
     known: JointModel | None = None,
-    settings: Settings | None = None,
+    options: HysteresisOptions | None = None,
 ) -> Part:
-    """Return one phenomenon of a joint; `known` is what was identified before and helps where it is there."""
+    """Identify one phenomenon of a joint, as `jointwise joint PHENOMENON` does.
+
+    Args:
+        phenomenon: One of `PHENOMENA`, for example "friction".
+        record: Signals of the joint, see `joint_record`.
+        robot: The robot; its description provides the gear ratio.
+        known: Phenomena identified before. They are used where they help: friction over speed for load, temperature
+            and hysteresis, stiffness for the transmission and the reverse.
+        options: Options of the phenomenon "hysteresis".
+
+    Returns:
+        The identified phenomenon.
+
+    Raises:
+        EstimationError: If the phenomenon is unknown or the record does not determine it.
+
+    """
     if phenomenon not in PHENOMENA:
         raise EstimationError(f"phenomenon must be one of {', '.join(PHENOMENA)}. Got '{phenomenon}' instead.")
-    refuse_unfit_gravity(record)
     parts = {} if known is None else dict(known.parts)
-    part = _METHODS[phenomenon](record, robot, parts, settings or Settings())
-    return _with_gain_note(_with_rival_note(part), record)
-
-
-def _with_rival_note(part: Part) -> Part:
-    """Return a part that says so where another model does better on the data held out, which have no vote."""
-    figures = {own.model: round(own.held_out, 1) for own in part.alternatives if own.held_out is not None}
-    if part.held_out is None or part.tried_on == "all data" or not figures:
-        return part
-    best, chosen = max(figures, key=lambda model: figures[model]), round(part.held_out, 1)
-    if figures[best] <= chosen:
-        return part
-    told = (
-        f"'{best}' does better on the data held out ({figures[best]} against {chosen} %): they judge, they do not "
-        "choose; the model was chosen on the training part."
-    )
-    return replace(part, notes=(*part.notes, told))
-
-
-def _with_gain_note(part: Part, record: JointRecord) -> Part:
-    """Return a part in Nm with the gain that made them of amperes, which no interval counts."""
-    if not record.has_current or record.unit != "Nm" or part.phenomenon in ("motor", "transmission"):
-        return part
-    told = f"torque is current times a drive gain of {record.gain:.5g} Nm/A: an error of it scales every torque alike"
-    return replace(part, notes=(*part.notes, told))
+    return _METHODS[phenomenon](record, robot, parts, options or HysteresisOptions())
 
 
 def identify_all(
-    records: Mapping[str, Sequence[JointRecord]],
+    records: Sequence[JointRecord] | Mapping[str, Sequence[JointRecord]],
     robot: Robot,
-    known: JointModel,
-    settings: Settings | None = None,
+    known: JointModel | None = None,
+    options: HysteresisOptions | None = None,
     progress: Progress | None = None,
-) -> Answers:
-    """Return all that some records tell; `records` are those to ask for each phenomenon.
+) -> JointIdentification:
+    """Identify every phenomenon that a set of records determines, as `jointwise joint all` does.
 
-    Of several records the one that suits a phenomenon best is asked first, and the others only where it cannot answer.
-    Where no drive gain is known, the motor comes first and tells it. Stiffness and transmission help each other: the
-    spring is told first, and once more when the transmission is known.
+    For each phenomenon the best suited record is tried first, and the others only where it fails. Where no drive gain
+    is known, the motor is identified first. Stiffness and transmission depend on each other: stiffness is identified
+    again once the transmission is known.
+
+    Args:
+        records: Records of one joint (one log each) for all phenomena, or the records to use by phenomenon.
+        robot: The robot.
+        known: Phenomena identified before; they are kept and used where they help.
+        options: Options of the phenomenon "hysteresis".
+        progress: Called with the name of each phenomenon before it is identified.
+
+    Returns:
+        The model with all phenomena, which of them were found, and the reasons for the others.
+
+    Raises:
+        EstimationError: If `records` is empty.
+
     """
-    model, found, refused = known, list[str](), dict[str, tuple[str, ...]]()
-    unknown = any(record.unit == "A" for own in records.values() for record in own)
-    for name in _order(unknown):
-        if not records.get(name) or (name in found and "transmission" not in found):
-            continue
-        if progress is not None:
-            progress(name)
-        part, reasons = _asked(name, records[name], robot, model, settings)
-        if part is None:
-            refused |= {name: reasons}
-            continue
-        model, found = model.with_part(part), [*found, name]
-        records = _with_gain(records, model) if unknown and name == "motor" else records
-    names = tuple(dict.fromkeys(found))
-    return Answers(model, names, {name: own for name, own in refused.items() if name not in names})
+    by_name = records if isinstance(records, Mapping) else dict.fromkeys(PHENOMENA, records)
+    run = _Run(_start(by_name, known), dict(by_name), robot, options)
+    for name in _order(run.lacks_gain):
+        if by_name.get(name) and not (name in run.found and "transmission" not in run.found):
+            if progress is not None:
+                progress(name)
+            run.identify(name)
+    return run.result()
 
 
-def _order(unknown: bool) -> list[str]:
-    """Return the phenomena in the order in which they are asked: stiffness again after the transmission."""
+def identify_motor_from_payload(
+    logs: Sequence[Log],
+    loaded: Sequence[Log],
+    robot: Robot,
+    joint: int,
+    payload_mass: float,
+    *,
+    mounting: Mounting = "table",
+) -> Part:
+    """Identify the drive gain of a joint from the same motions without and with a payload of known mass.
+
+    Args:
+        logs: Logs without the payload.
+        loaded: Logs of the same motions with the payload, in the same order.
+        robot: The robot.
+        joint: Index of the joint, from 0.
+        payload_mass: Mass of the payload, kg; its centre of mass is estimated.
+        mounting: Mounting of the base, or gravity in the base frame, m/s².
+
+    Returns:
+        The phenomenon "motor" of the joint, marked as implausible where it contradicts the described gain or, without
+        one, the described links: later commands then do not use it.
+
+    Raises:
+        EstimationError: If the logs do not determine the gain of this joint.
+
+    """
+    from jointwise.joint.motor import identify_gains_from_payload
+
+    estimate = identify_gains_from_payload(logs, loaded, robot, payload_mass, mounting=mounting)
+    motor = robot.joints[joint].motor
+    expected = motor.joint_gain or _gain_of_links(logs, robot, joint, mounting)
+    return estimate.part(joint, motor.gear_ratio, expected)
+
+
+def _gain_of_links(logs: Sequence[Log], robot: Robot, joint: int, mounting: Mounting) -> Value | None:
+    """Return the drive gain that follows from the described links, None where the logs do not determine it."""
+    from jointwise.joint.motor import identify_motor
+
+    try:
+        return identify_motor(joint_record(logs, robot, joint, mounting=mounting)).value("gain")
+    except JointwiseError:
+        return None
+
+
+def identify_motor_from_targets(logs: Sequence[Log], robot: Robot, joint: int) -> Part:
+    """Identify the drive gain of a joint from the target torques and currents of its controller.
+
+    Args:
+        logs: Logs with the channels tau_des and i_des; a measured current adds the dynamics of the current loop.
+        robot: The robot.
+        joint: Index of the joint, from 0.
+
+    Returns:
+        The phenomenon "motor" of the joint: what the controller assumes, which need not be true.
+
+    Raises:
+        EstimationError: If the logs do not determine the gain of this joint.
+
+    """
+    from jointwise.joint.motor import gains_from_targets, identify_current_loop
+
+    part = gains_from_targets(logs, robot).part(joint, robot.joints[joint].motor.gear_ratio)
+    measured = [log for log in logs if log.current is not None]
+    if not measured:
+        return part
+    return identify_current_loop(joint_record(measured, robot, joint, gain=1.0)).added(part)
+
+
+# -- all phenomena --
+
+
+class _Run:
+    """State of `identify_all`: the model so far, what was found, and why other phenomena were not."""
+
+    def __init__(
+        self,
+        model: JointModel,
+        records: dict[str, Sequence[JointRecord]],
+        robot: Robot,
+        options: HysteresisOptions | None,
+    ) -> None:
+        self.model, self.records, self.robot, self.options = model, records, robot, options
+        self.lacks_gain = any(record.unit == "A" for group in records.values() for record in group)
+        self.found: list[str] = []
+        self.refused: dict[str, tuple[str, ...]] = {}
+
+    def identify(self, name: str) -> None:
+        """Identify a phenomenon from the first record that determines it, the best suited first."""
+        reasons: list[str] = []
+        for record in by_suitability(name, self.records[name]):
+            try:
+                part = identify(name, record, self.robot, self.model, self.options)
+            except JointwiseError as problem:
+                reasons.append(str(problem))
+                continue
+            self._add(part)
+            return
+        self.refused[name] = tuple(reasons)
+
+    def _add(self, part: Part) -> None:
+        self.model = self.model.with_part(part)
+        self.found.append(part.phenomenon)
+        if self.lacks_gain and part.phenomenon == "motor":
+            self.records = _with_gain(self.records, self.model)
+
+    def result(self) -> JointIdentification:
+        """Return the result."""
+        found = tuple(dict.fromkeys(self.found))
+        refused = {name: reasons for name, reasons in self.refused.items() if name not in found}
+        return JointIdentification(self.model, found, refused)
+
+
+def _start(records: Mapping[str, Sequence[JointRecord]], known: JointModel | None) -> JointModel:
+    """Return the known model, or an empty one of the joint of the records."""
+    if known is not None:
+        return known
+    first = next((record for group in records.values() for record in group), None)
+    if first is None:
+        raise EstimationError("records must hold at least one record. Got none instead.")
+    return JointModel(first.robot, first.joint)
+
+
+def _order(motor_first: bool) -> list[str]:
+    """Return the phenomena in the order of identification: stiffness again after the transmission."""
     names = list(PHENOMENA)
     names.insert(names.index("transmission") + 1, "stiffness")
-    return sorted(names, key=lambda own: own != "motor") if unknown else names
+    return sorted(names, key=lambda name: name != "motor") if motor_first else names
 
 
-def _with_gain(records: Mapping[str, Sequence[JointRecord]], model: JointModel) -> dict[str, list[JointRecord]]:
+def _with_gain(records: Mapping[str, Sequence[JointRecord]], model: JointModel) -> dict[str, Sequence[JointRecord]]:
     """Return the records with the drive gain of a model where they have none."""
-    from jointwise.joint.plug import drive_gain
+    from jointwise.joint.calibration_terms import drive_gain
 
     gain = drive_gain(model)
-    assert gain is not None
+    if gain is None:
+        return dict(records)
     return {
-        name: [record.with_gain(gain) if record.unit == "A" else record for record in own]
-        for name, own in records.items()
+        name: [record.with_gain(gain) if record.unit == "A" else record for record in group]
+        for name, group in records.items()
     }
 
 
-def _asked(
-    name: str, records: Sequence[JointRecord], robot: Robot, model: JointModel, settings: Settings | None
-) -> tuple[Part | None, tuple[str, ...]]:
-    """Return what the first record that can answer tells, best suited first, and why those before it could not."""
-    from jointwise.joint.suited import by_suitability
+# -- which record suits a phenomenon --
 
-    reasons: list[str] = []
-    for record in by_suitability(name, records):
-        try:
-            return identify(name, record, robot, model, settings), tuple(reasons)
-        except JointwiseError as problem:
-            reasons.append(str(problem))
-    return None, tuple(reasons)
+REVERSAL_TRAVEL = 0.05
+"""Travel (rad) after a reversal in which lost motion and presliding show."""
+
+Score = tuple[float, ...]
 
 
-def _stiffness(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+def by_suitability(phenomenon: str, records: Sequence[JointRecord]) -> list[JointRecord]:
+    """Return records, the one that suits a phenomenon best first, by how much each excites it."""
+    score = _SCORES[PHENOMENA[phenomenon].main]
+    return sorted(records, key=score, reverse=True)
+
+
+def _twist(record: JointRecord) -> Score:
+    """Return whether the output is locked, and the range of θ - q, rad."""
+    phi = 0.0 if record.phi is None else float(np.ptp(record.phi))
+    return float(phi > 0.0 and np.ptp(record.q) < MIN_TRAVEL), phi
+
+
+def _reversals(record: JointRecord) -> Score:
+    """Return whether the joint moves slowly, and the time (s) near its reversals; 0 if it does not move."""
+    from jointwise.joint.friction.data import moving, settled
+    from jointwise.joint.transmission.data import MAX_SPEED, usual_top_speed
+
+    if np.ptp(record.position) < MIN_TRAVEL:
+        return 0.0, 0.0
+    slow = usual_top_speed(record) <= MAX_SPEED
+    return float(slow), float(np.sum(moving(record) & ~settled(record, REVERSAL_TRAVEL))) / record.rate
+
+
+def _speed(record: JointRecord) -> Score:
+    """Return the logarithm of the fastest over the slowest constant speed, and the top speed, rad/s."""
+    from jointwise.joint.friction.data import find_plateaus, top_speed
+
+    runs = np.abs(find_plateaus(record if record.unit == "Nm" else record.with_gain(1.0)).speed)
+    return float(np.ptp(np.log(runs))) if len(runs) else 0.0, top_speed(record)
+
+
+def _load_range(record: JointRecord) -> Score:
+    """Return the range of the load, Nm, in motion at constant speed: weight, not inertia."""
+    from jointwise.joint.friction.data import LOAD_QUANTILES, moving, unaccelerated
+
+    steady = record.load[moving(record) & unaccelerated(record)]
+    return (float(np.ptp(np.quantile(steady, LOAD_QUANTILES))) if len(steady) else 0.0,)
+
+
+def _temperature_range(record: JointRecord) -> Score:
+    """Return the range of temperatures, K."""
+    return (0.0 if record.temperature is None else float(np.ptp(record.temperature)),)
+
+
+_SCORES: dict[str, Callable[[JointRecord], Score]] = {
+    "twist": _twist,
+    "reversals": _reversals,
+    "speed": _speed,
+    "load": _load_range,
+    "temperature": _temperature_range,
+}
+
+
+# -- one phenomenon with what is known --
+
+
+def _stiffness(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
     from jointwise.joint.stiffness import identify_stiffness
 
     return identify_stiffness(record, transmission=parts.get("transmission"))
 
 
-def _transmission(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+def _transmission(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
     from jointwise.joint.transmission import identify_transmission
 
     ratio = robot.joints[record.joint].motor.gear_ratio
     return identify_transmission(record, stiffness=parts.get("stiffness"), gear_ratio=ratio)
 
 
-def _friction(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+def _friction(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
     from jointwise.joint.friction import identify_friction
 
     return identify_friction(record)
 
 
-def _load(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+def _load(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
     from jointwise.joint.load import identify_load
 
-    return _with_surfaces(identify_load(record, steady=parts.get("friction")), parts)
+    return identify_load(record, steady=parts.get("friction"))
 
 
-def _temperature(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+def _temperature(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
     from jointwise.joint.temperature import identify_temperature
 
-    return _with_surfaces(identify_temperature(record, steady=parts.get("friction")), parts)
+    return identify_temperature(record, steady=parts.get("friction"))
 
 
-def _with_surfaces(part: Part, parts: dict[str, Part]) -> Part:
-    """Return a part with the maps over two quantities that it completes; none without the friction over speed."""
-    from jointwise.joint.map import friction_map, map_surfaces
-
-    if "friction" not in parts:
-        return part
-    surfaces = map_surfaces(friction_map([*(own for own in parts.values()), part]))
-    return replace(part, surfaces=tuple(own for own in surfaces if part.phenomenon in own.y_label))
-
-
-def _hysteresis(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+def _hysteresis(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
     from jointwise.joint.hysteresis import identify_hysteresis
 
     return identify_hysteresis(
         record,
-        method=settings.method,
-        elements=settings.elements,
+        method=options.method,
+        elements=options.elements,
         backlash=parts.get("transmission"),
-        load=settings.load or parts.get("load") or "auto",
+        load=options.load or parts.get("load") or "auto",
         steady=parts.get("friction"),
     )
 
 
-def _motor(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: Settings) -> Part:
+def _motor(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
     from jointwise.joint.motor import identify_current_loop, identify_motor
 
     known = record.gain if record.unit == "Nm" else None
@@ -203,7 +372,7 @@ def _motor(record: JointRecord, robot: Robot, parts: dict[str, Part], settings: 
     return identify_current_loop(record).added(part)
 
 
-_METHODS: dict[str, Callable[[JointRecord, Robot, dict[str, Part], Settings], Part]] = {
+_METHODS: dict[str, Callable[[JointRecord, Robot, dict[str, Part], HysteresisOptions], Part]] = {
     "stiffness": _stiffness,
     "transmission": _transmission,
     "friction": _friction,

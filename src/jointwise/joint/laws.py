@@ -1,4 +1,4 @@
-"""The law of every part, built and tried: a part whose law cannot be used is damaged."""
+"""Validation of the laws in a joint file: each is built and evaluated."""
 
 from __future__ import annotations
 
@@ -12,41 +12,43 @@ from jointwise.joint.part import Part
 from jointwise.spatial import Array
 
 SIGNED = np.array([-1.0, -0.1, 0.0, 0.1, 1.0])
-"""Speeds (rad/s), or parts of a range, at which laws are tried."""
+"""Speeds (rad/s), or fractions of a range, at which laws are evaluated."""
 SWING = np.sin(np.linspace(0.0, 2.0 * np.pi, 41))
-"""A path (rad) to and fro."""
+"""A path (rad) forward and back."""
+STEP = 1e-3
+"""Time (s) between its samples."""
 
 
 def check_laws(parts: Mapping[str, Part]) -> None:
-    """Refuse parts of a joint whose laws cannot be built, or give something else than finite numbers."""
+    """Raise `ModelError` for a part whose law cannot be built or does not evaluate to finite numbers."""
     for name, part in parts.items():
-        _check(name, partial(_TRIED[name], part))
+        _check(name, partial(_LAWS[name], part))
     if "friction" in parts:
-        _check("friction over speed, load and temperature", lambda: _together(parts))
+        _check("friction over speed, load and temperature", lambda: _combined(parts))
 
 
-def _check(name: str, tried: Callable[[], list[Array]]) -> None:
-    """Refuse a law that stumbles, or whose numbers, (samples,) each, are not finite."""
+def _check(name: str, evaluate: Callable[[], list[Array]]) -> None:
+    """Raise if a law cannot be evaluated, or its values are not finite or of another shape than its input."""
     try:
         with np.errstate(all="ignore"):
-            first, *others = tried()
-        whole = all(np.shape(own) == np.shape(first) and np.isfinite(own).all() for own in others)
+            inputs, *outputs = evaluate()
+        is_valid = all(np.shape(y) == np.shape(inputs) and np.isfinite(y).all() for y in outputs)
     except JointwiseError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
         raise ModelError(f"{name}: the law cannot be built from its settings ({problem}).") from None
-    if not whole:
+    if not is_valid:
         raise ModelError(f"{name}: the law does not give finite numbers.")
 
 
-def _together(parts: Mapping[str, Part]) -> list[Array]:
-    from jointwise.joint.map import friction_map
+def _combined(parts: Mapping[str, Part]) -> list[Array]:
+    from jointwise.joint.combined_friction import friction_map
 
     return [SIGNED, friction_map(list(parts.values())).torque(SIGNED)]
 
 
 def _stiffness(part: Part) -> list[Array]:
-    from jointwise.joint.springs import stiffness_of
+    from jointwise.joint.stiffness.law import stiffness_of
 
     law = stiffness_of(part)
     if not (law.largest > 0.0 and float(law.stiffness(np.zeros(1))[0]) > 0.0):
@@ -56,7 +58,7 @@ def _stiffness(part: Part) -> list[Array]:
 
 
 def _transmission(part: Part) -> list[Array]:
-    from jointwise.joint.gear_maps import transmission_of
+    from jointwise.joint.transmission.law import transmission_of
 
     maps = transmission_of(part)
     if maps.reach < 0.0:
@@ -66,9 +68,9 @@ def _transmission(part: Part) -> list[Array]:
 
 def _friction(part: Part) -> list[Array]:
     from jointwise.joint.friction.law import velocity_law_of
-    from jointwise.joint.hysteresis.given import told_covariance
+    from jointwise.joint.hysteresis.known_friction import stored_covariance
 
-    told_covariance(part)
+    stored_covariance(part)
     return [SIGNED, velocity_law_of(part).torque(SIGNED)]
 
 
@@ -82,8 +84,7 @@ def _load(part: Part) -> list[Array]:
 
 
 def _temperature(part: Part) -> list[Array]:
-    from jointwise.joint.friction.warmth import PARAMETERS
-    from jointwise.joint.temperature import temperature_law_of
+    from jointwise.joint.temperature import PARAMETERS, temperature_law_of
 
     law = temperature_law_of(part)
     if law.kind not in PARAMETERS or not law.coldest <= law.hottest or law.fastest < 0.0:
@@ -92,19 +93,27 @@ def _temperature(part: Part) -> list[Array]:
 
 
 def _hysteresis(part: Part) -> list[Array]:
-    from jointwise.joint.hysteresis import METHODS, Motion, friction_law
-    from jointwise.joint.hysteresis.shape import LOADS
+    from jointwise.joint.hysteresis import METHODS, JointMotion, friction_law
+    from jointwise.model.friction import LOAD_POWERS
 
     law = friction_law(part)
-    if law.model not in METHODS or law.limits.ndim != 1 or law.forces.ndim != 1 or (law.limits <= 0.0).any():
+    if law.model not in METHODS or not (_is_list(law.forces) and _is_positive_list(law.limits)):
         raise ModelError("hysteresis: the law must be a known one, with a list of forces and of limits above 0.")
-    if not law.growth >= 0.0 or law.power not in LOADS.values():
+    if not law.growth >= 0.0 or law.power not in LOAD_POWERS.values():
         raise ModelError("hysteresis: its growth with the load must be at least 0, with the power 1 or 2.")
-    if law.backlash is not None and (law.backlash.ndim != 1 or (law.backlash <= 0.0).any()):
+    if law.backlash is not None and not _is_positive_list(law.backlash):
         raise ModelError("hysteresis: the backlash map must be a list of numbers above 0.")
     if len(law.limits) and not law.forces.sum() > 0.0:
         raise ModelError("hysteresis: the forces must add up to more than 0.")
-    return [SWING, law.torque(Motion(SWING, np.gradient(SWING, 1e-3), SWING, 1e-3))]
+    return [SWING, law.torque(JointMotion(SWING, np.gradient(SWING, STEP), SWING, STEP))]
+
+
+def _is_list(values: Array) -> bool:
+    return values.ndim == 1
+
+
+def _is_positive_list(values: Array) -> bool:
+    return _is_list(values) and bool((values > 0.0).all())
 
 
 def _motor(part: Part) -> list[Array]:
@@ -113,7 +122,7 @@ def _motor(part: Part) -> list[Array]:
     return [SIGNED, part["gain"] * SIGNED]
 
 
-_TRIED: dict[str, Callable[[Part], list[Array]]] = {
+_LAWS: dict[str, Callable[[Part], list[Array]]] = {
     "stiffness": _stiffness,
     "transmission": _transmission,
     "friction": _friction,

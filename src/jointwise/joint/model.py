@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
+
+from jointwise.atomic import is_regular, lock_directory, output_set
 from jointwise.document import Kind, load_document, write_document
 from jointwise.errors import ModelError
-from jointwise.joint import typed
 from jointwise.joint.part import Part
 from jointwise.joint.phenomenon import PHENOMENA
 
@@ -49,30 +51,115 @@ def save_joints(models: list[JointModel], path: str | Path) -> None:
 
 
 def load_joints(path: str | Path) -> list[JointModel]:
-    """Return the models of a file that `save_joints` wrote; a file with any damage is refused."""
-    return load_document(path, KIND, _models)
+    """Return the models of a file that `save_joints` wrote.
+
+    Raises:
+        ModelError: An entry is missing, unknown or wrong, or a law cannot be evaluated; names the file and the entry.
+
+    """
+    document = load_document(path, KIND, _JointFile)
+    return [JointModel(entry.robot, entry.joint - 1, entry.parts.known()) for entry in document.joints]
 
 
-def _models(document: Mapping[str, Any]) -> list[JointModel]:
-    models = [_model(own, f"joint {k}") for k, own in enumerate(typed.items(document["joints"], "joints"), start=1)]
-    places = [model.joint for model in models]
-    for joint in places:
-        if places.count(joint) > 1:
-            raise ModelError(f"joint {joint + 1} must be there once. Got it {places.count(joint)} times.")
+def load_joint(path: str | Path, robot: str, joint: int) -> JointModel:
+    """Return the model of one joint in a file; an empty model if the file or the joint does not exist yet.
+
+    Args:
+        path: Joint file.
+        robot: Name of the robot.
+        joint: Index of the joint, from 0.
+
+    Returns:
+        The model of the joint.
+
+    Raises:
+        ModelError: If the file is damaged or holds joints of another robot.
+
+    """
+    models = _joints_of(path, robot)
+    return next((model for model in models if model.joint == joint), JointModel(robot, joint))
+
+
+def save_joint(model: JointModel, path: str | Path, phenomena: Collection[str] | None = None) -> None:
+    """Add the phenomena of one joint to a file, or replace them there; everything else in the file is kept.
+
+    Several processes may add to one file at the same time: each reads and writes it while the others wait.
+
+    Args:
+        model: Model of the joint.
+        path: Joint file; created if it does not exist.
+        phenomena: Names of the phenomena to write, such as those that were identified just now; None for all of the
+            model. The others may be older than those in the file.
+
+    Raises:
+        ModelError: If the file is damaged or holds joints of another robot.
+        OutputError: If the file cannot be written.
+
+    """
+    with output_set():
+        lock_directory(path)
+        models = {other.joint: other for other in _joints_of(path, model.robot)}
+        merged = models.get(model.joint, JointModel(model.robot, model.joint))
+        for name, part in model.parts.items():
+            merged = merged.with_part(part) if phenomena is None or name in phenomena else merged
+        models[model.joint] = merged
+        save_joints([models[joint] for joint in sorted(models)], path)
+
+
+def _joints_of(path: str | Path, robot: str) -> list[JointModel]:
+    """Return the joints in a file, none if it does not exist or is a device; reject those of another robot."""
+    models = load_joints(path) if is_regular(path) and Path(path).exists() else []
+    for model in models:
+        if model.robot != robot:
+            raise ModelError(f"{path}: must hold joints of {robot}. Got joints of {model.robot} instead.")
     return models
 
 
-def _model(document: Any, place: str) -> JointModel:
-    from jointwise.joint.laws import check_laws
+@dataclass(frozen=True)
+class _Parts:
+    """The phenomena of a joint in a file, in the order of `PHENOMENA`."""
 
-    own = typed.entries(document, JointModel, place)
-    number = own["joint"]
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_JOINTS:
-        raise typed.wrong(f"{place}: joint", f"a whole number from 1 to {MOST_JOINTS}", number)
-    known = typed.table(own.get("parts", {}), f"{place}: parts")
-    parts = {name: Part.from_dict(part) for name, part in known.items()}
-    for name, part in parts.items():
-        if name != part.phenomenon:
-            raise typed.wrong(f"{place}: the phenomenon under '{name}'", f"'{name}'", part.phenomenon)
-    check_laws(parts)
-    return JointModel(typed.text(own["robot"], f"{place}: robot"), number - 1, parts)
+    stiffness: Part | None = None
+    transmission: Part | None = None
+    friction: Part | None = None
+    load: Part | None = None
+    temperature: Part | None = None
+    hysteresis: Part | None = None
+    motor: Part | None = None
+
+    def known(self) -> dict[str, Part]:
+        """Return the parts that are there, by name."""
+        return {name: part for name, part in vars(self).items() if part is not None}
+
+
+@dataclass(frozen=True)
+class _JointEntry:
+    """A joint in a file, where joints count from 1."""
+
+    robot: str
+    joint: Annotated[int, Meta(ge=1, le=MOST_JOINTS)]
+    parts: _Parts = field(default_factory=_Parts)
+
+    def __post_init__(self) -> None:
+        """Reject a part under the name of another, and laws that cannot be evaluated."""
+        from jointwise.joint.laws import check_laws
+
+        parts = self.parts.known()
+        for name, part in parts.items():
+            if name != part.phenomenon:
+                raise ModelError(f"the phenomenon of part '{name}' must be '{name}'. Got '{part.phenomenon}' instead.")
+        check_laws(parts)
+
+
+@dataclass(frozen=True)
+class _JointFile:
+    """The entries of a joint file."""
+
+    joints: tuple[_JointEntry, ...]
+
+    def __post_init__(self) -> None:
+        """Reject a joint that is there twice."""
+        numbers = [entry.joint for entry in self.joints]
+        for number in numbers:
+            if numbers.count(number) > 1:
+                raise ModelError(f"joint {number} must be there once. Got it {numbers.count(number)} times.")

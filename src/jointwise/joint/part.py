@@ -1,28 +1,31 @@
-"""What is known about one phenomenon of one joint: numbers with deviations, quality, range, and curves to look at."""
+"""One identified phenomenon of one joint: parameters with confidence intervals, quality, ranges and curves."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from jointwise.document import decode
 from jointwise.errors import ModelError
-from jointwise.joint import typed
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.spatial import Array
 
 MOST_POINTS = 2000
-"""Points that a curve keeps for its plot."""
-LABELS = ("title", "x_label", "y_label", "z_label")
-LINES = ("x", "y", "line_x", "line_y", "low", "high", "residual")
+"""Most points of a curve: a plot shows no more."""
+SURFACE_POINTS = 41
+"""Points of a surface along each axis."""
+LINE_POINTS = 201
+"""Points of the line of a model in a curve."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """An estimated number: name, unit, value, its standard deviation, and the bounds of its 95 % interval."""
+    """An estimated parameter with its standard error (`deviation`) and its 95 % confidence interval (`low`, `high`)."""
 
     name: str
     unit: str
@@ -31,53 +34,38 @@ class Value:
     low: float
     high: float
 
+    def __post_init__(self) -> None:
+        """Reject a negative deviation and an interval from high to low."""
+        if self.deviation < 0.0:
+            raise ModelError(f"deviation of {self.name} must be at least 0. Got {self.deviation} instead.")
+        _check_interval((self.low, self.high), f"interval of {self.name}")
+
     @property
     def digits(self) -> int:
-        """Significant digits that show the interval: four, or two of the deviation where that takes more."""
+        """Significant digits to print: four, or as many as show two digits of the standard error."""
         if not (self.deviation > 0.0 and self.value != 0.0):
             return 4
         return int(np.clip(math.ceil(math.log10(abs(self.value) / self.deviation)) + 2, 4, 9))
 
     def covers(self, truth: float) -> bool:
-        """Tell whether a number lies inside the interval."""
+        """Return whether a number lies inside the confidence interval."""
         return self.low <= truth <= self.high
-
-    @classmethod
-    def from_dict(cls, document: Any, place: str) -> Value:
-        """Return the number that a document of the part `place` describes."""
-        own = typed.entries(document, cls, f"{place}: a value")
-        name = typed.text(own["name"], f"{place}: name of a value")
-        deviation = typed.number(own["deviation"], f"{place}: deviation of {name}", least=0.0)
-        low, high = _interval([own["low"], own["high"]], f"{place}: interval of {name}")
-        value = typed.number(own["value"], f"{place}: {name}")
-        return cls(name, typed.text(own["unit"], f"{place}: unit of {name}"), value, deviation, low, high)
 
 
 def value_of(name: str, unit: str, value: float, deviation: float, factor: float = 1.96) -> Value:
-    """Return a number with the interval ``value ± factor · deviation``."""
+    """Return a parameter with the confidence interval ``value ± factor · deviation``."""
     half = factor * deviation
     return Value(name, unit, float(value), float(deviation), float(value - half), float(value + half))
 
 
 @dataclass(frozen=True)
-class Alternative:
+class TriedModel:
     """A model that was tried: its NRMSE % on the data of the fit and on data held out (None: not tested there)."""
 
     model: str
     fitted: float
     held_out: float | None = None
     note: str = ""
-
-    @classmethod
-    def from_dict(cls, document: Any, place: str) -> Alternative:
-        """Return the model that a document of the part `place` describes."""
-        own = typed.entries(document, cls, f"{place}: an alternative")
-        return cls(
-            model=typed.text(own["model"], f"{place}: model of an alternative"),
-            fitted=typed.number(own["fitted"], f"{place}: fitted of an alternative"),
-            held_out=_optional(own.get("held_out"), f"{place}: held_out of an alternative"),
-            note=typed.text(own.get("note", ""), f"{place}: note of an alternative"),
-        )
 
 
 @dataclass(frozen=True)
@@ -99,21 +87,43 @@ class Curve:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     residual: tuple[float, ...] = ()
-    kind: str = "points"
-    scale: str = "linear"
+    kind: Literal["points", "line"] = "points"
+    scale: Literal["linear", "log"] = "linear"
 
-    @classmethod
-    def from_dict(cls, document: Any, place: str) -> Curve:
-        """Return the plot that a document of the part `place` describes."""
-        own = typed.entries(document, cls, f"{place}: a curve")
-        title, x_label, y_label = (typed.text(own[key], f"{place}: {key} of a curve") for key in LABELS[:3])
-        lines = {key: typed.numbers(own.get(key, []), f"{place}: {key} of '{title}'") for key in LINES}
+    def __post_init__(self) -> None:
+        """Reject lines of different lengths."""
         for key, other in (("y", "x"), ("residual", "x"), ("line_y", "line_x"), ("low", "line_x"), ("high", "line_x")):
-            if len(lines[key]) != len(lines[other]) and (lines[key] or key in ("y", "line_y")):
-                raise ModelError(f"{place}: {key} of '{title}' must have as many points as {other}.")
-        kind = typed.choice(own.get("kind", "points"), f"{place}: kind of '{title}'", ("points", "line"))
-        scale = typed.choice(own.get("scale", "linear"), f"{place}: scale of '{title}'", ("linear", "log"))
-        return cls(title, x_label, y_label, **lines, kind=kind, scale=scale)
+            points, expected = len(getattr(self, key)), len(getattr(self, other))
+            if points != expected and (points or key in ("y", "line_y")):
+                raise ModelError(f"{key} of '{self.title}' must have as many points as {other}. Got {points} instead.")
+
+
+def make_curve(
+    labels: tuple[str, str, str],
+    points: tuple[Array, Array],
+    line: tuple[Array, Array] | None = None,
+    band: tuple[Array, Array] | None = None,
+    *,
+    residual: Array | None = None,
+    kind: Literal["points", "line"] = "points",
+    scale: Literal["linear", "log"] = "linear",
+) -> Curve:
+    """Return a curve of arrays.
+
+    Args:
+        labels: Title, and labels of x and y with their units.
+        points: x and y of the measured points.
+        line: x and y of the model.
+        band: Lower and upper end of its 95 % band at the x of the line.
+        residual: y minus the model at the measured points.
+        kind: Whether the measured values are points or a line.
+        scale: Scale of x.
+
+    """
+    pairs = (points, line or ((), ()), band or ((), ()))
+    x, y, line_x, line_y, low, high = (plain(values) for pair in pairs for values in pair)
+    beside = () if residual is None else plain(residual)
+    return Curve(*labels, x, y, line_x, line_y, low, high, beside, kind, scale)
 
 
 @dataclass(frozen=True)
@@ -128,28 +138,19 @@ class Surface:
     y: tuple[float, ...]
     z: tuple[tuple[float, ...], ...]
 
-    @classmethod
-    def from_dict(cls, document: Any, place: str) -> Surface:
-        """Return the map that a document of the part `place` describes."""
-        own = typed.entries(document, cls, f"{place}: a surface")
-        labels = {key: typed.text(own[key], f"{place}: {key} of a surface") for key in LABELS}
-        name = f"of '{labels['title']}'"
-        x, y = (typed.numbers(own[key], f"{place}: {key} {name}") for key in ("x", "y"))
-        z = tuple(
-            typed.numbers(row, f"{place}: z {name}", len(x)) for row in typed.items(own["z"], f"{place}: z {name}")
-        )
-        if len(z) != len(y):
-            raise ModelError(f"{place}: z {name} must have as many rows as y.")
-        return cls(**labels, x=x, y=y, z=z)
+    def __post_init__(self) -> None:
+        """Reject a table of another shape."""
+        if len(self.z) != len(self.y) or any(len(row) != len(self.x) for row in self.z):
+            raise ModelError(f"z of '{self.title}' must be {len(self.y)} rows of {len(self.x)} numbers.")
 
 
 @dataclass(frozen=True)
 class Part:
     """One identified phenomenon.
 
-    `model` names the law; `values` its numbers; `settings` what is not a number with a deviation (tables, shapes,
-    choices) as plain JSON; `ranges` the identified range of every input (low, high); `fitted` and `held_out` NRMSE %;
-    `alternatives` the models tried, this one among them; `logs` the files.
+    `model` names the law; `values` are its parameters; `settings` holds everything without a standard error (tables,
+    shapes, choices) as plain JSON; `ranges` the identified range of every input (low, high); `fitted` and `held_out`
+    the NRMSE % on all and on held-out data; `alternatives` the candidate models, including this one; `logs` the files.
     """
 
     phenomenon: str
@@ -159,36 +160,38 @@ class Part:
     held_out: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[TriedModel, ...] = ()
     curves: tuple[Curve, ...] = ()
     surfaces: tuple[Surface, ...] = ()
     notes: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what is no phenomenon, and numbers that are none."""
+        """Reject an unknown phenomenon, values that are not finite, and ranges from high to low."""
         if self.phenomenon not in PHENOMENA:
             raise ModelError(f"phenomenon must be one of {', '.join(PHENOMENA)}. Got '{self.phenomenon}' instead.")
         for value in self.values:
             if not math.isfinite(value.value):
                 raise ModelError(f"{self.phenomenon}: {value.name} must be finite. Got {value.value} instead.")
+        for name, interval in self.ranges.items():
+            _check_interval(interval, f"range of {name}")
 
     def __getitem__(self, name: str) -> float:
-        """Return the value of a number by its name."""
+        """Return the value of a parameter by its name."""
         for value in self.values:
             if value.name == name:
                 return value.value
         raise ModelError(f"{self.phenomenon} has no value '{name}'. Known: {', '.join(v.name for v in self.values)}.")
 
     def value(self, name: str) -> Value:
-        """Return a number with its interval by its name."""
+        """Return a parameter with its confidence interval by its name."""
         self[name]
         return next(value for value in self.values if value.name == name)
 
     @property
     def tried_on(self) -> str:
-        """What the `fitted` of the alternatives stands for: all data where each was left out in turn, else a part."""
-        fits = [own.fitted for own in self.alternatives if own.held_out == self.held_out]
+        """Data behind `fitted` of the alternatives: all data if each block was held out in turn, else a part."""
+        fits = [item.fitted for item in self.alternatives if item.held_out == self.held_out]
         return "all data" if self.fitted in fits else "training part"
 
     def to_dict(self) -> dict[str, Any]:
@@ -199,49 +202,17 @@ class Part:
 
     @classmethod
     def from_dict(cls, document: Any) -> Part:
-        """Return the part that a document describes; what is damaged in it is refused by its name."""
-        own = typed.entries(document, cls, "a part")
-        place = typed.choice(own["phenomenon"], "phenomenon", tuple(PHENOMENA))
-        return cls(
-            phenomenon=place,
-            values=tuple(Value.from_dict(row, place) for row in _rows(own, "values", place)),
-            alternatives=tuple(Alternative.from_dict(row, place) for row in _rows(own, "alternatives", place)),
-            curves=tuple(Curve.from_dict(row, place) for row in _rows(own, "curves", place)),
-            surfaces=tuple(Surface.from_dict(row, place) for row in _rows(own, "surfaces", place)),
-            **_plain_entries(own, place),
-        )
+        """Return the part of a document of plain JSON; ModelError names the entry that is wrong."""
+        return decode(document, cls)
 
 
-def _rows(own: dict[str, Any], name: str, place: str) -> list[Any]:
-    return typed.items(own.get(name, []), f"{place}: {name}")
-
-
-def _plain_entries(own: dict[str, Any], place: str) -> dict[str, Any]:
-    """Return the entries of a part that are no dataclasses, checked."""
-    ranges = typed.table(own.get("ranges", {}), f"{place}: ranges")
-    return {
-        "model": typed.text(own["model"], f"{place}: model"),
-        "fitted": typed.number(own["fitted"], f"{place}: fitted"),
-        "held_out": _optional(own.get("held_out"), f"{place}: held_out"),
-        "settings": typed.plain_json(typed.table(own.get("settings", {}), f"{place}: settings"), f"{place}: settings"),
-        "ranges": {name: _interval(pair, f"{place}: range of {name}") for name, pair in ranges.items()},
-        "notes": typed.texts(own.get("notes", []), f"{place}: notes"),
-        "logs": typed.texts(own.get("logs", []), f"{place}: logs"),
-    }
-
-
-def _optional(value: Any, name: str) -> float | None:
-    return None if value is None else typed.number(value, name)
-
-
-def _interval(value: Any, name: str) -> tuple[float, float]:
-    low, high = typed.numbers(value, name, count=2)
+def _check_interval(interval: tuple[float, float], name: str) -> None:
+    low, high = interval
     if low > high:
-        raise typed.wrong(name, "from low to high", value)
-    return low, high
+        raise ModelError(f"{name} must be from low to high. Got {low} and {high} instead.")
 
 
-def plain(values: Array, most: int = MOST_POINTS) -> tuple[float, ...]:
+def plain(values: ArrayLike, most: int = MOST_POINTS) -> tuple[float, ...]:
     """Return numbers (points,) for a curve: six digits, evenly thinned to at most `most`."""
     array = np.asarray(values, dtype=float).ravel()
     chosen = array if len(array) <= most else array[np.linspace(0, len(array) - 1, most).astype(np.intp)]

@@ -1,4 +1,4 @@
-"""The phenomena of a joint: the one list of what can be identified. Importing it costs nothing."""
+"""The phenomena of a joint that can be identified. This module imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Phenomenon:
-    """One phenomenon: its `name` in files and commands, its `title` on a page, the `line` that tells how it is found.
+    """One phenomenon: its `name` in files and commands, its `title` in reports, a `line` that describes it.
 
-    `experiment` identifies it, as `jointwise joint plan` and `jointwise simulate` name it; `main` is what a log must
-    offer much of to tell about it: twist of the gear, reversals, speed, load or temperature.
+    `experiment` is the name in `jointwise joint plan` and `jointwise simulate`; `main` is the quantity that a log must
+    excite: twist of the gear, reversals, speed, load or temperature.
     """
 
     name: str
@@ -21,8 +21,8 @@ class Phenomenon:
 
 
 PHENOMENA = {
-    own.name: own
-    for own in (
+    phenomenon.name: phenomenon
+    for phenomenon in (
         Phenomenon(
             name="stiffness",
             title="Stiffness",
@@ -74,5 +74,5 @@ PHENOMENA = {
         ),
     )
 }
-"""Phenomena by name, in the order in which they are identified: each builds on those before, and stiffness is told once
-more when the transmission is known."""
+"""Phenomena by name, in the order of identification: each uses those before, and stiffness is identified again once the
+transmission is known."""

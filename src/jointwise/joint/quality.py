@@ -1,18 +1,29 @@
-"""How well a curve meets its data."""
+"""Quality of a fit, and the notes on it that all phenomena share."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from jointwise.errors import EstimationError
+from jointwise.joint.part import Part
+from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
+
+FOLDS = 5
+"""Folds of every cross-validation: each model is fitted to four fifths of the runs, cycles or blocks."""
+TEST_EVERY = 4
+"""Every fourth run, cycle or block is held out for the test where models are selected on the others."""
+MIN_QUALITY = 30.0
+"""NRMSE % on held-out data below which a torque does not depend on what should explain it."""
 
 
 def nrmse_percent(measured: Array, modelled: Array) -> float:
     """Return ``100 (1 - |y - ŷ| / |y - mean y|)`` of (samples,): 100 for a perfect model, 0 for the mean."""
     spread = float(np.linalg.norm(measured - measured.mean()))
     if spread == 0.0:
-        raise EstimationError("the measurement does not vary: no quality can be told.")
+        raise EstimationError("the measurement must vary for a fit to have a quality. Got a constant instead.")
     return 100.0 * (1.0 - float(np.linalg.norm(measured - modelled)) / spread)
 
 
@@ -22,6 +33,43 @@ def rms(values: Array) -> float:
 
 
 def fit_text(fitted: float, held_out: float | None) -> str:
-    """Return the fit (`nrmse_percent`) to all data and, by a fit without them, to those held out, as people read it."""
-    held = "" if held_out is None else f", {held_out:z.1f} % on data held out"
-    return f"fit {fitted:z.1f} % on all its data{held} (100 is perfect)"
+    """Return the fit (`nrmse_percent`) on all data and on held-out data as a text for people."""
+    held = "" if held_out is None else f", {held_out:z.1f} % on held-out data"
+    return f"fit {fitted:z.1f} % on all data{held} (100 is perfect)"
+
+
+def with_common_notes(part: Part, record: JointRecord) -> Part:
+    """Return a part with notes on a better alternative, the drive gain and missing masses, where they apply."""
+    notes = [note for note in (_alternative_note(part), _gain_note(part, record), _mass_note(part, record)) if note]
+    return replace(part, notes=(*part.notes, *notes))
+
+
+def _alternative_note(part: Part) -> str:
+    """Return a note if another model fits the held-out data better; they are not used for selection."""
+    figures = {tried.model: round(tried.held_out, 1) for tried in part.alternatives if tried.held_out is not None}
+    if part.held_out is None or part.tried_on == "all data" or not figures:
+        return ""
+    best, chosen = max(figures, key=lambda model: figures[model]), round(part.held_out, 1)
+    if figures[best] <= chosen:
+        return ""
+    return (
+        f"'{best}' fits the data held out better ({figures[best]} against {chosen} %); the model was selected by "
+        "cross-validation within the training data."
+    )
+
+
+def _gain_note(part: Part, record: JointRecord) -> str:
+    """Return a note on the drive gain behind every torque: confidence intervals do not include its error."""
+    if not record.has_current or record.unit != "Nm" or part.phenomenon in ("motor", "transmission"):
+        return ""
+    return f"torque is current times a drive gain of {record.gain:.5g} Nm/A: an error of it scales every torque alike"
+
+
+def _mass_note(part: Part, record: JointRecord) -> str:
+    """Return a note where the described bodies load nothing: then torque includes gravity and inertia of the links."""
+    if record.gravity is None or record.load.any() or part.phenomenon == "transmission":
+        return ""
+    return (
+        "gravity and inertia of the links were not removed, as the description has no masses: they are part of the "
+        f"{part.phenomenon}. Describe the masses, or give a calibrated model (--model)"
+    )

@@ -10,44 +10,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.data.clock import repair_clock
-from jointwise.data.conditioning import ROTOR_CUTOFF, resample, uniform_times
-from jointwise.data.filters import differences, low_pass, monotone_low_pass
+from jointwise.data.conditioning import Span, clean_log, condition
+from jointwise.data.filters import differences, low_pass
+from jointwise.data.finding import Finding
 from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log
+from jointwise.data.quality import DataQuality, check_quality
+from jointwise.data.statistics import quantum
 from jointwise.description.mounting import Mounting, gravity_vector
-from jointwise.description.payload import Payload
-from jointwise.description.robot import Robot
+from jointwise.description.robot import Payload, Robot
+from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import DataError, EstimationError
-from jointwise.joint.doctor import refuse_faulty
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
 from jointwise.spatial import Array
 
 CUTOFF = 20.0
 """Usual cut-off (Hz) of positions before they are differentiated."""
 SHORTEST = 0.5
-"""Stretches between gaps shorter than this (s) are left out."""
+"""Segments between gaps that are shorter than this (s) are ignored."""
 LEAST_SPREAD = 0.01
-"""Deviation (rad) of positions below which their order is not judged."""
+"""Standard deviation (rad) of positions below which the order of the samples is not checked."""
+
+RATE_TOLERANCE = 0.01
+"""Largest relative difference of the rates of logs that are joined."""
 
 LoadModel = Callable[[Array, Array, Array], Array]
-"""From q, q̇, q̈ (samples, joints) to the torque (samples, joints), Nm, that the links ask of the joints."""
+"""From q, q̇, q̈ (samples, joints) to the torque (samples, joints), Nm, that the links require of the joints."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointRecord:
     """One joint (0-based) along one or more logs; arrays are (samples,), SI units at the joint side, °C.
 
-    `t` and `stretch`: stamps and the number of the gap-free stretch; `rate` in Hz, the same throughout. `q`, `qd`,
-    `qdd` of the link, smoothed without lag. `position`, `speed`, `acceleration` of the side that rubs: the rotor where
-    it was measured (`theta`), else the link. `path` is that position smoothed without swinging past a stop: it drives
-    hysteresis. `phi` = θ - q raw, None without `theta`. `motor`: gain · current, or the measured torque where there is
-    no current (then `has_current` is false), in `unit` (Nm, or A where no gain is known: then `gain` is 1). `gauge`: an
-    external torque measured at the output, None where there is none. `load`: what the links ask of the joint, Nm.
-    `inertia` B of the rotor at the joint side, kg m² (0 where not described). `temperature` or None.
-    `cutoff` (Hz) of the smoothing; `asked`: the target of the current, A, or None.
-    `pull` (samples, 3): the load, Nm, that 1 m/s² along each axis of the base brings, and `gravity` (3,), m/s², the one
-    that `load` counts with; None where the load does not come from the described bodies.
+    `t`: time stamps; `segment`: number of the gap-free segment of each sample; `rate` in Hz, the same throughout. `q`,
+    `qd`, `qdd` of the link, smoothed without lag. `position`, `speed`, `acceleration` of the side on which friction
+    acts: the rotor where it was measured (`theta`), else the link. `path`: that position without overshoot, which
+    drives hysteresis. `phi`: θ - q, not smoothed; None without `theta`. `motor`: gain · current, or the measured torque
+    where there is no current (then `has_current` is false), in `unit` (Nm, or A without a gain: then `gain` is 1).
+    `gauge`: external torque measured at the output or None. `load`: torque that the links require, Nm. `inertia`: B of
+    the rotor at the joint side, kg m² (0 if not described). `temperature` or None. `cutoff` (Hz) of the smoothing;
+    `target_current`: target of the current, A, or None. `pull` (samples, 3): load, Nm, per 1 m/s² along each base axis,
+    and `gravity` (3,), m/s², of the `load`; None where the load does not come from the described bodies. `resolution`:
+    step (rad) in which `theta`, or else `q`, was recorded; 0 where none is visible.
     """
 
     robot: str
@@ -58,7 +62,7 @@ class JointRecord:
     gain: float
     inertia: float
     t: Array
-    stretch: NDArray[np.intp]
+    segment: NDArray[np.intp]
     q: Array
     qd: Array
     qdd: Array
@@ -73,10 +77,11 @@ class JointRecord:
     temperature: Array | None = None
     gauge: Array | None = None
     has_current: bool = True
-    asked: Array | None = None
+    target_current: Array | None = None
     cutoff: float = CUTOFF
     pull: Array | None = None
     gravity: tuple[float, ...] | None = None
+    resolution: float = 0.0
 
     @property
     def samples(self) -> int:
@@ -109,9 +114,9 @@ class JointRecord:
         """Return the record with another drive gain, Nm/A."""
         return replace(self, motor=self.motor / self.gain * gain, gain=gain, unit="Nm")
 
-    def stretches(self) -> list[JointRecord]:
-        """Return the gap-free stretches."""
-        return [self.take(self.stretch == k) for k in np.unique(self.stretch)]
+    def segments(self) -> list[JointRecord]:
+        """Return the gap-free segments."""
+        return [self.take(self.segment == k) for k in np.unique(self.segment)]
 
 
 def joint_record(
@@ -126,50 +131,64 @@ def joint_record(
     load: LoadModel | None = None,
     inertia: float | None = None,
 ) -> JointRecord:
-    """Return the signals of a joint (0-based) of one or more logs of a robot.
+    """Return the signals of one joint in one or more logs of a robot.
 
-    `gain` (Nm/A) and `inertia` (kg m², of the rotor at the joint side) are the described ones unless given. `load`
-    tells what the links ask of the joints; without it the described bodies, the `mounting` (unless given: the one that
-    the logs tell, else the table) and the `payload` do. Logs in wrong units or with damaged channels are refused.
+    Args:
+        logs: One log, or several of the same rate.
+        robot: The robot.
+        joint: Index of the joint, from 0.
+        mounting: Mounting of the base, or gravity in the base frame, m/s²; by default as the logs state, else "table".
+        payload: Payload carried in the logs.
+        gain: Drive gain, Nm/A; by default that of the robot description.
+        cutoff: Cut-off frequency (Hz) of the smoothing of positions.
+        load: Load model (see `LoadModel`); by default the described bodies with the payload.
+        inertia: Inertia of the rotor at the joint side, kg m²; by default that of the robot description.
+
+    Returns:
+        The signals on a uniform clock, in gap-free segments.
+
+    Raises:
+        DataError: If a log is in wrong units or has damaged channels.
+        EstimationError: If the joint does not exist or no segment is long enough.
     """
     recordings = [logs] if isinstance(logs, Log) else list(logs)
     if not 0 <= joint < robot.dof:
         raise EstimationError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")
-    bodies = (
-        None if load is not None else Bodies(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
-    )
-    asked = load or bodies
-    assert asked is not None
-    pieces = [piece for log in recordings for piece in _pieces(log, robot, joint, gain, cutoff, asked, inertia)]
-    if not pieces:
-        raise EstimationError(f"joint {joint + 1}: no stretch of {SHORTEST:g} s without a gap in the logs.")
-    return join_records(pieces)
+    refuse_coupled(robot, "the identification of a single joint", joint)
+    if load is None:
+        load = Bodies(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
+    described = robot.joints[joint].motor.reflected_inertia or 0.0
+    setting = _Setting(robot, joint, gain, cutoff, load, described if inertia is None else inertia)
+    records = [record for log in recordings for record in setting.records(log)]
+    if not records:
+        raise EstimationError(f"joint {joint + 1}: no segment of {SHORTEST:g} s without a gap in the logs.")
+    return join_records(records)
 
 
 def join_records(pieces: Sequence[JointRecord]) -> JointRecord:
-    """Return records of the same joint as one, their stretches numbered on; signals that one lacks are left out."""
-    first = pieces[0]
+    """Return records of the same joint as one, with segments renumbered; signals that one of them lacks are omitted."""
     for a, b in pairwise(pieces):
-        if abs(a.rate - b.rate) > 0.01 * a.rate or a.unit != b.unit:
+        if abs(a.rate - b.rate) > RATE_TOLERANCE * a.rate or a.unit != b.unit:
             raise EstimationError(f"{b.place}: rate or unit differ from those of {', '.join(a.logs)}.")
-    joined: dict[str, Any] = {}
-    for own in fields(JointRecord):
-        values = [getattr(piece, own.name) for piece in pieces]
-        if own.name == "stretch":
-            joined[own.name] = _renumbered(values)
-        elif isinstance(values[0], np.ndarray):
-            joined[own.name] = None if any(v is None for v in values) else np.concatenate(values)
-        elif own.name == "logs":
-            joined[own.name] = tuple(dict.fromkeys(name for names in values for name in names))
-        else:
-            joined[own.name] = getattr(first, own.name)
+    joined = {item.name: _joined([getattr(piece, item.name) for piece in pieces]) for item in fields(JointRecord)}
+    joined["segment"] = _renumbered([piece.segment for piece in pieces])
+    joined["resolution"] = max(piece.resolution for piece in pieces)
+    joined["logs"] = tuple(dict.fromkeys(name for piece in pieces for name in piece.logs))
     return JointRecord(**joined)
 
 
-def _renumbered(stretches: list[NDArray[np.intp]]) -> NDArray[np.intp]:
+def _joined(values: list[Any]) -> Any:
+    """Return signals one after the other, None if one is missing; of other values the first."""
+    if not any(isinstance(value, np.ndarray) for value in values):
+        return values[0]
+    return None if any(value is None for value in values) else np.concatenate(values)
+
+
+def _renumbered(segments: list[NDArray[np.intp]]) -> NDArray[np.intp]:
+    """Return the numbers of segments of several records, each continued from the last."""
     offset, parts = 0, []
-    for own in stretches:
-        parts.append(own - own.min() + offset)
+    for numbers in segments:
+        parts.append(numbers - numbers.min() + offset)
         offset = int(parts[-1].max()) + 1
     return np.concatenate(parts)
 
@@ -193,73 +212,83 @@ class Bodies:
         return np.column_stack(axes)
 
 
-def _pieces(
-    log: Log, robot: Robot, joint: int, gain: float | None, cutoff: float, load: LoadModel, inertia: float | None
-) -> list[JointRecord]:
-    """Return one record for every gap-free stretch of a log."""
-    if log.joints != robot.dof:
-        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
-    if log.current is None and log.torque is None:
-        raise DataError(f"{log.origin.path}: neither current (i1..) nor torque (tau1..) found: log one of them.")
-    _refuse_disorder(log, joint)
-    refuse_faulty(log, robot, joint)
-    repaired = repair_clock(log)
-    rate = 1.0 / repaired.clock.median_step
-    parts = [repaired.log.slice(s.start, s.stop) for s in repaired.clock.segments]
-    return [
-        _piece(part, robot, joint, rate, gain, cutoff, load, inertia) for part in parts if part.duration >= SHORTEST
-    ]
+@dataclass(frozen=True)
+class _Setting:
+    """What turns a span of a log into a record: see the arguments of `joint_record`."""
+
+    robot: Robot
+    joint: int
+    gain: float | None
+    cutoff: float
+    load: LoadModel
+    inertia: float
+
+    def records(self, log: Log) -> list[JointRecord]:
+        """Return one record for every gap-free segment of a log."""
+        if log.joints != self.robot.dof:
+            raise DataError(
+                f"{log.origin.path}: the log has {log.joints} joints, {self.robot.name} has {self.robot.dof}."
+            )
+        if log.current is None and log.torque is None:
+            raise DataError(f"{log.origin.path}: neither current (i1..) nor torque (tau1..) found: log one of them.")
+        _refuse_disorder(log, self.joint)
+        refuse_faulty(log, self.robot, self.joint)
+        plain = log.without(("qd",) if log.qd is not None else ())  # no method here uses the measured speed
+        return [self._record(span) for span in clean_log(plain).spans(log.clock.uniform_rate, SHORTEST)]
+
+    def _record(self, span: Span) -> JointRecord:
+        log, joint = span.log, self.joint
+        motion = condition(span, self.cutoff)
+        raw, theta = span.resampled(log.q[:, joint]), _of_joint(span, log.theta, joint)
+        path = motion.path if motion.rotor is None else motion.rotor
+        assert path is not None
+        position = motion.q[:, joint] if theta is None else low_pass(theta, self.cutoff, span.rate)
+        speed, acceleration = differences(position, span.rate)
+        motor, unit, gain = self._motor(span)
+        bodies = self.load if isinstance(self.load, Bodies) else None
+        return JointRecord(
+            robot=self.robot.name,
+            joint=joint,
+            logs=(log.origin.path,),
+            rate=span.rate,
+            unit=unit,
+            gain=gain,
+            inertia=self.inertia,
+            t=span.times,
+            segment=np.zeros(len(span.times), dtype=np.intp),
+            q=motion.q[:, joint],
+            qd=motion.qd[:, joint],
+            qdd=motion.qdd[:, joint],
+            position=position,
+            speed=speed,
+            acceleration=acceleration,
+            path=path[:, joint],
+            motor=motor,
+            load=self.load(motion.q, motion.qd, motion.qdd)[:, joint],
+            phi=None if theta is None else theta - raw,
+            theta=theta,
+            temperature=None if motion.temperature is None else motion.temperature[:, joint],
+            gauge=None if log.current is None else _of_joint(span, log.torque, joint),
+            has_current=log.current is not None,
+            target_current=_of_joint(span, log.current_des, joint),
+            cutoff=self.cutoff,
+            pull=None if bodies is None else bodies.pull(motion.q, joint),
+            gravity=None if bodies is None else tuple(map(float, bodies.gravity)),
+            resolution=float(quantum((log.q if log.theta is None else log.theta)[:, [joint]])[0]),
+        )
+
+    def _motor(self, span: Span) -> tuple[Array, str, float]:
+        """Return the motor torque (or current, where no gain is known), its unit and the gain."""
+        current = _of_joint(span, span.log.current, self.joint)
+        if current is None:
+            return span.resampled(span.log.channel("torque")[:, self.joint]), "Nm", 1.0
+        known = self.robot.joints[self.joint].motor.joint_gain if self.gain is None else self.gain
+        return (current, "A", 1.0) if not known else (known * current, "Nm", float(known))
 
 
-def _piece(
-    log: Log,
-    robot: Robot,
-    joint: int,
-    rate: float,
-    gain: float | None,
-    cutoff: float,
-    load: LoadModel,
-    inertia: float | None,
-) -> JointRecord:
-    t = uniform_times(log.t, rate)
-    q = low_pass(resample(log.t, log.q, t), cutoff, rate)
-    qd, qdd = differences(q, rate)
-    raw = resample(log.t, log.q[:, joint], t)
-    theta = None if log.theta is None else resample(log.t, log.theta[:, joint], t)
-    rubbing = raw if theta is None else theta
-    smooth = low_pass(rubbing, cutoff, rate)
-    speed, acceleration = differences(smooth, rate)
-    motor, unit, used = _motor(log, robot, joint, gain, t)
-    described = robot.joints[joint].motor.reflected_inertia or 0.0
-    return JointRecord(
-        robot=robot.name,
-        joint=joint,
-        logs=(log.origin.path,),
-        rate=rate,
-        unit=unit,
-        gain=used,
-        inertia=described if inertia is None else inertia,
-        t=t,
-        stretch=np.zeros(len(t), dtype=np.intp),
-        q=q[:, joint],
-        qd=qd[:, joint],
-        qdd=qdd[:, joint],
-        position=smooth,
-        speed=speed,
-        acceleration=acceleration,
-        path=monotone_low_pass(rubbing, cutoff if theta is None else ROTOR_CUTOFF, rate),
-        motor=motor,
-        load=load(q, qd, qdd)[:, joint],
-        phi=None if theta is None else theta - raw,
-        theta=theta,
-        temperature=None if log.temperature is None else _held(log.t, log.temperature[:, joint], t),
-        gauge=None if log.torque is None or log.current is None else resample(log.t, log.torque[:, joint], t),
-        has_current=log.current is not None,
-        asked=None if log.current_des is None else resample(log.t, log.current_des[:, joint], t),
-        cutoff=cutoff,
-        pull=load.pull(q, joint) if isinstance(load, Bodies) else None,
-        gravity=tuple(map(float, load.gravity)) if isinstance(load, Bodies) else None,
-    )
+def _of_joint(span: Span, channel: Array | None, joint: int) -> Array | None:
+    """Return a channel of a joint on the uniform clock, None where the log does not have it."""
+    return None if channel is None else span.resampled(channel[:, joint])
 
 
 def _refuse_disorder(log: Log, joint: int) -> None:
@@ -273,16 +302,34 @@ def _refuse_disorder(log: Log, joint: int) -> None:
         )
 
 
-def _motor(log: Log, robot: Robot, joint: int, gain: float | None, t: Array) -> tuple[Array, str, float]:
-    """Return the motor's torque (or current, where no gain is known), its unit and the gain."""
-    if log.current is None:
-        assert log.torque is not None
-        return resample(log.t, log.torque[:, joint], t), "Nm", 1.0
-    current = resample(log.t, log.current[:, joint], t)
-    known = robot.joints[joint].motor.joint_gain if gain is None else gain
-    return (current, "A", 1.0) if not known else (known * current, "Nm", float(known))
+# -- rejection of faulty logs --
+
+WIND_UP_TRAVEL = 0.1
+"""Range of motion (rad) below which the wind-up of a gear may move the rotor differently from the link."""
 
 
-def _held(t: Array, values: Array, times: Array) -> Array:
-    """Return slow values at other times by linear interpolation: a spline would swing at the steps of a sensor."""
-    return np.interp(times, t, values)
+def refuse_faulty(log: Log, robot: Robot, joint: int | None = None) -> None:
+    """Raise `DataError` for an error of the inspection that concerns a joint (0-based), or any joint if None.
+
+    Time stamps and positions of every joint count, as the load of one joint depends on them. A joint at rest is no
+    error here: the output may be locked.
+    """
+    inspection = check_quality(log, robot)
+    for finding in inspection.findings:
+        if finding.severity == "error" and _concerns(finding, inspection, joint):
+            raise DataError(f"{log.origin.path}: {finding.message} {finding.advice}")
+
+
+def _concerns(finding: Finding, inspection: DataQuality, joint: int | None) -> bool:
+    """Return whether a finding matters for a joint."""
+    if finding.code == "no-motion":
+        return False
+    if finding.code == "theta-side" and _travel(finding, inspection) < WIND_UP_TRAVEL:
+        return False
+    return joint is None or finding.joint in (None, joint) or finding.channel == "q"
+
+
+def _travel(finding: Finding, inspection: DataQuality) -> float:
+    """Return the range of motion (rad) of the joint of a finding."""
+    assert finding.joint is not None
+    return float(inspection.numbers.travel[finding.joint])

@@ -1,7 +1,7 @@
-"""Base parameters: what the torques can tell of the standard parameters, as a projection.
+"""Base parameters: the identifiable combinations of the standard parameters, as a projection.
 
-β = P π are the combinations that act on the joint torques; motions along the null space of P change nothing. The same
-projection comes by two ways that share no code: from the rank of the regressor at random states (`numerical`), and
+β = P π are the combinations that act on the joint torques; changes along the null space of P have no effect. Two
+methods that share no code compute the projection: from the rank of the regressor at random states (`numerical`), and
 from the geometry of the chain (`closed_form`).
 """
 
@@ -15,18 +15,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise import spatial
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
-from jointwise.errors import ShapeError
-from jointwise.model import closed_form
-from jointwise.model.rigid.regressor import compute_regressor, standard_names
+from jointwise.errors import ModelError, ShapeError
+from jointwise.model.rigid.regressor import standard_names
+from jointwise.model.transmission import motor_regressor
 from jointwise.spatial import Array
 
 Identifiability = Literal["alone", "combination", "none"]
 
 RANK_TOLERANCE = 1e-9
-"""A column counts as dependent when less than this part of it is left beside the columns before it."""
+"""A column is dependent if its residual beside the columns before it is below this fraction of its norm."""
 _TINY = 1e-9
+"""Entries of a projection below this are rounding errors; dimensionless."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +75,13 @@ class BaseParameters:
 
     @cached_property
     def classification(self) -> dict[str, Identifiability]:
-        """How each standard parameter can be known: alone, only in combination, or not at all (no effect)."""
+        """How each standard parameter is identifiable: alone, only in combination, or not at all (no effect)."""
         null = null_space(self.projection)
-        free = np.abs(null).max(axis=1, initial=0.0) < 1e-8
-        silent = np.abs(self.projection).max(axis=0, initial=0.0) < _TINY
+        alone_mask = np.abs(null).max(axis=1, initial=0.0) < 1e-8
+        no_effect = np.abs(self.projection).max(axis=0, initial=0.0) < _TINY
         return {
             name: "none" if none else "alone" if alone else "combination"
-            for name, alone, none in zip(self.standard_names, free, silent, strict=True)
+            for name, alone, none in zip(self.standard_names, alone_mask, no_effect, strict=True)
         }
 
     def from_standard(self, parameters: Array) -> Array:
@@ -94,7 +96,7 @@ class BaseParameters:
         return result
 
     def to_standard(self, values: Array, prior: Array | None = None) -> Array:
-        """Return standard parameters with these base values: `lift`, or the ones nearest to a `prior` (Euclidean)."""
+        """Return standard parameters with these base values: `lift`, or those closest to a `prior` (Euclidean)."""
         beta = np.asarray(values, dtype=float)
         if beta.shape != (self.count,):
             raise ShapeError(f"values must have shape ({self.count},). Got {beta.shape} instead.")
@@ -119,16 +121,18 @@ def base_parameters(
     """
     names = standard_names(robot.dof, rotors)
     if method == "closed_form":
-        null = closed_form.null_space(robot, gravity_vector(gravity), rotors)
+        if robot.transmission is not None and rotors:
+            raise ModelError("the closed form does not know coupled rotors: use the numerical method.")
+        null = closed_form_null_space(robot, gravity_vector(gravity), rotors)
         return _from_null_space(null, names)
     return group_columns(_triangle(robot, gravity, rotors), names)
 
 
 def group_columns(matrix: Array, names: Sequence[str], tolerance: float = RANK_TOLERANCE) -> BaseParameters:
-    """Return the base parameters of an observation matrix (rows, standard), of a model's or of recorded data.
+    """Return the base parameters of an observation matrix (rows, standard), of a model or of recorded data.
 
-    Columns are taken in their order; one of which less than `tolerance` (relative to its length) is left beside those
-    kept so far is a combination of them: ``W = Q1 [R1 R2]``, ``β = π1 + R1⁻¹ R2 π2``.
+    Columns are taken in their order; one whose residual beside those kept so far is below `tolerance` (relative to its
+    norm) is a combination of them: ``W = Q1 [R1 R2]``, ``β = π1 + R1⁻¹ R2 π2``.
     """
     W = np.asarray(matrix, dtype=float)
     lengths = np.linalg.norm(W, axis=0)
@@ -138,12 +142,12 @@ def group_columns(matrix: Array, names: Sequence[str], tolerance: float = RANK_T
     basis = np.zeros((len(W), 0))
     for k in np.flatnonzero(active):
         rest = scaled[:, k]
-        for _ in range(2):  # the second pass removes what rounding left of the first
+        for _ in range(2):  # the second pass removes the rounding errors of the first
             rest = rest - basis @ (basis.T @ rest)
-        left = float(np.linalg.norm(rest))
-        if left > tolerance:
+        residual = float(np.linalg.norm(rest))
+        if residual > tolerance:
             kept.append(int(k))
-            basis = np.column_stack([basis, rest / left])
+            basis = np.column_stack([basis, rest / residual])
     coordinates = np.linalg.lstsq(scaled[:, kept], scaled, rcond=None)[0] if kept else np.zeros((0, len(lengths)))
     projection = coordinates * lengths / lengths[kept][:, None]
     return BaseParameters(tuple(names), np.array(kept, dtype=np.intp), _cleaned(projection, kept))
@@ -163,7 +167,7 @@ def _triangle(robot: Robot, gravity: Mounting, rotors: bool) -> Array:
     rank = -1
     while True:
         q, qd, qdd = random.uniform(-np.pi, np.pi, (3, 10 * robot.dof, robot.dof))
-        rows = compute_regressor(robot, q, qd, qdd, gravity=gravity, rotors=rotors).stacked()
+        rows = motor_regressor(robot, q, qd, qdd, gravity=gravity, rotors=rotors).stacked()
         R = np.asarray(np.linalg.qr(np.vstack([R, rows]), mode="r"))
         grown = int(np.linalg.matrix_rank(R / np.maximum(np.linalg.norm(R, axis=0), 1e-300), rtol=RANK_TOLERANCE))
         if grown == rank:
@@ -172,7 +176,7 @@ def _triangle(robot: Robot, gravity: Mounting, rotors: bool) -> Array:
 
 
 def _from_null_space(null: Array, names: tuple[str, ...]) -> BaseParameters:
-    """Return the projection whose null space is given: the last parameter of each null vector is dropped."""
+    """Return the projection with a null space: the last parameter of each null vector is dropped."""
     dropped: list[int] = []
     rest = null.copy()
     for k in reversed(range(len(names))):  # column echelon form from the last parameter up
@@ -193,7 +197,7 @@ def _from_null_space(null: Array, names: tuple[str, ...]) -> BaseParameters:
 
 
 def _cleaned(projection: Array, kept: list[int]) -> Array:
-    """Set rounding dust to exact zeros and ones, so that formulas show what is there."""
+    """Round entries that are 0 or 1 up to rounding errors, so that formulas are exact."""
     P = np.where(np.abs(projection) < _TINY, 0.0, projection)
     P = np.where(np.abs(P - np.round(P)) < _TINY, np.round(P), P)
     P[:, kept] = np.eye(len(kept))
@@ -212,8 +216,93 @@ def _combination(row: Array, names: tuple[str, ...], head: int) -> str:
     order = [int(head), *(int(k) for k in np.flatnonzero(row) if k != head)]
     text = ""
     for k in order:
-        size = float(f"{abs(row[k]):.11g}")  # the printed digits do not hang on the last bits
+        size = float(f"{abs(row[k]):.11g}")  # the printed digits do not depend on the last bits
         factor = "" if size == 1.0 else f"{size:.6g} "
         sign = ("-" if row[k] < 0 else "") if not text else (" - " if row[k] < 0 else " + ")
         text += f"{sign}{factor}{names[k]}"
     return text
+
+
+# Every set is a trigonometric polynomial of degree 2 in q (revolute) or a quadratic one (prismatic): seven positions
+# span it.
+_POSITIONS = np.array([0.0, 0.7, 1.5, 2.4, 3.3, 4.3, 5.4])
+_TOLERANCE = 1e-10
+"""Relative size of singular values that count as zero."""
+
+
+def closed_form_null_space(robot: Robot, gravity: Array, rotors: bool) -> Array:
+    """Return changes of the standard parameters without effect on the torques, as columns (10 n [+ n], nullity)."""
+    motions = _basis(np.concatenate([np.zeros(3), -gravity])[:, None])
+    seen = np.zeros((10, 0))
+    columns = []
+    for j in range(robot.dof):
+        axis = np.eye(6)[:, 2 if robot.revolute[j] else 5]
+        placements = [_placement(robot, j, q) for q in _POSITIONS]
+        moves = [spatial.move_inertial_matrix(R, p) for R, p in placements]
+        carried = _basis(np.hstack([_motion_matrix(R, p) @ motions for R, p in placements]))
+        inertia = energy_vector(axis, axis)[:, None]
+        crossed = np.column_stack([energy_vector(axis, motion) for motion in carried.T] or [np.zeros(10)])
+        varying = np.hstack([(T - moves[0]).T @ seen for T in moves[1:]])
+        changes = _transferable(crossed, varying, inertia, rotors)
+        columns.append(_null_vectors(changes, j, moves[0], robot.dof, rotors))
+        seen = _basis(np.hstack([*(T.T @ seen for T in moves), crossed, inertia]))
+        motions = _basis(np.column_stack([carried, axis]))
+    return np.hstack(columns)
+
+
+def _null_vectors(changes: Array, j: int, move: Array, dof: int, rotors: bool) -> Array:
+    """Return null vectors as columns: changes (10 [+ 1], k) of link j, and their opposite moved to link j-1."""
+    vectors = np.zeros((dof * (11 if rotors else 10), changes.shape[1]))
+    vectors[10 * j : 10 * j + 10] = changes[:10]
+    if j > 0:
+        vectors[10 * j - 10 : 10 * j] = -move @ changes[:10]
+    if rotors:
+        vectors[10 * dof + j] = changes[10]
+    return vectors
+
+
+def energy_vector(u: Array, v: Array) -> Array:
+    """Return b with ``uᵀ I v = b·π`` for spatial motions (angular; linear), shape (10,)."""
+    (wu, vu), (wv, vv) = (u[:3], u[3:]), (v[:3], v[3:])
+    product = np.outer(wu, wv)
+    tensor = spatial.tensor_to_six(product + product.T - np.diag(np.diag(product)))
+    return np.concatenate([tensor, np.cross(vv, wu) + np.cross(vu, wv), [vu @ vv]])
+
+
+def _transferable(crossed: Array, varying: Array, inertia: Array, rotors: bool) -> Array:
+    """Return a basis of K_j as columns (10, ·), or (11, ·) with the rotor inertia last."""
+    conditions = np.hstack([crossed, varying])
+    if not rotors:
+        return _complement(_basis(np.hstack([conditions, inertia])))
+    conditions = np.vstack([conditions, np.zeros(conditions.shape[1])])
+    return _complement(_basis(np.hstack([conditions, np.vstack([inertia, [[1.0]]])])))
+
+
+def _placement(robot: Robot, j: int, q: float) -> tuple[Array, Array]:
+    """Return {j} in {j-1} at joint position q."""
+    R, p = robot.rotations[j], robot.translations[j]
+    if robot.revolute[j]:
+        return R @ spatial.rotation_z(q), p
+    return R, p + R[:, 2] * q
+
+
+def _motion_matrix(R: Array, p: Array) -> Array:
+    """Return the (6, 6) map of motions (ω, v) from {j-1} to {j}: ω' = Rᵀ ω, v' = Rᵀ (v + ω × p)."""
+    X = np.zeros((6, 6))
+    X[:3, :3] = X[3:, 3:] = R.T
+    X[3:, :3] = -R.T @ spatial.skew(p)
+    return X
+
+
+def _basis(vectors: Array) -> Array:
+    """Return an orthonormal basis of the span of the columns."""
+    if vectors.shape[1] == 0:
+        return vectors
+    left, sizes, _ = np.linalg.svd(vectors, full_matrices=False)
+    return left[:, sizes > _TOLERANCE * max(1.0, float(sizes[0]))]
+
+
+def _complement(basis: Array) -> Array:
+    """Return an orthonormal basis of what is orthogonal to an orthonormal basis."""
+    left, _, _ = np.linalg.svd(basis, full_matrices=True)
+    return left[:, basis.shape[1] :]

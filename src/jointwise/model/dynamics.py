@@ -1,19 +1,20 @@
-"""The whole model: a robot under a gravity, its base parameters, and the terms of every joint."""
+"""The complete model: a robot under gravity, its base parameters, and the terms of every joint."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.description.robot import Robot
+from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError
 from jointwise.model.base import BaseParameters, base_parameters
-from jointwise.model.rigid import compute_regressor, regressor_structure
 from jointwise.model.terms import JointSignals, Term
+from jointwise.model.transmission import motor_motion, motor_regressor, motor_structure
 from jointwise.motion import Motion
 from jointwise.spatial import INERTIAL_NAMES, INERTIAL_UNITS, Array
 
@@ -34,8 +35,10 @@ class ParameterInfo:
 class Dynamics:
     """Torque of a motion as a linear function of parameters: τ = Y_b(q, q̇, q̈) β + Σ terms.
 
-    `terms[j]` are those of joint j. Parameters stand in one vector: base parameters first, then joint by joint. The
-    load torque that terms see is Y_b β (`load_basis` "model"), or AURT's plain sum of the columns of Y_b ("row_sum").
+    `terms[j]` are those of joint j. All parameters form one vector: base parameters first, then joint by joint. The
+    load torque of the terms is Y_b β (`load_basis` "model"), or AURT's plain sum of the columns of Y_b ("row_sum").
+    With `rotor_side` the terms follow the measured motion of the rotors instead of that of the links (two encoders).
+    Motions are in joint coordinates. Torques and terms are those of the motors where a transmission is coupled.
     """
 
     robot: Robot
@@ -43,18 +46,25 @@ class Dynamics:
     rotors: bool
     terms: tuple[tuple[Term, ...], ...]
     load_basis: str = "model"
+    rotor_side: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a model whose terms do not fit its robot."""
+        """Check that the terms fit the robot."""
         if self.load_basis not in ("model", "row_sum"):
             raise ModelError(f"load_basis must be model or row_sum. Got '{self.load_basis}' instead.")
         if len(self.terms) != self.robot.dof:
-            raise ModelError(f"terms must be given for {self.robot.dof} joints. Got {len(self.terms)} instead.")
+            raise ModelError(f"terms must be those of {self.robot.dof} joints. Got {len(self.terms)} instead.")
         for joint in range(self.robot.dof):
             names = [info.name for info in self.parameters if info.joint == joint]
             for name in names:
                 if names.count(name) > 1:
                     raise ModelError(f"joint {joint + 1} has two terms with a parameter '{name}'.")
+
+    def superseding(self) -> Dynamics:
+        """Return the same model with a robot whose described bodies are superseded."""
+        same = copy(self)
+        object.__setattr__(same, "robot", replace(self.robot, superseded=True))
+        return same
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -84,22 +94,22 @@ class Dynamics:
 
     @cached_property
     def joint_slices(self) -> tuple[slice, ...]:
-        """Where the term parameters of each joint stand in the vector."""
+        """Slices of the parameter vector that hold the term parameters of each joint."""
         sizes = [sum(len(term.parameters()) for term in terms) for terms in self.terms]
         edges = self.base.count + np.concatenate([[0], np.cumsum(sizes)])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
 
     @cached_property
-    def rigid_places(self) -> tuple[tuple[Index, Index], ...]:
+    def rigid_index(self) -> tuple[tuple[Index, Index], ...]:
         """For each joint: which series of the regressor, and which base parameters they multiply."""
-        structure = regressor_structure(self.robot, self.gravity, self.rotors)
+        structure = motor_structure(self.robot, self.gravity, self.rotors)
         base_of = np.full(structure.parameters, -1, dtype=np.intp)
         base_of[self.base.kept] = np.arange(self.base.count)
-        places = []
+        index = []
         for j in range(self.robot.dof):
             mine = np.flatnonzero((structure.rows == j) & (base_of[structure.columns] >= 0))
-            places.append((mine, base_of[structure.columns[mine]]))
-        return tuple(places)
+            index.append((mine, base_of[structure.columns[mine]]))
+        return tuple(index)
 
     @cached_property
     def needs_load(self) -> bool:
@@ -107,28 +117,42 @@ class Dynamics:
         return any(term.uses_load() for terms in self.terms for term in terms)
 
     def joint_index(self, joint: int) -> Index:
-        """Return the places in the vector of the parameters that act on one joint."""
-        own = self.joint_slices[joint]
-        return np.concatenate([self.rigid_places[joint][1], np.arange(own.start, own.stop)])
+        """Return the indices in the vector of the parameters that act on one joint."""
+        terms = self.joint_slices[joint]
+        return np.concatenate([self.rigid_index[joint][1], np.arange(terms.start, terms.stop)])
 
     def rigid_columns(self, motion: Motion) -> list[Array]:
-        """Return the base-parameter columns of each joint as series (count, samples); see `rigid_places`."""
-        Y = compute_regressor(self.robot, motion.q, motion.qd, motion.qdd, gravity=self.gravity, rotors=self.rotors)
-        return [Y.series[mine] for mine, _ in self.rigid_places]
+        """Return the base-parameter columns of each joint as series (count, samples); see `rigid_index`."""
+        Y = motor_regressor(self.robot, motion.q, motion.qd, motion.qdd, gravity=self.gravity, rotors=self.rotors)
+        return [Y.series[mine] for mine, _ in self.rigid_index]
 
     def load_torque(self, rigid: list[Array], values: Array) -> Array:
-        """Return the load torque that terms see, (samples, joints), from columns of `rigid_columns`."""
+        """Return the load torque of the terms, (samples, joints), from columns of `rigid_columns`."""
         basis = values if self.load_basis == "model" else np.ones(self.base.count)
         return self.body_torque(rigid, basis)
 
     def body_torque(self, rigid: list[Array], values: Array) -> Array:
         """Return the torque of the bodies Y_b β, (samples, joints), from columns of `rigid_columns`."""
         return np.column_stack(
-            [values[which] @ columns for columns, (_, which) in zip(rigid, self.rigid_places, strict=True)]
+            [values[which] @ columns for columns, (_, which) in zip(rigid, self.rigid_index, strict=True)]
         )
 
+    def payload_values(self, payload: Payload | None, before: Payload | None = None) -> Array:
+        """Return the change of all parameter values by a payload at the tool instead of another one, (parameters,)."""
+        standard = np.zeros((len(self.base.standard_names),))
+        last = slice(10 * (self.robot.dof - 1), 10 * self.robot.dof)
+        for sign, each in ((1.0, payload), (-1.0, before)):
+            if each is not None:
+                standard[last] += sign * each.inertial_at_last_link(self.robot)
+        change = np.zeros(self.count)
+        change[: self.base.count] = self.base.from_standard(standard)
+        return change
+
     def term_columns(self, motion: Motion, joint: int, load: Array | None) -> Array:
-        """Return the columns of a joint's terms, (samples, count); `load` (samples, joints) where it is known."""
+        """Return the columns of a joint's terms, (samples, count), in a motion of the motors.
+
+        `load` (samples, joints) where it is known.
+        """
         signals = joint_signals(motion, joint, load)
         columns = [term.columns(signals)[0] for term in self.terms[joint]]
         return np.concatenate(columns, axis=1) if columns else np.empty((motion.samples, 0))
@@ -137,9 +161,9 @@ class Dynamics:
         """Return τ of a motion, (samples, joints), Nm or N."""
         rigid = self.rigid_columns(motion)
         result = self.body_torque(rigid, values)
-        load = self.load_torque(rigid, values)
-        for j, own in enumerate(self.joint_slices):
-            result[:, j] += self.term_columns(motion, j, load) @ values[own]
+        load, motor = self.load_torque(rigid, values), motor_motion(self.robot, motion, self.rotor_side)
+        for j, terms in enumerate(self.joint_slices):
+            result[:, j] += self.term_columns(motor, j, load) @ values[terms]
         return result
 
 

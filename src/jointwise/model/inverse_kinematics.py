@@ -1,9 +1,9 @@
-"""Joint positions that bring the tool to given poses: damped least squares within the joint limits, batched.
+"""Inverse kinematics: damped least squares within the joint limits, batched over poses.
 
 One iteration adds ``Δq = J⁺ e + (1 - J⁺ J)(q_ref - q)`` with ``J⁺ = V diag(σ / (σ² + λ)) Uᵀ``. The damping
-``λ = |e|² / 2`` (Sugihara, IEEE Trans. Robotics 27(5), 2011) keeps steps short far away and at singularities and
+``λ = |e|² / 2`` (Sugihara, IEEE Trans. Robotics 27(5), 2011) keeps steps short at a distance and at singularities and
 vanishes at the solution, so that the last iterations converge quadratically. The second part acts only where there are
-more joints than equations and picks, of all solutions, the one nearest to a reference posture: it depends on the pose
+more joints than equations and selects, of all solutions, the one closest to a reference posture: it depends on the pose
 alone, so that closed paths of the tool are closed paths of the joints.
 """
 
@@ -21,7 +21,7 @@ from jointwise.model.rigid import forward_kinematics, jacobian
 from jointwise.spatial import Array, is_rotation
 
 ITERATIONS = 200
-"""Most iterations of one search."""
+"""Maximum number of iterations of one search."""
 LONGEST_STEP = 0.5
 """Longest Δq of one iteration, rad."""
 SMALLEST_DAMPING = 1e-12
@@ -29,20 +29,20 @@ SMALLEST_DAMPING = 1e-12
 GOAL = 1e-13
 """Errors (m, rad) at which a search stops: rounding."""
 STUCK = 1e-12
-"""Length of Δq (rad, m) at which a search has come to rest, solved or not."""
+"""Length of Δq (rad, m) below which a search has converged, solved or not."""
 PATIENCE = 20
-"""Iterations in which a search that has not arrived must come a tenth closer."""
+"""Iterations in which a search that has not converged must reduce its error by a tenth."""
 ANCHORS = 100
 """Points of a path that are solved one after the other; those between them are solved at once."""
 
 
 class ReachError(JointwiseError):
-    """A pose is out of reach or two neighbours on a path are not; names the point and the distance."""
+    """A pose is out of reach, or neighbours on a path lie on different branches; names the point and the distance."""
 
 
 @dataclass(frozen=True)
 class Poses:
-    """Wanted poses of the tool in the base: `position` (samples, 3) m; `rotation` (samples, 3, 3) or None for any."""
+    """Target poses of the tool in the base: `position` (samples, 3) m; `rotation` (samples, 3, 3) or None for any."""
 
     position: Array
     rotation: Array | None
@@ -53,7 +53,7 @@ class Poses:
 
     @property
     def equations(self) -> int:
-        """Equations a pose: 6, or 3 without rotation."""
+        """Equations per pose: 6, or 3 without rotation."""
         return 3 if self.rotation is None else 6
 
     def take(self, index: NDArray[np.intp]) -> Poses:
@@ -62,7 +62,7 @@ class Poses:
 
 
 def position_limits(robot: Robot) -> tuple[Array, Array]:
-    """Return the least and largest positions (joints,), rad or m; infinite where the description is silent."""
+    """Return the least and largest positions (joints,), rad or m; infinite where the description has none."""
     rows = [(joint.limits.lower, joint.limits.upper) for joint in robot.joints]
     lower = np.array([-np.inf if low is None else low for low, _ in rows])
     return lower, np.array([np.inf if high is None else high for _, high in rows])
@@ -111,8 +111,8 @@ def all_solutions(
 ) -> Array:
     """Return the different solutions (solutions, joints) found from `tries` random postures, nearest to `start` first.
 
-    Whole turns are not told apart: of those within the limits the one nearest to `start` (or zero) is kept. A redundant
-    arm has infinitely many solutions; those returned are the local nearest ones to `start`. May be empty.
+    Of solutions that differ by whole turns, the one within the limits and closest to `start` (or zero) is kept. A
+    redundant arm has infinitely many solutions; those returned are locally the closest ones to `start`. May be empty.
     """
     poses = checked_poses(np.asarray(position, dtype=float)[None], rotation).take(np.zeros(tries, dtype=np.intp))
     begin = checked_start(robot, start)
@@ -160,12 +160,12 @@ def checked_poses(positions: ArrayLike, rotations: ArrayLike | None) -> Poses:
         raise ShapeError(f"positions must be finite, of shape (samples, 3). Got {position.shape} instead.")
     if rotations is None:
         return Poses(position, None)
-    given = np.asarray(rotations, dtype=float)
-    if given.shape not in ((3, 3), (len(position), 3, 3)) or not np.isfinite(given).all():
-        raise ShapeError(f"rotations must be finite, of shape (3, 3) or ({len(position)}, 3, 3). Got {given.shape}.")
-    if not all(is_rotation(matrix) for matrix in given.reshape(-1, 3, 3)):
+    matrices = np.asarray(rotations, dtype=float)
+    if matrices.shape not in ((3, 3), (len(position), 3, 3)) or not np.isfinite(matrices).all():
+        raise ShapeError(f"rotations must be finite, of shape (3, 3) or ({len(position)}, 3, 3). Got {matrices.shape}.")
+    if not all(is_rotation(matrix) for matrix in matrices.reshape(-1, 3, 3)):
         raise ShapeError("rotations must be orthonormal with determinant +1.")
-    return Poses(position, np.broadcast_to(given, (len(position), 3, 3)))
+    return Poses(position, np.broadcast_to(matrices, (len(position), 3, 3)))
 
 
 def checked_start(robot: Robot, start: ArrayLike | None) -> Array:

@@ -1,4 +1,4 @@
-"""A table over one turn that repeats: backlash, kinematic error and lost motion of a gear."""
+"""A periodic look-up table over one turn: backlash, kinematic error and lost motion of a gear."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ TURN = 2.0 * np.pi
 
 @dataclass(frozen=True)
 class PeriodicTable:
-    """Values (rad) at equally spaced angles of a turn from θ = 0, linear between them; it repeats every turn."""
+    """Values (rad) at equally spaced angles of a turn from θ = 0, linearly interpolated, 2π-periodic."""
 
     values: tuple[float, ...]
 
     def at(self, theta: Array) -> Array:
         """Return the value at angles θ (rad) of any shape."""
-        return self._between(self._place(theta))
+        return self._between(self._index(theta))
 
     def slope(self, theta: Array) -> Array:
         """Return the derivative over θ, of the shape of θ (rad)."""
-        result: Array = self.slopes[np.mod(np.floor(self._place(theta)).astype(np.intp), len(self.values))]
+        result: Array = self.slopes[np.mod(np.floor(self._index(theta)).astype(np.intp), len(self.values))]
         return result
 
     @property
@@ -36,11 +36,11 @@ class PeriodicTable:
         """Return the table at `points` equally spaced angles from θ = 0, (points,)."""
         return self._between(np.arange(float(points)) * (len(self.values) / points))
 
-    def _place(self, theta: Array) -> Array:
-        """Return where angles lie, counted in points from 0 to their number."""
+    def _index(self, theta: Array) -> Array:
+        """Return fractional indices of angles, from 0 to the number of points."""
         result: Array = np.mod(theta, TURN) * (len(self.values) / TURN)
         return result
 
-    def _between(self, place: Array) -> Array:
-        result: Array = np.interp(place, np.arange(len(self.values) + 1), [*self.values, self.values[0]])
+    def _between(self, index: Array) -> Array:
+        result: Array = np.interp(index, np.arange(len(self.values) + 1), [*self.values, self.values[0]])
         return result

@@ -1,7 +1,7 @@
-"""The skeleton of an arm, made from its kinematics alone: straight pieces from the base to the tip of the tool.
+"""The skeleton of an arm from its kinematics alone: line segments from the base to the tip of the tool.
 
-Between two joint axes a link is its common normal (a limb) and what is left along the next axis (a column). Where the
-axes are parallel the common normal may stand anywhere along them: the link's centre of mass says where.
+Between two joint axes a link is its common normal (a limb) and the remaining distance along the next axis (a column).
+Where the axes are parallel the common normal is not unique: it is placed at the height of the centre of mass.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ NEAR = 1e-6
 
 @dataclass(frozen=True)
 class Tool:
-    """What the flange carries: a round body of `length` (m) along its z axis; `radius` (m), None: as the last link."""
+    """A tool on the flange: a cylinder of `length` (m) along z; `radius` (m), None for that of the last link."""
 
     length: float
     radius: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse sizes that no tool has."""
+        """Check the sizes."""
         if not (np.isfinite(self.length) and self.length > 0.0):
             raise ModelError(f"the length of a tool must be a positive number of m. Got {self.length} instead.")
         if self.radius is not None and not (np.isfinite(self.radius) and self.radius > 0.0):
@@ -41,9 +41,9 @@ class Tool:
 
 @dataclass(frozen=True)
 class Span:
-    """A link between its own axis and the next, in its own frame: from `start` over `end` to `origin` along `axis`.
+    """A link between its axis and the next, in the frame of the link: from `start` over `end` to `origin` along `axis`.
 
-    `entry` is where `end` lies on the next axis (m, 0 at the next origin), `exit` where `start` lies on its own.
+    `entry` is the position of `end` on the next axis (m, 0 at the next origin), `exit` that of `start` on its axis.
     """
 
     start: Array
@@ -58,12 +58,12 @@ class Span:
 
     @property
     def entry(self) -> float:
-        """Place of the limb's end on the next axis, m."""
+        """Position of the end of the limb on the next axis, m."""
         return float((self.end - self.origin) @ self.axis)
 
     @property
     def exit(self) -> float:
-        """Place of the limb's start on the own axis, m."""
+        """Position of the start of the limb on the axis of the link, m."""
         return float(self.start[2])
 
 
@@ -71,14 +71,14 @@ def link_spans(robot: Robot) -> list[Span]:
     """Return the spans of base, links 1 .. n-1 and the last link up to the tool."""
     rotations = [*robot.rotations, robot.tool_rotation]
     origins = [*robot.translations, robot.tool_translation]
-    heights = [0.0, *(float(own.center_of_mass[2]) if own.mass > 0.0 else 0.0 for own in robot.links)]
-    heights[-1] = 0.0  # nothing turns behind the last link
+    heights = [0.0, *(float(link.center_of_mass[2]) if link.mass > 0.0 else 0.0 for link in robot.links)]
+    heights[-1] = 0.0  # no joint follows the last link
     return [_span(R[:, 2], p, h) for R, p, h in zip(rotations, origins, heights, strict=True)]
 
 
 def arm_length(robot: Robot) -> float:
-    """Return the length of the way from base to tool along limbs and columns, m; 1 for an arm without any."""
-    return sum(own.limb + abs(own.entry) for own in link_spans(robot)) or 1.0
+    """Return the length of limbs and columns from base to tool, m; 1 for an arm without any."""
+    return sum(span.limb + abs(span.entry) for span in link_spans(robot)) or 1.0
 
 
 def arm_radii(robot: Robot) -> Array:
@@ -101,10 +101,10 @@ def _span(axis: Array, origin: Array, height: float) -> Span:
 
 @dataclass(frozen=True)
 class Skeleton:
-    """A robot, and what its flange carries, as straight pieces from corner to corner.
+    """A robot and its tool as line segments from corner to corner.
 
     The corners, in order: start and end of the limb of the base and of every link, the flange, the tip of the tool (the
-    flange again if there is none). A column, be it of a sliding joint, is what lies between the end of a limb and the
+    flange again if there is none). A column, also that of a prismatic joint, lies between the end of a limb and the
     next start.
     """
 
@@ -113,25 +113,24 @@ class Skeleton:
 
     @cached_property
     def radii(self) -> Array:
-        """Radii (2 joints + 3,), m, of the pieces between the corners: limbs and columns in turn, the tool."""
+        """Radii (2 joints + 3,), m, of the segments between the corners: limbs and columns in turn, the tool."""
         radii, tool = arm_radii(self.robot), self.tool
         arm = np.stack([SLENDER * radii[:-1], radii[1:]], axis=1).ravel()  # a column is the joint before the next link
         return np.append(arm, radii[-1] if tool is None or tool.radius is None else tool.radius)
 
     @cached_property
-    def _own(self) -> Array:
-        """Starts and ends of the limbs in their own frames, (joints + 1, 2, 3) in m."""
+    def _limbs(self) -> Array:
+        """Starts and ends of the limbs in the frames of their links, (joints + 1, 2, 3) in m."""
         return np.array([[span.start, span.end] for span in link_spans(self.robot)])
 
     def corners(self, q: Array) -> Array:
         """Return the corners in the base, (samples, 2 joints + 4, 3) in m, for q (samples, joints)."""
-        frames, own, n = forward_kinematics(self.robot, q), self._own, self.robot.dof
+        frames, limbs, n = forward_kinematics(self.robot, q), self._limbs, self.robot.dof
         placed = np.empty((len(q), 2 * n + 4, 3))
-        placed[:, :2] = own[0]
+        placed[:, :2] = limbs[0]
         for j in range(n):
-            placed[:, 2 * j + 2 : 2 * j + 4] = frames.position[:, j, None] + own[j + 1] @ frames.rotation[
-                :, j
-            ].swapaxes(1, 2)
+            rotated = limbs[j + 1] @ frames.rotation[:, j].swapaxes(1, 2)
+            placed[:, 2 * j + 2 : 2 * j + 4] = frames.position[:, j, None] + rotated
         placed[:, -2] = frames.position[:, -1]
         length = 0.0 if self.tool is None else self.tool.length
         placed[:, -1] = frames.position[:, -1] + length * frames.rotation[:, -1, :, 2]

@@ -60,7 +60,7 @@ class Rigid(Spring):
     """
 
     def torque(self, phi: Array) -> Array:
-        """Refuse: the torque is that of the motion."""
+        """Raise a `ModelError`: the torque of a rigid joint is that of the motion."""
         raise ModelError("a rigid joint has no torque over deformation: take that of the inverse dynamics.")
 
     def stiffness(self, phi: Array) -> Array:
@@ -113,7 +113,7 @@ class OddPolynomial(Polynomial):
     coefficients: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Refuse springs that push the wrong way from the start."""
+        """Check that the stiffness at zero is positive."""
         if not (self.coefficients and self.coefficients[0] > 0.0 and all(map(math.isfinite, self.coefficients))):
             raise ModelError(f"stiffness: coefficients must be finite, a_1 > 0. Got {self.coefficients} instead.")
 
@@ -131,7 +131,7 @@ class Cubic(Polynomial):
     cubic: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse springs that push the wrong way, at any deformation."""
+        """Check that the stiffness is positive at every deformation."""
         if not (math.isfinite(self.linear) and self.linear > 0.0):
             raise ModelError(f"stiffness: linear must be finite and > 0 Nm/rad. Got {self.linear} instead.")
         if not (math.isfinite(self.cubic) and self.cubic >= 0.0):
@@ -154,7 +154,7 @@ class Segments(Spring):
     T2: float
 
     def __post_init__(self) -> None:
-        """Refuse rows in the reverse order: a gear stiffens."""
+        """Check that the gear stiffens."""
         if not (0.0 < self.K1 <= self.K2 <= self.K3 < math.inf and 0.0 < self.T1 < self.T2 < math.inf):
             raise ModelError(f"stiffness: segments need 0 < K1 <= K2 <= K3 and 0 < T1 < T2. Got {self} instead.")
 

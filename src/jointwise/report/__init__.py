@@ -1,6 +1,6 @@
-"""What people read: one self-contained HTML page, and plots as pictures."""
+"""Reports for people: self-contained HTML pages, and plots as PNG files."""
 
+from jointwise.report.calibration import write_report
 from jointwise.report.plots import plot_prediction
-from jointwise.report.write import write_report
 
 __all__ = ["plot_prediction", "write_report"]

@@ -1,4 +1,4 @@
-"""Interactive figures as plain documents: numbers packed in binary, nothing that a browser could execute."""
+"""Interactive figures as JSON documents: numbers packed in binary, nothing that a browser could execute."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointwise.report.markup import Html, element
 from jointwise.spatial import Array
@@ -15,15 +16,17 @@ from jointwise.spatial import Array
 MEASURED, PREDICTED, RESIDUAL = "#8b9bb0", "#0b5cad", "#b4470f"
 LOADED, UNLOADED = "#b4470f", "#0b5cad"
 LOOPS = ("#7fb0dc", "#2f7cc0", "#0a3f78")
+JOINT_COLORS = ("#0b5cad", "#b4470f", "#2b7a3d", "#7a3b9c", "#8a6d00", "#0f7f86", "#a3265f")
 
 Trace = dict[str, Any]
+"""A trace of a Plotly figure."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A plotly figure: traces, what its layout has of its own, what it shows in words, its height in px.
+    """A Plotly figure: traces, layout, a description for screen readers and the height in px.
 
-    Traces whose `x` is the word "shared" take the one of the figure.
+    A trace whose `x` is the string "shared" uses the `x` of the figure, which is stored once.
     """
 
     traces: list[Trace]
@@ -33,7 +36,7 @@ class Figure:
     x: dict[str, str] | None = field(default=None)
 
     def html(self, caption: object = "") -> Html:
-        """Return the place of the figure with its document inside; the page's script draws it when it comes in view."""
+        """Return an element that contains the document; the script of the page draws it when it becomes visible."""
         document = {"data": self.traces, "layout": self.layout, "x": self.x}
         script = element("script", safe_json(document), type="application/json")
         plot = element("div", script, class_="plot", role="img", aria_label=self.alt, style=f"height:{self.height}px")
@@ -41,12 +44,17 @@ class Figure:
 
 
 def packed(values: Array) -> dict[str, str]:
-    """Return numbers as base64 of 32-bit floats, as plotly reads them; NaN interrupts a line."""
+    """Return numbers as base64 of 32-bit floats, the binary format of Plotly; NaN interrupts a line."""
     return {"dtype": "f4", "bdata": base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode("ascii")}
 
 
+def packed_integers(values: NDArray[np.int64]) -> dict[str, str]:
+    """Return integers from 0 to 65535 as base64 of 16-bit integers."""
+    return {"dtype": "u2", "bdata": base64.b64encode(values.astype("<u2").tobytes()).decode("ascii")}
+
+
 def safe_json(document: object) -> Html:
-    """Return a JSON document that can stand inside a script element: it cannot close it, and has no NaN."""
+    """Return a JSON document for a script element: it cannot close the element and contains no NaN."""
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))  # ASCII: no U+2028 either
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -59,12 +67,66 @@ def line(name: str, x: Any, y: Any, color: str, width: float = 1.5, **more: Any)
     return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": style, **more}
 
 
-def faint(color: str, share: float) -> str:
-    """Return a colour `#rrggbb` that lets most of the ground through."""
+def scatter(name: str, x: Any, y: Any, marker: dict[str, Any], **more: Any) -> Trace:
+    """Return markers of packed or plain numbers."""
+    return {"type": "scatter", "mode": "markers", "name": name, "x": x, "y": y, "marker": marker, **more}
+
+
+def band(name: str, x: Array, low: Array, high: Array, color: str, **more: Any) -> Trace:
+    """Return the filled area between two curves (points,) over `x`; NaN separates areas."""
+    edge = packed(np.concatenate([high, low[::-1]]))
+    style = {"fill": "toself", "fillcolor": translucent(color, 0.17), "hoverinfo": "skip"}
+    return line(name, packed(np.concatenate([x, x[::-1]])), edge, color, 0.0, **style, **more)
+
+
+def translucent(color: str, opacity: float) -> str:
+    """Return a colour `#rrggbb` with an opacity (0..1)."""
     red, green, blue = (int(color[k : k + 2], 16) for k in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{share:g})"
+    return f"rgba({red},{green},{blue},{opacity:g})"
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """Return an axis with a title."""
     return {"title": {"text": title}, **more}
+
+
+def stacked_layout(upper: str, lower: str) -> dict[str, Any]:
+    """Return the layout of two plots on one time axis, with the titles of their vertical axes."""
+    return {
+        "xaxis": {"anchor": "y2", "ticksuffix": " s", "hoverformat": ".2f"},
+        "yaxis": axis(upper, domain=[0.42, 1.0]),
+        "yaxis2": axis(lower, domain=[0.0, 0.34]),
+        "showlegend": False,
+        "hovermode": "x unified",
+    }
+
+
+def downsample(*series: Array, most: int) -> NDArray[np.intp]:
+    """Return the indices of at most `most` samples that preserve every peak (min-max decimation).
+
+    The samples are divided into intervals of equal length; the least and greatest value of every series in each
+    interval are kept, as are the first and the last sample.
+
+    Args:
+        series: Arrays of equal length, (samples,).
+        most: Largest number of indices.
+
+    """
+    samples = len(series[0])
+    if samples <= most:
+        return np.arange(samples)
+    intervals = max((most - 2) // (2 * len(series)), 1)
+    width = -(-samples // intervals)
+    chosen = [np.array([0, samples - 1])]
+    for values in series:
+        chosen += _extremes(values, width)
+    return np.unique(np.concatenate(chosen))
+
+
+def _extremes(values: Array, width: int) -> list[NDArray[np.intp]]:
+    """Return the indices of the least and the greatest value in every interval of `width` samples."""
+    missing = -len(values) % width
+    padded = np.concatenate([values, np.full(missing, values[-1])]).reshape(-1, width)
+    starts = np.arange(len(padded)) * width
+    last = len(values) - 1
+    return [np.minimum(starts + index, last) for index in (padded.argmin(axis=1), padded.argmax(axis=1))]

@@ -1,83 +1,91 @@
-"""A page about joints: every identified phenomenon with its numbers, data, band and residual."""
+"""The report of identified joints: every phenomenon with its parameters, data, confidence band and residual."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jointwise.description.catalog import catalog_names, catalog_robot
+from jointwise.description import list_robots, load_robot
+from jointwise.formatting import fixed, listed, number, percent, superscript_unit
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Curve, Part, Surface, Value
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.joint.quality import fit_text, rms
-from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, faint, line, packed
-from jointwise.report.joint_words import graded, meaning, range_text, scaled, told, whole_turn
+from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, band, line, packed, scatter
+from jointwise.report.joint_text import covers_turn, finding, fit_grade, meaning, range_text, scaled
+from jointwise.report.labels import robot_title
 from jointwise.report.markup import Html, element, items, join, paragraph, table
-from jointwise.report.numbers import fixed, listed, number, percent, robot_title, written_unit
-from jointwise.report.structure import structure_share
-from jointwise.report.write import Section, compose, page_path, plotly_script, write_page
+from jointwise.report.page import Section, compose, page_path, plotly_script, write_page
+from jointwise.report.residuals import smooth_share
+from jointwise.spatial import Array
 
 FILE = "joint.html"
 GREY = "rgba(235,237,240,0.82)"
-"""Laid over what was not measured."""
-ARC = "; at other angles of a turn nothing is known"
-BEYOND = {
-    **dict.fromkeys(("friction", "load", "temperature"), "; beyond that it is kept at the edge"),
-    "stiffness": "; beyond that the curve is continued, not measured",
+"""Covers the parts of a map without data."""
+PART_OF_TURN = "; it is not known at other angles"
+EXTRAPOLATION = {
+    **dict.fromkeys(("friction", "load", "temperature"), "; outside this range the value at its end is used"),
+    "stiffness": "; outside this range the curve is extrapolated",
     "transmission": "; it repeats every turn",
     "hysteresis": "",
     "motor": "",
 }
-"""What a model does outside what it was identified over."""
-LEAP = 3.0
-"""Steps of a line that make a leap: over zero, or over what was not seen."""
+"""What a model does outside the range of its data."""
+JUMP = 3.0
+"""A step of a line this many times as long as both its neighbours is a jump, at which the line is interrupted."""
+LEAST_WIDTH = 0.01
+"""Least width of a measured area of a map, relative to the map; thinner ones would be invisible."""
 Range = tuple[float, float]
 Area = tuple[Range, Range]
-"""A rectangle of a map: from, to along x and y."""
+"""A rectangle of a map: ranges along x and y."""
 
 
 def write_joint_report(models: Sequence[JointModel], path: str | Path, source: str | None = None) -> Path:
-    """Write a page about joints and return its path; `path` is a page (.html) or a directory, made if missing.
+    """Write the report of some joints and return its path. The page is self-contained and needs no network.
 
-    `source` is the joint file that holds them, if there is one. The page needs nothing else: no file, no network.
+    Args:
+        models: The joints.
+        path: A page (.html) or a directory, which is created if it does not exist.
+        source: Name of the joint file, for the example of use.
+
     """
     return write_page(render_joints(models, plotly_script(), source), page_path(path, FILE))
 
 
 def render_joints(models: Sequence[JointModel], library: str, source: str | None = None) -> str:
-    """Return the whole page; `library` is the source of plotly.js."""
+    """Return the complete page; `library` is the source code of plotly.js."""
     from jointwise import __version__
 
     robots = ", ".join(dict.fromkeys(_title(model.robot) for model in models))
     heading = f"{robots}, joint{'s'[: len(models) > 1]} {', '.join(str(model.joint + 1) for model in models)}"
     return compose(
         title=heading,
-        kind="Joint dynamics",
+        kind="Joint identification report",
         heading=heading,
         origin=f"Identified with Jointwise {__version__}",
-        sections=[*joint_sections(models), ("use", "Use it", _use(models, source))],
+        sections=[*joint_sections(models), ("use", "Usage", _usage(models, source))],
         library=library,
     )
 
 
 def _title(name: str) -> str:
-    return robot_title(catalog_robot(name)) if name in catalog_names() else name
+    return robot_title(load_robot(name)) if name in list_robots() else name
 
 
-def _use(models: Sequence[JointModel], source: str | None) -> Html:
-    command = f"jointwise calibrate LOG --robot {models[0].robot if models else 'ROBOT'} --joint {source or 'FILE'}"
+def _usage(models: Sequence[JointModel], source: str | None) -> Html:
+    robot, file = (shlex.quote(word) for word in (models[0].robot if models else "ROBOT", source or "FILE"))
+    command = f"jointwise calibrate LOG --robot {robot} --joint {file}"
+    hint = "Stiffness and kinematic error are not used by a calibration; simulation and control use them."
     return join(
         [
-            paragraph("A calibration takes the friction and the drive gain of this joint from its file:"),
+            paragraph("Use the friction and the drive gain of this joint in a calibration:"),
             element("pre", element("code", f"{command} --output model.json")),
-            paragraph(
-                "Stiffness and kinematic error do not enter a calibration: they serve simulation and controllers.",
-                class_="hint",
-            ),
+            paragraph(hint, class_="hint"),
         ]
     )
 
@@ -97,15 +105,13 @@ def joint_sections(models: Sequence[JointModel]) -> list[Section]:
 
 
 def part_body(part: Part, model: JointModel) -> Html:
-    """Return a phenomenon of a joint: what was found in plain words, how good it is, its numbers and its curves."""
-    figures = [join([curve_figure(curve).html(curve.title), _structure(curve)]) for curve in part.curves]
+    """Return a phenomenon of a joint: main result, quality, parameters and figures."""
+    figures = [join([curve_figure(curve).html(curve.title), _smooth_residual(curve)]) for curve in part.curves]
     surfaces = [_map(surface, measured_areas(surface, part, model)) for surface in part.surfaces]
+    source = f"Model: {part.model}, {fit_text(part.fitted, part.held_out)}. Data: {', '.join(part.logs) or 'unknown'}."
     pieces: list[object] = [
-        paragraph(element("strong", told(part)), f" {graded(part)} {_ranges(part)}"),
-        paragraph(
-            f"Model {part.model}, {fit_text(part.fitted, part.held_out)}, from {', '.join(part.logs) or 'memory'}.",
-            class_="hint",
-        ),
+        paragraph(element("strong", finding(part)), f" {fit_grade(part)} {_validity(part)}"),
+        paragraph(source, class_="hint"),
         _values(part) if part.values else "",
         _alternatives(part) if part.alternatives else "",
         items(part.notes, class_="hint") if part.notes else "",
@@ -117,55 +123,58 @@ def part_body(part: Part, model: JointModel) -> Html:
 
 def _values(part: Part) -> Html:
     rows = [_row(part, value) for value in part.values]
-    head = ("parameter", "value", "95 % from", "to", "deviation", "unit", "meaning")
-    return table("Parameters", head, rows, words=(0, 5, 6))
+    head = ("Parameter", "Value", "Unit", "95 % confidence interval", "Standard error", "Meaning")
+    return table("Parameters", head, rows, text_columns=(0, 2, 5))
 
 
 def _row(part: Part, value: Value) -> tuple[object, ...]:
     scale, unit = scaled(value)
-    numbers = (number(scale * x, value.digits) for x in (value.value, value.low, value.high))
-    own = element("span", meaning(part.phenomenon, value.name), class_="wrap")
-    return (value.name, *numbers, number(scale * value.deviation, 2), written_unit(unit), own)
+    x, low, high = (number(scale * size, value.digits) for size in (value.value, value.low, value.high))
+    text = element("span", meaning(part.phenomenon, value.name), class_="wrap")
+    return (value.name, x, superscript_unit(unit), f"[{low}, {high}]", number(scale * value.deviation, 2), text)
 
 
 def _alternatives(part: Part) -> Html:
-    rows = [(own.model, fixed(own.fitted, 1), fixed(own.held_out, 1), own.note) for own in part.alternatives]
-    head = ("model", part.tried_on, "held out", "")
-    return table("Models that were tried, fit % (100 is perfect)", head, rows, words=(0, 3))
+    rows = [(each.model, fixed(each.fitted, 1), fixed(each.held_out, 1), each.note) for each in part.alternatives]
+    head = ("Model", f"Fit, {part.tried_on}", "Fit, held-out data", "Note")
+    return table("Candidate models, fit in % (100 is perfect)", head, rows, text_columns=(0, 3))
 
 
-def _ranges(part: Part) -> str:
-    """Return over what a model was identified."""
+def _validity(part: Part) -> str:
+    """Return the range of validity of a model."""
     if not part.ranges:
         return ""
     ranges = listed(range_text(name, low, high) for name, (low, high) in part.ranges.items())
-    arc = part.phenomenon == "transmission" and not whole_turn(part)
-    return f"It holds for {ranges}{ARC if arc else BEYOND[part.phenomenon]}."
+    partial = part.phenomenon == "transmission" and not covers_turn(part)
+    return f"It is valid for {ranges}{PART_OF_TURN if partial else EXTRAPOLATION[part.phenomenon]}."
 
 
-def _structure(curve: Curve) -> Html:
-    """Return a word about a residual that is no noise, else nothing."""
+def _smooth_residual(curve: Curve) -> Html:
+    """Return a remark if the residual is not noise."""
     if curve.kind != "points" or not curve.residual:
         return Html("")
-    share = structure_share(np.array(curve.x), np.array(curve.residual))
+    residual = np.array(curve.residual)
+    share = smooth_share(np.array(curve.x), residual)
     if share is None:
         return Html("")
-    over = curve.x_label.partition(" [")[0]
+    quantity = curve.x_label.partition(" [")[0]
+    size = f"{number(share**0.5 * rms(residual), 2)} {_unit(curve.y_label)}".rstrip()
     return paragraph(
-        f"The residual is no noise: {percent(share, 0)} of its variance follows the {over}. The model leaves something "
-        f"out there, of {number(share**0.5 * rms(np.array(curve.residual)), 2)} {_unit(curve.y_label)} rms.",
+        f"The residual is not white noise: {percent(share, 0)} of its variance is a smooth function of {quantity} "
+        f"({size} RMS) that the model does not describe.",
         class_="hint",
     )
 
 
 def _unit(label: str) -> str:
-    """Return the unit of an axis `friction [Nm]`, nothing if it has none."""
+    """Return the unit of an axis label such as `friction [Nm]`; empty if it has none."""
     return label.rpartition("[")[2].rstrip("]") if label.endswith("]") else ""
 
 
 def curve_figure(curve: Curve) -> Figure:
-    """Return data, line and band, with the residual beneath where there is one."""
+    """Return data, model and confidence band, with the residual below if there is one."""
     traces = [*_band(curve), *_measured(curve), *_line(curve)]
+    unit = _unit(curve.y_label)
     layout: dict[str, Any] = {
         "xaxis": axis(curve.x_label, type=curve.scale),
         "yaxis": axis(curve.y_label),
@@ -174,61 +183,68 @@ def curve_figure(curve: Curve) -> Figure:
     if curve.residual:
         traces.append(_residual(curve))
         layout["yaxis"] |= {"domain": [0.32, 1.0]}
-        layout["yaxis2"] = axis(
-            f"residual [{_unit(curve.y_label)}]" if _unit(curve.y_label) else "residual", domain=[0.0, 0.24]
-        )
+        layout["yaxis2"] = axis(f"residual [{unit}]" if unit else "residual", domain=[0.0, 0.24])
         layout["xaxis"] |= {"anchor": "y2"}
-    return Figure(
-        traces, layout, f"{curve.title}: {curve.y_label} over {curve.x_label}.", 460 if curve.residual else 380
-    )
+    alt = f"{curve.title}: {curve.y_label} over {curve.x_label}."
+    return Figure(traces, layout, alt, 460 if curve.residual else 380)
 
 
 def _map(surface: Surface, areas: Sequence[Area]) -> Html:
-    hint = "Grey: no data there; the map adds up what was measured apart, along the clear parts."
+    hint = "Grey areas contain no data; the map there combines the effects measured separately in the other areas."
     figure = surface_figure(surface, areas)
     return join([figure.html(surface.title), paragraph(hint, class_="hint") if figure.layout.get("shapes") else ""])
 
 
 def measured_areas(surface: Surface, part: Part, model: JointModel) -> list[Area]:
-    """Return the rectangles of a map over speed and load or temperature in which there were data."""
+    """Return the rectangles with data of a map over speed and load or temperature."""
     quantity = part.phenomenon
     if quantity not in surface.y_label or "speed" not in surface.x_label:
         return []
     sources = [part, *([model.parts["friction"]] if "friction" in model.parts else [])]
-    known = [own.ranges for own in sources if {"speed", quantity} <= set(own.ranges)]
-    return [(own["speed"], _sizes(own[quantity]) if quantity == "load" else own[quantity]) for own in known]
+    known = [source.ranges for source in sources if {"speed", quantity} <= set(source.ranges)]
+    return [
+        (ranges["speed"], _magnitudes(ranges[quantity]) if quantity == "load" else ranges[quantity]) for ranges in known
+    ]
 
 
-def _sizes(span: Range) -> Range:
+def _magnitudes(span: Range) -> Range:
     """Return the range of |x| for x in a range."""
     low, high = sorted(map(abs, span))
     return (0.0 if span[0] <= 0.0 <= span[1] else low, high)
 
 
 def _unmeasured(surface: Surface, areas: Sequence[Area]) -> list[dict[str, Any]]:
-    """Return grey rectangles over what no area covers; an area too thin to be seen is drawn a hundredth wide."""
+    """Return grey rectangles over the parts of a map that no area covers."""
     if not areas:
         return []
-    ends = [(surface.x[0], surface.x[-1]), (surface.y[0], surface.y[-1])]
-    wide = [tuple(_widened(own, end) for own, end in zip(area, ends, strict=True)) for area in areas]
-    across, upwards = (sorted({*end, *(x for area in wide for x in area[k])}) for k, end in enumerate(ends))
+    x_end, y_end = (surface.x[0], surface.x[-1]), (surface.y[0], surface.y[-1])
+    wide = [(_widened(x, x_end), _widened(y, y_end)) for x, y in areas]
+    cells = product(_intervals(x_end, [x for x, _ in wide]), _intervals(y_end, [y for _, y in wide]))
     return [
-        {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "fillcolor": GREY, "line": {"width": 0}}
-        for x0, x1 in pairwise(across)
-        for y0, y1 in pairwise(upwards)
-        if not any(x[0] <= x0 and x1 <= x[1] and y[0] <= y0 and y1 <= y[1] for x, y in wide)
+        {"type": "rect", "x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1], "fillcolor": GREY, "line": {"width": 0}}
+        for x, y in cells
+        if not any(_contains(area[0], x) and _contains(area[1], y) for area in wide)
     ]
 
 
+def _intervals(end: Range, ranges: Sequence[Range]) -> list[Range]:
+    """Return the intervals into which the ends of some ranges divide the range `end`."""
+    return list(pairwise(sorted({*end, *(edge for each in ranges for edge in each)})))
+
+
+def _contains(outer: Range, inner: Range) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
 def _widened(span: Range, end: Range) -> Range:
-    """Return a range inside `end` that is at least a hundredth of it."""
-    least = 0.01 * (end[1] - end[0])
+    """Return a range inside `end`, widened to at least `LEAST_WIDTH` of it."""
+    least = LEAST_WIDTH * (end[1] - end[0])
     low = min(max(span[0], end[0]), end[1] - least)
     return low, min(max(span[1], low + least), end[1])
 
 
 def surface_figure(surface: Surface, areas: Sequence[Area] = ()) -> Figure:
-    """Return a map as a contour plot: it can be read off, and printed; what lies outside `areas` is greyed."""
+    """Return a map as a contour plot; the parts outside `areas` are covered in grey."""
     trace = {
         "type": "contour",
         "x": list(surface.x),
@@ -249,54 +265,47 @@ def surface_figure(surface: Surface, areas: Sequence[Area] = ()) -> Figure:
 def _measured(curve: Curve) -> list[Trace]:
     if not curve.x:
         return []
+    x, y = packed(np.array(curve.x)), packed(np.array(curve.y))
     if curve.kind == "line":
-        return [line("measured", _packed(curve.x), _packed(curve.y), MEASURED, 1.2)]
-    marker = {"size": 5 if len(curve.x) < 200 else 3.5, "color": MEASURED, "opacity": 0.8}
-    return [_points("measured", curve.x, curve.y, marker)]
+        return [line("measured", x, y, MEASURED, 1.2)]
+    size = 5 if len(curve.x) < 200 else 3.5
+    return [scatter("measured", x, y, {"size": size, "color": MEASURED, "opacity": 0.8})]
 
 
 def _line(curve: Curve) -> list[Trace]:
     if not curve.line_x:
         return []
-    pieces = _pieces(curve)
-    x, y = (_broken([values[own] for own in pieces]) for values in (curve.line_x, curve.line_y))
-    return [line("model", _packed(x), _packed(y), PREDICTED, 2.2)]
-
-
-def _pieces(curve: Curve) -> list[slice]:
-    """Return the parts of a line that are drawn: it is broken where it leaps, as friction does over standstill."""
-    steps = np.abs(np.diff(np.array(curve.line_x)))
-    if curve.scale != "linear" or len(steps) < 3:
-        return [slice(None)]
-    leaps = 2 + np.flatnonzero(steps[1:-1] > LEAP * np.maximum(steps[:-2], steps[2:]))
-    edges = [0, *leaps.tolist(), len(curve.line_x)]
-    return [slice(first, last) for first, last in pairwise(edges)]
-
-
-def _broken(pieces: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Return pieces one after another with a break between them."""
-    first, *rest = pieces
-    return (*first, *(x for piece in rest for x in (np.nan, *piece)))
+    x, y = (_interrupted(values, _pieces(curve)) for values in (curve.line_x, curve.line_y))
+    return [line("model", packed(x), packed(y), PREDICTED, 2.2)]
 
 
 def _band(curve: Curve) -> list[Trace]:
     if not (curve.low and curve.high):
         return []
-    pieces = _pieces(curve)
-    around = _broken([(*curve.line_x[own], *curve.line_x[own][::-1]) for own in pieces])
-    edge = _broken([(*curve.high[own], *curve.low[own][::-1]) for own in pieces])
-    style = {"fill": "toself", "fillcolor": faint(PREDICTED, 0.18), "hoverinfo": "skip"}
-    return [line("95 % band", _packed(around), _packed(edge), PREDICTED, 0.0, **style)]
+    x, low, high = (np.array(values) for values in (curve.line_x, curve.low, curve.high))
+    return [
+        band("95 % confidence band", x[piece], low[piece], high[piece], PREDICTED, legendgroup="band", showlegend=not k)
+        for k, piece in enumerate(_pieces(curve))
+    ]
+
+
+def _pieces(curve: Curve) -> list[slice]:
+    """Return the continuous pieces of a line, which is interrupted at jumps such as that of friction at standstill."""
+    steps = np.abs(np.diff(np.array(curve.line_x)))
+    if curve.scale != "linear" or len(steps) < 3:
+        return [slice(None)]
+    jumps = 2 + np.flatnonzero(steps[1:-1] > JUMP * np.maximum(steps[:-2], steps[2:]))
+    edges = [0, *jumps.tolist(), len(curve.line_x)]
+    return [slice(first, last) for first, last in pairwise(edges)]
+
+
+def _interrupted(values: Sequence[float], pieces: Sequence[slice]) -> Array:
+    """Return the pieces of a line one after another with a NaN between them."""
+    parts = [part for piece in pieces for part in (np.array(values[piece]), [np.nan])]
+    return np.concatenate(parts[:-1])
 
 
 def _residual(curve: Curve) -> Trace:
     marker = {"size": 3, "color": RESIDUAL, "opacity": 0.7}
-    return _points("residual", curve.x, curve.residual, marker) | {"yaxis": "y2", "showlegend": False}
-
-
-def _points(name: str, x: Sequence[float], y: Sequence[float], marker: dict[str, Any]) -> Trace:
-    return {"type": "scatter", "mode": "markers", "name": name, "x": _packed(x), "y": _packed(y), "marker": marker}
-
-
-def _packed(values: Sequence[float]) -> dict[str, str]:
-    return packed(np.array(values, dtype=float))
+    x, residual = packed(np.array(curve.x)), packed(np.array(curve.residual))
+    return scatter("residual", x, residual, marker, yaxis="y2", showlegend=False)

@@ -1,4 +1,4 @@
-"""HTML that is safe by construction: whatever is not `Html` already is escaped."""
+"""HTML that is safe by construction: everything that is not `Html` is escaped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VOID = ("br", "col", "hr")
 
 
 class Html(str):
-    """Markup, as opposed to text; made only by the functions here."""
+    """Markup, as opposed to text; created only by the functions of this module."""
 
     __slots__ = ()
 
@@ -20,7 +20,7 @@ def markup(child: object) -> Html:
 
 
 def element(tag: str, *children: object, **attributes: object) -> Html:
-    """Return an element; `class_` stands for class, `_` for `-`; attributes that are None or False are left out."""
+    """Return an element; `class_` stands for class, `_` for `-`; attributes that are None or False are omitted."""
     parts = [_attribute(name, value) for name, value in attributes.items() if value is not None and value is not False]
     opening = f"<{tag}{''.join(parts)}>"
     if tag in VOID:
@@ -39,7 +39,7 @@ def paragraph(*children: object, class_: str | None = None) -> Html:
 
 
 def badge(word: str, tone: str) -> Html:
-    """Return a word on a coloured ground with a mark of its own; tones: good, fair, poor, plain."""
+    """Return a word on a coloured background with a mark; tones: good, fair, poor, plain."""
     marks = {"good": "✓", "fair": "!", "poor": "✕", "plain": "·"}
     sign = element("span", marks[tone], class_="mark", aria_hidden="true")
     return element("span", sign, " ", word, class_=f"badge {tone}")
@@ -57,39 +57,41 @@ def facts(pairs: Sequence[tuple[object, object]]) -> Html:
 
 
 def table(
-    caption: object, head: Sequence[object], rows: Iterable[Sequence[object]], words: Sequence[int] = (0,)
+    caption: object, head: Sequence[object], rows: Iterable[Sequence[object]], text_columns: Sequence[int] = (0,)
 ) -> Html:
-    """Return a table that scrolls inside its box; the first column heads its rows, columns `words` are set as text."""
+    """Return a table that scrolls inside its box; the first column holds row headings, `text_columns` align left."""
     title = element("caption", element("span", caption))
-    names = (element("th", name, scope="col", class_=_kind(k, words)) for k, name in enumerate(head))
-    body = (element("tr", *_cells(row, words)) for row in rows)
-    own = element("table", title, element("thead", element("tr", *names)), element("tbody", *body))
-    return element("div", own, class_="scroll", tabindex="0", role="group", aria_label="table, scrolls sideways")
+    names = (element("th", name, scope="col", class_=_kind(k, text_columns)) for k, name in enumerate(head))
+    body = (element("tr", *_cells(row, text_columns)) for row in rows)
+    content = element("table", title, element("thead", element("tr", *names)), element("tbody", *body))
+    return element(
+        "div", content, class_="scroll", tabindex="0", role="group", aria_label="table, scrolls horizontally"
+    )
 
 
 def tabs(name: str, panels: Sequence[tuple[str, Html]], first: int = 0) -> Html:
-    """Return panels of which one is shown at a time, `first` at the beginning; all in print and without scripts."""
+    """Return panels of which one is visible at a time, initially `first`; all in print and without scripts."""
     if len(panels) == 1:
         return panels[0][1]
-    own = (
+    boxes = (
         element("div", element("h4", title, class_="panel-title"), body, class_="panel", data_title=title)
         for title, body in panels
     )
-    return element("div", *own, class_="tabs", data_name=name, data_first=first or None)
+    return element("div", *boxes, class_="tabs", data_name=name, data_first=first or None)
 
 
 def details(summary: object, *children: object) -> Html:
-    """Return something to unfold."""
+    """Return a collapsible block."""
     return element("details", element("summary", summary), *children)
 
 
-def _cells(row: Sequence[object], words: Sequence[int]) -> Iterable[Html]:
-    first = element("th", row[0], scope="row", class_=_kind(0, words))
-    return (first, *(element("td", cell, class_=_kind(k, words)) for k, cell in enumerate(row[1:], start=1)))
+def _cells(row: Sequence[object], text_columns: Sequence[int]) -> Iterable[Html]:
+    first = element("th", row[0], scope="row", class_=_kind(0, text_columns))
+    return (first, *(element("td", cell, class_=_kind(k, text_columns)) for k, cell in enumerate(row[1:], start=1)))
 
 
-def _kind(column: int, words: Sequence[int]) -> str | None:
-    return "text" if column in words else None
+def _kind(column: int, text_columns: Sequence[int]) -> str | None:
+    return "text" if column in text_columns else None
 
 
 def _attribute(name: str, value: object) -> str:

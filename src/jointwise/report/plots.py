@@ -1,4 +1,4 @@
-"""Plots as pictures, for those who asked for no page."""
+"""Plots as PNG files."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 from jointwise.data.log import Log
 from jointwise.errors import MissingExtraError, OutputError
-from jointwise.report.figure import MEASURED, PREDICTED
-from jointwise.report.numbers import joint_title
-from jointwise.report.thinning import thin
+from jointwise.report.figure import MEASURED, PREDICTED, downsample
+from jointwise.report.labels import joint_title
 from jointwise.result.calibration import Calibration
-from jointwise.result.validation import metrics
+from jointwise.result.metrics import metrics
 from jointwise.spatial import Array
 
 POINTS = 8000
+"""Largest number of points of a curve."""
 
 
 def plot_prediction(calibration: Calibration, log: Log, path: str | Path) -> Path:
-    """Write measured against predicted output, one row a joint, as a PNG; opens no window."""
+    """Write a PNG of the measured and predicted output with one row per joint; no window opens."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -40,9 +40,9 @@ def plot_prediction(calibration: Calibration, log: Log, path: str | Path) -> Pat
 
 
 def _draw(axes: Any, t: Array, measured: Array, predicted: Array) -> None:
-    chosen = thin(measured, predicted, most=POINTS)
-    axes.plot(t[chosen], measured[chosen], color=MEASURED, linewidth=0.8, label="measured")
-    axes.plot(t[chosen], predicted[chosen], color=PREDICTED, linewidth=0.9, label="predicted")
+    rows = downsample(measured, predicted, most=POINTS)
+    axes.plot(t[rows], measured[rows], color=MEASURED, linewidth=0.8, label="measured")
+    axes.plot(t[rows], predicted[rows], color=PREDICTED, linewidth=0.9, label="predicted")
     axes.grid(color="#e3e8ef", linewidth=0.6)
     axes.margins(x=0.0)
     r2 = metrics(measured, predicted).r2
@@ -51,7 +51,7 @@ def _draw(axes: Any, t: Array, measured: Array, predicted: Array) -> None:
 
 
 def _saved(figure: Any, path: Path) -> Path:
-    """Write the picture beside its place first, so that no half of it is ever there."""
+    """Write the figure to a temporary file and rename it, so that no partial file remains."""
     part = path.with_name(f".{path.name}.part")
     try:
         figure.savefig(part, format="png", dpi=110)

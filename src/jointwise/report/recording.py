@@ -1,4 +1,4 @@
-"""A short page about a recording of the digital robot: what it did, what the sensors saw, what was behind it."""
+"""The report of a simulated recording: configuration, motion, sensor signals, and the true friction and deformation."""
 
 from __future__ import annotations
 
@@ -10,56 +10,66 @@ import numpy as np
 
 from jointwise.data.log import Log
 from jointwise.description.robot import Robot
-from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, line, packed
-from jointwise.report.markup import Html, join, paragraph, tabs
-from jointwise.report.motion3d import motion_view
-from jointwise.report.numbers import effort_unit, joint_title, length_unit, robot_title
-from jointwise.report.recording_facts import Truth, marks, overview
-from jointwise.report.thinning import thin
-from jointwise.report.write import Section, compose, page_path, plotly_script, write_page
+from jointwise.formatting import number
+from jointwise.report.figure import (
+    JOINT_COLORS,
+    MEASURED,
+    PREDICTED,
+    RESIDUAL,
+    Figure,
+    axis,
+    downsample,
+    line,
+    packed,
+    scatter,
+    stacked_layout,
+)
+from jointwise.report.labels import effort_unit, joint_title, length_unit, robot_title
+from jointwise.report.markup import Html, facts, join, paragraph, tabs
+from jointwise.report.motion import motion_view
+from jointwise.report.page import Section, compose, page_path, plotly_script, write_page
 from jointwise.spatial import Array
 
 FILE = "recording.html"
 POINTS = 3000
-"""Most points of a curve."""
+"""Largest number of points of a curve."""
 ROWS = 65536
-"""Samples of a log that are looked at at a time."""
+"""Samples per chunk: a long log is read in chunks to limit memory."""
 LEAST_POINTS = 8
-"""Points of a curve that are drawn of each of them."""
-COLORS = ("#0b5cad", "#b4470f", "#2b7a3d", "#7a3b9c", "#8a6d00", "#0f7f86", "#a3265f")
+"""Smallest number of points drawn per chunk."""
+EVENT_COLOR = "#5d6b7e"
 
+Truth = Mapping[str, Any]
+"""The truth document of a recording."""
 Run = Mapping[str, Any]
-Marks = dict[str, Any]
-"""What a layout has more, where something happened on the way."""
+"""True signals: `t` (samples,) in s and, (samples, joints), `q`, `theta` (rad), `speed` (rad/s), `load`, `friction`
+(Nm)."""
+Events = dict[str, Any]
+"""Shapes and annotations of a layout that mark events during the recording."""
 
 
 def write_recording_page(robot: Robot, log: Log, truth: Truth, run: Run, path: str | Path) -> Path:
-    """Write a page about a recording and return its path; `path` is a page (.html) or a directory, made if missing.
+    """Write the report of a recording and return its path. The page is self-contained and needs no network.
 
-    `truth` is its truth document; `run` gives the true signals: `t` (samples,) s, and (samples, joints) `q`, `theta`
-    (rad), `speed` (rad/s), `load`, `friction` (Nm). The page needs nothing else: no file, no network.
+    Args:
+        robot: The simulated robot.
+        log: The simulated log.
+        truth: Truth document of the recording.
+        run: True signals, see `Run`.
+        path: A page (.html) or a directory, which is created if it does not exist.
+
     """
     return write_page(render_recording(robot, log, truth, run, plotly_script()), page_path(path, FILE))
 
 
 def render_recording(robot: Robot, log: Log, truth: Truth, run: Run, library: str) -> str:
-    """Return the whole page; `library` is the source of plotly.js."""
-    name, first, marked = robot_title(robot), (truth["experiment"]["joint"] or 1) - 1, marks(truth)
-    sections = (
-        _locked_sections(robot, log, truth, run, first)
-        if is_locked(truth)
-        else [
-            ("overview", "What was run", overview(truth, log)),
-            ("motion", "The motion", motion_view(robot, np.asarray(run["t"]), np.asarray(run["q"]), _gravity(truth))),
-            ("tracking", "Positions and tracking error", _tracking(robot, log, first, marked)),
-            ("current", "Current and temperature", _currents(robot, log, first, marked)),
-            ("friction", "Friction over speed", _friction(robot, run, first)),
-            ("deformation", "Deformation of the gears", _deformation(robot, run, first)),
-        ]
-    )
+    """Return the complete page; `library` is the source code of plotly.js."""
+    name, first = robot_title(robot), (truth["experiment"]["joint"] or 1) - 1
+    locked = truth["experiment"]["name"] == "locked"
+    sections = (_locked_sections if locked else _motion_sections)(robot, log, truth, run, first)
     return compose(
-        title=f"{name} · recording",
-        kind="Recording of the digital robot",
+        title=f"{name} · simulated recording",
+        kind="Simulated recording",
         heading=name,
         origin=f"{truth['experiment']['name']}, seed {truth['seed']}, Jointwise {truth['version']}",
         sections=sections,
@@ -67,134 +77,204 @@ def render_recording(robot: Robot, log: Log, truth: Truth, run: Run, library: st
     )
 
 
-def is_locked(truth: Truth) -> bool:
-    """Tell whether the output stood locked: nothing moves, torque and deformation are all there is."""
-    return bool(truth["experiment"]["name"] == "locked")
+def _motion_sections(robot: Robot, log: Log, truth: Truth, run: Run, first: int) -> list[Section]:
+    events, gravity = event_marks(truth), np.array(truth["gravity"], dtype=float)
+    return [
+        ("overview", "Configuration", _overview(truth, log)),
+        ("motion", "Motion", motion_view(robot, np.asarray(run["t"]), np.asarray(run["q"]), gravity)),
+        ("tracking", "Positions and tracking error", _tracking(robot, log, first, events)),
+        ("current", "Current and temperature", _currents(robot, log, first, events)),
+        ("friction", "Friction over speed", _friction(robot, run, first)),
+        ("deformation", "Deformation of the gears", _deformation(robot, run, first)),
+    ]
 
 
 def _locked_sections(robot: Robot, log: Log, truth: Truth, run: Run, first: int) -> list[Section]:
+    """Return the sections of a recording with a locked output, in which no link moves."""
     return [
-        ("overview", "What was run", overview(truth, log)),
+        ("overview", "Configuration", _overview(truth, log)),
         ("torque", "Torque and deformation", _torque(robot, run, first)),
         ("deformation", "Deformation over torque", _deformation(robot, run, first)),
-        ("current", "Current and temperature", _currents(robot, log, first, marks(truth))),
+        ("current", "Current and temperature", _currents(robot, log, first, event_marks(truth))),
         ("friction", "Friction over speed", _friction(robot, run, first)),
     ]
 
 
+def _overview(truth: Truth, log: Log) -> Html:
+    """Return the configuration of the simulation."""
+    payload = truth["payload"]
+    x, y, z = (number(value) for value in truth["gravity"])
+    pairs: list[tuple[object, object]] = [
+        ("Experiment", f"{truth['experiment']['name']}: {truth['experiment']['note']}"),
+        ("Joint under test", truth["experiment"]["joint"] or "all"),
+        ("Duration", f"{number(truth['duration'], 6)} s, {log.samples} samples at {number(truth['rate'])} Hz"),
+        ("Clock", _clock(truth["sensors"])),
+        ("Controller", _controller(truth["controller"])),
+        ("Rotor model", truth["model"]),
+        ("Gravity in the base frame", f"{x} {y} {z} m/s²"),
+        ("Payload", "none" if payload is None else f"{number(payload['mass'])} kg"),
+        ("Events", "; ".join(_events(truth["events"])) or "none"),
+        ("Initial temperature", _temperature(truth["temperature"])),
+        ("Wear at the start", _changes(truth["age"]) or "none"),
+        ("Disabled effects", ", ".join(truth["without"]) or "none"),
+    ]
+    return facts(pairs)
+
+
+def _temperature(temperature: float | list[float] | None) -> str:
+    """Return a temperature, or one per joint."""
+    if temperature is None:
+        return "ambient"
+    values = temperature if isinstance(temperature, list) else [temperature]
+    return f"{', '.join(number(value) for value in values)} °C"
+
+
+def _clock(sensors: Truth) -> str:
+    """Return the imperfections of the clock."""
+    jitter, dropped, repeated = (sensors[name] for name in ("jitter", "dropped", "repeated"))
+    parts = (
+        (jitter, f"jitter of {number(1e3 * jitter)} ms"),
+        (dropped, f"{number(100.0 * dropped)} % of the samples dropped"),
+        (repeated, f"{number(100.0 * repeated)} % of the rows repeated"),
+    )
+    return ", ".join(text for value, text in parts if value) or "uniform"
+
+
+def _controller(controller: Truth) -> str:
+    bandwidth = "" if controller["bandwidth"] is None else f", bandwidth {number(controller['bandwidth'])} Hz"
+    feedback = ", feedback from the simulated sensors" if controller.get("feedback") == "sensors" else ""
+    return f"{controller['name']} at {number(controller['rate'])} Hz{bandwidth}{feedback}"
+
+
+def _events(events: Truth) -> list[str]:
+    """Return what happened during the recording, one text per event."""
+    texts = [f"{_mass(change['payload'])} from {number(change['time'], 6)} s" for change in events["payloads"]]
+    for push in events["pushes"]:
+        force, moment = (float(np.linalg.norm(push[name])) for name in ("force", "moment"))
+        size = f"{number(force)} N" + (f" and {number(moment)} Nm" if moment else "")
+        texts.append(f"push of {size} at {number(push['start'], 6)} s for {number(push['length'])} s")
+    return [*texts, *([f"wear: {_changes(events['wear'])} by the end"] if events["wear"] else [])]
+
+
+def _mass(payload: Truth | None) -> str:
+    return "no payload" if payload is None else f"payload of {number(payload['mass'])} kg"
+
+
+def _changes(changes: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {100.0 * change:+.3g} %" for name, change in changes.items())
+
+
+def event_marks(truth: Truth) -> Events:
+    """Return the marks of payload changes and pushes for a layout over time; empty if there are none."""
+    payloads, pushes = truth["events"]["payloads"], truth["events"]["pushes"]
+    lines = [_mark(change["time"], change["time"]) for change in payloads]
+    areas = [_mark(push["start"], push["start"] + push["length"]) for push in pushes]
+    labels = [_label(change["time"], _mass(change["payload"])) for change in payloads]
+    labels += [_label(push["start"], "push") for push in pushes]
+    return {"shapes": lines + areas, "annotations": labels} if labels else {}
+
+
+def _mark(first: float, last: float) -> dict[str, Any]:
+    """Return a vertical line, or an area if the event lasts, over the whole height of a plot."""
+    style = {"color": EVENT_COLOR, "width": 1, "dash": "dot"}
+    ends = {"x0": first, "x1": last, "y0": 0.0, "y1": 1.0, "xref": "x", "yref": "paper"}
+    area = {"type": "rect", "fillcolor": EVENT_COLOR, "opacity": 0.15, "layer": "below"}
+    return {**ends, "line": style, **({"type": "line"} if first == last else area)}
+
+
+def _label(time: float, text: str) -> dict[str, Any]:
+    anchor = {"x": time, "y": 1.0, "xref": "x", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+    return {**anchor, "text": text, "showarrow": False, "font": {"size": 11, "color": EVENT_COLOR}}
+
+
 def _torque(robot: Robot, run: Run, j: int) -> Html:
-    """Return the torque at the output of the joint under test over time, and what the gear gives way beneath."""
+    """Return the torque at the output of the joint under test over time, and the deformation of the gear below."""
     t, torque = np.asarray(run["t"]), np.asarray(run["load"])[:, j]
     deformation = 1e3 * (np.asarray(run["theta"]) - np.asarray(run["q"]))[:, j]
-    rows = thin(torque, deformation, most=POINTS)
+    rows = downsample(torque, deformation, most=POINTS)
     traces = [
         line("torque", "shared", packed(torque[rows]), MEASURED),
         line("deformation", "shared", packed(deformation[rows]), PREDICTED, yaxis="y2"),
     ]
     names = f"torque [{effort_unit(robot.joints[j])}]", f"θ - q [m{length_unit(robot.joints[j])}]"
-    alt = f"{joint_title(robot, j)}: torque at the locked output over time, deformation of the gear beneath."
-    hint = f"{joint_title(robot, j)}: the torque at the locked output, and rotor minus link position beneath."
-    figure = Figure(traces, _stacked(*names), alt, 420, packed(t[rows]))
+    alt = f"{joint_title(robot, j)}: torque at the locked output over time, deformation of the gear below."
+    hint = f"{joint_title(robot, j)}: torque at the locked output, and rotor position minus link position below."
+    figure = Figure(traces, stacked_layout(*names), alt, 420, packed(t[rows]))
     return join([paragraph(hint, class_="hint"), figure.html()])
 
 
-def _gravity(truth: Truth) -> Array:
-    return np.array(truth["gravity"], dtype=float)
-
-
-def _tracking(robot: Robot, log: Log, first: int, marked: Marks) -> Html:
+def _tracking(robot: Robot, log: Log, first: int, events: Events) -> Html:
     if log.q_des is None:
-        return paragraph("The log has no targets.")
+        return paragraph("The log contains no target positions (q_des).")
     curves = _curves(log, lambda part: (part.q, 1e3 * (part.q - part.channel("q_des"))))
-    panels = [(joint_title(robot, j), _tracking_figure(robot, own, j, marked).html()) for j, own in enumerate(curves)]
-    return join(
-        [
-            paragraph("Measured minus wanted position, beneath the position.", class_="hint"),
-            tabs("Joint", panels, first),
-        ]
-    )
+    panels = [(joint_title(robot, j), _tracking_figure(robot, each, j, events).html()) for j, each in enumerate(curves)]
+    hint = paragraph("Measured position, and the tracking error (measured minus target position) below.", class_="hint")
+    return join([hint, tabs("Joint", panels, first)])
 
 
-def _tracking_figure(robot: Robot, curves: Array, j: int, marked: Marks) -> Figure:
+def _tracking_figure(robot: Robot, curves: Array, j: int, events: Events) -> Figure:
     unit = length_unit(robot.joints[j])
     t, position, error = curves
     traces = [
         line("position", "shared", packed(position), PREDICTED),
         line("error", "shared", packed(error), RESIDUAL, 1.0, yaxis="y2"),
     ]
-    alt = (
-        f"{joint_title(robot, j)}: position over time, tracking error up to {np.abs(error).max():.3g} m{unit} beneath."
-    )
-    layout = _stacked(f"position [{unit}]", f"error [m{unit}]") | marked
+    greatest = f"{np.abs(error).max():.3g} m{unit}"
+    alt = f"{joint_title(robot, j)}: position over time, tracking error up to {greatest} below."
+    layout = stacked_layout(f"position [{unit}]", f"error [m{unit}]") | events
     return Figure(traces, layout, alt, 420, packed(t))
 
 
-def _currents(robot: Robot, log: Log, first: int, marked: Marks) -> Html:
+def _currents(robot: Robot, log: Log, first: int, events: Events) -> Html:
     if log.current is None or log.temperature is None:
-        return paragraph("The log has no current or no temperature.")
+        return paragraph("The log contains no current or no temperature.")
     panels = []
     curves = _curves(log, lambda part: (part.channel("current"), part.channel("temperature")))
-    for j, (t, current, warmth) in enumerate(curves):
+    for j, (t, current, temperature) in enumerate(curves):
         traces = [
             line("current", "shared", packed(current), MEASURED, 1.2),
-            line("temperature", "shared", packed(warmth), RESIDUAL, 1.2, yaxis="y2"),
+            line("temperature", "shared", packed(temperature), RESIDUAL, 1.2, yaxis="y2"),
         ]
         alt = f"{joint_title(robot, j)}: measured current and temperature over time."
-        figure = Figure(traces, _stacked("current [A]", "temperature [°C]") | marked, alt, 420, packed(t))
+        figure = Figure(traces, stacked_layout("current [A]", "temperature [°C]") | events, alt, 420, packed(t))
         panels.append((joint_title(robot, j), figure.html()))
     return tabs("Joint", panels, first)
 
 
 def _curves(log: Log, signals: Callable[[Log], tuple[Array, ...]]) -> list[Array]:
-    """Return t and signals (samples, joints) of every joint with fewer points, (1 + signals, points), in one pass."""
+    """Return the time and some signals of every joint, downsampled in one pass: (1 + signals, points) per joint."""
     pieces: list[list[Array]] = [[] for _ in range(log.joints)]
     for chunk in log.chunks(ROWS):
         part, found = chunk.log, signals(chunk.log)
         most = max(LEAST_POINTS, POINTS * part.samples // log.samples)
-        for j, own in enumerate(pieces):
-            rows = thin(*(values[:, j] for values in found), most=most)
-            own.append(np.stack([part.t[rows], *(values[rows, j] for values in found)]))
-    return [np.concatenate(own, axis=1) for own in pieces]
-
-
-def _stacked(above: str, beneath: str) -> dict[str, Any]:
-    """Return the layout of two plots on one time axis."""
-    return {
-        "xaxis": {"anchor": "y2", "ticksuffix": " s", "hoverformat": ".2f"},
-        "yaxis": axis(above, domain=[0.42, 1.0]),
-        "yaxis2": axis(beneath, domain=[0.0, 0.34]),
-        "showlegend": False,
-        "hovermode": "x unified",
-    }
+        for j, piece in enumerate(pieces):
+            rows = downsample(*(values[:, j] for values in found), most=most)
+            piece.append(np.stack([part.t[rows], *(values[rows, j] for values in found)]))
+    return [np.concatenate(piece, axis=1) for piece in pieces]
 
 
 def _friction(robot: Robot, run: Run, first: int) -> Html:
-    hint = "The true friction torque over the speed of the rotor: loops are hysteresis, spread is load and temperature."
+    hint = "True friction torque over rotor speed. Loops are caused by hysteresis, scatter by load and temperature."
     names = [(f"speed [{length_unit(joint)}/s]", f"friction [{effort_unit(joint)}]") for joint in robot.joints]
-    return join([paragraph(hint, class_="hint"), _scattered(robot, run["speed"], run["friction"], names, first)])
+    return join([paragraph(hint, class_="hint"), _scatter_panels(robot, run["speed"], run["friction"], names, first)])
 
 
 def _deformation(robot: Robot, run: Run, first: int) -> Html:
     deformation = 1e3 * (np.asarray(run["theta"]) - np.asarray(run["q"]))
-    hint = "Rotor minus link position over the torque that the gear transmits: the spring, and the gear's own error."
+    hint = "Rotor position minus link position over the transmitted torque: elasticity and kinematic error of the gear."
     names = [(f"torque [{effort_unit(joint)}]", f"θ - q [m{length_unit(joint)}]") for joint in robot.joints]
-    return join([paragraph(hint, class_="hint"), _scattered(robot, run["load"], deformation, names, first)])
+    return join([paragraph(hint, class_="hint"), _scatter_panels(robot, run["load"], deformation, names, first)])
 
 
-def _scattered(robot: Robot, x: Array, y: Array, names: Sequence[tuple[str, str]], first: int) -> Html:
-    """Return a panel a joint with y (samples, joints) over x."""
+def _scatter_panels(robot: Robot, x: Array, y: Array, names: Sequence[tuple[str, str]], first: int) -> Html:
+    """Return one panel per joint with y (samples, joints) over x."""
     every = max(1, -(-len(x) // POINTS))
     panels = []
-    for j, (across, upwards) in enumerate(names):
-        trace: Trace = {
-            "type": "scatter",
-            "mode": "markers",
-            "x": packed(np.asarray(x)[::every, j]),
-            "y": packed(np.asarray(y)[::every, j]),
-            "marker": {"size": 3, "color": COLORS[j % len(COLORS)], "opacity": 0.5},
-            "hoverinfo": "x+y",
-        }
-        layout = {"xaxis": axis(across), "yaxis": axis(upwards), "showlegend": False}
-        alt = f"{joint_title(robot, j)}: {upwards} over {across}."
+    for j, (horizontal, vertical) in enumerate(names):
+        marker = {"size": 3, "color": JOINT_COLORS[j % len(JOINT_COLORS)], "opacity": 0.5}
+        across, upwards = (packed(np.asarray(values)[::every, j]) for values in (x, y))
+        trace = scatter(vertical, across, upwards, marker, hoverinfo="x+y")
+        layout = {"xaxis": axis(horizontal), "yaxis": axis(vertical), "showlegend": False}
+        alt = f"{joint_title(robot, j)}: {vertical} over {horizontal}."
         panels.append((joint_title(robot, j), Figure([trace], layout, alt, 380).html()))
     return tabs("Joint", panels, first)

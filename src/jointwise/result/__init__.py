@@ -1,8 +1,9 @@
 """The artefact: a calibrated model, its proof and its file."""
 
 from jointwise.result.calibration import Calibration, Provenance, Source
-from jointwise.result.store import load_calibration, save_calibration
-from jointwise.result.validation import JointMetrics, Validation, validate
+from jointwise.result.metrics import JointMetrics, Validation
+from jointwise.result.store import load_calibration, save_model
+from jointwise.result.validation import validate
 
 __all__ = [
     "Calibration",
@@ -11,6 +12,6 @@ __all__ = [
     "Source",
     "Validation",
     "load_calibration",
-    "save_calibration",
+    "save_model",
     "validate",
 ]

@@ -1,37 +1,58 @@
-"""A calibration: the model, its numbers, how sure they are, and how they came about."""
+"""A calibration: the model, its parameters with their uncertainty, and its origin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
+from scipy.special import stdtrit
 
 from jointwise.data.conditioning import Filters
 from jointwise.data.log import Log
-from jointwise.errors import ModelError
-from jointwise.estimation.problem import predicted_pieces, record
-from jointwise.estimation.select import Choice
+from jointwise.data.overlap import Sketch, sketched_fraction
+from jointwise.description.mounting import Mounting
+from jointwise.description.robot import Payload, Robot
+from jointwise.errors import MissingExtraError, ModelError
+from jointwise.estimation.cross_validation import Choice
+from jointwise.estimation.essential import Essential
+from jointwise.estimation.fit import LoadIteration
+from jointwise.estimation.jackknife import CONFIDENCE
+from jointwise.estimation.physical import PhysicalParameters
+from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
-from jointwise.motion import Motion
-from jointwise.spatial import Array
+from jointwise.motion import Motion, with_substitutes
+from jointwise.result.feed_forward import FeedForward, Use, for_use
+from jointwise.result.metrics import Validation
+from jointwise.result.plausibility import Check, worst_status
+from jointwise.result.predict import predict
+from jointwise.spatial import Array, six_to_tensor, tensor_to_six
 
-Status = Literal["determined", "weak", "at bound", "undetermined", "given"]
-"""determined: zero lies outside the 95 % interval; weak: inside it; at bound: held at zero; undetermined: the data
-leave it open; given: known from elsewhere and held."""
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Status = Literal["determined", "weak", "at bound", "undetermined", "given", "dropped"]
+"""determined: the 95 % confidence interval does not contain zero; weak: it does; at bound: the estimate is zero, its
+lower bound; undetermined: not identifiable from the data; given: fixed at a known value; dropped: set to zero because
+it is not essential."""
 
 SHOWN = 8
-"""Parameters of bodies, and of joints, that a short summary shows."""
+"""Number of parameters of the links, and of the joints, in a short summary."""
 UNITS = {"current": "A", "torque": "Nm"}
-EXTRAS = {"qd": "measured speed (qd)", "theta": "rotor positions (theta)"}
-"""Channels beyond positions that a model can make use of, in words."""
+SCALE_UNKNOWN = (
+    "The scale of the drive gains is unknown: every parameter is relative to it (unit x gain), without absolute "
+    "intervals. Predictions of the output are not affected."
+)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A training log: file name, SHA-256, samples, duration (s), and the verdict of the data doctor."""
+    """A training log: file name, SHA-256, samples, duration (s), and the verdict and findings of the inspection.
+
+    `sketch` recognises its samples in other files; None in models of earlier versions.
+    """
 
     file: str
     sha256: str
@@ -39,11 +60,17 @@ class Source:
     duration: float
     verdict: str
     findings: tuple[str, ...] = ()
+    sketch: Sketch | None = None
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a calibration comes from; `payload` (kg, x, y, z in m) was carried in the logs and is in its parameters."""
+    """Origin of a calibration.
+
+    Its parameters include the `payload`: kg, centre x, y, z (m), and XX XY XZ YY YZ ZZ (kg m²) about the centre where
+    they are known. It is that of the training logs, or the one set by `Calibration.with_payload`. `notes` are the
+    warnings of the calibration: those of the inspection of its logs, weak excitation, poor joints.
+    """
 
     version: str
     date: str
@@ -51,21 +78,45 @@ class Provenance:
     logs: tuple[Source, ...]
     seconds: float = 0.0
     payload: tuple[float, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    def shared_fraction(self, log: Log, output: str) -> float:
+        """Return the fraction of the samples of a log that the model was trained on, whatever the file is."""
+        if any(source.sketch is None and source.sha256 == log.origin.sha256 != "" for source in self.logs):
+            return 1.0
+        return sketched_fraction(log, [source.sketch for source in self.logs if source.sketch], output)
+
+    @property
+    def carried(self) -> Payload | None:
+        """The payload that the parameters include."""
+        if self.payload is None:
+            return None
+        tensor = six_to_tensor(self.payload[4:]) if len(self.payload) > 4 else np.zeros((3, 3))
+        return Payload(self.payload[0], self.payload[1:4], tensor)
 
     def payload_text(self) -> str:
-        """Return what the parameters include besides the robot, empty if nothing."""
+        """Return a sentence about the payload that the parameters include; empty without payload."""
         if self.payload is None:
             return ""
-        mass, x, y, z = self.payload
+        mass, x, y, z = self.payload[:4]
         return f"the parameters include the payload: {mass:g} kg at {x:g}, {y:g}, {z:g} m in the tool frame"
+
+
+def payload_numbers(payload: Payload | None) -> tuple[float, ...] | None:
+    """Return a payload as `Provenance` stores it."""
+    if payload is None:
+        return None
+    center, tensor = np.asarray(payload.center_of_mass), tensor_to_six(payload.inertia)
+    return (payload.mass, *center.tolist(), *(tensor.tolist() if tensor.any() else ()))
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Values with covariance; `factor` times a deviation is half a 95 % interval.
+    """Values with covariance; `factor` times a standard error is the half-width of a 95 % confidence interval.
 
     `sigma` (joints,) is the residual standard deviation in Nm; the condition numbers are those of the weighted
-    observation matrix as it is, and with columns of unit length.
+    observation matrix as it is, and with columns of unit length. `shares` are the mean shares of the variance of body
+    parameters by cause: independent noise, correlated residuals, model selection, filters, drive gains.
     """
 
     values: Array
@@ -76,17 +127,28 @@ class Estimate:
     condition: float
     condition_scaled: float
     method: str
+    shares: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def deviation(self) -> Array:
-        """Standard deviations, shape (parameters,)."""
+        """Standard errors, shape (parameters,)."""
         return np.sqrt(np.diag(self.covariance))
 
     @cached_property
     def relative(self) -> Array:
-        """Relative standard deviation in %, 100 σ/|β|; infinite where the value is zero."""
+        """Relative standard error in %, 100 σ/|β|; infinite where the value is zero."""
         size = np.abs(self.values)
         return 100.0 * np.divide(self.deviation, size, out=np.full_like(size, np.inf), where=size > 0.0)
+
+    def factor_at(self, level: float) -> float:
+        """Return the Student quantile of another confidence level, with the degrees of freedom of `factor`."""
+        if level == CONFIDENCE:
+            return self.factor
+        low, high = 1.0, 1e6
+        for _ in range(60):  # bisection: the quantile falls with the degrees of freedom
+            middle = np.sqrt(low * high)
+            low, high = (middle, high) if stdtrit(middle, 0.5 + 0.5 * CONFIDENCE) > self.factor else (low, middle)
+        return float(stdtrit(low, 0.5 + 0.5 * level))
 
     def worst_partner(self, k: int) -> tuple[int, float]:
         """Return the parameter most correlated with parameter k, and the correlation; (k, 0) where there is none."""
@@ -98,12 +160,45 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class TrainingErrors:
+    """MSE / variance of every joint on the training data, None where the output of a joint is ignored.
+
+    `nmse` is that of the fit; `from_positions` that of the prediction from positions only, None where the model uses
+    nothing else.
+    """
+
+    nmse: tuple[float | None, ...]
+    from_positions: tuple[float | None, ...] | None = None
+
+    @property
+    def ignored(self) -> tuple[int, ...]:
+        """Joints (0-based) whose output was not measured, or not used."""
+        return tuple(j for j, error in enumerate(self.nmse) if error is None)
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """The errors of the other joints."""
+        return tuple(error for error in self.nmse if error is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the errors for JSON."""
+        bare = {} if self.from_positions is None else {"positions_alone": list(self.from_positions)}
+        return {"nmse": list(self.nmse), **bare}
+
+
+@dataclass(frozen=True)
 class Calibration:
     """A calibrated model; predicts the output that was measured (`output`: current in A or torque in Nm).
 
-    `gains` (joints,) are Nm per unit of the output, `gain_source` where they come from; `structure` the choices of the
-    joint model, `choices` the automatic decisions with their alternatives; `load` how the load iteration ended;
-    `training` figures on the training data (never a proof); `fastest` (joints,) rad/s the speeds seen in training.
+    `gains` (joints,) are Nm per unit of the output and `gain_source` is their origin; `structure` is the joint model,
+    `choices` are the automatic selections with their candidates; `load` is the outcome of the load iteration;
+    `training` are training errors; `fastest` (joints,) in rad/s are the greatest speeds of the training data;
+    `physical` are the physically consistent bodies, None where they were left out; `essential` says which base
+    parameters were dropped, None where all were kept;
+    `plausibility` is whether logs and declaration belong together;
+    `feed_forward` is the friction for predictions from positions only, None where the model uses nothing else.
+    Without `scale_known` only the ratios of the gains are known: parameters are relative to the unknown gain, and there
+    are no absolute intervals.
     """
 
     model: Dynamics
@@ -112,19 +207,78 @@ class Calibration:
     output: Literal["current", "torque"]
     gains: Array
     gain_source: str
-    structure: dict[str, Any]
+    structure: Structure
     structure_text: str
     choices: tuple[Choice, ...]
-    load: dict[str, Any]
-    training: dict[str, Any]
+    load: LoadIteration
+    training: TrainingErrors
     fastest: Array
     provenance: Provenance
-    validation: dict[str, Any] = field(default_factory=dict)
+    plausibility: tuple[Check, ...] = ()
+    scale_known: bool = True
+    validation: tuple[Validation, ...] = ()
+    physical: PhysicalParameters | None = None
+    feed_forward: FeedForward | None = None
+    essential: Essential | None = None
 
     def __post_init__(self) -> None:
-        """Refuse numbers that do not fit the model."""
+        """Reject values and gains whose shape does not match the model; mark the described bodies as superseded."""
+        if self.physical is not None and self.physical.values.shape != self.estimate.values.shape:
+            raise ModelError("the physical parameters do not belong to this model.")
         if self.estimate.values.shape != (self.model.count,) or self.gains.shape != (self.model.robot.dof,):
-            raise ModelError("the values or gains do not fit the model.")
+            raise ModelError("the number of values or gains does not match the model.")
+        if not self.model.robot.superseded:
+            object.__setattr__(self, "model", self.model.superseding())
+
+    def robot_identified(self) -> Robot:
+        """Return the robot with the identified bodies and rotor inertias, physically consistent.
+
+        The bodies include the payload of the training logs. Rotor inertias are reflected to the joints: where no gear
+        ratio is described, it becomes 1.
+
+        Raises:
+            ModelError: The calibration has no physical parameters.
+        """
+        bodies = self._physical()
+        links = tuple(
+            replace(link, region=described.region)
+            for link, described in zip(bodies.links, self.model.robot.links, strict=True)
+        )
+        joints = tuple(
+            replace(joint, motor=joint.motor.with_reflected_inertia(float(inertia)))
+            for joint, inertia in zip(self.model.robot.joints, bodies.rotor_inertias, strict=True)
+        )
+        return replace(self.model.robot, joints=joints, links=links, superseded=False)
+
+    def consistent(self) -> Calibration:
+        """Return the calibration with the parameters of the physically consistent bodies.
+
+        It predicts with the bodies of `physical` and the joint terms that were fitted together with them.
+
+        Raises:
+            ModelError: The calibration has no physical parameters.
+        """
+        return replace(self, estimate=replace(self.estimate, values=self._physical().values))
+
+    def _physical(self) -> PhysicalParameters:
+        if self.physical is None:
+            raise ModelError("the calibration has no physical parameters. Calibrate without --no-physical.")
+        return self.physical
+
+    @property
+    def scale_text(self) -> str:
+        """What an unknown scale of the gains means for the parameters; empty where the scale is known."""
+        return "" if self.scale_known else SCALE_UNKNOWN
+
+    def unit_of(self, k: int) -> str:
+        """Return the unit of a parameter, relative to the gain where its scale is not known."""
+        unit = self.model.parameters[k].unit
+        return unit if self.scale_known else f"{unit} x gain"
+
+    @property
+    def implausible(self) -> bool:
+        """Whether the training data contradict the declared set-up, which the user accepted."""
+        return worst_status(self.plausibility) == "contradicted"
 
     @property
     def unit(self) -> str:
@@ -132,49 +286,117 @@ class Calibration:
         return UNITS[self.output]
 
     @property
+    def ignored(self) -> tuple[int, ...]:
+        """Joints (0-based) whose output was not used for training: the model does not predict it."""
+        return self.training.ignored
+
+    @property
     def extras(self) -> tuple[str, ...]:
-        """Channels beyond positions that the model makes use of: `qd` (measured speed), `theta` (rotor positions)."""
-        terms = [term for own in self.model.terms for term in own]
-        used = {"qd": any(term.uses_speed() for term in terms), "theta": any(term.uses_rotor() for term in terms)}
+        """Channels that the model uses in addition to positions: `qd` (measured speed), `theta` (rotor positions)."""
+        terms = [term for terms in self.model.terms for term in terms]
+        rotor = self.model.rotor_side or any(term.uses_rotor() for term in terms)
+        used = {"qd": any(term.uses_speed() for term in terms), "theta": rotor}
         return tuple(name for name, needed in used.items() if needed)
 
     def torque(self, motion: Motion) -> Array:
-        """Return the torque of a motion, (samples, joints), Nm."""
-        return self.model.torque(motion, self.estimate.values)
+        """Return the torque of a measured or planned motion, (samples, joints), Nm.
+
+        Where the motion has no measured speed or rotor position that the model uses, it is the feed-forward estimate.
+        """
+        lacking = {"qd": motion.track is None, "theta": motion.rotor is None}
+        chosen = self.for_use("feed-forward" if any(lacking[name] for name in self.extras) else "sensor")
+        return chosen.model.torque(with_substitutes(motion), chosen.estimate.values)
+
+    def for_use(self, use: Use) -> Calibration:
+        """Return the calibration with one estimate: that of `sensor` (all channels) or `feed-forward` (positions)."""
+        return for_use(self, use)
+
+    def with_payload(self, payload: Payload | None) -> Calibration:
+        """Return the calibration with a payload in place of the one that its parameters include; see `transfer`."""
+        from jointwise.result.transfer import with_payload
+
+        return with_payload(self, payload)
+
+    def with_mounting(self, mounting: Mounting) -> Calibration:
+        """Return the calibration under another gravity, if its parameters determine that model; see `transfer`."""
+        from jointwise.result.transfer import with_mounting
+
+        return with_mounting(self, mounting)
 
     def body_torque(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return what bodies and rotors ask of the joints, (samples, joints), Nm, friction left out."""
+        """Return the torque of bodies and rotors without friction, (samples, joints), Nm."""
         bodies = self.model.rigid_columns(Motion(0.0, 1.0, q, qd, qdd))
         return self.model.body_torque(bodies, self.estimate.values)
 
-    def predict(self, log: Log) -> Array:
-        """Return the predicted output at every stamp of a log, (samples, joints).
+    def predict(self, log: Log, *, use: Use | None = None) -> Array:
+        """Return the predicted output at every stamp of a log, (samples, joints); see `jointwise.predict`."""
+        return predict(self, log, use=use)
 
-        From its positions, and the speeds and rotor positions that the model makes use of (`extras`). Without them the
-        prediction is worse, most of all at rest: how friction is wound up shows in the rotor, hardly in the joint.
+    def residuals(self, log: Log) -> Array:
+        """Return measured minus predicted output at every stamp of a log.
+
+        Args:
+            log: A log with positions and with the output of the model (currents or torques).
+
+        Returns:
+            Residuals in the unit of the output, shape (samples, joints).
+
+        Raises:
+            JointwiseError: The log has no such output, or another number of joints.
         """
-        result = np.empty((log.samples, log.joints))
-        for piece, values in self.predict_pieces(log):
-            result[piece] = values
-        return result
+        return np.asarray(log.channel(self.output) - self.predict(log))
 
-    def predict_pieces(self, log: Log) -> Iterator[tuple[slice, Array]]:
-        """Yield the prediction piece by piece: samples of the log and (samples, joints)."""
-        if log.joints != self.model.robot.dof:
-            raise ModelError(
-                f"{log.origin.path}: the log has {log.joints} joints, the model {self.model.robot.dof} "
-                f"({self.model.robot.name})."
-            )
-        recording = record(log, "q")
-        yield from predicted_pieces(self.model, self.estimate.values, recording, self.filters, self.gains)
+    def conf_int(self, level: float = 0.95) -> Array:
+        """Return the confidence intervals of all parameters, in the order of ``model.parameters``.
 
-    def interval(self, k: int) -> tuple[float, float]:
-        """Return the 95 % interval of parameter k."""
-        half = self.estimate.factor * self.estimate.deviation[k]
-        return float(self.estimate.values[k] - half), float(self.estimate.values[k] + half)
+        Args:
+            level: Confidence level between 0 and 1.
+
+        Returns:
+            Lower and upper ends, shape (parameters, 2); NaN where a parameter is undetermined, and for all of them
+            where the scale of the gains is unknown.
+
+        Raises:
+            ModelError: The level is not between 0 and 1.
+        """
+        if not 0.0 < level < 1.0:
+            raise ModelError(f"level must be between 0 and 1. Got {level} instead.")
+        half = self.estimate.factor_at(level) * self.estimate.deviation
+        ends = np.column_stack([self.estimate.values - half, self.estimate.values + half])
+        ends[[status == "undetermined" or not self.scale_known for status in self.estimate.status]] = np.nan
+        return ends
+
+    def to_dataframe(self) -> DataFrame:
+        """Return the parameters as a pandas data frame, one row per parameter with its name as the index.
+
+        Returns:
+            Columns ``joint`` (from 1; missing for bodies), ``unit``, ``value``, ``std_error``, ``low`` and ``high``
+            (95 % confidence interval), and ``status``.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtraError("pandas", "dataframe", "A data frame") from None
+        parameters, status = self.model.parameters, self.estimate.status
+        undetermined = np.array([each == "undetermined" for each in status])
+        return pd.DataFrame(
+            {
+                "joint": pd.array([None if p.joint is None else p.joint + 1 for p in parameters], dtype="Int64"),
+                "unit": [self.unit_of(k) for k in range(len(parameters))],
+                "value": np.where(undetermined, np.nan, self.estimate.values),
+                "std_error": np.where(undetermined, np.nan, self.estimate.deviation),
+                "low": self.conf_int()[:, 0],
+                "high": self.conf_int()[:, 1],
+                "status": self.estimate.status,
+            },
+            index=pd.Index([p.name for p in parameters], name="parameter"),
+        )
 
     def undetermined(self) -> tuple[str, ...]:
-        """Return the names of the parameters that the data leave open."""
+        """Return the names of the parameters that are not identifiable from the data."""
         return tuple(
             info.name
             for info, status in zip(self.model.parameters, self.estimate.status, strict=True)
@@ -182,45 +404,70 @@ class Calibration:
         )
 
     def counts(self) -> list[tuple[str, int, str]]:
-        """Return how well bodies and joints are known: whose, number of parameters, "35 determined, 5 weak"."""
+        """Return the status of the parameters of links and joints: group, number, text "35 determined, 5 weak"."""
         kinds = get_args(Status)
         count, status = self.model.base.count, self.estimate.status
         return [
-            (whose, len(own), ", ".join(f"{own.count(kind)} {kind}" for kind in kinds if kind in own))
-            for whose, own in (("bodies", status[:count]), ("joints", status[count:]))
-            if own
+            (group, len(part), ", ".join(f"{part.count(kind)} {kind}" for kind in kinds if kind in part))
+            for group, part in (("bodies", status[:count]), ("joints", status[count:]))
+            if part
         ]
 
     def summary(self, full: bool = False) -> str:
-        """Return the calibration as text: what it is, and the best known parameters of bodies and joints.
+        """Return the calibration as text, with the most precise parameters of bodies and joints.
 
-        `full` lists every parameter with its interval and status; the report has them with their meaning.
+        Args:
+            full: List every parameter with its confidence interval and status.
+
         """
         head = (
+            f"{self.scale_text}{chr(10) * bool(self.scale_text)}"
             f"{self.model.robot.title or self.model.robot.name}, output {self.output} ({self.unit}), "
             f"{self.estimate.method.upper()}\njoint model: {self.structure_text}\n"
             f"{self.provenance.payload_text()}{chr(10) * bool(self.provenance.payload)}"
             f"condition number {self.estimate.condition:.3g} (scaled {self.estimate.condition_scaled:.3g})\n"
         )
-        rows = [f"{'parameter':>10} {'value':>12} {'95 % interval':>27} {'rel. sd %':>9}  status"]
+        causes = [f"{cause} {100.0 * share:.0f} %" for cause, share in self.estimate.shares.items()]
+        head += f"variance of the bodies by cause: {', '.join(causes)}\n" if causes else ""
+        rows = [f"{'parameter':>10} {'value':>12} {'95 % conf. interval':>27} {'rel.se %':>9}  status"]
         if full:
             return head + "\n".join([*rows, *map(self._line, range(self.model.count))])
         split = self.model.base.count
-        for (whose, number, kinds), own in zip(
+        for (group, number, kinds), indices in zip(
             self.counts(), (range(split), range(split, self.model.count)), strict=False
         ):
-            best = sorted(own, key=self._unsure)[:SHOWN]
-            rows += [f"{whose}: {number} parameters, {kinds}; the best known:", *map(self._line, sorted(best))]
-        return head + "\n".join([*rows, "all of them: summary(full=True), or the report (jointwise report)"])
+            best = sorted(indices, key=self._relative_error)[:SHOWN]
+            rows += [f"{group}: {number} parameters, {kinds}; the most precise:", *map(self._line, sorted(best))]
+        return head + "\n".join([*rows, "all parameters: summary(full=True), or the report (jointwise report)"])
 
-    def _unsure(self, k: int) -> float:
-        """Return how badly a parameter is known, for sorting."""
+    def _relative_error(self, k: int) -> float:
+        """Return the relative standard error of a parameter for sorting; infinite if it is not estimated."""
         return float(self.estimate.relative[k]) if self.estimate.status[k] in ("determined", "weak") else np.inf
 
     def _line(self, k: int) -> str:
         info, status = self.model.parameters[k], self.estimate.status[k]
         if status == "undetermined":
             return f"{info.name:>10} {'-':>12} {'-':>27} {'-':>9}  undetermined [{info.unit}]"
-        low, high = self.interval(k)
+        unit = self.unit_of(k)
+        if not self.scale_known:
+            return f"{info.name:>10} {self.estimate.values[k]:12.5g} {'-':>27} {'-':>9}  {status} [{unit}]"
+        low, high = self.conf_int()[k]
         value, relative = self.estimate.values[k], self.estimate.relative[k]
         return f"{info.name:>10} {value:12.5g} [{low:12.5g}, {high:11.5g}] {relative:9.3g}  {status} [{info.unit}]"
+
+
+class HasCalibration(Protocol):
+    """An object with a calibration, such as `RobotModel`."""
+
+    @property
+    def calibration(self) -> Calibration:
+        """The calibration."""
+
+
+CalibratedModel = Calibration | HasCalibration
+"""A calibrated model: the calibration itself, or a `RobotModel`."""
+
+
+def calibration_of(model: CalibratedModel) -> Calibration:
+    """Return the calibration of a calibrated model."""
+    return model if isinstance(model, Calibration) else model.calibration

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jointwise.data.log import Log
-from jointwise.result.calibration import Calibration
-from jointwise.result.validation import Validation, validate
+from jointwise.result.calibration import CalibratedModel, calibration_of
+from jointwise.result.metrics import Validation
+from jointwise.result.validation import validate
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,6 @@ class Ranked:
     name: str
     structure: str
     parameters: int
-    seen: bool
-    """Whether the log is one that the model was trained on: its errors are then no proof."""
     validation: Validation
 
     def to_dict(self) -> dict[str, Any]:
@@ -29,26 +28,32 @@ class Ranked:
             "model": self.name,
             "structure": self.structure,
             "parameters": self.parameters,
-            "seen": self.seen,
+            "seen": not self.validation.held_out,
             **self.validation.to_dict(),
         }
 
 
-def compare(models: Mapping[str, Calibration], log: Log) -> tuple[Ranked, ...]:
+def compare(models: Mapping[str, CalibratedModel], log: Log) -> tuple[Ranked, ...]:
     """Return named models from best to worst: by the mean over the joints of MSE / variance on a log.
 
     A log in which no joint moves has no such figure: there the mean over the joints of the RMSE decides.
     """
+    calibrations = {name: calibration_of(model) for name, model in models.items()}
     ranked = [
-        Ranked(name, own.structure_text, own.model.count, trained_on(own, log), validate(own, log))
-        for name, own in models.items()
+        Ranked(
+            name,
+            model.structure_text,
+            model.model.count,
+            _without_prediction(validate(model, log)),
+        )
+        for name, model in calibrations.items()
     ]
     return tuple(sorted(ranked, key=_error))
 
 
-def trained_on(calibration: Calibration, log: Log) -> bool:
-    """Tell whether a log comes from a file that the model was trained on, by its SHA-256."""
-    return bool(log.origin.sha256) and any(log.origin.sha256 == own.sha256 for own in calibration.provenance.logs)
+def _without_prediction(validation: Validation) -> Validation:
+    """Return a validation without its arrays: many models on a long log need no more memory than one."""
+    return replace(validation, prediction=None)
 
 
 def _error(ranked: Ranked) -> tuple[float, float]:

@@ -1,22 +1,46 @@
-"""The calibration as one JSON document: written whole or not at all, nothing executed on reading."""
+"""Files of a calibration: the model as one JSON document, parameters and predictions as CSV tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
+from msgspec import Meta
 
+from jointwise.atomic import atomic_write
+from jointwise.data.channels import default_names
 from jointwise.data.conditioning import Filters
-from jointwise.description.document import robot_from_dict, robot_to_dict
-from jointwise.document import Kind, build, load_document, write_document
+from jointwise.data.log import Log
+from jointwise.description.files import RobotDocument, Ten, robot_to_dict
+from jointwise.document import Kind, decode, decode_document, load_document, write_document
 from jointwise.errors import ModelError
-from jointwise.estimation.select import Choice
+from jointwise.estimation.cross_validation import Choice
+from jointwise.estimation.essential import Essential
+from jointwise.estimation.fit import LoadIteration
+from jointwise.estimation.physical import Consistency, PhysicalParameters
+from jointwise.estimation.semidefinite import PriorKind
+from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
-from jointwise.model.terms import term_from_dict
-from jointwise.result.calibration import Calibration, Estimate, Provenance, Source
+from jointwise.model.terms import Term, term_from_dict
+from jointwise.result.calibration import (
+    CalibratedModel,
+    Calibration,
+    Estimate,
+    Provenance,
+    Status,
+    TrainingErrors,
+    calibration_of,
+)
+from jointwise.result.feed_forward import FeedForward, Use
+from jointwise.result.metrics import JointMetrics, Validation
+from jointwise.result.plausibility import Check
+from jointwise.result.predict import predict_chunks
+from jointwise.spatial import pseudo_inertia
 
 SCHEMA = 1
 KIND = Kind(
@@ -25,30 +49,45 @@ KIND = Kind(
     name="a Jointwise calibration",
     noun="model",
     remedy="Calibrate again.",
-    largest=256 * 1024 * 1024,
+    largest=64 * 1024 * 1024,
 )
+FASTEST_RATE = 1e5
+"""Hz; no log is sampled faster, and conditioning a log takes memory in proportion."""
+LONGEST_LAG = 10.0
+"""s; the lag of a drive is some milliseconds."""
+
+T = TypeVar("T")
+Positive = Annotated[float, Meta(gt=0.0)]
+NonNegative = Annotated[float, Meta(ge=0.0)]
+Frequency = Annotated[float, Meta(gt=0.0, le=FASTEST_RATE)]
 
 
-def save_calibration(calibration: Calibration, path: str | Path) -> None:
-    """Write a calibration to a JSON file."""
-    write_document(to_document(calibration), path)
+def save_model(model: CalibratedModel, path: str | Path) -> None:
+    """Write a calibrated model (`Calibration` or `RobotModel`) to a JSON file."""
+    write_document(to_document(calibration_of(model)), path)
 
 
 def load_calibration(path: str | Path) -> Calibration:
-    """Return the calibration of a JSON file; the original logs and descriptions are not needed."""
-    return load_document(path, KIND, _calibration)
+    """Return the calibration of a JSON file; the original logs and descriptions are not needed.
+
+    Raises:
+        ModelError: The file is not a model, or an entry is missing, unknown or wrong; names the file and the entry.
+
+    """
+    return load_document(path, KIND, _ModelFile).calibration
 
 
 def to_document(calibration: Calibration) -> dict[str, Any]:
     """Return the calibration as a document of numbers and texts."""
-    own, model = calibration.estimate, calibration.model
+    estimate, model = calibration.estimate, calibration.model
     content = {
-        "provenance": asdict(calibration.provenance),
+        "provenance": _provenance_to_dict(calibration.provenance),
         "robot": robot_to_dict(model.robot),
         "model": {
             "gravity": list(model.gravity),
             "rotors": model.rotors,
             "load_basis": model.load_basis,
+            **({"rotor_side": True} if model.rotor_side else {}),
             "terms": [[term.to_dict() for term in terms] for terms in model.terms],
         },
         "filters": asdict(calibration.filters),
@@ -57,117 +96,456 @@ def to_document(calibration: Calibration) -> dict[str, Any]:
             "unit": calibration.unit,
             "gains": calibration.gains.tolist(),
             "gain_source": calibration.gain_source,
+            **({} if calibration.scale_known else {"scale_known": False}),
         },
         "parameters": [
             {
                 "name": info.name,
-                "unit": info.unit,
+                "unit": calibration.unit_of(k),
                 "joint": None if info.joint is None else info.joint + 1,
-                "value": float(own.values[k]),
-                "deviation": float(own.deviation[k]),
-                "status": own.status[k],
+                "value": float(estimate.values[k]),
+                "deviation": float(estimate.deviation[k]),
+                "status": estimate.status[k],
             }
             for k, info in enumerate(model.parameters)
         ],
         "estimate": {
-            "method": own.method,
-            "factor": own.factor,
-            "sigma": own.sigma.tolist(),
-            "condition": _finite(own.condition),
-            "condition_scaled": _finite(own.condition_scaled),
-            "covariance": [row[: k + 1].tolist() for k, row in enumerate(own.covariance)],
+            "method": estimate.method,
+            "factor": estimate.factor,
+            "sigma": estimate.sigma.tolist(),
+            "condition": _finite(estimate.condition),
+            "condition_scaled": _finite(estimate.condition_scaled),
+            "shares": dict(estimate.shares),
+            "covariance": [row[: k + 1].tolist() for k, row in enumerate(estimate.covariance)],
         },
-        "structure": calibration.structure,
+        "structure": calibration.structure.to_dict(),
         "structure_text": calibration.structure_text,
         "choices": [asdict(choice) for choice in calibration.choices],
-        "load": calibration.load,
-        "training": calibration.training,
+        "load": asdict(calibration.load),
+        "training": calibration.training.to_dict(),
         "fastest": calibration.fastest.tolist(),
-        "validation": calibration.validation,
+        **({} if calibration.physical is None else {"physical": physical_to_dict(calibration.physical)}),
+        **({} if calibration.essential is None else {"essential": asdict(calibration.essential)}),
+        "plausibility": [asdict(check) for check in calibration.plausibility],
+        "feed_forward": _feed_forward_entry(calibration.feed_forward),
+        "validation": {"logs": [each.to_dict() for each in calibration.validation]} if calibration.validation else {},
     }
     return KIND.stamped(content)
 
 
+def physical_to_dict(physical: PhysicalParameters) -> dict[str, Any]:
+    """Return the physically consistent parameters as a document."""
+    rows = zip(
+        physical.names,
+        physical.inertials.tolist(),
+        physical.share.tolist(),
+        physical.rotor_inertias.tolist(),
+        physical.rotor_share.tolist(),
+        physical.eigenvalues.tolist(),
+        strict=True,
+    )
+    keys = ("name", "inertial", "share", "rotor_inertia", "rotor_share", "eigenvalue")
+    return {
+        "links": [
+            dict(zip(keys, row, strict=True)) | {"at_boundary": j in physical.boundary} for j, row in enumerate(rows)
+        ],
+        "values": physical.values.tolist(),
+        "prior": physical.prior,
+        "prior_source": physical.prior_source,
+        "held_out": None if physical.held_out is None else asdict(physical.held_out),
+    }
+
+
+def _feed_forward_entry(friction: FeedForward | None) -> dict[str, Any] | None:
+    """Return the friction for predictions from positions only as a document."""
+    if friction is None:
+        return None
+    return {
+        "terms": [[term.to_dict() for term in terms] for terms in friction.terms],
+        "values": friction.values.tolist(),
+        "deviation": friction.deviation.tolist(),
+        "status": list(friction.status),
+        "sigma": friction.sigma.tolist(),
+        "structure": friction.structure.to_dict(),
+        "structure_text": friction.structure_text,
+        "choices": [asdict(choice) for choice in friction.choices],
+    }
+
+
+def _provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
+    """Return the origin of a calibration without entries that are empty."""
+    document = asdict(provenance)
+    for log in document["logs"]:
+        if log["sketch"] is None:
+            del log["sketch"]
+    return document if provenance.notes else {key: value for key, value in document.items() if key != "notes"}
+
+
 def from_document(document: Any) -> Calibration:
     """Return the calibration of a document."""
-    return build(document, KIND, _calibration)
+    return decode_document(document, KIND, _ModelFile).calibration
 
 
-def _calibration(document: Mapping[str, Any]) -> Calibration:
-    model = _model(document)
-    names = [row["name"] for row in document["parameters"]]
-    if names != [info.name for info in model.parameters]:
-        raise ModelError("the parameters do not belong to this model.")
-    output = document["output"]
-    if output["signal"] not in ("current", "torque"):
-        raise ModelError(f"output signal must be current or torque. Got {output['signal']!r} instead.")
-    return Calibration(
-        model=model,
-        estimate=_estimate(document),
-        filters=Filters(**document["filters"]),
-        output=output["signal"],
-        gains=_numbers(output["gains"]),
-        gain_source=output["gain_source"],
-        structure=dict(document["structure"]),
-        structure_text=document["structure_text"],
-        choices=tuple(
-            Choice(row["question"], tuple((name, score) for name, score in row["alternatives"]), row["taken"])
-            for row in document["choices"]
-        ),
-        load=dict(document["load"]),
-        training=dict(document["training"]),
-        fastest=_numbers(document["fastest"]),
-        provenance=_provenance(document["provenance"]),
-        validation=dict(document["validation"]),
-    )
+@dataclass(frozen=True)
+class _Model:
+    """Gravity (m/s²) in the base frame, and the terms of every joint."""
+
+    gravity: tuple[float, float, float]
+    rotors: bool
+    load_basis: Literal["model", "row_sum"]
+    terms: tuple[tuple[dict[str, Any], ...], ...]
+    rotor_side: bool = False
 
 
-def _model(document: Mapping[str, Any]) -> Dynamics:
-    own = document["model"]
-    gravity = _numbers(own["gravity"])
-    if gravity.shape != (3,):
-        raise ModelError("gravity must be three numbers.")
-    return Dynamics(
-        robot=robot_from_dict(document["robot"]),
-        gravity=(float(gravity[0]), float(gravity[1]), float(gravity[2])),
-        rotors=bool(own["rotors"]),
-        terms=tuple(tuple(term_from_dict(term) for term in terms) for terms in own["terms"]),
-        load_basis=own["load_basis"],
-    )
+@dataclass(frozen=True)
+class _Filters:
+    """The conditioning of the signals, within the ranges that memory allows."""
+
+    rate: Frequency
+    position_cutoff: Frequency
+    parallel_cutoff: Frequency | None = None
+    decimation: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+    lag: Annotated[float, Meta(ge=-LONGEST_LAG, le=LONGEST_LAG)] = 0.0
 
 
-def _estimate(document: Mapping[str, Any]) -> Estimate:
-    own, rows = document["estimate"], document["parameters"]
-    lower = own["covariance"]
-    covariance = np.zeros((len(rows), len(rows)))
-    for k, row in enumerate(lower):
-        covariance[k, : k + 1] = covariance[: k + 1, k] = _numbers(row)
-    return Estimate(
-        values=_numbers([row["value"] for row in rows]),
-        covariance=covariance,
-        factor=float(own["factor"]),
-        status=tuple(row["status"] for row in rows),
-        sigma=_numbers(own["sigma"]),
-        condition=float(own["condition"]) if own["condition"] is not None else float("inf"),
-        condition_scaled=float(own["condition_scaled"]) if own["condition_scaled"] is not None else float("inf"),
-        method=own["method"],
-    )
+@dataclass(frozen=True)
+class _Output:
+    """The signal that the model predicts, and the drive gains, Nm per unit of it."""
+
+    signal: Literal["current", "torque"]
+    gains: tuple[Positive, ...]
+    gain_source: str
+    unit: str = ""
+    scale_known: bool = True
 
 
-def _provenance(document: Mapping[str, Any]) -> Provenance:
-    logs = tuple(Source(**{**row, "findings": tuple(row["findings"])}) for row in document["logs"])
-    payload = document.get("payload")
-    if payload is not None and _numbers(payload).shape != (4,):
-        raise ModelError("the payload must be four numbers.")
-    return Provenance(**{**document, "logs": logs, "payload": payload and tuple(payload)})
+@dataclass(frozen=True)
+class _Parameter:
+    """An estimated parameter; `joint` counts from 1, None for bodies."""
+
+    name: str
+    value: float
+    status: Status
+    deviation: NonNegative = 0.0
+    unit: str = ""
+    joint: int | None = None
 
 
-def _numbers(values: Any) -> Any:
-    array = np.array(values, dtype=float)
-    if not np.isfinite(array).all():
-        raise ModelError("a number is not finite.")
-    return array
+@dataclass(frozen=True)
+class _Estimate:
+    """How the parameters were estimated; `covariance` is the lower triangle row by row."""
+
+    method: str
+    factor: Positive
+    sigma: tuple[NonNegative, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    condition: float | None = None
+    condition_scaled: float | None = None
+    shares: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Reject what is not a triangle."""
+        for k, row in enumerate(self.covariance, start=1):
+            if len(row) != k:
+                raise ModelError(f"covariance[{k - 1}] must be a list of length {k}. Got {len(row)} numbers instead.")
+
+    def estimate(self, parameters: tuple[_Parameter, ...]) -> Estimate:
+        """Return the estimate of these parameters."""
+        if len(self.covariance) != len(parameters):
+            raise ModelError(f"covariance must be {len(parameters)} rows. Got {len(self.covariance)} instead.")
+        covariance = np.zeros((len(parameters), len(parameters)))
+        for k, row in enumerate(self.covariance):
+            covariance[k, : k + 1] = covariance[: k + 1, k] = row
+        return Estimate(
+            values=np.array([row.value for row in parameters]),
+            covariance=covariance,
+            factor=self.factor,
+            status=tuple(row.status for row in parameters),
+            sigma=np.array(self.sigma),
+            condition=np.inf if self.condition is None else self.condition,
+            condition_scaled=np.inf if self.condition_scaled is None else self.condition_scaled,
+            method=self.method,
+            shares=self.shares,
+        )
+
+
+@dataclass(frozen=True)
+class _Training:
+    """MSE / variance of every joint on the training data, and that from positions only."""
+
+    nmse: tuple[float | None, ...]
+    positions_alone: tuple[float | None, ...] | None = None
+
+
+@dataclass(frozen=True)
+class _ValidationEntry:
+    """The errors on one log; what follows from them (means, reasons) is written too and not read."""
+
+    file: str
+    unit: str
+    joints: tuple[dict[str, Any], ...]
+    shared: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.0
+    positions_alone: dict[str, Any] | None = None
+    use: Use | None = None
+    plausibility: tuple[Check, ...] = ()
+    motion: tuple[dict[str, Any], ...] | None = None
+
+    @property
+    def validation(self) -> Validation:
+        """The validation, without its log and prediction."""
+        moving = [row.get("moving") for row in self.joints]
+        bare = self.positions_alone
+        return Validation(
+            joints=tuple(_selected(row, JointMetrics) for row in self.joints),
+            moving=tuple(None if row is None else _selected(row, JointMetrics) for row in moving),
+            unit=self.unit,
+            file=self.file,
+            use=self.use,
+            plausibility=self.plausibility,
+            shared=self.shared,
+            motion=None if self.motion is None else tuple(_selected(row, JointMetrics) for row in self.motion),
+            from_positions=None if bare is None else _selected(bare, _ValidationEntry).validation,
+        )
+
+
+@dataclass(frozen=True)
+class _Validations:
+    """The errors on logs that were not used for training."""
+
+    logs: tuple[dict[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Reject entries that are no validations."""
+        assert self.validations is not None
+
+    @cached_property
+    def validations(self) -> tuple[Validation, ...]:
+        """The validations themselves."""
+        return tuple(_selected(log, _ValidationEntry).validation for log in self.logs)
+
+
+@dataclass(frozen=True)
+class _Body:
+    """A physically consistent link; see `PhysicalParameters`."""
+
+    name: str
+    inertial: Ten
+    share: Ten
+    rotor_inertia: NonNegative
+    rotor_share: float
+    eigenvalue: Positive
+    at_boundary: bool = False
+
+
+@dataclass(frozen=True)
+class _Physical:
+    """The physically consistent parameters."""
+
+    links: tuple[_Body, ...]
+    values: tuple[float, ...]
+    prior: PriorKind
+    prior_source: str
+    held_out: Consistency | None = None
+
+    def __post_init__(self) -> None:
+        """Reject bodies that cannot exist."""
+        for body in self.links:
+            if not np.linalg.eigvalsh(pseudo_inertia(body.inertial))[0] > 0.0:
+                raise ModelError(f"physical: link '{body.name}' cannot exist: its pseudo-inertia is not positive.")
+
+    def parameters(self) -> PhysicalParameters:
+        """Return the parameters themselves."""
+        return PhysicalParameters(
+            names=tuple(body.name for body in self.links),
+            inertials=np.array([body.inertial for body in self.links]),
+            rotor_inertias=np.array([body.rotor_inertia for body in self.links]),
+            values=np.array(self.values),
+            share=np.array([body.share for body in self.links]),
+            rotor_share=np.array([body.rotor_share for body in self.links]),
+            eigenvalues=np.array([body.eigenvalue for body in self.links]),
+            boundary=tuple(j for j, body in enumerate(self.links) if body.at_boundary),
+            prior=self.prior,
+            prior_source=self.prior_source,
+            held_out=self.held_out,
+        )
+
+
+@dataclass(frozen=True)
+class _FeedForward:
+    """The friction for predictions from positions only."""
+
+    terms: tuple[tuple[dict[str, Any], ...], ...]
+    values: tuple[float, ...]
+    deviation: tuple[NonNegative, ...]
+    status: tuple[Status, ...]
+    sigma: tuple[NonNegative, ...]
+    structure: Structure
+    structure_text: str
+    choices: tuple[Choice, ...]
+
+    def __post_init__(self) -> None:
+        """Reject entries that do not belong together."""
+        assert self.friction is not None
+
+    @cached_property
+    def friction(self) -> FeedForward:
+        """The friction itself."""
+        return FeedForward(
+            terms=_terms(self.terms),
+            values=np.array(self.values),
+            deviation=np.array(self.deviation),
+            status=self.status,
+            sigma=np.array(self.sigma),
+            structure=self.structure,
+            structure_text=self.structure_text,
+            choices=self.choices,
+        )
+
+
+def _terms(document: tuple[tuple[dict[str, Any], ...], ...]) -> tuple[tuple[Term, ...], ...]:
+    return tuple(tuple(term_from_dict(term) for term in terms) for terms in document)
+
+
+@dataclass(frozen=True)
+class _ModelFile:
+    """The entries of a model file."""
+
+    robot: RobotDocument
+    model: _Model
+    filters: _Filters
+    output: _Output
+    parameters: tuple[_Parameter, ...]
+    estimate: _Estimate
+    structure: Structure
+    structure_text: str
+    choices: tuple[Choice, ...]
+    load: LoadIteration
+    training: _Training
+    fastest: tuple[NonNegative, ...]
+    provenance: Provenance
+    plausibility: tuple[Check, ...] = ()
+    validation: _Validations = field(default_factory=_Validations)
+    physical: _Physical | None = None
+    feed_forward: _FeedForward | None = None
+    essential: Essential | None = None
+
+    def __post_init__(self) -> None:
+        """Reject entries that do not belong together."""
+        counts = {"estimate.sigma": self.estimate.sigma, "training.nmse": self.training.nmse, "fastest": self.fastest}
+        for name, numbers in counts.items():
+            if len(numbers) != self.robot.robot.dof:
+                raise ModelError(f"{name} must be {self.robot.robot.dof} numbers. Got {len(numbers)} instead.")
+        if self.physical is not None and len(self.physical.links) != self.robot.robot.dof:
+            raise ModelError(f"physical.links must be {self.robot.robot.dof} links.")
+        friction = self.feed_forward
+        if friction is not None and not len(friction.terms) == len(friction.sigma) == self.robot.robot.dof:
+            raise ModelError(f"feed_forward.terms and .sigma must have {self.robot.robot.dof} entries.")
+        if self.provenance.payload is not None and len(self.provenance.payload) not in (4, 10):
+            raise ModelError("provenance.payload must be kg and x, y, z in m, or these and six moments of inertia.")
+        if [row.name for row in self.parameters] != [info.name for info in self.calibration.model.parameters]:
+            raise ModelError("the parameters do not belong to this model.")
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The calibration itself."""
+        terms = _terms(self.model.terms)
+        return Calibration(
+            model=Dynamics(
+                self.robot.robot,
+                self.model.gravity,
+                self.model.rotors,
+                terms,
+                self.model.load_basis,
+                self.model.rotor_side,
+            ),
+            estimate=self.estimate.estimate(self.parameters),
+            filters=Filters(**vars(self.filters)),
+            output=self.output.signal,
+            gains=np.array(self.output.gains),
+            gain_source=self.output.gain_source,
+            scale_known=self.output.scale_known,
+            structure=self.structure,
+            structure_text=self.structure_text,
+            choices=self.choices,
+            load=self.load,
+            training=TrainingErrors(self.training.nmse, self.training.positions_alone),
+            fastest=np.array(self.fastest),
+            provenance=self.provenance,
+            plausibility=self.plausibility,
+            validation=self.validation.validations,
+            physical=None if self.physical is None else self.physical.parameters(),
+            feed_forward=None if self.feed_forward is None else self.feed_forward.friction,
+            essential=self.essential,
+        )
+
+
+def _selected(document: Any, type_: type[T]) -> T:
+    """Return the entries of a document that a dataclass has, as that dataclass; others follow from them."""
+    known = {entry.name for entry in fields(type_)}  # type: ignore[arg-type]
+    chosen = {key: value for key, value in document.items() if key in known} if isinstance(document, dict) else document
+    return decode(chosen, type_)
 
 
 def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
+
+
+ROWS = 8192
+"""Samples per chunk of text."""
+
+
+def predicted_names(calibration: Calibration, log: Log) -> tuple[str, ...]:
+    """Return one column name per joint: that of the measured output in the log or the default, with suffix `_pred`."""
+    names = log.names.get(calibration.output) or default_names(calibration.output, log.joints)
+    return tuple(f"{name}_pred" for name in names)
+
+
+def write_prediction(
+    calibration: Calibration,
+    log: Log,
+    path: str | Path,
+    names: Sequence[str] | None = None,
+    time: str = "t",
+    progress: Callable[[float], None] | None = None,
+    use: Use | None = None,
+) -> None:
+    """Write the predicted output at every stamp of a log as CSV, in chunks; the file appears when it is complete.
+
+    Args:
+        calibration: The model.
+        log: A log with the channels that the model needs.
+        path: The CSV file.
+        names: Names of the output columns, in the unit of the model; `predicted_names` if None.
+        time: Name of the time column (s, exactly as in the log).
+        progress: Called with the completed share, 0 to 1.
+        use: `sensor` or `feed-forward`, as in `predict`.
+
+    """
+    with atomic_write(path) as file:
+        csv.writer(file, lineterminator="\n").writerow((time, *(names or predicted_names(calibration, log))))
+        for piece, values in predict_chunks(calibration, log, use):
+            for start in range(piece.start, piece.stop, ROWS):
+                stop = min(start + ROWS, piece.stop)
+                stamps = log.t[start:stop].tolist()
+                rows = values[start - piece.start : stop - piece.start].tolist()
+                file.writelines(",".join(map(repr, (t, *row))) + "\n" for t, row in zip(stamps, rows, strict=True))
+            if progress is not None:
+                progress(piece.stop / log.samples)
+
+
+def write_parameters(calibration: Calibration, path: str | Path) -> None:
+    """Write a CSV table of the parameters: name, unit, value, standard error, 95 % confidence interval, and status.
+
+    The numbers of a parameter that is not identifiable are empty. Where the scale of the gains is unknown, units are
+    relative to it and there are no standard errors and intervals.
+    """
+    estimate, intervals = calibration.estimate, calibration.conf_int()
+    with atomic_write(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("name", "unit", "value", "deviation", "low", "high", "status"))
+        for k, (info, status) in enumerate(zip(calibration.model.parameters, estimate.status, strict=True)):
+            numbers = (float(estimate.values[k]), float(estimate.deviation[k]), *map(float, intervals[k]))
+            shown = [""] * 4 if status == "undetermined" else [repr(number) for number in numbers]
+            if not calibration.scale_known:
+                shown[1:] = [""] * 3
+            writer.writerow((info.name, calibration.unit_of(k), *shown, status))

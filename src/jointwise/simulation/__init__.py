@@ -1,8 +1,4 @@
-"""Robots whose truth is known.
-
-`references` are motions to follow, `robot` is the digital robot that follows them, `sensors` and `recording` make a log
-of it; `synthetic` makes logs that obey the linear model exactly.
-"""
+"""A simulated robot with known parameters: `robot` is the plant, `sensors` and `recording` turn a run into a log."""
 
 from jointwise.simulation.sensors import Sensors
 

@@ -8,21 +8,62 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.description.robot import TORQUE_NOISE
 from jointwise.errors import ModelError, ShapeError
-from jointwise.simulation.encoders import Encoders, quantised
 from jointwise.spatial import Array
+
+
+@dataclass(frozen=True)
+class Encoders:
+    """The encoders that a controller reads: one count of those of `links` and of `rotors`, (joints,) rad; 0 for none.
+
+    Both at the joint side: a motor's encoder has its counts of a turn times the gear ratio.
+    """
+
+    links: Array
+    rotors: Array
+
+    def __post_init__(self) -> None:
+        """Convert the counts to arrays; reject negative ones."""
+        for name in ("links", "rotors"):
+            counts = np.array(getattr(self, name), dtype=np.float64)
+            if counts.ndim != 1 or not (np.isfinite(counts).all() and (counts >= 0.0).all()):
+                raise ShapeError(f"{name} must be one count a joint, finite and not negative. Got {counts} instead.")
+            object.__setattr__(self, name, counts)
+        if self.links.shape != self.rotors.shape:
+            raise ShapeError(f"links and rotors must be equally many. Got {len(self.links)}, {len(self.rotors)}.")
+
+    def counts(self, dof: int) -> Array:
+        """Return the counts as (2, joints) for the native side, or say that they are those of another robot."""
+        if len(self.links) != dof:
+            raise ShapeError(f"encoders must have {dof} joints. Got {len(self.links)} instead.")
+        return np.stack([self.links, self.rotors])
+
+
+def read(count: Array, now: Array, before: Array, period: float) -> tuple[Array, Array]:
+    """Return position and speed that a controller has: ``x = c [x/c]``, ``v = c ([x/c] - [x_before/c]) / period``.
+
+    `count` c in rad, 0 for none (then nothing is rounded), positions (joints,) now and one control `period` (s) ago.
+    """
+    unit = np.where(count > 0.0, count, 1.0)
+    current, last = (np.where(count > 0.0, np.round(x / unit), x / unit) for x in (now, before))
+    return current * unit, (current - last) * unit / period
+
+
+def quantised(values: Array, step: float | Array | None) -> Array:
+    """Return the values as whole multiples of a step (one, or one a joint); as they are without a step."""
+    return values if step is None or np.all(step == 0.0) else np.round(values / step) * step
+
 
 JitterMode = Literal["sampling", "stamp"]
 
 WIDEST_JITTER = 0.45
 """A stamp is never farther from its place than this part of a period, so that time runs forward."""
 LARGEST_JITTER = 0.25
-"""Largest rms of the clock's jitter, part of a period: beyond, the cut would make it smaller than asked."""
+"""Largest rms of the clock's jitter, as a share of a period: beyond, clipping would reduce it noticeably."""
 COLORED_SHARE = 0.5
 """Part of the variance of coloured current noise that is below `COLOR_FREQUENCY` (Hz)."""
 COLOR_FREQUENCY = 10.0
-NOISE_SHARE = 1.2e-3
-"""Usual noise of a current: its torque over the effort limit of the drive (UR10e at rest: 0.10 to 0.15 %)."""
 LONE_NOISE = 0.03
 """Usual noise of a current (A rms) where no drive is known."""
 
@@ -68,7 +109,7 @@ class Sensors:
     torque_noise: float = 0.05
 
     def __post_init__(self) -> None:
-        """Refuse what no sensor can be."""
+        """Reject values outside their range."""
         if not (np.isfinite(self.rate) and self.rate > 0.0):
             raise ModelError(f"rate must be a positive number of Hz. Got {self.rate} instead.")
         for name in ("dropped", "repeated"):
@@ -82,12 +123,10 @@ class Sensors:
         if self.jitter_mode not in ("sampling", "stamp"):
             raise ModelError(f"jitter_mode must be sampling or stamp. Got '{self.jitter_mode}' instead.")
         for name in SIZES:
-            size = np.asarray(getattr(self, name) or 0.0)
-            if not (np.isfinite(size).all() and (size >= 0.0).all()):
-                raise ModelError(f"{name} must be finite and not negative. Got {getattr(self, name)} instead.")
+            _check_size(name, getattr(self, name))
 
     def at_drives(self, efforts: Array, gains: Array) -> Sensors:
-        """Return these sensors with the usual current noise unless they have their own.
+        """Return these sensors with the default current noise of the drives unless they set it.
 
         ``σ_i = 0.12 % τ_max / gain`` for effort limits (joints,) Nm and gains (joints,) Nm/A.
         """
@@ -95,7 +134,7 @@ class Sensors:
             if np.shape(self.current_noise) not in {(), gains.shape}:
                 raise ShapeError(f"current_noise must be one number or {len(gains)}. Got {self.current_noise} instead.")
             return self
-        return replace(self, current_noise=tuple((NOISE_SHARE * efforts / np.abs(gains)).tolist()))
+        return replace(self, current_noise=tuple((TORQUE_NOISE * efforts / np.abs(gains)).tolist()))
 
     def clock(self, duration: float) -> tuple[Array, Array]:
         """Return when the samples of a motion are taken, and how they are stamped, (samples,) each, s."""
@@ -164,8 +203,8 @@ class Readings:
         """Return the measured current (samples, joints), A."""
         noise = self._streams[_CURRENT].normal(size=(2, *current.shape))
         unit = self._partly_colored(noise) if self._sensors.colored else noise[0]
-        own = LONE_NOISE if self._sensors.current_noise is None else np.asarray(self._sensors.current_noise)
-        return quantised(current + own * unit, self._sensors.current_quantisation)
+        size = LONE_NOISE if self._sensors.current_noise is None else np.asarray(self._sensors.current_noise)
+        return quantised(current + size * unit, self._sensors.current_quantisation)
 
     def temperature(self, temperature: Array) -> Array:
         """Return the measured temperature (samples, joints), °C."""
@@ -190,6 +229,12 @@ class Readings:
         colored, self._color = lfilter([1.0], [1.0, -a], driven, axis=0, zi=self._color)
         result: Array = np.sqrt(1.0 - COLORED_SHARE) * white[0] + np.sqrt(COLORED_SHARE) * colored
         return result
+
+
+def _check_size(name: str, value: float | tuple[float, ...] | None) -> None:
+    size = np.asarray(value or 0.0)
+    if not (np.isfinite(size).all() and (size >= 0.0).all()):
+        raise ModelError(f"{name} must be finite and not negative. Got {value} instead.")
 
 
 def _count(counts: int | None) -> float:

@@ -11,7 +11,7 @@ from jointwise.errors import DescriptionError, nearest
 
 
 @cache
-def catalog_names() -> tuple[str, ...]:
+def list_robots() -> tuple[str, ...]:
     """Return the names of the built-in robots, sorted."""
     return tuple(sorted(f.name.removesuffix(".toml") for f in files(__name__).iterdir() if f.name.endswith(".toml")))
 
@@ -20,6 +20,6 @@ def catalog_names() -> tuple[str, ...]:
 def catalog_robot(name: str) -> Robot:
     """Return a built-in robot by name (`ur5e`, `panda`, ...)."""
     key = name.strip().lower()
-    if key not in catalog_names():
-        raise DescriptionError(f"unknown robot '{name}'. {nearest(key, catalog_names())}")
+    if key not in list_robots():
+        raise DescriptionError(f"unknown robot '{name}'. {nearest(key, list_robots())}")
     return robot_from_toml((files(__name__) / f"{key}.toml").read_text(encoding="utf-8"), f"{key}.toml")

@@ -1,4 +1,4 @@
-"""Variable projection: for every Stribeck speed, shape and asymmetry the rest of a friction curve is linear."""
+"""Fit of a friction curve by variable projection: linear for every Stribeck speed, exponent and asymmetry."""
 
 from __future__ import annotations
 
@@ -6,87 +6,34 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.optimize import least_squares, nnls
 
-from jointwise.joint.friction.points import Points
+from jointwise.estimation.jackknife import student_factor
+from jointwise.joint.friction.data import FrictionPoints
+from jointwise.joint.friction.law import FrictionForm, VelocityLaw
+from jointwise.joint.least_squares import STARTS, grouped_covariance
 from jointwise.spatial import Array
 
-SHAPES = (0.3, 4.0)
-"""Stribeck shapes μ that are tried."""
-LARGEST_ASYMMETRY = 0.9
-STARTS = 3
-"""Best points of the grid from which the search goes on."""
+EXPONENT_BOUNDS = (0.3, 4.0)
+"""Range of the Stribeck exponent μ: published values lie between 0.5 and 2."""
+STRIBECK_MARGINS = (3.0, 2.0)
+"""V_S is sought from the slowest speed over the first to the fastest over the second: a rise that has faded before
+the slowest run, or fades beyond the fastest, cannot be distinguished from F_C or viscous friction."""
+MAX_ASYMMETRY = 0.9
+"""Largest asymmetry a: above 1 friction would drive the joint in one direction."""
+GRID = {"log V_S": 8, "log mu": 4, "asymmetry": 1}
+"""Grid points of each nonlinear parameter."""
 STEP = 1e-5
-"""Step of the numerical derivative in the nonlinear numbers."""
-
-
-@dataclass(frozen=True)
-class Form:
-    """A friction curve: which of its parts it has.
-
-    `dry` Coulomb friction; `stribeck` an extra at low speed, with its shape μ free if `free`, else 1; `powers` the
-    number of viscous terms ω, |ω| ω, ω³; `side` what differs between the directions: "none", "offset" or "asymmetry".
-    """
-
-    dry: bool = True
-    stribeck: bool = False
-    free: bool = False
-    powers: int = 1
-    side: str = "none"
-
-    @property
-    def name(self) -> str:
-        """What the curve is made of, without its side."""
-        dry = ("Stribeck" if self.free else "Stribeck (mu = 1)") if self.stribeck else "Coulomb"
-        viscous = "viscous" + ("", ", square", ", cubic")[self.powers - 1]
-        whole = " (seven parameters)" if self.free and self.powers == 3 else ""
-        return f"{dry} + {viscous}{whole}" if self.dry else viscous
-
-    @property
-    def nonlinear(self) -> tuple[str, ...]:
-        """Names of the numbers in which the curve is not linear: logarithms of V_S and μ, and a."""
-        asymmetric = self.side == "asymmetry" and self.dry
-        return ("log V_S",) * self.stribeck + ("log mu",) * self.free + ("asymmetry",) * asymmetric
-
-    @property
-    def linear(self) -> tuple[str, ...]:
-        """Names of the numbers in which the curve is linear, those that cannot be negative first."""
-        viscous = ("F_V1", "F_V2", "F_V3")[: self.powers]
-        dry = ("F_C",) * self.dry + ("F_S-F_C",) * self.stribeck
-        return (*dry, *viscous, *(("offset",) if self.side == "offset" else ()))
-
-    @property
-    def size(self) -> int:
-        """How many numbers the curve has."""
-        return len(self.nonlinear) + len(self.linear)
-
-    @property
-    def signed(self) -> int:
-        """How many of the linear numbers cannot be negative: F_C, F_S - F_C and F_V1."""
-        return self.dry + self.stribeck + 1
-
-
-def columns(form: Form, speed: Array, nonlinear: Array) -> Array:
-    """Return the regressor (points, linear numbers) at speeds (points,)."""
-    values = dict(zip(form.nonlinear, nonlinear, strict=True))
-    side, w = np.sign(speed), np.abs(speed)
-    dry = side + values.get("asymmetry", 0.0)
-    parts = [dry] if form.dry else []
-    if form.stribeck:
-        decay = (w / np.exp(values["log V_S"])) ** np.exp(values.get("log mu", 0.0))
-        parts.append(dry * np.exp(-decay))
-    parts += [side * w**power for power in range(1, form.powers + 1)]
-    if form.side == "offset":
-        parts.append(np.ones_like(w))
-    return np.column_stack(parts)
+"""Step of the numerical derivative by the nonlinear parameters, which are of order one."""
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
-    """A fitted curve: `nonlinear`, `linear` and `extra` numbers, weighted residual sum of squares `cost`."""
+class FrictionFit:
+    """A fitted curve: `nonlinear`, `linear` and `extra` parameters, weighted residual sum of squares `cost`."""
 
-    form: Form
+    form: FrictionForm
     nonlinear: Array
     linear: Array
     extra: Array
@@ -94,65 +41,69 @@ class Fit:
 
     @property
     def values(self) -> Array:
-        """All numbers: nonlinear, linear, extra."""
+        """All parameters: nonlinear, linear, extra."""
         return np.concatenate([self.nonlinear, self.linear, self.extra])
 
     def curve(self, speed: Array) -> Array:
         """Return the friction at speeds (points,), Nm."""
-        result: Array = columns(self.form, speed, self.nonlinear) @ self.linear
+        result: Array = self.form.columns(speed, self.nonlinear) @ self.linear
         return result
 
-    def predict(self, points: Points) -> Array:
-        """Return the torque of points, effects beside the friction with it."""
+    def predict(self, points: FrictionPoints) -> Array:
+        """Return the torque of points including the other effects, Nm."""
         result: Array = self.curve(points.speed) + points.extra @ self.extra
         return result
 
     def sensitivity(self, speed: Array) -> Array:
-        """Return the derivative of the curve by nonlinear and linear numbers, (points, size)."""
-        own = [self._slope(speed, k) for k in range(len(self.nonlinear))]
-        return np.column_stack([*own, columns(self.form, speed, self.nonlinear)])
+        """Return the derivative of the curve by nonlinear and linear parameters, (points, size)."""
+        slopes = [self._slope(speed, k) for k in range(len(self.nonlinear))]
+        return np.column_stack([*slopes, self.form.columns(speed, self.nonlinear)])
 
     def _slope(self, speed: Array, k: int) -> Array:
         shift = np.eye(len(self.nonlinear))[k] * STEP
-        ahead, behind = (columns(self.form, speed, self.nonlinear + s * shift) @ self.linear for s in (1.0, -1.0))
+        ahead, behind = (self.form.columns(speed, self.nonlinear + s * shift) @ self.linear for s in (1.0, -1.0))
         result: Array = (ahead - behind) / (2.0 * STEP)
         return result
 
+    def law(self, points: FrictionPoints) -> VelocityLaw:
+        """Return the curve as a law within the speeds of its points."""
+        w = np.abs(points.speed)
+        return self.form.law(self.nonlinear, self.linear, float(w.min()), float(w.max()))
 
-def fit_curve(points: Points, form: Form, start: Fit | None = None) -> Fit:
-    """Return the least-squares fit of a form: a grid and the best `STARTS` refined, or from a `start` on."""
+
+def fit_curve(points: FrictionPoints, form: FrictionForm, start: FrictionFit | None = None) -> FrictionFit:
+    """Return the least-squares fit of a form: from the best points of a grid, or from a `start`."""
     lower, upper = _bounds(points, form)
     if not len(lower):
         return _solve(points, form, np.empty(0))
-    tried = [start.nonlinear] if start is not None else _grid(points, form, lower, upper)
-    found = [_refine(points, form, np.clip(x, lower, upper), lower, upper) for x in tried]
-    return min(found, key=lambda fit: fit.cost)
+    starts = [start.nonlinear] if start is not None else _grid(points, form, lower, upper)
+    fits = [_refine(points, form, np.clip(x, lower, upper), lower, upper) for x in starts]
+    return min(fits, key=lambda fit: fit.cost)
 
 
-def _bounds(points: Points, form: Form) -> tuple[Array, Array]:
-    """Return the bounds of the nonlinear numbers: V_S from a third of the slowest to half of the fastest speed."""
+def _bounds(points: FrictionPoints, form: FrictionForm) -> tuple[Array, Array]:
+    """Return the bounds of the nonlinear parameters."""
     w = np.abs(points.speed)
     limits = {
-        "log V_S": (np.log(w.min() / 3.0), np.log(w.max() / 2.0)),
-        "log mu": (np.log(SHAPES[0]), np.log(SHAPES[1])),
-        "asymmetry": (-LARGEST_ASYMMETRY, LARGEST_ASYMMETRY),
+        "log V_S": (np.log(w.min() / STRIBECK_MARGINS[0]), np.log(w.max() / STRIBECK_MARGINS[1])),
+        "log mu": tuple(np.log(EXPONENT_BOUNDS)),
+        "asymmetry": (-MAX_ASYMMETRY, MAX_ASYMMETRY),
     }
     pairs = np.array([limits[name] for name in form.nonlinear]).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
 
-def _grid(points: Points, form: Form, lower: Array, upper: Array) -> list[Array]:
-    """Return the best `STARTS` points of a grid over the nonlinear numbers."""
-    counts = {"log V_S": 8, "log mu": 4, "asymmetry": 1}
+def _grid(points: FrictionPoints, form: FrictionForm, lower: Array, upper: Array) -> list[Array]:
+    """Return the best `STARTS` points of a grid over the nonlinear parameters."""
     axes = [
-        np.linspace(low, high, counts[name] + 2)[1:-1]
+        np.linspace(low, high, GRID[name] + 2)[1:-1]
         for name, low, high in zip(form.nonlinear, lower, upper, strict=True)
     ]
     nodes = [np.array(node) for node in product(*axes)]
     return sorted(nodes, key=lambda node: _solve(points, form, node).cost)[:STARTS]
 
 
-def _refine(points: Points, form: Form, start: Array, lower: Array, upper: Array) -> Fit:
+def _refine(points: FrictionPoints, form: FrictionForm, start: Array, lower: Array, upper: Array) -> FrictionFit:
     def residual(nonlinear: Array) -> Array:
         fit = _solve(points, form, nonlinear)
         result: Array = points.weight * (points.torque - fit.predict(points))
@@ -162,24 +113,79 @@ def _refine(points: Points, form: Form, start: Array, lower: Array, upper: Array
     return _solve(points, form, best.x)
 
 
-def _solve(points: Points, form: Form, nonlinear: Array) -> Fit:
-    """Return the linear numbers for given nonlinear ones; those that cannot be negative are not."""
-    A = np.column_stack([columns(form, points.speed, nonlinear), points.extra]) * points.weight[:, None]
-    x, cost = _bounded(A, points.torque * points.weight, form.signed)
+def _solve(points: FrictionPoints, form: FrictionForm, nonlinear: Array) -> FrictionFit:
+    """Return the fit of the linear parameters for fixed nonlinear ones."""
+    A = np.column_stack([form.columns(points.speed, nonlinear), points.extra]) * points.weight[:, None]
+    x, cost = _bounded(A, points.torque * points.weight, form.nonnegative)
     count = len(form.linear)
-    return Fit(form, nonlinear, x[:count], x[count:], cost)
+    return FrictionFit(form, nonlinear, x[:count], x[count:], cost)
 
 
-def _bounded(A: Array, y: Array, signed: int) -> tuple[Array, float]:
-    """Return x and the cost of min |A x - y|², the first `signed` of x not negative."""
+def _bounded(A: Array, y: Array, nonnegative: int) -> tuple[Array, float]:
+    """Return x and the cost of min |A x - y|² with the first `nonnegative` entries of x >= 0."""
     scale = np.linalg.norm(A, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     R = qr(np.column_stack([A / scale, y]), mode="r", check_finite=False)[0]
     k = A.shape[1]
     square, right = R[:k, :k], R[:k, k]
     x = np.linalg.lstsq(square, right, rcond=1e-12)[0]
-    if (x[:signed] < 0.0).any():
-        split, _ = nnls(np.column_stack([square, -square[:, signed:]]), right, maxiter=100 * k)
-        x = split[:k] - np.concatenate([np.zeros(signed), split[k:]])
+    if (x[:nonnegative] < 0.0).any():
+        split, _ = nnls(np.column_stack([square, -square[:, nonnegative:]]), right, maxiter=100 * k)
+        x = split[:k] - np.concatenate([np.zeros(nonnegative), split[k:]])
     residual = y - A @ (x / scale)
     return x / scale, float(residual @ residual)
+
+
+# -- uncertainty --
+
+CELL_SIZE = 4
+"""Blocks of similar speed that form the mean of a cycle at that speed: 0.4 s, comparable to a short run."""
+
+
+@dataclass(frozen=True, eq=False)
+class CurveUncertainty:
+    """Covariance (size, size) of the parameters of a curve, the factor of 95 % confidence intervals, and scatter.
+
+    `scatter` is the standard deviation (Nm) of the mean of a run, or of a cycle at one speed, about the curve.
+    """
+
+    covariance: Array
+    factor: float
+    scatter: float
+
+    def band(self, fit: FrictionFit, speed: Array) -> Array:
+        """Return the half width (Nm) of the 95 % prediction band for the mean of a new run, (points,)."""
+        J = fit.sensitivity(speed)
+        variance = np.einsum("ij,jk,ik->i", J, self.covariance, J)
+        result: Array = self.factor * np.sqrt(variance + self.scatter**2)
+        return result
+
+
+def uncertainty_of(fit: FrictionFit, points: FrictionPoints) -> CurveUncertainty:
+    """Return the uncertainty of a fit by the delta method, with residuals clustered by run or cycle."""
+    J = np.column_stack([fit.sensitivity(points.speed), points.extra]) * points.weight[:, None]
+    residual = points.weight * (points.torque - fit.predict(points))
+    parameters = J.shape[1] if points.kind == "runs" else 1
+    size = fit.form.size
+    covariance = grouped_covariance(J, residual, points.group, parameters)[:size, :size]
+    _, scatter = cell_means(points, points.torque - fit.predict(points))
+    variance = float(scatter @ scatter) / max(1, len(scatter) - J.shape[1])
+    return CurveUncertainty(covariance, student_factor(len(points.groups) - parameters), float(np.sqrt(variance)))
+
+
+def cell_means(points: FrictionPoints, values: Array) -> tuple[Array, Array]:
+    """Return speeds and mean `values` of every run, or of every `CELL_SIZE` blocks of similar speed in a cycle.
+
+    Every block belongs to a cell, including slow ones.
+    """
+    if points.kind == "runs":
+        return points.speed, values
+    cells = [cell for g in points.groups for side in (-1.0, 1.0) for cell in _cells(points, g, side)]
+    return np.array([points.speed[c].mean() for c in cells]), np.array([values[c].mean() for c in cells])
+
+
+def _cells(points: FrictionPoints, group: int, side: float) -> list[NDArray[np.intp]]:
+    """Return the blocks of a cycle in one direction, sorted by speed and split into cells of equal size."""
+    index = np.flatnonzero((points.group == group) & (np.sign(points.speed) == side))
+    order = index[np.argsort(np.abs(points.speed[index]), kind="stable")]
+    return np.array_split(order, max(1, len(order) // CELL_SIZE)) if len(order) else []

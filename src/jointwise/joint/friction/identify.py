@@ -1,203 +1,201 @@
-"""Velocity friction of a joint from its log."""
+"""Identification of friction over speed."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from jointwise.joint.friction.checks import refuse_unless_useful
-from jointwise.joint.friction.choose import FOLDS, choose_form, title, told_fit
-from jointwise.joint.friction.deviation import Deviation, deviation_of, run_points
-from jointwise.joint.friction.fit import Fit, Form, fit_curve
-from jointwise.joint.friction.law import VelocityLaw, settings_of
-from jointwise.joint.friction.points import Points, friction_points
-from jointwise.joint.part import Curve, Part, Value, plain, value_of
-from jointwise.joint.quality import nrmse_percent
+from jointwise.estimation.cross_validation import simplest_candidate
+from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
+from jointwise.joint.friction.data import BLOCK_TIME, Flags, FrictionPoints, friction_points
+from jointwise.joint.friction.fit import CurveUncertainty, FrictionFit, cell_means, fit_curve, uncertainty_of
+from jointwise.joint.friction.law import FrictionForm
+from jointwise.joint.friction.result import friction_part
+from jointwise.joint.part import Part, TriedModel
+from jointwise.joint.quality import FOLDS, MIN_QUALITY, TEST_EVERY, nrmse_percent, with_common_notes
 from jointwise.joint.record import JointRecord
-from jointwise.joint.refusal import refuse
+from jointwise.spatial import Array
 
-LEAST_QUALITY = 30.0
-"""Held-out NRMSE % below which the torque has nothing to do with the speed."""
-LINE = 121
-STEADY = 0.05
-"""Part of the largest acceleration up to which a joint is taken to run at constant speed."""
-UNITS = {"F_C": "Nm", "F_S-F_C": "Nm", "F_V1": "Nm s/rad", "F_V2": "Nm s²/rad²", "F_V3": "Nm s³/rad³", "offset": "Nm"}
+FORMS = (
+    FrictionForm(dry=False),
+    FrictionForm(),
+    FrictionForm(powers=2),
+    FrictionForm(powers=3),
+    FrictionForm(stribeck=True),
+    FrictionForm(stribeck=True, powers=2),
+    FrictionForm(stribeck=True, free=True, powers=2),
+    FrictionForm(stribeck=True, free=True, powers=3),
+)
+"""Candidate forms, from viscous friction alone to the seven parameters of the full law."""
+SIDES = ("none", "asymmetry", "offset")
+POINTS_PER_PARAMETER = 10
+"""Blocks that a parameter needs where there are no runs: blocks of one cycle are correlated."""
+MAX_LOG_ERROR = 0.6
+"""Standard error of log V_S or log μ above which the parameter is not identifiable: a factor of 3 within 95 %."""
 
 
-def identify_friction(record: JointRecord, *, form: Form | None = None) -> Part:
-    """Return the friction of a joint over its speed, with the band in which the mean of another run lies.
+def identify_friction(record: JointRecord, *, form: FrictionForm | None = None) -> Part:
+    """Identify friction over speed, as `jointwise joint friction` does.
 
-    ``f = (1 + a sgn ω) sgn(ω) (F_C + (F_S - F_C) exp(-(|ω|/V_S)^μ)) + F_V1 ω + F_V2 |ω| ω + F_V3 ω³``; the simplest
-    form of it that predicts unseen runs as well as the best does, or the given `form`. Means of constant-speed runs are
-    used where the log has them, else all sliding samples.
+    ``f = (1 + a sgn ω) sgn(ω) (F_C + (F_S - F_C) exp(-(|ω|/V_S)^μ)) + F_V1 ω + F_V2 |ω| ω + F_V3 ω³``. Means of runs at
+    constant speed are used where the log has them, else all sliding samples.
+
+    Args:
+        record: Signals of the joint, see `joint_record`.
+        form: Terms of the law; by default the simplest ones within one standard error of the best on held-out runs.
+
+    Returns:
+        The phenomenon "friction", with the 95 % band for the mean of a new run.
+
+    Raises:
+        EstimationError: If the record does not determine friction over speed.
+
     """
-    refuse_unless_useful(record, "friction")
+    check_gravity(record)
+    check_moving_unsaturated(record, "friction")
     points = friction_points(record)
+    _check_enough(record, points, form)
     choice = choose_form(points, form)
-    if choice.held_out < LEAST_QUALITY:
-        what = f"the torque does not follow the speed (fit {choice.held_out:.0f} % on unseen data)"
-        raise refuse(record, "friction", what)
-    fit, deviation, dropped = told_fit(points, choice.form)
-    law = _law(fit, points)
-    notes = (*points.notes, *dropped, *_side_notes(points), *_temperature_notes(record))
-    return Part(
-        phenomenon="friction",
-        model=title(fit.form),
-        values=_values(fit, deviation),
-        fitted=nrmse_percent(points.torque, fit.predict(points)),
-        held_out=choice.held_out,
-        settings=_settings(record, points, fit, law, deviation),
-        ranges=_ranges(record, points, law),
-        alternatives=choice.alternatives,
-        curves=(_curve(points, fit, deviation, law),),
-        notes=notes,
-        logs=record.logs,
-    )
+    if choice.held_out < MIN_QUALITY:
+        reason = f"the torque does not follow the speed (fit {choice.held_out:.0f} % on held-out data)"
+        raise refuse(record, "friction", reason)
+    fit, uncertainty, dropped = identifiable_fit(points, choice.form)
+    part = friction_part(record, points, fit, uncertainty, band_check(points, fit.form))
+    notes = (*points.notes, *dropped, *part.notes)
+    part = replace(part, held_out=choice.held_out, alternatives=choice.alternatives, notes=notes)
+    return with_common_notes(part, record)
 
 
-def _law(fit: Fit, points: Points) -> VelocityLaw:
-    """Return the fitted curve as a law within the speeds of its points."""
-    numbers = dict(zip(fit.form.linear, fit.linear, strict=True))
-    bent = dict(zip(fit.form.nonlinear, fit.nonlinear, strict=True))
-    w = np.abs(points.speed)
-    return VelocityLaw(
-        coulomb=numbers.get("F_C", 0.0),
-        static=numbers.get("F_C", 0.0) + numbers.get("F_S-F_C", 0.0),
-        stribeck_speed=float(np.exp(bent.get("log V_S", 0.0))),
-        shape=float(np.exp(bent.get("log mu", 0.0))),
-        viscous=numbers.get("F_V1", 0.0),
-        square=numbers.get("F_V2", 0.0),
-        cube=numbers.get("F_V3", 0.0),
-        asymmetry=bent.get("asymmetry", 0.0),
-        offset=numbers.get("offset", 0.0),
-        slowest=float(w.min()),
-        fastest=float(w.max()),
-    )
+def _check_enough(record: JointRecord, points: FrictionPoints, form: FrictionForm | None) -> None:
+    """Raise if the training part of the points determines no form, or not the requested one."""
+    training = points.take(~_test_points(points))
+    most, others = _most_parameters(training), training.extra.shape[1]
+    least = min(candidate.size for candidate in FORMS) if form is None else form.size
+    if least + others < most:
+        return
+    moving = float(np.sum(points.weight > 0.0)) * BLOCK_TIME
+    data = f"{len(points.groups)} runs" if points.kind == "runs" else f"{moving:.2g} s of sliding"
+    beside = f" besides {', '.join(points.names)}" if points.names else ""
+    raise refuse(record, "friction", f"{data} in the log do not determine a curve{beside}: record longer")
 
 
-# -- values --
+@dataclass(frozen=True)
+class FormChoice:
+    """The chosen form, all candidates, and the NRMSE % of the chosen one on held-out data."""
+
+    form: FrictionForm
+    alternatives: tuple[TriedModel, ...]
+    held_out: float
 
 
-def _values(fit: Fit, deviation: Deviation) -> tuple[Value, ...]:
-    names = [*fit.form.nonlinear, *fit.form.linear]
-    spread = np.sqrt(np.diag(deviation.covariance))
-    found: list[Value] = []
-    for k, name in enumerate(names):
-        found += _named(name, float(fit.values[k]), float(spread[k]), deviation.factor)
-    found += _derived(fit, deviation, names)
-    order = ["F_C", "F_S", "F_S-F_C", "V_S", "mu", "F_V1", "F_V2", "F_V3", "asymmetry", "offset", "F_C+", "F_C-"]
-    return tuple(sorted(found, key=lambda value: order.index(value.name)))
+def choose_form(points: FrictionPoints, only: FrictionForm | None = None) -> FormChoice:
+    """Return the simplest form that predicts held-out runs as well as the best one, or `only` one with its quality.
+
+    Forms are compared by cross-validation within three quarters of the runs (or cycles); the reported figures come
+    from the last quarter.
+    """
+    test = _test_points(points)
+    training, held_out = points.take(~test), points.take(test)
+    forms = _forms(training) if only is None else [only]
+    fits = {form: fit_curve(training, form) for form in forms}
+    best = _simplest(training, fits)
+    if only is None and points.is_two_sided and best.dry:
+        sided = {form: fit_curve(training, form) for form in (replace(best, side=side) for side in SIDES)}
+        fits = {**sided, **fits}
+        best = _simplest(training, sided)
+    order = sorted(fits, key=lambda form: forms.index(form) if form in forms else len(forms))
+    tried = tuple(_alternative(form, fits[form], training, held_out) for form in order)
+    return FormChoice(best, tried, nrmse_percent(held_out.torque, fits[best].predict(held_out)))
 
 
-def _named(name: str, value: float, deviation: float, factor: float) -> list[Value]:
-    if name in ("log V_S", "log mu"):
-        short, unit = ("V_S", "rad/s") if name == "log V_S" else ("mu", "1")
-        size, half = np.exp(value), factor * deviation
-        return [Value(short, unit, size, size * deviation, size * np.exp(-half), size * np.exp(half))]
-    return [value_of(name, UNITS.get(name, "1"), value, deviation, factor)]
+def _test_points(points: FrictionPoints) -> Flags:
+    """Return flags of the points of every `TEST_EVERY`-th run or cycle, which are held out."""
+    return np.isin(points.group, points.groups[TEST_EVERY // 2 :: TEST_EVERY])
 
 
-def _derived(fit: Fit, deviation: Deviation, names: list[str]) -> list[Value]:
-    """Return F_S and the Coulomb friction of either direction."""
-    if not fit.form.dry:
-        return []
-    at = {name: float(fit.values[k]) for k, name in enumerate(names)}
-    gradients: dict[str, tuple[float, dict[str, float]]] = {}
-    if fit.form.stribeck:
-        gradients["F_S"] = at["F_C"] + at["F_S-F_C"], {"F_C": 1.0, "F_S-F_C": 1.0}
-    for name, sign in (("F_C+", 1.0), ("F_C-", -1.0)):
-        if fit.form.side == "asymmetry":
-            slope = {"F_C": 1.0 + sign * at["asymmetry"], "asymmetry": sign * at["F_C"]}
-            gradients[name] = at["F_C"] * (1.0 + sign * at["asymmetry"]), slope
-        elif fit.form.side == "offset":
-            gradients[name] = at["F_C"] + sign * at["offset"], {"F_C": 1.0, "offset": sign}
-    return [
-        value_of(name, "Nm", value, _spread(deviation, names, slope), deviation.factor)
-        for name, (value, slope) in gradients.items()
-    ]
+def _most_parameters(points: FrictionPoints) -> int:
+    """Return a bound on the number of parameters that points determine: of runs their number, else of their blocks."""
+    return len(points.groups) if points.kind == "runs" else len(points.speed) // POINTS_PER_PARAMETER
 
 
-def _spread(deviation: Deviation, names: list[str], slope: dict[str, float]) -> float:
-    g = np.array([slope.get(name, 0.0) for name in names])
-    return float(np.sqrt(g @ deviation.covariance @ g))
+def _forms(points: FrictionPoints) -> list[FrictionForm]:
+    """Return the forms that points can determine; directions differ by an offset, which needs no search."""
+    side = "offset" if points.is_two_sided else "none"
+    forms = [replace(form, side=side if form.dry else "none") for form in FORMS]
+    return [form for form in forms if form.size + points.extra.shape[1] < _most_parameters(points)]
 
 
-# -- what is told with them --
+def _simplest(points: FrictionPoints, fits: dict[FrictionForm, FrictionFit]) -> FrictionForm:
+    """Return the form chosen by the one-standard-error rule."""
+    by_size = sorted(fits, key=lambda form: form.size)
+    return simplest_candidate({form: _held_out_errors(points, fits[form]) for form in by_size})
 
 
-def _settings(
-    record: JointRecord, points: Points, fit: Fit, law: VelocityLaw, deviation: Deviation
-) -> dict[str, object]:
-    names = [name.removeprefix("log ") for name in (*fit.form.nonlinear, *fit.form.linear)]
-    return {
-        "law": settings_of(law),
-        "covariance": {"names": names, "values": deviation.covariance.tolist()},
-        "points": points.kind,
-        "temperature": None if record.temperature is None else float(record.temperature.mean()),
-        "beside": {name: float(x) for name, x in zip(points.names, fit.extra, strict=True)},
-        "band_check": band_check(points, fit.form),
-    }
+def _held_out_errors(points: FrictionPoints, fit: FrictionFit) -> Array:
+    """Return the mean squared error of every run or cycle, predicted from the other folds."""
+    groups = points.groups
+    folds = np.arange(len(groups)) % min(FOLDS, len(groups))
+    squares = np.empty(len(points.speed))
+    for fold in np.unique(folds):
+        test = np.isin(points.group, groups[folds == fold])
+        trained = fit_curve(points.take(~test), fit.form, start=fit)
+        squares[test] = (points.weight * (points.torque - trained.predict(points)))[test] ** 2
+    return np.array([squares[points.group == g].mean() for g in groups])
 
 
-def band_check(points: Points, form: Form) -> dict[str, float]:
-    """Return which part of the runs (or cycle means) lies in a 95 % band made without them: `inside` of `points`.
+def _alternative(
+    form: FrictionForm, fit: FrictionFit, training: FrictionPoints, held_out: FrictionPoints
+) -> TriedModel:
+    fitted, tested = (nrmse_percent(points.torque, fit.predict(points)) for points in (training, held_out))
+    return TriedModel(form.title, fitted, tested, "1 parameter" if form.size == 1 else f"{form.size} parameters")
 
-    `slow` is that part among the slowest quarter, where a curve is least sure.
+
+def identifiable_fit(
+    points: FrictionPoints, form: FrictionForm
+) -> tuple[FrictionFit, CurveUncertainty, tuple[str, ...]]:
+    """Return the fit of a form to all points without parameters that are not identifiable, and a note for each."""
+    notes: list[str] = []
+    while True:
+        fit = fit_curve(points, form)
+        uncertainty = uncertainty_of(fit, points)
+        vague = _unidentifiable(fit, uncertainty)
+        if vague == "log mu":
+            form = replace(form, free=False)
+            notes.append("the Stribeck exponent mu is not identifiable from these speeds: it was kept at 1.")
+        elif vague == "log V_S":
+            form = replace(form, stribeck=False, free=False)
+            notes.append("a Stribeck effect is not identifiable from these speeds: it was left out.")
+        else:
+            return fit, uncertainty, tuple(notes)
+
+
+def _unidentifiable(fit: FrictionFit, uncertainty: CurveUncertainty) -> str | None:
+    """Return the first nonlinear parameter that is not identifiable, None if all are."""
+    if not fit.form.stribeck:
+        return None
+    errors = dict(zip(fit.form.nonlinear, np.sqrt(np.diag(uncertainty.covariance)), strict=False))
+    if errors.get("log mu", 0.0) > MAX_LOG_ERROR:
+        return "log mu"
+    rise = fit.linear[fit.form.linear.index("F_S-F_C")]
+    return "log V_S" if errors["log V_S"] > MAX_LOG_ERROR or rise <= 0.0 else None
+
+
+def band_check(points: FrictionPoints, form: FrictionForm) -> dict[str, float]:
+    """Return the fraction `inside` of `points` runs (or cycle means) in a 95 % band fitted without them.
+
+    `slow` is that fraction for the slowest quarter, where a curve is least certain.
     """
     groups = points.groups
     folds = np.arange(len(groups)) % (FOLDS if points.kind == "runs" else len(groups))
-    whole, found = fit_curve(points, form), []
+    full, found = fit_curve(points, form), []
     for fold in np.unique(folds):
-        own = np.isin(points.group, groups[folds == fold])
-        rest, unseen = points.take(~own), points.take(own)
-        fit = fit_curve(rest, form, start=whole)
-        speed, error = run_points(unseen, unseen.torque - fit.predict(unseen))
-        found.append(np.column_stack([np.abs(speed), np.abs(error) <= deviation_of(fit, rest).band(fit, speed)]))
+        test = np.isin(points.group, groups[folds == fold])
+        training, held_out = points.take(~test), points.take(test)
+        fit = fit_curve(training, form, start=full)
+        speed, error = cell_means(held_out, held_out.torque - fit.predict(held_out))
+        inside = np.abs(error) <= uncertainty_of(fit, training).band(fit, speed)
+        found.append(np.column_stack([np.abs(speed), inside]))
     speed, inside = np.concatenate(found).T
     slow = inside[speed <= np.quantile(speed, 0.25)]
     return {"inside": float(inside.mean()), "slow": float(slow.mean()), "points": len(inside)}
-
-
-def _ranges(record: JointRecord, points: Points, law: VelocityLaw) -> dict[str, tuple[float, float]]:
-    """Return the ranges that were seen; the load between runs at constant speed is inertia and is not counted."""
-    pushed = np.abs(record.acceleration)
-    steady = pushed <= (STEADY * pushed.max() if points.kind == "runs" else np.inf)
-    low, high = np.quantile(record.load[steady], (0.05, 0.95) if points.kind == "runs" else (0.0, 1.0))
-    ranges = {"speed": (law.slowest, law.fastest), "load": (float(low), float(high))}
-    if record.temperature is not None:
-        ranges["temperature"] = (float(record.temperature.min()), float(record.temperature.max()))
-    return ranges
-
-
-def _curve(points: Points, fit: Fit, deviation: Deviation, law: VelocityLaw) -> Curve:
-    """Return runs (or cycle means) over the speed, effects beside the friction taken off, with line and band."""
-    x, y = run_points(points, points.torque - points.extra @ fit.extra)
-    residual = y - fit.curve(x)
-    sizes = np.geomspace(law.slowest, law.fastest, LINE // 2)
-    sides = ([-sizes[::-1]] if (x < 0.0).any() else []) + ([sizes] if (x > 0.0).any() else [])
-    line = np.concatenate(sides)
-    half = deviation.band(fit, line)
-    return Curve(
-        title="Friction over speed; band: the mean of another run (95 %)",
-        x_label="speed [rad/s]",
-        y_label="friction [Nm]",
-        x=plain(x),
-        y=plain(y),
-        line_x=plain(line),
-        line_y=plain(fit.curve(line)),
-        low=plain(fit.curve(line) - half),
-        high=plain(fit.curve(line) + half),
-        residual=plain(residual),
-    )
-
-
-def _side_notes(points: Points) -> tuple[str, ...]:
-    if points.is_two_sided:
-        return ("an offset of the torque and a dry friction that differs by direction look alike in steady sliding.",)
-    return ("the joint moved in one direction only: its dry friction cannot be told from an offset of the torque.",)
-
-
-def _temperature_notes(record: JointRecord) -> tuple[str, ...]:
-    if record.temperature is None or np.ptp(record.temperature) < 3.0:
-        return ()
-    low, high = record.temperature.min(), record.temperature.max()
-    return (f"the joint warmed from {low:.1f} to {high:.1f} °C: the curve is that of its mean temperature.",)

@@ -1,4 +1,4 @@
-"""The steady friction of a joint over its speed."""
+"""Steady friction of a joint over its speed: the law, and its forms as regressors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from jointwise.errors import ModelError
 from jointwise.joint.part import Part
+from jointwise.model.friction import stribeck, viscous_columns, viscous_torque
 from jointwise.spatial import Array
 
 
@@ -17,7 +18,7 @@ class VelocityLaw:
     """``f = (1 + a sgn ω) sgn(ω) (F_C + (F_S - F_C) exp(-(|ω|/V_S)^μ)) + F_V1 ω + F_V2 |ω| ω + F_V3 ω³ + o``.
 
     Nm and rad/s at the joint side. `coulomb` F_C, `static` F_S, `stribeck_speed` V_S, `shape` μ, `viscous`, `square`
-    and `cube` F_V1..3, `asymmetry` a, `offset` o. `slowest` and `fastest` bound the |ω| that was measured.
+    and `cube` F_V1..3, `asymmetry` a, `offset` o. `slowest` and `fastest` bound the measured |ω|.
     """
 
     coulomb: float = 0.0
@@ -33,31 +34,118 @@ class VelocityLaw:
     fastest: float = np.inf
 
     def torque(self, speed: Array) -> Array:
-        """Return the friction torque (samples,), Nm, at speeds (samples,), their size kept within the measured range.
+        """Return the friction torque (samples,), Nm, at speeds (samples,), clamped to the measured range.
 
-        At a standstill it is zero: what holds a joint at rest is not told by sliding.
+        It is zero at standstill: friction at rest does not follow from sliding.
         """
         side = np.sign(speed)
         w = np.clip(np.abs(speed), self.slowest, self.fastest)
-        dry = self.coulomb + (self.static - self.coulomb) * np.exp(-((w / self.stribeck_speed) ** self.shape))
-        wet = (self.viscous + self.square * w + self.cube * w**2) * w
-        result: Array = np.abs(side) * ((side + self.asymmetry) * dry + side * wet + self.offset)
+        dry = self.coulomb + (self.static - self.coulomb) * stribeck(w, self.stribeck_speed, self.shape)
+        viscous = viscous_torque(side * w, (self.viscous, self.square, self.cube))
+        result: Array = np.abs(side) * ((side + self.asymmetry) * dry + viscous + self.offset)
         return result
 
     def outside(self, speed: Array) -> NDArray[np.bool_]:
-        """Tell which speeds lie outside the measured range, and are clamped."""
+        """Return flags of the speeds outside the measured range, which are clamped."""
         w = np.abs(speed)
         result: NDArray[np.bool_] = (w > 0.0) & ((w < self.slowest) | (w > self.fastest))
         return result
 
+    def even(self, speed: Array) -> Array:
+        """Return the mean friction of both directions, Nm, at speeds > 0."""
+        result: Array = 0.5 * (self.torque(speed) - self.torque(-speed))
+        return result
+
 
 def velocity_law_of(part: Part) -> VelocityLaw:
-    """Return the law that `identify_friction` found."""
+    """Return the law of a part from `identify_friction`."""
     if part.phenomenon != "friction" or "law" not in part.settings:
-        raise ModelError(f"a velocity law comes from a friction part. Got '{part.phenomenon}' instead.")
+        raise ModelError(f"a velocity law must come from a friction part. Got '{part.phenomenon}' instead.")
     return VelocityLaw(**part.settings["law"])
 
 
 def settings_of(law: VelocityLaw) -> dict[str, float]:
-    """Return the numbers of a law as plain JSON."""
+    """Return the parameters of a law as plain JSON."""
     return {name: float(value) for name, value in asdict(law).items()}
+
+
+@dataclass(frozen=True)
+class FrictionForm:
+    """Which terms of the velocity law a curve has.
+
+    `dry`: Coulomb friction; `stribeck`: a rise at low speed, with its exponent μ free if `free`, else 1; `powers`: the
+    number of viscous terms ω, |ω| ω, ω³; `side`: how directions differ: "none", "offset" or "asymmetry".
+    """
+
+    dry: bool = True
+    stribeck: bool = False
+    free: bool = False
+    powers: int = 1
+    side: str = "none"
+
+    @property
+    def name(self) -> str:
+        """Name of the form without its side."""
+        dry = ("Stribeck" if self.free else "Stribeck (mu = 1)") if self.stribeck else "Coulomb"
+        viscous = "viscous" + ("", ", square", ", cubic")[self.powers - 1]
+        full = " (seven parameters)" if self.free and self.powers == 3 else ""
+        return f"{dry} + {viscous}{full}" if self.dry else viscous
+
+    @property
+    def title(self) -> str:
+        """Name of the form with its side."""
+        return self.name if self.side == "none" else f"{self.name}, {self.side}"
+
+    @property
+    def nonlinear(self) -> tuple[str, ...]:
+        """Names of the parameters in which the curve is nonlinear: log V_S, log μ, a."""
+        asymmetric = self.side == "asymmetry" and self.dry
+        return ("log V_S",) * self.stribeck + ("log mu",) * self.free + ("asymmetry",) * asymmetric
+
+    @property
+    def linear(self) -> tuple[str, ...]:
+        """Names of the parameters in which the curve is linear, non-negative ones first."""
+        viscous = ("F_V1", "F_V2", "F_V3")[: self.powers]
+        dry = ("F_C",) * self.dry + ("F_S-F_C",) * self.stribeck
+        return (*dry, *viscous, *(("offset",) if self.side == "offset" else ()))
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return len(self.nonlinear) + len(self.linear)
+
+    @property
+    def nonnegative(self) -> int:
+        """Number of leading linear parameters that cannot be negative: F_C, F_S - F_C and F_V1."""
+        return self.dry + self.stribeck + 1
+
+    def columns(self, speed: Array, nonlinear: Array) -> Array:
+        """Return the regressor (points, linear parameters) at speeds (points,)."""
+        values = dict(zip(self.nonlinear, nonlinear, strict=True))
+        dry = np.sign(speed) + values.get("asymmetry", 0.0)
+        columns = [dry] if self.dry else []
+        if self.stribeck:
+            rise = stribeck(speed, np.exp(values["log V_S"]), np.exp(values.get("log mu", 0.0)))
+            columns.append(dry * rise)
+        columns.append(viscous_columns(speed, range(1, self.powers + 1)))
+        if self.side == "offset":
+            columns.append(np.ones_like(speed))
+        return np.column_stack(columns)
+
+    def law(self, nonlinear: Array, linear: Array, slowest: float, fastest: float) -> VelocityLaw:
+        """Return the velocity law of parameters within a range of |ω|, rad/s."""
+        values = dict(zip((*self.nonlinear, *self.linear), (*nonlinear, *linear), strict=True))
+        coulomb = values.get("F_C", 0.0)
+        return VelocityLaw(
+            coulomb=coulomb,
+            static=coulomb + values.get("F_S-F_C", 0.0),
+            stribeck_speed=float(np.exp(values.get("log V_S", 0.0))),
+            shape=float(np.exp(values.get("log mu", 0.0))),
+            viscous=values.get("F_V1", 0.0),
+            square=values.get("F_V2", 0.0),
+            cube=values.get("F_V3", 0.0),
+            asymmetry=values.get("asymmetry", 0.0),
+            offset=values.get("offset", 0.0),
+            slowest=slowest,
+            fastest=fastest,
+        )

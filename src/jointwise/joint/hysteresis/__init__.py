@@ -1,16 +1,25 @@
-"""Hysteresis of a joint: Maxwell-slip models, their rate-dependent form, LuGre and maps without memory."""
+"""Hysteresis of a joint: Maxwell-slip models, rate-dependent ones, LuGre, and static laws for comparison.
+
+`data` cuts a record into swings, `known_friction` holds what is known beforehand, `law` is the friction law,
+`normal_equations` and `fit` estimate it with its uncertainty, `identify` is the entry point, `result` makes the part.
+"""
 
 from jointwise.joint.hysteresis.identify import identify_hysteresis
-from jointwise.joint.hysteresis.laws import FrictionLaw, Motion, friction_law, hysteresis_term, motion_of, rated_term
-from jointwise.joint.hysteresis.methods import METHODS
+from jointwise.joint.hysteresis.law import (
+    METHODS,
+    FrictionLaw,
+    JointMotion,
+    friction_law,
+    hysteresis_term,
+    rated_term,
+)
 
 __all__ = [
     "METHODS",
     "FrictionLaw",
-    "Motion",
+    "JointMotion",
     "friction_law",
     "hysteresis_term",
     "identify_hysteresis",
-    "motion_of",
     "rated_term",
 ]

@@ -1,41 +1,61 @@
-"""Hysteresis of a joint from a slow reciprocating run: several models, compared on data held out."""
+"""Identification of joint hysteresis from slow reciprocation: several models, compared on held-out data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import minimize, minimize_scalar
 
 from jointwise.errors import EstimationError, ModelError, nearest
-from jointwise.joint.gear_maps import backlash_table
-from jointwise.joint.hysteresis.curves import curves_of
-from jointwise.joint.hysteresis.growth import Growth, growth_of
-from jointwise.joint.hysteresis.laws import law_settings
-from jointwise.joint.hysteresis.loops import Loops, Steady, known_rise, make_loops
-from jointwise.joint.hysteresis.methods import MAXWELL, METHODS, USUAL_ELEMENTS, Setting, Tried, try_method
-from jointwise.joint.hysteresis.rivals import Moves, rival_moves
-from jointwise.joint.hysteresis.search import Bank, best_choices, fewest_elements, gains, held_out_errors, make_bank
-from jointwise.joint.hysteresis.shape import Shape
-from jointwise.joint.hysteresis.static import STATIC
-from jointwise.joint.hysteresis.uncertainty import FOLDS
-from jointwise.joint.hysteresis.values import values_of
-from jointwise.joint.part import Alternative, Part
+from jointwise.estimation.cross_validation import exceeds, simplest_candidate
+from jointwise.joint.checks import check_gravity, refuse
+from jointwise.joint.hysteresis.data import Loops, Viscous, make_loops
+from jointwise.joint.hysteresis.fit import HysteresisFit, bounded, complete, fit_forces, moved, other_treatments, refine
+from jointwise.joint.hysteresis.known_friction import (
+    Growth,
+    HysteresisProblem,
+    Known,
+    Rise,
+    candidate_growths,
+    known_rise,
+    viscous_friction,
+)
+from jointwise.joint.hysteresis.law import LADDERS, METHODS, SLIP, STATIC, FrictionLaw, usual_exponent
+from jointwise.joint.hysteresis.normal_equations import (
+    Bank,
+    best_choices,
+    choice_spread,
+    errors_by_count,
+    gains,
+    make_bank,
+)
+from jointwise.joint.hysteresis.result import held_out_fit, make_part
+from jointwise.joint.part import Part
+from jointwise.joint.quality import with_common_notes
 from jointwise.joint.record import JointRecord
-from jointwise.joint.refusal import refuse
+from jointwise.joint.transmission.law import backlash_table
+from jointwise.model.friction import linear_limits, polynomial_limits, polynomial_shares
 from jointwise.spatial import Array
 
-MOST_ELEMENTS = 6
-"""Elements that a choice by held-out error goes up to."""
-LEAST_QUALITY = 5.0
-"""NRMSE (%) on data held out below which friction is not said to follow the motion."""
-LEAST_EXPLAINED = 0.05
-"""Part of the friction's variance that the best single element must explain."""
-SURE = 1.5
-"""Standard errors by which a model with memory must beat those without."""
-NO_MAP = "the transmission shows no lost motion at some angles: backlash is taken for the same over a turn"
+MAX_CHOSEN = 6
+"""Most elements that a choice by held-out error tries; the thesis finds no gain above four."""
+MAX_ELEMENTS = 16
+"""Most elements that may be requested."""
+LADDER_ELEMENTS = 4
+"""Usual number of elements of pre-assigned ladders."""
+MIN_FIT = 5.0
+"""NRMSE fit (%) on held-out data below which friction does not follow the motion."""
+MIN_EXPLAINED = 0.05
+"""Fraction of the variance of friction that the best single element must explain."""
+MEMORY_ERRORS = 1.5
+"""Standard errors by which a model with memory must beat those without: one alone happens by chance in one of six."""
+NO_MAP = "the transmission shows no lost motion at some angles: backlash is taken as constant over a turn"
 
 Backlash = float | Sequence[float] | Array | Part
+Candidate = tuple[HysteresisProblem, dict[int, Array]]
+"""Data and settings under one load law, and held-out errors (blocks,) by number of elements."""
 
 
 def identify_hysteresis(
@@ -45,252 +65,257 @@ def identify_hysteresis(
     elements: int | None = None,
     backlash: Backlash | None = None,
     load: str | Part = "auto",
-    steady: Steady | Part | None = None,
+    steady: Viscous | Part | None = None,
 ) -> Part:
     """Return the hysteresis of a joint, ``f = F(τ) H(θ) + F_V ω + offset``.
 
-    `method` is one of `METHODS`, or "auto": all are tried and the simplest slip model within one standard error of
-    the best on data held out is taken (rate-dependent ones, LuGre and static maps stand beside it). `elements`: their
-    number, else chosen for nlr by held-out error (the smallest within one standard error of the best) and four for
-    pre-assigned ladders. `backlash` B: rad, a map over one turn, or a transmission part (its shape); where B is not
-    known it is searched. `load`: how friction grows with the load: "none", "absolute", "square", "auto" (what predicts
-    data held out best, where the load varies), or a load part, whose law is taken. `steady`: known viscous friction (a
-    function of speed and temperature, or a friction part), subtracted first; what is left of it and an offset are
-    estimated along. A friction part also tells how dry friction rises towards standstill. Data that cannot tell are
-    refused.
+    Args:
+        record: A record with reversals, best a slow reciprocation.
+        method: One of `METHODS`, or "auto": the simplest slip model within one standard error of the best one on
+            held-out data. Rate-dependent models, LuGre and static laws are fitted for comparison.
+        elements: Number of elements. None: nlr has the fewest within one standard error of the best on held-out data,
+            pre-assigned ladders have four.
+        backlash: Backlash B in rad, a map of it over one turn, or a transmission part (for the shape of the map). None
+            to estimate it.
+        load: Growth of friction with the load: "none", "absolute", "square", "auto" (the best on held-out data where
+            the load varies), or a load part, whose law is used.
+        steady: Known viscous friction, which is subtracted first: a function of speed and temperature, or a friction
+            part, which also determines the Stribeck rise towards standstill. The remaining viscous friction and an
+            offset are estimated.
+
+    Returns:
+        The part with its law, values, alternatives and curves.
+
+    Raises:
+        EstimationError: Where the data do not determine hysteresis.
+        ModelError: For an unknown method or an impossible number of elements.
+
     """
+    check_gravity(record)
     _check(method, elements)
-    scale, shape_map = backlash_of(backlash)
-    loops = make_loops(record, shape_map, steady)
-    rise = known_rise(steady)
-    ways = growth_of(record, loops, load)
-    setting, errors = _best([_setting(record, loops, elements, scale, shape_map, grown, rise) for grown in ways])
-    every = tuple(name for name in METHODS if rise is None or name != "nlr-stribeck")
-    names = every if method == "auto" else tuple(dict.fromkeys((method, "nlr", *STATIC)))
-    tried = {name: try_method(setting, name) for name in names}
-    best = _chosen(tried, method)
+    scale, backlash_map = mean_and_map(backlash)
+    loops, rise = make_loops(record, backlash_map, viscous_friction(steady, record)), known_rise(steady)
+    problem, errors = _best_problem(
+        [
+            _problem(record, loops, elements, scale, backlash_map, growth, rise)
+            for growth in candidate_growths(record, loops, load)
+        ]
+    )
+    fits = {name: fit_method(problem, name) for name in _methods(method, rise)}
+    chosen = fits[_simplest_slip_model(fits) if method == "auto" else method]
     if method not in STATIC:
-        _refuse_without_memory(record, loops, tried)
-    moves = rival_moves(record, loops, best, shape_map, steady)
-    part = _part(record, setting, best, tried, errors, moves)
-    left_out = isinstance(backlash, Part) and shape_map is None
-    return replace(part, notes=(*part.notes, NO_MAP)) if left_out else part
+        _refuse_without_memory(record, loops, fits)
+    treatments = other_treatments(record, loops, chosen, backlash_map, steady)
+    part = make_part(record, problem, chosen, list(fits.values()), treatments, errors)
+    unusable = isinstance(backlash, Part) and backlash_map is None
+    part = replace(part, notes=(*part.notes, NO_MAP)) if unusable else part
+    return with_common_notes(part, record)
 
 
-def backlash_of(backlash: Backlash | None) -> tuple[float | None, Array | None]:
-    """Return the mean backlash (rad; None if unknown) and its map over one turn (points,) (None if it is constant).
+def mean_and_map(backlash: Backlash | None) -> tuple[float | None, Array | None]:
+    """Return the mean backlash (rad; None if unknown) and its map over one turn, (points,) (None if constant).
 
-    The lost motion of a transmission part tells how backlash varies over a turn, not its size; where it found none, or
-    not everywhere, it tells nothing.
+    The lost motion of a transmission part has the shape of the map, not its size; it is not used where it found none.
     """
     if backlash is None:
         return None, None
     if isinstance(backlash, Part):
         table = backlash_table(backlash)
         return None, table if backlash.settings["reach"] > 0.0 and (table > 0.0).all() else None
-    values = _checked(backlash)
-    return float(values.mean()), values if len(values) > 1 else None
-
-
-def _checked(backlash: float | Sequence[float] | Array) -> Array:
     values = np.atleast_1d(np.asarray(backlash, dtype=float))
     if values.ndim != 1 or not np.isfinite(values).all() or not (values > 0.0).all():
-        raise EstimationError("backlash must be positive: a number of rad, or numbers over one turn.")
-    return values
+        raise EstimationError("backlash must be positive: one value in rad, or values over one turn.")
+    return float(values.mean()), values if len(values) > 1 else None
 
 
 def _check(method: str, elements: int | None) -> None:
     if method != "auto" and method not in METHODS:
         raise ModelError(f"unknown method '{method}'. {nearest(method, ('auto', *METHODS))}")
-    if elements is not None and not 1 <= elements <= 16:
-        raise ModelError(f"elements must be 1 to 16. Got {elements} instead.")
+    if elements is not None and not 1 <= elements <= MAX_ELEMENTS:
+        raise ModelError(f"elements must be 1 to {MAX_ELEMENTS}. Got {elements} instead.")
 
 
-def _setting(
+def _methods(method: str, rise: Rise | None) -> tuple[str, ...]:
+    """Return the methods to fit: all of them, or the requested one with nlr and the static laws for comparison."""
+    if method != "auto":
+        return tuple(dict.fromkeys((method, "nlr", *STATIC)))
+    return METHODS if rise is None else tuple(name for name in METHODS if name != "nlr-stribeck")
+
+
+def _simplest_slip_model(fits: dict[str, HysteresisFit]) -> str:
+    return simplest_candidate({name: fits[name].held_out for name in SLIP if name in fits})
+
+
+def _problem(
     record: JointRecord,
     loops: Loops,
     elements: int | None,
     scale: float | None,
-    shape_map: Array | None,
-    grown: Growth,
-    rise: tuple[float, float] | None,
-) -> tuple[Setting, Array | None]:
-    """Return what the methods share, and the held-out errors behind the number of elements."""
-    extra, speed = rise or (0.0, 0.05)
-    bank = make_bank(loops, Shape(np.empty(0), growth=grown.start or 0.0, extra=extra, speed=speed, power=grown.power))
+    backlash_map: Array | None,
+    growth: Growth,
+    rise: Rise | None,
+) -> Candidate:
+    """Return data and settings of the methods, and the held-out errors behind the number of elements."""
+    known = Known(scale, backlash_map, growth, rise)
+    bank = make_bank(loops, known.law("nlr", np.empty(0)))
     _refuse_without_slip(record, loops, bank)
-    errors = held_out_errors(bank, MOST_ELEMENTS, FOLDS) if elements is None else None
-    chosen = fewest_elements(errors) if errors is not None else elements
-    assert chosen is not None
-    return Setting(
-        loops=loops,
-        bank=bank,
-        elements=elements or USUAL_ELEMENTS,
-        chosen=chosen,
-        scale=scale,
-        growth=grown.start,
-        map=shape_map,
-        asked=elements is not None,
-        rise=rise,
-        power=grown.power,
-        held=grown.held,
-    ), errors
+    errors = errors_by_count(bank, MAX_CHOSEN) if elements is None else {}
+    count = elements or simplest_candidate(errors, paired=False)
+    return HysteresisProblem(loops, bank, known, elements or LADDER_ELEMENTS, count, elements is not None), errors
 
 
-def _best(settings: list[tuple[Setting, Array | None]]) -> tuple[Setting, Array | None]:
-    """Return the setting that predicts data held out best, unless the first, the simplest, is as good.
-
-    As good is what is worse by less than a standard error of the difference, block by block.
-    """
-    if len(settings) == 1:
-        return settings[0]
-    errors = [try_method(own, "nlr").held_out for own, _ in settings]
-    best = int(np.argmin([own.mean() for own in errors]))
-    gain = errors[0] - errors[best]
-    return settings[best if gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)) else 0]
+def _best_problem(
+    candidates: list[tuple[HysteresisProblem, dict[int, Array]]],
+) -> tuple[HysteresisProblem, dict[int, Array]]:
+    """Return the candidate with the best nlr on held-out data, or the first where it is within one standard error."""
+    if len(candidates) == 1:
+        return candidates[0]
+    errors = [fit_method(problem, "nlr").held_out for problem, _ in candidates]
+    best = int(np.argmin([error.mean() for error in errors]))
+    return candidates[best if exceeds(errors[0] - errors[best]) else 0]
 
 
 def _refuse_without_slip(record: JointRecord, loops: Loops, bank: Bank) -> None:
-    """Refuse data in which friction still rises when the joint turns back: no element ever slips."""
+    """Raise an error where friction still rises when the joint turns back, so that no element ever slips."""
     A, b = bank.reduced(bank.grams.sum(axis=0))
     (best,) = best_choices(A, b, 1)[0]
-    explained = float(gains(A, b, np.array([[best]]))[0]) / (_spread(loops) * int(loops.used.sum()))
-    if not explained > LEAST_EXPLAINED:
+    explained = float(gains(A, b, np.array([[best]]))[0]) / (loops.variance * int(loops.used.sum()))
+    if not explained > MIN_EXPLAINED:
         raise refuse(record, "hysteresis", "friction does not follow the motion (sign or order of the current)")
-    swing = 2.0 * loops.largest
     if best == len(bank.limits) - 1:
+        travel = 2e3 * loops.largest
         raise refuse(
-            record,
-            "hysteresis",
-            f"the way between reversals ({1e3 * swing:.3g} mrad) is too short for the gear to slip",
+            record, "hysteresis", f"the travel between reversals ({travel:.3g} mrad) is too short for the gear to slip"
         )
 
 
-def _chosen(tried: dict[str, Tried], method: str) -> Tried:
-    """Return the method asked for, or the simplest slip model within one standard error of the best on data held out.
-
-    The standard error is that of the difference to the best, block by block.
-    """
-    if method != "auto":
-        return tried[method]
-    best = _least(tried, MAXWELL)
-    for name in (own for own in MAXWELL if own in tried):
-        worse = tried[name].held_out - best.held_out
-        if worse.mean() <= worse.std(ddof=1) / np.sqrt(len(worse)):
-            return tried[name]
-    return best
-
-
-def _refuse_without_memory(record: JointRecord, loops: Loops, tried: dict[str, Tried]) -> None:
-    """Refuse where friction does not follow the motion, or a map of the speed alone does as well as slip elements."""
-    best, rival = (_least(tried, names) for names in (MAXWELL, STATIC))
-    quality = _held_out(loops, best)
+def _refuse_without_memory(record: JointRecord, loops: Loops, fits: dict[str, HysteresisFit]) -> None:
+    """Raise an error where friction does not follow the motion, or a static law is as good as slip elements."""
+    best, static = (_most_accurate(fits, names) for names in (SLIP, STATIC))
+    quality = held_out_fit(loops, best)
     if not best.law.forces.sum() > 0.0:
         raise refuse(record, "hysteresis", "friction does not oppose the motion (sign or order of the current)")
-    if quality < LEAST_QUALITY:
+    if quality < MIN_FIT:
         raise refuse(record, "hysteresis", f"friction does not follow the motion (held-out fit {quality:.1f} %)")
-    gain = rival.held_out - best.held_out
-    if not gain.mean() > SURE * gain.std(ddof=1) / np.sqrt(len(gain)):
+    if not exceeds(static.held_out - best.held_out, MEMORY_ERRORS):
         raise refuse(
             record,
             "hysteresis",
-            f"no memory is seen: on data held out '{best.method}' has a fit of {quality:.1f} % and '{rival.method}', "
-            f"without memory, {_held_out(loops, rival):.1f} %",
+            f"friction shows no memory: on held-out data '{best.law.model}' has a fit of {quality:.1f} % and "
+            f"'{static.law.model}', without memory, {held_out_fit(loops, static):.1f} %",
         )
 
 
-def _least(tried: dict[str, Tried], names: tuple[str, ...]) -> Tried:
-    """Return the one of some methods with the least error on data held out."""
-    return min((tried[name] for name in names if name in tried), key=lambda own: float(own.held_out.mean()))
+def _most_accurate(fits: dict[str, HysteresisFit], names: tuple[str, ...]) -> HysteresisFit:
+    """Return the one of some methods with the smallest held-out error."""
+    return min((fits[name] for name in names if name in fits), key=lambda fit: float(fit.held_out.mean()))
 
 
-def _spread(loops: Loops) -> float:
-    """Return the variance of the friction used, Nm²."""
-    return float(loops.friction[loops.used].var())
+# -- the models --
+
+SCAN = 14
+"""Points of a coarse scan, on a logarithmic scale, before a local search."""
+TOLERANCE = 5e-3
+"""Relative accuracy of that search: ten times finer than the usual standard error of a backlash or a speed."""
+STATIC_SPEEDS = (5e-4, 0.1)
+"""Range (rad/s) of the width of tanh and of the Stribeck speed of static laws."""
+SAME_LIMIT = 0.1
+"""Relative difference of two limits below which their elements are one."""
+RISE_START = (0.1, 0.03)
+"""Start (e, V in rad/s) of a Stribeck rise: 10 % below 30 mrad/s, as gears of robots have."""
+RATED_TRIALS = 100
+"""Evaluations of the simplex search from each start; the refinement that follows converges from there."""
+SIMPLEX = 0.3
+"""Size of the first simplex in ln D, e, ln V and ln of the rate."""
+SLIP_RATES = (20.0, 500.0)
+"""Starts (1/s) of the rate of slip: the memory is slower or faster than a reversal."""
+BRISTLE_LENGTHS = (0.03, 0.3)
+"""Starts of the length of bristles, relative to the largest slip limit."""
 
 
-def _fitted(loops: Loops, tried: Tried) -> float:
-    mean = max(tried.error, 0.0) / int(loops.used.sum())
-    return 100.0 * (1.0 - float(np.sqrt(mean / _spread(loops))))
+def fit_method(problem: HysteresisProblem, method: str) -> HysteresisFit:
+    """Return the fit of one of `METHODS`."""
+    if method in STATIC:
+        return _static(problem, method)
+    if method in LADDERS:
+        return _ladder(problem, method)
+    return _rated(problem, method) if method in ("rate-gms", "lugre") else _nlr(problem, method)
 
 
-def _held_out(loops: Loops, tried: Tried) -> float:
-    weights = tried.grams[:, -2, -2]
-    mean = float(np.average(tried.held_out, weights=weights))
-    return 100.0 * (1.0 - float(np.sqrt(mean / _spread(loops))))
+def _ladder(problem: HysteresisProblem, method: str) -> HysteresisFit:
+    """Return the fit with limits B times a fixed ladder; B is searched where it is not known."""
+    known = problem.known
+    shares = polynomial_shares(problem.ladder) if method == "gms" else None
+    steps = (linear_limits if method == "lr-linear" else polynomial_limits)(problem.ladder, 1.0)
+    part = problem.loops.beginning()
+
+    def error(scale: float) -> float:
+        return fit_forces(part, known.law(method, scale * steps), shares).error
+
+    scale = known.scale or _minimum(error, 4.0 * part.smallest, part.largest)
+    start = fit_forces(problem.loops, known.law(method, scale * steps), shares)
+    tied = () if known.scale else ("scale",)
+    return complete(problem.loops, refine(problem.loops, start, known.free), (*tied, *known.free))
 
 
-def _part(
-    record: JointRecord,
-    setting: Setting,
-    best: Tried,
-    tried: dict[str, Tried],
-    errors: Array | None,
-    moves: tuple[Moves, ...],
-) -> Part:
-    loops = setting.loops
-    ordered = sorted(tried.values(), key=lambda own: float(own.held_out.mean()))
-    scale = setting.scale if best.method in MAXWELL else None
-    return Part(
-        phenomenon="hysteresis",
-        model=best.method,
-        values=values_of(best, loops, scale, moves),
-        fitted=_fitted(loops, best),
-        held_out=_held_out(loops, best),
-        settings={"law": law_settings(best.law), "method": best.method, "elements": len(best.law.limits)},
-        ranges=_ranges(loops),
-        alternatives=tuple(Alternative(o.method, _fitted(loops, o), _held_out(loops, o), _note(o)) for o in ordered),
-        curves=curves_of(loops, best, errors, _spread(loops)),
-        notes=_notes(setting, best, errors),
-        logs=record.logs,
-    )
+def _nlr(problem: HysteresisProblem, method: str) -> HysteresisFit:
+    """Return the fit with free limits, from the best ones of the grid on; "nlr-stribeck" adds a Stribeck rise."""
+    loops, known = problem.loops, problem.known
+    law, free = known.law(method, problem.best_limits()), ("limits", *known.free)
+    if method == "nlr-stribeck":
+        law, free = replace(law, extra=RISE_START[0], speed=RISE_START[1]), (*free, "rise")
+    fit = refine(loops, fit_forces(loops, law), free)
+    while not problem.requested and (close := np.diff(np.log(fit.law.limits)) < SAME_LIMIT).any():
+        law = replace(fit.law, limits=fit.law.limits[np.append(~close, True)])
+        fit = refine(loops, fit_forces(loops, law), free)
+    return replace(complete(loops, fit, free), jumps=choice_spread(problem.bank, len(fit.law.limits)))
 
 
-def _ranges(loops: Loops) -> dict[str, tuple[float, float]]:
-    signals = {"position": loops.x, "speed": loops.speed, "load": loops.load}
-    found = {name: (float(own.min()), float(own.max())) for name, own in signals.items()}
-    return {**found, "limit": (loops.smallest, loops.largest)}
+def _static(problem: HysteresisProblem, method: str) -> HysteresisFit:
+    """Return the fit of a law without memory; its speed is searched."""
+    known = problem.known
+    start = replace(known.law(method, np.empty(0)), growth=0.0, extra=0.0, exponent=usual_exponent(method))
+    start = replace(start, load=known.growth.start is not None)
+    part = problem.loops.beginning()
+    speed = start.speed
+    if method != "sgn":
+        speed = _minimum(lambda V: fit_forces(part, replace(start, speed=V)).error, *STATIC_SPEEDS)
+    return complete(problem.loops, fit_forces(problem.loops, replace(start, speed=speed)), ())
 
 
-def _note(tried: Tried) -> str:
-    law = tried.law
-    if tried.method in STATIC:
-        return "no memory" if tried.method == "sgn" else f"no memory, width {law.speed:.3g} rad/s"
-    if tried.method == "lugre":
-        return f"bristle {1e3 * law.limits[0]:.3g} mrad, V_S {law.speed:.3g} rad/s, e {law.extra:.2g}"
-    limits = ", ".join(f"{1e3 * D:.3g}" for D in law.limits)
-    return f"D {limits} mrad" + (f", slip rate {law.rate:.3g} 1/s" if tried.method == "rate-gms" else "")
+def _rated(problem: HysteresisProblem, method: str) -> HysteresisFit:
+    """Return the fit of a rate-dependent model: a simplex search from several starts, then all limits free."""
+    loops, known, limits = problem.loops, problem.known, problem.best_limits()
+    law = replace(known.law(method, limits), exponent=usual_exponent(method), extra=RISE_START[0], speed=RISE_START[1])
+    names: tuple[str, ...] = ("rise",) if method == "lugre" else ("rise", "rate")
+    if method == "lugre":
+        starts = [replace(law, limits=factor * limits[-1:]) for factor in BRISTLE_LENGTHS]
+    else:
+        starts = [replace(law, rate=rate) for rate in SLIP_RATES]
+    part, free = loops.beginning(), ("limits", *known.free, *names)
+    best = min((_simplex(part, start, ("scale", *names)) for start in starts), key=lambda fit: fit.error)
+    found = refine(part, best, free).law
+    return complete(loops, fit_forces(loops, found), free)
 
 
-def _notes(setting: Setting, best: Tried, errors: Array | None) -> tuple[str, ...]:
-    loops = setting.loops
-    found = [
-        f"{loops.reversals} reversals; held out: {min(FOLDS, loops.blocks)} folds of {loops.blocks} blocks of swings.",
-        f"{(~loops.used).sum()} samples left out: after a start or a rest the state of the elements is known once the "
-        f"path has covered {2e3 * loops.largest:.3g} mrad.",
-        f"Limits between {1e3 * loops.smallest:.2g} and {1e3 * loops.largest:.3g} mrad can be told.",
-    ]
-    if errors is not None:
-        some = "element" if setting.chosen == 1 else "elements"
-        found.append(
-            f"nlr has {setting.chosen} {some}: the fewest within one standard error of the best on data held out."
-        )
-    if setting.rise is None and best.law.extra == 0.0 and best.method not in STATIC:
-        found.append(
-            f"F_C is the level at the speeds seen (half of them below {np.median(np.abs(loops.speed)):.2g} rad/s): "
-            "a rise towards standstill is inside. A friction part of the joint would tell it."
-        )
-    if len(best.law.limits) and best.law.limits[-1] > 0.99 * loops.largest:
-        found.append(
-            "The largest limit lies at the edge of what can be told: it may be larger, or no hysteresis at all."
-        )
-    if best.law.extra < 0.0:
-        found.append(
-            "F_S, the level at rest, lies below F_C: friction rises with the speed before it levels, which viscous "
-            "friction of a power below one would do as well."
-        )
-    if setting.held:
-        found.append("The load does not vary here: how friction grows with it is that of the joint's load law.")
-    if best.method in ("rate-gms", "lugre"):
-        found.append("An interval as wide as the range that was searched: the data do not determine the value.")
-    return tuple(found)
+def _simplex(loops: Loops, start: FrictionLaw, names: tuple[str, ...]) -> HysteresisFit:
+    """Return the best fit of a Nelder-Mead search over steps from a start."""
+
+    def law_at(steps: Array) -> FrictionLaw:
+        return bounded(moved(start, steps, names), loops, names)
+
+    zero = np.zeros(len(names) + 1)
+    simplex = np.vstack([zero, SIMPLEX * np.eye(len(zero))])
+    options = {"maxfev": RATED_TRIALS, "xatol": 1e-2, "fatol": 0.0, "initial_simplex": simplex}
+    found = minimize(lambda steps: fit_forces(loops, law_at(steps)).error, zero, method="Nelder-Mead", options=options)
+    return fit_forces(loops, law_at(found.x))
+
+
+def _minimum(error: Callable[[float], float], low: float, high: float) -> float:
+    """Return the minimum of an error on a logarithmic scale: a coarse scan, then a search between its neighbours."""
+    grid = np.linspace(np.log(low), np.log(high), SCAN)
+    best = int(np.argmin([error(float(np.exp(point))) for point in grid]))
+    bounds = grid[max(best - 1, 0)], grid[min(best + 1, SCAN - 1)]
+    options = {"xatol": TOLERANCE}
+    found = minimize_scalar(lambda log: error(float(np.exp(log))), bounds=bounds, method="bounded", options=options)
+    return float(np.exp(found.x))

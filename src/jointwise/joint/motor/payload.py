@@ -1,13 +1,14 @@
 """Drive gains from a known payload: the same motion without and with it, the difference of the currents.
 
 ``i_with - i_without = g_j (m a_j + B_j x + Δ_j) + friction``, g_j = 1/K_j. The mass m is known and sets the scale;
-first moments and inertia x of the payload are estimated with the gains, as every joint sees the same body. Δ is what
-the described links ask for the slightly different motion. Friction changes between the runs: by an offset, a Coulomb
-and a viscous part (the joints get warmer) and by the load.
+first moments and inertia x of the payload are estimated with the gains, as every joint moves the same body. Δ is the
+torque of the described links for the slightly different motion. Friction changes between the runs by an offset, a
+Coulomb and a viscous part (the joints warm up), and with the load.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,21 +19,20 @@ from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
-from jointwise.joint.jackknife import half_width, jackknife
-from jointwise.joint.motor.bilinear import Products, solve
-from jointwise.joint.motor.gain import GainEstimate, JointGain, inverse_value, same_drives, status_of
-from jointwise.joint.motor.pair import CUTOFF
-from jointwise.joint.motor.payload_data import PairData, aligned_pairs, pair_data
-from jointwise.joint.motor.payload_fit import ASYMMETRIC, PayloadFit, body_scales, fit_payload
-from jointwise.joint.part import Alternative, Curve, plain, value_of
+from jointwise.estimation.jackknife import jackknife, student_factor
+from jointwise.joint.motor.data import CUTOFF, PayloadData, aligned_pairs, payload_data
+from jointwise.joint.motor.fit import ASYMMETRIC, PayloadFit, Products, body_scales, fit_payload, solve
+from jointwise.joint.motor.result import DriveGains, JointGain, gain_status, inverse_value, same_drives
+from jointwise.joint.part import Curve, TriedModel, make_curve
+from jointwise.model.friction import LOAD_POWERS
 from jointwise.spatial import Array
 
-LAWS = ("none", "absolute", "square")
-"""How friction may grow with the load; the best on blocks left out is taken, none where it does as well."""
-ALIKE = 0.1
-"""Mean of ln(MSE) over the joints by which a law may be worse than the best one and still be as likely."""
-WORTH = 0.01
-"""Mean of ln(MSE) over the joints by which friction without load may be worse and is taken."""
+LAWS = ("none", *LOAD_POWERS)
+"""Growth of friction with the load, the simplest law first."""
+EQUALLY_LIKELY = 0.1
+"""Difference of the mean ln(MSE) up to which another law is as likely as the chosen one and widens the intervals."""
+SIMPLER = 0.01
+"""Difference of the mean ln(MSE) up to which friction that does not depend on the load is preferred."""
 
 
 def identify_gains_from_payload(
@@ -44,150 +44,160 @@ def identify_gains_from_payload(
     mounting: Mounting = "table",
     cutoff: float = CUTOFF,
     law: str | None = None,
-) -> GainEstimate:
+) -> DriveGains:
     """Return the drive gains (Nm/A) of all joints from pairs of logs of the same motion.
 
-    The k-th `loaded` log repeats the k-th `unloaded` one with the same payload of `payload_mass` (kg). `law` fixes how
-    friction grows with the load (none, absolute, square); without it the best on blocks left out is taken.
+    Args:
+        unloaded: One or more logs without payload.
+        loaded: As many logs of the same motions with the payload.
+        robot: The robot.
+        payload_mass: Mass of the payload, kg.
+        mounting: Mounting of the robot.
+        cutoff: Cut-off frequency of positions and currents, Hz.
+        law: Growth of friction with the load, "none", "absolute" or "square"; None for the best on held-out data.
+
+    Raises:
+        EstimationError: Where the logs do not show the payload.
+
     """
-    mass = _checked_mass(payload_mass)
+    if payload_mass is None or not (np.isfinite(payload_mass) and payload_mass > 0.0):
+        raise EstimationError(
+            f"the payload's mass must be a positive number of kg: weigh it. Got {payload_mass} instead."
+        )
     if law is not None and law not in LAWS:
         raise EstimationError(f"law must be one of {', '.join(LAWS)}. Got '{law}' instead.")
-    data = pair_data(aligned_pairs(unloaded, loaded, robot, cutoff), robot, mass, gravity_vector(mounting))
-    tried = {name: fit_payload(data, name) for name in (LAWS if law is None else (law,))}
-    best = min(tried.values(), key=lambda fit: fit.error)
-    if "none" in tried and tried["none"].error <= best.error + WORTH:
-        best = tried["none"]
-    doubts = [] if best.law == "none" else [fit_payload(data, best.law + ASYMMETRIC, best)]
-    rivals = [fit for fit in (*tried.values(), *doubts) if fit is not best and fit.error < best.error + ALIKE]
-    return _estimate(data, robot, tried, best, rivals)
+    pairs = aligned_pairs(unloaded, loaded, robot, cutoff)
+    data = payload_data(pairs, robot, float(payload_mass), gravity_vector(mounting))
+    fits = {name: fit_payload(data, name) for name in (LAWS if law is None else (law,))}
+    best = min(fits.values(), key=lambda fit: fit.error)
+    if "none" in fits and fits["none"].error <= best.error + SIMPLER:
+        best = fits["none"]
+    return _estimate(data, robot, fits, best, _rivals(data, fits, best))
 
 
-def _checked_mass(mass: float | None) -> float:
-    if mass is None or not (np.isfinite(mass) and mass > 0.0):
-        raise EstimationError(f"the payload's mass must be a positive number of kg: weigh it. Got {mass} instead.")
-    return float(mass)
+def _rivals(data: PayloadData, fits: dict[str, PayloadFit], best: PayloadFit) -> list[PayloadFit]:
+    """Return the fits under other laws that are as likely as the best one."""
+    others = [fit for fit in fits.values() if fit is not best]
+    if best.law != "none":
+        others.append(fit_payload(data, best.law + ASYMMETRIC, best))
+    return [fit for fit in others if fit.error < best.error + EQUALLY_LIKELY]
 
 
 def _estimate(
-    data: PairData, robot: Robot, tried: dict[str, PayloadFit], fit: PayloadFit, rivals: list[PayloadFit]
-) -> GainEstimate:
-    factor = half_width(data.blocks)
-    alone = np.arange(data.joints)
-    inverse, spread = _with_deviations(data, fit, rivals, alone)
+    data: PayloadData, robot: Robot, fits: dict[str, PayloadFit], fit: PayloadFit, rivals: list[PayloadFit]
+) -> DriveGains:
     drives = same_drives(robot)
-    groups = np.array([next(k for k, own in enumerate(drives) if j in own) for j in alone])
-    shared, shared_spread = _with_deviations(data, fit, rivals, groups)
+    groups = np.array([next(k for k, joints in enumerate(drives) if j in joints) for j in range(data.joints)])
+    alone, shared = (_with_errors(data, fit, rivals, numbers) for numbers in (np.arange(data.joints), groups))
+    factor = student_factor(data.blocks - 1)
     joints = []
     for j in range(data.joints):
-        gain = inverse_value("gain", "Nm/A", inverse[j], spread[j], factor)
-        own = JointGain(
-            joint=j,
-            alone=gain,
-            status=status_of(gain, float(fit.held_out[j])),
-            fitted=float(fit.fitted[j]),
-            held_out=float(fit.held_out[j]),
-            model=f"gain from a payload of {data.mass:g} kg, load-dependent friction: {fit.law}",
-            alternatives=tuple(
-                Alternative(f"friction over load: {name}", float(f.fitted[j]), float(f.held_out[j]))
-                for name, f in tried.items()
-            ),
-            curves=_curves(data, fit, j, spread[j] * factor) if gain else (),
-        )
+        joint = _joint_gain(data, fits, fit, j, (float(alone[0][j]), float(alone[1][j])), factor)
         if len(drives[groups[j]]) > 1:
-            own = replace(own, shared=inverse_value("gain", "Nm/A", shared[j], shared_spread[j], factor))
-        joints.append(replace(own, notes=_notes(robot, own, drives[groups[j]])))
-    if all(own.status != "determined" for own in joints):
+            joint = replace(joint, shared=inverse_value("gain", "Nm/A", shared[0][j], shared[1][j], factor))
+        joints.append(replace(joint, notes=_notes(robot, joint, drives[groups[j]])))
+    if all(joint.status != "determined" for joint in joints):
         raise EstimationError(
             f"{', '.join(data.names)}: the difference of the currents does not follow a payload of {data.mass:g} kg; "
             f"no gain is fitted. Record the same motion without and with the payload: "
-            f"jointwise joint plan --robot {robot.name} --joint 1"
+            f"jointwise joint plan --robot {shlex.quote(robot.name)} --joint 1"
         )
-    return GainEstimate(robot.name, "payload", tuple(joints), _settings(data, fit), data.names)
+    return DriveGains(robot.name, "payload", tuple(joints), _settings(data, fit), data.names)
 
 
-def _with_deviations(
-    data: PairData, fit: PayloadFit, rivals: list[PayloadFit], groups: NDArray[np.intp]
+def _joint_gain(
+    data: PayloadData, fits: dict[str, PayloadFit], fit: PayloadFit, j: int, inverse: tuple[float, float], factor: float
+) -> JointGain:
+    """Return the gain of one joint from 1/K with its standard error."""
+    gain = inverse_value("gain", "Nm/A", *inverse, factor)
+    return JointGain(
+        joint=j,
+        alone=gain,
+        status=gain_status(gain, float(fit.held_out[j])),
+        fitted=float(fit.fitted[j]),
+        held_out=float(fit.held_out[j]),
+        model=f"gain from a payload of {data.mass:g} kg, load-dependent friction: {fit.law}",
+        alternatives=tuple(
+            TriedModel(f"friction over load: {name}", float(other.fitted[j]), float(other.held_out[j]))
+            for name, other in fits.items()
+        ),
+        curves=_curves(data, fit, j, inverse[1] * factor) if gain else (),
+    )
+
+
+def _with_errors(
+    data: PayloadData, fit: PayloadFit, rivals: list[PayloadFit], groups: NDArray[np.intp]
 ) -> tuple[Array, Array]:
-    """Return 1/K (joints,), shared within groups, and its deviation: of blocks left out, and of laws as likely."""
+    """Return 1/K (joints,), shared within groups, and its standard error: jackknife, and laws that are as likely."""
 
-    def gains_of(own: PayloadFit, gram: Array) -> Array:
-        start = replace(own.solution, gains=_group_means(own.solution.gains, groups))
-        return solve(Products(gram, groups, body_scales(data.mass)), own.weights, start).gains
+    def inverse_gains(one: PayloadFit, gram: Array) -> Array:
+        means = np.array([one.solution.gains[groups == group].mean() for group in groups])
+        start = replace(one.solution, gains=means)
+        return solve(Products(gram, groups, body_scales(data.mass)), one.weights, start).gains
 
-    inverse, spread = jackknife(lambda gram: gains_of(fit, gram), fit.parts)
-    others = [gains_of(own, own.parts.sum(axis=0)) for own in rivals]
-    structure = np.max([np.zeros(data.joints), *(np.abs(own - inverse) for own in others)], axis=0)
-    return inverse, np.hypot(spread, structure)
-
-
-def _group_means(gains: Array, groups: NDArray[np.intp]) -> Array:
-    return np.array([gains[groups == own].mean() for own in groups])
+    inverse, error = jackknife(lambda gram: inverse_gains(fit, gram), fit.grams)
+    others = [inverse_gains(rival, rival.grams.sum(axis=0)) for rival in rivals]
+    law_error = np.max([np.zeros(data.joints), *(np.abs(other - inverse) for other in others)], axis=0)
+    return inverse, np.hypot(error, law_error)
 
 
-def _settings(data: PairData, fit: PayloadFit) -> dict[str, object]:
-    """Return what was found beside the gains: the payload in the frame of the last joint, friction per unit of load."""
+def _settings(data: PayloadData, fit: PayloadFit) -> dict[str, object]:
+    """Return the results beside the gains: the payload in the frame of the last joint, and the load law."""
 
-    def body_of(gram: Array) -> Array:
+    def body(gram: Array) -> Array:
         return solve(Products(gram, np.arange(data.joints), body_scales(data.mass)), fit.weights, fit.solution).body
 
-    body, spread = jackknife(body_of, fit.parts)
-    center = [value_of("center", "m", body[6 + k] / data.mass, spread[6 + k] / data.mass) for k in range(3)]
+    moments, errors = (values[-3:] for values in jackknife(body, fit.grams))
     return {
         "payload_mass": data.mass,
-        "payload_center": [own.value for own in center],
-        "payload_center_deviation": [own.deviation for own in center],
+        "payload_center": (moments / data.mass).tolist(),
+        "payload_center_deviation": (errors / data.mass).tolist(),
         "load_law": fit.law,
         "blocks": data.blocks,
     }
 
 
-def _notes(robot: Robot, own: JointGain, alike: tuple[int, ...]) -> tuple[str, ...]:
+def _notes(robot: Robot, joint: JointGain, alike: tuple[int, ...]) -> tuple[str, ...]:
     notes: list[str] = []
-    described = robot.joints[own.joint].motor.joint_gain
-    if own.status == "not determined":
+    described = robot.joints[joint.joint].motor.joint_gain
+    if joint.status == "not determined":
         notes.append("the payload loads this joint too little in this motion")
-    elif own.status == "hardly determined":
+    elif joint.status == "hardly determined":
         notes.append(
-            f"hardly determined: the payload loads this joint little; {own.held_out or 0.0:.0f} % of the difference is "
-            f"explained, and what friction did between the runs may hide in the gain"
+            f"hardly determined: the payload loads this joint little; {joint.held_out or 0.0:.0f} % of the difference "
+            "is explained, and a change of friction between the runs may be part of the gain"
         )
-    if own.gain is not None and described:
-        notes.append(f"described gain {described:g} Nm/A: {100.0 * (own.gain.value / described - 1.0):+.1f} %")
-    if own.shared is not None:
+    if joint.gain is not None and described:
+        notes.append(f"described gain {described:g} Nm/A: {100.0 * (joint.gain.value / described - 1.0):+.1f} %")
+    if joint.shared is not None:
         names = ", ".join(str(k + 1) for k in alike)
         notes.append(f"one gain for joints {names}, which are described with the same drive; gain_alone is of this one")
     return tuple(notes)
 
 
-def _curves(data: PairData, fit: PayloadFit, j: int, half: float) -> tuple[Curve, ...]:
-    """Return the current that the payload takes over the torque it asks, and the difference along the motion."""
+def _curves(data: PayloadData, fit: PayloadFit, j: int, half: float) -> tuple[Curve, ...]:
+    """Return the current over the torque of the payload, and the difference of the currents along the motion."""
     used = data.used[:, j]
     torque, inverse = fit.payload[used, j], fit.solution.gains[j]
     residual = data.difference[used, j] - fit.modelled[used, j]
     line = np.linspace(torque.min(), torque.max(), 50)
     order = np.argsort(torque, kind="stable")
-    over_torque = Curve(
-        title="Current of the payload over its torque",
-        x_label="torque of the payload [Nm]",
-        y_label="difference of the currents without friction [A]",
-        x=plain(torque[order]),
-        y=plain((inverse * torque + residual)[order]),
-        line_x=plain(line),
-        line_y=plain(inverse * line),
-        low=plain(inverse * line - half * np.abs(line)),
-        high=plain(inverse * line + half * np.abs(line)),
-        residual=plain(residual[order]),
+    over_torque = make_curve(
+        (
+            "Current of the payload over its torque",
+            "torque of the payload [Nm]",
+            "difference of the currents without friction [A]",
+        ),
+        (torque[order], (inverse * torque + residual)[order]),
+        (line, inverse * line),
+        (inverse * line - half * np.abs(line), inverse * line + half * np.abs(line)),
+        residual=residual[order],
     )
-    place = np.flatnonzero(used).astype(float)
-    along = Curve(
-        title="Difference of the currents along the motion",
-        x_label="sample",
-        y_label="loaded - unloaded [A]",
-        x=plain(place),
-        y=plain(data.difference[used, j]),
-        line_x=plain(place),
-        line_y=plain(fit.modelled[used, j]),
-        residual=plain(residual),
+    sample = np.flatnonzero(used).astype(float)
+    along = make_curve(
+        ("Difference of the currents along the motion", "sample", "loaded - unloaded [A]"),
+        (sample, data.difference[used, j]),
+        (sample, fit.modelled[used, j]),
+        residual=residual,
     )
     return over_torque, along

@@ -1,7 +1,7 @@
-"""Stiffness of a gear: which spring lies between rotor and link."""
+"""Stiffness of a gear: the spring between rotor and link."""
 
-from jointwise.joint.springs import CATALOGUE, StiffnessLaw, stiffness_of
 from jointwise.joint.stiffness.identify import identify_stiffness
+from jointwise.joint.stiffness.law import CATALOGUE, StiffnessLaw, stiffness_of
 from jointwise.model.spring import OddPolynomial, Segments
 
 __all__ = ["CATALOGUE", "OddPolynomial", "Segments", "StiffnessLaw", "identify_stiffness", "stiffness_of"]

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jointwise.description.mounting import Mounting, gravity_vector
-from jointwise.description.payload import Payload, loaded_inertials
-from jointwise.description.robot import Robot
-from jointwise.errors import ShapeError
+from jointwise.description.robot import Payload, Robot, loaded_inertials
+from jointwise.errors import ModelError, ShapeError
 from jointwise.spatial import Array
 
 
@@ -36,7 +35,17 @@ def make_chain(
     inertials: Array | None = None,
     rotor_inertias: Array | None = None,
 ) -> Chain:
-    """Return the chain of a robot; `inertials` (joints, 10) replaces the nominal ones, rotors default to none."""
+    """Return the chain of a robot; `inertials` (joints, 10) replaces the nominal ones, rotors default to none.
+
+    Raises:
+        ModelError: The robot is that of a calibration and `inertials` is None: its described bodies are superseded.
+
+    """
+    if inertials is None and robot.superseded:
+        raise ModelError(
+            f"'{robot.name}' is the robot of a calibrated model, which replaces the described bodies. Use the methods "
+            "of RobotModel (mass_matrix, torque, ...), or pass inertials=robot.inertials for the described ones."
+        )
     bodies = loaded_inertials(robot, payload)
     if inertials is not None:
         bodies = bodies - robot.inertials + sized(inertials, (robot.dof, 10), "inertials")
@@ -51,8 +60,13 @@ def make_chain(
     )
 
 
+def kinematic_chain(robot: Robot, gravity: Mounting = "table") -> Chain:
+    """Return the chain of a robot without bodies, for kernels that need none."""
+    return make_chain(robot, gravity, inertials=np.zeros((robot.dof, 10)))
+
+
 def sized(values: Array, shape: tuple[int, ...], name: str) -> Array:
-    """Return `values` as finite float64 of `shape` (a flat array is reshaped), or say what is wrong."""
+    """Return `values` as finite float64 of `shape` (a flat array is reshaped), or raise a `ShapeError`."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape and array.shape != (int(np.prod(shape)),):
         raise ShapeError(f"{name} must have shape {shape}. Got {array.shape} instead.")

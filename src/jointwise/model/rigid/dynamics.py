@@ -2,7 +2,7 @@
 
 Arrays are (samples, joints) in rad, rad/s, rad/s² (m, m/s, m/s² for a prismatic joint); torques in Nm (N).
 `gravity` is a mounting or a vector in the base frame, `payload` a body at the tool, `inertials` (joints, 10) replace
-the robot's nominal ones, `rotor_inertias` (joints,) kg m² add ``Ia q̈`` to each joint (none unless given).
+the robot's nominal ones, `rotor_inertias` (joints,) kg m² add ``Ia q̈`` to each joint (default: none).
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from jointwise.description.mounting import Mounting
-from jointwise.description.payload import Payload
-from jointwise.description.robot import Robot
+from jointwise.description.robot import Payload, Robot
 from jointwise.model.rigid.backend import kernels
-from jointwise.model.rigid.chain import make_chain
+from jointwise.model.rigid.chain import kinematic_chain, make_chain
 from jointwise.model.rigid.kinematics import wrench_torque
 from jointwise.model.rigid.samples import checked_out, checked_samples, checked_states, refuse_non_finite
 from jointwise.spatial import Array
@@ -34,7 +33,7 @@ def inverse_dynamics(
 ) -> Array:
     """Return τ = M q̈ + C q̇ + g - Jᵀ w, shape (samples, joints).
 
-    `wrench` (samples, 6) or (6,): force (N) and moment (Nm) of the surroundings *on* the tool, at the tool's origin
+    `wrench` (samples, 6) or (6,): force (N) and moment (Nm) of the environment *on* the tool, at the tool's origin
     in base axes. `out` receives the result.
     """
     chain = make_chain(robot, gravity, payload, inertials, rotor_inertias)
@@ -140,7 +139,7 @@ def energy_regressors(
 
     ``E_kin = K π`` and ``E_pot = U π`` in J; potential energy is zero at the base origin.
     """
-    chain = make_chain(robot, gravity)
+    chain = kinematic_chain(robot, gravity)
     q, qd, _ = checked_states(robot, q, qd)
     kinetic, potential = (np.empty((10 * robot.dof, len(q))).T for _ in range(2))
     if not kernels().energy_regressors(chain, q, qd, kinetic, potential):

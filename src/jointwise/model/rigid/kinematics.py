@@ -9,7 +9,7 @@ import numpy as np
 from jointwise.description.robot import Robot
 from jointwise.errors import ShapeError
 from jointwise.model.rigid.backend import kernels
-from jointwise.model.rigid.chain import make_chain
+from jointwise.model.rigid.chain import kinematic_chain
 from jointwise.model.rigid.samples import checked_states, refuse_non_finite
 from jointwise.spatial import Array
 
@@ -31,7 +31,7 @@ def forward_kinematics(robot: Robot, q: Array) -> Frames:
     """Return every frame of the arm in the base for positions q (samples, joints)."""
     q, _, _ = checked_states(robot, q)
     flat = np.empty((len(q), 12 * robot.dof))
-    if not kernels().kinematics(make_chain(robot), q, None, None, flat):
+    if not kernels().kinematics(kinematic_chain(robot), q, None, None, flat):
         refuse_non_finite(q=q)
     links = flat.reshape(len(q), robot.dof, 12)
     rotation = np.empty((len(q), robot.dof + 1, 3, 3))

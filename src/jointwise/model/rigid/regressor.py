@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Robot
 from jointwise.errors import ShapeError
-from jointwise.model.rigid import twin
+from jointwise.model.rigid import numpy_kernels
 from jointwise.model.rigid.backend import kernels
-from jointwise.model.rigid.chain import Chain, make_chain
+from jointwise.model.rigid.chain import Chain, kinematic_chain
 from jointwise.model.rigid.samples import checked_out, checked_states, refuse_non_finite
 from jointwise.spatial import INERTIAL_NAMES, Array
 
@@ -102,7 +102,7 @@ class Regressor:
 
 def regressor_structure(robot: Robot, gravity: Mounting = "table", rotors: bool = False) -> Structure:
     """Return which entries of Y are not zero for every motion of this robot under this gravity."""
-    return _structure(_KinematicKey(make_chain(robot, gravity)), rotors)
+    return _structure(_KinematicKey(kinematic_chain(robot, gravity)), rotors)
 
 
 def compute_regressor(
@@ -120,7 +120,7 @@ def compute_regressor(
     With `rotors` the reflected rotor inertias follow (τ_j += Ia_j q̈_j). `out` is a regressor of the same structure
     and length whose memory is used again.
     """
-    chain = make_chain(robot, gravity)
+    chain = kinematic_chain(robot, gravity)
     q, qd, qdd = checked_states(robot, q, qd, qdd)
     structure = _structure(_KinematicKey(chain), rotors)
     series = empty_series(len(structure.rows), len(q)) if out is None else _storage(out, structure, len(q))
@@ -184,7 +184,7 @@ def _structure(key: _KinematicKey, rotors: bool) -> Structure:
     every = np.arange(10 * n * n, dtype=np.int32)
     dense = np.zeros((16, 10 * n * n))
     upper = np.kron(np.triu(np.ones((n, n))), np.ones(10)).astype(bool).ravel()
-    twin.regressor(chain, q, qd, qdd, np.where(upper, every, -1).astype(np.int32).tobytes(), dense)
+    numpy_kernels.regressor(chain, q, qd, qdd, np.where(upper, every, -1).astype(np.int32).tobytes(), dense)
     size = np.abs(dense).max(axis=0).reshape(n, 10 * n)
     rows, columns = np.nonzero(size > 1e-12 * max(1.0, float(size.max())))
     if rotors:

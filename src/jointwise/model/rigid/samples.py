@@ -25,7 +25,7 @@ def checked_states(
 
 
 def checked_samples(values: ArrayLike, columns: int, name: str, samples: int | None = None) -> Array:
-    """Return `values` as float64 of shape (samples, columns), or say what it should have been."""
+    """Return `values` as float64 of shape (samples, columns), or raise a `ShapeError`."""
     try:
         array = np.asarray(values)
         if array.dtype != np.float64:
@@ -39,7 +39,7 @@ def checked_samples(values: ArrayLike, columns: int, name: str, samples: int | N
 
 
 def checked_out(out: object, shape: tuple[int, int]) -> Array:
-    """Return `out` if results of `shape` can be written into it as it is, or say what it should have been."""
+    """Return `out` if results of `shape` can be written into it as it is, or raise a `ShapeError`."""
     if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != shape or not out.flags.writeable:
         raise ShapeError(f"out must be a writable float64 array of shape {shape}.")
     if not _in_whole_doubles(out):

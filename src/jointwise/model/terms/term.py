@@ -1,4 +1,4 @@
-"""What a joint term is."""
+"""The interface of joint terms and the signals that they are evaluated on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from jointwise.model.friction import LOAD_POWERS, load_growth, load_unit
 from jointwise.spatial import Array
 
 State = Array | None
@@ -27,7 +28,7 @@ class JointSignals:
     """The motion of one joint on a uniform clock, each (samples,): rad, rad/s, rad/s²; `load` in Nm.
 
     `path`, `track`, `ripple`, `rotor` and `temperature` (°C) as in `Motion`, None where it has none; `load` is the
-    torque that the links ask of the joint, None where it is not known yet.
+    torque that the links require of the joint, None where it is not known yet. `rate` is the sampling rate, Hz.
     """
 
     rate: float
@@ -42,7 +43,7 @@ class JointSignals:
     rotor: Array | None = None
 
     def known_load(self, term: str) -> Array:
-        """Return the load torque; a term that needs it cannot be evaluated without."""
+        """Return the load torque; raise a `ValueError` that names the term if there is none."""
         if self.load is None:
             raise ValueError(f"term '{term}' needs the load torque")
         return self.load
@@ -53,7 +54,7 @@ class Term(ABC):
 
     kind: ClassVar[str]
     needs_load: ClassVar[bool] = False
-    """Whether the columns may depend on the load torque (see `uses_load`)."""
+    """Whether the columns always depend on the load torque (see `uses_load`)."""
 
     @abstractmethod
     def parameters(self) -> tuple[Parameter, ...]:
@@ -61,49 +62,76 @@ class Term(ABC):
 
     @abstractmethod
     def columns(self, joint: JointSignals, state: State = None) -> tuple[Array, State]:
-        """Return the columns (samples, parameters) and the state to carry to the next stretch of the same log."""
+        """Return the regressor columns along a motion.
+
+        Args:
+            joint: Signals of the joint.
+            state: State after the samples before, None at the start of a segment; it is not changed.
+
+        Returns:
+            Columns (samples, parameters), and the state for the samples that follow.
+
+        """
+
+    def causal_state(self, rate: float) -> State:
+        """Return the state at the start of a stream at a rate (Hz), in which no later sample is known; see `columns`.
+
+        None where the start of a segment is the same.
+        """
+        return None
+
+    def steady(self, speed: Array, load: Array, temperature: Array | None = None) -> Array:
+        """Return the columns at constant speeds, after all transients, (samples, parameters).
+
+        Args:
+            speed: Joint speeds (samples,), rad/s.
+            load: Load torques (samples,), Nm.
+            temperature: Joint temperatures (samples,), °C; None for the temperature at which the other terms hold.
+
+        """
+        still = np.zeros(len(speed))
+        return self.columns(JointSignals(1.0, still, speed, still, load=load, temperature=temperature))[0]
 
     def uses_load(self) -> bool:
-        """Tell whether this term's columns depend on the load torque."""
+        """Return whether the columns depend on the load torque."""
         return self.needs_load
 
     def uses_speed(self) -> bool:
-        """Tell whether this term needs a measured speed (`track` or `ripple`)."""
+        """Return whether the columns depend on a measured speed (`track` or `ripple`)."""
         return False
 
     def uses_rotor(self) -> bool:
-        """Tell whether this term needs the measured position of the rotor."""
+        """Return whether the columns depend on the measured position of the rotor."""
         return False
 
     def uses_temperature(self) -> bool:
-        """Tell whether this term needs a measured temperature."""
+        """Return whether the columns depend on a measured temperature."""
         return False
 
+    def load_parameters(self, name: str, law: str) -> tuple[Parameter, ...]:
+        """Return the coefficient of a load law in a tuple; empty for `none`."""
+        return () if law == "none" else (Parameter(name, load_unit(law), non_negative=True),)
+
+    def with_load(self, columns: list[Array], loaded: Array, joint: JointSignals, law: str) -> Array:
+        """Return the columns stacked, followed by ℓ(τ_load) times `loaded` (samples,) unless the load law is `none`."""
+        if law == "none":
+            return np.column_stack(columns)
+        growth = load_growth(joint.known_load(self.kind), LOAD_POWERS[law])
+        return np.column_stack([*columns, growth * loaded])
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the term as a document: its kind and settings."""
+        """Return the term as a document: its kind and settings, and the package of a term that is not ours."""
         settings = {key: getattr(self, key) for key in getattr(self, "__dataclass_fields__", ())}
-        return {"kind": self.kind, **{key: _plain(value) for key, value in settings.items()}}
+        package = type(self).__module__.partition(".")[0]
+        origin = {} if package == __name__.partition(".")[0] else {"package": package}
+        return {"kind": self.kind, **origin, **{key: _plain(value) for key, value in settings.items()}}
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> Self:
-        """Return the term of stored settings."""
-        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
+        """Return the term with stored settings; unknown, missing and wrong ones raise ModelError."""
+        from jointwise.document import decode
 
-
-def load_factor(load: Array, dependence: str) -> Array:
-    """Return |τ| (`absolute`) or τ² (`square`) of the load torque."""
-    return np.abs(load) if dependence == "absolute" else load**2
-
-
-def check_dependence(dependence: str) -> None:
-    """Refuse anything but none, square, absolute."""
-    if dependence not in ("none", "square", "absolute"):
-        raise ValueError(f"load must be none, square or absolute. Got '{dependence}' instead")
-
-
-def load_unit(dependence: str) -> str:
-    """Return the unit of a load coefficient: 1 (`absolute`) or 1/Nm (`square`)."""
-    return "1" if dependence == "absolute" else "1/Nm"
+        return decode(settings, cls)
 
 
 def _plain(value: Any) -> Any:

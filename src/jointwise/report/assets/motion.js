@@ -25,40 +25,40 @@
     }
     return C;
   };
-  const moved = (turns, q) => {
-    if (!turns) return [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, q];
+  const moved = (revolute, q) => {
+    if (!revolute) return [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, q];
     const [c, s] = [Math.cos(q), Math.sin(q)];
     return [c, -s, 0, s, c, 0, 0, 0, 1, 0, 0, 0];
   };
   const frames = (arm, q) => {  // base, links, tool, all in the world
-    const own = [[...arm.world, 0, 0, 0]];
-    arm.turns.forEach((turns, j) => own.push(product(product(own[j], arm.places[j]), moved(turns, q[j]))));
-    own.push(product(own[own.length - 1], arm.places[arm.turns.length]));
-    return own;
+    const chain = [[...arm.world, 0, 0, 0]];
+    arm.revolute.forEach((revolute, j) => chain.push(product(product(chain[j], arm.transforms[j]), moved(revolute, q[j]))));
+    chain.push(product(chain[chain.length - 1], arm.transforms[arm.revolute.length]));
+    return chain;
   };
 
   const read = (text) => {
     const arm = JSON.parse(text);
-    for (const name of ["t", "q", "places", "world", "vertices", "triangles", "tones"]) arm[name] = unpacked(arm[name]);
-    arm.places = Array.from({ length: arm.places.length / 12 }, (_, k) => arm.places.slice(12 * k, 12 * k + 12));
+    for (const name of ["t", "q", "transforms", "world", "vertices", "triangles", "tones"]) arm[name] = unpacked(arm[name]);
+    arm.transforms = Array.from({ length: arm.transforms.length / 12 }, (_, k) => arm.transforms.slice(12 * k, 12 * k + 12));
     arm.duration = arm.t[arm.t.length - 1];
     return arm;
   };
 
   const positions = (arm, time) => {
-    const [n, last] = [arm.turns.length, arm.t.length - 1];
-    const place = arm.duration > 0 ? Math.min(Math.max(time / arm.duration, 0), 1) * last : 0;
-    const k = Math.min(Math.floor(place), Math.max(last - 1, 0));
-    const [share, next] = [place - k, Math.min(k + 1, last)];
+    const [n, last] = [arm.revolute.length, arm.t.length - 1];
+    const index = arm.duration > 0 ? Math.min(Math.max(time / arm.duration, 0), 1) * last : 0;
+    const k = Math.min(Math.floor(index), Math.max(last - 1, 0));
+    const [share, next] = [index - k, Math.min(k + 1, last)];
     return Array.from({ length: n }, (_, j) => (1 - share) * arm.q[k * n + j] + share * arm.q[next * n + j]);
   };
 
-  const vertices = (arm, own) => {
+  const vertices = (arm, chain) => {
     const count = arm.tones.length;
     const [x, y, z, v] = [new Float32Array(count), new Float32Array(count), new Float32Array(count), arm.vertices];
     let k = 0;
     arm.counts.forEach((number, link) => {
-      const T = own[link];
+      const T = chain[link];
       for (const stop = k + number; k < stop; k++) {
         const [a, b, c] = [v[3 * k], v[3 * k + 1], v[3 * k + 2]];
         x[k] = T[0] * a + T[1] * b + T[2] * c + T[9];
@@ -71,7 +71,7 @@
 
   const body = (arm) => {
     const [triangles, last] = [arm.triangles, arm.colors.length - 1];
-    const column = (k) => triangles.filter((_, place) => place % 3 === k);
+    const column = (k) => triangles.filter((_, index) => index % 3 === k);
     const scale = arm.colors.map((color, k) => [k / last, color]);
     return { type: "mesh3d", ...vertices(arm, frames(arm, positions(arm, 0))), i: column(0), j: column(1), k: column(2),
              intensity: Float32Array.from(arm.tones), cmin: 0, cmax: last, colorscale: scale, showscale: false,
@@ -82,7 +82,7 @@
 
   const line = (points, color, width) => ({
     type: "scatter3d", mode: "lines", hoverinfo: "skip", showlegend: false, line: { color, width },
-    x: points.map((own) => own[0]), y: points.map((own) => own[1]), z: points.map((own) => own[2]),
+    x: points.map((p) => p[0]), y: points.map((p) => p[1]), z: points.map((p) => p[2]),
   });
 
   const path = (arm) => {
@@ -93,14 +93,14 @@
   const floor = (arm) => {
     const [low, high] = arm.box;
     const marks = (k) => {
-      const own = [];
-      for (let m = Math.ceil(low[k] / arm.grid); m * arm.grid <= high[k]; m++) own.push(m * arm.grid);
-      return own;
+      const values = [];
+      for (let m = Math.ceil(low[k] / arm.grid); m * arm.grid <= high[k]; m++) values.push(m * arm.grid);
+      return values;
     };
     const [x, y, z, gap] = [marks(0), marks(1), low[2], [null, null, null]];
     const points = [];
-    for (const own of x) points.push([own, y[0], z], [own, y[y.length - 1], z], gap);
-    for (const own of y) points.push([x[0], own, z], [x[x.length - 1], own, z], gap);
+    for (const value of x) points.push([value, y[0], z], [value, y[y.length - 1], z], gap);
+    for (const value of y) points.push([x[0], value, z], [x[x.length - 1], value, z], gap);
     return line(points, "#c3cedb", 1.5);
   };
 
@@ -114,48 +114,48 @@
   const scene = (arm, wide) => {
     const size = [0, 1, 2].map((k) => arm.box[1][k] - arm.box[0][k]);
     const unit = Math.hypot(...size);
-    const edge = 0.01 * unit;  // what lies on the border is not drawn
+    const edge = 0.01 * unit;  // objects on the border are not drawn
     const range = (k) => [arm.box[0][k] - edge, arm.box[1][k] + edge];
     const axis = (k) => ({ visible: false, range: range(k), autorange: false, showspikes: false,
                           showticklabels: false, tickmode: "array", tickvals: [], title: { text: "" } });
-    const [x, y, z] = size.map((own) => (2 * (own + 2 * edge)) / unit);
-    const far = Math.max(wide ? 1.95 : 2.2, 1.7 * z);  // what is tall needs distance
-    const [a, b, c] = arm.view.map((own) => far * own);
+    const [x, y, z] = size.map((length) => (2 * (length + 2 * edge)) / unit);
+    const far = Math.max(wide ? 1.95 : 2.2, 1.7 * z);  // tall scenes need more distance
+    const [a, b, c] = arm.view.map((value) => far * value);
     return { xaxis: axis(0), yaxis: axis(1), zaxis: axis(2), aspectmode: "manual", aspectratio: { x, y, z },
              camera: { eye: { x: a, y: b, z: c }, center: { x: 0, y: 0, z: -0.21 }, up: { x: 0, y: 0, z: 1 } },
              dragmode: "turntable", hovermode: false, bgcolor: "rgba(0,0,0,0)" };
   };
 
   const made = (tag, parent, name, text) => {
-    const own = document.createElement(tag);
-    own.className = name;
-    if (text) own.textContent = text;
-    parent.append(own);
-    return own;
+    const child = document.createElement(tag);
+    child.className = name;
+    if (text) child.textContent = text;
+    parent.append(child);
+    return child;
   };
 
-  const start = (place) => {
-    const arm = read(place.querySelector("script").textContent);
-    const view = made("div", place, "motion-view");
-    const controls = made("div", place, "motion-controls");
+  const start = (container) => {
+    const arm = read(container.querySelector("script").textContent);
+    const view = made("div", container, "motion-view");
+    const controls = made("div", container, "motion-controls");
     const play = made("button", controls, "motion-play", "Play");
     const slider = made("input", controls, "motion-time");
-    const words = made("output", controls, "motion-words");
-    const wide = place.clientWidth > 560;
+    const status = made("output", controls, "motion-status");
+    const wide = container.clientWidth > 560;
     play.type = "button";
     Object.assign(slider, { type: "range", min: 0, max: arm.duration, step: "any", value: 0 });
     slider.setAttribute("aria-label", "Time in s");
     if (!arm.duration) play.hidden = slider.hidden = true;
 
     let [time, running, before, busy, held, hidden, wanted] = [0, false, 0, false, false, false, false];
-    const tell = () => {
+    const updateStatus = () => {
       const tip = frames({ ...arm, world: [1, 0, 0, 0, 1, 0, 0, 0, 1] }, positions(arm, time)).pop().slice(9);
       const speed = arm.speed > 1 ? ` (×${arm.speed})` : "";
-      words.textContent = `${time.toFixed(2)} s${speed} · tool ${tip.map((own) => own.toFixed(3)).join(", ")} m`;
+      status.textContent = `${time.toFixed(2)} s${speed} · tool ${tip.map((value) => value.toFixed(3)).join(", ")} m`;
       slider.value = time;
       slider.setAttribute("aria-valuetext", `${time.toFixed(1)} s of ${arm.duration.toFixed(1)} s`);
     };
-    const paint = () => {  // one at a time, and none while a hand turns the view
+    const paint = () => {  // one redraw at a time, and none while the user rotates the view
       if (busy || held) { wanted = true; return; }
       [busy, wanted] = [true, false];
       const { x, y, z } = vertices(arm, frames(arm, positions(arm, time)));
@@ -163,7 +163,7 @@
     };
     const show = (at) => {
       time = Math.min(Math.max(at, 0), arm.duration);
-      tell();
+      updateStatus();
       paint();
     };
     const step = () => {
@@ -199,14 +199,14 @@
     Plotly.newPlot(view, [body(arm), path(arm), floor(arm), ground(arm)], layout, {
       responsive: true, displaylogo: false, displayModeBar: wide ? "hover" : false, scrollZoom: false, plotlyServerURL: "",
       modeBarButtons: [["toImage", "resetCameraDefault3d"]],
-    }).then(() => place.classList.add("motion-live"));
-    tell();
+    }).then(() => container.classList.add("motion-live"));
+    updateStatus();
   };
 
-  const places = [...document.querySelectorAll(".motion")];
-  if (!places.length || !drawable()) return;  // the still picture stays
+  const containers = [...document.querySelectorAll(".motion")];
+  if (!containers.length || !drawable()) return;  // without WebGL the drawing remains
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) { watcher.unobserve(entry.target); start(entry.target); }
   }, { rootMargin: "400px" });
-  for (const place of places) watcher.observe(place);
+  for (const container of containers) watcher.observe(container);
 })();

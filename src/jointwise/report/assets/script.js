@@ -3,35 +3,44 @@
   document.documentElement.classList.add("js");
   const narrow = () => window.matchMedia("(max-width: 40rem)").matches;
   const touch = window.matchMedia("(pointer: coarse)").matches;
-  const PAPER = { width: 690, height: 400, autosize: false };  // A4 in px, as in the style sheet
-  const axis = { gridcolor: "#e6ebf1", zerolinecolor: "#b9c4d0", linecolor: "#b9c4d0", zeroline: false, automargin: true,
-                 ticks: "outside", tickcolor: "#b9c4d0", ticklen: 4, title: { standoff: 8, font: { size: 12 } } };
-  const template = { layout: {
-    font: { family: "system-ui, -apple-system, Segoe UI, Roboto, Arial, sans-serif", size: 12, color: "#33404f" },
-    paper_bgcolor: "#fff", plot_bgcolor: "#fff", xaxis: axis, yaxis: axis,
+  const PAPER = 690;  // width of an A4 page without margins in px, as in the style sheet
+  const axis = (size) => ({
+    gridcolor: "#e6ebf1", zerolinecolor: "#b9c4d0", linecolor: "#b9c4d0", zeroline: false, automargin: true,
+    ticks: "outside", tickcolor: "#b9c4d0", ticklen: 4, title: { standoff: 8, font: { size } },
+  });
+  const template = (size) => ({ layout: {
+    font: { family: "system-ui, -apple-system, Segoe UI, Roboto, Arial, sans-serif", size, color: "#33404f" },
+    paper_bgcolor: "#fff", plot_bgcolor: "#fff", xaxis: axis(size), yaxis: axis(size),
     hoverlabel: { bgcolor: "#fff", bordercolor: "#b9c4d0", font: { size: 12, color: "#17202b" } },
-    legend: { orientation: "h", x: 0, y: 1.01, yanchor: "bottom", font: { size: 12 } },
-  } };
+    legend: { orientation: "h", x: 0, y: 1.01, yanchor: "bottom", font: { size } },
+  } });
 
-  const specification = (place) => {
-    const spec = JSON.parse(place.querySelector("script").textContent);
-    for (const trace of spec.data) if (trace.x === "shared") trace.x = spec.x;
-    const layout = { template, height: parseInt(place.style.height, 10), autosize: true,
-                     margin: { l: narrow() ? 44 : 58, r: narrow() ? 6 : 16, t: narrow() ? 30 : 54, b: 24 },
-                     dragmode: touch ? false : "zoom", ...spec.layout };
-    return { data: spec.data, layout };
+  const specifications = new Map();
+  const specification = (plot) => {
+    if (!specifications.has(plot)) {
+      const spec = JSON.parse(plot.querySelector("script").textContent);
+      for (const trace of spec.data) if (trace.x === "shared") trace.x = spec.x;
+      specifications.set(plot, spec);
+    }
+    return specifications.get(plot);
   };
+  const screenLayout = (plot) => ({
+    template: template(12), height: parseInt(plot.style.height, 10), autosize: true,
+    margin: { l: narrow() ? 44 : 58, r: narrow() ? 6 : 16, t: narrow() ? 30 : 54, b: 24 },
+    dragmode: touch ? false : "zoom", ...structuredClone(specification(plot).layout),
+  });
+  const config = () => ({
+    responsive: true, displaylogo: false, displayModeBar: touch || narrow() ? false : "hover", scrollZoom: false,
+    plotlyServerURL: "",  // and no button that would send the data anywhere
+    modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
+  });
 
-  const draw = (place) => {
-    if (place.dataset.drawn) return;
-    place.dataset.drawn = "yes";
-    const { data, layout } = specification(place);
-    place.replaceChildren();
-    Plotly.newPlot(place, data, layout, {
-      responsive: true, displaylogo: false, displayModeBar: touch || narrow() ? false : "hover", scrollZoom: false,
-      plotlyServerURL: "",  // and no button that would send the data anywhere
-      modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
-    });
+  const draw = (plot) => {
+    if (plot.dataset.drawn) return;
+    plot.dataset.drawn = "yes";
+    const { data } = specification(plot);
+    plot.replaceChildren();
+    Plotly.newPlot(plot, data, screenLayout(plot), config());
   };
 
   const plots = [...document.querySelectorAll(".plot")];
@@ -84,23 +93,29 @@
     show(list, panels, Number(box.dataset.first || 0), false);
   });
 
-  const resize = (plot, size, strip) => {
-    if (!plot._fullLayout) return;
-    const slider = plot.layout.xaxis.rangeslider ? { "xaxis.rangeslider.visible": strip } : {};
-    Plotly.relayout(plot, { ...size, ...slider });
+  // In print the figures of a group stand side by side, up to three in a row.
+  const printLayout = (plot) => {
+    const group = plot.closest(".series, .pair");
+    const columns = group ? Math.min(group.querySelectorAll(".plot").length, 3) : 1;
+    const height = [300, 170, 140][columns - 1];
+    group?.style.setProperty("--columns", columns);
+    plot.style.setProperty("--paper-height", `${height}px`);
+    const layout = { ...screenLayout(plot), template: template(8), autosize: false, height };
+    layout.width = (PAPER - 14 * (columns - 1)) / columns;
+    layout.margin = { l: 34, r: 6, t: 20, b: 16 };
+    if (layout.xaxis?.rangeslider) layout.xaxis.rangeslider = { visible: false };
+    return layout;
   };
+  const relayout = (plot, layout) => Plotly.react(plot, specification(plot).data, layout, config());
 
   let opened = [];
   window.addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open])")];
     for (const box of opened) box.open = true;
-    for (const plot of plots) {
-      draw(plot);
-      resize(plot, PAPER, false);
-    }
+    for (const plot of plots) { draw(plot); relayout(plot, printLayout(plot)); }
   });
   window.addEventListener("afterprint", () => {
     for (const box of opened) box.open = false;
-    for (const plot of plots) resize(plot, { width: null, height: parseInt(plot.style.height, 10), autosize: true }, true);
+    for (const plot of plots) relayout(plot, screenLayout(plot));
   });
 })();

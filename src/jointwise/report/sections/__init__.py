@@ -1,39 +1,51 @@
-"""The sections of a report, in order: each has an `ID`, a `TITLE` and a `body` of the evidence."""
+"""The sections of a calibration report, in order: each module has an `ID`, a `TITLE` and a function `body`."""
 
 from __future__ import annotations
 
 from typing import Protocol, cast
 
-from jointwise.report.evidence import Evidence
+from jointwise.report.data import ReportData
 from jointwise.report.markup import Html
 from jointwise.report.sections import (
     accuracy,
-    choices,
+    data_quality,
     friction,
-    leftover,
+    model_selection,
     motion,
     parameters,
     prediction,
-    quality,
     reproduce,
-    use,
+    residuals,
+    usage,
     verdict,
 )
 
 
 class Section(Protocol):
-    """A part of the page."""
+    """A section of the page."""
 
     ID: str
     TITLE: str
 
     @staticmethod
-    def body(evidence: Evidence) -> Html:
-        """Return what stands under the title."""
+    def body(data: ReportData) -> Html:
+        """Return the content below the title."""
         ...
 
 
 SECTIONS = cast(
     tuple[Section, ...],
-    (verdict, motion, quality, prediction, accuracy, friction, leftover, parameters, choices, use, reproduce),
+    (
+        verdict,
+        prediction,
+        accuracy,
+        parameters,
+        friction,
+        residuals,
+        motion,
+        data_quality,
+        model_selection,
+        usage,
+        reproduce,
+    ),
 )

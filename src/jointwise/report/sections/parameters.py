@@ -1,165 +1,215 @@
-"""Parameters: values, intervals, and what the data can tell at all."""
+"""Parameters: values with 95 % confidence intervals, and which parameters are identifiable."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from jointwise.estimation.physical import PhysicalParameters
+from jointwise.formatting import MISSING, number, superscript_unit
 from jointwise.model.terms import Hysteresis, Term
-from jointwise.report.evidence import Evidence
-from jointwise.report.friction import term_slices
+from jointwise.report.data import ReportData
+from jointwise.report.friction_curves import term_slices
+from jointwise.report.labels import joint_title
 from jointwise.report.markup import Html, badge, details, element, join, paragraph, table, tabs
-from jointwise.report.numbers import NOTHING, joint_title, number, written_unit
 from jointwise.result.calibration import Calibration
 
 ID, TITLE = "parameters", "Parameters"
 
 STATUS = {
-    "determined": ("determined", "good"),
+    "determined": ("significant", "good"),
     "weak": ("weak", "fair"),
     "at bound": ("at bound", "plain"),
-    "given": ("given", "plain"),
-    "undetermined": ("undetermined", "poor"),
+    "given": ("fixed", "plain"),
+    "dropped": ("dropped", "plain"),
+    "undetermined": ("not identifiable", "poor"),
 }
+"""Status of an estimate: its name in the report, and its tone."""
 KINDS = {
     "offset": "constant torque",
-    "coulomb": "dry friction",
-    "rated": "dry friction with memory and rate",
-    "viscous": "friction that grows with speed",
-    "stribeck": "extra friction of slow motion",
-    "power_flow": "gear friction by direction of power",
-    "speed_ripple": "drive's answer to speed ripple",
+    "inertia": "reflected inertia of the rotor",
+    "coulomb": "Coulomb friction",
+    "rated": "friction with hysteresis and rate dependence",
+    "viscous": "viscous friction",
+    "stribeck": "Stribeck effect: additional friction at low speed",
+    "power_flow": "gear friction by direction of power flow",
+    "speed_ripple": "response of the drive to speed ripple",
 }
-IDENTIFIABILITY = {"alone": ("●", "alone"), "combination": ("◐", "in combination"), "none": ("–", "no effect")}
+"""Meaning of the parameters of a term."""
+IDENTIFIABILITY = {
+    "alone": ("●", "individually identifiable"),
+    "combination": ("◐", "identifiable in linear combinations only"),
+    "none": ("–", "no effect on the joint torques"),
+}
+LARGEST_RELATIVE_ERROR = 1000.0
+"""Relative standard errors (%) above this are not shown in digits."""
 
 
-def body(evidence: Evidence) -> Html:
-    """Return the counts, a table of the bodies and one a joint, and the standard parameters."""
-    calibration = evidence.calibration
-    panels = [("Bodies", _table(calibration, "Base parameters of the bodies", range(calibration.model.base.count)))]
-    for j, own in enumerate(calibration.model.joint_slices):
-        title = joint_title(evidence.robot, j)
-        if own.stop > own.start:
-            panels.append((title, _table(calibration, f"{title}: its own torques", range(own.start, own.stop))))
-    return join([_counts(calibration), tabs("Parameters of", panels), _standard(evidence)])
+def _causes(calibration: Calibration) -> Html:
+    """Return what makes the confidence intervals of the links wide."""
+    causes = [f"{cause} {100.0 * share:.0f} %" for cause, share in calibration.estimate.shares.items()]
+    text = f"Variance of the base parameters by cause, mean over the parameters: {', '.join(causes)}."
+    return paragraph(text, class_="small") if causes else join([])
+
+
+def body(data: ReportData) -> Html:
+    """Return the counts, a table for the links and one for each joint, and the standard parameters."""
+    calibration = data.calibration
+    split = calibration.model.base.count
+    panels = [("Links", _table(calibration, "Base parameters of the links", range(split)))]
+    for j, columns in enumerate(calibration.model.joint_slices):
+        title = joint_title(data.robot, j)
+        if columns.stop > columns.start:
+            panels.append((title, _table(calibration, f"{title}: friction", range(columns.start, columns.stop))))
+    note = paragraph(
+        "Parameters at bound, and weak ones of the joints, are omitted in print.", class_="print-only small"
+    )
+    scale = paragraph(calibration.scale_text, class_="warning") if calibration.scale_text else Html("")
+    head = [scale, _counts(calibration), _causes(calibration), note]
+    return join([*head, tabs("Parameters of", panels), _bodies(data), _standard(data)])
 
 
 def _counts(calibration: Calibration) -> Html:
     split, status = calibration.model.base.count, calibration.estimate.status
+    explanation = (
+        "Significant: the 95 % confidence interval does not contain zero. Weak: it does. At bound: the parameter "
+        "cannot be negative and the best estimate is zero; this is normal for slip elements of hysteresis, of which "
+        "the model offers more than necessary. Not identifiable: the data do not determine the parameter, so no value "
+        "is shown. Dropped: set to zero because neither the data nor the prediction need it. The intervals come from a "
+        "block jackknife, which accounts for correlated residuals."
+    )
     return join(
-        [
-            _badges("Bodies", status[:split]),
-            _badges("Joints", status[split:]),
-            paragraph(
-                "Determined: zero lies outside the 95 % interval. Weak: inside it. At bound: physics forbids negative "
-                "values and the data ask for no more than zero; hysteresis is offered more slip elements than it "
-                "needs, so many end there and nothing is missing. Undetermined: the data leave it open, so it has no "
-                "number here. Intervals come from leaving out stretches of time in turn, so that coloured residuals "
-                "do not make them too narrow.",
-                class_="hint",
-            ),
-        ]
+        [_badges("Links", status[:split]), _badges("Joints", status[split:]), paragraph(explanation, class_="hint")]
     )
 
 
-def _badges(whose: str, status: Sequence[str]) -> Html:
+def _badges(group: str, status: Sequence[str]) -> Html:
     count = Counter(status)
     badges = (
-        element("span", badge(f"{count[key]} {key}", tone), " ") for key, (_, tone) in STATUS.items() if count[key]
+        element("span", badge(f"{count[key]} {name}", tone), " ") for key, (name, tone) in STATUS.items() if count[key]
     )
-    return element("p", element("strong", f"{whose}, {len(status)}: "), *badges) if status else Html("")
+    return element("p", element("strong", f"{group}, {len(status)} parameters: "), *badges) if status else Html("")
 
 
 def _table(calibration: Calibration, caption: str, which: range) -> Html:
-    meanings = [
-        *_formulas(calibration),
-        *(own for terms in calibration.model.terms for own in _meanings(terms)),
-    ]
-    head = ("Name", "Value", "Unit", "95 % interval", "Rel. sd %", "Status", "Correlates with", "Meaning")
-    return table(caption, head, [_row(calibration, k, meanings[k]) for k in which], words=(0, 2, 5, 6, 7))
+    meanings = [*_formulas(calibration), *(text for terms in calibration.model.terms for text in _meanings(terms))]
+    head = (
+        *("Name", "Value", "Unit", "95 % confidence interval", "Rel. std. error [%]"),
+        *("Status", "Most correlated with", "Meaning"),
+    )
+    rows = [_row(calibration, k, meanings[k]) for k in which]
+    return table(caption, head, rows, text_columns=(0, 2, 5, 6, 7))
 
 
 def _row(calibration: Calibration, k: int, meaning: str) -> Sequence[object]:
     estimate, info = calibration.estimate, calibration.model.parameters[k]
     word, tone = STATUS[estimate.status[k]]
-    name = element("span", info.name, title=meaning)
-    unit = written_unit(info.unit)
+    weak = estimate.status[k] == "weak" and info.joint is not None
+    bound = "at-bound" if weak or estimate.status[k] == "at bound" else None
+    name, unit = element("span", info.name, title=meaning, class_=bound), superscript_unit(calibration.unit_of(k))
     last = (badge(word, tone), _partner(calibration, k), element("span", meaning, class_="formula", title=meaning))
-    if estimate.status[k] == "undetermined":
-        return (name, NOTHING, unit, NOTHING, NOTHING, *last)
-    if estimate.status[k] == "at bound":
-        return (name, "0", unit, NOTHING, NOTHING, *last)
-    low, high = calibration.interval(k)
-    return (
-        name,
-        number(float(estimate.values[k])),
-        unit,
-        f"{number(low)} … {number(high)}",
-        _relative(float(estimate.relative[k])),
-        *last,
-    )
+    if estimate.status[k] in ("undetermined", "at bound", "dropped"):
+        value = MISSING if estimate.status[k] == "undetermined" else "0"
+        return (name, value, unit, MISSING, MISSING, *last)
+    if not calibration.scale_known:
+        return (name, number(float(estimate.values[k])), unit, MISSING, MISSING, *last)
+    low, high = (number(bound) for bound in calibration.conf_int()[k].tolist())
+    relative = _relative(float(estimate.relative[k]))
+    return (name, number(float(estimate.values[k])), unit, f"[{low}, {high}]", relative, *last)
 
 
 def _relative(value: float) -> str:
-    """Return a relative deviation in %; beyond 1000 the digits say nothing."""
-    return number(value, 3) if value <= 1000.0 else "> 1000"
+    return number(value, 3) if value <= LARGEST_RELATIVE_ERROR else f"> {LARGEST_RELATIVE_ERROR:.0f}"
 
 
 def _formulas(calibration: Calibration) -> Iterator[str]:
-    """Yield every base parameter in terms of the standard ones."""
+    """Yield every base parameter as a linear combination of the standard parameters."""
     for name, formula in zip(calibration.model.base.names, calibration.model.base.formulas, strict=True):
         combination = formula.removeprefix(f"{name} = ")
-        yield "known by itself" if combination == name else combination
+        yield "individually identifiable" if combination == name else combination
 
 
 def _partner(calibration: Calibration, k: int) -> str:
     partner, correlation = calibration.estimate.worst_partner(k)
-    return NOTHING if partner == k else f"{calibration.model.parameters[partner].name} ({correlation:+.2f})"
+    return MISSING if partner == k else f"{calibration.model.parameters[partner].name} ({correlation:+.2f})"
 
 
 def _meanings(terms: Sequence[Term]) -> Iterator[str]:
-    """Yield what every parameter of a joint stands for."""
-    for term, own in term_slices(terms):
-        for k in range(own.stop - own.start):
-            yield _slip(term, k) if isinstance(term, Hysteresis) else KINDS.get(term.kind, term.kind)
+    """Yield the meaning of every parameter of a joint."""
+    for term, columns in term_slices(terms):
+        for k in range(columns.stop - columns.start):
+            yield _slip_element(term, k) if isinstance(term, Hysteresis) else KINDS.get(term.kind, term.kind)
 
 
-def _slip(term: Hysteresis, k: int) -> str:
-    """Return what a parameter of hysteresis stands for."""
+def _slip_element(term: Hysteresis, k: int) -> str:
+    """Return the meaning of a parameter of hysteresis."""
     if k >= len(term.limits):
-        return f"dry friction that grows with load ({term.load}), on {term.driver}"
-    return f"slip element on {term.driver}, slips after {1e3 * term.limits[k]:.2g} mrad"
+        return f"load-dependent Coulomb friction ({term.load}), driven by {term.driver}"
+    return f"slip element driven by {term.driver}, slips at {1e3 * term.limits[k]:.2g} mrad"
 
 
-def _standard(evidence: Evidence) -> Html:
-    """Return which standard parameters of the links can be known from torques at all."""
-    base = evidence.calibration.model.base
+def _bodies(data: ReportData) -> Html:
+    """Return the physically consistent bodies, and how far each number rests on the data."""
+    physical = data.calibration.physical
+    if physical is None:
+        return Html("")
+    rows = [_body_row(physical, j) for j in range(len(physical.names))]
+    head = (
+        *("Link", "Mass [kg]", "Centre of mass x, y, z [m]", "Principal inertias [kg m²]", "Rotor inertia [kg m²]"),
+        *("Share of the data: mass", "centre", "inertia", "At the boundary"),
+    )
+    cost = (
+        ""
+        if physical.held_out is None
+        else f" They change the held-out error by {100 * physical.held_out.cost:+.2g} %."
+    )
+    text = (
+        f"Bodies that can exist (positive definite pseudo-inertias), closest to the data and then to the prior "
+        f"({physical.prior_source}). A share of 1 means that a number follows from the data, 0 from the prior.{cost}"
+    )
+    grid = table("Physically consistent bodies", head, rows, text_columns=(0, 8))
+    return join([element("h3", "Bodies"), paragraph(text), grid])
+
+
+def _body_row(physical: PhysicalParameters, j: int) -> Sequence[object]:
+    link, share = physical.links[j], physical.share[j]
+    principal = np.linalg.eigvalsh(link.inertia_at_center)
+    return (
+        link.name,
+        number(link.mass, 3),
+        ", ".join(number(float(c), 3) for c in link.center_of_mass),
+        ", ".join(number(float(c), 3) for c in principal),
+        number(float(physical.rotor_inertias[j]), 3),
+        *(f"{value:.2f}" for value in (share[9], share[6:9].mean(), share[:6].mean())),
+        "yes" if j in physical.boundary else "no",
+    )
+
+
+def _standard(data: ReportData) -> Html:
+    """Return which standard parameters of the links are identifiable from joint torques in principle."""
+    base = data.calibration.model.base
     stems = list(dict.fromkeys(name.rstrip("0123456789") for name in base.standard_names))
     rows = [
-        (joint_title(evidence.robot, j), *(_mark(base.classification.get(f"{stem}{j + 1}")) for stem in stems))
-        for j in range(evidence.robot.dof)
+        (joint_title(data.robot, j), *(_mark(base.classification.get(f"{stem}{j + 1}")) for stem in stems))
+        for j in range(data.robot.dof)
     ]
     count = Counter(base.classification.values())
     summary = (
-        f"Of {len(base.standard_names)} standard parameters {count['alone']} can be known alone, "
-        f"{count['combination']} only in combination, {count['none']} have no effect on the torques."
+        f"Of {len(base.standard_names)} standard parameters, {count['alone']} are individually identifiable, "
+        f"{count['combination']} only in linear combinations, and {count['none']} have no effect on the joint torques. "
+        "This follows from the kinematics and the mounting, whatever the data."
     )
-    legend = paragraph(
-        "● alone   ◐ in combination   – no effect. This follows from the geometry and the mounting, whatever the data.",
-        class_="small",
-    )
-    grid = table("Standard parameters of every link", ("Link of", *stems), rows, words=range(len(stems) + 1))
-    return join(
-        [
-            element("h3", "What torques can tell of the links"),
-            paragraph(summary),
-            details("Show them all", grid, legend),
-        ]
-    )
+    legend = paragraph("   ".join(f"{sign} {text}" for sign, text in IDENTIFIABILITY.values()), class_="small")
+    head = ("Link of", *stems)
+    grid = table("Standard parameters of every link", head, rows, text_columns=range(len(stems) + 1))
+    heading = element("h3", "Identifiability of the standard parameters")
+    return join([heading, paragraph(summary), details("Show all", grid, legend)])
 
 
 def _mark(kind: str | None) -> Html:
     if kind is None:
         return element("span", "")
-    sign, word = IDENTIFIABILITY[kind]
-    return element("span", sign, title=word, role="img", aria_label=word, class_=f"known-{kind}")
+    sign, text = IDENTIFIABILITY[kind]
+    return element("span", sign, title=text, role="img", aria_label=text, class_=f"known-{kind}")

@@ -1,7 +1,8 @@
-"""The verdict: what this model is good for, in a sentence."""
+"""Summary: the grade of the model, its error in one sentence, its range of validity, and a card for each joint."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,307 +10,358 @@ from typing import Literal
 
 import numpy as np
 
-from jointwise.report.evidence import Evidence, Exhibit
+from jointwise.formatting import listed, number, percent, r2_text
+from jointwise.report.data import ReportData
+from jointwise.report.labels import joint_title, length_unit, robot_title
 from jointwise.report.markup import Html, badge, element, items, join, paragraph
-from jointwise.report.numbers import joint_title, length_unit, listed, number, percent, r2_text, robot_title
-from jointwise.result.calibration import EXTRAS, Calibration
-from jointwise.result.validation import AT_NOISE, JointMetrics, Pooled, metrics_from_dict, pool
+from jointwise.report.uses import uses
+from jointwise.result.calibration import Calibration
+from jointwise.result.feed_forward import EXTRAS
+from jointwise.result.metrics import AT_NOISE, JointMetrics, Pooled, Validation, pool
+from jointwise.result.plausibility import worst_status
+from jointwise.result.verdict import FAIR, GOOD, Grade, effective_error, log_kind
 
-ID, TITLE = "verdict", "Verdict"
-
-GOOD, FAIR = 0.02, 0.10
-"""Greatest MSE / variance of a good and of a fair prediction."""
-STILL = 1e-3
-"""rad/s below which a joint did not move in training."""
-
-Tone = Literal["good", "fair", "poor", "plain"]
-Ground = Literal["unseen", "held out", "training"]
-WORDS: dict[Tone, str] = {"good": "Good", "fair": "Use with care", "poor": "Do not rely on it", "plain": "Not proven"}
-JOINT_WORDS: dict[Tone, str] = {"good": "good", "fair": "fair", "poor": "poor", "plain": "not proven"}
-SIGNALS = {"current": "motor current", "torque": "joint torque"}
+Basis = Literal["validation", "cross-validation", "training"]
+"""The data behind an assessment: validation logs, folds of the training logs, or the training data themselves."""
 
 
 @dataclass(frozen=True)
-class Score:
-    """MSE / variance: the mean, and joint by joint where known; `ground` is what kind of data it was measured on.
+class Assessment:
+    """MSE / variance: the mean over the joints, and the joints where known; `basis` names the data.
 
-    A joint that moves in none of the logs has no vote; one whose error is nearly all sensor noise counts as good.
+    A joint that moves in none of the logs does not count. A joint whose error is close to the sensor noise counts as
+    good.
     """
 
-    ground: Ground
+    basis: Basis
     mean: float
     joints: tuple[Pooled, ...]
 
     @property
     def errors(self) -> tuple[float, ...]:
         """MSE / variance of the joints that have one."""
-        return tuple(own.nmse for own in self.joints if own.nmse is not None)
+        return tuple(joint.nmse for joint in self.joints if joint.nmse is not None)
 
     @property
-    def tone(self) -> Tone:
-        """The light: green needs unseen data and no joint below fair."""
-        judged = [own for own in map(judged_error, self.joints) if own is not None]
-        mean = float(np.mean(judged)) if judged and self.ground != "held out" else self.mean
-        worst = max(judged, default=mean)
-        if mean > FAIR:
+    def grade(self) -> Grade:
+        """The overall grade: "good" requires validation data and no joint worse than fair."""
+        effective = [error for error in map(effective_error, self.joints) if error is not None]
+        mean = float(np.mean(effective)) if effective and self.basis != "cross-validation" else self.mean
+        worst = max(effective, default=mean)
+        if not mean <= FAIR:
             return "poor"
-        return "good" if self.ground == "unseen" and mean <= GOOD and worst <= FAIR else "fair"
+        return "good" if self.basis == "validation" and mean <= GOOD and worst <= FAIR else "fair"
+
+    @property
+    def relative_error(self) -> float:
+        """RMS error divided by the standard deviation of the measurement, mean over the joints where known."""
+        return relative_error(self.errors) if self.basis != "cross-validation" and self.errors else self.mean**0.5
 
 
-def body(evidence: Evidence) -> Html:
-    """Return the sentence, what to trust and what not, and every joint's mark."""
-    score = evidence_score(evidence)
-    word = element("p", badge(WORDS[score.tone], score.tone), class_="light")
-    sentence = paragraph(*_sentence(evidence, score), class_="sentence")
-    trust = element("div", element("h3", "Trust it for"), items(_trusted(evidence, score)))
-    distrust = element("div", element("h3", "Do not trust it for"), items(_distrusted(evidence, score)))
-    head = element("div", word, sentence, _alone(evidence), _warning(evidence, score), class_=f"verdict {score.tone}")
-    return join([head, element("div", trust, distrust, class_="pair"), _cards(evidence, score)])
+def assess(data: ReportData) -> Assessment:
+    """Return the assessment on the best available data: validation logs, those in the model file, or folds.
 
-
-def evidence_score(evidence: Evidence) -> Score:
-    """Return the best proof there is: unseen logs, else what the model's file says of some, else held-out stretches.
-
-    Logs are pooled joint by joint; logs in which nothing moves prove nothing about motion.
+    Logs are pooled joint by joint, from the first to the last movement. Of a log in which no joint moves only the error
+    at rest is kept. Logs with another payload, and logs that contradict the model, are judged in the table of logs.
     """
-    stored = evidence.calibration.validation.get("logs", [])
-    unseen = [own.validation.joints for own in evidence.unseen]
-    unseen = unseen or [tuple(metrics_from_dict(row) for row in log["joints"]) for log in stored]
-    return _pooled("unseen", unseen) or _inside(evidence)
+    held_out = [log.validation for log in data.held_out]
+    held_out = held_out or [stored for stored in data.calibration.validation if stored.held_out]
+    rows = [log.in_motion for log in held_out if log_kind(log) in ("motion", "standstill")]
+    return pooled_assessment("validation", rows) or _training_assessment(data)
 
 
-def judged_error(own: Pooled) -> float | None:
-    """Return MSE / variance as it is judged: that of a good joint where the error is nearly all sensor noise."""
-    return own.nmse if own.nmse is None or not own.at_noise else min(own.nmse, GOOD)
-
-
-def tone_of(own: Pooled) -> Tone:
-    """Return the mark of one joint."""
-    error = judged_error(own)
+def joint_grade(joint: Pooled) -> Grade:
+    """Return the grade of one joint."""
+    error = effective_error(joint)
     if error is None:
         return "plain"
     return "good" if error <= GOOD else "fair" if error <= FAIR else "poor"
 
 
-def _pooled(ground: Ground, rows: Sequence[Sequence[JointMetrics]]) -> Score | None:
-    """Return the score of logs, each a row of joints; None where no joint moves in any."""
-    joints = tuple(pool(column) for column in zip(*rows, strict=True))
-    known = [own.nmse for own in joints if own.nmse is not None]
-    return Score(ground, float(np.mean(known)), joints) if known else None
-
-
-def _inside(evidence: Evidence) -> Score:
-    """Return the worse of what the training data give: the error on all of them, and on held-out parts."""
-    fitted = _pooled("training", [own.validation.joints for own in evidence.training])
-    if fitted is None:
-        known = [float(own) for own in evidence.calibration.training.get("nmse", ())]
-        joints = tuple(Pooled(own) for own in known)
-        fitted = Score("training", float(np.mean(known)) if known else 0.0, joints)
-    held_out = cross_validated(evidence.calibration)
-    return fitted if held_out is None or held_out < fitted.mean else Score("held out", held_out, fitted.joints)
-
-
-def cross_validated(calibration: Calibration) -> float | None:
-    """Return the held-out error of the last choice that was made, None where nothing was chosen."""
-    scores = [dict(choice.alternatives).get(choice.taken) for choice in calibration.choices]
-    return next((own for own in reversed(scores) if own is not None), None)
-
-
-def _sentence(evidence: Evidence, score: Score) -> list[object]:
-    calibration = evidence.calibration
-    joint_by_joint = score.ground != "held out" and score.errors
-    error = _spread(score.errors) if joint_by_joint else float(np.sqrt(score.mean))
-    where = {
-        "unseen": "on data it has not seen",
-        "held out": "on stretches of the training log that were left out in turn",
-        "training": "on the very data it was fitted to",
-    }[score.ground]
-    return [
-        f"This model predicts the {SIGNALS[calibration.output]} of your {robot_title(evidence.robot)} to within ",
-        element("strong", percent(error)),
-        f" of its variation {where}: {'mean ' if score.ground != 'held out' else ''}R² ",
-        element("strong", r2_text(1.0 - score.mean)),
-        ".",
-    ]
-
-
-def _alone(evidence: Evidence) -> Html:
-    """Return what the model reaches from positions alone, where it makes use of more."""
-    calibration = evidence.calibration
-    if not calibration.extras:
-        return Html("")
-    rows = [own.validation.alone for own in evidence.unseen or evidence.training if own.validation.alone is not None]
-    score = _pooled("unseen", [own.joints for own in rows])
-    if score is None:
-        return Html("")
-    parts = [pool([own for own in column if own]) for column in zip(*(own.moving for own in rows), strict=True)]
-    known = [own.nmse for own in parts if own.nmse is not None]
-    part = f" (moving samples: {percent(_spread(known))})" if known else ""
-    return paragraph(
-        "From positions alone: ",
-        element("strong", percent(_spread(score.errors))),
-        f" of its variation{part}, R² {r2_text(1.0 - score.mean)}. The model uses {_channels(calibration)}; a planned "
-        "motion has none of it.",
-        "" if evidence.unseen else " This is on training data.",
-        class_="small",
-    )
-
-
-def _spread(errors: Sequence[float]) -> float:
-    """Return the root mean square error over the standard deviation, mean over the joints, of MSE / variance."""
+def relative_error(errors: Sequence[float]) -> float:
+    """Return the mean over the joints of the RMS error relative to the standard deviation, from MSE / variance."""
     return float(np.mean(np.sqrt(errors)))
 
 
-def _channels(calibration: Calibration) -> str:
-    """Return what the model makes use of beyond positions, in words."""
-    return listed(EXTRAS[name] for name in calibration.extras)
+def pooled_assessment(basis: Basis, rows: Sequence[Sequence[JointMetrics]]) -> Assessment | None:
+    """Return the assessment on some logs, each a row of joints; None if no joint moves in any of them."""
+    joints = tuple(pool(column) for column in zip(*rows, strict=True))
+    known = [joint.nmse for joint in joints if joint.nmse is not None]
+    return Assessment(basis, float(np.mean(known)), joints) if known else None
 
 
-def _warning(evidence: Evidence, score: Score) -> Html:
-    if score.ground == "unseen":
-        return paragraph(
-            f"Measured on {listed(_proofs(evidence))}. “Variation” is the standard deviation of the measurement; the "
-            "figure is the root mean square error divided by it, all logs together, mean over the joints.",
-            _same_recording(evidence),
-            _at_rest(evidence),
-            class_="small",
-        )
-    part = any(own.role == "seen" for own in evidence.validation)
-    seen = "The log given for validation is part of the training data. " if part else ""
-    held_out = cross_validated(evidence.calibration)
-    inside = (
-        ""
-        if held_out is None
-        else f" Cross-validation inside the training log gives R² {r2_text(1.0 - held_out)} (geometric mean of the "
-        "errors of the joints, samples at rest counting less): an encouragement, not a proof."
+def cross_validation_error(calibration: Calibration) -> float | None:
+    """Return the cross-validation error of the last selection, None if nothing was selected automatically."""
+    scores = [dict(choice.alternatives).get(choice.taken) for choice in calibration.choices]
+    return next((score for score in reversed(scores) if score is not None), None)
+
+
+def _training_assessment(data: ReportData) -> Assessment:
+    """Return the worse of the training error and the cross-validation error."""
+    fitted = pooled_assessment("training", [log.validation.in_motion for log in data.training])
+    if fitted is None:
+        known = data.calibration.training.known
+        joints = tuple(Pooled(error) for error in data.calibration.training.nmse)
+        fitted = Assessment("training", float(np.mean(known)) if known else 0.0, joints)
+    held_out = cross_validation_error(data.calibration)
+    if held_out is None or held_out < fitted.mean:
+        return fitted
+    return Assessment("cross-validation", held_out, fitted.joints)
+
+
+ID, TITLE = "summary", "Summary"
+
+STILL = 1e-3
+"""A joint whose greatest speed (rad/s) in the training data is below this did not move."""
+HEADLINES: dict[Grade, str] = {"good": "Good", "fair": "Use with care", "poor": "Do not use", "plain": "Not validated"}
+JOINT_GRADES: dict[Grade, str] = {"good": "good", "fair": "fair", "poor": "poor", "plain": "not validated"}
+SIGNALS = {"current": "motor current", "torque": "joint torque"}
+DATA: dict[Basis, str] = {
+    "validation": "validation data, which were not used for training",
+    "cross-validation": "folds of the training data (cross-validation)",
+    "training": "its training data",
+}
+
+
+def body(data: ReportData) -> Html:
+    """Return the headline, the recommended use and its limits, and one card per joint."""
+    result = assess(data)
+    grade, headline_text = _headline(data.calibration, result)
+    headline = element("p", badge(headline_text, grade), class_="light")
+    sentence = paragraph(*_sentence(data, result), class_="sentence")
+    head = element("div", headline, sentence, _feed_forward(data), _basis(data, result), class_=f"verdict {grade}")
+    valid = element("div", element("h3", "Valid for"), items(_valid(data, result)))
+    limits = element("div", element("h3", "Limitations"), items(_limitations(data, result)))
+    pair = element("div", valid, limits, class_="pair")
+    scale = data.calibration.scale_text
+    first = paragraph(scale, class_="warning") if scale else Html("")
+    return join([first, _plausibility(data.calibration), head, uses(data), _cards(data, result), pair])
+
+
+def _plausibility(calibration: Calibration) -> Html:
+    """Return what contradicts the declared set-up, in red, or makes it suspect; empty if nothing does."""
+    found = [check for check in calibration.plausibility if check.status != "ok"]
+    if not found:
+        return Html("")
+    grade: Grade = "poor" if calibration.implausible else "fair"
+    title = "Implausible set-up" if calibration.implausible else "Suspect set-up"
+    meaning = (
+        "The training data contradict the declared set-up. The model was written because this was accepted "
+        "(--accept-implausible)."
+        if calibration.implausible
+        else "Something else explains the training data better than the declared set-up."
     )
-    warning = (
-        f"{seen}Nothing was validated on unseen data{' that move' if evidence.unseen else ''}. Record another motion "
-        f"and run: jointwise validate {evidence.file} OTHER_LOG.{inside}"
-    )
-    return paragraph(element("strong", "Warning: "), warning, _at_rest(evidence), class_="warning")
+    lines = items([f"{check.check} ({check.status}): {check.line()}" for check in found])
+    headline = element("p", badge(title, grade), class_="light")
+    return element("div", headline, paragraph(meaning, class_="sentence"), lines, class_=f"verdict {grade}")
 
 
-def _proofs(evidence: Evidence) -> list[str]:
-    """Return the names of the unseen logs in which something moves, at hand or remembered by the model's file."""
-    if evidence.unseen:
-        return [own.name for own in evidence.unseen if not _stands(own)]
-    stored = evidence.calibration.validation["logs"]
-    return [Path(log["file"]).name for log in stored if not all(joint["still"] for joint in log["joints"])]
+def _headline(calibration: Calibration, result: Assessment) -> tuple[Grade, str]:
+    """Return grade and headline; a suspect set-up is never good, one that the data contradict never usable."""
+    status = worst_status(calibration.plausibility)
+    if status == "contradicted":
+        return "poor", "Do not use: implausible set-up"
+    if status == "suspect" and result.grade == "good":
+        return "fair", "Use with care: suspect set-up"
+    unproven = result.basis != "validation" and result.grade != "poor"
+    return result.grade, HEADLINES["plain" if unproven else result.grade]
 
 
-def _stands(exhibit: Exhibit) -> bool:
-    return all(joint.still for joint in exhibit.validation.joints)
-
-
-def _at_rest(evidence: Evidence) -> str:
-    """Return how far off the prediction is on unseen logs in which nothing moves; they have no R²."""
-    still = [own for own in evidence.unseen if _stands(own)]
-    if not still:
-        return ""
-    rows = [own.validation.joints for own in still]
-    rest = [pool(column).rest or 0.0 for column in zip(*rows, strict=True)]
-    return (
-        f" In {listed(own.name for own in still)} no joint moves: the prediction is off by up to "
-        f"{number(max(rest), 2)} {evidence.calibration.unit} (root mean square) there, which says little about motion "
-        "and does not count above: a joint at rest may hold anything up to its break-away friction."
-    )
-
-
-def _same_recording(evidence: Evidence) -> str:
-    """Return a note where the unseen data are but another part of a training file."""
-    hashes = {own.log.origin.sha256 for own in evidence.training} - {""}
-    if not any(own.log.origin.sha256 in hashes for own in evidence.unseen):
-        return ""
-    return " It is another part of the same recording: a different motion on another day would prove more."
-
-
-def _trusted(evidence: Evidence, score: Score) -> list[str]:
-    calibration, robot = evidence.calibration, evidence.robot
-    good = [j for j, own in enumerate(score.joints) if tone_of(own) in ("good", "fair")]
-    if score.tone == "poor" or not good:
-        return ["Nothing yet: see data quality below, and record again."]
-    speeds = ", ".join(
-        f"{calibration.fastest[j]:.2g}" + (f" {length_unit(joint)}/s" if j == robot.dof - 1 else "")
-        for j, joint in enumerate(robot.joints)
-    )
-    who = "all joints" if len(good) == robot.dof else f"joint{'s' * (len(good) > 1)} {listed(str(j + 1) for j in good)}"
+def _sentence(data: ReportData, result: Assessment) -> list[object]:
+    signal, mean = SIGNALS[data.calibration.output], "" if result.basis == "cross-validation" else "mean "
     return [
-        f"{'Currents' if calibration.output == 'current' else 'Torques'} of {who}, with the payload and the "
-        f"mounting ({calibration.provenance.mounting}) of the training log",
-        f"Logs with {listed(['positions (q)', *(EXTRAS[name] for name in calibration.extras)])}"
-        + (": above is what positions alone give" if calibration.extras else ": it uses nothing else"),
-        f"Speeds up to those of the training log: {speeds}",
-        "Temperatures like those of the training log: friction changes as gears warm up",
+        f"The model predicts the {signal} of the {robot_title(data.robot)} with an RMS error of ",
+        element("strong", percent(result.relative_error)),
+        f" of the signal’s standard deviation ({mean}R² ",
+        element("strong", r2_text(1.0 - result.mean)),
+        f") on {DATA[result.basis]}.",
     ]
 
 
-def _distrusted(evidence: Evidence, score: Score) -> list[str]:
-    calibration, robot = evidence.calibration, evidence.robot
-    lines = ["Another payload or mounting, contact forces, collisions"]
-    lines.append("Faster motion: viscous friction is continued along its tangent there, not measured")
-    poor = [str(j + 1) for j, own in enumerate(score.joints) if tone_of(own) == "poor"]
-    if poor:
-        lines.append(f"Joint{'s' * (len(poor) > 1)} {listed(poor)}: too much stays unexplained")
-    unproven = [str(j + 1) for j, own in enumerate(score.joints) if own.nmse is None]
-    if unproven:
-        lines.append(f"Joint{'s' * (len(unproven) > 1)} {listed(unproven)}: not seen moving in any unseen log")
-    still = [joint_title(robot, j) for j in range(robot.dof) if calibration.fastest[j] < STILL]
-    if still:
-        lines.append(f"{listed(still)}: never moved in training")
-    weak = sum(own in ("weak", "undetermined") for own in calibration.estimate.status)
-    if weak:
-        lines.append(
-            f"{weak} of {len(calibration.estimate.status)} single parameters, which are weakly known or not at all: "
-            "their sum predicts well, each by itself says little"
-        )
-    return lines
-
-
-def _cards(evidence: Evidence, score: Score) -> Html:
-    """Return one card a joint."""
-    if not score.joints:
+def _feed_forward(data: ReportData) -> Html:
+    """Return the error of the feed-forward prediction, if the model also uses other channels than positions."""
+    calibration, logs = data.calibration, data.held_out or data.training
+    judged = [log.validation for log in logs if log_kind(log.validation) == "motion"]
+    rows = [log.from_positions for log in judged if log.from_positions is not None]
+    result = pooled_assessment("validation", [row.in_motion for row in rows]) if calibration.extras else None
+    if result is None:
         return Html("")
-    note = {"unseen": "unseen data", "held out": "training data", "training": "training data"}[score.ground]
-    cards = [_card(evidence, j, own, score.ground, note) for j, own in enumerate(score.joints)]
-    why = paragraph(
-        f"Error at sensor noise: up to {AT_NOISE:g} times the noise floor, no model could do much better; R² is "
-        "low there because the signal is small.",
+    return paragraph(
+        "Feed-forward (from positions only): ",
+        element("strong", percent(result.relative_error)),
+        f"{_while_moving(rows)}, R² {r2_text(1.0 - result.mean)}. The figure above is for the sensor-based "
+        f"model, which also uses {_channels(calibration)}; a planned motion does not provide it.",
+        "" if data.held_out else " This is a training error.",
         class_="small",
     )
-    return join([element("div", *cards, class_="cards"), why if any(map(_small_signal, score.joints)) else ""])
 
 
-def _small_signal(own: Pooled) -> bool:
-    """Return whether a joint is good although its R² does not say so."""
-    return own.at_noise and own.nmse is not None and own.nmse > GOOD
+def _while_moving(rows: Sequence[Validation]) -> str:
+    """Return the error over the samples at which the joints move, in parentheses; empty if no joint moves."""
+    columns = zip(*(row.moving for row in rows), strict=True)
+    pooled = [pool([joint for joint in column if joint]) for column in columns]
+    known = [joint.nmse for joint in pooled if joint.nmse is not None]
+    return f" ({percent(relative_error(known))} while moving)" if known else ""
 
 
-def _card(evidence: Evidence, j: int, own: Pooled, ground: Ground, note: str) -> Html:
-    tone = tone_of(own)
-    if ground != "unseen" and tone != "poor":
-        tone = "plain"
+def _channels(calibration: Calibration) -> str:
+    """Return the channels that the model uses in addition to positions."""
+    return listed(EXTRAS[name] for name in calibration.extras)
+
+
+def _basis(data: ReportData, result: Assessment) -> Html:
+    """Return the data behind the headline, or a warning that there are no validation data."""
+    if result.basis != "validation":
+        return _not_validated(data)
+    return paragraph(
+        f"Validated on {listed(_validation_names(data))}. Root-mean-square error divided by the standard deviation of "
+        "the measurement, from the first to the last movement, all logs pooled, mean over the joints.",
+        _same_recording(data),
+        _at_rest(data),
+        class_="small",
+    )
+
+
+def _not_validated(data: ReportData) -> Html:
+    stored = any(not log.held_out for log in data.calibration.validation)
+    overlap = stored or any(log.role == "overlap" for log in data.validation)
+    reason = "The validation log overlaps the training data. " if overlap else ""
+    motion = " in which a joint moves" if data.held_out else ""
+    error = cross_validation_error(data.calibration)
+    folds = (
+        ""
+        if error is None
+        else f" Cross-validation within the training data gives R² {r2_text(1.0 - error)} (geometric mean of the "
+        "errors of the joints, samples at rest have less weight)."
+    )
+    advice = (
+        f"{reason}The model was not validated on held-out data{motion}. Record another motion and run: "
+        f"jointwise validate {shlex.quote(data.file)} OTHER_LOG.{folds}"
+    )
+    return paragraph(element("strong", "Warning: "), advice, _at_rest(data), class_="warning")
+
+
+def _validation_names(data: ReportData) -> list[str]:
+    """Return the names of the validation logs in which a joint moves, given now or stored in the model file."""
+    if data.held_out:
+        return [log.name for log in data.held_out if log_kind(log.validation) == "motion"]
+    stored = [log for log in data.calibration.validation if log.held_out]
+    return [Path(log.file).name for log in stored if log_kind(log) == "motion"]
+
+
+def _at_rest(data: ReportData) -> str:
+    """Return the errors on validation logs in which no joint moves, which have no R²."""
+    still = [log for log in data.held_out if log.at_rest]
+    if not still:
+        return ""
+    columns = zip(*(log.validation.joints for log in still), strict=True)
+    greatest = max(pool(column).rest or 0.0 for column in columns)
+    return (
+        f" No joint moves in {listed(log.name for log in still)}: the RMS error there is up to {number(greatest, 2)} "
+        f"{data.calibration.unit}. It does not count above, because static friction can hold any torque up to "
+        "break-away."
+    )
+
+
+def _same_recording(data: ReportData) -> str:
+    """Return a note if the validation data are another part of a training file."""
+    hashes = {log.log.origin.sha256 for log in data.training} - {""}
+    if not any(log.log.origin.sha256 in hashes for log in data.held_out):
+        return ""
+    return " These data are another part of the training recording; a different motion would be a stricter test."
+
+
+def _joints_text(indices: list[int]) -> str:
+    return f"joint{'s' * (len(indices) > 1)} {listed(str(j + 1) for j in indices)}"
+
+
+def _valid(data: ReportData, result: Assessment) -> list[str]:
+    calibration, robot = data.calibration, data.robot
+    usable = [j for j, joint in enumerate(result.joints) if joint_grade(joint) in ("good", "fair")]
+    if result.grade == "poor" or not usable:
+        return ["No use yet: see the data quality below and record again"]
+    joints = "all joints" if len(usable) == robot.dof else _joints_text(usable)
+    signal = "Currents" if calibration.output == "current" else "Torques"
+    speeds = ", ".join(f"{speed:.2g}" for speed in calibration.fastest)
+    unit = length_unit(robot.joints[-1])
+    return [
+        f"{signal} of {joints}, with the payload and the mounting ({calibration.provenance.mounting}) of the training "
+        "data",
+        f"Logs with {listed(['positions (q)', *(EXTRAS[name] for name in calibration.extras)])}"
+        + ("; with positions only, the feed-forward error above applies" if calibration.extras else ""),
+        f"Speeds up to those of the training data: {speeds} {unit}/s",
+        "Temperatures similar to those of the training data, because friction depends on temperature",
+    ]
+
+
+def _limitations(data: ReportData, result: Assessment) -> list[str]:
+    calibration, robot = data.calibration, data.robot
+    poor = [j for j, joint in enumerate(result.joints) if joint_grade(joint) == "poor"]
+    unproven = [j for j, joint in enumerate(result.joints) if joint.nmse is None]
+    still = [joint_title(robot, j) for j in np.flatnonzero(calibration.fastest < STILL).tolist()]
+    remarks = (
+        (True, "Another payload or mounting, contact forces, collisions"),
+        (True, "Faster motion: viscous friction is extrapolated linearly beyond the speeds of the training data"),
+        (poor, f"{_joints_text(poor).capitalize()}: the residual is too large"),
+        (unproven, f"{_joints_text(unproven).capitalize()}: no motion in any validation log"),
+        (still, f"{listed(still)}: no motion in the training data"),
+    )
+    notes = [f"Warning: {note}" for note in calibration.provenance.notes]
+    return [*notes, *(text for applies, text in remarks if applies), *_weak_parameters(calibration)]
+
+
+def _weak_parameters(calibration: Calibration) -> list[str]:
+    status = calibration.estimate.status
+    weak = sum(each in ("weak", "undetermined") for each in status)
+    text = (
+        f"{weak} of {len(status)} individual parameters are weakly identifiable or not at all: their combination "
+        "predicts well, but do not interpret them one by one"
+    )
+    return [text] if weak else []
+
+
+def _cards(data: ReportData, result: Assessment) -> Html:
+    """Return one card per joint."""
+    if not result.joints:
+        return Html("")
+    label = "validation data" if result.basis == "validation" else "training data"
+    cards = [_card(data, j, joint, result.basis, label) for j, joint in enumerate(result.joints)]
+    note = paragraph(
+        f"Error at sensor noise: at most {AT_NOISE:g} times the noise floor. R² is low because the signal is small; no "
+        "model could be much better.",
+        class_="small",
+    )
+    return join([element("div", *cards, class_="cards"), note if any(map(_is_small_signal, result.joints)) else ""])
+
+
+def _is_small_signal(joint: Pooled) -> bool:
+    """Return whether a joint is good despite a low R²."""
+    return joint.at_noise and joint.nmse is not None and joint.nmse > GOOD
+
+
+def _card(data: ReportData, j: int, joint: Pooled, basis: Basis, label: str) -> Html:
+    grade = joint_grade(joint)
+    if basis != "validation" and grade != "poor":
+        grade = "plain"
     return element(
         "div",
-        element("div", joint_title(evidence.robot, j), class_="card-title"),
-        _figure(own),
-        *(element("div", fact, class_="small") for fact in (*_facts(own, evidence.calibration.unit), note)),
-        badge(JOINT_WORDS[tone], tone),
+        element("div", joint_title(data.robot, j), class_="card-title"),
+        _figure(joint),
+        *(element("div", fact, class_="small") for fact in (*_facts(joint, data.calibration.unit), label)),
+        badge(JOINT_GRADES[grade], grade),
         class_="card",
     )
 
 
-def _facts(own: Pooled, unit: str) -> list[str]:
-    """Return the errors of a joint in words; why it is good where R² alone would not say so."""
-    facts = [] if own.rmse is None else [f"RMSE {number(own.rmse, 2)} {unit}"]
-    facts += [f"noise floor {number(own.noise, 2)} {unit}"] if own.noise else []
-    facts += [] if own.rest is None else [f"{number(own.rest, 2)} {unit} off at rest"]
-    if _small_signal(own):
-        facts.append("error at sensor noise")
-    return facts
+def _facts(joint: Pooled, unit: str) -> list[str]:
+    """Return the errors of a joint as short texts."""
+    facts = [] if joint.rmse is None else [f"RMSE {number(joint.rmse, 2)} {unit}"]
+    facts += [f"noise floor {number(joint.noise, 2)} {unit}"] if joint.noise else []
+    facts += [] if joint.rest is None else [f"RMSE at rest {number(joint.rest, 2)} {unit}"]
+    return [*facts, "error at sensor noise"] if _is_small_signal(joint) else facts
 
 
-def _figure(own: Pooled) -> Html:
-    if own.nmse is None:
+def _figure(joint: Pooled) -> Html:
+    if joint.nmse is None:
         return element("div", "at rest", class_="card-number")
-    return element("div", element("span", "R² ", class_="unit"), r2_text(1.0 - own.nmse), class_="card-number")
+    return element("div", element("span", "R² ", class_="unit"), r2_text(1.0 - joint.nmse), class_="card-number")

@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from jointwise.atomic import read_limited
 from jointwise.description.robot import Joint, Robot
-from jointwise.errors import ModelError, nearest
+from jointwise.errors import DataError, ModelError, nearest
 from jointwise.model.spring import Cubic, Segments
-from jointwise.simulation.drive_size import USUAL_EFFORT, joint_size
 from jointwise.simulation.robot.checks import check_range
-from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, Warmth
-from jointwise.simulation.robot.gear import Backlash, Harmonic, LostMotion
-from jointwise.simulation.robot.joint import JointPlant, MotorPlant, Thermal
+from jointwise.simulation.robot.friction import Friction, Slip, Stribeck, ThermalFriction
+from jointwise.simulation.robot.joint import Backlash, Harmonic, JointPlant, LostMotion, MotorPlant, Thermal
+from jointwise.toml import LONGEST_TOML, parse_toml
+
+USUAL_EFFORT = 150.0
+"""Effort limit (Nm) of a drive of size 1."""
+POWER = 1.37
+"""A drive has size (effort limit / `USUAL_EFFORT`) to this power."""
+
+
+def joint_size(joint: Joint) -> float:
+    """Return the size of a drive: 1 for an effort limit of 150 Nm, 0.1 for 28 Nm; else by its friction, 1 for 10 Nm."""
+    effort, coulomb = joint.limits.effort, joint.motor.coulomb
+    if effort is not None:
+        return float((effort / USUAL_EFFORT) ** POWER)
+    return coulomb / 10.0 if coulomb else 1.0
+
+
+def joint_effort(joint: Joint) -> float:
+    """Return the effort limit of a drive, Nm (N): described, else that of its size."""
+    described = joint.limits.effort
+    return float(USUAL_EFFORT * joint_size(joint) ** (1.0 / POWER)) if described is None else described
+
 
 SCHEMA = 1
+MOST_ELEMENTS = 100
+"""Slip elements of one joint; four are usual, and the time of a simulation grows with them."""
 SEGMENTS = ("K1", "K2", "K3", "T1", "T2")
 """Keys of a spring of three segments, as gear catalogues give it."""
 
@@ -36,32 +57,34 @@ def load_joints(path: str | Path, robot: Robot) -> tuple[JointPlant, ...]:
     ``[drive]`` gives the keys that differ from the defaults, each ``{ value, power }`` or a number that is the same for
     every size; ``[[joint]]`` tables, one a joint, overrule single values. The five keys K1, K2, K3 (Nm/rad), T1, T2
     (Nm) of a gear's catalogue make the spring one of three segments in place of `linear` and `cubic`. Rotor inertia,
-    gear ratio and torque constant are the robot's own unless the file gives others than `drive.toml`.
+    gear ratio and torque constant are those of the robot unless the file differs from `drive.toml`.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ModelError(f"{path}: cannot be read ({getattr(problem, 'strerror', None) or 'not text'}).") from None
+        text = read_limited(path, LONGEST_TOML, "a file of joints").decode("utf-8")
+    except UnicodeDecodeError:
+        raise ModelError(f"{path}: not a text file in UTF-8.") from None
+    except DataError as problem:
+        raise ModelError(f"{path}: {problem}") from None
     return joints_from_toml(text, str(path), robot)
 
 
 def joints_from_toml(text: str, origin: str, robot: Robot) -> tuple[JointPlant, ...]:
     """Return the joints that a document describes; see `load_joints`."""
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise ModelError(f"{origin}: not valid TOML: {problem}.") from None
-    if document.get("schema") != SCHEMA:
+        document = parse_toml(text)
+    except ModelError as problem:
+        raise ModelError(f"{origin}: {problem}") from None
+    if isinstance(document.get("schema"), bool) or document.get("schema") != SCHEMA:
         raise ModelError(f"{origin}: schema must be {SCHEMA}. Got {document.get('schema')!r} instead.")
-    _refuse_unknown(document, _usual_document(), origin)
-    usual = _usual_document()["drive"]
+    _check_keys(document, _default_document(), origin)
+    defaults = _default_document()["drive"]
     drive = _checked_drive(document.get("drive", {}), f"{origin}, [drive]")
-    drive = {key: value for key, value in drive.items() if value != usual.get(key)}
+    drive = {key: value for key, value in drive.items() if value != defaults.get(key)}
     rows = document.get("joint", [{}] * robot.dof)
     if not isinstance(rows, list) or len(rows) != robot.dof:
         got = len(rows) if isinstance(rows, list) else "one [joint]"
         raise ModelError(f"{origin}: there must be {robot.dof} [[joint]] tables. Got {got} instead.")
-    waves = _checked_waves(document.get("kinematic_error", _usual_document()["kinematic_error"]), origin)
+    waves = _checked_waves(document.get("kinematic_error", _default_document()["kinematic_error"]), origin)
     return tuple(
         _joint_of(joint, drive | _checked_drive(row, f"{origin}, joint {k + 1}"), float(k), waves, origin)
         for k, (joint, row) in enumerate(zip(robot.joints, rows, strict=True))
@@ -69,12 +92,12 @@ def joints_from_toml(text: str, origin: str, robot: Robot) -> tuple[JointPlant, 
 
 
 @cache
-def _usual_document() -> dict[str, Any]:
+def _default_document() -> dict[str, Any]:
     """Return `drive.toml`, which holds every key that there is."""
-    return {"joint": []} | tomllib.loads((files(__package__) / "drive.toml").read_text(encoding="utf-8"))
+    return {"joint": []} | parse_toml((files(__package__) / "drive.toml").read_text(encoding="utf-8"))
 
 
-def _refuse_unknown(table: Any, known: Iterable[str], where: str) -> None:
+def _check_keys(table: Any, known: Iterable[str], where: str) -> None:
     if not isinstance(table, dict):
         raise ModelError(f"{where}: must be a table. Got {table!r} instead.")
     for key in table:
@@ -84,7 +107,7 @@ def _refuse_unknown(table: Any, known: Iterable[str], where: str) -> None:
 
 def _checked_drive(table: Any, where: str) -> dict[str, Any]:
     """Return a table whose keys are those of a drive, each with a number or { value, power }."""
-    _refuse_unknown(table, [*_usual_document()["drive"], *SEGMENTS], where)
+    _check_keys(table, [*_default_document()["drive"], *SEGMENTS], where)
     for key, value in table.items():
         parts = value if isinstance(value, dict) else {"value": value}
         if not {"value"} <= parts.keys() <= {"value", "power"} or not all(map(_is_number, parts.values())):
@@ -107,21 +130,21 @@ def _is_number(value: object) -> bool:
 
 
 def _joint_of(
-    joint: Joint, given: dict[str, Any], phase: float, waves: list[dict[str, float]], origin: str
+    joint: Joint, specified: dict[str, Any], phase: float, waves: list[dict[str, float]], origin: str
 ) -> JointPlant:
-    """Return a joint with the values `given` in a file, the usual ones elsewhere."""
+    """Return a joint with the `specified` values of a file, and defaults elsewhere."""
     try:
-        return _joint(_numbers(joint, given), joint, phase, waves)
+        return _joint(_numbers(joint, specified), joint, phase, waves)
     except (ModelError, OverflowError, ZeroDivisionError, ValueError) as problem:
         raise ModelError(f"{origin}, joint '{joint.name}': {problem}") from None
 
 
-def _numbers(joint: Joint, given: dict[str, Any]) -> dict[str, float]:
-    """Return every value at the size of a joint: given, else described (inertia, ratio, gain), else usual."""
+def _numbers(joint: Joint, specified: dict[str, Any]) -> dict[str, float]:
+    """Return every value at the size of a joint: specified, else described (inertia, ratio, gain), else the default."""
     size, motor = joint_size(joint), joint.motor
     described = {"inertia": motor.reflected_inertia, "gear_ratio": motor.gear_ratio, "gain": motor.joint_gain}
     known = {key: value for key, value in described.items() if value}
-    return {key: _sized(value, size) for key, value in (_usual_document()["drive"] | known | given).items()}
+    return {key: _sized(value, size) for key, value in (_default_document()["drive"] | known | specified).items()}
 
 
 def _sized(value: Any, size: float) -> float:
@@ -150,8 +173,8 @@ def _joint(x: dict[str, float], joint: Joint, phase: float, waves: list[dict[str
 
 def _spring(x: dict[str, float]) -> Cubic | Segments:
     """Return the catalogue's three segments where a file gives them, else the cubic spring."""
-    given = [key for key in SEGMENTS if key in x]
-    if not given:
+    specified = [key for key in SEGMENTS if key in x]
+    if not specified:
         return Cubic(x["linear"], x["cubic"])
     missing = [key for key in SEGMENTS if key not in x]
     if missing:
@@ -168,12 +191,12 @@ def _friction(x: dict[str, float], effort: float) -> Friction:
         cube=x["cube"],
         asymmetry=x["asymmetry"],
         stribeck=Stribeck(x["stiction"], x["stribeck_speed"], x["stribeck_shape"]),
-        warmth=Warmth(x["temperature_linear"], x["temperature_cold"]),
+        thermal=ThermalFriction(x["temperature_linear"], x["temperature_cold"]),
         slip=Slip.polynomial(_whole("elements", x["elements"])),
     )
 
 
 def _whole(name: str, value: float) -> int:
-    if not value.is_integer():
-        raise ModelError(f"{name} must be a whole number. Got {value:g} instead.")
+    if not (value.is_integer() and 0 <= value <= MOST_ELEMENTS):
+        raise ModelError(f"{name} must be a whole number from 0 to {MOST_ELEMENTS}. Got {value:g} instead.")
     return int(value)

@@ -1,4 +1,4 @@
-"""The digital robot: an arm and its joints, frozen; simulating it is a function of it, a state and a command."""
+"""The digital robot: an immutable arm with its joints; `integrate` runs it from a state under a command."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from typing import Literal
 import numpy as np
 
 from jointwise.description.mounting import Mounting, gravity_vector
-from jointwise.description.payload import Payload
-from jointwise.description.robot import Robot, frozen_array
+from jointwise.description.robot import Payload, Robot, frozen_array
+from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.rigid import gravity_torque
 from jointwise.model.rigid.chain import Chain, make_chain
-from jointwise.simulation.robot.ageing import aged_joint
 from jointwise.simulation.robot.defaults import default_joints
-from jointwise.simulation.robot.gear import kinematic_error
-from jointwise.simulation.robot.joint import JointPlant
+from jointwise.simulation.robot.joint import JointPlant, kinematic_error
 from jointwise.simulation.robot.packing import pack_backlash, pack_joints
 from jointwise.simulation.robot.stability import largest_step
 from jointwise.simulation.robot.state import State, blank_state
-from jointwise.simulation.robot.switches import switched_off
+from jointwise.simulation.robot.variants import aged_joint, switched_off
 from jointwise.spatial import Array
 
 CouplingModel = Literal["spong", "complete"]
@@ -35,7 +33,7 @@ class DigitalRobot:
     ``M(q) q̈ + C q̇ + g = τ_J + Jᵀ w``, ``B θ̈ + (dφ/dθ) τ_J + f = gain · i`` with ``τ_J = spring(φ) + D φ̇`` and
     ``φ = θ - e(θ) - d(θ) P - q`` (kinematic error, lost motion). `gravity` (3,) m/s² or a mounting; `payload` at the
     tool. The `complete` model adds the spin of each rotor to the link that carries it: ``S(q) θ̈`` and its Coriolis
-    terms, S strictly upper triangular with ``S_ij = B_j / r_j z_i·z_j`` (elastic joints only); `spong` leaves S out.
+    terms, S strictly upper triangular with ``S_ij = B_j / r_j z_i·z_j`` (elastic joints only); `spong` omits S.
     """
 
     robot: Robot
@@ -47,8 +45,11 @@ class DigitalRobot:
     def __post_init__(self) -> None:
         """Check that there is one plant a joint and take gravity as a vector."""
         object.__setattr__(self, "joints", tuple(self.joints))
+        refuse_coupled(self.robot, "the simulated robot")
         if len(self.joints) != self.robot.dof:
-            raise ModelError(f"joints must be given for {self.robot.dof} joints. Got {len(self.joints)} instead.")
+            raise ModelError(
+                f"joints must have one entry for each of {self.robot.dof} joints. Got {len(self.joints)} instead."
+            )
         if self.model not in ("spong", "complete"):
             raise ModelError(f"model must be 'spong' or 'complete'. Got '{self.model}' instead.")
         object.__setattr__(self, "gravity", frozen_array(gravity_vector(self.gravity), (3,), "gravity"))
@@ -90,7 +91,7 @@ class DigitalRobot:
 
     @cached_property
     def elements(self) -> int:
-        """Slip elements that the state has room for, a joint."""
+        """Slip elements per joint in the state."""
         return max(len(joint.friction.slip.limits) for joint in self.joints)
 
     @cached_property
@@ -114,15 +115,13 @@ class DigitalRobot:
         position = frozen_array(q, (self.robot.dof,), "q")
         holding = gravity_torque(self.robot, position[None], gravity=self.gravity, payload=self.payload)[0]
         ambient = [joint.thermal.ambient for joint in self.joints]
-        warmth = np.asarray(ambient if temperature is None else temperature, dtype=float)
-        warmth = np.full(self.robot.dof, warmth) if warmth.ndim == 0 else warmth
+        start = np.asarray(ambient if temperature is None else temperature, dtype=float)
+        start = np.full(self.robot.dof, start) if start.ndim == 0 else start
         state = blank_state(self.robot.dof, self.elements).with_rows(
             q=position,
             theta=[_held(joint, x, g) for joint, x, g in zip(self.joints, position, holding, strict=True)],
             load=holding,
-            temperature=frozen_array(
-                np.broadcast_to(warmth, np.shape(warmth) or position.shape), position.shape, "temperature"
-            ),
+            temperature=frozen_array(start, position.shape, "temperature"),
         )
         slopes = [_gear_ratio(joint, x) for joint, x in zip(self.joints, state.theta, strict=True)]
         current = np.array(slopes) * holding / self.gains
@@ -151,7 +150,7 @@ def digital_robot(
     model: CouplingModel = "spong",
     joints: Sequence[JointPlant] | None = None,
 ) -> DigitalRobot:
-    """Return the digital twin of a described robot, its joints plausible ones by size unless given."""
+    """Return the digital robot of a description; by default with typical joints of the size of its drives."""
     return DigitalRobot(robot, default_joints(robot) if joints is None else tuple(joints), gravity, payload, model)
 
 

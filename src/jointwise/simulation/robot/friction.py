@@ -3,6 +3,8 @@
 ``f = level(ω, τ_J, T) H + (F_V1 + F_V2 |ω| + F_V3 ω²) ω``, H in [-1, 1] the state of the slip elements,
 ``level = F_C0 + F_C1 τ_J² + (F_S - F_C0) exp(-(|ω|/V_S)^μ) + √|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``.
 In slip H = sgn ω and this is the steady law; at reversal it is continuous. Level and viscous factor stay >= 0.
+
+The laws are those of `model/friction`; the integrator evaluates their native form (friction.h).
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jointwise.errors import ModelError
+from jointwise.model import friction as laws
 from jointwise.simulation.robot.checks import check_finite, check_range
+from jointwise.spatial import Array
 
 MOST_ELEMENTS = 16
+"""Slip elements of a joint, the size of the arrays in friction.h."""
 COULOMB_LIMIT = 1e-5
 """Deformation (rad) of the single slip element that stands for sgn ω when hysteresis is switched off."""
 
@@ -30,7 +35,7 @@ class Slip:
     shares: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Refuse elements that are no elements."""
+        """Check the elements."""
         if len(self.limits) != len(self.shares) or not 1 <= len(self.limits) <= MOST_ELEMENTS:
             raise ModelError(f"slip: limits and shares must be 1 to {MOST_ELEMENTS} numbers each, equally many.")
         for limit, share in zip(self.limits, self.shares, strict=True):
@@ -42,9 +47,8 @@ class Slip:
     @classmethod
     def polynomial(cls, elements: int = 4, limit_power: float = 4.0, share_power: float = 2.0) -> Slip:
         """Return the pre-assigned elements ``D_i = (i/M)^rD``, ``W_i = (M+1-i)^rk / Σ i^rk``."""
-        rank = np.arange(1, elements + 1)
-        shares = (elements + 1.0 - rank) ** share_power
-        return cls(tuple(((rank / elements) ** limit_power).tolist()), tuple((shares / shares.sum()).tolist()))
+        limits = laws.polynomial_limits(elements, 1.0, limit_power)
+        return cls(tuple(limits.tolist()), tuple(laws.polynomial_shares(elements, share_power).tolist()))
 
 
 @dataclass(frozen=True)
@@ -56,14 +60,14 @@ class Stribeck:
     shape: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse speeds and shapes that are no scale."""
+        """Check that speed and exponent are positive."""
         check_range("stribeck", 0.0, extra=self.extra)
         check_range("stribeck", 0.0, above=True, speed=self.speed, shape=self.shape)
 
 
 @dataclass(frozen=True)
-class Warmth:
-    """Temperature: ``√|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``, T kept within [`coldest`, `hottest`]; all in °C.
+class ThermalFriction:
+    """Thermal part: ``√|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``, T limited to [`coldest`, `hottest`]; all in °C.
 
     `linear` F_T1 in Nm √(s/rad) / K, `cold` F_T2 in Nm √(s/rad) K³.
     """
@@ -75,10 +79,10 @@ class Warmth:
     hottest: float = 60.0
 
     def __post_init__(self) -> None:
-        """Refuse ranges in which T⁻³ means nothing."""
-        check_finite("warmth", linear=self.linear, cold=self.cold)
-        check_range("warmth", 0.0, above=True, coldest=self.coldest, reference=self.reference)
-        check_range("warmth", self.coldest, hottest=self.hottest)
+        """Check that T⁻³ is regular within the range."""
+        check_finite("thermal friction", linear=self.linear, cold=self.cold)
+        check_range("thermal friction", 0.0, above=True, coldest=self.coldest, reference=self.reference)
+        check_range("thermal friction", self.coldest, hottest=self.hottest)
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,8 @@ class Friction:
     """Friction of a joint, at the joint side.
 
     `coulomb` F_C0 (Nm); `load` F_C1 (1/Nm); `viscous` F_V1 (Nm s/rad), `square` F_V2 (Nm s²/rad²), `cube` F_V3
-    (Nm s³/rad³); `asymmetry` a in (-1, 1): (1 + a) of the dry friction forwards, (1 - a) backwards.
+    (Nm s³/rad³); `asymmetry` a in (-1, 1): (1 + a) of the dry friction forwards, (1 - a) backwards; `thermal`
+    the dependence on temperature.
     """
 
     coulomb: float = 0.0
@@ -96,11 +101,11 @@ class Friction:
     cube: float = 0.0
     asymmetry: float = 0.0
     stribeck: Stribeck = field(default_factory=Stribeck)
-    warmth: Warmth = field(default_factory=Warmth)
+    thermal: ThermalFriction = field(default_factory=ThermalFriction)
     slip: Slip = field(default_factory=Slip.polynomial)
 
     def __post_init__(self) -> None:
-        """Refuse friction that drives."""
+        """Check that friction does not drive the joint."""
         check_range("friction", 0.0, coulomb=self.coulomb, load=self.load, viscous=self.viscous)
         check_finite("friction", square=self.square, cube=self.cube)
         if not abs(self.asymmetry) < 1.0:
@@ -108,6 +113,25 @@ class Friction:
 
     @property
     def is_dry(self) -> bool:
-        """Tell whether any part needs the slip elements."""
-        parts = (self.coulomb, self.load, self.stribeck.extra, self.warmth.linear, self.warmth.cold)
+        """Whether any part needs the slip elements."""
+        parts = (self.coulomb, self.load, self.stribeck.extra, self.thermal.linear, self.thermal.cold)
         return any(part != 0.0 for part in parts)
+
+    def level(self, speed: Array, load: Array, temperature: Array) -> Array:
+        """Return the level of the dry part (samples,), Nm, at speeds (rad/s), loads τ_J (Nm) and temperatures (°C)."""
+        thermal, extra = self.thermal, self.stribeck.extra
+        factors = laws.thermal_factors(temperature, thermal.reference, thermal.coldest, thermal.hottest)
+        rise = extra * laws.stribeck(speed, self.stribeck.speed, self.stribeck.shape) if extra else 0.0
+        warm = np.sqrt(np.abs(speed)) * (factors @ np.array([thermal.linear, thermal.cold]))
+        result: Array = np.maximum(self.coulomb + self.load * laws.load_growth(load, 2.0) + rise + warm, 0.0)
+        return result
+
+    def viscous_factor(self, speed: Array) -> Array:
+        """Return ``F_V1 + F_V2 |ω| + F_V3 ω²`` >= 0, Nm s/rad, of the shape of `speed` (rad/s)."""
+        return np.maximum(laws.viscous_factor(speed, (self.viscous, self.square, self.cube)), 0.0)
+
+    def steady_torque(self, speed: Array, load: Array, temperature: Array) -> Array:
+        """Return the friction torque (samples,), Nm, in steady sliding; arguments as those of `level`."""
+        H = np.sign(speed) + self.asymmetry * np.abs(np.sign(speed))
+        result: Array = self.level(speed, load, temperature) * H + self.viscous_factor(speed) * speed
+        return result

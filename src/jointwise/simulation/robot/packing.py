@@ -1,45 +1,83 @@
-"""The joints as the native side takes them: rows of numbers in the order of `law` in plant.c."""
+"""Joints as arrays for the native integrator (in the order of `law` in plant.c), and its friction laws alone."""
 
 from __future__ import annotations
 
+import math
+import os
+from dataclasses import dataclass
+from types import ModuleType
+
 import numpy as np
 
-from jointwise.simulation.robot.elasticity import spring_numbers
-from jointwise.simulation.robot.friction import MOST_ELEMENTS
-from jointwise.simulation.robot.gear import MOST_HARMONICS
-from jointwise.simulation.robot.joint import JointPlant
+from jointwise.backend import VARIABLE, native
+from jointwise.errors import ModelError
+from jointwise.model.spring import Cubic, Rigid
+from jointwise.simulation.robot.friction import MOST_ELEMENTS, Friction
+from jointwise.simulation.robot.joint import MOST_HARMONICS, Elasticity, JointPlant
 from jointwise.spatial import Array
 
 
+def kernel() -> ModuleType:
+    """Return `jointwise._native`, or raise a `ModelError` if it is missing."""
+    module = native()
+    if module is None:
+        raise ModelError(f"the digital robot needs the native kernel. {_remedy()}")
+    return module
+
+
+def _remedy() -> str:
+    if os.environ.get(VARIABLE) == "0":
+        return f"It is switched off: unset {VARIABLE}."
+    return "Reinstall jointwise with a C compiler."
+
+
 def pack_joints(joints: tuple[JointPlant, ...], complete: bool) -> Array:
-    """Return one row a joint; the rotors' spin acts on the links only in the complete model."""
+    """Return one row per joint; the rotors' spin acts on the links only in the complete model."""
     return np.array([_row(joint, complete) for joint in joints])
 
 
 def _row(joint: JointPlant, complete: bool) -> Array:
-    f, motor, heat = joint.friction, joint.motor, joint.thermal
-    warmth, slip = f.warmth, f.slip
+    motor, heat = joint.motor, joint.thermal
+    return np.concatenate(
+        [
+            [joint.inertia, 0.0 if joint.is_rigid else 1.0],
+            [joint.inertia / joint.gear_ratio if complete and not joint.is_rigid else 0.0],
+            _gear(joint),
+            _friction(joint.friction),
+            [motor.gain, motor.limit, motor.lag],
+            [heat.capacity, heat.conductance, heat.ambient],
+        ]
+    )
+
+
+def _gear(joint: JointPlant) -> Array:
+    """Return the numbers of `gear_law` in gear.h."""
     waves = joint.kinematic_error
-    elements = len(slip.limits) if f.is_dry else 0
-    head = [
-        joint.inertia, 0.0 if joint.is_rigid else 1.0, *spring_numbers(joint.stiffness), joint.damping,
-        f.coulomb, f.load, f.stribeck.extra, f.stribeck.speed, f.stribeck.shape,
-        f.viscous, f.square, f.cube,
-        warmth.linear, warmth.cold, warmth.reference, warmth.coldest, warmth.hottest,
-        f.asymmetry,
-        motor.gain, motor.limit, motor.lag,
-        heat.capacity, heat.conductance, heat.ambient,
-        joint.inertia / joint.gear_ratio if complete and not joint.is_rigid else 0.0,
-        joint.lost_motion.fraction, 1.0 / joint.lost_motion.reach,
-        float(elements), float(len(waves)),
-    ]  # fmt: skip
-    tails = [
-        _padded(slip.limits, MOST_ELEMENTS, 1.0),
-        1.0 / _padded(slip.limits, MOST_ELEMENTS, 1.0),
-        _padded(slip.shares, MOST_ELEMENTS, 0.0),
-        *(_padded([getattr(w, name) for w in waves], MOST_HARMONICS, 0.0) for name in ("amplitude", "order", "phase")),
-    ]
-    return np.concatenate([head, *tails])
+    names = ("amplitude", "order", "phase")
+    return np.concatenate(
+        [
+            [*_spring_numbers(joint.stiffness), joint.damping],
+            [joint.lost_motion.fraction, 1.0 / joint.lost_motion.reach],
+            [float(len(waves))],
+            *(_padded([getattr(wave, name) for wave in waves], MOST_HARMONICS, 0.0) for name in names),
+        ]
+    )
+
+
+def _friction(f: Friction) -> Array:
+    """Return the numbers of `friction_law` in friction.h."""
+    thermal, slip = f.thermal, f.slip
+    return np.concatenate(
+        [
+            [f.coulomb, f.load, f.stribeck.extra, f.stribeck.speed, f.stribeck.shape],
+            [f.viscous, f.square, f.cube],
+            [thermal.linear, thermal.cold, thermal.reference, thermal.coldest, thermal.hottest],
+            [f.asymmetry, float(len(slip.limits) if f.is_dry else 0)],
+            _padded(slip.limits, MOST_ELEMENTS, 1.0),
+            1.0 / _padded(slip.limits, MOST_ELEMENTS, 1.0),
+            _padded(slip.shares, MOST_ELEMENTS, 0.0),
+        ]
+    )
 
 
 def _padded(values: tuple[float, ...] | list[float], length: int, fill: float) -> Array:
@@ -52,3 +90,58 @@ def pack_backlash(joints: tuple[JointPlant, ...]) -> Array:
     """Return the maps (joints, points) in rad, resampled to the finest."""
     points = max(len(joint.backlash.values) for joint in joints)
     return np.array([joint.backlash.resampled(points) for joint in joints])
+
+
+def _spring_numbers(spring: Elasticity) -> tuple[float, float, float, float, float, float]:
+    """Return K1, K2, K3, φ_1, φ_2 and the cubic coefficient; zeros without a spring."""
+    if isinstance(spring, Rigid):
+        return 0.0, 0.0, 0.0, math.inf, math.inf, 0.0
+    if isinstance(spring, Cubic):
+        return spring.linear, spring.linear, spring.linear, math.inf, math.inf, spring.cubic
+    return spring.K1, spring.K2, spring.K3, *spring.knees, 0.0
+
+
+@dataclass(frozen=True)
+class SlipPath:
+    """H (samples,) at every position, its `mean` (samples,) since the position before, and the δ_i (rad) at the end."""
+
+    H: Array
+    mean: Array
+    deformation: Array
+
+
+def follow_path(joint: JointPlant, theta: Array, deformation: Array | None = None) -> SlipPath:
+    """Return the hysteresis state along rotor positions θ (samples,) rad, relaxed at the start by default."""
+    elements = len(joint.friction.slip.limits)
+    path = _checked("theta", theta, "(samples,)", None)
+    start = np.zeros(elements) if deformation is None else deformation
+    at = _checked("deformation", start, f"({elements},)", elements)
+    out = np.empty((len(path), 2))
+    kernel().hysteresis(pack_joints((joint,), False), pack_backlash((joint,)), path, at, out)
+    return SlipPath(out[:, 0], out[:, 1], at)
+
+
+def steady_friction(joint: JointPlant, speed: Array, load: Array, temperature: Array) -> tuple[Array, Array]:
+    """Return dry level (Nm) and viscous factor (Nm s/rad), (samples,) each, as the native integrator evaluates them.
+
+    `Friction.level` and `Friction.viscous_factor` are their NumPy reference.
+    """
+    samples = len(speed)
+    inputs = [
+        _checked(name, values, f"({samples},)", samples)
+        for name, values in (("speed", speed), ("load", load), ("temperature", temperature))
+    ]
+    out = np.empty((samples, 2))
+    kernel().steady_friction(pack_joints((joint,), False), *inputs, out)
+    return out[:, 0], out[:, 1]
+
+
+def _checked(name: str, values: Array, shape: str, length: int | None) -> Array:
+    """Return a copy; reject other shapes and values that are not finite (one gap would spoil the rest of the path)."""
+    numbers = np.array(values, dtype=np.float64)
+    if numbers.ndim != 1 or length not in {None, len(numbers)}:
+        raise ModelError(f"{name} must have the shape {shape}. Got {numbers.shape} instead.")
+    if not (finite := np.isfinite(numbers)).all():
+        first = int(np.argmin(finite))
+        raise ModelError(f"{name} must be finite. Got {numbers[first]} at index {first} instead: fill or remove gaps.")
+    return numbers

@@ -1,4 +1,4 @@
-"""What a simulation leaves: samples at the control rate, energy accounts and the state at the end."""
+"""Result of a run: signals at the control rate, energies and the final state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jointwise.spatial import Array
 
 SERIES = (
     "q", "qd", "theta", "speed", "current", "temperature", "load", "friction", "command",
-    "supplied", "rubbed", "damped", "play", "elastic", "held",
+    "supplied", "friction_loss", "damped", "play", "elastic", "held",
 )  # fmt: skip
 """Columns a joint, in the order of the native side; the external work is the last column of all."""
 
@@ -61,11 +61,11 @@ class Run:
     """Samples at the start of every control period, (samples, joints); SI units at the joint side, °C.
 
     `t` (samples,) s; `q`, `qd` of the links and `theta`, `speed` of the rotors; `current` A; `temperature`; `load`, the
-    torque transmitted by the gear, and `friction`, Nm; `play`, P of the lost motion, -1 to 1; `command`, the torque
-    asked for, Nm, before the current limit.
-    Then energies since the start in J: `supplied`, `rubbed` (friction), `damped`, `external` (samples,); and at that
+    torque transmitted by the gear, and `friction`, Nm; `play`, P of the lost motion, -1 to 1; `command`, the
+    commanded torque, Nm, before the current limit.
+    Then energies since the start in J: `supplied`, `friction_loss`, `damped`, `external` (samples,); and at that
     time: `elastic`, `held`.
-    `parts` tells which robot (payload) made the samples from which index on; `final` is the state at the end.
+    `parts` lists the robots (payloads) with their first sample; `final` is the state at the end.
     """
 
     t: Array
@@ -80,7 +80,7 @@ class Run:
     play: Array
     command: Array
     supplied: Array
-    rubbed: Array
+    friction_loss: Array
     damped: Array
     elastic: Array
     held: Array
@@ -92,11 +92,13 @@ class Run:
     def energy(self) -> Energy:
         """Energy accounts of the whole robot."""
         kinetic, potential = self._link_energies()
-        sums = {name: getattr(self, name).sum(axis=1) for name in ("supplied", "damped", "held", "elastic", "rubbed")}
+        sums = {
+            name: getattr(self, name).sum(axis=1) for name in ("supplied", "damped", "held", "elastic", "friction_loss")
+        }
         return Energy(
             supplied=sums["supplied"],
             external=self.external,
-            friction=sums["rubbed"],
+            friction=sums["friction_loss"],
             damping=sums["damped"],
             held=sums["held"],
             kinetic=kinetic,
@@ -152,3 +154,46 @@ def spin_coupling(digital: DigitalRobot, q: Array) -> Array:
     turns = digital.robot.revolute[:, None] * np.triu(np.ones((len(spin), len(spin))), 1)
     result: Array = np.einsum("kix,kjx->kij", axes, axes) * turns * spin
     return result
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Motor saturation of a run, (joints,): `share` of samples above the limit, `peak` command over the limit.
+
+    `first` is the time (s) of the first sample beyond, None if there is none.
+    """
+
+    names: tuple[str, ...]
+    share: Array
+    peak: Array
+    first: float | None
+
+    @property
+    def happened(self) -> bool:
+        """Whether any command exceeded the limit of its motor."""
+        return bool((self.share > 0.0).any())
+
+    def __str__(self) -> str:
+        """Return one line for a user."""
+        if not self.happened:
+            j = int(np.argmax(self.peak))
+            return (
+                f"no motor saturates: the most is {100.0 * self.peak[j]:.0f} % of the limit, in joint '{self.names[j]}'"
+            )
+        j = int(np.argmax(self.share))
+        return (
+            f"motors saturate from t = {self.first:.3g} s on, most in joint '{self.names[j]}': "
+            f"{100.0 * self.share[j]:.2g} % of the samples, up to {100.0 * self.peak[j]:.0f} % of the limit"
+        )
+
+
+def saturation(run: Run) -> Saturation:
+    """Return how near the commands of a run came to the current limits of its motors."""
+    digital = run.parts[0][1]
+    limits = np.array([joint.motor.gain * joint.motor.limit for joint in digital.joints])
+    relative = np.abs(run.command) / limits
+    beyond = relative > 1.0
+    late = np.flatnonzero(beyond.any(axis=1))
+    names = tuple(joint.name for joint in digital.robot.joints)
+    first = float(run.t[late[0]]) if late.size else None
+    return Saturation(names, beyond.mean(axis=0), relative.max(axis=0), first)

@@ -1,33 +1,31 @@
-"""How small a step must be: the integrator applied to the linearised arm on its springs must not grow."""
+"""Largest stable integration step: the integrator applied to the linearised elastic arm must not grow."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from jointwise.description.payload import Payload
-from jointwise.description.robot import Joint, Robot
+from jointwise.description.robot import Joint, Payload, Robot
 from jointwise.errors import ModelError
 from jointwise.model.rigid import mass_matrix
-from jointwise.model.spring import Spring
 from jointwise.simulation.robot.joint import JointPlant
 from jointwise.spatial import Array
 
 POSES = 32
-"""Poses tried: the fastest mode is that of a light rotor on its spring, which the pose of the links changes little."""
+"""Poses tested: the fastest mode is that of a light rotor on its spring, which the pose of the links changes little."""
 STROKE = 2.0
 """Stroke (m) of a prismatic joint without limits: that of a long linear axis."""
 LARGEST_STEP = 1e-3
-"""Longest step (s) of a rigid arm: the fourth order leaves less than 1 nrad at it."""
+"""Longest step (s) of a rigid arm: the error of the fourth-order method is below 1 nrad."""
 FRICTION_STEP = 5e-4
-"""Longest step (s) where friction can reverse: at 1 rad/s half of the usual backlash of 1 mrad."""
+"""Longest step (s) with dry friction: at 1 rad/s half of a typical backlash of 1 mrad."""
 SMALLEST_STEP = 1e-6
-"""Shortest step (s) that is chosen, a million a second: no gear swings above 400 kHz, which would need shorter ones."""
+"""Shortest step (s) that is chosen: only modes above 400 kHz, which no gear has, would need shorter ones."""
 SHORTER = 0.95
-"""Ratio of one step that is tried to the one before: at most 5 % of the stable step is given away."""
-USUAL_LOAD = 100.0
+"""Ratio of consecutive candidate steps: the result is at most 5 % below the longest stable step."""
+DEFAULT_LOAD = 100.0
 """Load (Nm; N) of a joint without effort limit, that of a middle joint of an arm that carries some kilograms."""
 ROUNDING = 1e-6
-"""Growth over a step that counts as none: rigid motion has the eigenvalue 1 twice, which rounding moves so far."""
+"""Growth over a step within rounding errors: rigid motion has a double eigenvalue 1, which rounding perturbs so far."""
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -35,7 +33,7 @@ def largest_step(robot: Robot, joints: tuple[JointPlant, ...], payload: Payload 
     """Return the longest step (s) of links, springs and rotors that is stable at `POSES` seeded poses.
 
     The poses lie within the limits of the joints (`pose_range`). Springs are taken as stiff as under the full effort
-    limit, which is the margin for the poses that are not tried. Joints too fast for `SMALLEST_STEP` are refused.
+    limit, which is the margin for the poses that are not tested. Joints too fast for `SMALLEST_STEP` are rejected.
     """
     longest = FRICTION_STEP if any(joint.friction.is_dry for joint in joints) else LARGEST_STEP
     if all(joint.is_rigid for joint in joints):
@@ -49,13 +47,13 @@ def largest_step(robot: Robot, joints: tuple[JointPlant, ...], payload: Payload 
 
 
 def linearised(robot: Robot, joints: tuple[JointPlant, ...], payload: Payload | None) -> list[tuple[Array, Array]]:
-    """Return A, C of ``z'' = A z + C z'``, z = (q, θ of the elastic joints), at every pose that is tried."""
-    elastic = _elastic(joints)
-    load = np.array([joint.limits.effort or USUAL_LOAD for joint in robot.joints])
-    K = np.diag([0.0 if j.is_rigid else _stiffness(j.stiffness, t) for j, t in zip(joints, load, strict=True)])
-    D = np.diag([0.0 if joint.is_rigid else joint.damping for joint in joints])
-    B = np.array([joints[k].inertia for k in elastic])
-    rotors = np.array([joint.inertia if joint.is_rigid else 0.0 for joint in joints])
+    """Return A, C of ``z'' = A z + C z'``, z = (q, θ of the elastic joints), at every pose that is tested."""
+    elastic, rigid = _elastic(joints), np.array([joint.is_rigid for joint in joints])
+    loads = [joint.limits.effort or DEFAULT_LOAD for joint in robot.joints]
+    K = np.diag([_stiffness(joint, load) for joint, load in zip(joints, loads, strict=True)])
+    D = np.diag(np.where(rigid, 0.0, [joint.damping for joint in joints]))
+    inertias = np.array([joint.inertia for joint in joints])
+    B, rotors = inertias[elastic], np.where(rigid, inertias, 0.0)
     low, high = np.transpose([pose_range(joint) for joint in robot.joints])
     q = np.random.default_rng(0).uniform(low, high, (POSES, robot.dof))
     pick = np.eye(robot.dof)[elastic]
@@ -68,9 +66,9 @@ def linearised(robot: Robot, joints: tuple[JointPlant, ...], payload: Payload | 
 
 
 def pose_range(joint: Joint) -> tuple[float, float]:
-    """Return the positions (rad or m) between which poses are tried: the limits, or what a joint without them does.
+    """Return the positions (rad or m) between which poses are tested: the limits of the joint, or a default.
 
-    That is a turn about zero for a revolute joint, also where its limits allow more, and `STROKE` for a prismatic one.
+    The default is a turn about zero for a revolute joint, also if its limits allow more, or `STROKE`.
     """
     is_revolute = joint.kind == "revolute"
     wide = 2.0 * np.pi if is_revolute else STROKE
@@ -82,18 +80,20 @@ def pose_range(joint: Joint) -> tuple[float, float]:
 
 
 def _too_fast(robot: Robot, joints: tuple[JointPlant, ...], systems: list[tuple[Array, Array]]) -> ModelError:
-    """Return the refusal of the joint whose rotor and link are fastest against each other."""
+    """Return the error for the joint whose rotor and link oscillate fastest against each other."""
     n, elastic = robot.dof, _elastic(joints)
-    own = np.arange(n, n + len(elastic))
-    rates = [[-(X[elastic, elastic] + X[own, own]) for X in pair] for pair in systems]  # k (1/B + 1/M), D (1/B + 1/M)
+    rotors = np.arange(n, n + len(elastic))
+    rates = [
+        [-(X[elastic, elastic] + X[rotors, rotors]) for X in pair] for pair in systems
+    ]  # k (1/B + 1/M), D (1/B + 1/M)
     swing, decay = np.max(rates, axis=0)
     fastest = np.nan_to_num(np.maximum(np.sqrt(swing), decay) / (2.0 * np.pi), nan=np.inf)
     worst = int(np.argmax(fastest))
     joint = joints[elastic[worst]]
     return ModelError(
         f"joint '{robot.joints[elastic[worst]].name}' is too fast to integrate: its rotor of {joint.inertia:.3g} kg m² "
-        f"on spring and damper moves at {fastest[worst]:.3g} Hz, which needs steps below {SMALLEST_STEP:g} s. Give it "
-        "more inertia, a softer spring or less damping, leave out 'stiffness', or set substeps yourself."
+        f"on spring and damper moves at {fastest[worst]:.3g} Hz, which needs steps below {SMALLEST_STEP:g} s. Use "
+        "more inertia, a softer spring or less damping, switch off 'stiffness', or set substeps yourself."
     )
 
 
@@ -101,13 +101,15 @@ def _elastic(joints: tuple[JointPlant, ...]) -> list[int]:
     return [k for k, joint in enumerate(joints) if not joint.is_rigid]
 
 
-def _stiffness(spring: Spring, torque: Array) -> float:
-    """Return dτ_J/dφ (Nm/rad) where the spring carries a torque (Nm)."""
-    return float(spring.stiffness(spring.deformation(torque)))
+def _stiffness(joint: JointPlant, torque: float) -> float:
+    """Return dτ_J/dφ (Nm/rad) where the spring carries a torque (Nm); 0 for a rigid joint."""
+    if joint.is_rigid:
+        return 0.0
+    return float(joint.stiffness.stiffness(joint.stiffness.deformation(np.asarray(torque))))
 
 
 def _all_stable(systems: list[tuple[Array, Array]], h: float) -> bool:
-    """Tell whether a step of h (s) grows at no pose; rigid motion may drift."""
+    """Return whether a step of h (s) is stable at every pose; rigid motion may drift."""
     steps = np.array([_step_matrix(A, C, h) for A, C in systems])
     return bool(np.isfinite(steps).all() and np.abs(np.linalg.eigvals(steps)).max() <= 1.0 + ROUNDING)
 
@@ -125,6 +127,6 @@ def _step_matrix(A: Array, C: Array, h: float) -> Array:
     return np.vstack([z + h * v + h**2 / 6 * (k1 + k2 + k3), v + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)])
 
 
-def usual_substeps(period: float, longest: float) -> int:
-    """Return how many steps of at most `longest` s make a control period (s)."""
+def required_substeps(period: float, longest: float) -> int:
+    """Return the number of steps of at most `longest` (s) in a control period (s)."""
     return max(1, int(np.ceil(period / longest - 1e-9)))

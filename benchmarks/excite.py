@@ -1,0 +1,144 @@
+"""Figures of optimal excitations: condition number, standard errors, limits, and realised errors of the digital robot.
+
+python benchmarks/excite.py                 # all parts, about an hour on two cores
+python benchmarks/excite.py --seeds 3       # fewer seeds of the limits
+python benchmarks/excite.py --part condition realised
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+
+import numpy as np
+
+import jointwise as jw
+from jointwise.design import Body, Excitation, States, check_limits, fourier_trajectory, optimize_excitation
+from jointwise.design.body import APART
+from jointwise.design.clearance import straight_path
+from jointwise.design.criterion import condition_number, standard_errors
+from jointwise.design.excitation import RATE, STUDY_RATE
+from jointwise.design.information import InformationModel
+from jointwise.model.rigid import inverse_dynamics
+from jointwise.spatial import Array
+
+FRICTION = ("coulomb", "viscous")
+ROBOTS = ("ur10e", "ur5e", "panda")
+RANDOM = 60
+"""Random series of the comparison."""
+
+
+def condition() -> None:
+    """Print condition number, standard errors and time for a UR10e on a table, 20 s at 60 % of the speed limit."""
+    robot = jw.load_robot("ur10e")
+    for seed in (1, 2, 3):
+        start, used = time.perf_counter(), time.process_time()
+        found = optimize_excitation(robot, 20.0, speed=0.6, seed=seed)
+        seconds, used = time.perf_counter() - start, time.process_time() - used
+        conditions, errors = random_figures(found.model)
+        better = np.median(np.median(errors, axis=0) / found.errors)
+        print(
+            f"ur10e seed {seed}: condition number {found.condition:.1f} (random: median {np.median(conditions):.0f}, "
+            f"best {min(conditions):.0f} of {RANDOM}); standard errors {better:.2f} times smaller (median); "
+            f"{seconds:.0f} s, {used:.0f} s of processor time"
+        )
+
+
+def random_figures(model: InformationModel) -> tuple[list[float], list[Array]]:
+    """Return condition numbers and standard errors of random series."""
+    conditions, errors = [], []
+    for seed in range(RANDOM):
+        columns = model.columns(fourier_trajectory(model.robot, 20.0, seed).sample(STUDY_RATE))
+        conditions.append(condition_number(model, columns))
+        errors.append(standard_errors(model, columns, RATE / STUDY_RATE))
+    return conditions, errors
+
+
+def limits(seeds: int, duration: float = 10.0) -> None:
+    """Print how many motions violate a limit at ten times the rate of their files."""
+    for name in ROBOTS:
+        robot, broken, better = jw.load_robot(name), 0, []
+        for seed in range(1, seeds + 1):
+            found = optimize_excitation(robot, duration, seed=seed, harmonics=5, starts=2)
+            broken += not keeps_limits(found)
+            better.append(float(np.median(found.improvement)))
+        smaller = f"standard errors {np.median(better):.2f} times smaller than those of random series"
+        print(f"{name}: {broken} of {seeds} motions violate a limit; {smaller}", flush=True)
+
+
+def keeps_limits(found: Excitation) -> bool:
+    """Return whether a motion keeps all limits at 5 kHz, computed without the code of the search."""
+    robot, motion = found.robot, found.motion
+    try:
+        check_limits(robot, motion, 10.0 * RATE)
+    except jw.ModelError:
+        return False
+    states = motion.sample(10.0 * RATE)
+    speeds = 0.6 * np.array([joint.limits.velocity for joint in robot.joints], dtype=float)
+    strongest = np.array([joint.limits.acceleration or 6.0 for joint in robot.joints])
+    path = np.concatenate([states.q, straight_path(found.limits.home, motion.center)])
+    body = Body(robot)
+    return bool(
+        (np.abs(states.qd) <= speeds).all()
+        and (np.abs(states.qdd) <= strongest).all()
+        and (np.abs(torque(found, states)) <= np.array([joint.limits.effort for joint in robot.joints])).all()
+        and body.heights(path).min() >= 0.05
+        and body.distances(path).min() >= APART
+    )
+
+
+def torque(found: Excitation, states: States) -> Array:
+    """Return the torque (samples, joints), Nm, of bodies, rotors and friction by inverse dynamics."""
+    robot = found.robot
+    rotors = np.array([joint.motor.reflected_inertia or 0.0 for joint in robot.joints])
+    dry, viscous = (np.array([getattr(joint.motor, name) or 0.0 for joint in robot.joints]) for name in FRICTION)
+    bodies = inverse_dynamics(robot, states.q, states.qd, states.qdd)
+    total: Array = bodies + rotors * states.qdd + dry * np.tanh(states.qd / 0.05) + viscous * states.qd
+    return total
+
+
+def realised(runs: int) -> None:
+    """Print realised over predicted errors: recordings of the digital UR5e, rigid and without friction.
+
+    Torque is held for a control period of 1 ms, so it belongs to the motion half a period before.
+    """
+    robot = jw.load_robot("ur5e")
+    found = optimize_excitation(robot, 20.0, seed=1)
+    friction = jw.with_friction(
+        jw.Options(), [], direction="tanh", load="absolute", viscous_powers=[1.0], stribeck=0.0, ripple=False
+    )
+    options = replace(friction, decimation=1, lag=-0.5e-3)
+    plant, sensors = jw.PlantOptions(without="all"), jw.Sensors(colored=False, speed_noise=None)
+    bodies = found.model.bodies
+    ratios, stated = [], []
+    for seed in range(runs):
+        recorded = jw.simulate(robot, found.motion, plant=plant, sensors=sensors, seed=seed)
+        calibration = jw.calibrate(recorded.log, robot, options=options, physical=False)
+        truth = np.array([recorded.truth["base"][name] for name in found.model.names[:bodies]])
+        ratios.append((calibration.estimate.values[:bodies] - truth) / found.errors[:bodies])
+        stated.append(calibration.estimate.deviation[:bodies] / found.errors[:bodies])
+    print(
+        f"ur5e, {runs} recordings: realised errors {np.sqrt(np.mean(np.square(ratios))):.2f} times the predicted ones "
+        f"(rms of {bodies} base parameters), standard errors of the calibration {np.median(stated):.2f} times (median)"
+    )
+
+
+def main() -> None:
+    """Run the parts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", nargs="+", choices=("condition", "limits", "realised"))
+    parser.add_argument("--seeds", type=int, default=50, help="of the limits (default: 50)")
+    parser.add_argument("--runs", type=int, default=12, help="recordings of the realised errors (default: 12)")
+    args = parser.parse_args()
+    parts = args.part or ("condition", "limits", "realised")
+    if "condition" in parts:
+        condition()
+    if "limits" in parts:
+        limits(args.seeds)
+    if "realised" in parts:
+        realised(args.runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Converts a log between CSV, Parquet and MCAP, and completes an interrupted recording."""
+
+from __future__ import annotations
+
+import argparse
+
+from jointwise.cli.arguments import add_columns, add_robot, reading, robot_of
+from jointwise.cli.output import check_files
+
+EXAMPLES = """\
+examples:
+  jointwise convert bag/ log.parquet --robot ur10e
+  jointwise convert log.csv log.mcap --robot ur10e
+  jointwise convert log.parquet.recording log.parquet       (an interrupted recording)"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add input, output and how the input is read."""
+    parser.add_argument("log", metavar="LOG", help="CSV, Parquet, ROS 2 bag, or interrupted recording")
+    parser.add_argument("output", metavar="OUTPUT", help="file to write: .csv, .parquet or .mcap")
+    add_robot(parser, required=False)
+    add_columns(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the log in the other format."""
+    from jointwise.data.convert import convert
+
+    check_files([args.log, args.columns], {"OUTPUT": args.output})
+    samples = convert(args.log, args.output, robot=robot_of(args) if args.robot else None, **reading(args))
+    print(f"{args.output}: {samples} samples")
+    return 0

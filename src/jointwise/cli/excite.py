@@ -1,0 +1,97 @@
+"""Optimises a motion that determines the parameters of a robot best within its limits, and writes its files."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from jointwise.cli.arguments import (
+    add_gravity,
+    add_json,
+    add_robot,
+    add_tool,
+    finite,
+    mounting_of,
+    positive,
+    robot_of,
+    share,
+    tool_of,
+    whole,
+)
+from jointwise.cli.output import Progress, as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EXAMPLES = """\
+examples:
+  jointwise excite --robot ur10e --output excitation
+  jointwise excite --robot ur5e --duration 30 --speed 0.4 --for bodies --tool 0.15 --output excitation
+  jointwise excite --robot arm.urdf --mounting wall --no-clearance --acceleration 4 --output excitation
+  jointwise excite --robot ur10e --model model.json --for payload --output payload
+
+The directory then holds trajectory.csv (500 Hz), joint_trajectory.json (ROS 2), excitation.script (URScript, for arms
+of Universal Robots), prediction.json (for 'jointwise calibrate --excitation') and excitation.html. Limits, mounting
+plane and the arm against itself are checked, the cell is not. Repeat an interrupted command to resume it."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the robot, the goal, the limits and where the files go."""
+    add_robot(parser)
+    parser.add_argument("--output", required=True, metavar="DIR", help="a new directory for the files")
+    parser.add_argument("--duration", type=positive, default=20.0, metavar="S", help="from rest to rest (default: 20)")
+    parser.add_argument("--speed", type=share, default=0.6, help="share of the speed limits (default: 0.6)")
+    parser.add_argument("--seed", type=whole, default=1, help="seed of the random starts (default: 1)")
+    parser.add_argument(
+        "--for",
+        dest="goal",
+        default="all",
+        metavar="GOAL",
+        help="all, bodies, friction or payload (the arm known) (default: all)",
+    )
+    parser.add_argument(
+        "--acceleration",
+        type=positive,
+        metavar="A",
+        help="limit of joints whose description has none, rad/s^2 or m/s^2 (default: 6 rad/s^2, 3 m/s^2)",
+    )
+    parser.add_argument("--model", metavar="FILE", help="calibrated model for torque and load (default: description)")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--clearance", type=finite, default=0.05, metavar="M", help="height above the mounting plane (default: 0.05)"
+    )
+    group.add_argument(
+        "--no-clearance", dest="clearance", action="store_const", const=None, help="the arm may go through the plane"
+    )
+    add_tool(parser)
+    add_gravity(parser, "table")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Optimise, write, and print what is predicted."""
+    from jointwise.experiment.excitation_files import excite
+
+    robot, mounting = robot_of(args), mounting_of(args) or "table"
+    with Progress(args.json) as progress:
+        result = excite(
+            robot, args.output, duration=args.duration, speed=args.speed, seed=args.seed, goal=args.goal,
+            mounting=mounting, clearance=args.clearance, tool=tool_of(args), acceleration=args.acceleration,
+            reference=_reference(args.model), progress=progress,
+        )  # fmt: skip
+    if args.json:
+        print(as_json(result.to_dict()))
+    else:
+        print(f"{result.summary()}\nread {args.output}/excitation.html first; the cell is not checked")
+    return 0
+
+
+def _reference(path: str | None) -> Mapping[str, float] | None:
+    """Return the values of a calibrated model by the names of the parameters."""
+    if path is None:
+        return None
+    from jointwise.result import load_calibration
+
+    calibration = load_calibration(path)
+    infos, values = calibration.model.parameters, calibration.estimate.values.tolist()
+    return {info.name: value for info, value in zip(infos, values, strict=True)}

@@ -1,0 +1,92 @@
+"""Serves a simulated UR on the loopback interface that speaks RTDE as a controller does, to rehearse recordings."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from typing import Any
+
+from jointwise.cli.arguments import (
+    UsageError,
+    add_gravity,
+    add_robot,
+    mounting_of,
+    payload_numbers,
+    payload_of,
+    positive,
+    robot_of,
+)
+from jointwise.cli.output import Progress
+
+EXAMPLES = """\
+examples:
+  jointwise virtual-ur --robot ur5e                                   (an excitation of 20 s)
+  jointwise virtual-ur --robot ur10e --run plan/friction.script       (a program of 'joint plan')
+  jointwise virtual-ur --run trajectory.csv --stall 5,15              (1 s without data, twice)
+  jointwise virtual-ur --model model.json                             (the twin of a calibrated robot)
+
+In another terminal: jointwise record --host 127.0.0.1 --output log.parquet --duration 25
+The program starts one second after the first client receives data. Ctrl-C ends the server."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the robot, its program and faults of the controller."""
+    add_robot(parser, required=False)
+    parser.add_argument("--model", metavar="FILE", help="what calibrate wrote, instead of --robot: the digital twin")
+    parser.add_argument("--run", metavar="FILE", help="program: URScript (.script), or a trajectory (.csv, .parquet)")
+    parser.add_argument("--payload", type=payload_numbers, metavar="M[,X,Y,Z]", help="kg and m at the tool")
+    add_gravity(parser, "table")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sensor noise (default: 0)")
+    parser.add_argument("--port", type=int, default=30004, help="TCP port (default: 30004; 0: any free one)")
+    parser.add_argument("--once", action="store_true", help="end when the program is over and nobody receives data")
+    faults = parser.add_argument_group("faults of the controller")
+    faults.add_argument("--stall", metavar="S[,S...]", help="nothing is sent for 1 s at these times")
+    faults.add_argument("--lose", type=int, default=0, metavar="N", help="every N-th message is lost")
+    faults.add_argument("--late", type=positive, default=0.0, metavar="S", help="every message is late by S seconds")
+    faults.add_argument("--hide", metavar="NAME[,NAME...]", help="fields that the controller does not have")
+    faults.add_argument("--old", action="store_true", help="a controller without protocol version 2")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Simulate the program and serve it."""
+    from jointwise.experiment import PlantOptions
+    from jointwise.experiment.twin import make_twin
+    from jointwise.rtde.server import LOOPBACK
+    from jointwise.runtime import load_model
+    from jointwise.virtual_ur import make_virtual_ur, serve
+
+    if args.model is not None and args.robot is not None:
+        raise UsageError("--model replaces --robot")
+    args.robot = args.robot or "ur5e"
+    with Progress() as progress:
+        twin = None if args.model is None else make_twin(load_model(args.model))
+        joints = None if twin is None else twin.joints
+        plant = PlantOptions(payload=payload_of(args.payload), gravity=mounting_of(args), joints=joints)
+        virtual = make_virtual_ur(
+            robot_of(args) if twin is None else twin.robot,
+            args.run,
+            plant=plant,
+            seed=args.seed,
+            progress=lambda share: progress("simulating", share),
+        )
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(
+            virtual,
+            port=args.port,
+            faults=_faults(args),
+            once=args.once,
+            ready=lambda port: print(f"{virtual.robot.name} on {LOOPBACK}:{port}, Ctrl-C ends it", flush=True),
+        )
+    return 0
+
+
+def _faults(args: argparse.Namespace) -> Any:
+    """Return the faults of the options."""
+    from jointwise.rtde.server import Faults
+
+    try:
+        stall = tuple(float(word) for word in args.stall.split(",")) if args.stall else ()
+    except ValueError:
+        raise UsageError(f"--stall must be times in s, such as 5,15. Got '{args.stall}' instead.") from None
+    hidden = tuple(args.hide.split(",")) if args.hide else ()
+    return Faults(stall=stall, lose=args.lose, late=args.late, hide=hidden, protocol=1 if args.old else 2)

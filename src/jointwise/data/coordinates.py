@@ -1,0 +1,58 @@
+"""Logs of robots with a coupled transmission: positions of the joints, torques of the motors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from jointwise.data.log import Log
+from jointwise.description.robot import Robot
+from jointwise.spatial import Array
+
+POSITIONS = ("q", "qd", "q_des", "qd_des", "qdd_des")
+TORQUES = ("torque", "torque_des")
+
+
+def model_log(log: Log, robot: Robot) -> Log:
+    """Return a log in the coordinates of the model: positions of the joints, torques of the motors.
+
+    Currents and rotor positions are those of the motors in every log. A log that is in these coordinates already, or
+    of a robot without coupling, is returned as it is.
+
+    Args:
+        log: A log in the coordinates that the transmission of the robot states.
+        robot: The robot.
+
+    Returns:
+        The log.
+
+    """
+    coupling = robot.transmission
+    if coupling is None or log.joints != robot.dof:
+        return log
+    if coupling.coordinates == "motor":
+        changed: dict[str, Any] = {
+            name: coupling.joint(x) for name in POSITIONS if (x := getattr(log, name)) is not None
+        }
+    else:
+        share = coupling.inverse.T
+        changed = {name: _combined(x, share) for name in TORQUES if (x := getattr(log, name)) is not None}
+    return replace(log, **changed, pages=None)
+
+
+def logged_output(output: Array, signal: str, robot: Robot) -> Array:
+    """Return a predicted output (samples, joints) of the motors in the coordinates of the log."""
+    coupling = robot.transmission
+    if coupling is None or signal != "torque" or coupling.coordinates == "motor":
+        return output
+    return _combined(output, coupling.matrix.T)
+
+
+def _combined(values: Array, shares: Array) -> Array:
+    """Return ``values @ shares'`` in which a column that was not measured (NaN) affects only those that contain it."""
+    missing = np.isnan(values[0])
+    result = np.where(missing, 0.0, values) @ shares.T
+    result[:, (np.abs(shares[:, missing]) > 0.0).any(axis=1)] = np.nan
+    return np.asarray(result)

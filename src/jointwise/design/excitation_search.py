@@ -1,0 +1,196 @@
+"""Search for the optimal excitation: several random starts, the best of them refined, in steps that can be resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from jointwise.design.criterion import criterion
+from jointwise.design.excitation_limits import ExcitationLimits
+from jointwise.design.fourier import FadedSeries, fade_time, fourier_trajectory
+from jointwise.design.information import InformationModel
+from jointwise.design.placement import SPREAD
+from jointwise.design.trajectory import States
+from jointwise.document import Kind, load_document, write_document
+from jointwise.errors import ModelError
+from jointwise.spatial import Array
+
+POINTS_PER_PERIOD = 16
+"""Samples of the shortest period: extremes between them exceed a limit by at most 2 %, what the penalty reserves."""
+START_WEIGHT, START_ITERATIONS = 3.0, 60
+"""Weight of the penalty and iterations of every start."""
+REFINEMENTS = ((3.0, 200), (30.0, 150))
+"""Weights of the penalty and iterations of the best start; a larger weight leaves less to scale down."""
+UNDETERMINED = 1e6
+"""Value of a motion that does not determine the parameters; others are between -100 and 100."""
+STATE = Kind(
+    format="jointwise excitation state",
+    schema=1,
+    name="the state of an excitation",
+    noun="state of an excitation",
+    remedy="Remove it.",
+    largest=64 * 1024 * 1024,
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A finished step of the search: the value of its result, and its variables."""
+
+    value: float
+    variables: list[float]
+
+
+@dataclass
+class Journal:
+    """The finished steps of a search; `key` identifies its settings."""
+
+    key: str
+    steps: list[Step] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Search:
+    """The variables of an excitation: first pose, and coefficients of `harmonics` times the base frequency (Hz)."""
+
+    model: InformationModel
+    limits: ExcitationLimits
+    duration: float
+    harmonics: int
+    base_frequency: float
+    speed: float
+    seed: int
+
+    def motion(self, variables: Array) -> FadedSeries:
+        """Return the motion of variables."""
+        rows = self._scaled(variables)
+        center, coefficients = rows[0], rows[1:]
+        sine, cosine = coefficients[: self.harmonics], coefficients[self.harmonics :]
+        return FadedSeries(self.duration, fade_time(self.duration), self.base_frequency, center, sine, cosine)
+
+    def start(self, number: int) -> Array:
+        """Return the variables of a random start: a random series about a posture near the upright one."""
+        series = fourier_trajectory(
+            self.model.robot, self.duration, self.seed * 1000 + number,
+            harmonics=self.harmonics, base_frequency=self.base_frequency, speed_fraction=self.speed,
+        )  # fmt: skip
+        rng, limits = np.random.default_rng([self.seed, number]), self.limits.motion
+        near = self.limits.home + rng.uniform(-SPREAD, SPREAD, self.model.robot.dof)
+        center = np.clip(near, limits.lower, limits.upper)
+        rows = np.vstack([center, series.sine, series.cosine])
+        variables: Array = (rows / self._scale).ravel()
+        return variables
+
+    def value(self, variables: Array, weight: float) -> tuple[float, Array]:
+        """Return the criterion plus `weight` times the penalty of the limits, and the gradient."""
+        rows = self._scaled(variables)
+        q, qd, qdd = (part @ rows for part in self._basis)
+        states = States(self._times, q, qd, qdd)
+        columns = self.model.columns(states)
+        try:
+            value, slopes = criterion(self.model, columns)
+        except np.linalg.LinAlgError:
+            return UNDETERMINED, np.zeros_like(variables)
+        torque = self.model.torque(columns, states)
+        penalty, by_signal, by_center = self.limits.penalty(states, torque, rows[0])
+        by_motion = self.model.gradient(states, columns, slopes, weight * by_signal[3])
+        total = [a + weight * b for a, b in zip(by_motion, by_signal, strict=False)]
+        gradient = sum(part.T @ each for part, each in zip(self._basis, total, strict=True))
+        gradient[0] += weight * by_center
+        return value + weight * penalty, (gradient * self._scale).ravel()
+
+    def improve(self, variables: Array, weight: float, iterations: int) -> Step:
+        """Return the result of some iterations of L-BFGS."""
+        from scipy.optimize import minimize
+
+        result = minimize(
+            self.value, variables, args=(weight,), jac=True, method="L-BFGS-B", options={"maxiter": iterations}
+        )
+        return Step(float(result.fun), result.x.tolist())
+
+    def _scaled(self, variables: Array) -> Array:
+        """Return first pose and coefficients, (1 + 2 harmonics, joints), rad."""
+        rows: Array = variables.reshape(2 * self.harmonics + 1, -1) * self._scale
+        return rows
+
+    @cached_property
+    def _scale(self) -> Array:
+        """Scale of the variables, (1 + 2 harmonics, 1): 1/k, so that all of them change the speed alike."""
+        k = 1.0 / np.arange(1.0, self.harmonics + 1.0)
+        return np.concatenate([[1.0], k, k])[:, None]
+
+    @cached_property
+    def _times(self) -> Array:
+        rate = POINTS_PER_PERIOD * self.harmonics * self.base_frequency
+        return np.arange(int(self.duration * rate) + 1) / rate
+
+    @cached_property
+    def _basis(self) -> Array:
+        """q, q̇, q̈ as linear functions of first pose and coefficients, (3, samples, 1 + 2 harmonics)."""
+        unit, none = np.eye(self.harmonics), np.zeros((self.harmonics, self.harmonics))
+        sine, cosine = np.hstack([unit, none]), np.hstack([none, unit])
+        center = np.zeros(2 * self.harmonics)
+        waves = FadedSeries(self.duration, fade_time(self.duration), self.base_frequency, center, sine, cosine)
+        states = waves.at(self._times)
+        constant = np.ones((len(self._times), 1))
+        pairs = ((constant, states.q), (0.0 * constant, states.qd), (0.0 * constant, states.qdd))
+        return np.stack([np.hstack(pair) for pair in pairs])
+
+
+def search_motion(
+    search: Search,
+    starts: int,
+    accept: Callable[[FadedSeries], FadedSeries | None],
+    key: str,
+    state: Path | None,
+    progress: Callable[[float], None],
+) -> FadedSeries | None:
+    """Return the best motion that `accept` returns, None if it accepts none; finished steps are read from `state`."""
+    journal = _journal(state, key)
+    first = iter(journal.steps)
+    planned = starts + len(REFINEMENTS)
+
+    def step(number: int, make: Callable[[], Step]) -> Step:
+        known = next(first, None)
+        result = known or make()
+        if known is None:
+            journal.steps.append(result)
+            if state is not None:
+                write_document(STATE.stamped(asdict(journal)), state)
+        progress(min((number + 1) / planned, 1.0))
+        return result
+
+    tried = [
+        step(k, lambda k=k: search.improve(search.start(k), START_WEIGHT, START_ITERATIONS))  # type: ignore[misc]
+        for k in range(starts)
+    ]
+    determined = sorted((each for each in tried if each.value < UNDETERMINED), key=lambda each: each.value)
+    if not determined:
+        raise ModelError(
+            f"no motion of robot '{search.model.robot.name}' in this mounting determines all its parameters: "
+            "load and friction of a joint cannot be separated."
+        )
+    for best in determined:
+        current = best
+        for number, (weight, iterations) in enumerate(REFINEMENTS, start=starts):
+            variables = np.array(current.variables)
+            current = step(number, lambda v=variables, w=weight, n=iterations: search.improve(v, w, n))  # type: ignore[misc]
+        if (motion := accept(search.motion(np.array(current.variables)))) is not None:
+            return motion
+    return None
+
+
+def _journal(state: Path | None, key: str) -> Journal:
+    """Return the finished steps of a state file, none if there is no file."""
+    if state is None or not state.exists():
+        return Journal(key)
+    journal = load_document(state, STATE, Journal)
+    if journal.key != key:
+        raise ModelError(
+            f"{state}: the interrupted excitation has other settings. Repeat its options, or choose another directory."
+        )
+    return journal

@@ -1,0 +1,352 @@
+"""Experiments on one joint while the others stand still."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jointwise.description.robot import Robot
+from jointwise.design.clearance import Clearance
+from jointwise.design.joint_posture import (
+    Interval,
+    clear_loaded_posture,
+    clear_posture,
+    gravity_across,
+    load_phase,
+    loaded_posture,
+    widest_interval,
+)
+from jointwise.design.limits import check_joint, motion_limits, unit_of
+from jointwise.design.piecewise import PEAKS, Piece, Piecewise, Ramp, join, rest, run
+from jointwise.design.posture import default_posture
+from jointwise.design.trajectory import DurationError, check_positive
+from jointwise.errors import ModelError
+from jointwise.spatial import Array
+
+PAUSE = 0.25
+"""Standstill after every run, s: oscillations of the arm decay."""
+SHORTEST_COAST = 0.2
+"""Shortest time at constant speed in a run, s."""
+SHORTEST_RISE = 0.1
+"""Shortest time in which a run reaches its speed, s."""
+REDUCTIONS = 100
+"""Largest number of 5 % steps by which speeds are reduced."""
+LOAD_SPEED = 0.05
+"""Speed of load runs, rad/s."""
+WARM_UP_SPEEDS = (0.2, 0.5, 0.8)
+"""Speeds of a warm-up as shares of the limit, changing every `WARM_UP_SLOT` s."""
+WARM_UP_SLOT = 20.0
+RECIPROCATION_ACCELERATION = 0.05
+"""Acceleration of the slow reciprocation, rad/s²."""
+RECIPROCATION_NET = np.deg2rad(3.0)
+"""Net motion of one of its cycles, rad: 120 cycles and 240 reversals per turn."""
+CYCLE_PIECES = 4
+"""Polynomial pieces of a cycle: two strokes, each speeding up and slowing down."""
+RECIPROCATION_LEAD = 0.5
+"""Time by which a forward stroke is longer than a backward one, s: a turn takes 1,005 s."""
+
+
+@dataclass(frozen=True)
+class _TestedJoint:
+    """The joint under test: its limits and the posture of the other joints."""
+
+    number: int
+    lower: float
+    upper: float
+    speed: float
+    acceleration: float
+    posture: Array
+    unit: str
+
+    def at(self, position: float) -> Array:
+        """Return the posture (joints,) with this joint at a position."""
+        posture = self.posture.copy()
+        posture[self.number] = position
+        return posture
+
+    @property
+    def axis(self) -> Array:
+        """Unit step of this joint (joints,)."""
+        unit: Array = np.eye(len(self.posture))[self.number]
+        return unit
+
+
+def _joint(robot: Robot, joint: int, posture: Array | None, clearance: Clearance | None = None) -> _TestedJoint:
+    """Return a joint with its limits; with a `clearance` its position limits are those of the clear interval."""
+    number, limits = check_joint(robot, joint), motion_limits(robot, 1.0)
+    lower, upper, speed, acceleration = (
+        float(values[number]) for values in (limits.lower, limits.upper, limits.velocity, limits.acceleration)
+    )
+    others = default_posture(robot) if posture is None else np.clip(posture, limits.lower, limits.upper)
+    if clearance is not None:
+        others, (lower, upper) = _clear(robot, number, None if posture is None else others, clearance)
+    return _TestedJoint(number, lower, upper, speed, acceleration, others, unit_of(robot, number))
+
+
+def _clear(robot: Robot, joint: int, posture: Array | None, clearance: Clearance) -> tuple[Array, Interval]:
+    """Return a posture (joints,), chosen if it is None, and the clear interval of a joint in it."""
+    if posture is None:
+        return clear_posture(robot, joint, clearance)
+    interval = widest_interval(robot, joint, posture, clearance)
+    if interval is None:
+        raise clearance.error(f"joint {joint + 1} at this posture", posture[None])
+    return posture, interval
+
+
+def _fastest(tested: _TestedJoint, share: float, slot: float, ramp: Ramp = "constant") -> float:
+    """Return the speed limit (rad/s), reduced until runs at a `share` of it fit into the range and a slot (s)."""
+    top = tested.speed
+    for _ in range(REDUCTIONS):
+        if _fits(_timing(tested, share * top, slot, tested.upper - tested.lower, ramp)):
+            break
+        top *= 0.95
+    return top
+
+
+def default_speeds(robot: Robot, joint: int, count: int = 10, top: float | None = None) -> Array:
+    """Return speeds (count,) from 1 to 90 % of a joint's limit (or of `top`) in equal ratios, rad/s."""
+    top = motion_limits(robot, 1.0).velocity[check_joint(robot, joint)] if top is None else top
+    return np.geomspace(0.01 * top, 0.9 * top, count)
+
+
+def constant_speed_runs(
+    robot: Robot,
+    duration: float = 120.0,
+    *,
+    joint: int = 0,
+    speeds: Sequence[float] | Array | None = None,
+    posture: Array | None = None,
+    begin: float | None = None,
+    ramp: Ramp = "constant",
+    clearance: Clearance | None = None,
+) -> Piecewise:
+    """Return runs of a joint (0-based) at constant `speeds` (rad/s), each forwards and back, as often as fits.
+
+    Every speed gets an equal share of `duration` (s), filled with equal runs as long as the limits allow: a run of time
+    T at speed v with acceleration a covers ``v (T - v / a)``. All begin and end at `begin` (rad), by default such that
+    they are in the middle of the range. Friction is identified best with the axis vertical. With a `clearance` the runs
+    stay within the clear positions, and default speeds are reduced to fit.
+    """
+    tested = _joint(robot, joint, posture, clearance)
+    top = None if clearance is None else _fastest(tested, 0.9, 0.1 * duration, ramp)
+    rates = [float(v) for v in (default_speeds(robot, joint, top=top) if speeds is None else speeds)]
+    return _speed_runs(tested, duration, rates, begin, ramp)
+
+
+def _speed_runs(
+    tested: _TestedJoint, duration: float, rates: list[float], begin: float | None = None, ramp: Ramp = "constant"
+) -> Piecewise:
+    """Return runs at speeds (rad/s); see `constant_speed_runs`."""
+    check_positive(duration=duration)
+    _check_speeds(tested, rates)
+    slot = duration / len(rates)
+    span = tested.upper - tested.lower if begin is None else max(tested.upper - begin, begin - tested.lower)
+    _check_duration(tested, max(rates), duration, len(rates), ramp)
+    timings = [_checked_timing(tested, rate, slot, span, ramp) for rate in rates]
+    longest = max(rate * (time - rise) for rate, time, rise, _ in timings)
+    start, side = _placed(tested, begin, longest)
+    pieces = [piece for timing in timings for piece in _slot(tested, timing, start, side, ramp)]
+    return join(pieces, ramp == "smooth", duration)
+
+
+RunTiming = tuple[float, float, float, int]
+"""Speed (rad/s), time of a run without pause (s), time of its ramps (s), pairs of runs."""
+
+
+def _check_speeds(tested: _TestedJoint, rates: list[float]) -> None:
+    if not rates:
+        raise ModelError("speeds must contain at least one speed.")
+    for rate in rates:
+        if not 0.0 < rate <= tested.speed * (1.0 + 1e-12):
+            raise ModelError(
+                f"speeds of joint {tested.number + 1} must be above 0 and up to {tested.speed:.4g} {tested.unit}/s. "
+                f"Got {rate} instead."
+            )
+
+
+def _rise(tested: _TestedJoint, rate: float, ramp: Ramp) -> float:
+    """Return the time (s) in which a run reaches its speed."""
+    return max(PEAKS[ramp] * rate / tested.acceleration, SHORTEST_RISE)
+
+
+def _check_duration(tested: _TestedJoint, rate: float, duration: float, speeds: int, ramp: Ramp) -> None:
+    """Reject a duration (s) too short for one run back and forth at each of `speeds` speeds."""
+    least = speeds * 2.0 * (2.0 * _rise(tested, rate, ramp) + SHORTEST_COAST + PAUSE)
+    if duration < least - 1e-9:
+        runs = f"one run back and forth at each of {speeds} speeds" if speeds > 1 else "one run back and forth"
+        raise DurationError(f"{runs} of joint {tested.number + 1}, up to {rate:.3g} {tested.unit}/s", least, duration)
+
+
+def _checked_timing(tested: _TestedJoint, rate: float, slot: float, span: float, ramp: Ramp) -> RunTiming:
+    """Return the fewest pairs of runs that fill a slot (s) within the span (rad); raise `ModelError` if none do."""
+    timing = _timing(tested, rate, slot, span, ramp)
+    if not _fits(timing):
+        least = rate * (timing[2] + SHORTEST_COAST)
+        raise ModelError(
+            f"joint {tested.number + 1} cannot run at {rate:.4g} {tested.unit}/s: a run takes {least:.3g} "
+            f"{tested.unit}, its range is {span:.3g} {tested.unit}. Choose a lower speed."
+        )
+    return timing
+
+
+def _timing(tested: _TestedJoint, rate: float, slot: float, span: float, ramp: Ramp) -> RunTiming:
+    """Return the fewest pairs of runs that fill a slot (s) within the span (rad), however short they are."""
+    rise = _rise(tested, rate, ramp)
+    longest = span / rate + rise
+    pairs = max(1, int(np.ceil(slot / (2.0 * (longest + PAUSE)) - 1e-9)))
+    return rate, slot / (2.0 * pairs) - PAUSE, rise, pairs
+
+
+def _fits(timing: RunTiming) -> bool:
+    """Return whether runs reach their speed and keep it long enough."""
+    _, time, rise, _ = timing
+    return time >= 2.0 * rise + SHORTEST_COAST
+
+
+def _placed(tested: _TestedJoint, begin: float | None, longest: float) -> tuple[float, float]:
+    """Return where runs begin and their first direction (+1, -1)."""
+    if begin is None:
+        return 0.5 * (tested.lower + tested.upper - longest), 1.0
+    if not tested.lower <= begin <= tested.upper:
+        raise ModelError(f"begin must lie within {tested.lower:.4g} to {tested.upper:.4g}. Got {begin} instead.")
+    return begin, 1.0 if tested.upper - begin >= longest * (1.0 - 1e-12) else -1.0
+
+
+def _slot(tested: _TestedJoint, timing: RunTiming, start: float, side: float, ramp: Ramp) -> list[Piece]:
+    """Return the runs of one speed."""
+    rate, time, rise, pairs = timing
+    distance = side * rate * (time - rise)
+    there, back = tested.at(start), tested.at(start + distance)
+    step, speed = distance * tested.axis, rate / abs(distance)
+    forwards = [*run(there, step, speed, rise, ramp), rest(back, PAUSE)]
+    return [*forwards, *run(back, -step, speed, rise, ramp), rest(there, PAUSE)] * pairs
+
+
+def load_runs(
+    robot: Robot,
+    duration: float = 120.0,
+    *,
+    joint: int = 1,
+    speed: float = LOAD_SPEED,
+    posture: Array | None = None,
+    clearance: Clearance | None = None,
+) -> Piecewise:
+    """Return slow runs of a joint that begin where gravity does not load it and turn it into the load and back.
+
+    The mounting is that of `joint_posture.gravity_across`, the posture of the other joints `loaded_posture`. With a
+    `clearance` the posture is that of the largest load above the mounting plane: upright to horizontal.
+    """
+    check_revolute(robot, check_joint(robot, joint))
+    if clearance is not None:
+        return _clear_load_runs(robot, duration, check_joint(robot, joint), speed, clearance)
+    others = loaded_posture(robot, check_joint(robot, joint)) if posture is None else posture
+    tested = _joint(robot, joint, others)
+    _, zero = load_phase(robot, joint, others, gravity_across(robot, joint, others))
+    begin = _unloaded(tested, zero)
+    return constant_speed_runs(robot, duration, joint=joint, speeds=[speed], posture=others, begin=begin)
+
+
+def _clear_load_runs(robot: Robot, duration: float, joint: int, speed: float, clearance: Clearance) -> Piecewise:
+    posture, begin, (lower, upper) = clear_loaded_posture(robot, joint, clearance)
+    tested = replace(_joint(robot, joint, posture), lower=lower, upper=upper)
+    return _speed_runs(tested, duration, [speed], begin)
+
+
+def check_revolute(robot: Robot, joint: int) -> None:
+    """Reject a prismatic joint (0-based), whose gravity load does not depend on its position."""
+    if not robot.revolute[joint]:
+        raise ModelError(
+            f"load needs a revolute joint: the gravity load of joint {joint + 1}, a prismatic one, is constant. Record "
+            "constant-speed with different payloads, along gravity, instead."
+        )
+
+
+def _unloaded(tested: _TestedJoint, zero: float) -> float:
+    """Return the unloaded position, zero + k π, nearest to 0, or the nearer end of the range."""
+    turns = zero + np.pi * np.arange(-4, 5)
+    inside = turns[(turns >= tested.lower) & (turns <= tested.upper)]
+    if not inside.size:
+        return tested.lower if abs(tested.lower - zero) < abs(tested.upper - zero) else tested.upper
+    return float(inside[np.argmin(np.abs(inside))])
+
+
+def warm_up(
+    robot: Robot,
+    duration: float = 1800.0,
+    *,
+    joint: int = 0,
+    posture: Array | None = None,
+    clearance: Clearance | None = None,
+) -> Piecewise:
+    """Return long runs back and forth at 20, 50 and 80 % of the speed limit in turn, about 20 s each.
+
+    With a `clearance` the speeds are reduced to those that fit into the clear range.
+    """
+    tested = _joint(robot, joint, posture, clearance)
+    rounds = max(1, round(duration / (WARM_UP_SLOT * len(WARM_UP_SPEEDS))))
+    slot = duration / (rounds * len(WARM_UP_SPEEDS))
+    top = (
+        motion_limits(robot, 1.0).velocity[tested.number]
+        if clearance is None
+        else _fastest(tested, max(WARM_UP_SPEEDS), slot)
+    )
+    return _speed_runs(tested, duration, [float(v) for v in top * np.tile(WARM_UP_SPEEDS, rounds)])
+
+
+def reciprocation(
+    robot: Robot,
+    duration: float | None = None,
+    *,
+    joint: int = 0,
+    acceleration: float = RECIPROCATION_ACCELERATION,
+    net: float = RECIPROCATION_NET,
+    posture: Array | None = None,
+    clearance: Clearance | None = None,
+) -> Piecewise:
+    """Return the slow reciprocation over a turn: 120 cycles with two reversals each in 1,005 s.
+
+    q̈ is ±`acceleration` (rad/s²); a forward stroke takes T, a backward one T - 0.5 s, so that a cycle of ``net = a
+    (T² - (T - 0.5)²) / 4`` (rad) lasts 8.38 s. A joint with less than a turn covers its range, with a `clearance` its
+    clear range. `duration` (s) sets the number of cycles; beyond a turn the motion returns. The axis should be
+    vertical.
+    """
+    check_positive(acceleration=acceleration, net=net)
+    tested = _joint(robot, joint, posture, clearance)
+    cycle = 4.0 * net / (acceleration * RECIPROCATION_LEAD)
+    times = 0.5 * (cycle + RECIPROCATION_LEAD), 0.5 * (cycle - RECIPROCATION_LEAD)
+    if times[1] <= 0.0:
+        raise ModelError(f"net must be larger than {acceleration * RECIPROCATION_LEAD**2 / 4:.3g}. Got {net} instead.")
+    strokes = tuple(0.25 * acceleration * time**2 for time in times)
+    turn = min(round(2.0 * np.pi / net), int((tested.upper - tested.lower - strokes[1]) / net))
+    cycles = turn if duration is None else int(duration / cycle + 1e-9)
+    if turn < 1:
+        raise ModelError(f"the range of joint {joint + 1} must contain one cycle, {strokes[0]:.3g} {tested.unit}.")
+    if duration is not None and cycles < 1:
+        raise DurationError("one cycle", cycle, duration)
+    start = 0.5 * (tested.lower + tested.upper - net * turn - strokes[1])
+    pieces = _cycles(tested, start, turn, cycles, (times, (strokes[0], strokes[1])))
+    return join(pieces, False, duration)
+
+
+def _cycles(
+    tested: _TestedJoint, start: float, turn: int, cycles: int, shape: tuple[tuple[float, float], tuple[float, float]]
+) -> list[Piece]:
+    """Return cycles that advance over one turn and then return, mirrored in time, and so on."""
+    (forth, back), (far, near) = shape
+    there, home = ((forth, far), (back, -near)), ((back, near), (forth, -far))
+    pieces: list[Piece] = []
+    position = start
+    for k in range(cycles):
+        for time, stroke in there if (k // turn) % 2 == 0 else home:
+            pieces += run(tested.at(position), stroke * tested.axis, 2.0 / time, 0.5 * time, "constant")
+            position += stroke
+    return pieces
+
+
+def cycles_of(motion: Piecewise, joint: int) -> tuple[int, float]:
+    """Return the number of cycles of a reciprocation of a joint (0-based) and its net range, rad."""
+    cycles = (len(motion.breaks) - 1) // CYCLE_PIECES
+    starts = motion.breaks[: CYCLE_PIECES * cycles + 1 : CYCLE_PIECES]
+    return cycles, float(np.ptp(motion.position(starts)[:, joint]))

@@ -1,0 +1,112 @@
+"""Waypoints: straight moves in joint space that stop at each point."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jointwise.description.robot import Robot
+from jointwise.design.clearance import Clearance
+from jointwise.design.limits import check_limits, motion_limits
+from jointwise.design.piecewise import Piecewise, Ramp, joint_moves, move
+from jointwise.design.placement import draw_target
+from jointwise.design.posture import upright_posture
+from jointwise.design.trajectory import DurationError
+from jointwise.errors import ModelError, ShapeError
+from jointwise.spatial import Array
+
+THESIS_POINTS = np.deg2rad(
+    [
+        (-110, 0, 0, -90, 90, 0),
+        (-70, -30, -90, -130, 50, 120),
+        (-140, -10, -130, -40, 125, 10),
+        (-45, -55, 100, -90, 45, 150),
+        (-45, -90, 0, -90, 0, 0),
+        (-220, -90, 0, -90, 0, 0),
+    ]
+)
+"""Six waypoints (6, 6), rad, from a thesis on UR robots."""
+THESIS_POINTS.setflags(write=False)
+SPEED = np.pi
+"""Default of the largest speed between waypoints, rad/s."""
+ACCELERATION = 2.0 * np.pi / 3.0
+"""Default of the largest acceleration between waypoints, rad/s²."""
+THESIS_CYCLE = 13.458
+"""Time of one round of the six waypoints, s. The moves alone take 13.250 s; the rest are stops at the points."""
+
+
+def waypoint_trajectory(
+    robot: Robot,
+    points: ArrayLike,
+    duration: float | None = None,
+    *,
+    cycle: float | None = None,
+    closed: bool = True,
+    speed: float = SPEED,
+    acceleration: float = ACCELERATION,
+    ramp: Ramp = "constant",
+) -> Piecewise:
+    """Return straight moves through `points` (points, joints), rad, with a stop at each.
+
+    Speeds and accelerations are at most `speed` (rad/s) and `acceleration` (rad/s²), or the limits of the joint if
+    lower. A `closed` round returns to the first point; as many rounds as fit into `duration` (s) are made, one if it is
+    None. `cycle` (s) prolongs a round by equal stops at the points.
+    """
+    corners = _checked_points(robot, points)
+    route = np.concatenate([corners, corners[:1]]) if closed else corners
+    limits = motion_limits(robot, 1.0)
+    fastest, strongest = np.minimum(speed, limits.velocity), np.minimum(acceleration, limits.acceleration)
+    moving = sum(piece.length for begin, end in pairwise(route) for piece in move(begin, end, fastest, strongest, ramp))
+    wait = max(0.0, (cycle or 0.0) - moving) / (len(route) - 1)
+    rounds = _rounds(duration, moving + wait * (len(route) - 1), closed)
+    path = np.concatenate([route, *[route[1:]] * (rounds - 1)])
+    motion = joint_moves(path, fastest, strongest, wait, ramp)
+    check_limits(robot, motion)
+    return motion
+
+
+def thesis_waypoints(robot: Robot, duration: float | None = None, *, ramp: Ramp = "constant") -> Piecewise:
+    """Return rounds of `THESIS_POINTS`: six waypoints, π rad/s, 2π/3 rad/s², 13.458 s per round."""
+    return waypoint_trajectory(robot, THESIS_POINTS, duration, cycle=THESIS_CYCLE, ramp=ramp)
+
+
+def random_points(robot: Robot, seed: int = 0, count: int = 6, reach: float = 1.5) -> Array:
+    """Return random waypoints (count, joints) within `reach` (rad, m) of the middle of the limits."""
+    limits = motion_limits(robot, 1.0)
+    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
+    size = np.minimum(reach, half)
+    return middle + np.random.default_rng(seed).uniform(-size, size, (count, robot.dof))
+
+
+def clear_points(robot: Robot, clearance: Clearance, seed: int = 0, count: int = 6, reach: float = 1.5) -> Array:
+    """Return random waypoints (count, joints) about the upright posture; all paths of the closed round are clear."""
+    limits, rng, upright = motion_limits(robot, 1.0), np.random.default_rng([seed, 1]), upright_posture(robot)
+    lower, upper = np.maximum(upright - reach, limits.lower), np.minimum(upright + reach, limits.upper)
+    points: list[Array] = []
+    begin = upright
+    for number in range(count):
+        then = points[0] if number == count - 1 else None
+        begin = draw_target(robot, begin, lambda: rng.uniform(lower, upper), clearance, then)
+        points.append(begin)
+    return np.array(points)
+
+
+def _checked_points(robot: Robot, points: ArrayLike) -> Array:
+    """Return waypoints (points, joints) of the right shape that differ from their neighbours."""
+    corners = np.asarray(points, dtype=float)
+    if corners.ndim != 2 or corners.shape[1] != robot.dof or len(corners) < 2 or not np.isfinite(corners).all():
+        raise ShapeError(f"waypoints must be finite, of shape (2 or more, {robot.dof}). Got {corners.shape} instead.")
+    if not np.ptp(corners, axis=0).any():
+        raise ModelError("waypoints must differ. Got equal ones instead.")
+    return corners
+
+
+def _rounds(duration: float | None, cycle: float, closed: bool) -> int:
+    """Return the number of rounds."""
+    if duration is None:
+        return 1
+    if duration < cycle - 1e-9:
+        raise DurationError("one round of the waypoints", cycle, duration)
+    return int(duration / cycle + 1e-9) if closed else 1

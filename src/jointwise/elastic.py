@@ -1,0 +1,303 @@
+"""Identification of elastic joints: both equations of every joint, from positions of links and rotors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jointwise.data.conditioning import Filters, MotionChunk, clean_log, motion_chunks
+from jointwise.data.filters import low_pass
+from jointwise.data.gravity import mounting_of_logs
+from jointwise.data.log import Log
+from jointwise.description.mounting import Mounting, gravity_vector
+from jointwise.description.robot import Robot
+from jointwise.errors import DataError, EstimationError, ModelError
+from jointwise.estimation.factors import JointFactors, triangle
+from jointwise.estimation.jackknife import MIN_BLOCKS, standard_error, student_factor
+from jointwise.estimation.least_squares import RIDGE, Mask, bounded_least_squares, squared_error
+from jointwise.model.base import BaseParameters
+from jointwise.model.elastic import MOTOR_NAMES, ElasticModel, ElasticStates, elastic_base, elastic_columns, units_of
+from jointwise.spatial import Array
+
+CUTOFF = 20.0
+"""Hz; cut-off of the zero-phase filter on positions, columns and motor torque."""
+ROW_RATE = 100.0
+"""Rows a second; more are not independent after the filter."""
+BLOCKS = 24
+"""Blocks of the jackknife."""
+SLOW = 0.1
+"""Part of its greatest speed below which a joint may stick and its friction is not that of the model."""
+SMALLEST_DEVIATION = 1e-3
+"""Residual deviation relative to that of the worst joint below which a joint gets no more weight."""
+STEADY = 0.25
+"""Cut-off of the speed that decides whether a joint moves, relative to that of the filters: noise does not count."""
+PASSES = 5
+"""Passes of the weights of both sides; they settle in three."""
+SHORTEST = 5.0
+"""Rows of every joint per parameter of the arm below which nothing is identified."""
+MAX_NMSE = 0.5
+"""Largest MSE / variance of the motor torque of a joint: above, there is no model."""
+
+
+@dataclass(frozen=True, eq=False)
+class ElasticCalibration:
+    """Parameters of an arm with elastic joints: identifiable combinations of 14 parameters a joint.
+
+    `values` and `deviation` (standard errors) are those of `base`; `sigma` (2, joints) are the residual deviations of
+    the equations of links and motors, Nm; `factor` times a standard error is half a 95 % confidence interval.
+    """
+
+    robot: Robot
+    model: ElasticModel
+    base: BaseParameters
+    values: Array
+    deviation: Array
+    factor: float
+    sigma: Array
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """Units of the parameters."""
+        return units_of(self.base.names, self.base)
+
+    def __getitem__(self, name: str) -> float:
+        """Return the value of a parameter."""
+        if name not in self.base.names:
+            raise ModelError(f"'{name}' is not an identifiable parameter. Known: {', '.join(self.base.names)}.")
+        return float(self.values[self.base.names.index(name)])
+
+    def conf_int(self) -> Array:
+        """Return the 95 % confidence intervals, shape (parameters, 2)."""
+        half = self.factor * self.deviation
+        return np.column_stack([self.values - half, self.values + half])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result for JSON."""
+        numbers = (self.values, self.deviation, self.conf_int(), self.units)
+        rows = zip(self.base.names, self.base.formulas, *numbers, strict=True)
+        return {
+            "robot": self.robot.name,
+            "model": self.model,
+            "parameters": [
+                {
+                    "name": name,
+                    "formula": formula,
+                    "value": float(value),
+                    "std_error": float(error),
+                    "conf_int": [float(low), float(high)],
+                    "unit": unit,
+                }
+                for name, formula, value, error, (low, high), unit in rows
+            ],
+            "classification": dict(self.base.classification),
+            "residual": {"links": self.sigma[0].tolist(), "motors": self.sigma[1].tolist(), "unit": "Nm"},
+        }
+
+    def summary(self) -> str:
+        """Return all parameters with confidence intervals, and the class of every one of the 14 of each joint."""
+        kinds = self.base.classification
+        counts = {kind: sum(value == kind for value in kinds.values()) for kind in ("alone", "combination", "none")}
+        rows = [
+            f"{name:>8} {value:12.5g} [{low:12.5g}, {high:12.5g}] {unit}"
+            for name, value, (low, high), unit in zip(
+                self.base.names, self.values, self.conf_int(), self.units, strict=True
+            )
+        ]
+        return "\n".join(
+            [
+                f"{self.robot.title or self.robot.name}: elastic joints, {self.model} model",
+                f"of {len(kinds)} parameters {counts['alone']} are identifiable alone, {counts['combination']} in "
+                f"combinations, {counts['none']} have no effect",
+                "parameter        value          95 % confidence interval",
+                *rows,
+            ]
+        )
+
+
+def identify_elastic(
+    logs: Log | Sequence[Log],
+    robot: Robot,
+    *,
+    model: ElasticModel = "reduced",
+    mounting: Mounting | None = None,
+    gains: Sequence[float] | None = None,
+    cutoff: float = CUTOFF,
+) -> ElasticCalibration:
+    """Return the parameters of an arm with elastic joints.
+
+    Both equations of every joint are fitted together (see `model.elastic`), each side weighted by its residual
+    deviation; standard errors are those of a block jackknife.
+
+    Args:
+        logs: Logs with positions of links (q) and rotors (theta, divided by the gear ratio) and current or torque of
+            the motors.
+        robot: The robot; its bodies are not used. The complete model needs gear ratios.
+        model: reduced (Spong), or complete with the coupling between rotors and links.
+        mounting: Mounting of the base; that of the logs if None, else the table.
+        gains: Motor torque at the joint per unit of current, Nm/A; those of the description if None.
+        cutoff: Cut-off of the filters, Hz.
+
+    Returns:
+        The parameters with standard errors.
+
+    Raises:
+        DataError: A log has no rotor positions, or neither current nor torque.
+        EstimationError: The logs are too short.
+        ModelError: Gains or gear ratios are missing.
+
+    """
+    if model not in ("reduced", "complete"):
+        raise ModelError(f"the elastic model must be reduced or complete. Got '{model}' instead.")
+    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    for log in recordings:
+        _refuse_unsuitable(log, robot)
+    gravity = mounting_of_logs(recordings, mounting)
+    base = elastic_base(robot, gravity, model)
+    sides = _sides(recordings, robot, gravity, model, base, _gains(recordings, robot, gains), cutoff)
+    values, sigma = sides.estimate()
+    _refuse_unexplained(sides, sigma)
+    blocks = range(len(sides.links[0].triangles))
+    replicates = np.array([sides.estimate([k for k in blocks if k != b])[0] for b in blocks])
+    return ElasticCalibration(
+        robot, model, base, values, standard_error(replicates), student_factor(len(blocks) - 1), sigma
+    )
+
+
+def _refuse_unsuitable(log: Log, robot: Robot) -> None:
+    if log.joints != robot.dof:
+        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
+    if log.theta is None:
+        raise DataError(f"{log.origin.path}: no rotor positions (theta1..), which elastic joints need.")
+    if log.current is None and log.torque is None:
+        raise DataError(f"{log.origin.path}: neither current (i1..) nor torque (tau1..) of the motors.")
+
+
+def _gains(logs: Sequence[Log], robot: Robot, gains: Sequence[float] | None) -> Array:
+    """Return Nm per unit of the output: 1 for torques."""
+    if all(log.torque is not None for log in logs):
+        return np.ones(robot.dof)
+    known = [joint.motor.joint_gain for joint in robot.joints] if gains is None else list(gains)
+    if len(known) != robot.dof or any(gain is None or not gain > 0.0 for gain in known):
+        raise ModelError(f"drive gains must be {robot.dof} positive numbers of Nm/A: state them with --gains.")
+    return np.array(known, dtype=float)
+
+
+def _sides(
+    logs: Sequence[Log],
+    robot: Robot,
+    gravity: Mounting,
+    model: ElasticModel,
+    base: BaseParameters,
+    gains: Array,
+    cutoff: float,
+) -> _Sides:
+    """Return the factors of both sides."""
+    groups = [JointFactors() for _ in range(2 * robot.dof)]
+    for log in logs:
+        for matrix, weights in _rows(log, robot, gravity, model, base, gains, cutoff):
+            blocks = max(1, round(BLOCKS * matrix.shape[1] / _row_count(logs)))
+            for group, rows, weight in zip(groups, matrix, weights, strict=True):
+                for block in np.array_split(np.arange(len(rows)), blocks):
+                    group.add(rows[block], weight[block])
+    if min(sum(group.weight) for group in groups) < SHORTEST * base.count or len(groups[0].triangles) < MIN_BLOCKS:
+        needed = SHORTEST * base.count / ROW_RATE
+        raise EstimationError(f"{base.count} parameters need at least {needed:.1f} s in which every joint moves.")
+    drives = np.array([base.standard_names[k].rstrip("0123456789") in MOTOR_NAMES for k in base.kept])
+    return _Sides(groups[: robot.dof], groups[robot.dof :], drives)
+
+
+def _row_count(logs: Sequence[Log]) -> float:
+    return sum(log.duration for log in logs) * ROW_RATE
+
+
+def _rows(
+    log: Log, robot: Robot, gravity: Mounting, model: ElasticModel, base: BaseParameters, gains: Array, cutoff: float
+) -> Iterator[tuple[Array, Array]]:
+    """Yield rows [W y] (2 joints, rows, parameters + 1) of a log, filtered alike and thinned, and their weights."""
+    rate = log.clock.uniform_rate
+    step = max(round(rate / ROW_RATE), 1)
+    for chunk in motion_chunks(clean_log(log), Filters(rate, cutoff)):
+        states = _states(chunk, log, cutoff)
+        columns = np.concatenate(elastic_columns(robot, states, gravity_vector(gravity), model))[:, :, base.kept]
+        channel = log.torque if log.torque is not None else log.current
+        torque = chunk.span.resampled(np.asarray(channel)) * gains
+        y = np.concatenate([np.zeros_like(torque.T), torque.T])[:, :, None]
+        matrix = np.concatenate([columns, y], axis=2)
+        filtered = np.stack([low_pass(part, cutoff, rate) for part in matrix])
+        weights = np.concatenate([np.ones_like(torque.T), _moving(states.theta_d, rate, cutoff).T])
+        yield filtered[:, chunk.inner][:, ::step], weights[:, chunk.inner][:, ::step]
+
+
+def _moving(speed: Array, rate: float, cutoff: float) -> Array:
+    """Return 1 where Coulomb and viscous friction describe a joint: where it has moved fast enough for a while."""
+    smooth = low_pass(speed, STEADY * cutoff, rate)
+    slow = np.abs(smooth) < SLOW * np.abs(smooth).max(axis=0)
+    width = 2 * int(rate / cutoff) + 1
+    near = np.column_stack([np.convolve(column, np.ones(width), "same") > 0.5 for column in slow.T.astype(float)])
+    return np.where(near, 0.0, 1.0)
+
+
+def _states(chunk: MotionChunk, log: Log, cutoff: float) -> ElasticStates:
+    """Return the states of links and rotors of a chunk, filtered alike."""
+    motion = chunk.motion
+    assert log.theta is not None and motion.rotor_speed is not None and motion.rotor_acceleration is not None
+    theta = low_pass(chunk.span.resampled(log.theta), cutoff, motion.rate)
+    return ElasticStates(motion.q, motion.qd, motion.qdd, theta, motion.rotor_speed, motion.rotor_acceleration)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Factors [W y] of the equations of links and motors, (joints) of each by block, and their numbers of rows.
+
+    `drives` marks the parameters of the motors (rotor inertia, friction, stiffness), which may not be negative.
+    """
+
+    links: list[JointFactors]
+    motors: list[JointFactors]
+    drives: Mask
+
+    def estimate(self, blocks: Sequence[int] | None = None) -> tuple[Array, Array]:
+        """Return values and residual deviations (2, joints) from some blocks.
+
+        The equations of the motors determine rotor inertia, friction and stiffness. With the stiffness known, K (θ - q)
+        is the measured right side of the equations of the links, which determine the bodies. One least-squares problem
+        of both would make the stiffness too small: its column carries the noise of the positions, and the right side of
+        the links is zero.
+        """
+        motors, first = _weighted(self.motors, blocks, self.drives, np.zeros(len(self.drives)))
+        bodies, second = _weighted(self.links, blocks, ~self.drives, motors)
+        return motors + bodies, np.stack([second, first])
+
+
+def _refuse_unexplained(sides: _Sides, sigma: Array) -> None:
+    """Reject torques of the motors that the positions do not explain."""
+    parts = [s**2 / group.variance for s, group in zip(sigma[1], sides.motors, strict=True) if group.variance > 0.0]
+    if not parts or max(parts) > MAX_NMSE:
+        worst = int(np.argmax(parts)) + 1 if parts else 1
+        raise EstimationError(
+            f"not identifiable: the positions do not explain the motor torque of joint {worst}. Do positions and "
+            "output belong together (same clock, same joints, theta divided by the gear ratio)?"
+        )
+
+
+def _weighted(
+    groups: Sequence[JointFactors], blocks: Sequence[int] | None, free: Mask, known: Array
+) -> tuple[Array, Array]:
+    """Return the `free` values (zeros elsewhere) and the residual deviation of each group, the others `known`."""
+    merged = [group.merged(blocks) for group in groups]
+    counts = [sum(group.weight[k] for k in (blocks or range(len(group.weight)))) for group in groups]
+    parts = [np.column_stack([R[:, :-1][:, free], R[:, -1] - R[:, :-1] @ known]) for R in merged]
+    sigma = np.array([np.linalg.norm(part[:, -1]) / np.sqrt(n) for part, n in zip(parts, counts, strict=True)])
+    values = np.zeros(len(free))
+    bound = np.full(int(free.sum()), not known.any())
+    for _ in range(PASSES):
+        sigma = np.maximum(sigma, SMALLEST_DEVIATION * sigma.max())
+        rows = np.vstack([part / s for part, s in zip(parts, sigma, strict=True)])
+        values[free] = bounded_least_squares(triangle(rows), bound, RIDGE)
+        errors = [squared_error(part, values[free]) for part in parts]
+        sigma = np.sqrt(np.divide(errors, counts))
+    return values, sigma

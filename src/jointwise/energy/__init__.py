@@ -1,0 +1,40 @@
+"""Power and energy of a robot: from a log or a planned motion to the power on its DC bus.
+
+`fit_power` identifies a `PowerModel` from the measured power on the bus, `energy_balance` reports where the energy of a
+motion goes. `read_calibration_sheet` and `motor_data` estimate motor constants from the maker's sheet, and `park`
+converts phase currents.
+"""
+
+from jointwise.energy.balance import EnergyBalance, energy_balance, write_power
+from jointwise.energy.calibration_sheet import (
+    JointSheet,
+    MotorData,
+    motor_data,
+    power_from_motors,
+    read_calibration_sheet,
+)
+from jointwise.energy.fit import fit_power
+from jointwise.energy.park import inverse_park, park
+from jointwise.energy.power_model import JointPowers, PowerModel, is_power_file, load_power_model
+from jointwise.energy.signals import bus_power, controller_gains, read_power_log
+
+__all__ = [
+    "EnergyBalance",
+    "JointPowers",
+    "JointSheet",
+    "MotorData",
+    "PowerModel",
+    "bus_power",
+    "controller_gains",
+    "energy_balance",
+    "fit_power",
+    "inverse_park",
+    "is_power_file",
+    "load_power_model",
+    "motor_data",
+    "park",
+    "power_from_motors",
+    "read_calibration_sheet",
+    "read_power_log",
+    "write_power",
+]

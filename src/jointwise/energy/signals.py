@@ -1,0 +1,140 @@
+"""Signals of a log for power: speeds, bus power, and the gains of the controller from its targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise.data.log import Log
+from jointwise.data.read import read_log
+from jointwise.description.robot import Robot
+from jointwise.errors import DataError
+from jointwise.spatial import Array
+
+VOLTAGE, CURRENT = "actual_robot_voltage", "actual_robot_current"
+"""RTDE fields of the DC bus of a UR controller, V and A."""
+STANDSTILL = 1e-6
+"""Largest target speed (rad/s) at standstill: targets have no noise."""
+MIN_CURRENT = 0.01
+"""Root mean square target current (A) at standstill below which its ratio to the torque is rounding."""
+
+
+def read_power_log(path: str, robot: Robot | None = None, **reading: object) -> Log:
+    """Return a log with the voltage and current of the DC bus in `extra`, where the file has them.
+
+    Args:
+        path: CSV or Parquet file.
+        robot: The robot of the log.
+        **reading: Other arguments of `read_log`.
+
+    """
+    return read_log(path, joints=robot, extra=["actual_robot_*"], **reading)  # type: ignore[arg-type]
+
+
+def bus_power(log: Log) -> Array | None:
+    """Return the measured power on the bus (samples,), W: robot voltage times robot current; None without them."""
+    if VOLTAGE not in log.extra or CURRENT not in log.extra:
+        return None
+    power: Array = log.extra[VOLTAGE] * log.extra[CURRENT]
+    if not np.isfinite(power).all():
+        raise DataError(f"{log.origin.path}: {VOLTAGE} and {CURRENT} must be numbers in every row.")
+    return power
+
+
+def speeds(log: Log) -> Array:
+    """Return the speeds of the joints (samples, joints), rad/s: measured, else planned, else differences of q."""
+    check_stamps(log)
+    for values in (log.qd, log.qd_des):
+        if values is not None:
+            return values
+    result: Array = np.gradient(log.q, log.t, axis=0)
+    return result
+
+
+def check_stamps(log: Log) -> None:
+    """Reject a log whose stamps do not increase: neither speed nor energy would be defined."""
+    if log.samples < 2 or not (np.diff(log.t) > 0.0).all():
+        raise DataError(f"{log.origin.path}: needs at least two samples with increasing stamps.")
+
+
+def energy(power: Array, t: Array) -> float:
+    """Return the energy (J) of a power (samples,) in W over stamps (samples,) in s: trapezoidal rule."""
+    return float(np.trapezoid(power, t))
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Joint torque per ampere (joints,), Nm/A, and where it comes from."""
+
+    values: Array
+    origin: str
+
+
+def controller_gains(logs: Sequence[Log], robot: Robot) -> Gains:
+    """Return the gains (Nm/A) of the drives: those of the controller's targets, else those of the description.
+
+    At standstill the controller's targets obey ``τ_des = K i_des`` without friction and noise. Joints that bear no load
+    at standstill take the gain of the joints with the same torque limit.
+
+    Raises:
+        DataError: Neither the logs nor the description determine the gain of a joint.
+
+    """
+    found = _target_gains(logs)
+    origin = "targets of the controller at standstill"
+    if found is None or np.isnan(_shared(found, robot)).any():
+        found, described = _described_gains(robot), "description of the robot"
+        origin = described
+    gains = _shared(found, robot)
+    if np.isnan(gains).any():
+        raise DataError(_missing(logs, robot, gains))
+    return Gains(gains, origin)
+
+
+def _target_gains(logs: Sequence[Log]) -> Array | None:
+    """Return the gains at standstill (joints,), NaN for joints without load there; None without targets."""
+    currents, torques = [], []
+    for log in logs:
+        if log.current_des is None or log.torque_des is None:
+            continue
+        still = (np.abs(log.qd_des if log.qd_des is not None else speeds(log)) <= STANDSTILL).all(axis=1)
+        currents.append(log.current_des[still])
+        torques.append(log.torque_des[still])
+    if not currents:
+        return None
+    i, torque = np.concatenate(currents), np.concatenate(torques)
+    square = (i**2).sum(axis=0)
+    loaded = square > len(i) * MIN_CURRENT**2
+    return np.where(loaded, (i * torque).sum(axis=0) / np.where(loaded, square, 1.0), np.nan)
+
+
+def _described_gains(robot: Robot) -> Array:
+    gains = [joint.motor.joint_gain for joint in robot.joints]
+    return np.array([np.nan if gain is None else gain for gain in gains])
+
+
+def _shared(gains: Array, robot: Robot) -> Array:
+    """Return gains whose gaps are filled with the mean of the joints with the same torque limit."""
+    limits = [joint.limits.effort for joint in robot.joints]
+    filled = gains.copy()
+    for k in np.flatnonzero(np.isnan(gains)):
+        like = [gains[j] for j, limit in enumerate(limits) if limit == limits[k] and np.isfinite(gains[j])]
+        filled[k] = np.mean(like) if like and limits[k] is not None else np.nan
+    return filled
+
+
+def _missing(logs: Sequence[Log], robot: Robot, gains: Array) -> str:
+    """Return why gains are not determined and what to record."""
+    joints = ", ".join(str(k + 1) for k in np.flatnonzero(np.isnan(gains)))
+    targets = any(log.current_des is not None and log.torque_des is not None for log in logs)
+    remedy = (
+        "Log a standstill under load as well"
+        if targets
+        else "The logs have no targets: record the RTDE fields target_current, target_moment and target_qd as well"
+    )
+    return (
+        f"{logs[0].origin.path}: the torque per ampere of joint {joints} of {robot.name} is not known. {remedy}, or "
+        "give the gains (--gains)."
+    )

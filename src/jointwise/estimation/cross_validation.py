@@ -1,0 +1,132 @@
+"""Cross-validation from factors: held-out errors of contiguous folds of time, and the one-standard-error rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from scipy.special import stdtr
+
+from jointwise.errors import EstimationError
+from jointwise.estimation.factors import fold_blocks, triangle
+from jointwise.estimation.least_squares import Problem, bounded_least_squares, squared_error, stacked
+from jointwise.spatial import Array
+
+WORTHWHILE = 0.01
+"""A more complex candidate must reduce the held-out error by at least this part of it."""
+SIGNIFICANT = 4.0
+"""Standard errors of a difference between folds that chance exceeds once in 200 times (Student, six folds)."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One selection: the question, every alternative with its held-out error, and the one taken."""
+
+    question: str
+    alternatives: tuple[tuple[str, float], ...]
+    taken: str
+
+
+@dataclass(frozen=True)
+class Score:
+    """Held-out error of a candidate, MSE / variance: `errors` (folds, joints) and `joints` (joints,), all folds.
+
+    Joints are compared by ratios (logarithms), so that a joint with much noise does not hide the others.
+    """
+
+    errors: Array
+    joints: Array
+
+    @property
+    def mean(self) -> float:
+        """Geometric mean over the joints."""
+        return float(np.exp(np.log(self.joints).mean()))
+
+    def beats(self, simpler: Score) -> bool:
+        """Return whether this is better than a simpler candidate by more than `WORTHWHILE` and one standard error."""
+        gain = np.log(simpler.errors / self.errors).mean(axis=1)
+        return float(gain.mean()) > max(WORTHWHILE, standard_error_of_mean(gain))
+
+    def probability_better(self, other: Score) -> float:
+        """Return the probability that this candidate predicts better than another one, from the spread of the folds.
+
+        The mean log ratio of the errors over its standard error follows Student's distribution.
+        """
+        gain = np.log(other.errors / self.errors).mean(axis=1)
+        error = max(standard_error_of_mean(gain), 1e-12)
+        return float(stdtr(len(gain) - 1, float(gain.mean()) / error))
+
+    def improves_a_joint(self, simpler: Score) -> bool:
+        """Return whether this is significantly better over all joints and worthwhile at one of them at least.
+
+        What only some joints can show (friction that grows with the load, where there is one) is lost in a mean.
+        """
+        gain = np.log(simpler.errors / self.errors).mean(axis=1)
+        most = float(np.log(simpler.joints / self.joints).max())
+        return most > WORTHWHILE and float(gain.mean()) > SIGNIFICANT * standard_error_of_mean(gain)
+
+
+def cross_validate(problem: Problem, sigma: Array, solve: Callable[[Array], Array] | None = None) -> Score:
+    """Return the held-out error; all joints are fitted together on the other folds, each divided by its `sigma`.
+
+    Joints whose output was not measured do not count; a joint without output in one fold is neutral there. `solve`
+    returns the parameters for an augmented matrix [W y]; bounded least squares if None.
+    """
+    factors, layout = problem.factors, problem.layout
+    folds = fold_blocks(len(factors[0].triangles))
+    if len(folds) < 3:
+        raise EstimationError("the log is too short to cross-validate: choose the joint model by hand.")
+    parts = [[joint.merged(fold) for joint in factors] for fold in folds]
+    wide = [triangle(stacked(part, layout, sigma)) for part in parts]
+    errors = np.zeros((len(folds), len(factors)))
+    for f, part in enumerate(parts):
+        others = np.vstack(wide[:f] + wide[f + 1 :])
+        values = bounded_least_squares(others, layout.bound) if solve is None else solve(others)
+        errors[f] = [squared_error(R, values[index]) for R, index in zip(part, layout.index, strict=True)]
+    return _score(problem, folds, errors)
+
+
+def _score(problem: Problem, folds: Sequence[Sequence[int]], errors: Array) -> Score:
+    """Return squared errors (folds, joints) as shares of the variance; `folds` are the blocks of each."""
+    weight = np.array([[sum(joint.weight[k] for k in fold) for joint in problem.factors] for fold in folds])
+    variance = np.array([max(joint.variance, 1e-300) for joint in problem.factors])
+    used = np.flatnonzero([not joint.empty for joint in problem.factors])
+    errors, weight, variance = errors[:, used], weight[:, used], variance[used]
+    by_joint = np.maximum(errors.sum(axis=0) / weight.sum(axis=0) / variance, 1e-12)
+    relative = np.divide(errors, weight * variance, out=np.tile(by_joint, (len(errors), 1)), where=weight > 0.0)
+    return Score(np.maximum(relative, 1e-12), by_joint)
+
+
+Candidate = TypeVar("Candidate", bound=Hashable)
+
+
+def simplest_candidate(errors: Mapping[Candidate, Array], paired: bool = True) -> Candidate:
+    """Return the first candidate whose held-out error exceeds the smallest by at most one standard error.
+
+    Args:
+        errors: Mean squared held-out error of each unit, shape (units,), by candidate, the simplest one first.
+        paired: Whether the standard error is that of the difference to the best candidate over the units (blocks, runs
+            or folds), so that units that are hard for every candidate do not count. Otherwise it is that of the error
+            of the best candidate: the rule of Breiman, which prefers fewer parameters among nested models.
+
+    Returns:
+        The chosen candidate.
+
+    """
+    best = min(errors, key=lambda candidate: float(errors[candidate].mean()))
+    if paired:
+        return next(candidate for candidate, error in errors.items() if not exceeds(error - errors[best]))
+    limit = float(errors[best].mean()) + standard_error_of_mean(errors[best])
+    return next(candidate for candidate, error in errors.items() if float(error.mean()) <= limit)
+
+
+def exceeds(difference: Array, standard_errors: float = 1.0) -> bool:
+    """Return whether the mean of differences (units,) is above zero by more than so many standard errors."""
+    return float(difference.mean()) > standard_errors * standard_error_of_mean(difference)
+
+
+def standard_error_of_mean(values: Array) -> float:
+    """Return the standard error of the mean of independent values, shape (n,) with n > 1."""
+    return float(values.std(ddof=1) / np.sqrt(len(values)))

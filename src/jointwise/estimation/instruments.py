@@ -1,0 +1,81 @@
+"""Instrumental variables: estimates without the bias that noise of the positions causes in least squares.
+
+The columns W are computed from measured positions, so their noise enters them twice and makes the estimate too small:
+W is correlated with the residual. The columns Z along the reference motion are correlated with W, not with the noise:
+
+    β = (Zᵀ Ω⁻¹ W)⁻¹ Zᵀ Ω⁻¹ y
+
+Ω holds the residual variance of every joint. Parameters that least squares holds at zero (their bound) stay there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jointwise.errors import EstimationError
+from jointwise.estimation.factors import Index, JointFactors
+from jointwise.estimation.jackknife import jackknife_covariance, student_factor
+from jointwise.estimation.least_squares import Layout, Mask, Solution
+from jointwise.estimation.uncertainty import Uncertainty
+from jointwise.spatial import Array
+
+WEAKEST = 1e-7
+"""Smallest singular value of Zᵀ W with columns of unit length, relative to the largest, for Z to instrument W."""
+
+
+def instrumental_variables(
+    factors: Sequence[JointFactors], layout: Layout, start: Solution, undetermined: Mask
+) -> tuple[Array, Uncertainty]:
+    """Return the estimate by instrumental variables and its jackknife uncertainty.
+
+    Args:
+        factors: Factors of [Z | W | y] of every joint, block by block.
+        layout: Positions of the columns of W in the vector of unknowns.
+        start: The least-squares estimate, whose residual deviations weight the joints and whose zeros stay.
+        undetermined: Which unknowns the data do not determine, shape (unknowns,).
+
+    Returns:
+        The values, and their uncertainty.
+
+    Raises:
+        EstimationError: The reference is not correlated with the measured motion.
+
+    """
+    at_bound = layout.bound & (start.values == 0.0)
+    active = np.flatnonzero(~at_bound & ~undetermined)
+    moments = [_moments(factors, layout, start.sigma, b, active) for b in range(len(factors[0].triangles))]
+    A, b = (sum(part[k] for part in moments) for k in (0, 1))
+    _refuse_weak(np.asarray(A))
+    values = start.values.copy()
+    values[active] = np.linalg.solve(A, b)
+    replicates = np.array([np.linalg.solve(A - part, b - right) for part, right in moments])
+    covariance = np.zeros((layout.count, layout.count))
+    covariance[np.ix_(active, active)] = jackknife_covariance(replicates)
+    deviation = np.sqrt(np.diag(covariance))
+    factor = student_factor(len(moments) - 1)
+    return values, Uncertainty(covariance, deviation, factor, undetermined, at_bound)
+
+
+def _moments(
+    factors: Sequence[JointFactors], layout: Layout, sigma: Array, block: int, active: Index
+) -> tuple[Array, Array]:
+    """Return Zᵀ Ω⁻¹ W and Zᵀ Ω⁻¹ y of the active unknowns from one block."""
+    A, b = np.zeros((layout.count, layout.count)), np.zeros(layout.count)
+    for joint, index, deviation in zip(factors, layout.index, sigma, strict=True):
+        R, count = joint.triangles[block] / deviation, len(index)
+        Z, W, y = R[:, :count], R[:, count : 2 * count], R[:, -1]
+        A[np.ix_(index, index)] += Z.T @ W
+        b[index] += Z.T @ y
+    return A[np.ix_(active, active)], b[active]
+
+
+def _refuse_weak(A: Array) -> None:
+    scale = np.sqrt(np.maximum(np.abs(np.diag(A)), 1e-300))
+    sizes = np.linalg.svd(A / np.outer(scale, scale), compute_uv=False)
+    if not sizes[-1] > WEAKEST * sizes[0]:
+        raise EstimationError(
+            "the reference positions do not explain the motion: instrumental variables need references that the "
+            "robot follows. Use --method wls."
+        )

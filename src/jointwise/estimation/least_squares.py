@@ -1,0 +1,231 @@
+"""Weighted least squares of all joints together, on triangular factors, with some unknowns bounded at zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
+
+from jointwise.errors import EstimationError
+from jointwise.estimation.factors import Index, JointFactors, triangle
+from jointwise.spatial import Array
+
+Mask = NDArray[np.bool_]
+
+RIDGE = 1e-9
+"""Weight of ‖x‖² beside columns of unit length: decides between combinations that the data cannot separate."""
+SUM_WEIGHT = 1e3
+"""Weight of a known sum relative to all data about its parameters: the data change it by a millionth."""
+WEIGHTING_PASSES = 3
+"""Passes of the residual standard deviations; they settle in two."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Positions of the columns of every joint in one vector of unknowns, and which unknowns are bounded at zero."""
+
+    index: list[Index]
+    bound: Mask
+
+    @property
+    def count(self) -> int:
+        """Number of unknowns."""
+        return len(self.bound)
+
+
+@dataclass(frozen=True)
+class KnownSum:
+    """A known sum of parameters: their positions `index` in the vector, its `value` and standard `deviation`."""
+
+    index: Index
+    value: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A regression ``[W | y]`` of all joints: all that an estimator sees.
+
+    `factors` are the triangular factors of every joint, block by block; `layout` says which unknowns their columns
+    multiply.
+    """
+
+    factors: list[JointFactors]
+    layout: Layout
+
+    def scaled(self, gains: Array) -> Problem:
+        """Return the problem with y in Nm: gain · y of every joint."""
+        factors = [joint.scaled(float(gain)) for joint, gain in zip(self.factors, gains, strict=True)]
+        return replace(self, factors=factors)
+
+    def merged(self) -> list[Array]:
+        """Return one factor [R z] a joint, all blocks together."""
+        return [joint.merged() for joint in self.factors]
+
+    def one_block(self) -> Problem:
+        """Return the problem with all blocks of a joint merged to one."""
+        return replace(self, factors=[replace(joint, triangles=[joint.merged()]) for joint in self.factors])
+
+    def block(self, number: int, sigma: Array) -> Array:
+        """Return the rows of one block, all joints in one matrix; see `stacked`."""
+        return stacked([joint.triangles[number] for joint in self.factors], self.layout, sigma)
+
+    def whole(self, sigma: Array) -> Array:
+        """Return the factor of all rows, those of each joint divided by its standard deviation `sigma`."""
+        return triangle(stacked(self.merged(), self.layout, sigma))
+
+    def with_known(self, values: Array) -> Problem:
+        """Return the problem with known parameters taken out: their columns are zero, their part is gone from y.
+
+        `values` (parameters,) are NaN where a parameter is estimated.
+        """
+        pairs = zip(self.factors, self.layout.index, strict=True)
+        return replace(self, factors=[_with_known(joint, values[index]) for joint, index in pairs])
+
+    def with_sums(self, sums: Sequence[KnownSum]) -> Problem:
+        """Return the problem with one more row for every known sum, ``λ Σ x = λ value``, so heavy that it holds."""
+        factors = list(self.factors)
+        for known in sums:
+            for j, index in enumerate(self.layout.index):
+                columns = np.flatnonzero(np.isin(index, known.index))
+                if len(columns):
+                    factors[j] = _with_sum(factors[j], columns, known.value)
+        return replace(self, factors=factors)
+
+
+def _with_known(joint: JointFactors, values: Array) -> JointFactors:
+    known = np.flatnonzero(~np.isnan(values))
+    if not known.size:
+        return joint
+    changed = [R.copy() for R in joint.triangles]
+    for R in changed:
+        R[:, -1] -= R[:, known] @ values[known]
+        R[:, known] = 0.0
+    return replace(joint, triangles=changed)
+
+
+def _with_sum(joint: JointFactors, columns: Index, value: float) -> JointFactors:
+    changed = []
+    for R in joint.triangles:
+        row = np.zeros((1, R.shape[1]))
+        row[0, columns], row[0, -1] = 1.0, value
+        changed.append(triangle(np.vstack([R, SUM_WEIGHT * float(np.linalg.norm(R[:, columns])) * row])))
+    return replace(joint, triangles=changed)
+
+
+def stacked(parts: Sequence[Array], layout: Layout, sigma: Array) -> Array:
+    """Return [W y] of all joints in one matrix, the rows of each joint divided by its standard deviation."""
+    rows = []
+    for R, index, deviation in zip(parts, layout.index, sigma, strict=True):
+        wide = np.zeros((len(R), layout.count + 1))
+        wide[:, np.append(index, layout.count)] = R / deviation
+        rows.append(wide)
+    return np.vstack(rows)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Values of all parameters, the residual standard deviation of each joint, and condition numbers of W.
+
+    `condition` is that of the weighted W, `condition_scaled` that with columns of unit length.
+    """
+
+    values: Array
+    sigma: Array
+    condition: float
+    condition_scaled: float
+
+
+def weighted_least_squares(problem: Problem, weighted: bool = True) -> Solution:
+    """Return the two-step WLS estimate: OLS residuals give σ_j² = ‖y_j - W_j β‖² / (M - n_j), then rows over σ_j.
+
+    Args:
+        problem: The regression.
+        weighted: False for ordinary least squares, in which every joint has the same weight.
+
+    Returns:
+        The estimate.
+
+    Raises:
+        EstimationError: The measured output of a joint never changes.
+
+    """
+    _refuse_constant_output(problem.factors)
+    merged = problem.merged()
+    sigma = output_deviations(problem.factors) if weighted else np.ones(len(merged))
+    for _ in range(WEIGHTING_PASSES if weighted else 1):
+        R = triangle(stacked(merged, problem.layout, sigma))
+        values = bounded_least_squares(R, problem.layout.bound)
+        spread = _residual_deviations(problem, merged, values)
+        sigma = spread if weighted else sigma
+    lengths = np.linalg.norm(R[:, :-1], axis=0)
+    used = R[:, :-1][:, lengths > 0.0]
+    return Solution(values, spread, _condition(used), _condition(used / lengths[lengths > 0.0]))
+
+
+def _refuse_constant_output(factors: Sequence[JointFactors]) -> None:
+    constant = [str(j + 1) for j, joint in enumerate(factors) if joint.variance <= 0.0 and not joint.empty]
+    if constant:
+        joints = ",".join(constant)
+        raise EstimationError(
+            f"the measured output of joint {joints} never changes. If it was not measured: --ignore-output {joints}"
+        )
+
+
+def output_deviations(factors: Sequence[JointFactors]) -> Array:
+    """Return the standard deviation of the output of each joint, 1 where it was not measured."""
+    return np.array([1.0 if joint.empty else np.sqrt(joint.variance) for joint in factors])
+
+
+def _residual_deviations(problem: Problem, merged: Sequence[Array], values: Array) -> Array:
+    """Return the residual standard deviation of each joint."""
+    deviations = [
+        np.sqrt(squared_error(R, values[index]) / max(sum(joint.weight) - len(index), 1.0))
+        for joint, R, index in zip(problem.factors, merged, problem.layout.index, strict=True)
+    ]
+    floor = 1e-9 * output_deviations(problem.factors)
+    result: Array = np.maximum(deviations, floor)
+    return result
+
+
+def _condition(matrix: Array) -> float:
+    sizes = np.linalg.svd(matrix, compute_uv=False)
+    return float(sizes[0] / sizes[-1]) if sizes.size and sizes[-1] > 0.0 else float("inf")
+
+
+def bounded_least_squares(augmented: Array, non_negative: Mask, ridge: float = RIDGE) -> Array:
+    """Return x that minimises ‖A x - b‖² + ridge ‖D x‖² with x >= 0 where `non_negative`; `augmented` is [A b].
+
+    D holds the lengths of the columns. QR with the free columns first leaves a smaller problem in the bounded ones,
+    which is a non-negative least-squares problem; the free ones follow by back-substitution.
+    """
+    A, b = augmented[:, :-1], augmented[:, -1]
+    lengths = np.linalg.norm(A, axis=0)
+    active = lengths > 1e-12 * lengths.max(initial=0.0)
+    free, bound = np.flatnonzero(active & ~non_negative), np.flatnonzero(active & non_negative)
+    order = np.concatenate([free, bound])
+    x = np.zeros(A.shape[1])
+    if order.size == 0:
+        return x
+    rows = np.zeros((len(A) + order.size, order.size + 1))
+    rows[: len(A), :-1] = A[:, order] / lengths[order]
+    rows[: len(A), -1] = b
+    rows[len(A) :, :-1] = np.sqrt(ridge) * np.eye(order.size)
+    R = triangle(rows)
+    split = free.size
+    if bound.size:
+        x[bound] = nnls(R[split:, split:-1], R[split:, -1])[0]
+    rest = R[:split, -1] - R[:split, split:-1] @ x[bound]
+    x[free] = solve_triangular(R[:split, :split], rest, check_finite=False)
+    x[order] /= lengths[order]
+    return x
+
+
+def squared_error(augmented: Array, x: Array) -> float:
+    """Return ‖A x - b‖² of an augmented factor [A b]."""
+    residual = augmented[:, :-1] @ x - augmented[:, -1]
+    return float(residual @ residual)

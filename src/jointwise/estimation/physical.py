@@ -1,0 +1,289 @@
+"""Bodies that can exist: standard parameters with positive definite pseudo-inertias, by a semidefinite programme.
+
+Base parameters β = P π leave the single bodies π open, and noise can put them where no body exists. Here all
+standard parameters and the joint terms x are fitted together on the factor [R_b R_x z] of the data:
+
+    minimise  ½ ‖R_b P π + R_x x - z‖² / N + λ Σ_j D(Q_j),   Q_j = C_j⁻¹ J_j C_j⁻ᵀ,   J_j⁰ = C_j C_jᵀ
+
+subject to Q_j >= ε, centres of mass inside their regions, and rotor inertias and friction >= 0. J_j is the
+pseudo-inertia of link j and J_j⁰ that of its prior; D is ½ ‖Q - 1‖² (euclidean) or tr Q - log det Q - 4 (entropic).
+Both have the same curvature at the prior. In the coordinates Q all links have the same scale, whatever their mass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from jointwise import spatial
+from jointwise.description.robot import Link
+from jointwise.errors import EstimationError
+from jointwise.estimation.cross_validation import cross_validate
+from jointwise.estimation.factors import Index, fold_blocks
+from jointwise.estimation.least_squares import Mask, Problem, Solution, squared_error
+from jointwise.estimation.semidefinite import MARGIN, PRIOR_WEIGHT, ConicForm, PriorKind, symmetric
+from jointwise.spatial import Array
+
+NEAR_BOUNDARY = 2.0 * MARGIN
+"""A link is at the boundary if its smallest relative eigenvalue is below this."""
+SMALLEST_RESIDUAL = 1e-6
+"""Residual variance (part of the mean square of the output) below which a fit counts as exact; noise-free data only."""
+
+
+@dataclass(frozen=True)
+class BodyPrior:
+    """What is known about the bodies before the data.
+
+    `inertials` (links, 10) are the prior bodies, `rotors` (links,) the reflected rotor inertias (kg m²; NaN where
+    nothing is known, empty where the model has none); `regions` are the boxes that centres of mass lie in, (2, 3) in m,
+    None where unknown; `source` says where the bodies come from.
+    """
+
+    names: tuple[str, ...]
+    inertials: Array
+    rotors: Array
+    regions: tuple[Array | None, ...]
+    source: str
+
+    def __post_init__(self) -> None:
+        """Reject a prior that contradicts itself, with the name of the link."""
+        for name, inertial, region in zip(self.names, self.inertials, self.regions, strict=True):
+            smallest = float(np.linalg.eigvalsh(spatial.pseudo_inertia(inertial))[0])
+            if not smallest > 0.0:
+                raise EstimationError(
+                    f"link '{name}': the described body cannot exist (smallest eigenvalue of its pseudo-inertia "
+                    f"{smallest:.3g}). Correct or remove it, or calibrate without physical parameters (--no-physical)."
+                )
+            center = inertial[6:9] / inertial[9]
+            if region is not None and not (np.all(center >= region[0]) and np.all(center <= region[1])):
+                raise EstimationError(
+                    f"link '{name}': the described centre of mass ({', '.join(f'{c:.3g}' for c in center)} m) lies "
+                    "outside the region described for it. Correct one of them, or use --no-physical."
+                )
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """Held-out MSE / variance (mean over the joints) of the unconstrained and of the consistent fit."""
+
+    unconstrained: float
+    consistent: float
+
+    @property
+    def cost(self) -> float:
+        """Relative increase of the held-out error; negative where the consistent fit predicts better."""
+        return self.consistent / self.unconstrained - 1.0
+
+
+@dataclass(frozen=True)
+class PhysicalParameters:
+    """Physically consistent standard parameters of all bodies.
+
+    `names` are those of the links, `inertials` (links, 10) their parameters in the joint frames, in the order of
+    `spatial.INERTIAL_NAMES`; `rotor_inertias` (links,)
+    reflected to the joints, kg m² (zero where the model has none); `values` (parameters,) are those of the model that
+    belong to these bodies, with the joint terms refitted. `share` (links, 10) and `rotor_share` (links,) state how far
+    a parameter rests on the data: 1 on the data only, 0 on the prior only. `eigenvalues` (links,) are the smallest
+    ones of the pseudo-inertias relative to the prior; `boundary` the links (0-based) at the boundary of what can exist.
+    `held_out` is None for logs too short to cross-validate.
+    """
+
+    names: tuple[str, ...]
+    inertials: Array
+    rotor_inertias: Array
+    values: Array
+    share: Array
+    rotor_share: Array
+    eigenvalues: Array
+    boundary: tuple[int, ...]
+    prior: PriorKind
+    prior_source: str
+    held_out: Consistency | None = None
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The bodies: name, mass, centre of mass and inertia, in the joint frames."""
+        return tuple(Link(name, inertial) for name, inertial in zip(self.names, self.inertials, strict=True))
+
+
+def physical_parameters(
+    problem: Problem, solution: Solution, projection: Array, prior: BodyPrior, kind: PriorKind = "entropic"
+) -> PhysicalParameters:
+    """Return the physically consistent standard parameters of a regression.
+
+    Args:
+        problem: The regression; its first unknowns are the base parameters.
+        solution: Its unconstrained solution, whose residual deviations weight the joints.
+        projection: P of β = P π, shape (base, standard): ten parameters a link, then the rotor inertias.
+        prior: The prior bodies.
+        kind: Divergence from the prior, `entropic` or `euclidean`.
+
+    Returns:
+        Bodies, rotors and joint terms, with the share of the data in each and the cost of consistency.
+
+    Raises:
+        EstimationError: The solver finds no solution.
+        JointwiseError: Clarabel is not installed.
+
+    """
+    programme = Programme(problem, solution, projection, prior, kind)
+    fit = programme.solve(problem.whole(solution.sigma))
+    eigenvalues = fit.eigenvalues()
+    share, rotor_share = programme.shares(problem.whole(solution.sigma), fit)
+    links = len(prior.names)
+    boundary = tuple(j for j in range(links) if eigenvalues[j] < NEAR_BOUNDARY or fit.at_region(j))
+    rotors = fit.standard[10 * links :] if len(prior.rotors) else np.zeros(links)
+    return PhysicalParameters(
+        names=prior.names,
+        inertials=fit.standard[: 10 * links].reshape(links, 10),
+        rotor_inertias=rotors,
+        values=fit.values,
+        share=share,
+        rotor_share=rotor_share,
+        eigenvalues=eigenvalues,
+        boundary=boundary,
+        prior=kind,
+        prior_source=prior.source,
+        held_out=programme.held_out(),
+    )
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """A solution: standard parameters, values of the model, and the matrices Q_j (links, 4, 4)."""
+
+    standard: Array
+    values: Array
+    relative: Array
+    prior: BodyPrior
+
+    def eigenvalues(self) -> Array:
+        """Return the smallest eigenvalue of every Q_j."""
+        return np.array([np.linalg.eigvalsh(Q)[0] for Q in self.relative])
+
+    def at_region(self, link: int) -> bool:
+        """Return whether the centre of mass of a link lies on a face of its region."""
+        region, inertial = self.prior.regions[link], self.standard[10 * link : 10 * link + 10]
+        if region is None:
+            return False
+        center, size = inertial[6:9] / inertial[9], region[1] - region[0]
+        return bool(np.any(np.minimum(center - region[0], region[1] - center) < 1e-4 * np.maximum(size, 1e-9)))
+
+
+@dataclass(frozen=True)
+class Programme:
+    """The semidefinite programme of one regression; see the module."""
+
+    problem: Problem
+    solution: Solution
+    projection: Array
+    prior: BodyPrior
+    kind: PriorKind
+    whitening: Array = field(init=False)
+    active: Index = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compute the map from relative coordinates to standard parameters, and which joint terms have an effect."""
+        object.__setattr__(self, "whitening", _from_relative(self.prior))
+        whole = self.problem.whole(self.solution.sigma)
+        lengths = np.linalg.norm(whole[:, :-1], axis=0)
+        base = len(self.projection)
+        active = base + np.flatnonzero(lengths[base:] > 1e-12 * lengths.max())
+        object.__setattr__(self, "active", active)
+
+    def columns(self, augmented: Array) -> tuple[Array, Array]:
+        """Return the matrix A and b of the residual A v - b in the unknowns (Q entries, rotors, active terms)."""
+        base = len(self.projection)
+        bodies = augmented[:, :base] @ self.projection @ self.whitening
+        return np.hstack([bodies, augmented[:, self.active]]), augmented[:, -1]
+
+    def solve(self, augmented: Array) -> _Solved:
+        """Return the solution for an augmented factor [W z] of rows divided by the deviations of their joints."""
+        A, b = self.columns(augmented)
+        size = np.sqrt(self._squared_residual(augmented))
+        free = np.arange(A.shape[1]) >= 10 * len(self.prior.names)
+        free[: self.whitening.shape[1]] &= self._without_prior()
+        lengths = np.linalg.norm(A, axis=0)
+        scale = np.where(free & (lengths > 1e-12 * lengths.max()), lengths / size, 1.0)
+        bound = np.concatenate([np.ones(len(self.prior.rotors), dtype=bool), self._bound()])
+        cones = ConicForm(len(self.prior.names), free[10 * len(self.prior.names) :], bound)
+        return self._solved(cones.solve(A / scale / size, b / size, self.kind, self._regions()) / scale)
+
+    def _without_prior(self) -> Mask:
+        """Return which of the body parameters have no prior: rotors that are not described."""
+        return np.concatenate([np.zeros(10 * len(self.prior.names), dtype=bool), np.isnan(self.prior.rotors)])
+
+    def _squared_residual(self, augmented: Array) -> float:
+        """Return the squared residual of the unconstrained solution, N, by which that of the programme is divided."""
+        z = augmented[:, -1]
+        return max(squared_error(augmented, self.solution.values), SMALLEST_RESIDUAL * float(z @ z))
+
+    def _bound(self) -> Mask:
+        return self.problem.layout.bound[self.active]
+
+    def _regions(self) -> list[tuple[Array, int]]:
+        """Return rows g with g q_j >= 0 for every region: m upper - mc and mc - m lower, with the link."""
+        result = []
+        for j, region in enumerate(self.prior.regions):
+            if region is not None:
+                B = self.whitening[10 * j : 10 * j + 10, 10 * j : 10 * j + 10]
+                faces = np.vstack([B[6:9] - np.outer(region[0], B[9]), np.outer(region[1], B[9]) - B[6:9]])
+                result.append((faces / np.maximum(np.abs(faces).max(axis=1, keepdims=True), 1e-300), j))
+        return result
+
+    def _solved(self, v: Array) -> _Solved:
+        links, bodies = len(self.prior.names), self.whitening.shape[1]
+        standard = self.whitening @ v[:bodies]
+        values = self.solution.values.copy()
+        values[: len(self.projection)] = self.projection @ standard
+        bound = self._bound()
+        values[self.active] = np.where(bound, np.maximum(v[bodies:], 0.0), v[bodies:])
+        relative = np.array([symmetric(v[10 * j : 10 * j + 10]) for j in range(links)])
+        return _Solved(standard, values, relative, self.prior)
+
+    def shares(self, augmented: Array, fit: _Solved) -> tuple[Array, Array]:
+        """Return the diagonal of the resolution (H + Λ)⁻¹ H, within 0 and 1.
+
+        It is the part of a change of each parameter that the estimate follows through the data. H is the curvature of
+        the data with the joint terms free, Λ that of the prior.
+        """
+        A, _ = self.columns(augmented)
+        bodies, links = self.whitening.shape[1], len(self.prior.names)
+        free = A[:, bodies:][:, (self.solution.values[self.active] != 0.0) | ~self._bound()]
+        Q = np.linalg.qr(free)[0] if free.shape[1] else np.zeros((len(A), 0))
+        left = A[:, :bodies] - Q @ (Q.T @ A[:, :bodies])
+        H = left.T @ left / self._squared_residual(augmented)
+        weight = np.full(bodies, PRIOR_WEIGHT)
+        alone = self._without_prior()  # their prior deviation: the value itself, or the inertia of the link
+        weight[alone] /= np.maximum(fit.standard, self._axis_inertias())[alone] ** 2
+        resolution = np.linalg.solve(H + np.diag(weight), H)
+        inverse = np.linalg.inv(self.whitening)
+        share = np.clip(np.sum((self.whitening @ resolution) * inverse.T, axis=1), 0.0, 1.0)
+        rotors = share[10 * links :] if len(self.prior.rotors) else np.zeros(links)
+        return share[: 10 * links].reshape(links, 10), rotors
+
+    def _axis_inertias(self) -> Array:
+        """Return the prior inertia of every link about its joint axis, at the positions of the rotors."""
+        axis = self.prior.inertials[:, 5]
+        return np.concatenate([np.zeros(self.prior.inertials.size), axis[: len(self.prior.rotors)]])
+
+    def held_out(self) -> Consistency | None:
+        """Return the held-out errors without and with the constraints; None where there are too few blocks."""
+        if len(fold_blocks(len(self.problem.factors[0].triangles))) < 3:
+            return None
+        sigma = self.solution.sigma
+        free = cross_validate(self.problem, sigma).mean
+        return Consistency(free, cross_validate(self.problem, sigma, lambda rows: self.solve(rows).values).mean)
+
+
+def _from_relative(prior: BodyPrior) -> Array:
+    """Return the matrix from (entries of Q_j, relative rotor inertias) to standard parameters; block diagonal."""
+    links, rotors = len(prior.names), len(prior.rotors)
+    B = np.zeros((10 * links + rotors, 10 * links + rotors))
+    for j, inertial in enumerate(prior.inertials):
+        C = np.linalg.cholesky(spatial.pseudo_inertia(inertial))
+        for k, unit in enumerate(np.eye(10)):
+            B[10 * j : 10 * j + 10, 10 * j + k] = spatial.from_pseudo_inertia(C @ symmetric(unit) @ C.T)
+    B[10 * links :, 10 * links :] = np.diag(np.where(np.isnan(prior.rotors), 1.0, prior.rotors))
+    return B

@@ -1,0 +1,166 @@
+"""Selection of the filters, lag and position cut-off, by cross-validation inside the training logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from jointwise.estimation.cross_validation import WORTHWHILE, Choice, Score, cross_validate
+from jointwise.estimation.least_squares import Problem, weighted_least_squares
+from jointwise.estimation.regression import LoadOf, Regression
+from jointwise.estimation.structure import Structure, element_shapes
+from jointwise.estimation.uncertainty import Alternatives, filter_alternatives
+from jointwise.model.terms import Coulomb, Hysteresis, Term
+from jointwise.spatial import Array
+
+CUTOFFS = (2.5, 4.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 30.0, 40.0, 60.0)
+"""Position cut-offs, Hz."""
+FIRST_CUTOFF = 8.0
+"""Position cut-off (Hz) at which the search begins: the middle of what arms need."""
+MAX_CUTOFF = 0.4
+"""Largest position cut-off as a part of the sampling rate."""
+SHARP_CUTOFF = 20.0
+"""Position cut-off (Hz) under which lags are compared: a smoother motion starts before the real one."""
+LAGS = tuple(np.arange(-16, 17, 4) * 1e-3)
+"""Lags of the output, s."""
+LAG_CUTOFF = 10.0
+"""Parallel filter (Hz) under which lags are compared: a spline through noise is quieter between the samples than on
+them, so raw errors would favour lags of half a sample."""
+NEAR_BEST = 0.5 * WORTHWHILE
+"""Part of the held-out error by which neighbours on a grid must differ for the search to continue."""
+PROBE = Structure("hysteresis", limits=tuple(np.geomspace(4e-6, 2e-2, 6).tolist()), relaxation=3.0)
+"""Structure under which filters and gains are found: flexible, and quick to fit."""
+
+
+def probe_structure(regression: Regression) -> Structure:
+    """Return the structure under which filters and gains are found, with speed ripple where the logs have a speed."""
+    has_ripple = regression.has_speed and regression.filters.parallel_cutoff is None
+    return replace(PROBE, ripple=regression.period if has_ripple else 0.0, extra=regression.extra)
+
+
+def probe_problem(regression: Regression, gains: Array) -> Problem:
+    """Return the regression of the probe structure, in Nm."""
+    terms = probe_structure(regression).terms()
+    return regression.problem([terms] * regression.bodies.robot.dof).scaled(gains)
+
+
+def select_filters(
+    regression: Regression, gains: Array, lag: float | None, cutoff: float | None
+) -> tuple[Regression, list[Choice]]:
+    """Return the regression with the lag (s) and position cut-off (Hz) that predict best; given values are kept.
+
+    Of long logs an excerpt is enough.
+    """
+    choices: list[Choice] = []
+    sample = regression.excerpt().filtered(position_cutoff=cutoff or SHARP_CUTOFF, lag=lag or 0.0)
+    if lag is None:
+        sample, choice = _select_lag(sample, gains)
+        choices.append(choice)
+    if cutoff is None:
+        sample, choice = _select_cutoff(sample.filtered(position_cutoff=FIRST_CUTOFF), gains)
+        choices.append(choice)
+    return replace(regression, filters=sample.filters), choices
+
+
+def alternative_filters(
+    regression: Regression, gains: Array, structure: Structure, lag: bool, cutoff: bool
+) -> list[Alternatives]:
+    """Return the change of the base parameters under other filters, of those that were selected."""
+    now, allowed = regression.filters.position_cutoff, _allowed_cutoffs(regression)
+    neighbours = [*[f for f in allowed if f < now][-1:], *[f for f in allowed if f > now][:1]]
+    return filter_alternatives(regression, gains, structure, neighbours if cutoff else [], lag)
+
+
+def _allowed_cutoffs(regression: Regression) -> list[float]:
+    return [cutoff for cutoff in CUTOFFS if cutoff < MAX_CUTOFF / regression.period]
+
+
+def _select_lag(regression: Regression, gains: Array) -> tuple[Regression, Choice]:
+    """Return the regression with the best lag, 0 unless another one is clearly better.
+
+    Between the grid points by a parabola through the three lowest.
+    """
+    none = len(LAGS) // 2
+    terms, load_of = _lag_terms(regression, gains)
+    cutoff = min(LAG_CUTOFF, regression.filters.parallel_cutoff or LAG_CUTOFF)
+    smooth = regression.filtered(parallel_cutoff=cutoff)
+    layout = smooth.layout(terms[0])
+    problems = [Problem(part, layout).scaled(gains) for part in smooth.lagged_factors(terms, LAGS, load_of)]
+    sigma = weighted_least_squares(problems[none]).sigma
+    tried: dict[int, Score] = {}
+
+    def score(k: int) -> float:
+        tried[k] = cross_validate(problems[k], sigma)
+        return tried[k].mean
+
+    best, scores = descend(len(LAGS), none, score)
+    lag = float(LAGS[best]) + _vertex(scores, best) if tried[best].beats(tried[none]) else 0.0
+    alternatives = tuple((f"{LAGS[k] * 1e3:g} ms", scores[k]) for k in sorted(scores))
+    return regression.filtered(lag=lag), Choice("lag of the output", alternatives, f"{lag * 1e3:.1f} ms")
+
+
+def _vertex(scores: dict[int, float], best: int) -> float:
+    """Return the distance (s) from the best lag to the vertex of the parabola through it and its neighbours."""
+    if best - 1 not in scores or best + 1 not in scores or LAGS[best] == 0.0:
+        return 0.0
+    left, middle, right = (scores[best + k] for k in (-1, 0, 1))
+    return float(0.5 * (LAGS[1] - LAGS[0]) * (left - right) / (left - 2.0 * middle + right))
+
+
+def _lag_terms(regression: Regression, gains: Array) -> tuple[list[tuple[Term, ...]], LoadOf]:
+    """Return terms of every joint under which lags are compared, and the load torque that they depend on.
+
+    Hysteresis reverses late, a sign at once, tension stays or fades at rest, all more under load: a lag would make up
+    for what a model lacks of these.
+    """
+    plain = replace(PROBE, powers=(1.0, 2.0), extra=regression.extra)
+    joints, base = regression.bodies.robot.dof, regression.bodies.base.count
+    values = weighted_least_squares(regression.problem([plain.terms()] * joints).scaled(gains)).values
+    shapes = [element_shapes(plain.terms(), part) for part in values[base:].reshape(joints, -1)]
+    loaded = replace(plain, load="square")
+    terms = [
+        (*loaded.terms(shape), Coulomb("square"), Hysteresis(PROBE.limits, load="square", shape=shape[0]))
+        for shape in shapes
+    ]
+    return terms, lambda rigid: regression.bodies.load_torque(rigid, values)
+
+
+def _select_cutoff(regression: Regression, gains: Array) -> tuple[Regression, Choice]:
+    """Return the regression with the best position cut-off, or a higher one that is as good.
+
+    Smoothing reduces accelerations and so overestimates inertias: no more of it than the noise requires.
+    """
+    allowed = _allowed_cutoffs(regression)
+    start = min(range(len(allowed)), key=lambda k: abs(allowed[k] - FIRST_CUTOFF))
+    sigma = weighted_least_squares(probe_problem(regression, gains)).sigma
+
+    @cache
+    def score(k: int) -> float:
+        return cross_validate(probe_problem(regression.filtered(position_cutoff=allowed[k]), gains), sigma).mean
+
+    best, scores = descend(len(allowed), start, score)
+    good = (1.0 + NEAR_BEST) * scores[best]
+    while best + 1 < len(allowed) and score(best + 1) < good:
+        best += 1
+        scores[best] = score(best)
+    alternatives = tuple((f"{allowed[k]:g} Hz", scores[k]) for k in sorted(scores))
+    taken = allowed[best]
+    return regression.filtered(position_cutoff=taken), Choice("position cut-off", alternatives, f"{taken:g} Hz")
+
+
+def descend(count: int, start: int, score: Callable[[int], float]) -> tuple[int, dict[int, float]]:
+    """Return the grid point of the lowest score and all scores computed: from `start`, while it gets clearly lower."""
+    scores = {start: score(start)}
+    place = start
+    for direction in (1, -1):
+        while 0 <= place + direction < count:
+            ahead = place + direction
+            if ahead not in scores:
+                scores[ahead] = score(ahead)
+            if scores[ahead] > (1.0 - NEAR_BEST) * scores[place]:
+                break
+            place = ahead
+    return place, scores

@@ -1,0 +1,178 @@
+"""Standard errors of an estimate: block jackknife over time, and the effect of having selected a model.
+
+The jackknife measures how far the data of one structure let its parameters move. It does not show that another
+structure or filter, as good on held-out data, has other parameters. Every selection therefore adds
+Σ_k p_k Δβ_k Δβ_kᵀ over its alternatives, p_k being the probability that alternative k is the better one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from jointwise.estimation.dictionary import Dictionary
+from jointwise.estimation.factors import Index, triangle
+from jointwise.estimation.jackknife import jackknife_covariance, student_factor
+from jointwise.estimation.least_squares import Mask, Problem, Solution, weighted_least_squares
+from jointwise.estimation.regression import Regression
+from jointwise.estimation.structure import Structure
+from jointwise.spatial import Array
+
+OPEN_DIRECTION = 1e-6
+"""A direction is not determined when the scaled factor is smaller there than this part of its largest value."""
+OPEN_SHARE = 0.1
+"""A parameter is not determined when its share of such a direction (a unit vector) exceeds this."""
+LAG_ERROR = 2e-3
+"""Greatest error of a lag, s: half a step of the grid that it is selected from."""
+WITHIN_CELL = 1.0 / 3.0
+"""Variance of a value that is uniform in a cell of a grid, as a part of the square of half the cell."""
+
+Cause = Literal["independent noise", "correlated residuals", "model selection", "filters", "drive gains"]
+"""What makes confidence intervals wide."""
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Covariance and standard errors (`deviation`), and Student's `factor` for 95 % confidence intervals.
+
+    `undetermined` marks parameters that the data do not determine; `at_bound` those held at zero. `parts` are the
+    variances (parameters,) by cause; their sum is the diagonal of the covariance.
+    """
+
+    covariance: Array
+    deviation: Array
+    factor: float
+    undetermined: Mask
+    at_bound: Mask
+    parts: Mapping[Cause, Array] = field(default_factory=dict)
+
+    def shares(self, count: int) -> dict[str, float]:
+        """Return the mean share of every cause in the variance of the first `count` parameters, those determined."""
+        known = np.flatnonzero(~self.undetermined[:count] & (self.deviation[:count] > 0.0))
+        if not known.size:
+            return {}
+        return {cause: float(np.mean(part[known] / self.deviation[known] ** 2)) for cause, part in self.parts.items()}
+
+
+def uncertainty_of(problem: Problem, solution: Solution) -> Uncertainty:
+    """Return the uncertainty of an estimate whose residuals are correlated within blocks of time.
+
+    Jackknife: with ``A_b = R_b R⁻¹`` the estimate without block b changes exactly by ``R⁻¹ (1 - A_bᵀ A_b)⁻¹ A_bᵀ r_b``.
+    The part of independent noise is the diagonal of ``(RᵀR)⁻¹``.
+    """
+    whole = problem.whole(solution.sigma)
+    lengths = np.linalg.norm(whole[:, :-1], axis=0)
+    at_bound = problem.layout.bound & (solution.values == 0.0)
+    undetermined = lengths <= 1e-12 * lengths.max()
+    active = np.flatnonzero(~undetermined & ~at_bound)
+    R = whole[:, active] / lengths[active]
+    undetermined[active] |= np.abs(open_directions(R)).max(axis=1, initial=0.0) > OPEN_SHARE
+    R = triangle(np.vstack([R, np.sqrt(1e-9 * np.eye(active.size))]))
+    blocks = len(problem.factors[0].triangles)
+    steps = [
+        _step_without(problem.block(b, solution.sigma), solution.values, R, active, lengths) for b in range(blocks)
+    ]
+    covariance = np.zeros((problem.layout.count, problem.layout.count))
+    covariance[np.ix_(active, active)] = jackknife_covariance(np.array(steps))
+    variance, noise = np.diag(covariance).copy(), np.zeros(problem.layout.count)
+    noise[active] = np.square(solve_triangular(R, np.eye(active.size))).sum(axis=1) / lengths[active] ** 2
+    noise = np.minimum(noise, variance)
+    parts: dict[Cause, Array] = {"independent noise": noise, "correlated residuals": variance - noise}
+    return Uncertainty(covariance, np.sqrt(variance), student_factor(blocks - 1), undetermined, at_bound, parts)
+
+
+def _step_without(rows: Array, values: Array, R: Array, active: Index, lengths: Array) -> Array:
+    """Return the change of the active parameters when the rows of one block are left out."""
+    residual = rows[:, -1] - rows[:, :-1] @ values
+    A = solve_triangular(R, (rows[:, active] / lengths[active]).T, trans="T", check_finite=False).T
+    rest = np.linalg.solve(np.eye(active.size) * (1.0 + 1e-9) - A.T @ A, A.T @ residual)
+    step: Array = -solve_triangular(R, rest, check_finite=False) / lengths[active]
+    return step
+
+
+def open_directions(R: Array) -> Array:
+    """Return the directions that a factor with columns of unit length hardly sees, (columns, directions)."""
+    _, sizes, rows = np.linalg.svd(R)
+    seen = np.zeros(R.shape[1])
+    seen[: len(sizes)] = sizes
+    return rows[seen < OPEN_DIRECTION * max(float(sizes.max(initial=0.0)), 1e-300)].T
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """Δβ of the parameters from the selected model to each alternative of one selection, (alternatives, parameters).
+
+    `weights` (alternatives,) are the probabilities of the alternatives, None for equal ones of sum one.
+    """
+
+    question: str
+    steps: Array
+    weights: Array | None = None
+    cause: Cause = "model selection"
+
+    @property
+    def covariance(self) -> Array:
+        """Σ_k p_k Δβ_k Δβ_kᵀ, (parameters, parameters)."""
+        weights = np.full(len(self.steps), 1.0 / max(len(self.steps), 1)) if self.weights is None else self.weights
+        result: Array = (self.steps.T * weights) @ self.steps
+        return result
+
+
+def with_selection(uncertainty: Uncertainty, selections: Sequence[Alternatives]) -> Uncertainty:
+    """Return the uncertainty with that of every selection added to its parameters, the first ones of the vector."""
+    covariance, parts = uncertainty.covariance.copy(), dict(uncertainty.parts)
+    for selection in selections:
+        count, added = selection.steps.shape[1], selection.covariance
+        covariance[:count, :count] += added
+        part = parts.get(selection.cause, np.zeros(len(covariance))).copy()
+        part[:count] += np.diag(added)
+        parts[selection.cause] = part
+    covariance = 0.5 * (covariance + covariance.T)
+    return replace(uncertainty, covariance=covariance, deviation=np.sqrt(np.diag(covariance)), parts=parts)
+
+
+def structure_alternatives(
+    dictionary: Dictionary, question: str, selected: Structure, others: Mapping[Structure, float]
+) -> Alternatives:
+    """Return the change of the base parameters from a structure to others with their probabilities.
+
+    All of them are made of the columns of one dictionary.
+    """
+    reference = _base_parameters(dictionary, selected)
+    steps = [_base_parameters(dictionary, other) - reference for other in others]
+    return Alternatives(
+        question, np.array(steps).reshape(len(steps), dictionary.base), np.array([*others.values()], dtype=float)
+    )
+
+
+def filter_alternatives(
+    regression: Regression, gains: Array, structure: Structure, cutoffs: Sequence[float], lags: bool
+) -> list[Alternatives]:
+    """Return the change of the base parameters under other position cut-offs (Hz), and with `lags` other lags."""
+    regression, plain = regression.excerpt(), structure.without_load()
+    lag = regression.filters.lag
+    selected, before, after = _lagged_fits(regression, gains, plain, (lag, lag - LAG_ERROR, lag + LAG_ERROR))
+    moved, cell = np.stack([before - selected, after - selected]), np.full(2, 0.5 * WITHIN_CELL)
+    found = [Alternatives("lag of the output", moved, cell, "filters")] if lags else []
+    if cutoffs:
+        others = [_lagged_fits(regression.filtered(position_cutoff=f), gains, plain, (lag,))[0] for f in cutoffs]
+        cell = np.full(len(others), WITHIN_CELL / 4.0 / len(others))  # half a cell is half the distance to a neighbour
+        found.append(Alternatives("position cut-off", np.stack(others) - selected, cell, "filters"))
+    return found
+
+
+def _base_parameters(dictionary: Dictionary, structure: Structure) -> Array:
+    values: Array = weighted_least_squares(dictionary.select(structure)).values[: dictionary.base]
+    return values
+
+
+def _lagged_fits(regression: Regression, gains: Array, structure: Structure, lags: Sequence[float]) -> list[Array]:
+    """Return the base parameters for some lags (s) of the output."""
+    joints, base = range(regression.bodies.robot.dof), regression.bodies.base.count
+    layout = regression.layout(structure.terms())
+    factors = regression.lagged_factors([structure.terms(joint=j) for j in joints], lags)
+    return [weighted_least_squares(Problem(part, layout).scaled(gains)).values[:base] for part in factors]

@@ -1,0 +1,9 @@
+"""Exports of a calibrated model: C, FMU, URDF, MJCF, ROS 2 and UR; each with a report of what is lost.
+
+`write` exports to a target by name, `write_all` to several; `c`, `fmu`, ... are `write` for one target each.
+"""
+
+from jointwise.export.package import Check, Cost, Export
+from jointwise.export.targets import TARGETS, c, fmu, mjcf, ros2, ur, urdf, write, write_all
+
+__all__ = ["TARGETS", "Check", "Cost", "Export", "c", "fmu", "mjcf", "ros2", "ur", "urdf", "write", "write_all"]

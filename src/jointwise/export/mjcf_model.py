@@ -1,0 +1,120 @@
+"""The model as MJCF: bodies, armature, damping, friction loss, and motors with their gear and force limits."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from jointwise import spatial
+from jointwise.description.robot import Joint, Robot
+from jointwise.export.c_code import identifier
+from jointwise.export.package import Check, Content
+from jointwise.export.peer_checks import STATES, mujoco_torques, random_states
+from jointwise.export.simple_friction import (
+    SimpleFriction,
+    body_losses,
+    friction_losses,
+    planned_losses,
+    simple_friction,
+    with_simple_friction,
+)
+from jointwise.export.urdf_edit import quoted
+from jointwise.export.urdf_model import TORQUE_TOLERANCE, consistent_model
+from jointwise.runtime import RobotModel
+from jointwise.spatial import Array
+
+SLIDING = 0.3
+"""Speed (rad/s) above which the friction loss of MuJoCo, a soft constraint, has reached its limit."""
+
+
+def mjcf_model(model: RobotModel, rate: float) -> Content:
+    """Return the model as MJCF with the sampling period as time step; it must have physically consistent bodies."""
+    bodies, friction = consistent_model(model, "MJCF"), simple_friction(model)
+    text = mjcf_text(bodies, friction, rate)
+    simple = with_simple_friction(bodies, friction, rotors=True)
+    name = f"{identifier(model.name)}.xml"
+    return Content(
+        {name: text.encode()},
+        losses=(*planned_losses(model), *body_losses(bodies), *friction_losses(model, simple)),
+        checks=_checks(bodies, friction, text),
+        next_step=f"python -m mujoco.viewer --mjcf={name}",
+    )
+
+
+def mjcf_text(model: RobotModel, friction: SimpleFriction, rate: float) -> str:
+    """Return the MJCF of bodies with simple friction; motors take the current (A) or torque (Nm) of the model."""
+    robot, motors = model.robot, []
+    placed = f"pos={_words(robot.tool_translation)} quat={_quaternion(robot.tool_rotation)}"
+    body = f'<site name="tool" {placed}/>'
+    for j in reversed(range(robot.dof)):
+        body = _body(robot, j, model, friction, body)
+    for j, joint in enumerate(robot.joints):
+        effort, gain = joint.limits.effort, float(model.gains[j])
+        limits = "" if effort is None else f' ctrlrange="{-effort / abs(gain)!r} {effort / abs(gain)!r}"'
+        forces = "" if effort is None else f' forcerange="{-effort / abs(gain)!r} {effort / abs(gain)!r}"'
+        motors.append(f'<motor name={quoted(joint.name)} joint={quoted(joint.name)} gear="{gain!r}"{limits}{forces}/>')
+    listed = "\n    ".join(motors)
+    return (
+        f"<mujoco model={quoted(model.name)}>\n"
+        f"  <!-- motors: 1 {model.unit} is `gear` Nm at the joint -->\n"
+        '  <compiler angle="radian" balanceinertia="false"/>\n'
+        f'  <option gravity={_words(model.gravity_vector)} timestep="{1.0 / rate!r}" integrator="implicitfast"/>\n'
+        f"  <worldbody>\n    {body}\n  </worldbody>\n"
+        f"  <actuator>\n    {listed}\n  </actuator>\n</mujoco>\n"
+    )
+
+
+def _body(robot: Robot, j: int, model: RobotModel, friction: SimpleFriction, inside: str) -> str:
+    """Return the body of link j with everything that it carries."""
+    joint, link = robot.joints[j], robot.links[j]
+    placed = f"pos={_words(joint.translation)} quat={_quaternion(joint.rotation)}"
+    kind = "hinge" if joint.kind == "revolute" else "slide"
+    values = {
+        "armature": float(robot.rotor_inertias[j]),
+        "damping": float(friction.damping[j]),
+        "frictionloss": float(friction.coulomb[j]),
+    }
+    written = " ".join(f'{name}="{value!r}"' for name, value in values.items())
+    return (
+        f"<body name={quoted(link.name)} {placed}>\n"
+        f'<joint name={quoted(joint.name)} type="{kind}" axis="0 0 1"{_range(joint)} {written}/>\n'
+        f"{_inertial(link.inertial)}\n{inside}\n</body>"
+    )
+
+
+def _range(joint: Joint) -> str:
+    low, high = joint.limits.lower, joint.limits.upper
+    return "" if low is None or high is None else f' range="{low!r} {high!r}"'
+
+
+def _inertial(inertial: Array) -> str:
+    mass, center, tensor = spatial.split_inertial(inertial)
+    six = tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    return f'<inertial mass="{mass!r}" pos={_words(center)} fullinertia={_words(six)}/>'
+
+
+def _quaternion(rotation: Array) -> str:
+    return _words(Rotation.from_matrix(rotation).as_quat(scalar_first=True))
+
+
+def _words(values: object) -> str:
+    return '"' + " ".join(repr(float(x) + 0.0) for x in np.asarray(values, dtype=float)) + '"'
+
+
+def _checks(model: RobotModel, friction: SimpleFriction, text: str) -> tuple[Check, ...]:
+    """Return the comparison of MuJoCo's inverse dynamics with the bodies, rotors and simple friction."""
+    q, qd, qdd = random_states(model)
+    qd = np.sign(qd) * np.maximum(np.abs(qd), SLIDING)
+    names, gravity = [joint.name for joint in model.robot.joints], model.gravity_vector
+    body = model.body_torque(q, qd, qdd) + friction.damping * qd
+    wanted = {"": body, ", with dry friction": body + friction.coulomb * np.sign(qd)}
+    checks = []
+    for label, expected in wanted.items():
+        name = f"MuJoCo's inverse dynamics of the MJCF at {STATES} states{label}"
+        torque = mujoco_torques(text, names, gravity, q, qd, qdd, dry=bool(label))
+        if isinstance(torque, str):
+            checks.append(Check(name, skipped=torque))
+            continue
+        apart = float(np.abs(torque - expected).max() / np.abs(expected).max())
+        checks.append(Check(name, apart, TORQUE_TOLERANCE, "of the largest torque"))
+    return tuple(checks)

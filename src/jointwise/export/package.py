@@ -1,0 +1,185 @@
+"""What an export consists of: files, what they cannot express, checks against the model, and the cost on logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jointwise.atomic import atomic_path, make_directory, output_set
+from jointwise.data.log import Log
+from jointwise.errors import ModelError, OutputError
+from jointwise.result.validation import validate
+from jointwise.runtime import RobotModel
+from jointwise.spatial import Array
+
+REPORT = "EXPORT.md"
+"""Name of the report among the files of an export."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A comparison of an export with the model: the largest difference and the largest one allowed, in `unit`.
+
+    `skipped` is the reason why it was not made, None if it was.
+    """
+
+    name: str
+    difference: float = 0.0
+    tolerance: float = 0.0
+    unit: str = ""
+    skipped: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the difference is allowed; also True for a check that was not made."""
+        return self.skipped is not None or self.difference <= self.tolerance
+
+    def __str__(self) -> str:
+        """Return one line."""
+        if self.skipped is not None:
+            return f"{self.name}: not checked, {self.skipped}"
+        result = "" if self.passed else " FAILED"
+        return (
+            f"{self.name}: largest difference {self.difference:.2g} {self.unit}, allowed {self.tolerance:.2g}{result}"
+        )
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Something that a target cannot express, and the prediction of a log without it and the losses listed before.
+
+    `predict` is None where no log shows what it costs.
+    """
+
+    text: str
+    predict: Callable[[Log], Array] | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a loss costs on a log: the mean over the joints of the RMSE before and after it, in `unit`."""
+
+    file: str
+    loss: str
+    unit: str
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        """Return one line."""
+        return f"RMSE {self.before:.3g} -> {self.after:.3g} {self.unit} on {Path(self.file).name}"
+
+
+@dataclass(frozen=True)
+class Content:
+    """An export before it is written: `files` by their relative path.
+
+    `losses` are what the target cannot express; `checks` are the comparisons with the model; `next_step` is what a user
+    of the target types next.
+    """
+
+    files: Mapping[str, bytes]
+    losses: tuple[Loss, ...] = ()
+    checks: tuple[Check, ...] = ()
+    next_step: str = ""
+
+    @property
+    def measurable(self) -> bool:
+        """Whether logs show what a loss costs."""
+        return any(loss.predict is not None for loss in self.losses)
+
+
+@dataclass(frozen=True)
+class Export:
+    """An export that was written: its target, directory, files, losses, their cost on logs, and the checks."""
+
+    target: str
+    directory: Path
+    files: tuple[str, ...]
+    losses: tuple[str, ...]
+    costs: tuple[Cost, ...]
+    checks: tuple[Check, ...]
+    next_step: str = field(default="", repr=False)
+    measurable: bool = field(default=False, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the export for JSON."""
+        return {
+            "target": self.target,
+            "directory": str(self.directory),
+            "files": list(self.files),
+            "losses": list(self.losses),
+            "costs": [vars(cost) for cost in self.costs],
+            "checks": [{**vars(check), "passed": check.passed} for check in self.checks],
+            "next_step": self.next_step,
+        }
+
+    def summary(self) -> str:
+        """Return the export as text: what is lost, what that costs, what was checked, and what to do next."""
+        return report_text(self.losses, self.costs, self.checks, self.next_step, self.measurable)
+
+
+def costs_of(model: RobotModel, content: Content, logs: Sequence[Log]) -> tuple[Cost, ...]:
+    """Return what every loss of an export costs on logs with a measured output."""
+    costs = []
+    for log in logs:
+        before = validate(model, log).mean_rmse
+        for loss in content.losses:
+            if loss.predict is None:
+                continue
+            after = validate(model, log, prediction=loss.predict(log)).mean_rmse
+            costs.append(Cost(log.origin.path, loss.text, model.unit, before, after))
+            before = after
+    return tuple(costs)
+
+
+def report_text(
+    losses: Sequence[str], costs: Sequence[Cost], checks: Sequence[Check], next_step: str, measurable: bool
+) -> str:
+    """Return losses, costs and checks as lines of text; `measurable`: whether logs would show what is lost."""
+    lines = ["Not expressed by the target:" if losses else "The target expresses the whole model."]
+    for loss in losses:
+        lines.append(f"- {loss}")
+        lines += [f"  {cost}" for cost in costs if cost.loss == loss]
+    if measurable and not costs:
+        lines.append("What this costs on your data: give validation logs (--log).")
+    lines += ["", "Checks:", *(f"- {check}" for check in checks)]
+    lines += ["", "Next:", *(f"    {line}" for line in next_step.splitlines())] if next_step else []
+    return "\n".join(lines)
+
+
+def check_directory(directory: Path, force: bool) -> None:
+    """Reject a directory that is a file, or not empty unless `force`."""
+    if directory.exists() and not directory.is_dir():
+        raise OutputError(f"{directory}: is a file. Give the name of a directory.")
+    if directory.is_dir() and not force and any(directory.iterdir()):
+        raise OutputError(f"{directory}: is not empty. Choose another directory, or overwrite files with --force.")
+
+
+def write_export(
+    target: str, model: RobotModel, content: Content, directory: Path, costs: tuple[Cost, ...], force: bool
+) -> Export:
+    """Write the files of an export with its report, all or none.
+
+    Raises:
+        ModelError: A check failed; nothing is written.
+        OutputError: The directory is not empty and `force` is False, or cannot be written.
+
+    """
+    if failed := [check for check in content.checks if not check.passed]:
+        raise ModelError(f"the export to {target} does not agree with the model and was not written: {failed[0]}.")
+    check_directory(directory, force)
+    title = f"# {model.name}: export to {target}\n\n"
+    losses = tuple(loss.text for loss in content.losses)
+    report = title + report_text(losses, costs, content.checks, content.next_step, content.measurable) + "\n"
+    files = {**content.files, REPORT: report.encode()}
+    with output_set():
+        for name, data in files.items():
+            make_directory((directory / name).parent)
+            with atomic_path(directory / name) as temporary:
+                temporary.write_bytes(data)
+    return Export(
+        target, directory, tuple(sorted(files)), losses, costs, content.checks, content.next_step, content.measurable
+    )

@@ -1,0 +1,117 @@
+"""What targets with Coulomb and linear viscous friction express of a model, and what they lose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import nnls
+
+from jointwise.export.package import Loss
+from jointwise.model.terms import (
+    Coulomb,
+    Hysteresis,
+    Offset,
+    PowerFlow,
+    Rated,
+    Spring,
+    Stribeck,
+    Temperature,
+    Viscous,
+)
+from jointwise.result.calibration import Status
+from jointwise.runtime import RobotModel
+from jointwise.spatial import Array
+
+SPEEDS = 50
+"""Speeds, up to the largest of the training data, at which friction is approximated."""
+SLOWEST = 0.05
+"""Smallest of them, as a part of the largest: below, Stribeck friction and hysteresis dominate."""
+POSTURES = 200
+"""Random postures whose gravity torque is the typical load of friction."""
+WIDTH = 0.01
+"""Speed (rad/s) over which the Coulomb friction of a prediction changes its sign; the sign of noise is not friction."""
+
+
+@dataclass(frozen=True)
+class SimpleFriction:
+    """``τ = coulomb sgn(v) + damping v`` of every joint: Nm and Nm s/rad, (joints,) each."""
+
+    coulomb: Array
+    damping: Array
+
+
+def simple_friction(model: RobotModel) -> SimpleFriction:
+    """Return Coulomb and viscous friction closest to the friction of a model, under its typical gravity load."""
+    fastest = np.maximum(model.calibration.fastest, 1e-3)
+    shares = np.linspace(SLOWEST, 1.0, SPEEDS)
+    load = np.median(np.abs(model.gravity(_postures(model))), axis=0)
+    torque = model.friction(shares[:, None] * fastest, load=load)
+    found = [
+        nnls(np.column_stack([np.ones(SPEEDS), shares * top]), column)[0]
+        for top, column in zip(fastest, torque.T, strict=True)
+    ]
+    coulomb, damping = np.array(found).T
+    return SimpleFriction(coulomb, damping)
+
+
+def _postures(model: RobotModel) -> Array:
+    """Return random positions within the limits of the joints, or within one turn, (postures, joints)."""
+    limits = [joint.limits for joint in model.robot.joints]
+    low = np.array([-np.pi if each.lower is None else each.lower for each in limits])
+    high = np.array([np.pi if each.upper is None else each.upper for each in limits])
+    return np.random.default_rng(0).uniform(low, high, (POSTURES, model.dof))
+
+
+def with_simple_friction(model: RobotModel, friction: SimpleFriction, *, rotors: bool) -> RobotModel:
+    """Return a model with the bodies of `model` and simple friction, with or without its rotor inertias."""
+    calibration, n = model.calibration, model.dof
+    terms = tuple((Coulomb("none", "tanh", WIDTH), Viscous((1.0,))) for _ in range(n))
+    dynamics = replace(calibration.model, terms=terms)
+    inertias = model.robot.rotor_inertias if rotors else np.zeros(n)
+    standard = [model.robot.inertials.ravel(), *([inertias] if dynamics.rotors else [])]
+    pairs = np.column_stack([friction.coulomb, friction.damping]).ravel()
+    values = np.concatenate([dynamics.base.from_standard(np.concatenate(standard)), pairs])
+    known: Status = "given"
+    estimate = replace(
+        calibration.estimate,
+        values=values,
+        covariance=np.zeros((len(values), len(values))),
+        status=(known,) * len(values),
+    )
+    return RobotModel(replace(calibration, model=dynamics, estimate=estimate, physical=None, feed_forward=None))
+
+
+def planned_losses(model: RobotModel) -> tuple[Loss, ...]:
+    """Return the loss of a model that sees the planned motion only: the feed-forward estimate."""
+    if not model.extras:
+        return ()
+    return (Loss("measured speeds and rotor positions are not used", model.for_use("feed-forward").predict),)
+
+
+def body_losses(consistent: RobotModel) -> tuple[Loss, ...]:
+    """Return the loss by physically consistent bodies instead of the fitted base parameters."""
+    return (Loss("physically consistent bodies instead of free base parameters", consistent.predict),)
+
+
+def friction_losses(model: RobotModel, simple: RobotModel) -> tuple[Loss, ...]:
+    """Return the loss by simple friction, with the effects that it leaves out."""
+    lost = _lost_effects(model)
+    text = "friction becomes Coulomb and linear viscous friction"
+    return (Loss(f"{text} (lost: {', '.join(lost)})" if lost else text, simple.predict),)
+
+
+def _lost_effects(model: RobotModel) -> list[str]:
+    """Return the friction effects of a model that Coulomb and linear viscous friction do not have."""
+    terms = [term for terms in model.for_use("feed-forward").calibration.model.terms for term in terms]
+    effects = {
+        "hysteresis": any(isinstance(term, Hysteresis | Rated) for term in terms),
+        "growth with the load": any(term.uses_load() and not isinstance(term, PowerFlow) for term in terms),
+        "dependence on the direction of power": any(isinstance(term, PowerFlow) for term in terms),
+        "Stribeck friction": any(isinstance(term, Stribeck) for term in terms),
+        "nonlinear viscous friction": any(isinstance(term, Viscous) and term.powers != (1.0,) for term in terms),
+        "temperature": any(isinstance(term, Temperature) for term in terms),
+        "springs": any(isinstance(term, Spring) for term in terms),
+        "constant offsets": any(isinstance(term, Offset) for term in terms),
+    }
+    return [name for name, present in effects.items() if present]

@@ -1,0 +1,137 @@
+"""Result of the friction over speed: parameters, ranges, curve and notes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jointwise.joint.friction.data import LOAD_QUANTILES, FrictionPoints, reference_temperature, unaccelerated
+from jointwise.joint.friction.fit import CurveUncertainty, FrictionFit, cell_means
+from jointwise.joint.friction.law import VelocityLaw, settings_of
+from jointwise.joint.part import LINE_POINTS, Curve, Part, Value, make_curve, value_of
+from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.record import JointRecord
+
+UNITS = {"F_C": "Nm", "F_S-F_C": "Nm", "F_V1": "Nm s/rad", "F_V2": "Nm s²/rad²", "F_V3": "Nm s³/rad³", "offset": "Nm"}
+ORDER = ("F_C", "F_S", "F_S-F_C", "V_S", "mu", "F_V1", "F_V2", "F_V3", "asymmetry", "offset", "F_C+", "F_C-")
+"""Order of the values."""
+MAX_WARMING = 3.0
+"""Change of temperature (K) during the log above which a note is given: friction changes by some percent."""
+
+
+def friction_part(
+    record: JointRecord,
+    points: FrictionPoints,
+    fit: FrictionFit,
+    uncertainty: CurveUncertainty,
+    band_check: dict[str, float],
+) -> Part:
+    """Return the phenomenon "friction" of a fit to all points."""
+    law = fit.law(points)
+    return Part(
+        phenomenon="friction",
+        model=fit.form.title,
+        values=friction_values(fit, uncertainty),
+        fitted=nrmse_percent(points.torque, fit.predict(points)),
+        settings=_settings(record, points, fit, uncertainty) | {"band_check": band_check},
+        ranges=_ranges(record, points, law),
+        curves=(_curve(points, fit, uncertainty, law),),
+        notes=(_side_note(points), *_temperature_notes(record)),
+        logs=record.logs,
+    )
+
+
+def friction_values(fit: FrictionFit, uncertainty: CurveUncertainty) -> tuple[Value, ...]:
+    """Return the parameters with 95 % confidence intervals, and F_S and the directional F_C derived from them."""
+    names = [*fit.form.nonlinear, *fit.form.linear]
+    errors = np.sqrt(np.diag(uncertainty.covariance))
+    found = [
+        _value(n, float(x), float(s), uncertainty.factor) for n, x, s in zip(names, fit.values, errors, strict=False)
+    ]
+    found += _derived(fit, uncertainty, names) if fit.form.dry else []
+    return tuple(sorted(found, key=lambda value: ORDER.index(value.name)))
+
+
+def _value(name: str, value: float, deviation: float, factor: float) -> Value:
+    """Return a parameter; the interval of a logarithm becomes an asymmetric one of its exponential."""
+    if name not in ("log V_S", "log mu"):
+        return value_of(name, UNITS.get(name, "1"), value, deviation, factor)
+    short, unit = ("V_S", "rad/s") if name == "log V_S" else ("mu", "1")
+    size, half = np.exp(value), factor * deviation
+    return Value(short, unit, size, size * deviation, size * np.exp(-half), size * np.exp(half))
+
+
+def _derived(fit: FrictionFit, uncertainty: CurveUncertainty, names: list[str]) -> list[Value]:
+    """Return F_S and the Coulomb friction of each direction, with their gradients by the parameters."""
+    x = dict(zip(names, (float(value) for value in fit.values), strict=False))
+    derived: dict[str, tuple[float, dict[str, float]]] = {}
+    if fit.form.stribeck:
+        derived["F_S"] = x["F_C"] + x["F_S-F_C"], {"F_C": 1.0, "F_S-F_C": 1.0}
+    for name, sign in (("F_C+", 1.0), ("F_C-", -1.0)):
+        if fit.form.side == "asymmetry":
+            gradient = {"F_C": 1.0 + sign * x["asymmetry"], "asymmetry": sign * x["F_C"]}
+            derived[name] = x["F_C"] * gradient["F_C"], gradient
+        elif fit.form.side == "offset":
+            derived[name] = x["F_C"] + sign * x["offset"], {"F_C": 1.0, "offset": sign}
+    return [
+        value_of(name, "Nm", value, _propagated(uncertainty, names, gradient), uncertainty.factor)
+        for name, (value, gradient) in derived.items()
+    ]
+
+
+def _propagated(uncertainty: CurveUncertainty, names: list[str], gradient: dict[str, float]) -> float:
+    """Return the standard error of a derived value."""
+    g = np.array([gradient.get(name, 0.0) for name in names])
+    return float(np.sqrt(g @ uncertainty.covariance @ g))
+
+
+def _settings(
+    record: JointRecord, points: FrictionPoints, fit: FrictionFit, uncertainty: CurveUncertainty
+) -> dict[str, object]:
+    names = [name.removeprefix("log ") for name in (*fit.form.nonlinear, *fit.form.linear)]
+    return {
+        "law": settings_of(fit.law(points)),
+        "covariance": {"names": names, "values": uncertainty.covariance.tolist()},
+        "points": points.kind,
+        "temperature": reference_temperature(record),
+        "beside": {name: float(x) for name, x in zip(points.names, fit.extra, strict=True)},
+    }
+
+
+def _ranges(record: JointRecord, points: FrictionPoints, law: VelocityLaw) -> dict[str, tuple[float, float]]:
+    """Return the measured ranges; the load between runs at constant speed is inertia and does not count."""
+    runs = points.kind == "runs"
+    load = record.load[unaccelerated(record)] if runs else record.load
+    low, high = np.quantile(load, LOAD_QUANTILES if runs else (0.0, 1.0))
+    ranges = {"speed": (law.slowest, law.fastest), "load": (float(low), float(high))}
+    if record.temperature is not None:
+        ranges["temperature"] = (float(record.temperature.min()), float(record.temperature.max()))
+    return ranges
+
+
+def _curve(points: FrictionPoints, fit: FrictionFit, uncertainty: CurveUncertainty, law: VelocityLaw) -> Curve:
+    """Return runs (or cycle means) over speed without the other effects, with the curve and its band."""
+    x, y = cell_means(points, points.torque - points.extra @ fit.extra)
+    sizes = np.geomspace(law.slowest, law.fastest, LINE_POINTS)
+    sides = ([-sizes[::-1]] if (x < 0.0).any() else []) + ([sizes] if (x > 0.0).any() else [])
+    line = np.concatenate(sides)
+    half = uncertainty.band(fit, line)
+    return make_curve(
+        ("Friction over speed; band: the mean of another run (95 %)", "speed [rad/s]", "friction [Nm]"),
+        (x, y),
+        (line, fit.curve(line)),
+        (fit.curve(line) - half, fit.curve(line) + half),
+        residual=y - fit.curve(x),
+    )
+
+
+def _side_note(points: FrictionPoints) -> str:
+    if points.is_two_sided:
+        return "an offset of the torque and dry friction that differs by direction look alike in steady sliding."
+    return "the joint moved in one direction only: dry friction and an offset of the torque cannot be distinguished."
+
+
+def _temperature_notes(record: JointRecord) -> tuple[str, ...]:
+    if record.temperature is None or np.ptp(record.temperature) < MAX_WARMING:
+        return ()
+    low, high = record.temperature.min(), record.temperature.max()
+    return (f"the joint warmed from {low:.1f} to {high:.1f} °C: the curve holds at the mean temperature.",)

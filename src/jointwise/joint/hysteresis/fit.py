@@ -1,0 +1,357 @@
+"""Least squares of a friction law: forces by linear least squares, the other parameters by Levenberg-Marquardt.
+
+Variable projection: at every trial of the non-linear parameters the forces (>= 0), rotor inertia, viscous friction and
+offset are solved anew. The names of free non-linear parameters are, in this order: "limits" (ln D_i) or "scale" (one
+factor of all limits), "growth" (c), "rise" (e and ln V), "rate" (ln of the slip rate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from jointwise.estimation.jackknife import student_factor
+from jointwise.joint.hysteresis.data import Loops, Viscous, make_loops
+from jointwise.joint.hysteresis.known_friction import Rise, known_rise, perturbed_parts, viscous_friction
+from jointwise.joint.hysteresis.law import LADDERS, RATED, SLIP, STATIC, FrictionLaw
+from jointwise.joint.hysteresis.normal_equations import (
+    LINEAR,
+    as_residual,
+    column_grams,
+    damped_step,
+    gram_covariance,
+    held_out_errors,
+    joined_columns,
+    slip_grams,
+    solve_forces,
+)
+from jointwise.joint.part import Part
+from jointwise.joint.record import JointRecord
+from jointwise.model.friction import load_growth
+from jointwise.spatial import Array
+
+Names = tuple[str, ...]
+
+MAX_STEPS = 25
+"""Levenberg-Marquardt steps; a fit needs about ten."""
+CONVERGED = 1e-7
+"""Relative reduction of the squared error by a step below which the fit has converged."""
+DAMPING = 1e-3
+"""First damping, relative to columns of unit length."""
+MAX_DAMPING = 1e6
+"""Damping at which no shorter step can reduce the error."""
+NUDGE = 1e-3
+"""Step of the central differences, relative: between rounding and curvature."""
+NO_FORCE = 1e-9
+"""Force of an element relative to the total below which the element is removed."""
+RATED_LIMITS = (1e-6, 0.05)
+"""Range (rad) of the limits of rate-dependent elements and of the length of bristles."""
+SPEEDS = (2e-3, 1.0)
+"""Range (rad/s) of the Stribeck speed V: slower ones vanish in the noise of speed, faster ones are viscous friction."""
+EXTRAS = (-0.9, 5.0)
+"""Range of the rise e; not below zero for rate-dependent models."""
+RATES = (0.1, 1e4)
+"""Range (1/s) of the rate of slip: slower or faster than any sampled motion."""
+
+
+@dataclass(frozen=True, eq=False)
+class HysteresisFit:
+    """A fitted law.
+
+    Attributes:
+        law: The law.
+        inertia: Rotor inertia (kg m²) where it was estimated, else 0.
+        error: Sum of squared residuals, Nm².
+        shares: Fixed shares of the elements (elements,) where one force is free, None where all are.
+        free: Names of the free non-linear parameters.
+        grams: Gram matrices (blocks, p, p) of Jacobian and residual at the solution.
+        held_out: Mean squared error of every block when its fold is held out, (blocks,) Nm².
+        jumps: Standard errors of ln D_i and W_i from the choice of the limits (`choice_spread`), or None.
+
+    """
+
+    law: FrictionLaw
+    inertia: float
+    error: float
+    shares: Array | None = None
+    free: Names = ()
+    grams: Array = field(default_factory=lambda: np.empty((0, 0, 0)))
+    held_out: Array = field(default_factory=lambda: np.empty(0))
+    jumps: tuple[Array, Array] | None = None
+
+    @property
+    def free_forces(self) -> Array:
+        """The forces that were estimated, Nm: those of the elements, or their sum where the shares are fixed."""
+        return self.law.forces if self.shares is None else self.law.forces.sum(keepdims=True)
+
+    def unknowns(self) -> dict[str, slice]:
+        """Return the places of forces and free parameters in the columns of `grams`."""
+        sizes = {"forces": len(self.free_forces), "limits": len(self.law.limits), "rise": 2}
+        places, start = {}, 0
+        for name in ("forces", *self.free):
+            places[name] = slice(start, start := start + sizes.get(name, 1))
+        return places
+
+
+def fit_forces(loops: Loops, law: FrictionLaw, shares: Array | None = None) -> HysteresisFit:
+    """Return the law with the best forces, rotor inertia, viscous friction and offset."""
+    if law.model in SLIP:
+        law = replace(law, forces=np.empty(0))
+        grams = _grouped(slip_grams(loops, law), len(law.limits), (), shares)
+    else:
+        grams = column_grams(loops, [law], lambda columns, _: columns[0])
+    x, error = solve_forces(grams.sum(axis=0), grams.shape[1] - LINEAR - 1)
+    forces = x[:-LINEAR] if shares is None else shares * x[0]
+    inertia, viscous, offset = (float(value) for value in x[-LINEAR:])
+    return HysteresisFit(replace(law, forces=forces, viscous=viscous, offset=offset), inertia, error, shares)
+
+
+def refine(loops: Loops, start: HysteresisFit, free: Names) -> HysteresisFit:
+    """Return the best fit from a start on. Elements of slip models whose force is zero are removed."""
+    best, damping = _pruned(loops, start), DAMPING
+    for _ in range(MAX_STEPS if free else 0):
+        step = damped_step(residual_grams(loops, best, free).sum(axis=0), damping)
+        step = np.clip(step[len(best.free_forces) : -LINEAR], -1.0, 1.0)
+        law = bounded(moved(best.law, step, free), loops, free)
+        trial = _pruned(loops, fit_forces(loops, law, best.shares))
+        gain = best.error - trial.error
+        damping = max(damping / 5.0, 1e-9) if gain > 0.0 else damping * 10.0
+        best = trial if gain > 0.0 else best
+        if 0.0 <= gain < CONVERGED * best.error or damping > MAX_DAMPING:
+            break
+    return best
+
+
+def complete(loops: Loops, fit: HysteresisFit, free: Names) -> HysteresisFit:
+    """Return a fit with its Gram matrices and held-out errors."""
+    law = fit.law
+    loaded = law.load if law.model in STATIC else law.growth > 0.0
+    law = replace(law, load=bool(loaded), most_load=loops.largest_load if loaded else np.inf)
+    fit = replace(fit, law=law, free=free, grams=residual_grams(loops, fit, free))
+    places = fit.unknowns()
+    relative = [np.r_[places[name]] for name in ("limits", "scale", "rise", "rate") if name in places]
+    return replace(fit, held_out=held_out_errors(fit.grams, np.concatenate([np.empty(0, np.intp), *relative])))
+
+
+def _pruned(loops: Loops, fit: HysteresisFit) -> HysteresisFit:
+    """Return the fit of a slip model without elements that carry no force; fixed shares stay."""
+    kept = fit.law.forces > NO_FORCE * fit.law.forces.sum()
+    if fit.law.model not in SLIP or fit.shares is not None or kept.all() or not kept.any():
+        return fit
+    return fit_forces(loops, replace(fit.law, limits=fit.law.limits[kept]))
+
+
+# -- derivatives -----------------------------------------------------------------------------------------------------
+
+
+def residual_grams(loops: Loops, fit: HysteresisFit, free: Names) -> Array:
+    """Return CᵀC (blocks, p, p) of forces, free parameters, linear columns and the residual of a fit.
+
+    Static laws have no columns of forces at their bound of zero.
+    """
+    law = fit.law
+    if law.model in SLIP:
+        names = tuple("limits" if name == "scale" else name for name in free)
+        grams = _grouped(slip_grams(loops, law, names), len(law.limits), free, fit.shares)
+    elif law.model in RATED:
+        grams = _rated_grams(loops, law, free)
+    else:
+        grams = column_grams(loops, [law], lambda columns, _: columns[0])
+    slopes = np.zeros(grams.shape[1] - len(fit.free_forces) - LINEAR - 1)
+    grams = as_residual(grams, np.array([*fit.free_forces, *slopes, fit.inertia, law.viscous, law.offset]))
+    if law.model in STATIC:
+        kept = np.append(law.forces > 0.0, np.ones(LINEAR + 1, dtype=bool))
+        grams = grams[:, kept][:, :, kept]
+    return grams
+
+
+def _grouped(grams: Array, elements: int, free: Names, shares: Array | None) -> Array:
+    """Return normal equations of a slip model for fixed shares and for limits that move by one factor ("scale")."""
+    if shares is None and "scale" not in free:
+        return grams
+    groups = [np.eye(elements) if shares is None else shares[:, None]]
+    groups += [np.ones((elements, 1))] if "scale" in free else [np.eye(elements)] if "limits" in free else []
+    rest = grams.shape[1] - elements * len(groups)
+    return joined_columns(grams, block_diag(*groups, np.eye(rest)))
+
+
+def _rated_grams(loops: Loops, law: FrictionLaw, free: Names) -> Array:
+    """Return CᵀC of a rate-dependent model, its slopes by central differences."""
+    searched = tuple(name for name in free if name != "growth")
+    steps = NUDGE * np.eye(len(law.limits) + 2 + ("rate" in free))
+    laws = [law, *(moved(law, side * step, searched) for step in steps for side in (1.0, -1.0))]
+
+    def combine(columns: list[Array], rows: slice) -> Array:
+        pairs = zip(columns[1::2], columns[2::2], strict=True)
+        slopes = [(up - down) @ law.forces / (2.0 * NUDGE) for up, down in pairs]
+        if "growth" in free:
+            growth = load_growth(loops.load[rows], law.power)
+            slopes.insert(len(law.limits), growth / (1.0 + law.growth * growth) * (columns[0] @ law.forces))
+        return np.column_stack([columns[0], *slopes])
+
+    return column_grams(loops, laws, combine)
+
+
+# -- steps of the non-linear parameters ------------------------------------------------------------------------------
+
+
+def moved(law: FrictionLaw, step: Array, free: Names) -> FrictionLaw:
+    """Return a law after a step (parameters,) of its free parameters."""
+    rest, logs = step, np.exp(step)
+    for name in free:
+        size = len(law.limits) if name == "limits" else 2 if name == "rise" else 1
+        if name in ("limits", "scale"):
+            law = replace(law, limits=law.limits * logs[:size])
+        elif name == "growth":
+            law = replace(law, growth=law.growth + float(rest[0]))
+        elif name == "rise":
+            law = replace(law, extra=law.extra + float(rest[0]), speed=law.speed * float(logs[1]))
+        else:
+            law = replace(law, rate=law.rate * float(logs[0]))
+        rest, logs = rest[size:], logs[size:]
+    return law
+
+
+def bounded(law: FrictionLaw, loops: Loops, free: Names) -> FrictionLaw:
+    """Return a law with its free parameters within their ranges; limits of slip models in order and resolved."""
+    rated = law.model in RATED
+    if "limits" in free or "scale" in free:
+        limits = np.clip(law.limits, *limit_range(law, loops))
+        law = replace(law, limits=limits if rated else _separated(np.sort(limits), loops.resolution))
+    if "growth" in free:
+        law = replace(law, growth=max(law.growth, 0.0))
+    if "rise" in free:
+        extra = float(np.clip(law.extra, 0.0 if rated else EXTRAS[0], EXTRAS[1]))
+        law = replace(law, extra=extra, speed=float(np.clip(law.speed, *SPEEDS)))
+    return replace(law, rate=float(np.clip(law.rate, *RATES)))
+
+
+def limit_range(law: FrictionLaw, loops: Loops) -> tuple[float, float]:
+    """Return the range (rad) in which limits are searched."""
+    if law.model in RATED:
+        return max(RATED_LIMITS[0], loops.resolution), RATED_LIMITS[1]
+    return max(0.5 * loops.smallest, loops.resolution), loops.largest
+
+
+def _separated(limits: Array, resolution: float) -> Array:
+    """Return limits in order, at least the resolution apart."""
+    for i in range(1, len(limits)):
+        limits[i] = max(limits[i], limits[i - 1] + resolution, limits[i - 1] * (1.0 + 1e-6))
+    return limits
+
+
+# -- uncertainty --
+
+SHARED = ("growth", "extra", "speed", "rate", "inertia", "viscous", "offset")
+"""Parameters behind those of the elements in a parameter vector; logarithms of speed and rate."""
+
+
+@dataclass(frozen=True, eq=False)
+class LawEstimate:
+    """Covariance of the parameters [W_i, ln D_i, c, e, ln V, ln rate, inertia, F_V, f_0] of a fit.
+
+    `factor`: half width of a 95 % confidence interval in standard errors.
+    """
+
+    fit: HysteresisFit
+    covariance: Array
+    factor: float
+
+    @property
+    def forces(self) -> Array:
+        """Gradients of the forces, (forces, parameters)."""
+        return np.eye(len(self.covariance))[: len(self.fit.law.forces)]
+
+    @property
+    def limits(self) -> Array:
+        """Gradients of ln D_i, (elements, parameters)."""
+        start = len(self.fit.law.forces)
+        return np.eye(len(self.covariance))[start : start + len(self.fit.law.limits)]
+
+    def gradient(self, name: str) -> Array:
+        """Return the gradient (parameters,) of one of the `SHARED` parameters."""
+        gradient: Array = np.eye(len(self.covariance))[SHARED.index(name) - len(SHARED)]
+        return gradient
+
+    def standard_error(self, gradient: Array) -> float:
+        """Return the standard error of a quantity with a gradient (parameters,)."""
+        return float(np.sqrt(max(float(gradient @ self.covariance @ gradient), 0.0)))
+
+
+def estimate(fit: HysteresisFit, treatments: Sequence[Sequence[HysteresisFit]] = ()) -> LawEstimate:
+    """Return the covariance of a fit; `treatments`: for every question the fits under other treatments.
+
+    Leaving out blocks shows how well the data of one treatment determine the parameters. It does not show that a path
+    with another smoothing, or limits that keep to no ladder, have other parameters, nor the uncertainty of friction
+    that was taken as known. Each of these questions adds the mean of ΔΔᵀ over its fits to the covariance.
+    """
+    jacobian = _jacobian(fit)
+    covariance = jacobian @ gram_covariance(fit.grams) @ jacobian.T
+    centre = _vector(fit)
+    for fits in treatments:
+        moves = [_vector(other) - centre for other in fits if len(other.law.limits) == len(fit.law.limits)]
+        if moves:
+            covariance = covariance + np.mean([np.outer(move, move) for move in moves], axis=0)
+    return LawEstimate(fit, covariance, student_factor(len(fit.grams) - 1))
+
+
+def _vector(fit: HysteresisFit) -> Array:
+    law = fit.law
+    shared = law.growth, law.extra, np.log(law.speed), np.log(law.rate), fit.inertia, law.viscous, law.offset
+    return np.concatenate([law.forces, np.log(law.limits), shared])
+
+
+def _jacobian(fit: HysteresisFit) -> Array:
+    """Return the derivative of the parameter vector with respect to the unknowns of `grams`."""
+    forces, limits, places = len(fit.law.forces), len(fit.law.limits), fit.unknowns()
+    J = np.zeros((forces + limits + len(SHARED), fit.grams.shape[1] - 1))
+    if limits:
+        J[:forces, places["forces"]] = np.eye(forces) if fit.shares is None else fit.shares[:, None]
+    else:  # static laws have no columns of forces at zero
+        J[np.flatnonzero(fit.law.forces > 0.0), np.arange(np.count_nonzero(fit.law.forces > 0.0))] = 1.0
+    rows = {"limits": np.arange(limits), "growth": [limits], "rise": [limits + 1, limits + 2], "rate": [limits + 3]}
+    for name in fit.free:
+        if name == "scale":
+            J[forces : forces + limits, places[name]] = 1.0
+        else:
+            J[forces + np.array(rows[name]), np.r_[places[name]]] = 1.0
+    J[-LINEAR:, -LINEAR:] = np.eye(LINEAR)
+    return J
+
+
+def other_treatments(
+    record: JointRecord, loops: Loops, fit: HysteresisFit, backlash: Array | None, steady: Viscous | Part | None
+) -> list[list[HysteresisFit]]:
+    """Return the fits of a slip model with other paths, without a ladder and with other known friction; () for others.
+
+    Other known friction is one standard error from the `steady` part along each principal axis of its covariance.
+    """
+    law = fit.law
+    if law.model not in SLIP:
+        return []
+    free = tuple(name for name in fit.free if name != "scale")
+    paths = [record.position] if record.theta is None else [record.position, record.theta]
+    viscous = viscous_friction(steady, record)
+    others = [make_loops(replace(record, path=path), backlash, viscous) for path in paths]
+    questions = [[refine(other, fit_forces(other, law, fit.shares), free) for other in others]]
+    if law.model in LADDERS:
+        questions.append([refine(loops, fit_forces(loops, law), ("limits", *free))])
+    if isinstance(steady, Part):
+        questions += [_with_known(record, loops, fit, pair, free) for pair in perturbed_parts(steady)]
+    return questions
+
+
+def _with_known(
+    record: JointRecord, loops: Loops, fit: HysteresisFit, parts: Sequence[Part], free: tuple[str, ...]
+) -> list[HysteresisFit]:
+    """Return the fits with other friction parts taken as known."""
+    fits = []
+    for steady in parts:
+        other = replace(loops, friction=record.friction - viscous_friction(steady, record))
+        rise = known_rise(steady) or Rise(fit.law.extra, fit.law.speed, fit.law.exponent)
+        law = replace(fit.law, extra=rise.extra, speed=rise.speed, exponent=rise.exponent)
+        fits.append(refine(other, fit_forces(other, law, fit.shares), free))
+    return fits

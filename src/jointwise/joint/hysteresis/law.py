@@ -1,0 +1,266 @@
+"""Friction laws along a motion of a joint: slip elements, rate-dependent ones, LuGre and static laws.
+
+``f = f_dry + F_V ω + f_0``, where f_dry is linear in the forces W of the law:
+
+- slip models: ``f_dry = (1 + c |τ|^p + e exp(-(|ω|/V)^μ)) Σ_i W_i u_i`` with the Maxwell-slip elements u_i;
+- "rate-gms": ``f_dry = (1 + c |τ|^p) Σ_i W_i u_i``, elements whose slip follows ``h = 1 + e exp(-(|ω|/V)^μ)``;
+- "lugre": ``f_dry = (1 + c |τ|^p) (W_1 u + W_2 du/dt)``, the bristles of the LuGre model with the same h;
+- "sgn", "tanh", "stribeck": ``f_dry = (W_1 + W_2 |τ|^p) d(ω) + W_3 d(ω) exp(-(|ω|/V)^μ)`` with the direction d.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointwise.errors import ModelError
+from jointwise.joint.hysteresis.data import relative_backlash
+from jointwise.joint.part import Part
+from jointwise.joint.record import JointRecord
+from jointwise.model.friction import (
+    LOAD_POWERS,
+    direction,
+    load_growth,
+    lugre_deflection,
+    lugre_state,
+    rate_slip,
+    rate_slip_state,
+    slip_elements,
+    slip_state,
+    steady_level,
+    stribeck,
+)
+from jointwise.model.terms import Hysteresis, Rated
+from jointwise.spatial import Array
+
+LADDERS = ("gms", "lr-linear", "lr-polynomial")
+"""Slip models whose limits are a fixed ladder times the backlash B."""
+SLIP = (*LADDERS, "nlr", "nlr-stribeck")
+"""Maxwell-slip models, the simplest first."""
+RATED = ("rate-gms", "lugre")
+"""Models whose memory depends on the rate of motion."""
+STATIC = ("sgn", "tanh", "stribeck")
+"""Models without memory."""
+METHODS = (*SLIP, *RATED, *STATIC)
+
+
+@dataclass(frozen=True, eq=False)
+class JointMotion:
+    """Motion of one joint, (samples,): `path` of the rotor in rad, `speed` in rad/s, `load` in Nm, `period` in s.
+
+    `segment` numbers the gap-free segments of the samples; None for a single one.
+    """
+
+    path: Array
+    speed: Array
+    load: Array
+    period: float
+    segment: NDArray[np.intp] | None = None
+
+    @classmethod
+    def of_record(cls, record: JointRecord) -> JointMotion:
+        """Return the motion of a record."""
+        return cls(record.path, record.speed, record.load, 1.0 / record.rate, record.segment)
+
+    def segments(self) -> list[JointMotion]:
+        """Return the gap-free segments in order."""
+        if self.segment is None:
+            return [self]
+        parts = [self.segment == k for k in np.unique(self.segment)]
+        return [JointMotion(self.path[at], self.speed[at], self.load[at], self.period) for at in parts]
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionLaw:
+    """Friction of one joint, as the module describes.
+
+    Attributes:
+        model: One of `METHODS`.
+        limits: Deformation limits D_i in rad at mean backlash; the length F_C / s0 of LuGre; () of static laws.
+        forces: W in Nm (the second one of LuGre, s1 F_C / s0, in Nm s; that of the load in Nm per Nm^p).
+        viscous: F_V, Nm s/rad.
+        offset: f_0, Nm.
+        growth: c, 1/Nm^p.
+        extra: e.
+        speed: V in rad/s; the width of tanh.
+        exponent: μ.
+        rate: Rate of slip of "rate-gms", 1/s.
+        backlash: Backlash map B(θ) over one turn, equally spaced from θ = 0, (points,); None if constant.
+        load: Whether friction depends on the load.
+        most_load: Largest load of the identification, Nm; above, friction stays at its level.
+        power: p.
+
+    """
+
+    model: str
+    limits: Array
+    forces: Array
+    viscous: float = 0.0
+    offset: float = 0.0
+    growth: float = 0.0
+    extra: float = 0.0
+    speed: float = 0.05
+    exponent: float = 1.0
+    rate: float = 1.0
+    backlash: Array | None = None
+    load: bool = False
+    most_load: float = np.inf
+    power: float = 2.0
+
+    def torque(self, motion: JointMotion | JointRecord, nuisance: bool = True) -> Array:
+        """Return friction (samples,) in Nm along a motion; the elements are relaxed where a segment begins.
+
+        Args:
+            motion: Motion of the joint.
+            nuisance: Add viscous friction and offset; False for a feed-forward that has them from elsewhere.
+
+        """
+        if isinstance(motion, JointRecord):
+            motion = JointMotion.of_record(motion)
+        dry = np.concatenate([self._dry(segment) for segment in motion.segments()])
+        return dry + self.viscous * motion.speed + self.offset if nuisance else dry
+
+    def _dry(self, motion: JointMotion) -> Array:
+        load = np.clip(motion.load, -self.most_load, self.most_load)
+        b = None if self.backlash is None else relative_backlash(self.backlash, motion.path)
+        signals = LawInputs(motion.path, motion.speed, load, b, motion.period)
+        result: Array = force_columns(self, signals, rest_state(self, float(motion.path[0])))[0] @ self.forces
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class LawInputs:
+    """Samples of one segment, (samples,): path rad, speed rad/s, load Nm, b(θ) or None; the period in s."""
+
+    path: Array
+    speed: Array
+    load: Array
+    backlash: Array | None
+    period: float
+
+
+def rest_state(law: FrictionLaw, position: float) -> Array:
+    """Return the state of a law with relaxed elements at a position (rad)."""
+    if law.model == "lugre":
+        return lugre_state(position)
+    if law.model == "rate-gms":
+        return rate_slip_state(position, len(law.limits))
+    return slip_state(position, len(law.limits))
+
+
+def force_columns(law: FrictionLaw, signals: LawInputs, state: Array) -> tuple[Array, Array]:
+    """Return the columns of the forces, ``f_dry = C W``, (samples, forces), and the next state."""
+    if law.model in STATIC:
+        return _static_columns(law, signals), state
+    if law.model not in RATED:
+        u, state = slip_elements(signals.path, law.limits, state, backlash=signals.backlash)
+        return dry_level(law, signals.speed, signals.load)[:, None] * u, state
+    columns, state = _rated_columns(law, signals, state)
+    return (1.0 + law.growth * load_growth(signals.load, law.power))[:, None] * columns, state
+
+
+def dry_level(law: FrictionLaw, speed: Array, load: Array) -> Array:
+    """Return the level ``1 + c |τ|^p + e exp(-(|ω|/V)^μ)`` of slip elements, (samples,)."""
+    level = steady_level(speed, law.extra, law.speed, law.exponent) if law.extra else np.ones(len(speed))
+    return level + law.growth * load_growth(load, law.power) if law.growth else level
+
+
+def _rated_columns(law: FrictionLaw, signals: LawInputs, state: Array) -> tuple[Array, Array]:
+    """Return u_i of the elements, or u and du/dt (1/s) of the bristles, without load, and the next state."""
+    level = steady_level(signals.speed, law.extra, law.speed, law.exponent)
+    if law.model == "rate-gms":
+        rate = law.rate * signals.period
+        return rate_slip(signals.path, level, law.limits, rate, state, backlash=signals.backlash)
+    before = state[0]
+    u, state = lugre_deflection(signals.path, level, float(law.limits[0]), state, backlash=signals.backlash)
+    return np.column_stack([u, np.diff(u, prepend=before) / signals.period]), state
+
+
+def _static_columns(law: FrictionLaw, signals: LawInputs) -> Array:
+    d = direction(signals.speed, law.speed if law.model == "tanh" else 0.0)
+    columns = [d, load_growth(signals.load, law.power) * d] if law.load else [d]
+    if law.model == "stribeck":
+        columns.append(d * stribeck(signals.speed, law.speed, law.exponent))
+    return np.column_stack(columns)
+
+
+# -- files and terms -------------------------------------------------------------------------------------------------
+
+
+def friction_law(part: Part) -> FrictionLaw:
+    """Return the law of a hysteresis part."""
+    if part.phenomenon != "hysteresis":
+        raise ModelError(f"part must be of hysteresis. Got '{part.phenomenon}' instead.")
+    values: dict[str, Any] = {"exponent": usual_exponent(part.settings["law"]["model"]), **part.settings["law"]}
+    values["backlash"] = np.array(values["backlash"]) if values.get("backlash") else None
+    values["limits"], values["forces"] = np.array(values["limits"]), np.array(values["forces"])
+    values["most_load"] = np.inf if values["most_load"] is None else values["most_load"]
+    return FrictionLaw(**values)
+
+
+def law_settings(law: FrictionLaw) -> dict[str, Any]:
+    """Return a law as plain JSON, the inverse of `friction_law`."""
+    values = {field.name: getattr(law, field.name) for field in fields(law)}
+    values["backlash"] = None if law.backlash is None else law.backlash.tolist()
+    values["limits"], values["forces"] = law.limits.tolist(), law.forces.tolist()
+    values["most_load"] = None if np.isinf(law.most_load) else law.most_load
+    return values
+
+
+def usual_exponent(model: str) -> float:
+    """Return the exponent μ of the Stribeck curve of a model where no other one is known: a Gaussian for rated ones."""
+    return 2.0 if model in RATED else 1.0
+
+
+def rated_term(part: Part, driver: str = "q") -> Rated:
+    """Return the calibration term of a rate-dependent model: its shape is fixed, F_C and F_C1 are estimated."""
+    law = friction_law(part)
+    if law.model not in RATED:
+        raise ModelError(f"a rate-dependent term needs {' or '.join(RATED)}. Got the model '{law.model}' instead.")
+    lugre = law.model == "lugre"
+    coulomb = float(law.forces[0] if lugre else law.forces.sum())
+    if not coulomb > 0.0:
+        raise ModelError(f"the {law.model} model has no dry friction: a calibration cannot start from it.")
+    return Rated(
+        model=law.model,
+        limits=tuple(law.limits.tolist()),
+        shares=(1.0,) if lugre else tuple((law.forces / coulomb).tolist()),
+        extra=law.extra,
+        speed=law.speed,
+        exponent=law.exponent,
+        rate=law.rate,
+        damping=float(law.forces[1]) / coulomb if lugre else 0.0,
+        driver=driver,
+        load=_load_name(law),
+        backlash=_relative_map(law),
+    )
+
+
+def hysteresis_term(part: Part) -> Hysteresis:
+    """Return the calibration term of a slip model: its limits, backlash map, and shares of the load-dependent part."""
+    law = friction_law(part)
+    if law.model not in SLIP:
+        raise ModelError(
+            f"a term of slip elements needs a slip model. Got '{law.model}' instead: identify hysteresis again "
+            "with --method nlr or auto."
+        )
+    load = _load_name(law)
+    return Hysteresis(
+        limits=tuple(law.limits.tolist()),
+        load=load,
+        shape=() if load == "none" else tuple((law.forces / law.forces.sum()).tolist()),
+        backlash=_relative_map(law),
+    )
+
+
+def _load_name(law: FrictionLaw) -> str:
+    """Return the name of the load law, "none" where friction does not grow with the load."""
+    return next(name for name, p in LOAD_POWERS.items() if p == law.power) if law.growth > 0.0 else "none"
+
+
+def _relative_map(law: FrictionLaw) -> tuple[float, ...]:
+    """Return the backlash map relative to its mean, () where it is constant."""
+    return () if law.backlash is None else tuple((law.backlash / law.backlash.mean()).tolist())

@@ -1,0 +1,114 @@
+"""Identification of friction over load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
+from jointwise.joint.friction.data import Flags
+from jointwise.joint.friction.law import velocity_law_of
+from jointwise.joint.least_squares import LinearFit, grouped_fit
+from jointwise.joint.load.data import RunPairs, run_pairs
+from jointwise.joint.load.law import CHOICES
+from jointwise.joint.load.result import LoadFit, load_part
+from jointwise.joint.part import Part, TriedModel
+from jointwise.joint.quality import FOLDS, nrmse_percent, with_common_notes
+from jointwise.joint.record import JointRecord
+from jointwise.model.friction import load_growth, load_unit
+from jointwise.spatial import Array
+
+MIN_LOAD_VARIATION = 0.5
+"""Smallest variation of the load as a fraction of the friction."""
+MIN_CORRELATION = 0.9
+"""Smallest correlation of the mean torque of both directions with the modelled load."""
+POWERS: dict[str, tuple[int, ...]] = {"none": (), "absolute": (1,), "square": (2,), "polynomial": (1, 2)}
+"""Powers of |τ| of every model that is fitted; the polynomial is for comparison only."""
+
+
+def identify_load(record: JointRecord, *, steady: Part | None = None) -> Part:
+    """Identify friction over load, as `jointwise joint load` does: ``F_0 + F_l τ²`` or ``F_0 + F_l |τ|``.
+
+    Friction is half the difference between a run forward and one back at the same position, so that an error of the
+    gravity model cancels. Where the 95 % confidence interval of F_l contains zero, or F_0 alone predicts held-out data
+    as well, the law is "none".
+
+    Args:
+        record: Signals of the joint, see `joint_record`.
+        steady: Part from `identify_friction`; its friction is subtracted first, and F_0 is the remainder.
+
+    Returns:
+        The phenomenon "load".
+
+    Raises:
+        EstimationError: If the record does not determine friction over load.
+
+    """
+    check_gravity(record)
+    check_moving_unsaturated(record, "load")
+    points = run_pairs(record)
+    _check_loaded(record, points)
+    y = points.friction if steady is None else points.friction - velocity_law_of(steady).even(points.speed)
+    test = points.held_out
+    choice = _choose(points, y, ~test)
+    gravity = grouped_fit(np.column_stack([points.load, np.ones(len(y))]), points.total, points.block, points.weight)
+    tried = tuple(_alternative(points, y, law, test) for law in POWERS)
+    fit = LoadFit(points, y, choice.law, choice.fit, _columns(points, choice.law) @ choice.fit.values, gravity)
+    return with_common_notes(load_part(record, fit, tried, choice.note, steady), record)
+
+
+def _check_loaded(record: JointRecord, points: RunPairs) -> None:
+    size = np.abs(points.load)
+    if np.ptp(size) < MIN_LOAD_VARIATION * float(np.abs(points.friction).mean()):
+        raise refuse(record, "load", f"the load never varies (from {size.min():.3g} to {size.max():.3g} Nm)")
+    if not np.corrcoef(points.total, points.load)[0, 1] >= MIN_CORRELATION:
+        raise refuse(record, "load", "the torque does not follow the modelled load (mounting, payload or signals)")
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The chosen law, its fit to all points, and a note where the law is "none"."""
+
+    law: str
+    fit: LinearFit
+    note: str = ""
+
+
+def _choose(points: RunPairs, y: Array, use: Flags) -> _Choice:
+    """Return the law with the smallest held-out error among the points in use."""
+    errors = {law: _held_out_error(points, y, law, use) for law in ("none", *CHOICES)}
+    law = min(CHOICES, key=lambda name: errors[name])
+    fit = grouped_fit(_columns(points, law), y, points.block, points.weight)
+    factor, half = float(fit.values[-1]), fit.factor * float(fit.deviations[-1])
+    if abs(factor) > half and errors[law] < errors["none"]:
+        return _Choice(law, fit)
+    note = (
+        f"no friction that grows with the load is seen up to {np.abs(points.load).max():.3g} Nm: "
+        f"F_l of the {law} law would be {factor:.2g} ± {half:.2g} {load_unit(law)}."
+    )
+    return _Choice("none", grouped_fit(_columns(points, "none"), y, points.block, points.weight), note)
+
+
+def _columns(points: RunPairs, law: str) -> Array:
+    """Return the regressor: F_0 of every speed, then the powers of |τ|."""
+    levels = (points.level[:, None] == np.arange(points.levels)).astype(float)
+    return np.column_stack([levels, *(load_growth(points.load, power) for power in POWERS[law])])
+
+
+def _held_out_error(points: RunPairs, y: Array, law: str, use: Flags) -> float:
+    """Return the cross-validated squared error of a law among the points in use."""
+    A, fold = points.weight[:, None] * _columns(points, law), (points.block // 2) % FOLDS
+    y, error = points.weight * y, 0.0
+    for k in range(FOLDS):
+        test, training = use & (fold == k), use & (fold != k)
+        x = np.linalg.lstsq(A[training], y[training], rcond=None)[0]
+        error += float(np.sum((y[test] - A[test] @ x) ** 2))
+    return error
+
+
+def _alternative(points: RunPairs, y: Array, law: str, test: Flags) -> TriedModel:
+    A, w = _columns(points, law), points.weight
+    x = np.linalg.lstsq((w[:, None] * A)[~test], (w * y)[~test], rcond=None)[0]
+    note = {"none": "F_0", "polynomial": "F_0 + F_1 |tau| + F_2 tau²"}.get(law, "")
+    return TriedModel(law, nrmse_percent(y[~test], A[~test] @ x), nrmse_percent(y[test], A[test] @ x), note)

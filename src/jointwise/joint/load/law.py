@@ -1,0 +1,48 @@
+"""Load-dependent friction ``f_l = F_l sgn(ω) |τ|^p``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointwise.errors import ModelError
+from jointwise.joint.part import Part
+from jointwise.model.friction import LOAD_POWERS, load_growth
+from jointwise.spatial import Array
+
+CHOICES = ("square", "absolute")
+"""Laws of friction that grows with the load; "none" if it does not."""
+
+
+@dataclass(frozen=True)
+class LoadLaw:
+    """``f_l = F_l sgn(ω) |τ|^p``, p = 2 ("square") or 1 ("absolute"); |τ| is clamped to the `largest` measured, Nm.
+
+    "none": friction does not grow with the load within the measured range.
+    """
+
+    kind: str
+    factor: float
+    largest: float
+
+    def torque(self, speed: Array, load: Array) -> Array:
+        """Return the friction (samples,), Nm, that a load (samples,), Nm, adds."""
+        if self.kind == "none":
+            return np.zeros_like(speed)
+        size = np.minimum(np.abs(load), self.largest)
+        result: Array = self.factor * np.sign(speed) * load_growth(size, LOAD_POWERS[self.kind])
+        return result
+
+    def outside(self, load: Array) -> NDArray[np.bool_]:
+        """Return flags of the loads beyond the measured range, which are clamped."""
+        result: NDArray[np.bool_] = np.abs(load) > self.largest
+        return result
+
+
+def load_law_of(part: Part) -> LoadLaw:
+    """Return the law of a part from `identify_load`."""
+    if part.phenomenon != "load" or "law" not in part.settings:
+        raise ModelError(f"a load law must come from a load part. Got '{part.phenomenon}' instead.")
+    return LoadLaw(**part.settings["law"])

@@ -1,0 +1,279 @@
+"""Gain, offset and friction of one joint from the known load of its links.
+
+``i = (τ + F_v v + F_2 v|v| + friction(direction)) / K + i_0`` with the torque τ of links and rotor. The friction is one
+of: Coulomb; T_dir where the motor drives the load (v τ_load > 0) and T_rev where the load drives the motor; or Coulomb
+friction that grows with the load. An offset and Coulomb friction that differs with direction are the same current; it
+is reported as an offset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointwise.errors import EstimationError
+from jointwise.estimation.cross_validation import simplest_candidate
+from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, jackknife, student_factor
+from jointwise.joint.checks import check_gravity, check_unsaturated, refuse
+from jointwise.joint.least_squares import block_grams, gram_solution
+from jointwise.joint.motor.result import GAIN_TOLERANCE, RELATION, inverse_value, torque_constant
+from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, value_of
+from jointwise.joint.quality import FOLDS, nrmse_percent, with_common_notes
+from jointwise.joint.record import JointRecord
+from jointwise.model.friction import viscous_torque
+from jointwise.spatial import Array
+
+LAWS = ("Coulomb", "power flow", "load")
+"""Laws of friction, the simplest first."""
+SLOW = 0.02
+"""Speed, relative to the largest, below which the sign of friction is uncertain; such samples are left out."""
+MIN_SPEED = 1e-2
+"""Largest speed (rad/s) below which a joint does not move."""
+MIN_SAMPLES = 200
+"""Fewest samples in motion."""
+BLOCK_SAMPLES = 20
+"""Fewest samples of a jackknife block: twice the number of columns."""
+MIN_DIRECTION = 0.05
+"""Smallest fraction of the samples in either direction."""
+MIN_LOAD = 0.05
+"""Smallest standard deviation of the load relative to that of the motor torque."""
+MIN_FLOW = 0.1
+"""Smallest fraction of the samples with power flow in either direction to separate two friction torques."""
+MASS_ERROR = 0.025
+"""Relative standard error of the described masses, which the gain and all torques inherit. Data sheets round, leave
+out cables and screws, and describe no single arm: on a real one the gain was 2.6 % below that of the controller and 5 %
+below that of a weighed payload."""
+
+
+@dataclass(frozen=True)
+class PowerFlowFriction:
+    """Friction by the direction of power flow: `direct` T_dir and `reverse` T_rev in Nm.
+
+    `viscous` in Nm s/rad, `square` in Nm s²/rad²; speeds are limited to `fastest` (rad/s), the largest of the data.
+    """
+
+    direct: float
+    reverse: float
+    viscous: float
+    square: float
+    fastest: float
+
+    def torque(self, speed: Array, load: Array) -> Array:
+        """Return the friction torque (samples,), Nm, at speeds (rad/s) under loads (Nm)."""
+        v = np.clip(speed, -self.fastest, self.fastest)
+        dry = np.where(v * load > 0.0, self.direct, self.reverse) * np.sign(v)
+        result: Array = dry + viscous_torque(v, [self.viscous, self.square])
+        return result
+
+
+def power_flow_of(part: Part) -> PowerFlowFriction:
+    """Return the friction law of a motor part that was identified with power flow."""
+    if part.settings.get("friction") != "power flow":
+        raise EstimationError(f"the motor part has friction '{part.settings.get('friction')}', not 'power flow'.")
+    names = ("direct", "reverse", "viscous", "square")
+    return PowerFlowFriction(**{name: part[name] for name in names}, fastest=part.ranges["speed"][1])
+
+
+def identify_motor(
+    record: JointRecord, *, gear_ratio: float | None = None, friction: str | None = None, known: float | None = None
+) -> Part:
+    """Return gain (Nm/A), offset (A) and friction of a joint from its current and the known load of its links.
+
+    The gain is as accurate as the described links, whose uncertainty its interval includes; a gain that does not depend
+    on them follows from `identify_gains_from_payload`.
+
+    Args:
+        record: Record of one joint in motion under a load that varies.
+        gear_ratio: Gear ratio, for the torque constant at the motor shaft.
+        friction: "Coulomb", "power flow" or "load"; None for the simplest law within one standard error of the best on
+            held-out data.
+        known: Gain that is known (Nm/A). A large difference shows a payload that is not described.
+
+    Raises:
+        EstimationError: Where the record does not determine a gain, or the gain is far from the known one.
+
+    """
+    if friction is not None and friction not in LAWS:
+        raise EstimationError(f"friction must be one of {', '.join(LAWS)}. Got '{friction}' instead.")
+    check_gravity(record)
+    moving = _moving(record)
+    fits = {law: _Fit(moving, law) for law in _possible_laws(moving, friction)}
+    best = simplest_candidate({law: fit.errors for law, fit in fits.items()})
+    return with_common_notes(_part(record, moving, fits, best, gear_ratio, known), record)
+
+
+def _moving(record: JointRecord) -> JointRecord:
+    """Return the samples in motion; raise an error where a record does not determine a gain."""
+    if not record.has_current:
+        raise refuse(record, "motor", "torque is measured, not current: there is no gain to identify")
+    current = record.motor / record.gain
+    if not np.ptp(current) > 0.0:
+        raise refuse(record, "motor", "the current does not vary")
+    check_unsaturated(record, "motor")
+    fastest = float(np.abs(record.speed).max())
+    moving = record.take(np.abs(record.speed) > max(SLOW * fastest, 0.1 * MIN_SPEED))
+    if fastest < MIN_SPEED or moving.samples < MIN_SAMPLES:
+        raise refuse(record, "motor", "the joint does not move")
+    if min(np.mean(moving.speed > 0.0), np.mean(moving.speed < 0.0)) < MIN_DIRECTION:
+        raise refuse(record, "motor", "the joint moves in one direction only")
+    if moving.load.std() < MIN_LOAD * moving.motor.std() or moving.load.std() < 1e-9:
+        raise refuse(record, "motor", f"the load never varies ({moving.load.std():.3g} Nm rms)")
+    return moving
+
+
+def _possible_laws(moving: JointRecord, friction: str | None) -> tuple[str, ...]:
+    """Return the laws that the data can distinguish."""
+    if friction is not None:
+        return (friction,)
+    direct = float(np.mean(moving.speed * moving.load > 0.0))
+    return LAWS if MIN_FLOW <= direct <= 1.0 - MIN_FLOW else ("Coulomb",)
+
+
+class _Fit:
+    """Fit of one law to the samples in motion, linear in ``(1, F...)/K``."""
+
+    def __init__(self, moving: JointRecord, law: str) -> None:
+        self.current = moving.motor / moving.gain
+        self.columns, self.names = _columns(moving, law)
+        self.block = _blocks(moving)
+        self.grams = block_grams(np.column_stack([self.columns, self.current]), self.block)
+        self.found = gram_solution(self.grams.sum(axis=0))
+        self.modelled: Array = self.columns @ self.found
+        self.predicted = self._predicted()
+        squares = (self.current - self.predicted) ** 2
+        self.errors = np.bincount(self.block, squares) / np.bincount(self.block)
+
+    def _predicted(self) -> Array:
+        """Return the prediction (samples,) of every block by a fit to the other folds, A."""
+        predicted, total = np.empty_like(self.current), self.grams.sum(axis=0)
+        for fold in range(FOLDS):
+            out = np.arange(len(self.grams)) % FOLDS == fold
+            rows = out[self.block]
+            predicted[rows] = self.columns[rows] @ gram_solution(total - self.grams[out].sum(axis=0))
+        return predicted
+
+    def physical(self) -> tuple[Array, Array]:
+        """Return (1/K, offset, F...) in A/Nm, A and Nm, and their standard errors."""
+
+        def parameters(gram: Array) -> Array:
+            c = gram_solution(gram)
+            return np.concatenate([c[:2], c[2:] / c[0]])
+
+        return jackknife(parameters, self.grams)
+
+
+def _columns(moving: JointRecord, law: str) -> tuple[Array, tuple[tuple[str, str], ...]]:
+    """Return the columns torque, offset, friction and rotor, and names and units from friction on."""
+    v, d = moving.speed, np.sign(moving.speed)
+    torque = moving.load + moving.inertia * moving.acceleration
+    direct = v * moving.load > 0.0
+    laws: dict[str, tuple[list[Array], list[tuple[str, str]]]] = {
+        "Coulomb": ([d], [("coulomb", "Nm")]),
+        "power flow": ([np.where(direct, d, 0.0), np.where(direct, 0.0, d)], [("direct", "Nm"), ("reverse", "Nm")]),
+        "load": ([d, d * np.abs(moving.load)], [("coulomb", "Nm"), ("load", "Nm/Nm")]),
+    }
+    dry, names = laws[law]
+    columns = [torque, np.ones_like(v), *dry, v, v * np.abs(v)]
+    names += [("viscous", "Nm s/rad"), ("square", "Nm s²/rad²")]
+    if moving.inertia == 0.0:  # not described: estimated as well
+        columns.append(moving.acceleration)
+        names.append(("inertia", "kg m²"))
+    return np.column_stack(columns), tuple(names)
+
+
+def _blocks(moving: JointRecord) -> NDArray[np.intp]:
+    count = min(block_count(moving.samples / moving.rate), moving.samples // BLOCK_SAMPLES)
+    if count < MIN_BLOCKS:
+        raise refuse(moving, "motor", f"only {moving.samples / moving.rate:.3g} s of motion")
+    return np.arange(moving.samples) * count // moving.samples
+
+
+def _part(
+    record: JointRecord,
+    moving: JointRecord,
+    fits: dict[str, _Fit],
+    best: str,
+    gear_ratio: float | None,
+    known: float | None,
+) -> Part:
+    fit = fits[best]
+    found, errors = fit.physical()
+    factor = student_factor(len(fit.grams) - 1)
+    if inverse_value("gain", "Nm/A", found[0], errors[0], factor) is None:
+        raise refuse(record, "motor", "the current does not follow the load")
+    errors = np.hypot(errors, _mass_errors(found, fit.names))
+    gain = inverse_value("gain", "Nm/A", found[0], errors[0], factor)
+    assert gain is not None
+    if known is not None and abs(gain.value / known - 1.0) > GAIN_TOLERANCE:
+        raise _too_far(record, gain.value, known)
+    values: list[Value] = [gain, value_of("offset", "A", found[1], errors[1], factor)]
+    rows = zip(fit.names, found[2:], errors[2:], strict=True)
+    values += [value_of(name, unit, value, error, factor) for (name, unit), value, error in rows]
+    if gear_ratio:
+        values.append(torque_constant(gain, gear_ratio))
+    return Part(
+        phenomenon="motor",
+        model=f"gain from the load of the links, friction: {best}",
+        values=tuple(values),
+        fitted=nrmse_percent(fit.current, fit.modelled),
+        held_out=nrmse_percent(fit.current, fit.predicted),
+        settings={"method": "links", "friction": best, "gear_ratio": gear_ratio},
+        ranges={
+            "speed": (float(np.abs(moving.speed).min()), float(np.abs(moving.speed).max())),
+            "load": (float(moving.load.min()), float(moving.load.max())),
+        },
+        alternatives=tuple(_alternative(law, other) for law, other in fits.items()),
+        curves=(_curve(moving, fit, gain),),
+        notes=_notes(gain, known),
+        logs=record.logs,
+    )
+
+
+def _mass_errors(found: Array, names: tuple[tuple[str, str], ...]) -> Array:
+    """Return the errors of (1/K, offset, F...) by those of the described masses; currents and ratios have none."""
+    scaled = np.array([True, False, *(unit != "Nm/Nm" for _, unit in names)])
+    return np.where(scaled, MASS_ERROR * np.abs(found), 0.0)
+
+
+def _too_far(record: JointRecord, gain: float, known: float) -> EstimationError:
+    """Return the error of a gain that the uncertainty of the described links does not explain."""
+    off = f"{100.0 * (gain / known - 1.0):+.0f} % off the known {known:.4g}"
+    return EstimationError(
+        f"{record.place}: the load of the links leads to a gain of {gain:.4g} Nm/A, {off}; motor is not fitted. Give "
+        "the payload if it carried one (--payload KG,X,Y,Z), or the gain if it is wrong (--gain); a pair of logs "
+        "without and with a weighed payload determines it (--loaded)."
+    )
+
+
+def _notes(gain: Value, known: float | None) -> tuple[str, ...]:
+    notes = [
+        f"the gain is as accurate as the described masses, whose standard error is taken as {100.0 * MASS_ERROR:g} %; "
+        "later commands keep a described gain (--gain sets this one)"
+    ]
+    if known is not None:
+        notes.append(f"known gain {known:g} Nm/A: {100.0 * (gain.value / known - 1.0):+.1f} %")
+    notes.append("an offset and Coulomb friction that differs with direction are the same current")
+    return (*notes, RELATION)
+
+
+def _alternative(law: str, fit: _Fit) -> TriedModel:
+    quality = nrmse_percent(fit.current, fit.modelled), nrmse_percent(fit.current, fit.predicted)
+    return TriedModel(f"friction: {law}", *quality)
+
+
+def _curve(moving: JointRecord, fit: _Fit, gain: Value) -> Curve:
+    """Return the current without friction over the torque of links and rotor."""
+    torque = fit.columns[:, 0]
+    residual = fit.current - fit.modelled
+    order = np.argsort(torque, kind="stable")
+    line = np.linspace(torque.min(), torque.max(), 50)
+    bounds = line / gain.low, line / gain.high
+    return make_curve(
+        ("Current over the torque of links and rotor", "torque [Nm]", "current without friction [A]"),
+        (torque[order], (torque * fit.found[0] + residual)[order]),
+        (line, line * fit.found[0]),
+        (np.minimum(*bounds), np.maximum(*bounds)),
+        residual=residual[order],
+    )

@@ -1,0 +1,192 @@
+"""Springs of a gear: the identified law within its range, and the families of springs that are fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise.errors import ModelError
+from jointwise.joint.part import Part
+from jointwise.model.spring import OddPolynomial, Segments, Spring, even_polynomial, hinges, segment_slopes
+from jointwise.spatial import Array
+
+CATALOGUE: dict[str, Segments] = {
+    "HFUS-14": Segments(4.7e3, 6.1e3, 7.1e3, 2.0, 6.9),
+    "HFUS-20": Segments(16e3, 25e3, 29e3, 7.0, 25.0),
+}
+"""Strain-wave gears with a ratio of at least 80: K1, K2, K3 (Nm/rad), T1, T2 (Nm) of the manufacturer's catalogue, rows
+in stiffening order."""
+
+
+@dataclass(frozen=True)
+class StiffnessLaw(Spring):
+    """An identified spring with its range of deformation `largest` (rad).
+
+    Beyond the range the last stiffness continues: ``τ(φ) = τ(±φ_max) + k(φ_max) (φ ∓ φ_max)``. `damping` D (Nm s/rad)
+    of the gear is 0 where it was not determined.
+    """
+
+    spring: Spring
+    largest: float
+    damping: float = 0.0
+
+    def torque(self, phi: Array) -> Array:
+        """Return τ_J in Nm for deformations (any shape), rad."""
+        inside, beyond = self._split(phi)
+        result: Array = self.spring.torque(inside) + self.spring.stiffness(inside) * beyond
+        return result
+
+    def damped_torque(self, phi: Array, rate: Array) -> Array:
+        """Return ``τ_J = spring(φ) + D φ̇`` in Nm for deformations (rad) and their rates (rad/s), any shape."""
+        result: Array = self.torque(phi) + self.damping * rate
+        return result
+
+    def stiffness(self, phi: Array) -> Array:
+        """Return dτ_J/dφ in Nm/rad, constant beyond the range."""
+        return self.spring.stiffness(self._split(phi)[0])
+
+    def curvature(self, phi: Array) -> Array:
+        """Return dk/dφ in Nm/rad², 0 beyond the range."""
+        inside, beyond = self._split(phi)
+        return np.where(beyond == 0.0, self.spring.curvature(inside), 0.0)
+
+    def energy(self, phi: Array) -> Array:
+        """Return the stored energy in J: ``E(±φ_max) + (τ(±φ_max) + ½ k Δφ) Δφ`` beyond the range."""
+        inside, beyond = self._split(phi)
+        mean = self.spring.torque(inside) + 0.5 * self.spring.stiffness(inside) * beyond
+        result: Array = self.spring.energy(inside) + mean * beyond
+        return result
+
+    def _split(self, phi: Array) -> tuple[Array, Array]:
+        """Return φ clamped to the range and the excess, rad."""
+        inside = np.clip(phi, -self.largest, self.largest)
+        return inside, phi - inside
+
+
+def stiffness_of(part: Part) -> StiffnessLaw:
+    """Return the spring of a part from `identify_stiffness`."""
+    if part.phenomenon != "stiffness":
+        raise ModelError(f"a spring must come from a stiffness part. Got '{part.phenomenon}' instead.")
+    largest = max(abs(bound) for bound in part.ranges["phi"])
+    damping = max(next((value.value for value in part.values if value.name == "damping"), 0.0), 0.0)
+    if part.settings["kind"] == "segments":
+        return StiffnessLaw(Segments(*(part[name] for name in ("K1", "K2", "K3", "T1", "T2"))), largest, damping)
+    return StiffnessLaw(OddPolynomial(tuple(part.settings["coefficients"])), largest, damping)
+
+
+# -- families of springs with free parameters, in units of the largest deformation --
+
+KNEE_STARTS = ((0.15, 0.4), (0.3, 0.7), (0.5, 0.8), (0.1, 0.6))
+"""Starts of the two knees of segments, as fractions of the largest deformation."""
+KNEE_BOUNDS = (0.03, 0.9)
+"""Bounds of the first knee and of the distance to the second: each segment must contain data."""
+KNEE_RISE = 0.1
+"""Start of the change of slope at a knee, as a fraction of the mean slope."""
+
+
+@dataclass(frozen=True)
+class PolynomialSpring:
+    """``Σ_p c_p u^(2p-1)`` with u = φ / φ_max: parameters c_p in Nm."""
+
+    terms: int
+
+    @property
+    def title(self) -> str:
+        """Name of the law."""
+        return {1: "linear", 2: "cubic"}.get(self.terms, f"odd polynomial of degree {2 * self.terms - 1}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters: a_1, a_3, ..."""
+        return tuple(f"a_{2 * p + 1}" for p in range(self.terms))
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Units of the parameters."""
+        return ("Nm/rad", *(f"Nm/rad^{2 * p + 1}" for p in range(1, self.terms)))
+
+    def starts(self, slope: float) -> list[Array]:
+        """Return starts of the parameters for a slope in Nm per φ_max."""
+        return [np.append(slope, np.zeros(self.terms - 1))]
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Bounds of the parameters: none."""
+        return np.full(self.terms, -np.inf), np.full(self.terms, np.inf)
+
+    def torque(self, values: Array, u: Array) -> Array:
+        """Return τ_J in Nm."""
+        return u * even_polynomial(u, values)
+
+    def slope(self, values: Array, u: Array) -> Array:
+        """Return dτ_J/du in Nm."""
+        return even_polynomial(u, (2 * np.arange(self.terms) + 1) * values)
+
+    def physical(self, values: Array, largest: float) -> Array:
+        """Return the parameters in SI units for φ_max in rad."""
+        result: Array = values / largest ** (2 * np.arange(self.terms) + 1)
+        return result
+
+
+@dataclass(frozen=True)
+class SegmentedSpring:
+    """Three lines over u = φ / φ_max: slopes K_1, K_2 - K_1, K_3 - K_2 (Nm), knees u_1 and u_2 - u_1."""
+
+    title: str = "segments, fitted"
+    names: tuple[str, ...] = ("K1", "K2", "K3", "T1", "T2")
+    units: tuple[str, ...] = ("Nm/rad", "Nm/rad", "Nm/rad", "Nm", "Nm")
+
+    def starts(self, slope: float) -> list[Array]:
+        """Return starts of the parameters that stiffen at each knee."""
+        rise = KNEE_RISE * slope
+        return [np.array([slope - rise, rise, rise, a, b - a]) for a, b in KNEE_STARTS]
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Bounds: a gear stiffens, and its knees lie within the data."""
+        low, high = KNEE_BOUNDS
+        return np.array([0.0, 0.0, 0.0, low, low]), np.array([np.inf, np.inf, np.inf, high, high])
+
+    def torque(self, values: Array, u: Array) -> Array:
+        """Return τ_J in Nm."""
+        slopes, knees = self._split(values)
+        result: Array = hinges(u, knees) @ slopes
+        return result
+
+    def slope(self, values: Array, u: Array) -> Array:
+        """Return dτ_J/du in Nm."""
+        slopes, knees = self._split(values)
+        return segment_slopes(u, knees, np.cumsum(slopes))
+
+    def physical(self, values: Array, largest: float) -> Array:
+        """Return the parameters in SI units for φ_max in rad; T_1 = K_1 φ_1, T_2 = T_1 + K_2 (φ_2 - φ_1)."""
+        changes, _ = self._split(values)
+        slopes = np.cumsum(changes)
+        return np.concatenate([slopes / largest, np.cumsum(slopes[:2] * values[len(changes) :])])
+
+    def _split(self, values: Array) -> tuple[Array, list[float]]:
+        """Return the changes of slope and the knees."""
+        return values[:-2], np.cumsum(values[-2:]).tolist()
+
+
+SpringFamily = PolynomialSpring | SegmentedSpring
+
+NEWTON_STEPS = 12
+"""Newton steps of the inverse of a spring."""
+MIN_SLOPE = 0.1
+"""Smallest slope in Newton's method as a fraction of that at rest: a law that bends back continues straight."""
+MAX_DEFORMATION = 3.0
+"""Deformations are sought within this many times the largest measured one."""
+
+
+def deformation(family: SpringFamily, values: Array, torque: Array) -> Array:
+    """Return u with τ_J(u) = torque (Nm) by Newton's method."""
+    at_rest = max(abs(float(family.slope(values, np.zeros(1))[0])), 1e-9)
+    u = np.clip(torque / at_rest, -MAX_DEFORMATION, MAX_DEFORMATION)
+    for _ in range(NEWTON_STEPS):
+        step = (family.torque(values, u) - torque) / np.maximum(family.slope(values, u), MIN_SLOPE * at_rest)
+        u = np.clip(u - step, -MAX_DEFORMATION, MAX_DEFORMATION)
+        if np.max(np.abs(step)) < 1e-12:
+            break
+    return u

@@ -1,0 +1,242 @@
+"""Result of the stiffness: parameters, damping, curves and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise.estimation.jackknife import standard_error
+from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, plain, value_of
+from jointwise.joint.record import JointRecord
+from jointwise.joint.stiffness.data import StiffnessRows
+from jointwise.joint.stiffness.fit import SpringFit
+from jointwise.joint.stiffness.law import PolynomialSpring
+from jointwise.joint.transmission.law import GearMaps
+from jointwise.spatial import Array
+
+UNKNOWN_GEAR_ERROR = 0.02
+"""Relative standard error added to spring parameters where the gear errors are unknown: over the milliradians of a
+locked output the slope Σ a m of the kinematic error and that of lost motion reach 1 to 3 %; in free motion the higher
+orders remain."""
+GEAR_ENDS = 2.0
+"""Standard errors of a known gear error at φ_max that count for each spring parameter: a slope at rest is affected by
+the errors at both ends."""
+UNSEEN_GEAR = "the transmission part does not cover these angles and was not used; reciprocate over them"
+CHANNELS = {"gauge": "the gauge", "motor": "the current", "links": "the links"}
+
+
+@dataclass(frozen=True)
+class StiffnessResult:
+    """Fits to all `rows` of the polynomial and of three segments, with the known gear errors (`maps`).
+
+    `is_gear_unseen`: a transmission part was available but does not cover the angles.
+    """
+
+    rows: StiffnessRows
+    fit: SpringFit
+    segments: SpringFit
+    maps: GearMaps | None
+    is_gear_unseen: bool
+
+    @property
+    def relative_error(self) -> float:
+        """Relative standard error due to unknown gear errors."""
+        return UNKNOWN_GEAR_ERROR if self.maps is None else 0.0
+
+    @property
+    def angle_error(self) -> float:
+        """Standard error (rad) of the known gear errors at the ends of the deformation."""
+        return 0.0 if self.maps is None else GEAR_ENDS * self.maps.deviation
+
+
+def stiffness_part(
+    record: JointRecord, result: StiffnessResult, held_out: float, tried: tuple[TriedModel, ...]
+) -> Part:
+    """Return the phenomenon "stiffness"."""
+    fit, rows = result.fit, result.rows
+    damping, damping_note = find_damping(fit, result.maps is not None)
+    damped = () if damping is None else (damping,)
+    unseen = (UNSEEN_GEAR,) if result.is_gear_unseen else ()
+    coefficients = fit.physical(fit.values).tolist()
+    return Part(
+        phenomenon="stiffness",
+        model=fit.layout.family.title,
+        values=(*_values(fit, result), *_values(result.segments, result), *damped, *_other_values(fit)),
+        fitted=fit.quality(rows),
+        held_out=held_out,
+        settings={"kind": "polynomial", "coefficients": coefficients, "data": rows.kind, "offset": fit.offset},
+        ranges={"phi": _range(fit.deformation(rows))} | {n: _range(tau) for n, tau in rows.torques.items()},
+        alternatives=tried,
+        curves=(*_curves(result), *(damping_curve(fit, rows, value) for value in damped)),
+        notes=(*_notes(result), damping_note, *unseen),
+        logs=record.logs,
+    )
+
+
+def _range(values: Array) -> tuple[float, float]:
+    return float(np.min(values)), float(np.max(values))
+
+
+# -- parameters --
+
+
+def _values(fit: SpringFit, result: StiffnessResult) -> list[Value]:
+    """Return the parameters of a spring, with standard errors that include those of the gear."""
+    family = fit.layout.family
+    values = fit.physical(fit.values)
+    error = standard_error(np.array([fit.physical(x) for x in fit.replicates]))
+    total = np.sqrt(error**2 + (result.relative_error * values) ** 2 + _gear_error(fit, values, result) ** 2)
+    rows = zip(family.names, family.units, values, total, strict=True)
+    return [value_of(name, unit, value, deviation, fit.factor) for name, unit, value, deviation in rows]
+
+
+def _gear_error(fit: SpringFit, values: Array, result: StiffnessResult) -> Array:
+    """Return the standard error of the parameters due to that of the known gear errors at either end of φ."""
+    if isinstance(fit.layout.family, PolynomialSpring):
+        return fit.layout.family.physical(np.full(len(values), abs(values[0]) * result.angle_error), fit.largest)
+    relative: Array = np.abs(values) * (result.angle_error / fit.largest)
+    return relative
+
+
+def _other_values(fit: SpringFit) -> list[Value]:
+    """Return the encoder offset, and the rotor friction where it was fitted."""
+    parts, replicates = fit.layout.split(fit.values), [fit.layout.split(x) for x in fit.replicates]
+    error = float(standard_error(np.array([fit.largest * x["offset"][0] for x in replicates])))
+    values = [value_of("offset", "rad", fit.offset, error, fit.factor)]
+    if parts["friction"].size:
+        error = float(standard_error(np.array([x["friction"].sum() for x in replicates])))
+        values.append(value_of("coulomb", "Nm", float(parts["friction"].sum()), error, fit.factor))
+    return values
+
+
+# -- damping --
+
+MAX_GEAR_ERROR = 4.0
+"""Standard errors from which a gear error is certain: its higher orders then hide the damping in free motion."""
+SMOOTHING_ERROR = 0.005
+"""Relative standard error added to the damping: the error due to smoothing."""
+DAMPING_POINTS = 60
+"""Means in the curve of the damping."""
+
+
+def find_damping(fit: SpringFit, is_gear_known: bool) -> tuple[Value | None, str]:
+    """Return D (Nm s/rad), None where the data do not determine it, and a note."""
+    if not fit.layout.damping:
+        reason = "rotor friction hides it in the current; a gauge at the output, or free motion, can determine it"
+        return None, f"damping is not determined: {reason}"
+    if not is_gear_known and _has_gear_error(fit):
+        reason = "the error of the gear hides it in free motion: give a transmission part, or lock the output"
+        return None, f"damping is not determined: {reason}"
+    found = float(fit.layout.split(fit.values)["damping"][0])
+    error = float(standard_error(np.array([fit.layout.split(x)["damping"][0] for x in fit.replicates])))
+    value = value_of("damping", "Nm s/rad", found, float(np.hypot(error, SMOOTHING_ERROR * found)), fit.factor)
+    slope = float(fit.stiffness(fit.values, np.zeros(1))[0])
+    if value.high < 0.0:
+        delay = f"as if the torque were stamped {-1e3 * found / slope:.2g} ms late"
+        return None, f"damping is not determined: the torque is behind the twist, {delay}"
+    limit = f"the time stamps of torque and twist must agree to well below {1e3 * value.high / slope:.2g} ms"
+    return value, f"damping makes the torque lead the twist: {limit}"
+
+
+def damping_curve(fit: SpringFit, rows: StiffnessRows, value: Value) -> Curve:
+    """Return the torque beyond the spring over the speed of the twist, as means of equally many samples."""
+    name = "gauge" if "gauge" in rows.torques else "links"
+    beyond = rows.torques[name] - fit.torque(fit.values, fit.deformation(rows))
+    x, y = _sorted_means(rows.rate, beyond)
+    line = np.linspace(min(x.min(), 0.0), max(x.max(), 0.0), LINE_POINTS)
+    bounds = value.low * line, value.high * line
+    return make_curve(
+        ("Damping: torque beyond the spring", "speed of the twist [rad/s]", "torque beyond the spring [Nm]"),
+        (x, y),
+        (line, value.value * line),
+        (np.minimum(*bounds), np.maximum(*bounds)),
+        residual=y - value.value * x,
+    )
+
+
+def _has_gear_error(fit: SpringFit) -> bool:
+    """Return whether one of the fitted gear errors certainly exists."""
+    if fit.layout.shifts == 0:
+        return False
+    found = fit.layout.split(fit.values)["shifts"]
+    error = standard_error(np.array([fit.layout.split(x)["shifts"] for x in fit.replicates]))
+    return bool((np.abs(found) > MAX_GEAR_ERROR * error).any())
+
+
+def _sorted_means(x: Array, y: Array) -> tuple[Array, Array]:
+    """Return means of both in the order of x, over `DAMPING_POINTS` groups of equally many samples."""
+    groups = np.array_split(np.argsort(x, kind="stable"), min(DAMPING_POINTS, len(x)))
+    return np.array([x[group].mean() for group in groups]), np.array([y[group].mean() for group in groups])
+
+
+# -- curves --
+
+
+def _curves(result: StiffnessResult) -> tuple[Curve, ...]:
+    """Return torque and stiffness over deformation, three segments, and the hysteresis of a locked rotor."""
+    fit, segments, rows = result.fit, result.segments, result.rows
+    phi, predicted = fit.deformation(rows), fit.predicted(rows)
+    line = np.linspace(*_range(phi), LINE_POINTS)
+    band = max(result.relative_error, result.angle_error / fit.largest)
+    spring, curves = fit.torque(fit.values, phi), []
+    for name, torque in rows.torques.items():
+        points = (phi, torque, torque - predicted[name])
+        curves.append(_curve((f"Torque over deformation ({name})", "torque [Nm]"), fit, fit.torque, line, band, points))
+    curves.append(_curve(("Stiffness over deformation", "stiffness [Nm/rad]"), fit, fit.stiffness, line, band))
+    labels = ("Three segments", "torque [Nm]")
+    curves.append(_curve(labels, segments, segments.torque, line, band, (phi, spring)))
+    if "motor" in rows.torques:
+        x, y = plain(phi), plain(rows.torques["motor"] - spring)
+        curves.append(Curve("Hysteresis of the locked rotor", "deformation [rad]", "friction [Nm]", x, y, kind="line"))
+    return tuple(curves)
+
+
+def _curve(
+    labels: tuple[str, str],
+    fit: SpringFit,
+    law: Callable[[Array, Array], Array],
+    line: Array,
+    relative_error: float,
+    points: tuple[Array, ...] = (),
+) -> Curve:
+    """Return a curve of a law with its 95 % band, which includes a relative error; `points`: x, y and residual."""
+    y = law(fit.values, line)
+    error = standard_error(np.array([law(values, line) for values in fit.replicates]))
+    half = fit.factor * np.hypot(error, relative_error * np.abs(y))
+    measured, nothing = [plain(values) for values in points], ((), (), ())
+    x, y_measured, residual = (*measured, *nothing)[: len(nothing)]
+    return Curve(
+        title=labels[0],
+        x_label="deformation [rad]",
+        y_label=labels[1],
+        x=x,
+        y=y_measured,
+        line_x=plain(line),
+        line_y=plain(y),
+        low=plain(y - half),
+        high=plain(y + half),
+        residual=residual,
+    )
+
+
+# -- notes --
+
+
+def _notes(result: StiffnessResult) -> tuple[str, ...]:
+    fit, rows = result.fit, result.rows
+    used = " and ".join(CHANNELS[name] for name in rows.torques)
+    data = "output locked" if rows.kind == "locked" else "free motion"
+    blocks = len(fit.replicates)
+    notes = [f"{data}, torque from {used}; standard errors by a jackknife over {blocks} blocks of time"]
+    if fit.layout.sizes["spring"] == 1:
+        notes.append("these torques do not determine the curvature: a_1 is the mean stiffness over the range")
+    if result.maps is not None:
+        return (*notes, "kinematic error and lost motion of the gear were subtracted from the deformation")
+    fitted = f"fitted: {', '.join(rows.shift_names)}" if rows.shift_names else "cannot be separated from the spring"
+    notes.append(
+        f"kinematic error and lost motion are not known ({fitted}): {UNKNOWN_GEAR_ERROR:.0%} is added to every "
+        "standard error; give a transmission part"
+    )
+    return tuple(notes)

@@ -1,0 +1,170 @@
+"""Temperature-dependent friction of a joint: the law, and its fit to pairs of runs.
+
+Every speed has its friction at the reference temperature, and the law adds to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from jointwise.errors import ModelError
+from jointwise.estimation.jackknife import student_factor
+from jointwise.joint.friction.data import Flags
+from jointwise.joint.least_squares import STARTS, LinearFit, grouped_covariance
+from jointwise.joint.part import Part
+from jointwise.joint.quality import rms
+from jointwise.joint.temperature.data import TemperaturePairs
+from jointwise.model.friction import root_speed, thermal_factors
+from jointwise.spatial import Array
+
+PARAMETERS = {"none": 0, "linear": 2, "three-parameter": 3, "affine-exponential": 4}
+"""Laws and their number of parameters, including the friction at the reference temperature."""
+
+
+@dataclass(frozen=True)
+class TemperatureLaw:
+    """Friction that a temperature T (°C) adds to that at the `reference` T0; T is clamped to `coldest` .. `hottest`.
+
+    "linear" and "three-parameter": ``f_T = sgn(ω) √|ω| (F_T2 (T - T0) + F_T3 (T⁻³ - T0⁻³))``; F_T1 is the constant that
+    makes it zero at T0. "affine-exponential": ``f_T = sgn(ω) (h(T) - h(T0))``, ``h = (A_0 + A_1 T) exp(-|ω| (b_0 + b_1
+    T))``. |ω| is clamped to the `fastest`. `numbers` are (F_T2,), (F_T2, F_T3) or (A_0, A_1, b_0, b_1).
+    """
+
+    kind: str
+    numbers: tuple[float, ...]
+    reference: float
+    coldest: float
+    hottest: float
+    fastest: float
+
+    def torque(self, speed: Array, temperature: Array) -> Array:
+        """Return the friction (samples,), Nm, at speeds (samples,), rad/s, and temperatures (samples,), °C."""
+        w = np.clip(speed, -self.fastest, self.fastest)
+        T = np.clip(temperature, self.coldest, self.hottest)
+        if self.kind == "affine-exponential":
+            change = affine_exponential(w, T, *self.numbers) - affine_exponential(w, self.reference, *self.numbers)
+            return np.sign(w) * change
+        if self.kind == "linear":  # without T⁻³, which diverges at 0 °C
+            return root_speed(w) * self.numbers[0] * (T - self.reference)
+        factors = thermal_factors(T, self.reference, self.coldest, self.hottest)
+        result: Array = root_speed(w) * (factors @ np.array(self.numbers))
+        return result
+
+    def outside(self, temperature: Array) -> NDArray[np.bool_]:
+        """Return flags of the temperatures outside the measured range, which are clamped."""
+        result: NDArray[np.bool_] = (temperature < self.coldest) | (temperature > self.hottest)
+        return result
+
+
+def affine_exponential(speed: Array, T: Array | float, a0: float, a1: float, b0: float, b1: float) -> Array:
+    """Return ``h = (A_0 + A_1 T) exp(-|ω| (b_0 + b_1 T))``, Nm."""
+    result: Array = (a0 + a1 * T) * np.exp(-np.abs(speed) * (b0 + b1 * T))
+    return result
+
+
+def temperature_law_of(part: Part) -> TemperatureLaw:
+    """Return the law of a part from `identify_temperature`."""
+    if part.phenomenon != "temperature" or "law" not in part.settings:
+        raise ModelError(f"a temperature law must come from a temperature part. Got '{part.phenomenon}' instead.")
+    stored = part.settings["law"]
+    return TemperatureLaw(**{**stored, "numbers": tuple(stored["numbers"])})
+
+
+# -- fit to pairs of runs --
+
+MAX_EXPONENT = 4.0
+"""Largest exponent |ω| (b_0 + b_1 T) that is sought: beyond, the exponential has vanished."""
+EXPONENT_STARTS = (-2.0, -0.3, 0.4, 2.2)
+"""Starts of the exponents at the coldest and at the hottest temperature."""
+STEP = 1e-6
+"""Step of the numerical derivative by the rates b_0 and b_1, whose size is about 0.01 to 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class TemperatureModel:
+    """A law to be fitted to pairs of runs, with the reference temperature T0 (°C).
+
+    Parameters: the friction of every speed at T0, then those of the law, with the rates b_0 and b_1 of the
+    affine-exponential law last.
+    """
+
+    law: str
+    pairs: TemperaturePairs
+    reference: float
+
+    @property
+    def rates(self) -> int:
+        """Number of nonlinear parameters."""
+        return 2 if self.law == "affine-exponential" else 0
+
+    def columns(self, rates: Array) -> Array:
+        """Return the regressor (pairs, linear parameters): the friction at T0, then the law as a difference to T0."""
+        pairs, T, T0 = self.pairs, self.pairs.temperature, self.reference
+        base = (pairs.level[:, None] == np.arange(pairs.levels)).astype(float)
+        if self.law == "affine-exponential":
+            now, then = (np.exp(-pairs.speed * (rates[0] + rates[1] * t)) for t in (T, T0))
+            return np.column_stack([base, now - then, T * now - T0 * then])
+        root = root_speed(pairs.speed)
+        columns = [root * (T - T0), root * (pairs.inverse_cube - T0**-3.0)]
+        return np.column_stack([base, *columns[: {"none": 0, "linear": 1}.get(self.law, 2)]])
+
+    def friction(self, values: Array) -> Array:
+        """Return the friction (pairs,), Nm, of all parameters."""
+        linear, rates = self._split(values)
+        result: Array = self.columns(rates) @ linear
+        return result
+
+    def sensitivity(self, values: Array) -> Array:
+        """Return the derivative of the friction by all parameters, (pairs, parameters)."""
+        steps = STEP * np.eye(len(values))[len(values) - self.rates :]
+        slopes = [(self.friction(values + s) - self.friction(values - s)) / (2.0 * STEP) for s in steps]
+        return np.column_stack([self.columns(self._split(values)[1]), *slopes])
+
+    def solve(self, use: Flags) -> Array:
+        """Return the least-squares parameters for the pairs in use."""
+        rates = self._fit_rates(use) if self.rates else np.empty(0)
+        return np.concatenate([self._solve_linear(rates, use), rates])
+
+    def fit(self) -> LinearFit:
+        """Return the fit to all pairs, with standard errors clustered by block of time."""
+        values = self.solve(np.ones(len(self.pairs.friction), dtype=bool))
+        J, residual = self.sensitivity(values), self.pairs.friction - self.friction(values)
+        covariance = grouped_covariance(J, residual, self.pairs.block)
+        return LinearFit(values, covariance, student_factor(len(np.unique(self.pairs.block)) - J.shape[1]))
+
+    def _split(self, values: Array) -> tuple[Array, Array]:
+        count = len(values) - self.rates
+        return values[:count], values[count:]
+
+    def _solve_linear(self, rates: Array, use: Flags) -> Array:
+        A = self.columns(rates)[use]
+        scale = np.linalg.norm(A, axis=0) + 1e-300
+        result: Array = np.linalg.lstsq(A / scale, self.pairs.friction[use], rcond=1e-10)[0] / scale
+        return result
+
+    def _fit_rates(self, use: Flags) -> Array:
+        """Return b_0 and b_1 by variable projection from several starts.
+
+        They are sought as the exponents at the coldest and the hottest temperature of the highest speed.
+        """
+        fastest = float(self.pairs.speed.max())
+        cold, hot = float(self.pairs.temperature.min()), float(self.pairs.temperature.max())
+
+        def rates(exponents: Array) -> Array:
+            slope = (exponents[1] - exponents[0]) / (hot - cold) / fastest
+            return np.array([exponents[0] / fastest - slope * cold, slope])
+
+        def residual(exponents: Array) -> Array:
+            b = rates(exponents)
+            result: Array = (self.pairs.friction - self.columns(b) @ self._solve_linear(b, use))[use]
+            return result
+
+        starts = [np.array(start) for start in product(EXPONENT_STARTS, repeat=2)]
+        best = sorted(starts, key=lambda start: rms(residual(start)))[:STARTS]
+        fits = [least_squares(residual, start, bounds=(-MAX_EXPONENT, MAX_EXPONENT), max_nfev=80) for start in best]
+        return rates(min(fits, key=lambda fit: float(fit.cost)).x)

@@ -1,0 +1,167 @@
+"""Result of the friction over temperature: parameters, curves, surface and notes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from jointwise.joint.friction.data import Flags
+from jointwise.joint.friction.law import velocity_law_of
+from jointwise.joint.least_squares import LinearFit
+from jointwise.joint.part import (
+    LINE_POINTS,
+    SURFACE_POINTS,
+    Curve,
+    Part,
+    Surface,
+    TriedModel,
+    Value,
+    make_curve,
+    plain,
+    value_of,
+)
+from jointwise.joint.quality import nrmse_percent, rms
+from jointwise.joint.record import JointRecord
+from jointwise.joint.temperature.data import COLDEST, TemperaturePairs, inverse_cube
+from jointwise.joint.temperature.law import TemperatureLaw, TemperatureModel
+from jointwise.spatial import Array
+
+HISTORY_POINTS = 500
+"""Points of the temperature over time."""
+ROOT_UNIT = "Nm √(s/rad)"
+NAMES = {"F_T2": f"{ROOT_UNIT}/K", "F_T3": f"{ROOT_UNIT} K³"}
+EXPONENTIAL_NAMES = {"A_0": "Nm", "A_1": "Nm/K", "b_0": "s/rad", "b_1": "s/rad/K"}
+"""Parameters of the laws and their units."""
+
+
+def temperature_part(
+    record: JointRecord, model: TemperatureModel, tried: tuple[TriedModel, ...], steady: Part | None
+) -> Part:
+    """Return the phenomenon "temperature" of a law, with friction over speed and temperature if `steady` is known."""
+    fit, pairs = model.fit(), model.pairs
+    law = _law(model, fit)
+    slowest, everything = float(pairs.speed.min()), np.ones(len(pairs.friction), dtype=bool)
+    part = Part(
+        phenomenon="temperature",
+        model=model.law,
+        values=_values(model, fit),
+        fitted=temperature_quality(pairs, model.friction(fit.values), everything),
+        held_out=next(item.held_out for item in tried if item.model == model.law),
+        settings={"law": asdict(law) | {"numbers": list(law.numbers)}},
+        ranges={"temperature": (law.coldest, law.hottest), "speed": (slowest, law.fastest)},
+        alternatives=tried,
+        curves=(*_curves(model, fit), _history(record)),
+        surfaces=(_surface(law, slowest),),
+        notes=(*_notes(model, tried), *_steady_notes(model, fit, steady)),
+        logs=record.logs,
+    )
+    if steady is None:
+        return part
+    from jointwise.joint.combined_friction import friction_map, map_surfaces  # imports this package
+
+    return replace(part, surfaces=map_surfaces(friction_map([steady, part])))
+
+
+def temperature_quality(pairs: TemperaturePairs, friction: Array, use: Flags) -> float:
+    """Return the NRMSE % of the effect of temperature: friction and model without the mean of every speed."""
+    levels, y = pairs.level[use], pairs.friction[use]
+    mean = np.bincount(levels, y) / np.maximum(np.bincount(levels), 1)
+    return nrmse_percent(y - mean[levels], friction[use] - mean[levels])
+
+
+def _law(model: TemperatureModel, fit: LinearFit) -> TemperatureLaw:
+    T, fastest = model.pairs.temperature, float(model.pairs.speed.max())
+    numbers = tuple(float(x) for x in fit.values[model.pairs.levels :])
+    return TemperatureLaw(model.law, numbers, model.reference, float(T.min()), float(T.max()), fastest)
+
+
+def _values(model: TemperatureModel, fit: LinearFit) -> tuple[Value, ...]:
+    """Return the parameters of the law; F_T1 is what makes f_T zero at T0."""
+    k, exponential = model.pairs.levels, model.law == "affine-exponential"
+    units = EXPONENTIAL_NAMES if exponential else NAMES
+    rows = zip(units.items(), fit.values[k:], fit.deviations[k:], strict=False)
+    values = tuple(value_of(name, unit, x, s, fit.factor) for (name, unit), x, s in rows)
+    return values if exponential else (_constant(model, fit), *values)
+
+
+def _constant(model: TemperatureModel, fit: LinearFit) -> Value:
+    """Return ``F_T1 = -(F_T2 T0 + F_T3 T0⁻³)``."""
+    gradient, k = np.zeros(len(fit.values)), model.pairs.levels
+    gradient[k:] = -np.array([model.reference, model.reference**-3.0])[: len(fit.values) - k]
+    deviation = float(np.sqrt(gradient @ fit.covariance @ gradient))
+    return value_of("F_T1", ROOT_UNIT, float(gradient @ fit.values), deviation, fit.factor)
+
+
+# -- curves --
+
+
+def _curves(model: TemperatureModel, fit: LinearFit) -> tuple[Curve, ...]:
+    """Return friction over temperature, one curve per speed, with line and band at even temperatures."""
+    residual = model.pairs.friction - model.friction(fit.values)
+    grid = replace(model, pairs=_grid(model.pairs))
+    line, half = grid.friction(fit.values), fit.band(grid.sensitivity(fit.values), rms(residual))
+    return tuple(_curve(model.pairs, residual, grid.pairs, line, half, level) for level in range(model.pairs.levels))
+
+
+def _grid(pairs: TemperaturePairs) -> TemperaturePairs:
+    """Return every speed at even temperatures over the range measured at it."""
+    flags = [pairs.level == level for level in range(pairs.levels)]
+    T = np.concatenate([np.linspace(x.min(), x.max(), LINE_POINTS) for x in (pairs.temperature[f] for f in flags)])
+    speed, level = (np.repeat(x, LINE_POINTS) for x in ([pairs.speed[f].mean() for f in flags], range(pairs.levels)))
+    return TemperaturePairs(np.zeros(len(T)), speed, T, inverse_cube(T), level, np.zeros(len(T), dtype=np.intp))
+
+
+def _curve(
+    pairs: TemperaturePairs, residual: Array, grid: TemperaturePairs, line: Array, half: Array, level: int
+) -> Curve:
+    index, drawn = np.flatnonzero(pairs.level == level), grid.level == level
+    order = index[np.argsort(pairs.temperature[index])]
+    return make_curve(
+        (f"Friction over temperature at {pairs.speed[index].mean():.3g} rad/s", "temperature [°C]", "friction [Nm]"),
+        (pairs.temperature[order], pairs.friction[order]),
+        (grid.temperature[drawn], line[drawn]),
+        ((line - half)[drawn], (line + half)[drawn]),
+        residual=residual[order],
+    )
+
+
+def _history(record: JointRecord) -> Curve:
+    assert record.temperature is not None
+    x, y = (plain(values, HISTORY_POINTS) for values in (record.t - record.t[0], record.temperature))
+    return Curve("Temperature over time", "time [s]", "temperature [°C]", x=x, y=y, kind="line")
+
+
+def _surface(law: TemperatureLaw, slowest: float) -> Surface:
+    w = np.linspace(slowest, law.fastest, SURFACE_POINTS)
+    T = np.linspace(law.coldest, law.hottest, SURFACE_POINTS)
+    z = [plain(law.torque(w, np.full_like(w, t))) for t in T]
+    title = f"Friction added by the temperature to that at {law.reference:.1f} °C"
+    return Surface(title, "speed [rad/s]", "temperature [°C]", "friction [Nm]", plain(w), plain(T), tuple(z))
+
+
+# -- notes --
+
+
+def _notes(model: TemperatureModel, tried: tuple[TriedModel, ...]) -> tuple[str, ...]:
+    pairs, T = model.pairs, model.pairs.temperature
+    notes = [
+        f"{len(T)} pairs of runs forward and back from {T.min():.1f} to {T.max():.1f} °C; T0 is "
+        f"{model.reference:.1f} °C."
+    ]
+    if pairs.levels == 1:
+        notes.append(f"one speed only ({pairs.speed.mean():.3g} rad/s): how f_T depends on the speed is assumed.")
+    if "three-parameter" not in {item.model for item in tried}:
+        notes.append(f"below {COLDEST:g} °C the law in T⁻³ is singular: it was not fitted.")
+    return tuple(notes)
+
+
+def _steady_notes(model: TemperatureModel, fit: LinearFit, steady: Part | None) -> tuple[str, ...]:
+    """Return a note on how much the friction at T0 differs from the velocity law, where that is known."""
+    if steady is None:
+        return ()
+    levels = model.pairs.level
+    speed = np.bincount(levels, model.pairs.speed) / np.bincount(levels)
+    difference = fit.values[: model.pairs.levels] - velocity_law_of(steady).even(speed)
+    most = np.abs(difference).max()
+    return (f"at {model.reference:.1f} °C friction differs from the velocity law by at most {most:.2g} Nm.",)

@@ -1,0 +1,151 @@
+"""Periodic maps of a gear: kinematic error and lost motion over the rotor angle at the output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jointwise.errors import ModelError
+from jointwise.joint.part import Part
+from jointwise.model.friction import slip_elements, slip_state
+from jointwise.model.periodic_table import TURN, PeriodicTable
+from jointwise.spatial import Array
+
+MIN_REACH = 1e-9
+"""Reach (rad) of a lag that is the sign of the motion."""
+WHOLE_TURN = 0.97
+"""Fraction of a turn from which on maps are known everywhere."""
+KNOWN_SHARE = 0.99
+"""Fraction of angles that must lie within the known span."""
+
+
+@dataclass(frozen=True)
+class FourierSeries:
+    """``mean + Σ a_m sin(m θ + p_m)``: `amplitudes` a_m (rad) and `phases` p_m of the `orders` m, cycles per turn."""
+
+    mean: float
+    orders: tuple[int, ...]
+    amplitudes: tuple[float, ...]
+    phases: tuple[float, ...]
+
+    def at(self, theta: Array) -> Array:
+        """Return the value at angles of any shape, rad."""
+        result = np.full(np.shape(theta), self.mean)
+        for m, a, p in zip(self.orders, self.amplitudes, self.phases, strict=True):
+            result += a * np.sin(m * theta + p)
+        return result
+
+    def slope(self, theta: Array) -> Array:
+        """Return the derivative over θ."""
+        result = np.zeros(np.shape(theta))
+        for m, a, p in zip(self.orders, self.amplitudes, self.phases, strict=True):
+            result += a * m * np.cos(m * theta + p)
+        return result
+
+
+@dataclass(frozen=True)
+class RippledTable:
+    """A table plus waves that are too short for its points: ``table + Σ a_m sin(m θ + p_m)``."""
+
+    table: PeriodicTable
+    ripple: FourierSeries
+
+    def at(self, theta: Array) -> Array:
+        """Return the value at angles of any shape, rad."""
+        result: Array = self.table.at(theta) + self.ripple.at(theta)
+        return result
+
+    def slope(self, theta: Array) -> Array:
+        """Return the derivative over θ."""
+        result: Array = self.table.slope(theta) + self.ripple.slope(theta)
+        return result
+
+
+GearMap = PeriodicTable | RippledTable | FourierSeries
+
+
+@dataclass(frozen=True)
+class GearMaps:
+    """``θ - q = offset + e(θ) + d(θ) P + spring``: the maps e and d (rad) of a gear and the lag P of its lost motion.
+
+    P in [-1, 1] follows θ and saturates after a travel of `reach` (rad) from zero, 2 `reach` from the other side; with
+    `reach` 0 it is the sign of the motion. `deviation` (rad) is the standard error of e at an angle, `span` (from, to;
+    rad) the range in which the maps are known.
+    """
+
+    kinematic_error: GearMap
+    lost_motion: GearMap
+    reach: float
+    offset: float = 0.0
+    deviation: float = 0.0
+    span: tuple[float, float] = (0.0, TURN)
+
+    def knows(self, theta: Array) -> bool:
+        """Return whether the maps are known at nearly all of some angles (rad)."""
+        low, high = self.span
+        if high - low > WHOLE_TURN * TURN:
+            return True
+        return bool(np.mean(np.mod(theta - low, TURN) <= high - low) > KNOWN_SHARE)
+
+    def error(self, theta: Array) -> Array:
+        """Return e(θ) in rad."""
+        return self.kinematic_error.at(theta)
+
+    def backlash(self, theta: Array) -> Array:
+        """Return d(θ) in rad: half the difference between the two directions."""
+        return self.lost_motion.at(theta)
+
+    def lag(self, path: Array) -> Array:
+        """Return d(θ) P in rad along a path θ (samples,) that starts relaxed."""
+        result: Array = self.backlash(path) * full_lag(path, self.reach)
+        return result
+
+    def slope(self, path: Array) -> Array:
+        """Return d(e + d P)/dθ along a path θ (samples,): one minus it is the torque ratio of rotor and gear."""
+        P = full_lag(path, self.reach)
+        moves = (np.abs(P) < 1.0) / max(self.reach, MIN_REACH) if self.reach > 0.0 else 0.0
+        result: Array = self.kinematic_error.slope(path) + self.lost_motion.slope(path) * P
+        return result + self.backlash(path) * moves
+
+
+def full_lag(path: Array, reach: float) -> Array:
+    """Return P (samples,) in [-1, 1] along a path θ (samples,) that starts relaxed: one slip element."""
+    path = np.asarray(path, dtype=float)
+    return slip_elements(path, np.array([max(reach, MIN_REACH)]), slip_state(path[0], 1))[0][:, 0]
+
+
+def transmission_of(part: Part) -> GearMaps:
+    """Return the maps of a part from `identify_transmission`."""
+    if part.phenomenon != "transmission":
+        raise ModelError(f"gear maps must come from a transmission part. Got '{part.phenomenon}' instead.")
+    error, lost = (_map(part.settings[name]) for name in ("kinematic_error", "lost_motion"))
+    deviation = float(part.settings.get("deviation", 0.0))
+    span = part.ranges.get("theta", (0.0, TURN))
+    return GearMaps(error, lost, float(part.settings["reach"]), part["offset"], deviation, span)
+
+
+def backlash_table(part: Part, points: int = 1000) -> Array:
+    """Return d(θ) in rad at `points` equally spaced angles of a turn from θ = 0, (points,)."""
+    return transmission_of(part).backlash(TURN * np.arange(points) / points)
+
+
+def map_settings(gear_map: GearMap) -> dict[str, Any]:
+    """Return a map as plain JSON."""
+    if isinstance(gear_map, PeriodicTable):
+        return {"values": list(gear_map.values)}
+    if isinstance(gear_map, RippledTable):
+        return map_settings(gear_map.table) | map_settings(gear_map.ripple)
+    lists = {name: list(getattr(gear_map, name)) for name in ("orders", "amplitudes", "phases")}
+    return {"mean": gear_map.mean, **lists}
+
+
+def _map(settings: Mapping[str, Any]) -> GearMap:
+    table = PeriodicTable(tuple(settings["values"])) if "values" in settings else None
+    if table is not None and "orders" not in settings:
+        return table
+    orders = tuple(int(m) for m in settings["orders"])
+    series = FourierSeries(float(settings["mean"]), orders, tuple(settings["amplitudes"]), tuple(settings["phases"]))
+    return series if table is None else RippledTable(table, series)

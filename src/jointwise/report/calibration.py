@@ -1,0 +1,60 @@
+"""The report of a calibration: one page of sections, written atomically."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jointwise.data.log import Log
+from jointwise.report.data import ReportData, collect
+from jointwise.report.labels import robot_title
+from jointwise.report.page import Section, compose, plotly_script, write_page
+from jointwise.report.sections import SECTIONS
+from jointwise.result.calibration import CalibratedModel, calibration_of
+from jointwise.result.metrics import Validation
+
+FILE = "report.html"
+
+
+def write_report(
+    model: CalibratedModel,
+    directory: str | Path,
+    training: Sequence[Log | Validation],
+    validation: Sequence[Log | Validation] = (),
+    command: str | None = None,
+    more: Sequence[Section] = (),
+    file: str | Path | None = None,
+) -> Path:
+    """Write `report.html` into a directory and return its path. The page is self-contained and needs no network.
+
+    Args:
+        model: The calibrated model to report on, a `Calibration` or a `RobotModel`.
+        directory: Directory of the page; created if it does not exist.
+        training: Logs that the calibration was estimated from, or the results of `validate` on them.
+        validation: Other logs with a measured output, or the results of `validate` on them, which are then not
+            computed again. A log that overlaps the training data is labelled as such.
+        command: Command line that reproduces the calibration; composed from the calibration if None.
+        more: Sections to append.
+        file: Name of the model file, for the examples of use.
+
+    Raises:
+        MissingExtraError: If plotly is not installed.
+        OutputError: If the page cannot be written.
+
+    """
+    library = plotly_script()
+    data = collect(calibration_of(model), training, validation, command, None if file is None else str(file))
+    return write_page(render(data, library, more), Path(directory) / FILE)
+
+
+def render(data: ReportData, library: str, more: Sequence[Section] = ()) -> str:
+    """Return the complete page; `library` is the source code of plotly.js."""
+    robot, provenance = robot_title(data.robot), data.calibration.provenance
+    return compose(
+        title=f"{robot} · calibration report",
+        kind="Calibration report",
+        heading=robot,
+        origin=f"Calibrated on {provenance.date[:10]} with Jointwise {provenance.version}",
+        sections=[*((section.ID, section.TITLE, section.body(data)) for section in SECTIONS), *more],
+        library=library,
+    )

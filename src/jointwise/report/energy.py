@@ -1,0 +1,182 @@
+"""The page of an energy balance: power over time, where the energy goes, and a table of the joints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jointwise.formatting import number
+from jointwise.report.figure import JOINT_COLORS, MEASURED, PREDICTED, Figure, axis, downsample, line, packed
+from jointwise.report.markup import Html, facts, paragraph, table
+from jointwise.report.page import Section, compose, page_path, plotly_script, write_page
+from jointwise.spatial import Array
+
+FILE = "energy.html"
+POINTS = 3000
+"""Largest number of points of a curve."""
+SHARES = {
+    "links": ("links and payload", "#2b7a3d"),
+    "friction": ("friction heat", "#b4470f"),
+    "mechanical": ("motor shaft", "#2b7a3d"),
+    "copper": ("copper loss", "#8a6d00"),
+    "drive": ("iron and drive loss", "#7a3b9c"),
+}
+"""Name and colour of the shares of the electrical energy of a joint."""
+COLUMNS = {
+    "electrical": "electrical, J",
+    "mechanical": "motor shaft, J",
+    "friction": "friction heat, J",
+    "links": "links, J",
+    "copper": "copper loss, J",
+    "drive": "iron and drive loss, J",
+    "braking": "braking, J",
+    "efficiency": "efficiency of the motor",
+}
+
+Result = Mapping[str, Any]
+"""Energies (J) of an energy balance: `robot` and `joints`."""
+
+
+def write_energy_page(
+    heading: str, result: Result, t: Array, joints: Array, power: Array, measured: Array | None, path: str | Path
+) -> Path:
+    """Write the page of an energy balance and return its path. The page is self-contained and needs no network.
+
+    Args:
+        heading: Heading of the page: robot and log.
+        result: Energies of the balance, `EnergyBalance.to_dict()`.
+        t: Stamps (samples,), s.
+        joints: Electrical powers of the joints (samples, joints), W.
+        power: Predicted power on the bus (samples,), W.
+        measured: The same measured, or None.
+        path: A page (.html) or a directory, which is created if it does not exist.
+
+    """
+    sections: Sequence[Section] = [
+        ("overview", "Energy", _overview(result["robot"])),
+        ("power", "Power over time", _power(t, power, measured)),
+        ("flow", "Where the energy goes", _sankey(result["robot"])),
+        ("joints", "Joints", Html(_bars(result["joints"]) + _table(result["joints"]) + _joint_power(t, joints))),
+    ]
+    page = compose(
+        title=f"{heading} · energy",
+        kind="Energy balance",
+        heading=heading,
+        origin=f"{number(result['robot']['duration'])} s, currents {result['robot']['currents']}",
+        sections=sections,
+        library=plotly_script(),
+    )
+    return write_page(page, page_path(path, FILE))
+
+
+def _overview(robot: Mapping[str, Any]) -> Html:
+    pairs: list[tuple[object, object]] = [
+        ("Energy from the bus", f"{number(robot['energy'])} J"),
+        ("Standing power", f"{number(robot['standing_power'])} W, {number(robot['standing'])} J"),
+        ("Efficiency of the motors", _percent(robot["motor_efficiency"])),
+        ("Efficiency of the robot", _percent(robot["efficiency"])),
+        ("Peak power", f"{number(robot['peak_power'])} W"),
+        ("Braking energy", f"{number(robot['braking'])} J, {robot['braking_power']} where no joint uses it"),
+    ]
+    if robot["measured_energy"] is not None:
+        error = number(100.0 * robot["energy_error"])
+        pairs.append(("Measured energy", f"{number(robot['measured_energy'])} J (prediction {error} % off)"))
+        pairs.append(("RMSE of the power", f"{number(robot['power_rmse'])} W"))
+    return facts(pairs)
+
+
+def _power(t: Array, power: Array, measured: Array | None) -> Html:
+    """Return the power on the bus over time."""
+    series = [power] if measured is None else [measured, power]
+    rows = downsample(*series, most=POINTS)
+    x = packed((t - t[0])[rows])
+    traces = [line("predicted", "shared", packed(power[rows]), PREDICTED)]
+    if measured is not None:
+        traces.insert(0, line("measured", "shared", packed(measured[rows]), MEASURED))
+    layout = {"xaxis": {"ticksuffix": " s"}, "yaxis": axis("power [W]"), "hovermode": "x unified"}
+    return Figure(traces, layout, "power on the bus over time", x=x).html("Power on the DC bus.")
+
+
+def _joint_power(t: Array, joints: Array) -> Html:
+    """Return the electrical power of the joints over time."""
+    rows = downsample(*joints.T, most=POINTS)
+    traces = [
+        line(f"joint {k + 1}", "shared", packed(joints[rows, k]), JOINT_COLORS[k % len(JOINT_COLORS)])
+        for k in range(joints.shape[1])
+    ]
+    layout = {"xaxis": {"ticksuffix": " s"}, "yaxis": axis("power [W]"), "hovermode": "x unified"}
+    x = packed((t - t[0])[rows])
+    return Figure(traces, layout, "electrical power of the joints", x=x).html("Negative while a joint brakes.")
+
+
+def _bars(joints: Sequence[Mapping[str, Any]]) -> Html:
+    """Return the energies of the joints as stacked bars."""
+    split = joints[0]["friction"] is not None
+    shown = [name for name in SHARES if name != ("mechanical" if split else "links") and (split or name != "friction")]
+    names = [f"joint {joint['joint']}" for joint in joints]
+    traces = [
+        {
+            "type": "bar",
+            "name": SHARES[name][0],
+            "x": names,
+            "y": [joint[name] for joint in joints],
+            "marker": {"color": SHARES[name][1]},
+        }
+        for name in shown
+    ]
+    layout = {"barmode": "relative", "yaxis": axis("energy [J]")}
+    return Figure(traces, layout, "energies of the joints").html(
+        "Electrical energy of the joints by destination; negative where the load or gravity drives the motor."
+    )
+
+
+def _sankey(robot: Mapping[str, Any]) -> Html:
+    """Return the flow of the energy from the bus; a share that returns energy flows backwards."""
+    flows = [
+        ("bus", "standing power", robot["standing"]),
+        ("bus", "motors", robot["energy"] - robot["standing"]),
+        ("motors", "copper loss", robot["copper"]),
+        ("motors", "iron and drive loss", robot["drive"]),
+        ("motors", "braking resistor", robot["burnt"]),
+        ("motors", "motor shafts", robot["mechanical"]),
+    ]
+    if robot["friction"] is not None:
+        flows += [("motor shafts", "friction heat", robot["friction"]), ("motor shafts", "links", robot["links"])]
+    forward = [(a, b, x) if x > 0.0 else (b, a, -x) for a, b, x in flows if abs(x) > 1e-9]
+    nodes = list(dict.fromkeys(name for a, b, _ in forward for name in (a, b)))
+    trace = {
+        "type": "sankey",
+        "valueformat": ".3g",
+        "valuesuffix": " J",
+        "node": {"label": nodes, "pad": 24, "thickness": 16},
+        "link": {
+            "source": [nodes.index(a) for a, _, _ in forward],
+            "target": [nodes.index(b) for _, b, _ in forward],
+            "value": [x for _, _, x in forward],
+        },
+    }
+    return Figure([trace], {}, "flow of the energy", height=400).html("Energy from the bus by destination, J.")
+
+
+def _table(joints: Sequence[Mapping[str, Any]]) -> Html:
+    rows = [[f"joint {joint['joint']}", *(_cell(name, joint[name]) for name in COLUMNS)] for joint in joints]
+    return Html(table("Energies of the joints", ["", *COLUMNS.values()], rows) + paragraph(_NOTE))
+
+
+_NOTE = (
+    "The power at the motor shaft drives the links and their rotors against friction. An efficiency is the energy at "
+    "the shaft over the electrical energy; it is not defined where the motor returns energy."
+)
+
+
+def _cell(name: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    return _percent(value) if name == "efficiency" else f"{value:.2f}"
+
+
+def _percent(value: float | None) -> str:
+    return "not defined" if value is None else f"{np.round(100.0 * value, 1)} %"

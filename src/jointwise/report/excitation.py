@@ -1,0 +1,113 @@
+"""The page of an optimal excitation: motion, use of the limits, predicted standard errors, coverage for friction."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jointwise import __version__
+from jointwise.design.excitation import RATE, STUDY_RATE, Excitation
+from jointwise.design.trajectory import States
+from jointwise.formatting import number, percent
+from jointwise.report.figure import JOINT_COLORS, LOADED, UNLOADED, Figure, axis, line, packed, scatter
+from jointwise.report.labels import effort_unit, joint_title, length_unit, robot_title
+from jointwise.report.markup import Html, facts, join, paragraph, table, tabs
+from jointwise.report.motion import motion_view
+from jointwise.report.page import compose
+from jointwise.spatial import Array
+
+
+def render_excitation(excitation: Excitation, library: str) -> str:
+    """Return the complete page; `library` is the source code of plotly.js."""
+    name, states = robot_title(excitation.robot), excitation.motion.sample(STUDY_RATE)
+    sections = [
+        ("overview", "Overview", _overview(excitation)),
+        ("motion", "Motion", motion_view(excitation.robot, states.t, states.q, excitation.model.dynamics.gravity)),
+        ("signals", "Path, speed and acceleration", _signals(excitation, states)),
+        ("errors", "Predicted standard errors", _errors(excitation)),
+        ("friction", "Coverage of speed and load", _coverage(excitation, states)),
+    ]
+    return compose(
+        title=f"{name} · excitation",
+        kind="Optimal excitation",
+        heading=name,
+        origin=f"{excitation.motion.duration:g} s, seed {excitation.seed}, Jointwise {__version__}",
+        sections=sections,
+        library=library,
+    )
+
+
+def _overview(excitation: Excitation) -> Html:
+    model, random, clearance = excitation.model, excitation.random, excitation.limits.clearance
+    better = np.median(excitation.improvement[model.target])
+    plane = f"{clearance.plane:g} m" if np.isfinite(clearance.plane) else "not checked"
+    pairs: list[tuple[object, object]] = [
+        ("Optimised for", model.goal),
+        ("Duration", f"{excitation.motion.duration:g} s, {percent(excitation.speed, 0)} of the speed limits"),
+        ("Condition number", f"{excitation.condition:.1f}; random series {random.condition:.0f} (median)"),
+        ("Standard errors", f"{better:.2f} times smaller than those of random series (median)"),
+        *((f"Largest {use.kind}", f"{percent(use.share)} of the limit, {use.where}") for use in excitation.uses),
+        ("Height above the mounting plane", plane),
+    ]
+    note = (
+        "The limits hold at ten points per sample of the trajectory file. Collisions with the cell, cables and payload "
+        "are not checked: run the motion slowly first, with a hand at the emergency stop. Random series are Fourier "
+        "series of the same duration and speed, whose collisions are not checked."
+    )
+    return join([facts(pairs), paragraph(note)])
+
+
+def _signals(excitation: Excitation, states: States) -> Html:
+    """Return position, speed and acceleration of all joints over time."""
+    robot = excitation.robot
+    units = " or ".join(sorted({length_unit(joint) for joint in robot.joints}, reverse=True))
+    panels = [
+        ("Position", states.q, f"position, {units}"),
+        ("Speed", states.qd, f"speed, {units}/s"),
+        ("Acceleration", states.qdd, f"acceleration, {units}/s²"),
+    ]
+    return tabs("signals", [(name, _over_time(excitation, states.t, values, title)) for name, values, title in panels])
+
+
+def _over_time(excitation: Excitation, t: Array, values: Array, title: str) -> Html:
+    traces = [
+        line(joint_title(excitation.robot, j), "shared", packed(values[:, j]), JOINT_COLORS[j % len(JOINT_COLORS)])
+        for j in range(excitation.robot.dof)
+    ]
+    layout = {"xaxis": axis("time, s"), "yaxis": axis(title), "hovermode": "x unified"}
+    return Figure(traces, layout, f"{title} of all joints over time.", x=packed(t)).html()
+
+
+def _errors(excitation: Excitation) -> Html:
+    """Return the standard errors beside those of random series, as a figure and as a table."""
+    model, names = excitation.model, list(excitation.model.names)
+    marker = {"size": 6}
+    traces = [
+        scatter("random series (median)", names, excitation.random.errors.tolist(), marker | {"color": LOADED}),
+        scatter("this motion", names, excitation.errors.tolist(), marker | {"color": UNLOADED}),
+    ]
+    layout = {"xaxis": {"tickangle": -60}, "yaxis": axis("standard error, SI units", type="log", dtick=1)}
+    figure = Figure(traces, layout, "Predicted standard error of every parameter, this motion and random series.", 440)
+    columns = zip(names, model.units, model.values_shown, excitation.errors, excitation.improvement, strict=True)
+    rows = [
+        (name, unit, number(value), number(error, 3), f"{ratio:.2f}") for name, unit, value, error, ratio in columns
+    ]
+    head = ("parameter", "unit", "reference value", "standard error", "random / this")
+    noise = ", ".join(number(value, 3) for value in model.noise)
+    caption = f"White torque noise of {noise} Nm (rms), recorded at {RATE:g} Hz."
+    return join([figure.html(caption), table("Predicted standard errors", head, rows, (0, 1))])
+
+
+def _coverage(excitation: Excitation, states: States) -> Html:
+    """Return load torque over speed of every joint: where the samples for the friction lie."""
+    load = excitation.model.columns(states).load
+    panels = []
+    for j, joint in enumerate(excitation.robot.joints):
+        title = joint_title(excitation.robot, j)
+        points = scatter(title, packed(states.qd[:, j]), packed(load[:, j]), {"size": 4, "color": UNLOADED})
+        layout = {
+            "xaxis": axis(f"speed, {length_unit(joint)}/s"),
+            "yaxis": axis(f"load, {effort_unit(joint)}"),
+            "showlegend": False,
+        }
+        panels.append((f"Joint {j + 1}", Figure([points], layout, f"{title}: load torque over speed.").html(title)))
+    return tabs("coverage", panels)

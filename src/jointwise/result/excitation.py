@@ -1,0 +1,92 @@
+"""Realised standard errors of a calibration beside those that an optimal excitation predicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jointwise.document import Kind, read_document
+from jointwise.errors import ModelError
+from jointwise.result.calibration import Calibration
+
+PREDICTION_FILE = "prediction.json"
+PREDICTION_KIND = Kind(
+    format="jointwise excitation",
+    schema=1,
+    name="the prediction of an excitation",
+    noun="prediction",
+    remedy="Run jointwise excite again.",
+    largest=16 * 1024 * 1024,
+)
+
+
+@dataclass(frozen=True)
+class PredictedParameter:
+    """A parameter with its predicted standard error, in `unit`, and that of random series."""
+
+    name: str
+    unit: str
+    std_error: float
+    random_std_error: float
+
+
+@dataclass(frozen=True)
+class ErrorComparison:
+    """Standard errors of the parameters that prediction and calibration share."""
+
+    names: tuple[str, ...]
+    predicted: tuple[float, ...]
+    realised: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """Median of realised over predicted standard error."""
+        return float(np.median(np.array(self.realised) / np.array(self.predicted)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as a document."""
+        columns = zip(self.names, self.predicted, self.realised, strict=True)
+        rows = [{"name": name, "predicted": p, "realised": r, "ratio": r / p} for name, p, r in columns]
+        return {"median_ratio": self.median, "parameters": rows}
+
+    def summary(self) -> str:
+        """Return the comparison in one line."""
+        ratios = np.array(self.realised) / np.array(self.predicted)
+        worst = int(np.argmax(ratios))
+        return (
+            f"standard errors are {self.median:.2f} times those of the prediction (median of {len(self.names)} "
+            f"parameters), at most {ratios[worst]:.2f} times ({self.names[worst]})"
+        )
+
+
+def compare_with_prediction(calibration: Calibration, excitation: str | Path) -> ErrorComparison:
+    """Return realised and predicted standard errors of a calibration from the recording of an excitation.
+
+    Args:
+        calibration: The calibration.
+        excitation: Directory of the excitation, or its `prediction.json`.
+
+    Raises:
+        ModelError: The file is no prediction, or shares no parameter with the calibration.
+
+    """
+    from jointwise.document import decode
+
+    path = Path(excitation)
+    path = path / PREDICTION_FILE if path.is_dir() else path
+    document = read_document(path, PREDICTION_KIND)
+    try:
+        entries = decode(document.get("parameters"), list[PredictedParameter])
+    except ModelError as problem:
+        raise ModelError(f"{path}: parameters: {problem}") from None
+    undetermined = set(calibration.undetermined())
+    infos = zip(calibration.model.parameters, calibration.estimate.deviation.tolist(), strict=True)
+    realised = {info.name: error for info, error in infos if info.name not in undetermined and np.isfinite(error)}
+    shared = [entry for entry in entries if realised.get(entry.name, 0.0) > 0.0 and entry.std_error > 0.0]
+    if not shared:
+        raise ModelError(f"{path}: shares no parameter with the calibration. Was it made for another robot?")
+    names = tuple(entry.name for entry in shared)
+    return ErrorComparison(names, tuple(entry.std_error for entry in shared), tuple(realised[name] for name in names))

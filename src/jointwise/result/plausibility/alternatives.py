@@ -1,0 +1,188 @@
+"""Declarations other than the user's that could explain the samples, each with the cause it stands for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from jointwise.description.robot import Link, Robot
+from jointwise.result.plausibility.coupling import Coupling, coupled_pairs
+from jointwise.result.plausibility.evidence import Declaration, Samples, swapped, with_item
+from jointwise.spatial import Array
+
+Cause = Literal[
+    "output sign",
+    "position sign",
+    "output order",
+    "position order",
+    "zero offset",
+    "mounting",
+    "robot",
+    "payload",
+    "gain",
+    "time shift",
+    "coupling",
+]
+
+ZERO_OFFSETS = (90.0, -90.0, 180.0, 45.0, -45.0, 20.0, -20.0)
+"""Zero offsets of a joint that are tried, degrees; the best one is refined."""
+GAIN_FACTORS = (0.1, 0.5, 0.7, 1.4, 2.0, 10.0)
+"""Factors between true and declared gain that are tried; the best one is refined."""
+TILTS = (10.0, 25.0, 45.0)
+"""Tilts of the base that are tried in four directions, degrees; the best one is refined."""
+RATIOS = (-1.0, -0.4, 0.4, 1.0)
+"""Ratios of an undeclared coupling that are tried; the best one is refined."""
+PAYLOADS = (0.3, 1.0, 3.0, 10.0)
+"""Sizes of an undeclared payload that are tried, kg: standard deviations of its prior."""
+LATEST, EARLIEST = 0.04, -0.08
+"""Shifts (s) that are tried: later than the first, earlier than the second. Smaller ones are left to the common lag
+that calibration chooses. A simple model of friction imitates an output that is early by up to 40 ms, never a late one.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """Another declaration: its `cause`, the joints concerned (0-based; empty for all), and its number.
+
+    `value`: degrees, factor, seconds, kilograms or ratio; `name` of a robot or mounting.
+    """
+
+    cause: Cause
+    declaration: Declaration
+    joints: tuple[int, ...] = ()
+    value: float = math.nan
+    name: str = ""
+
+
+def output_alternatives(declaration: Declaration, samples: Samples) -> Iterator[Alternative]:
+    """Yield declarations that change the outputs only: signs, order, gains, time shifts."""
+    n = declaration.robot.dof
+    factor = declaration.factor
+    moving = [int(j) for j in np.flatnonzero(samples.moving)]
+    for j in moving:
+        yield Alternative("output sign", replace(declaration, factor=with_item(factor, j, -factor[j])), (j,))
+    yield Alternative("output sign", replace(declaration, factor=tuple(-f for f in factor)))
+    if declaration.gains_known and declaration.described():
+        for value in GAIN_FACTORS:
+            yield from (with_gain(declaration, joints, value) for joints in [(), *((j,) for j in moving)])
+    for i, j in combinations(moving, 2):
+        order = swapped(declaration.channel, i, j)
+        yield Alternative("output order", replace(declaration, channel=order), (i, j))
+    for k, lag in enumerate(samples.lags):
+        if EARLIEST + 1e-9 < lag < LATEST - 1e-9:
+            continue
+        yield Alternative("time shift", replace(declaration, lag=(k,) * n), (), float(lag))
+        for j in moving:
+            shifted = replace(declaration, lag=with_item(declaration.lag, j, k))
+            yield Alternative("time shift", shifted, (j,), float(lag))
+
+
+def motion_alternatives(declaration: Declaration, catalog: Iterable[Robot]) -> Iterator[Alternative]:
+    """Yield declarations that change positions, gravity, bodies or the robot."""
+    n = declaration.robot.dof
+    if declaration.robot.transmission is not None:
+        return  # the columns of friction are those of the declared motors
+    for j in range(n):
+        yield Alternative("position sign", replace(declaration, sign=with_item(declaration.sign, j, -1.0)), (j,))
+        for degrees in ZERO_OFFSETS:
+            yield with_offset(declaration, j, degrees)
+    yield Alternative("position sign", replace(declaration, sign=(-1.0,) * n))
+    for i, j in combinations(range(n), 2):
+        yield Alternative("position order", replace(declaration, order=swapped(declaration.order, i, j)), (i, j))
+    yield from _mountings(declaration)
+    if declaration.described():
+        for mass in PAYLOADS:
+            yield Alternative("payload", replace(declaration, payload_mass=mass), (), mass)
+    for robot in catalog:
+        yield from _robots(declaration, robot)
+
+
+def coupling_alternatives(declaration: Declaration, samples: Samples) -> Iterator[Alternative]:
+    """Yield declarations in which one more motor turns with a second joint."""
+    if declaration.robot.transmission is not None:
+        return
+    known = {coupling[:2] for coupling in declaration.couplings}
+    for pair in coupled_pairs(np.flatnonzero(samples.moving).tolist(), declaration.robot.dof):
+        if pair not in known:
+            yield from (with_couplings(declaration, (*declaration.couplings, (*pair, ratio))) for ratio in RATIOS)
+
+
+def with_couplings(declaration: Declaration, couplings: tuple[Coupling, ...]) -> Alternative:
+    """Return the alternative with some couplings; joints and value are those of the last one."""
+    motor, joint, ratio = couplings[-1]
+    return Alternative("coupling", replace(declaration, couplings=couplings), (motor, joint), ratio)
+
+
+def with_gain(declaration: Declaration, joints: tuple[int, ...], value: float) -> Alternative:
+    """Return the alternative in which the outputs of some joints (all if empty) are `value` times the declared ones."""
+    chosen = joints or tuple(range(declaration.robot.dof))
+    factor = tuple(value * f if j in chosen else f for j, f in enumerate(declaration.factor))
+    return Alternative("gain", replace(declaration, factor=factor), joints, value)
+
+
+def with_offset(declaration: Declaration, joint: int, degrees: float) -> Alternative:
+    """Return the alternative in which the zero of a joint is shifted."""
+    offset = with_item(declaration.offset, joint, declaration.offset[joint] + math.radians(degrees))
+    return Alternative("zero offset", replace(declaration, offset=offset), (joint,), degrees)
+
+
+def with_gravity(declaration: Declaration, gravity: Array, name: str = "") -> Alternative:
+    """Return the alternative with another gravity; the value is the angle to the declared one, degrees."""
+    old = declaration.gravity
+    cosine = float(gravity @ old / (np.linalg.norm(gravity) * np.linalg.norm(old)))
+    angle = math.degrees(math.acos(max(-1.0, min(1.0, cosine))))
+    return Alternative("mounting", replace(declaration, gravity=gravity), (), angle, name)
+
+
+NAMED_DIRECTIONS = {
+    "table": (0.0, 0.0, -1.0),
+    "ceiling": (0.0, 0.0, 1.0),
+    "wall, gravity along +x": (1.0, 0.0, 0.0),
+    "wall, gravity along -x": (-1.0, 0.0, 0.0),
+    "wall, gravity along +y": (0.0, 1.0, 0.0),
+    "wall, gravity along -y": (0.0, -1.0, 0.0),
+}
+
+
+def _mountings(declaration: Declaration) -> Iterator[Alternative]:
+    size = float(np.linalg.norm(declaration.gravity))
+    if size == 0.0:
+        return
+    down = declaration.gravity / size
+    for name, direction in NAMED_DIRECTIONS.items():
+        if np.linalg.norm(np.array(direction) - down) > 0.1:
+            yield with_gravity(declaration, size * np.array(direction), name)
+    side, other = tangents(down)
+    for degrees in TILTS:
+        angle = math.radians(degrees)
+        for axis in (side, -side, other, -other):
+            yield with_gravity(declaration, size * (math.cos(angle) * down + math.sin(angle) * axis))
+
+
+def tangents(direction: Array) -> tuple[Array, Array]:
+    """Return two unit vectors perpendicular to a unit vector and to each other."""
+    start = np.eye(3)[int(np.argmin(np.abs(direction)))]
+    side = np.cross(direction, start)
+    side /= np.linalg.norm(side)
+    return side, np.cross(direction, side)
+
+
+def _robots(declaration: Declaration, robot: Robot) -> Iterator[Alternative]:
+    """Yield another robot of the same number of joints, with the declared gains and with its own."""
+    if robot.dof != declaration.robot.dof or robot.name == declaration.robot.name:
+        return
+    if not declaration.described():
+        bare = tuple(Link(link.name, np.zeros(10)) for link in robot.links)
+        yield Alternative("robot", replace(declaration, robot=replace(robot, links=bare)), (), math.nan, robot.name)
+        return
+    yield Alternative("robot", replace(declaration, robot=robot), (), math.nan, robot.name)
+    gains = [joint.motor.joint_gain for joint in robot.joints]
+    known = [gain for gain in gains if gain is not None]
+    if len(known) == robot.dof and not np.allclose(declaration.gains, 1.0):
+        described = replace(declaration, robot=robot, gains=np.array(known), gains_known=True)
+        yield Alternative("robot", described, (), math.nan, robot.name)

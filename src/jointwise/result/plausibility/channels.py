@@ -1,0 +1,177 @@
+"""What the channels of a log say by themselves: zeros between samples, and the controller's set points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import median_filter
+
+from jointwise.data import statistics
+from jointwise.data.log import Log
+from jointwise.data.quality import check_quality
+from jointwise.result.plausibility.check import Check
+from jointwise.spatial import Array
+
+ZEROS_SUSPECT, ZEROS_CONTRADICTED = 2e-3, 1e-2
+"""Shares of samples that are zero although those around them are not."""
+RATE, LONGEST_DELAY = 200.0, 0.15
+"""Clock (Hz) on which set points are compared, and the longest delay (s) that is considered."""
+SIMILAR, SAME = 0.97, 0.997
+"""Correlations from which the set point predicts the output of a joint well, and nearly perfectly (no friction, no
+undeclared load)."""
+GAIN_RATIO = 1.25
+"""Ratio of measured output and set point beyond which a gain is suspect; friction explains up to 1.2."""
+OFFSET_SHARE = 0.25
+"""Constant part of an output, relative to its standard deviation, above which it is suspect."""
+COMMON_DELAY, JOINT_DELAY = 0.012, 0.04
+"""Delays (s) of all outputs, and of one output against the others, above which time stamps are suspect: friction that
+is not in the set point delays an output by up to 0.03 s."""
+
+
+def check_zeros(logs: Sequence[Log], output: str) -> Check:
+    """Return whether an output drops to zero for single samples."""
+    shares = [_zero_share(log, output) for log in logs]
+    worst = int(np.argmax([share.max() for share in shares]))
+    joint, share = int(np.argmax(shares[worst])), float(shares[worst].max())
+    name = logs[worst].names[output][joint]
+    if share < ZEROS_SUSPECT:
+        return Check("dropped samples", "ok", f"at most {100.0 * share:.2g} % of the output are zeros between samples")
+    text = f"{name} is zero in {100.0 * share:.2g} % of the samples although the samples around are not"
+    advice = "Leave these rows out: a zero that stands for a missing value is not a measurement."
+    return Check("dropped samples", "contradicted" if share >= ZEROS_CONTRADICTED else "suspect", text, advice)
+
+
+def _zero_share(log: Log, output: str) -> Array:
+    """Return the share of samples (joints,) that are exactly zero and far from the median of their neighbours."""
+    values = np.where(log.unmeasured(output), 1.0, log.channel(output))
+    noise = statistics.noise(values)
+    around = median_filter(values, size=(7, 1), mode="nearest")
+    limit = np.maximum(5.0 * noise, 0.05 * np.abs(around).max(axis=0))
+    return np.asarray(((values == 0.0) & (np.abs(around) > limit)).mean(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class SetPoints:
+    """Measured output and set point of a log on a uniform clock, (samples, joints), and which joints move."""
+
+    output: Array
+    target: Array
+    moving: NDArray[np.bool_]
+
+    @classmethod
+    def of_log(cls, log: Log, output: str) -> SetPoints | None:
+        """Return the signals of a log; None where it has no set point of the output."""
+        target = getattr(log, f"{output}_des")
+        if target is None or not (np.diff(log.t) > 0.0).all():
+            return None
+        times = np.arange(log.t[0], log.t[-1], 1.0 / RATE)
+        measured, wanted = (
+            np.column_stack([np.interp(times, log.t, column) for column in np.asarray(values).T])
+            for values in (np.nan_to_num(log.channel(output)), target)
+        )
+        varies = wanted.std(axis=0) > 0.02 * measured.std(axis=0)
+        return cls(measured, wanted, check_quality(log).numbers.moved & varies & ~log.unmeasured(output))
+
+    @cached_property
+    def correlation(self) -> Array:
+        """Correlation of every output with every set point, (joints, joints); 0 for joints that do not move."""
+        a, b = (x - x.mean(axis=0) for x in (self.output, self.target))
+        size = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
+        both = np.outer(self.moving, self.moving)
+        return np.asarray(np.where(both, a.T @ b / np.maximum(size, 1e-12), 0.0))
+
+    @cached_property
+    def lines(self) -> Array:
+        """Slope and intercept of output over set point, (joints, 2)."""
+        fits = [
+            np.polyfit(b, a, 1) if m else (1.0, 0.0)
+            for a, b, m in zip(self.output.T, self.target.T, self.moving, strict=True)
+        ]
+        return np.array(fits)
+
+    @cached_property
+    def delays(self) -> tuple[Array, Array]:
+        """Delay (s) of every output against its set point, (joints,), and the correlation at that delay."""
+        steps = int(LONGEST_DELAY * RATE)
+        b = self.target[steps : len(self.target) - steps]
+        b = b - b.mean(axis=0)
+        shifts = np.arange(-steps, steps + 1)
+        table = []
+        for k in shifts:
+            a = self.output[steps + k : steps + k + len(b)]
+            a = a - a.mean(axis=0)
+            size = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
+            table.append((a * b).sum(axis=0) / np.maximum(size, 1e-12))
+        best = np.argmax(np.abs(table), axis=0)
+        return shifts[best] / RATE, np.asarray(table)[best, np.arange(b.shape[1])]
+
+
+def check_set_points(log: Log, output: str, loaded: bool) -> Iterator[Check]:
+    """Yield what the set points of a log make suspect.
+
+    Args:
+        log: The log.
+        output: Current or torque.
+        loaded: Whether a payload is declared or suspected: the controller need not know of it, so only signs and order
+            are compared.
+
+    """
+    signals = SetPoints.of_log(log, output)
+    if signals is None or not signals.moving.any():
+        return
+    yield from _order(log, output, signals)
+    if not loaded:
+        yield from _scale(log, output, signals)
+        yield from _times(log, output, signals)
+
+
+def _order(log: Log, output: str, signals: SetPoints) -> Iterator[Check]:
+    """Yield outputs that follow minus their set point, or that of another joint."""
+    names, targets = log.names[output], log.names[f"{output}_des"]
+    same = np.diag(signals.correlation)
+    for j in np.flatnonzero(same < -SIMILAR):
+        text = f"{names[j]} follows -{targets[j]} (correlation {same[j]:.2f})"
+        yield Check("output sign", "suspect", text, "Check the sign of this column.")
+    size = np.abs(signals.correlation)
+    for j in np.flatnonzero(signals.moving):
+        k = int(np.argmax(size[j]))
+        if k != j and size[j, k] > SIMILAR and int(np.argmax(size[k])) != k:
+            text = (
+                f"{names[j]} follows {targets[k]} (correlation {size[j, k]:.2f}), not {targets[j]} ({size[j, j]:.2f})"
+            )
+            yield Check("output order", "suspect", text, "Check the order of the columns.")
+
+
+def _scale(log: Log, output: str, signals: SetPoints) -> Iterator[Check]:
+    """Yield outputs whose size or mean differs from the set point's."""
+    names, targets = log.names[output], log.names[f"{output}_des"]
+    spread = signals.output.std(axis=0)
+    for j in np.flatnonzero(np.diag(signals.correlation) > SIMILAR):
+        slope, offset = signals.lines[j]
+        if abs(np.log(slope)) > np.log(GAIN_RATIO):
+            text = f"{names[j]} is {slope:.2f} times {targets[j]}"
+            yield Check("gain", "suspect", text, "Check the unit and the scale of this column.")
+        if abs(offset) > OFFSET_SHARE * spread[j]:
+            text = f"{names[j]} exceeds {targets[j]} by {offset:.2g} on average"
+            yield Check("offset", "suspect", text, "Subtract the offset of this channel before calibration.")
+
+
+def _times(log: Log, output: str, signals: SetPoints) -> Iterator[Check]:
+    """Yield outputs that are late against the set point."""
+    delays, correlation = signals.delays
+    good = correlation > SAME
+    advice = "Check the time stamps and the filter of this channel, or declare --lag."
+    common = float(np.median(delays[good])) if good.any() else 0.0
+    if abs(common) > COMMON_DELAY:
+        text = f"the outputs follow their set points with a delay of {1e3 * common:.0f} ms"
+        yield Check("time shift", "suspect", text, advice)
+    usable = signals.moving & (correlation > SIMILAR)
+    usual = float(np.median(delays[usable])) if usable.any() else 0.0
+    for j in np.flatnonzero(usable & (np.abs(delays - usual) > JOINT_DELAY)):
+        late = f"{1e3 * (delays[j] - usual):.0f} ms"
+        text = f"{log.names[output][j]} is {late} later than the outputs of other joints: delayed or low-passed"
+        yield Check("time shift", "suspect", text, advice)

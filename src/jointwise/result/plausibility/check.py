@@ -1,0 +1,41 @@
+"""What a check of a set-up found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Status = Literal["ok", "suspect", "contradicted"]
+"""ok: nothing explains the data better; suspect: something else probably does; contradicted: it certainly does."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One part of a set-up: what was checked, the status, the evidence in words, and what to do."""
+
+    check: str
+    status: Status
+    evidence: str
+    suggestion: str = ""
+
+    def line(self) -> str:
+        """Return evidence and suggestion as one line."""
+        return f"{self.evidence}. {self.suggestion}".strip()
+
+
+def worst_status(checks: Iterable[Check]) -> Status:
+    """Return the gravest status of some checks."""
+    return max((check.status for check in checks), key=get_args(Status).index, default="ok")
+
+
+def with_status(checks: Sequence[Check], status: Status) -> list[Check]:
+    """Return the checks with a status."""
+    return [check for check in checks if check.status == status]
+
+
+def refusal(checks: Sequence[Check]) -> str:
+    """Return in one line what contradicts, what would fit, and how to declare it."""
+    first, *more = with_status(checks, "contradicted")
+    others = f" (also contradicted: {', '.join(check.check for check in more)})" if more else ""
+    return f"the data contradict the declared {first.check}: {first.line()}{others}"

@@ -1,0 +1,89 @@
+"""Thinned, conditioned samples of the training logs, on which declarations are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointwise.data.conditioning import MotionChunk, motion_chunks
+from jointwise.data.filters import low_pass
+from jointwise.estimation.regression import Regression
+from jointwise.model.friction import slip_elements, slip_state
+from jointwise.model.transmission import motor_motion
+from jointwise.motion import Motion
+from jointwise.result.plausibility.evidence import Samples
+from jointwise.spatial import Array
+
+ROWS = 400
+"""Samples that are kept: several for every independent one of a minute of motion, and alternatives stay cheap."""
+LAGS = np.array([-0.1, 0.0, 0.04, 0.07, 0.1])
+"""Time shifts of the output that are tried, s."""
+LIMITS = np.array([1e-4, 1e-3, 6e-3])
+"""Limits of slip elements, rad, that cover the hysteresis of strain-wave gears."""
+POSITION_CUTOFF, OUTPUT_CUTOFF = 8.0, 12.0
+"""Cut-offs (Hz) of positions and output: bodies and friction of an arm act below."""
+MOVING = 0.02
+"""Speed (rad/s) above which a joint moves."""
+
+
+def collect_samples(regression: Regression) -> Samples:
+    """Return samples of the moving parts of all logs under the common lag that was chosen."""
+    smooth = regression.excerpt().filtered(position_cutoff=POSITION_CUTOFF)
+    chunks = [(k, chunk) for k, clean in enumerate(smooth.logs) for chunk in motion_chunks(clean, smooth.filters)]
+    inner = [_moving_samples(chunk) for _, chunk in chunks]
+    total = sum(len(rows) for rows in inner)
+    step = max(total // ROWS, 1)
+    parts = [_rows(smooth, chunk, rows[::step], k) for (k, chunk), rows in zip(chunks, inner, strict=True) if len(rows)]
+    joined = _joined(parts)
+    seconds = np.zeros(len(smooth.logs))
+    for (k, _), rows in zip(chunks, inner, strict=True):
+        seconds[k] += len(rows) / smooth.filters.rate
+    measured = ~np.any([clean.log.unmeasured(smooth.output) for clean in smooth.logs], axis=0)
+    moving = measured & (np.sqrt(np.mean(joined.qd**2, axis=0)) > MOVING)
+    return replace(joined, duration=seconds, moving=moving)
+
+
+def _moving_samples(chunk: MotionChunk) -> NDArray[np.intp]:
+    rows = np.flatnonzero((np.abs(chunk.motion.qd) > MOVING).any(axis=1))
+    inside: NDArray[np.intp] = rows[(rows >= chunk.inner.start) & (rows < chunk.inner.stop)]
+    return inside
+
+
+def _rows(regression: Regression, chunk: MotionChunk, rows: NDArray[np.intp], log: int) -> Samples:
+    """Return some samples of a chunk."""
+    motion, lag = chunk.motion, regression.filters.lag
+    channel = np.nan_to_num(chunk.span.log.channel(regression.output))
+    shifted = [low_pass(chunk.span.resampled(channel, lag - s), OUTPUT_CUTOFF, motion.rate)[rows] for s in LAGS]
+    torque = _payload_torque(regression, motion, rows, log)
+    shifted = [output - torque for output in shifted]
+    friction = np.stack([column[rows] for column in _friction_columns(motor_motion(regression.bodies.robot, motion))])
+    where = np.full(len(rows), log, dtype=np.intp)
+    states = motion.q[rows], motion.qd[rows], motion.qdd[rows]
+    return Samples(*states, np.stack(shifted, axis=2), friction, where, np.zeros(0), LAGS, np.zeros(0, dtype=bool))
+
+
+def _payload_torque(regression: Regression, motion: Motion, rows: NDArray[np.intp], log: int) -> Array | float:
+    """Return the output (samples, joints) that belongs to the known payload of a log, 0 without one."""
+    carried = regression.carried[log] if regression.carried else None
+    if carried is None:
+        return 0.0
+    states = Motion(motion.start, motion.rate, motion.q[rows], motion.qd[rows], motion.qdd[rows])
+    torque = regression.bodies.body_torque(regression.bodies.rigid_columns(states), carried)
+    return torque if regression.gains is None else torque / regression.gains
+
+
+def _friction_columns(motion: Motion) -> Iterator[Array]:
+    """Yield slip elements, viscous friction, its square, and the constant offset of every joint, (samples, columns)."""
+    path = motion.q if motion.path is None else motion.path
+    for x, speed in zip(path.T, motion.qd.T, strict=True):
+        elements = slip_elements(x, LIMITS, slip_state(x[0], len(LIMITS)))[0]
+        yield np.column_stack([elements, speed, speed * np.abs(speed), np.ones(len(speed))])
+
+
+def _joined(parts: list[Samples]) -> Samples:
+    names = ("q", "qd", "qdd", "output", "log")
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return replace(parts[0], friction=np.concatenate([part.friction for part in parts], axis=1), **arrays)

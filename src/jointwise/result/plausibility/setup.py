@@ -1,0 +1,75 @@
+"""The plausibility of the set-up of a calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from jointwise.description.catalog import catalog_robot, list_robots
+from jointwise.description.robot import Payload, Robot
+from jointwise.estimation.drive_gains import DriveGains
+from jointwise.estimation.regression import Regression
+from jointwise.result.plausibility.assess import LEAST_PAYLOAD, assess
+from jointwise.result.plausibility.channels import check_set_points, check_zeros
+from jointwise.result.plausibility.check import Check
+from jointwise.result.plausibility.evidence import Declaration
+from jointwise.result.plausibility.samples import collect_samples
+
+MISSING_SHARE = 0.03
+"""Part of the described mass of the arm below which a missing mass is within the tolerance of the description."""
+LARGE_LAG = 0.01
+"""Delay (s) of the output behind the motion above which its clock is suspect: drives answer within some ms. An output
+that seems early is not suspect, since imperfect models of friction imitate it."""
+
+
+def check_setup(
+    regression: Regression, drives: DriveGains, payload: Payload | None = None, *, lag_known: bool = False
+) -> tuple[Check, ...]:
+    """Return whether logs and declaration belong together.
+
+    Args:
+        regression: The training logs with their filters, and the robot under the declared gravity.
+        drives: Drive gains.
+        payload: The declared payload.
+        lag_known: Whether the user declared the lag of the filters.
+
+    Returns:
+        One check for each part of the declaration.
+
+    """
+    robot = regression.bodies.robot
+    samples = collect_samples(regression)
+    gravity = np.array(regression.bodies.gravity)
+    declaration = Declaration.plain(robot, gravity, drives.values, samples, payload, not drives.estimated)
+    declaration = replace(declaration, joint_torques=regression.output == "torque")
+    catalog = [catalog_robot(name) for name in list_robots()]
+    checks = {check.check: check for check in assess(samples, declaration, [r for r in catalog if r.dof == robot.dof])}
+    suspected = any(checks[name].status != "ok" for name in ("payload", "logs") if name in checks)
+    loaded = payload is not None or suspected or any(carried is not None for carried in regression.carried or ())
+    for check in [*_payload_checks(drives, robot), *_signal_checks(regression, loaded, lag_known)]:
+        if check.check not in checks or checks[check.check].status == "ok":
+            checks[check.check] = check
+    return tuple(checks.values())
+
+
+def _payload_checks(drives: DriveGains, robot: Robot) -> Iterator[Check]:
+    """Yield the payload that estimated gains contradict: they take their scale from the described bodies."""
+    if drives.missing > max(LEAST_PAYLOAD, MISSING_SHARE * sum(link.mass for link in robot.links)):
+        text = f"the estimated drive gains contradict the described bodies by about {drives.missing:.2g} kg at the tool"
+        yield Check("payload", "suspect", text, f"Declare what the tool carries: --payload {drives.missing:.2g},X,Y,Z.")
+
+
+def _signal_checks(regression: Regression, loaded: bool, lag_known: bool) -> Iterator[Check]:
+    """Yield what the channels of the logs show without a model, and the lag that was chosen."""
+    lag = regression.filters.lag
+    if not lag_known and -lag > LARGE_LAG:
+        text = f"the output is {-1e3 * lag:.0f} ms later than the motion"
+        yield Check(
+            "time shift", "suspect", text, f"Check the time stamps of the channels, or declare --lag {lag:.3f}."
+        )
+    logs = [clean.log for clean in regression.logs]
+    yield check_zeros(logs, regression.output)
+    for log in logs:
+        yield from check_set_points(log, regression.output, loaded)

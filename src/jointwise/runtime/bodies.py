@@ -1,0 +1,105 @@
+"""The identified bodies and rotors: rigid-body dynamics with the parameters of a calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from jointwise.description.robot import Link, Robot
+from jointwise.description.transmission import refuse_coupled
+from jointwise.model import rigid
+from jointwise.model.terms import Inertia
+from jointwise.result.calibration import Calibration
+from jointwise.result.transfer import standard_parameters
+from jointwise.runtime.motion import term_values
+from jointwise.spatial import Array
+
+
+class Energy(NamedTuple):
+    """Kinetic and potential energy, J, (samples,) or numbers; the potential energy is zero at q = 0."""
+
+    kinetic: Array
+    potential: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Bodies:
+    """Bodies and rotors of a calibrated robot under a gravity (m/s²); arrays are (samples, joints).
+
+    `frame` has the kinematics; `inertials` (joints, 10) are the identified bodies, `rotors` (joints,) kg m² the rotor
+    inertias among them, and `terms` (joints,) those that the joint terms have. The load torque of friction is that of
+    the former two, motion needs all three.
+    """
+
+    frame: Robot
+    gravity: tuple[float, float, float]
+    inertials: Array
+    rotors: Array
+    terms: Array
+
+    @classmethod
+    def of(cls, calibration: Calibration) -> Bodies:
+        """Return the bodies of a calibration."""
+        model, n = calibration.model, calibration.model.robot.dof
+        refuse_coupled(model.robot, "the dynamics of a RobotModel (use Calibration.torque or predict)")
+        standard = standard_parameters(calibration)
+        values = calibration.estimate.values
+        found = [
+            [value[0] for term, value in term_values(model, j, values) if isinstance(term, Inertia)] for j in range(n)
+        ]
+        terms = np.array([sum(inertias) for inertias in found], dtype=float)
+        return cls(model.robot, model.gravity, standard[: 10 * n].reshape(n, 10), standard[10 * n :], terms)
+
+    @property
+    def all_rotors(self) -> Array:
+        """Reflected rotor inertias, kg m², (joints,)."""
+        return self.rotors + self.terms
+
+    def robot(self) -> Robot:
+        """Return the robot with these bodies and rotors instead of the described ones."""
+        described = self.frame
+        links = zip(described.links, self.inertials, strict=True)
+        joints = zip(described.joints, self.all_rotors.tolist(), strict=True)
+        return replace(
+            described,
+            joints=tuple(
+                replace(joint, motor=joint.motor.with_reflected_inertia(inertia)) for joint, inertia in joints
+            ),
+            links=tuple(Link(link.name, inertial) for link, inertial in links),
+            superseded=False,
+        )
+
+    def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Return M q̈ + C q̇ + g, Nm, without the rotor inertias of the joint terms."""
+        bodies = {"inertials": self.inertials, "rotor_inertias": self.rotors}
+        return rigid.inverse_dynamics(self.frame, q, qd, qdd, gravity=self.gravity, **bodies)  # type: ignore[arg-type]
+
+    def mass_matrix(self, q: Array) -> Array:
+        """Return M(q) with all rotors, kg m², (samples, joints, joints)."""
+        return rigid.mass_matrix(self.frame, q, inertials=self.inertials, rotor_inertias=self.all_rotors)
+
+    def coriolis(self, q: Array, qd: Array) -> Array:
+        """Return C(q, q̇) q̇, Nm."""
+        return rigid.coriolis_vector(self.frame, q, qd, inertials=self.inertials)
+
+    def coriolis_matrix(self, q: Array, qd: Array) -> Array:
+        """Return C(q, q̇) of Christoffel's symbols, (samples, joints, joints)."""
+        return rigid.coriolis_matrix(self.frame, q, qd, inertials=self.inertials)
+
+    def weight(self, q: Array) -> Array:
+        """Return g(q), Nm."""
+        return rigid.gravity_torque(self.frame, q, gravity=self.gravity, inertials=self.inertials)
+
+    def accelerate(self, q: Array, qd: Array, torque: Array) -> Array:
+        """Return q̈ under torques (Nm) without friction, rad/s²."""
+        bodies = {"inertials": self.inertials, "rotor_inertias": self.all_rotors}
+        return rigid.forward_dynamics(self.frame, q, qd, torque, gravity=self.gravity, **bodies)  # type: ignore[arg-type]
+
+    def energy(self, q: Array, qd: Array) -> Energy:
+        """Return kinetic energy with the rotors, and potential energy above that at q = 0, J."""
+        kinetic = rigid.kinetic_energy(self.frame, q, qd, inertials=self.inertials, rotor_inertias=self.all_rotors)
+        with_zero = np.vstack([np.zeros(q.shape[1]), q])
+        potential = rigid.potential_energy(self.frame, with_zero, gravity=self.gravity, inertials=self.inertials)
+        return Energy(kinetic, potential[1:] - potential[0])

@@ -1,0 +1,569 @@
+/* The calibrated robot at run time; see runtime.h. */
+#include "runtime.h"
+#include "slip.h"
+
+#include <string.h>
+
+/* -- vectors -- */
+
+typedef struct {
+    jw_real x, y, z;
+} vec;
+
+JW_INLINE vec vector(const jw_real *v) { return (vec){v[0], v[1], v[2]}; }
+JW_INLINE vec add(vec a, vec b) { return (vec){a.x + b.x, a.y + b.y, a.z + b.z}; }
+JW_INLINE vec scaled(vec a, jw_real s) { return (vec){a.x * s, a.y * s, a.z * s}; }
+JW_INLINE vec cross(vec a, vec b)
+{
+    return (vec){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+/* R v and R^T v of a matrix by rows. */
+JW_INLINE vec times(const jw_real *R, vec v)
+{
+    return (vec){R[0] * v.x + R[1] * v.y + R[2] * v.z, R[3] * v.x + R[4] * v.y + R[5] * v.z,
+                 R[6] * v.x + R[7] * v.y + R[8] * v.z};
+}
+JW_INLINE vec transposed_times(const jw_real *R, vec v)
+{
+    return (vec){R[0] * v.x + R[3] * v.y + R[6] * v.z, R[1] * v.x + R[4] * v.y + R[7] * v.z,
+                 R[2] * v.x + R[5] * v.y + R[8] * v.z};
+}
+/* I v of a symmetric tensor XX XY XZ YY YZ ZZ. */
+JW_INLINE vec tensor_times(const jw_real *I, vec v)
+{
+    return (vec){I[0] * v.x + I[1] * v.y + I[2] * v.z, I[1] * v.x + I[3] * v.y + I[4] * v.z,
+                 I[2] * v.x + I[4] * v.y + I[5] * v.z};
+}
+
+/* -- bodies: recursive Newton-Euler, all vectors of link j in frame {j} -- */
+
+/* A joint at its position: cosine and sine of a revolute one, the origin of {j} in {j-1}. */
+typedef struct {
+    jw_real c, s;
+    vec p;
+} placed;
+
+JW_INLINE placed place(const jw_joint *joint, jw_real q)
+{
+    if (joint->revolute)
+        return (placed){jw_cos(q), jw_sin(q), vector(joint->translation)};
+    vec axis = {joint->rotation[2], joint->rotation[5], joint->rotation[8]};
+    return (placed){JW(1.0), JW(0.0), add(vector(joint->translation), scaled(axis, q))};
+}
+
+/* From {j-1} to {j}, and back. */
+JW_INLINE vec outward(const jw_joint *joint, const placed *at, vec v)
+{
+    v = transposed_times(joint->rotation, v);
+    return (vec){at->c * v.x + at->s * v.y, at->c * v.y - at->s * v.x, v.z};
+}
+JW_INLINE vec inward(const jw_joint *joint, const placed *at, vec v)
+{
+    return times(joint->rotation, (vec){at->c * v.x - at->s * v.y, at->s * v.x + at->c * v.y, v.z});
+}
+
+/* Angular velocity, its derivative, acceleration of the origin less gravity. */
+typedef struct {
+    vec w, wd, a;
+} motion;
+
+JW_INLINE motion next_motion(const jw_joint *joint, const placed *at, const motion *before, jw_real qd, jw_real qdd)
+{
+    vec p = at->p;
+    vec a = add(before->a, add(cross(before->wd, p), cross(before->w, cross(before->w, p))));
+    motion link = {outward(joint, at, before->w), outward(joint, at, before->wd), outward(joint, at, a)};
+    if (joint->revolute) { /* wd + w x z qd + z qdd */
+        link.wd = add(link.wd, (vec){link.w.y * qd, -link.w.x * qd, qdd});
+        link.w.z += qd;
+    } else { /* a + 2 w x z qd + z qdd */
+        link.a = add(link.a, (vec){JW(2.0) * link.w.y * qd, JW(-2.0) * link.w.x * qd, qdd});
+    }
+    return link;
+}
+
+/* Force and moment about the origin that move a body of ten parameters. */
+JW_INLINE void body_wrench(const jw_real *body, const motion *link, vec *force, vec *moment)
+{
+    vec mc = vector(body + 6), w = link->w;
+    vec Iw = tensor_times(body, w);
+    *force = add(scaled(link->a, body[9]), add(cross(link->wd, mc), cross(w, cross(w, mc))));
+    *moment = add(tensor_times(body, link->wd), add(cross(w, Iw), cross(mc, link->a)));
+}
+
+/* Torque of the bodies; with `load` that of the bodies of the load torque. */
+JW_INLINE void newton_euler(const jw_model *model, const placed *at, const jw_real *qd, const jw_real *qdd,
+                            const jw_real *gravity, int load, jw_real *torque)
+{
+    vec forces[JW_MOST_JOINTS], moments[JW_MOST_JOINTS], force = {JW(0.0), JW(0.0), JW(0.0)}, moment = force;
+    motion link = {force, force, scaled(vector(gravity), JW(-1.0))};
+    for (int j = 0; j < model->joints; j++) {
+        const jw_joint *joint = &model->joint[j];
+        link = next_motion(joint, &at[j], &link, qd[j], qdd[j]);
+        body_wrench(load ? joint->load_inertial : joint->inertial, &link, &forces[j], &moments[j]);
+    }
+    for (int j = model->joints - 1; j >= 0; j--) {
+        const jw_joint *joint = &model->joint[j];
+        force = add(force, forces[j]);
+        moment = add(moment, moments[j]);
+        torque[j] = (joint->revolute ? moment.z : force.z) + (load ? joint->load_rotor : joint->rotor) * qdd[j];
+        force = inward(joint, &at[j], force);
+        moment = add(inward(joint, &at[j], moment), cross(at[j].p, force));
+    }
+}
+
+static void place_all(const jw_model *model, const jw_real *q, placed *at)
+{
+    for (int j = 0; j < model->joints; j++)
+        at[j] = place(&model->joint[j], q[j]);
+}
+
+void jw_body_torque(const jw_model *model, const jw_real *q, const jw_real *qd, const jw_real *qdd, jw_real *torque)
+{
+    placed at[JW_MOST_JOINTS];
+    place_all(model, q, at);
+    newton_euler(model, at, qd, qdd, model->gravity, 0, torque);
+}
+
+/* Inertia of the rotor among the terms of a joint. */
+JW_INLINE jw_real term_inertia(const jw_joint *joint)
+{
+    jw_real sum = JW(0.0);
+    for (int k = 0; k < joint->terms; k++)
+        if (joint->term[k].kind == JW_INERTIA)
+            sum += joint->term[k].number[0];
+    return sum;
+}
+
+void jw_mass_matrix(const jw_model *model, const jw_real *q, jw_real *M)
+{
+    placed at[JW_MOST_JOINTS];
+    jw_real none[JW_MOST_JOINTS] = {0}, unit[JW_MOST_JOINTS] = {0};
+    int n = model->joints;
+    place_all(model, q, at);
+    for (int j = 0; j < n; j++) {
+        unit[j] = JW(1.0);
+        newton_euler(model, at, none, unit, none, 0, M + j * n); /* M is symmetric: its column is its row */
+        M[j * n + j] += term_inertia(&model->joint[j]);
+        unit[j] = JW(0.0);
+    }
+}
+
+/* -- memory of friction -- */
+
+/* A state is: whether a sample came before; for every joint the integrated measured speed and the last measured speed;
+ * then what each term remembers. */
+#define JOINT_MEMORY 2
+
+JW_INLINE int term_memory(const jw_term *term)
+{
+    switch (term->kind) {
+    case JW_RIPPLE: return term->count;
+    case JW_HYSTERESIS: return term->count + 1;     /* deformations, last position */
+    case JW_LUGRE: return 2;                        /* deflection, last position */
+    case JW_RATE_SLIP: return 2 * term->count + 2;  /* forces, directions of slip, last backlash, last position */
+    default: return 0;
+    }
+}
+
+int jw_memory(const jw_model *model)
+{
+    int size = 1 + JOINT_MEMORY * model->joints;
+    for (int j = 0; j < model->joints; j++)
+        for (int k = 0; k < model->joint[j].terms; k++)
+            size += term_memory(&model->joint[j].term[k]);
+    return size > JW_MOST_MEMORY || model->joints > JW_MOST_JOINTS ? -1 : size;
+}
+
+void jw_init(const jw_model *model, const jw_real *q, const jw_real *rotor, jw_state *state)
+{
+    memset(state, 0, sizeof(*state));
+    jw_real *memory = state->memory + 1 + JOINT_MEMORY * model->joints;
+    for (int j = 0; j < model->joints; j++)
+        for (int k = 0; k < model->joint[j].terms; k++) {
+            const jw_term *term = &model->joint[j].term[k];
+            int size = term_memory(term);
+            if (term->kind != JW_RIPPLE && size > 0)
+                memory[size - 1] = term->driver == JW_DRIVER_ROTOR && rotor ? rotor[j] : q[j];
+            if (term->kind == JW_RATE_SLIP)
+                memory[size - 2] = JW(1.0);
+            memory += size;
+        }
+}
+
+/* -- terms -- */
+
+/* What the terms of a joint depend on. */
+typedef struct {
+    jw_real speed, load, temperature, ripple, path[3]; /* path by driver */
+    jw_real sharpest;                                  /* speed over which a sign turns at least, rad/s */
+    jw_real acceleration;
+} signals;
+
+JW_INLINE jw_real direction(const signals *in, jw_real width)
+{
+    return jw_direction(in->speed, jw_fmax(width, in->sharpest));
+}
+
+JW_INLINE jw_real backlash_at(const jw_term *term, jw_real position)
+{
+    return term->points ? jw_periodic(term->backlash, term->points, position) : JW(1.0);
+}
+
+JW_INLINE jw_real steady_level(const jw_real *n, jw_real speed)
+{
+    return JW(1.0) + n[3] * jw_stribeck(speed, n[4], n[5]);
+}
+
+static jw_real viscous(const jw_term *term, jw_real speed)
+{
+    jw_real torque = JW(0.0);
+    for (int i = 0; i < term->count; i++)
+        torque += term->elements[term->count + i] * jw_viscous(speed, term->elements[i], term->number[0]);
+    return torque;
+}
+
+static jw_real ripple(const jw_term *term, jw_real u, jw_real *memory)
+{
+    const jw_real *n = term->number;
+    u = n[4] > JW(0.0) ? jw_clamp(u, n[4]) : u;
+    int whole = (int)jw_floor(n[3]); /* between `whole` and whole + 1 samples ago */
+    jw_real part = n[3] - (jw_real)whole, late = whole > 0 ? memory[whole - 1] : u;
+    if (part > JW(0.0))
+        late += part * (memory[whole] - late);
+    memmove(memory + 1, memory, (size_t)(term->count - 1) * sizeof(*memory));
+    memory[0] = u;
+    return n[0] * late + (n[1] + n[2]) * u;
+}
+
+static jw_real hysteresis(const jw_term *term, jw_real position, jw_real growth, jw_real *memory)
+{
+    int m = term->count;
+    const jw_real *limits = term->elements, *forces = limits + m, *shares = forces + m;
+    jw_real move = position - memory[m], b = backlash_at(term, position), torque = JW(0.0);
+    jw_real decay = term->number[1], loaded = term->number[0] * growth, parts[JW_MOST_ELEMENTS];
+    for (int i = 0; i < m; i++) {
+        jw_real limit = b * limits[i];
+        memory[i] = jw_clamp(decay * memory[i] + move, limit);
+        parts[i] = (forces[i] + loaded * shares[i]) * (memory[i] / limit);
+    }
+    for (int i = 0; i < m; i++)
+        torque += parts[i];
+    memory[m] = position;
+    return torque;
+}
+
+static jw_real lugre(const jw_term *term, const signals *in, jw_real position, jw_real growth, jw_real *memory)
+{
+    const jw_real *n = term->number;
+    jw_real h = steady_level(n, in->speed), before = memory[0];
+    jw_real u = jw_lugre_step(before, position - memory[1], h, n[2] * backlash_at(term, position) * h);
+    memory[0] = u;
+    memory[1] = position;
+    return (n[0] + n[1] * growth) * (u + n[6] * (u - before));
+}
+
+static jw_real rate_slip(const jw_term *term, const signals *in, jw_real position, jw_real growth, jw_real *memory)
+{
+    const jw_real *n = term->number;
+    int m = term->count;
+    jw_real h = steady_level(n, in->speed), remains = jw_exp(-n[2] / h), move = position - memory[2 * m + 1];
+    jw_real b = backlash_at(term, position), before = memory[2 * m], H = JW(0.0);
+    for (int i = 0; i < m; i++) {
+        jw_real limit = term->elements[i];
+        memory[i] = jw_rate_slip_step(memory[i], move, before * limit, b * limit, h, remains, &memory[m + i]);
+        H += term->elements[m + i] * memory[i];
+    }
+    memory[2 * m] = b;
+    memory[2 * m + 1] = position;
+    return (n[0] + n[1] * growth) * H;
+}
+
+static jw_real term_torque(const jw_term *term, const signals *in, jw_real *memory)
+{
+    const jw_real *n = term->number;
+    jw_real v = in->speed, growth = jw_load_growth(in->load, term->load), position = in->path[term->driver];
+    switch (term->kind) {
+    case JW_OFFSET: return n[0];
+    case JW_COULOMB: return (n[0] + n[1] * growth) * direction(in, n[2]);
+    case JW_STRIBECK: return n[0] * direction(in, n[3]) * jw_stribeck(v, n[1], n[2]);
+    case JW_VISCOUS: return viscous(term, v);
+    case JW_POWER_FLOW: return (v * in->load > JW(0.0) ? n[0] : n[1]) * direction(in, n[2]);
+    case JW_TEMPERATURE:
+        return jw_sign(v) * jw_sqrt(jw_fabs(v)) * jw_thermal(in->temperature, n[0], n[1], n[2], n[3], n[4]);
+    case JW_RIPPLE: return ripple(term, in->ripple, memory);
+    case JW_HYSTERESIS: return hysteresis(term, position, growth, memory);
+    case JW_LUGRE: return lugre(term, in, position, growth, memory);
+    case JW_RATE_SLIP: return rate_slip(term, in, position, growth, memory);
+    case JW_SPRING: return in->path[JW_DRIVER_Q] * (n[0] + n[1] * in->path[JW_DRIVER_Q] * in->path[JW_DRIVER_Q]);
+    case JW_INERTIA: return n[0] * in->acceleration;
+    default: return JW(0.0);
+    }
+}
+
+/* Torque of all terms of a joint; `memory` is moved to that of the next joint. */
+JW_INLINE jw_real joint_terms(const jw_joint *joint, const signals *in, jw_real **memory)
+{
+    jw_real torque = JW(0.0);
+    for (int k = 0; k < joint->terms; k++) {
+        torque += term_torque(&joint->term[k], in, *memory);
+        *memory += term_memory(&joint->term[k]);
+    }
+    return torque;
+}
+
+/* The integral of the measured speed that follows the encoder slowly; the position at the first sample. */
+JW_INLINE jw_real track(const jw_model *model, const jw_state *state, jw_real q, jw_real speed, jw_real *memory)
+{
+    jw_real predicted = memory[0] + JW(0.5) * (speed + memory[1]) * model->period;
+    memory[0] = state->memory[0] == JW(0.0) ? q : predicted + model->track * (q - predicted);
+    memory[1] = speed;
+    return memory[0];
+}
+
+JW_INLINE signals gather(const jw_model *model, jw_state *state, const jw_sample *in, int j, jw_real load)
+{
+    signals s = {.speed = in->qd[j], .load = load, .path = {in->q[j], in->q[j], in->rotor ? in->rotor[j] : in->q[j]}};
+    s.acceleration = in->qdd ? in->qdd[j] : JW(0.0);
+    s.temperature = in->temperature ? in->temperature[j] : model->joint[j].reference;
+    if (in->speed) {
+        s.path[JW_DRIVER_TRACK] = track(model, state, in->q[j], in->speed[j], state->memory + 1 + JOINT_MEMORY * j);
+        s.ripple = in->speed[j] - in->qd[j];
+    }
+    return s;
+}
+
+void jw_step(const jw_model *model, jw_state *state, const jw_sample *sample, jw_real *torque)
+{
+    placed at[JW_MOST_JOINTS];
+    jw_real other[JW_MOST_JOINTS], *load = torque, *memory = state->memory + 1 + JOINT_MEMORY * model->joints;
+    place_all(model, sample->q, at);
+    newton_euler(model, at, sample->qd, sample->qdd, model->gravity, 0, torque);
+    if (model->other_load) {
+        newton_euler(model, at, sample->qd, sample->qdd, model->gravity, 1, other);
+        load = other;
+    }
+    for (int j = 0; j < model->joints; j++) {
+        signals in = gather(model, state, sample, j, load[j]);
+        torque[j] += joint_terms(&model->joint[j], &in, &memory);
+    }
+    state->memory[0] = JW(1.0);
+}
+
+void jw_output(const jw_model *model, const jw_real *torque, jw_real *output)
+{
+    for (int j = 0; j < model->joints; j++)
+        output[j] = torque[j] / model->joint[j].gain;
+}
+
+/* -- motion of a torque -- */
+
+#define MOST_ITERATIONS 40
+
+#define LOAD_ITERATIONS 30
+
+/* Least part of a torque that friction in proportion to the load leaves. */
+#define LEAST_SHARE JW(0.1)
+
+/* Speed (rad/s) over which the sign of a speed turns while a motion is integrated: a jump has no solution at rest. */
+#define SHARPEST JW(1e-6)
+
+#ifdef JW_FLOAT
+#define SMALL_STEP JW(1e-4)      /* rad/s, for the slope of friction */
+#define SMALLEST_CHANGE JW(1e-6) /* of a speed in the last iteration, relative to its size */
+#else
+#define SMALL_STEP JW(1e-8)
+#define SMALLEST_CHANGE JW(1e-12)
+#endif
+
+/* M = L L^T in place; 0 if M is not positive definite. */
+static int factorize(int n, jw_real *M)
+{
+    for (int j = 0; j < n; j++)
+        for (int i = j; i < n; i++) {
+            jw_real sum = M[i * n + j];
+            for (int k = 0; k < j; k++)
+                sum -= M[i * n + k] * M[j * n + k];
+            if (i == j && !(sum > JW(0.0)))
+                return 0;
+            M[i * n + j] = i == j ? jw_sqrt(sum) : sum / M[j * n + j];
+        }
+    return 1;
+}
+
+static void solve(int n, const jw_real *L, jw_real *x)
+{
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < i; k++)
+            x[i] -= L[i * n + k] * x[k];
+        x[i] /= L[i * n + i];
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        for (int k = i + 1; k < n; k++)
+            x[i] -= L[k * n + i] * x[k];
+        x[i] /= L[i * n + i];
+    }
+}
+
+/* One period of motion that is being solved for. */
+typedef struct {
+    const jw_model *model;
+    const jw_state *start;
+    const placed *at;
+    const jw_real *torque, *temperature, *q, *qd;
+} move;
+
+/* Friction of all joints at the end of a period with speeds v and load torques, starting at the memory before it;
+ * `after` receives the memory. */
+static void friction_at(const move *m, const jw_real *v, const jw_real *load, jw_real *friction, jw_state *after)
+{
+    const jw_model *model = m->model;
+    jw_real position[JW_MOST_JOINTS];
+    jw_sample sample = {.q = position, .qd = v, .temperature = m->temperature};
+    *after = *m->start;
+    jw_real *memory = after->memory + 1 + JOINT_MEMORY * model->joints;
+    for (int j = 0; j < model->joints; j++)
+        position[j] = m->q[j] + model->period * v[j];
+    for (int j = 0; j < model->joints; j++) {
+        signals in = gather(model, after, &sample, j, load[j]);
+        in.sharpest = SHARPEST;
+        friction[j] = joint_terms(&model->joint[j], &in, &memory);
+    }
+    after->memory[0] = JW(1.0);
+}
+
+enum { MIXED_LOAD = JW_LOAD_SQUARE + 1 }; /* friction that is not linear in one growth with the load */
+
+/* How the friction of a joint depends on its load. */
+static int load_law(const jw_joint *joint)
+{
+    int law = JW_LOAD_NONE;
+    for (int k = 0; k < joint->terms; k++) {
+        const jw_term *term = &joint->term[k];
+        if (term->kind == JW_POWER_FLOW || (term->load != JW_LOAD_NONE && law != JW_LOAD_NONE && law != term->load))
+            return MIXED_LOAD;
+        law = term->load != JW_LOAD_NONE ? term->load : law;
+    }
+    return law;
+}
+
+/* The load x with x + b growth(x) = c, on the branch through x = c at b = 0; the fold of it where there is none. */
+JW_INLINE jw_real solve_load(int law, jw_real b, jw_real c)
+{
+    if (law == JW_LOAD_SQUARE)
+        return JW(2.0) * c / (JW(1.0) + jw_sqrt(jw_fmax(JW(1.0) + JW(4.0) * b * c, JW(0.0))));
+    if (law == JW_LOAD_ABSOLUTE)
+        return c / jw_fmax(c < JW(0.0) ? JW(1.0) - b : JW(1.0) + b, LEAST_SHARE);
+    return c;
+}
+
+/* Friction of all joints at speeds v, with the load torque that it leaves of the motor torque, or that of the load
+ * bodies. Friction is linear in the growth with the load, which is 0 and 1 at the loads 0 and 1; what is not is iterated. */
+static void loaded_friction(const move *m, const jw_real *v, jw_real *friction, jw_state *after)
+{
+    const jw_model *model = m->model;
+    jw_real none[JW_MOST_JOINTS] = {0}, unit[JW_MOST_JOINTS], load[JW_MOST_JOINTS] = {0}, qdd[JW_MOST_JOINTS] = {0};
+    jw_real grown[JW_MOST_JOINTS], rest[JW_MOST_JOINTS];
+    int mixed = 0;
+    for (int j = 0; j < model->joints; j++) {
+        unit[j] = JW(1.0);
+        qdd[j] = (v[j] - m->qd[j]) / model->period;
+        rest[j] = m->torque[j] - term_inertia(&model->joint[j]) * qdd[j];
+    }
+    friction_at(m, v, none, friction, after);
+    friction_at(m, v, unit, grown, after);
+    if (model->other_load)
+        newton_euler(model, m->at, v, qdd, model->gravity, 1, load);
+    for (int j = 0; j < model->joints; j++) {
+        int law = load_law(&model->joint[j]);
+        jw_real b = grown[j] - friction[j];
+        mixed |= law == MIXED_LOAD;
+        if (!model->other_load)
+            load[j] = solve_load(law, b, rest[j] - friction[j]);
+        friction[j] += law == MIXED_LOAD ? JW(0.0) : b * jw_load_growth(load[j], law);
+    }
+    for (int k = 0; mixed && k < LOAD_ITERATIONS; k++) {
+        friction_at(m, v, load, grown, after);
+        for (int j = 0; j < model->joints; j++)
+            if (load_law(&model->joint[j]) == MIXED_LOAD) {
+                friction[j] = grown[j];
+                if (!model->other_load)
+                    load[j] += JW(0.5) * (rest[j] - friction[j] - load[j]);
+            }
+    }
+}
+
+/* Slope of the friction of every joint between two speeds; over a small step where they are equal. */
+static void slopes(const move *m, const jw_real *v, const jw_real *last, const jw_real *friction,
+                   const jw_real *last_friction, jw_real *slope)
+{
+    jw_real beside[JW_MOST_JOINTS] = {0}, other[JW_MOST_JOINTS];
+    jw_state unused;
+    for (int j = 0; j < m->model->joints; j++)
+        beside[j] = v[j] + SMALL_STEP * (JW(1.0) + jw_fabs(v[j]));
+    loaded_friction(m, beside, other, &unused);
+    for (int j = 0; j < m->model->joints; j++) {
+        jw_real local = (other[j] - friction[j]) / (beside[j] - v[j]), chord = JW(0.0);
+        if (v[j] != last[j])
+            chord = (friction[j] - last_friction[j]) / (v[j] - last[j]);
+        slope[j] = jw_fmax(jw_fmax(local, chord), JW(0.0));
+    }
+}
+
+/* One step of Newton's method for M (v - v0) / h + f(v) = rest, the Jacobian made of M / h and the slopes; returns the
+ * largest change of a speed relative to its size, or -1 if the Jacobian is not positive definite. */
+static jw_real improve(int n, const jw_real *M, jw_real h, const jw_real *v0, const jw_real *rest, const jw_real *friction,
+                       const jw_real *slope, jw_real *v)
+{
+    jw_real J[JW_MOST_JOINTS * JW_MOST_JOINTS], step[JW_MOST_JOINTS], change = JW(0.0);
+    for (int i = 0; i < n; i++) {
+        step[i] = h * (rest[i] - friction[i]);
+        for (int k = 0; k < n; k++) {
+            J[i * n + k] = M[i * n + k] + (i == k ? h * slope[i] : JW(0.0));
+            step[i] -= M[i * n + k] * (v[k] - v0[k]);
+        }
+    }
+    if (!factorize(n, J))
+        return JW(-1.0);
+    solve(n, J, step);
+    for (int i = 0; i < n; i++) {
+        v[i] += step[i];
+        change = jw_fmax(change, jw_fabs(step[i]) / (JW(1.0) + jw_fabs(v[i])));
+    }
+    return change;
+}
+
+int jw_move(const jw_model *model, jw_state *state, const jw_real *torque, const jw_real *temperature, jw_real *q,
+            jw_real *qd)
+{
+    int n = model->joints;
+    jw_real h = model->period, middle[JW_MOST_JOINTS] = {0}, none[JW_MOST_JOINTS] = {0}, rest[JW_MOST_JOINTS];
+    jw_real M[JW_MOST_JOINTS * JW_MOST_JOINTS], v[JW_MOST_JOINTS], last[JW_MOST_JOINTS], slope[JW_MOST_JOINTS];
+    jw_real friction[JW_MOST_JOINTS] = {0}, last_friction[JW_MOST_JOINTS] = {0}, change = JW(1.0);
+    placed at[JW_MOST_JOINTS];
+    const move m = {model, state, at, torque, temperature, q, qd};
+    jw_state after;
+    for (int j = 0; j < n; j++) {
+        middle[j] = q[j] + JW(0.5) * h * qd[j];
+        v[j] = last[j] = qd[j];
+    }
+    place_all(model, middle, at);
+    newton_euler(model, at, qd, none, model->gravity, 0, rest);
+    for (int j = 0; j < n; j++)
+        rest[j] = torque[j] - rest[j];
+    jw_mass_matrix(model, middle, M);
+    for (int k = 0; k < MOST_ITERATIONS && change > SMALLEST_CHANGE; k++) {
+        loaded_friction(&m, v, friction, &after);
+        slopes(&m, v, last, friction, last_friction, slope);
+        memcpy(last, v, sizeof(last));
+        memcpy(last_friction, friction, sizeof(last_friction));
+        if ((change = improve(n, M, h, qd, rest, friction, slope, v)) < JW(0.0))
+            return -1;
+    }
+    loaded_friction(&m, v, friction, &after);
+    for (int j = 0; j < n; j++) {
+        q[j] += h * v[j];
+        qd[j] = v[j];
+    }
+    *state = after;
+    return 0;
+}

@@ -1,0 +1,112 @@
+/* The calibrated robot at run time: torque of a motion, sample by sample, and the motion of a torque.
+ *
+ * C99, no allocation, no global variables. Parameters are in jw_model, memory of friction in jw_state. SI units and
+ * radians; arrays have one number a joint. Define JW_FLOAT to compute in float instead of double.
+ *
+ *     jw_state state;
+ *     jw_init(&model, q, NULL, &state);
+ *     for (;;) {                                    (at the rate of model.period)
+ *         jw_sample sample = {.q = q, .qd = qd, .qdd = qdd};
+ *         jw_step(&model, &state, &sample, torque);
+ *     }
+ */
+#ifndef JOINTWISE_RUNTIME_H
+#define JOINTWISE_RUNTIME_H
+
+#include "laws.h"
+#include "number.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef JW_MOST_JOINTS
+#define JW_MOST_JOINTS 16
+#endif
+#ifndef JW_MOST_MEMORY
+#define JW_MOST_MEMORY 1024 /* numbers of a state */
+#endif
+#define JW_MOST_ELEMENTS 64 /* of a term */
+#define JW_NUMBERS 8 /* of a term */
+
+/* What drives friction with memory: the joint position, the integrated measured speed, the rotor position. */
+enum { JW_DRIVER_Q, JW_DRIVER_TRACK, JW_DRIVER_ROTOR };
+
+/* Kinds of terms; v the speed, l the growth with the load, n the numbers, e the columns of `elements`. */
+enum {
+    JW_OFFSET,      /* n0 */
+    JW_COULOMB,     /* (n0 + n1 l) direction(v, n2) */
+    JW_STRIBECK,    /* n0 direction(v, n3) stribeck(v, n1, n2) */
+    JW_VISCOUS,     /* sum of e1 sgn(v) |v|^e0, along the tangent above the speed n0; 2 columns */
+    JW_POWER_FLOW,  /* (v load > 0 ? n0 : n1) direction(v, n2) */
+    JW_TEMPERATURE, /* sgn(v) sqrt|v| thermal(T, n0 .. n4) */
+    JW_RIPPLE,      /* n0 u(t - lag) + (n1 + n2) u(t), |u| < n4 (0: no limit), lag n3 samples; `count` samples before */
+    JW_HYSTERESIS,  /* slip elements u: sum of (e1 + n0 l e2) u, limits e0; 3 columns; part n1 remains after a sample */
+    JW_LUGRE,       /* (n0 + n1 l) (u + n6 (u - u before)), length n2, level 1 + n3 stribeck(v, n4, n5) */
+    JW_RATE_SLIP,   /* (n0 + n1 l) sum of e1 u, limits e0, rate n2 a sample, level as above; 2 columns */
+    JW_SPRING,      /* n0 q + n1 q^3 */
+    JW_INERTIA      /* n0 qdd: inertia of a rotor that is not part of the load torque */
+};
+
+typedef struct {
+    int kind, load, driver, count, points;
+    jw_real number[JW_NUMBERS];
+    const jw_real *elements; /* columns of `count` numbers, one after the other */
+    const jw_real *backlash; /* relative backlash over a turn, `points` numbers; NULL for 1 everywhere */
+} jw_term;
+
+typedef struct {
+    int revolute, terms;
+    const jw_term *term;
+    jw_real rotation[9], translation[3]; /* of frame {j} in {j-1} at q = 0, by rows, m; z is the joint axis */
+    jw_real inertial[10], rotor;         /* XX XY XZ YY YZ ZZ mX mY mZ m in {j}; reflected inertia */
+    jw_real load_inertial[10], load_rotor; /* of the load torque on which friction depends, where `other_load` */
+    jw_real gain;                        /* torque per unit of the measured output: Nm/A */
+    jw_real reference;                   /* temperature (deg C) where none is measured */
+} jw_joint;
+
+typedef struct {
+    int joints, other_load;
+    const jw_joint *joint;
+    jw_real gravity[3]; /* in the base frame, m/s^2 */
+    jw_real period;     /* s between samples; the numbers of the terms hold for it */
+    jw_real track;      /* share of the encoder in the integrated measured speed after one sample */
+} jw_model;
+
+typedef struct {
+    jw_real memory[JW_MOST_MEMORY];
+} jw_state;
+
+/* One sample. NULL: `speed` for a planned motion, `rotor` for that of the joints, `temperature` for the references. */
+typedef struct {
+    const jw_real *q, *qd, *qdd, *speed, *rotor, *temperature;
+} jw_sample;
+
+/* Numbers of the state that a model uses, or -1 if the model is larger than a state or JW_MOST_JOINTS. */
+int jw_memory(const jw_model *model);
+
+/* The state of relaxed gears at the positions q; `rotor` may be NULL. */
+void jw_init(const jw_model *model, const jw_real *q, const jw_real *rotor, jw_state *state);
+
+/* Torque of the motors (Nm) of the next sample, one period after the one before. */
+void jw_step(const jw_model *model, jw_state *state, const jw_sample *sample, jw_real *torque);
+
+/* Torque of bodies and rotors without friction, M(q) qdd + C(q, qd) qd + g(q). */
+void jw_body_torque(const jw_model *model, const jw_real *q, const jw_real *qd, const jw_real *qdd, jw_real *torque);
+
+/* M(q) with the rotors, joints x joints by rows. */
+void jw_mass_matrix(const jw_model *model, const jw_real *q, jw_real *M);
+
+/* Measured output (motor current in A, or torque in Nm) of a torque; may be done in place. */
+void jw_output(const jw_model *model, const jw_real *torque, jw_real *output);
+
+/* Moves q and qd by one period under constant motor torques; friction with its memory acts, implicitly. `temperature`
+ * may be NULL. Returns 0, or -1 if the mass matrix is not positive definite; q, qd and state are then unchanged. */
+int jw_move(const jw_model *model, jw_state *state, const jw_real *torque, const jw_real *temperature, jw_real *q,
+            jw_real *qd);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,177 @@
+"""One estimate of a calibration, evaluated along motions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jointwise.backend import native
+from jointwise.errors import ModelError
+from jointwise.model.dynamics import Dynamics
+from jointwise.model.terms import Offset
+from jointwise.motion import Motion
+from jointwise.result.calibration import Calibration
+from jointwise.runtime.arrays import checked_rate
+from jointwise.runtime.bodies import Bodies
+from jointwise.runtime.motion import at_rest_torques, make_motion, steady_torques, term_torques
+from jointwise.runtime.packing import core_model, has_core_term
+from jointwise.runtime.stream import NativeCore, NumpyCore
+from jointwise.spatial import Array
+
+Friction = Literal["motion", "steady", "none"]
+ITERATIONS = 100
+"""Most steps of the iteration for friction that depends on the load."""
+SMALL_STEP = 1e-8
+"""Relative change of the load for the slope of friction."""
+STEEPEST_FALL = -0.9
+"""Least slope of friction over the load: one that falls as fast as the load grows has no solution."""
+CONVERGED = 1e-13
+"""Change of the load torque, relative to its size, at which the iteration ends."""
+
+
+class MotionSignals(TypedDict, total=False):
+    """What a motion may have in addition to positions, speeds and accelerations; see `RobotModel.torque`."""
+
+    rate: float | None
+    temperature: ArrayLike | float | None
+    measured_speed: ArrayLike | None
+    rotor: ArrayLike | None
+
+
+class TorqueOptions(MotionSignals, total=False):
+    """Options of `RobotModel.torque`."""
+
+    friction: Friction | None
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The bodies and the friction of a calibration's main estimate; arrays are (samples, joints)."""
+
+    calibration: Calibration
+
+    @property
+    def model(self) -> Dynamics:
+        """The model."""
+        return self.calibration.model
+
+    @property
+    def values(self) -> Array:
+        """The parameters of the model."""
+        return self.calibration.estimate.values
+
+    @cached_property
+    def bodies(self) -> Bodies:
+        """The identified bodies."""
+        return Bodies.of(self.calibration)
+
+    def core(self, rate: float) -> NativeCore | NumpyCore:
+        """Return the evaluator of single samples at a rate (Hz): in C, or in NumPy for terms that C does not have."""
+        terms = [term for terms in self.model.terms for term in terms]
+        if native() is None or not all(map(has_core_term, terms)):
+            return NumpyCore(self.model, self.values, self.bodies, rate)
+        return NativeCore(core_model(self.calibration, self.bodies, rate))
+
+    def torque(self, motion: Motion, friction: Friction) -> Array:
+        """Return the torque of a motion with friction along it, in steady sliding, or none; Nm."""
+        body = self.bodies.torque(motion.q, motion.qd, motion.qdd)
+        if friction == "none":
+            return body + self.bodies.terms * motion.qdd
+        load = self.load(motion, body)
+        if friction == "motion":
+            return body + term_torques(self.model, motion, self.values, load)[0]
+        still = at_rest_torques(self.model, motion, self.values)
+        return body + still + steady_torques(self.model, motion.qd, self.values, load, motion.temperature)
+
+    def load(self, motion: Motion, body: Array | None = None) -> Array:
+        """Return the load torque of the friction terms, Nm; `body` is the torque of the bodies where it is known."""
+        if self.model.load_basis == "model" or not self.model.needs_load:
+            return self.bodies.torque(motion.q, motion.qd, motion.qdd) if body is None else body.copy()
+        return self.model.load_torque(self.model.rigid_columns(motion), self.values)
+
+    def friction(self, speed: Array, load: Array, temperature: Array | None) -> Array:
+        """Return friction in steady sliding without the offsets of the joints, Nm."""
+        return steady_torques(self.model, speed, self.values, load, temperature, without=(Offset,))
+
+    def body_share(self, q: Array, qd: Array, torque: Array, temperature: Array | None) -> Array:
+        """Return what friction does not take of a torque, where friction depends on the load torque itself.
+
+        Newton's method, as friction may grow faster than the load: ``load + friction(load) = torque``.
+
+        Raises:
+            ModelError: There is no solution.
+
+        """
+        still = at_rest_torques(self.model, Motion(0.0, 1.0, q, qd, np.zeros_like(q)), self.values)
+
+        def body(load: Array) -> Array:
+            return torque - still - steady_torques(self.model, qd, self.values, load, temperature)
+
+        load = torque
+        for _ in range(ITERATIONS):
+            share = body(load)
+            if not self.model.needs_load:
+                return share
+            step = self._load_step(q, qd, load, share, body)
+            load = load + step
+            if np.abs(step).max(initial=0.0) <= CONVERGED * (1.0 + np.abs(load).max(initial=0.0)):
+                return share
+        raise ModelError("friction grows so fast with the load that these torques determine no acceleration.")
+
+    def _load_step(self, q: Array, qd: Array, load: Array, share: Array, body: Callable[[Array], Array]) -> Array:
+        """Return the change of the load torque in one step of Newton's method."""
+        qdd = self.bodies.accelerate(q, qd, share)
+        rest = self.load(Motion(0.0, 1.0, q, qd, qdd), share - self.bodies.terms * qdd) - load
+        if self.model.load_basis != "model":
+            return rest
+        beside = SMALL_STEP * (1.0 + np.abs(load))
+        slope = (share - body(load + beside)) / beside
+        result: Array = rest / (1.0 + np.maximum(slope, STEEPEST_FALL))
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """The sensor-based and the feed-forward estimate of a calibration; the bodies are those of both."""
+
+    calibration: Calibration
+
+    @cached_property
+    def sensor(self) -> Evaluation:
+        """The estimate for motions with the measured channels that the model uses."""
+        return Evaluation(self.calibration)
+
+    @cached_property
+    def planned(self) -> Evaluation:
+        """The estimate for planned positions."""
+        return Evaluation(self.calibration.for_use("feed-forward"))
+
+    def motion(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        rate: float | None = None,
+        temperature: ArrayLike | float | None = None,
+        measured_speed: ArrayLike | None = None,
+        rotor: ArrayLike | None = None,
+    ) -> tuple[Evaluation, Motion]:
+        """Return the estimate for the channels that are measured, and the motion; arguments as in `RobotModel.torque`.
+
+        Raises:
+            ModelError: The rotor positions of a model of two encoders do not suffice.
+
+        """
+        lacking = {"qd": measured_speed is None, "theta": rotor is None}
+        chosen = self.planned if any(lacking[name] for name in self.calibration.extras) else self.sensor
+        if chosen is self.sensor and self.calibration.model.rotor_side and rotor is not None:
+            raise ModelError("a model of two encoders needs the measured motion of the rotors: use predict(log).")
+        used = checked_rate(self.calibration.filters.rate if rate is None else rate)
+        measured = {"measured_speed": measured_speed, "rotor": rotor}
+        return chosen, make_motion(chosen.model, used, q, qd, qdd, temperature=temperature, **measured)

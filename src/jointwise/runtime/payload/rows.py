@@ -1,0 +1,112 @@
+"""Rows of the regression of a payload: triangular factors of [Y_b | terms | y] of a log, or of a pose at rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise.data.conditioning import clean_log
+from jointwise.data.coordinates import model_log
+from jointwise.data.log import Log
+from jointwise.estimation.factors import JointFactors
+from jointwise.estimation.jackknife import block_count
+from jointwise.estimation.regression import Regression
+from jointwise.model.terms import Offset
+from jointwise.motion import Motion
+from jointwise.result.calibration import Calibration
+from jointwise.result.metrics import MOVING_SPEED, standing_joints
+from jointwise.runtime.motion import steady_torques
+from jointwise.spatial import Array
+
+
+@dataclass(frozen=True, eq=False)
+class LogRows:
+    """The rows of one log: `factors` of every joint with y in Nm, one block for each independent part of the log.
+
+    A log at rest is one block of one row a joint. Its error is static friction, anywhere between the two directions of
+    sliding: `deviation` (joints,), Nm, the standard deviation of that uniform distribution. None for a moving log.
+    """
+
+    path: str
+    factors: list[JointFactors]
+    deviation: Array | None = None
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.factors[0].triangles)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint moves."""
+        return self.deviation is not None
+
+
+def is_at_rest(log: Log) -> bool:
+    """Return whether no joint of a log moves."""
+    return bool(standing_joints(log).all())
+
+
+def log_rows(calibration: Calibration, log: Log, values: Array) -> LogRows:
+    """Return the rows of a log.
+
+    Args:
+        calibration: The calibrated model.
+        log: The log, with the output of the model.
+        values: Parameter values that the load torque of the friction terms follows from.
+
+    Returns:
+        The rows.
+
+    """
+    inner = model_log(log, calibration.model.robot)
+    rows = _resting_rows(calibration, inner, values) if is_at_rest(log) else _moving_rows(calibration, inner, values)
+    for j in calibration.ignored:
+        rows.factors[j] = _without_weight(rows.factors[j])
+    return rows
+
+
+def _moving_rows(calibration: Calibration, log: Log, values: Array) -> LogRows:
+    model = calibration.model
+    clean = clean_log(log)
+    regression = Regression((clean,), calibration.output, model, calibration.filters)
+    load_of = (lambda rigid: model.load_torque(rigid, values)) if model.needs_load else None
+    factors = regression.factors(model.terms, load_of)
+    blocks = max(block_count(clean.samples * clean.period), 1)
+    gains = calibration.gains.tolist()
+    return LogRows(
+        log.origin.path,
+        [_merged(joint.scaled(gain), blocks) for joint, gain in zip(factors, gains, strict=True)],
+    )
+
+
+def _merged(joint: JointFactors, blocks: int) -> JointFactors:
+    """Return factors with neighbouring blocks merged to at most a number of blocks."""
+    groups = [g.tolist() for g in np.array_split(np.arange(len(joint.triangles)), min(blocks, len(joint.triangles)))]
+    sums = ([sum(values[k] for k in group) for group in groups] for values in (joint.weight, joint.total, joint.square))
+    return JointFactors([joint.merged(group) for group in groups], *sums)
+
+
+def _without_weight(joint: JointFactors) -> JointFactors:
+    """Return the factors of a joint whose output is not used."""
+    none = [0.0] * len(joint.triangles)
+    return JointFactors([0.0 * R for R in joint.triangles], none, list(none), list(none))
+
+
+def _resting_rows(calibration: Calibration, log: Log, values: Array) -> LogRows:
+    model, dof = calibration.model, calibration.model.robot.dof
+    pose = np.mean(np.asarray(log.q), axis=0)[None]
+    still = np.zeros((1, dof))
+    rigid = model.rigid_columns(Motion(0.0, calibration.filters.rate, pose, still, still))
+    load = model.load_torque(rigid, values)
+    output = np.mean(np.asarray(log.channel(calibration.output)), axis=0) * calibration.gains
+    factors = []
+    for j in range(dof):
+        joint, terms = JointFactors(), [term.steady(still[:, j], load[:, j]) for term in model.terms[j]]
+        measured = bool(np.isfinite(output[j]))
+        row = np.concatenate([rigid[j].T, *terms, [[output[j] if measured else 0.0]]], axis=1)
+        joint.add(row, np.full(1, float(measured)))
+        factors.append(joint)
+    sliding = steady_torques(model, still + MOVING_SPEED, values, load, without=(Offset,))[0]
+    return LogRows(log.origin.path, factors, np.maximum(np.abs(sliding) / np.sqrt(3.0), calibration.estimate.sigma))

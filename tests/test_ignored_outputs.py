@@ -1,0 +1,133 @@
+"""Outputs that were not measured or are useless: declared, NaN columns, or found by the inspection."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import jointwise as jw
+from cli_runs import run
+from jointwise.data import useless_outputs, write_log
+from jointwise.errors import DataError
+from jointwise.estimation.structure import Structure
+from jointwise.options import Options
+from synthetic import synthetic_log
+
+QUICK = Options(structure=Structure(), free=(), position_cutoff=8.0, lag=0.0)
+LOST = [1, 4]
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return jw.load_robot("ur5e")
+
+
+@pytest.fixture(scope="module")
+def logs(robot):
+    return [synthetic_log(robot, duration=12, rate=100, seed=seed).log for seed in (1, 2)]
+
+
+def with_output(log, joint, values):
+    """Return a log in which the current of a joint is something else."""
+    current = np.array(log.current)
+    current[:, joint] = values
+    return replace(log, current=current)
+
+
+def test_the_other_joints_are_calibrated_as_before(robot, logs):
+    train, test = (replace(log, torque=None) for log in logs)
+    whole = jw.calibrate(train, robot, options=QUICK)
+    model = jw.calibrate(train.ignore_output(LOST), robot, options=QUICK)
+    assert model.ignored == (1, 4)
+    errors, reference = jw.validate(model, test), jw.validate(whole, test)
+    for j in range(6):
+        assert errors.joints[j].ignored == (j in LOST)
+        if j not in LOST:
+            assert errors.joints[j].nmse < 1.3 * reference.joints[j].nmse + 1e-4
+    assert np.isnan(model.predict(test)[:, LOST]).all()
+    lost = [name for name in model.undetermined() if name.endswith(("_2", "_5"))]
+    assert len(lost) == sum(info.joint in LOST for info in model.model.parameters)
+
+
+def test_a_joint_that_one_log_measured_is_calibrated_from_it(robot, logs):
+    train, test = (replace(log, torque=None) for log in logs)
+    model = jw.calibrate([train.ignore_output([2]), test], robot, options=QUICK)
+    assert model.ignored == ()
+    assert jw.validate(model, train).joints[2].r2 > 0.9
+
+
+def test_garbage_in_an_ignored_output_has_no_effect(robot, logs):
+    train = replace(logs[0], torque=None)
+    noise = np.random.default_rng(5).normal(scale=30.0, size=train.samples)
+    a, b = (jw.calibrate(log.ignore_output([3]), robot, options=QUICK) for log in (train, with_output(train, 3, noise)))
+    assert np.array_equal(a.estimate.values, b.estimate.values)
+    worse = jw.calibrate(with_output(train, 3, noise), robot, options=QUICK)
+    assert worse.training.nmse[3] > 0.3
+
+
+def test_saved_models_remember(tmp_path, robot, logs):
+    model = jw.calibrate(replace(logs[0], torque=None).ignore_output(LOST), robot, options=QUICK)
+    jw.save_model(model, tmp_path / "model.json")
+    again = jw.load_calibration(tmp_path / "model.json")
+    assert again.ignored == (1, 4)
+    assert np.array_equal(again.predict(logs[1]), model.predict(logs[1]), equal_nan=True)
+
+
+def csv_with(path, log, joint, text):
+    """Write a log as CSV in which the current of a joint is a text."""
+    write_log(replace(log, torque=None), path)
+    lines = path.read_text().splitlines()
+    column = lines[0].split(",").index(f"i{joint + 1}")
+    rows = [line.split(",") for line in lines]
+    for row in rows[1:]:
+        row[column] = text
+    path.write_text("\n".join(map(",".join, rows)) + "\n")
+    return path
+
+
+def test_columns_without_values_are_ignored(tmp_path, logs):
+    log = jw.read_log(csv_with(tmp_path / "a.csv", logs[0], 4, "nan"))
+    assert log.unmeasured("current").tolist() == [False] * 4 + [True, False]
+    assert "i5 has no values: this output is ignored" in log.origin.notes
+
+
+def test_holes_are_refused_unless_ignored(tmp_path, logs):
+    path = csv_with(tmp_path / "a.csv", logs[0], 4, "1.0")
+    path.write_text(path.read_text().replace("1.0", "nan", 1))
+    with pytest.raises(DataError, match="row 2, column 'i5' is missing"):
+        jw.read_log(path)
+    assert jw.read_log(path, ignore_output=[4]).unmeasured("current").sum() == 1
+
+
+@pytest.mark.parametrize("values", [0.0, "coarse"])
+def test_inspection_finds_useless_outputs(logs, values):
+    log = replace(logs[0], torque=None)
+    broken = with_output(log, 5, np.round(log.current[:, 5] / 0.8) * 0.8 if values == "coarse" else values)
+    assert useless_outputs(log) == ()
+    assert useless_outputs(broken) == (5,)
+
+
+def test_command_line(tmp_path, robot, logs):
+    zeros = csv_with(tmp_path / "zeros.csv", logs[0], 4, "0.0")
+    test = csv_with(tmp_path / "test.csv", logs[1], 4, "nan")
+    arguments = ["--robot", "ur5e", "--output", str(tmp_path / "model.json"), "--direction", "tanh", "--load", "none"]
+    refused = run("calibrate", zeros, *arguments)
+    assert refused.code == 1
+    assert "i5 is constant" in refused.err
+    assert "--ignore-output 5" in refused.err
+    for option in ("5", "auto"):
+        assert run("calibrate", zeros, *arguments, "--ignore-output", option, "--report", tmp_path / option).code == 0
+    shown = run("validate", tmp_path / "model.json", test, test, "--min-r2", "0.9", "--json")
+    assert shown.code == 0
+    document = json.loads(shown.out)
+    assert [log["joints"][4]["ignored"] for log in document["logs"]] == [True, True]
+    text = run("validate", tmp_path / "model.json", test, test).out
+    assert "joint 5: the output was not measured" in text
+    assert "all 2 logs" in text
+    assert run("predict", tmp_path / "model.json", test, "--output", tmp_path / "p.csv").code == 0
+    wrong = run("calibrate", zeros, *arguments, "--ignore-output", "9")
+    assert wrong.code == 1
+    assert "an ignored joint must be from 1 to 6. Got 9." in wrong.err

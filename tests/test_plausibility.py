@@ -1,0 +1,170 @@
+"""A declaration that does not belong to the data is named with its cause; a right one passes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from jointwise import load_robot
+from jointwise.description.mounting import gravity_vector
+from jointwise.description.robot import Payload, Robot
+from jointwise.model.friction import slip_elements, slip_state
+from jointwise.model.rigid import inverse_dynamics
+from jointwise.result.plausibility.assess import assess
+from jointwise.result.plausibility.evidence import Declaration, Samples, evidence
+from jointwise.spatial import Array
+
+RATE, DURATION = 50.0, 20.0
+LIMITS = np.array([1e-4, 1e-3, 6e-3])
+TABLE = gravity_vector("table")
+CATALOG = ("ur3e", "ur5e", "ur10e", "panda")
+
+
+@cache
+def samples(name: str = "ur5e", payload: float = 0.0, seed: int = 0, shift: float = 0.0) -> Samples:
+    """Return samples of a Fourier motion with friction and 1 % noise, as a log of that robot would give."""
+    robot = load_robot(name)
+    rng = np.random.default_rng(seed)
+    lags = np.arange(-5, 6) * 0.02
+    t = np.arange(0.0, DURATION, 1.0 / RATE)
+    weights = rng.normal(0.0, 0.4, (robot.dof, 4, 2))
+    torque = {k: _torque(robot, _motion(weights, t + lag - shift), payload) for k, lag in enumerate(lags)}
+    q, qd, qdd = _motion(weights, t)
+    output = np.stack([torque[k] for k in range(len(lags))], axis=2)
+    output += 0.01 * output.std(axis=0)[:, 0][:, None] * rng.normal(size=output.shape)
+    friction = np.stack([_columns(q[:, j], qd[:, j]) for j in range(robot.dof)])
+    moving = np.ones(robot.dof, bool)
+    log = np.zeros(len(t), dtype=np.intp)
+    return Samples(q, qd, qdd, output, friction, log, np.array([DURATION]), lags, moving)
+
+
+def _motion(weights: Array, t: Array) -> tuple[Array, Array, Array]:
+    w = 2.0 * np.pi * 0.1 * np.arange(1, weights.shape[1] + 1)
+    c, s = np.cos(np.outer(t, w)), np.sin(np.outer(t, w))
+    a, b = weights[:, :, 0].T, weights[:, :, 1].T
+    return s @ a - c @ b, (w * c) @ a + (w * s) @ b, (w * w * c) @ b - (w * w * s) @ a
+
+
+def _torque(robot: Robot, motion: tuple[Array, Array, Array], payload: float) -> Array:
+    q, qd, qdd = motion
+    load = Payload(payload, (0.02, 0.0, 0.06)) if payload else None
+    torque = inverse_dynamics(robot, q, qd, qdd, gravity=TABLE, payload=load)
+    scale = np.array([joint.limits.effort or 50.0 for joint in robot.joints])
+    slip = [slip_elements(x, LIMITS, slip_state(x[0], len(LIMITS)))[0] @ [0.5, 0.3, 0.2] for x in q.T]
+    result: Array = torque + 0.04 * scale * (np.column_stack(slip) + qd)
+    return result
+
+
+def _columns(q: Array, qd: Array) -> Array:
+    elements = slip_elements(q, LIMITS, slip_state(q[0], len(LIMITS)))[0]
+    return np.column_stack([elements, qd, qd * np.abs(qd), np.ones(len(q))])
+
+
+def findings(data: Samples, robot: str = "ur5e", gravity: Array = TABLE, factor: float = 1.0) -> dict[str, str]:
+    """Return the status of every check that is not ok."""
+    arm = load_robot(robot)
+    declaration = Declaration.plain(arm, gravity, np.full(arm.dof, factor), data)
+    result = assess(data, declaration, [load_robot(name) for name in CATALOG])
+    return {check.check: check.status for check in result if check.status != "ok"}
+
+
+@pytest.mark.parametrize("name", ["ur5e", "ur10e", "panda"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_right_declaration_passes(name: str, seed: int) -> None:
+    assert findings(samples(name, seed=seed), name) == {}
+
+
+@pytest.mark.parametrize("joint", range(6))
+def test_wrong_output_sign_is_named(joint: int) -> None:
+    data = samples()
+    output = data.output.copy()
+    output[:, joint] *= -1.0
+    assert findings(replace(data, output=output)).get("output sign") == "contradicted"
+
+
+def test_all_outputs_of_the_wrong_sign_are_named() -> None:
+    data = samples()
+    assert findings(replace(data, output=-data.output)).get("output sign") == "contradicted"
+
+
+@pytest.mark.parametrize("pair", [(1, 2), (3, 4), (0, 5)])
+def test_exchanged_outputs_are_named(pair: tuple[int, int]) -> None:
+    data = samples()
+    output = data.output.copy()
+    output[:, list(pair)] = output[:, list(reversed(pair))]
+    assert findings(replace(data, output=output)).get("output order") == "contradicted"
+
+
+@pytest.mark.parametrize("joint", [1, 2, 3])
+def test_wrong_position_sign_and_zero_are_named(joint: int) -> None:
+    data = samples()
+    sign, offset = np.ones(6), np.zeros(6)
+    sign[joint], offset[joint] = -1.0, math.radians(90.0)
+    friction = data.friction.copy()
+    friction[joint, :, :-1] *= -1.0
+    turned = replace(data, q=data.q * sign, qd=data.qd * sign, qdd=data.qdd * sign, friction=friction)
+    assert findings(turned).get("position sign") == "contradicted"
+    assert findings(replace(data, q=data.q + offset)).get("zero offset") == "contradicted"
+
+
+def test_exchanged_positions_are_named() -> None:
+    data = samples()
+    order = [0, 2, 1, 3, 4, 5]
+    mixed = replace(
+        data, q=data.q[:, order], qd=data.qd[:, order], qdd=data.qdd[:, order], friction=data.friction[order]
+    )
+    assert findings(mixed).get("position order") == "contradicted"
+
+
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, 9.81), (9.81, 0.0, 0.0), (0.0, 1.7, -9.66)])
+def test_wrong_mounting_is_named(gravity: tuple[float, float, float]) -> None:
+    assert findings(samples(), gravity=np.array(gravity)).get("mounting") == "contradicted"
+
+
+@pytest.mark.parametrize("other", ["ur3e", "ur10e"])
+def test_another_robot_is_named(other: str) -> None:
+    assert findings(samples(), other).get("robot") == "contradicted"
+
+
+def test_undeclared_payload_is_named_with_its_mass() -> None:
+    data = samples(payload=3.0)
+    declaration = Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), data)
+    check = next(check for check in assess(data, declaration) if check.check == "payload")
+    assert check.status == "contradicted"
+    mass = float(check.evidence.split("about ")[1].split(" kg")[0])
+    assert abs(mass - 3.0) < 0.3
+
+
+def test_wrong_gain_of_one_channel_is_named() -> None:
+    data = samples()
+    output = data.output.copy()
+    output[:, 1] *= 1.5
+    assert "gain" in findings(replace(data, output=output))
+
+
+def test_late_outputs_are_named() -> None:
+    assert "time shift" in findings(samples(shift=0.08))
+
+
+def test_joint_at_rest_carries_no_evidence() -> None:
+    data = samples()
+    output = data.output.copy()
+    output[:, 5] = 3.0
+    moving = np.array([True] * 5 + [False])
+    assert findings(replace(data, output=output, moving=moving)) == {}
+
+
+def test_friction_that_drives_the_joint_loses_evidence() -> None:
+    data = samples()
+    robot = load_robot("ur5e")
+    right = evidence(data, Declaration.plain(robot, TABLE, np.ones(6), data))
+    assert (right.dissipation > 3.0).all()
+    output = data.output.copy()
+    output[:, 5] *= -1.0
+    wrong = evidence(replace(data, output=output), Declaration.plain(robot, TABLE, np.ones(6), data))
+    assert wrong.dissipation[5] < -3.0
+    assert wrong.log_evidence < right.log_evidence - 20.0

@@ -1,0 +1,109 @@
+"""Rotor-side compensation: friction and rotor inertia on the rotors, bodies on the links."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jointwise as jw
+from cli_runs import refused
+from jointwise.errors import DataError, ModelError
+from jointwise.estimation.structure import Structure
+from jointwise.model.terms import Inertia, term_from_dict
+from jointwise.options import Options, with_friction
+
+PLANAR = jw.load_robot("planar2")
+SOFT = jw.PlantOptions(
+    age={"stiffness": -0.97}, without=("backlash", "kinematic_error", "lost_motion", "thermal", "stribeck")
+)
+
+
+def options(made: jw.SimulationResult, log: jw.Log, **sides: object) -> Options:
+    structure = Structure("tanh", "none", (1.0, 2.0))
+    start = Options(gains=made.truth["gains"], structure=structure, free=(), position_cutoff=25.0, lag=0.0)
+    return with_friction(start, [log], **sides)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def made() -> jw.SimulationResult:
+    return jw.simulate(PLANAR, duration=20.0, rate=500.0, seed=2, plant=SOFT, keep=0)
+
+
+@pytest.fixture(scope="module")
+def two(made: jw.SimulationResult) -> jw.Calibration:
+    chosen = options(made, made.log, two_encoders=True, rotor_inertias=made.truth["rotor_inertias"])
+    return jw.calibrate(made.log, PLANAR, options=chosen)
+
+
+def base_error(made: jw.SimulationResult, found: jw.Calibration) -> float:
+    rotors = made.truth["rotor_inertias"] if found.model.rotors else []
+    truth = found.model.base.from_standard(np.append(np.ravel(made.truth["inertials"]), rotors))
+    return float(np.linalg.norm(found.estimate.values[: len(truth)] - truth) / np.linalg.norm(truth))
+
+
+def test_soft_joints_bias_one_encoder_and_not_two(made: jw.SimulationResult, two: jw.Calibration) -> None:
+    log = made.log.without(["theta"])
+    one = jw.calibrate(log, PLANAR, options=options(made, log), physical=False)
+    assert base_error(made, two) < 0.5 * base_error(made, one)
+    other = jw.simulate(PLANAR, duration=10.0, rate=500.0, seed=3, plant=SOFT, keep=0).log
+    assert jw.validate(two, other).mean_nmse < 0.8 * jw.validate(one, other.without(["theta"])).mean_nmse
+
+
+def test_rotor_inertias_of_soft_joints_are_estimated_with_intervals(made: jw.SimulationResult) -> None:
+    found = jw.calibrate(made.log, PLANAR, options=options(made, made.log, two_encoders=True), physical=False)
+    names = [info.name for info in found.model.parameters]
+    for j, truth in enumerate(made.truth["rotor_inertias"]):
+        k = names.index(f"Ia_{j + 1}")
+        low, high = found.conf_int()[k]
+        assert low < 1.1 * truth and high > 0.9 * truth
+        assert found.estimate.values[k] == pytest.approx(truth, rel=0.3)
+
+
+def test_known_inertias_are_held_and_reach_the_identified_robot(made: jw.SimulationResult, two: jw.Calibration) -> None:
+    status = dict(zip((info.name for info in two.model.parameters), two.estimate.status, strict=True))
+    assert status["Ia_1"] == status["Ia_2"] == "given"
+    np.testing.assert_allclose(two.robot_identified().rotor_inertias, made.truth["rotor_inertias"], rtol=1e-6)
+
+
+def test_the_model_is_stored_and_predicts_without_rotors_too(
+    made: jw.SimulationResult, two: jw.Calibration, tmp_path: Path
+) -> None:
+    jw.save_model(two, tmp_path / "two.json")
+    again = jw.load_calibration(tmp_path / "two.json")
+    np.testing.assert_array_equal(again.predict(made.log), two.predict(made.log))
+    assert "theta" in again.extras
+    feed_forward = again.predict(made.log.without(["theta"]))
+    assert np.isfinite(feed_forward).all() and not np.array_equal(feed_forward, again.predict(made.log))
+
+
+def test_shuffled_rotors_predict_worse(made: jw.SimulationResult, two: jw.Calibration) -> None:
+    assert made.log.theta is not None
+    swapped = replace(made.log, theta=made.log.q + (made.log.theta - made.log.q)[::-1])
+    chosen = options(made, swapped, two_encoders=True, rotor_inertias=made.truth["rotor_inertias"])
+    worse = jw.calibrate(swapped, PLANAR, options=chosen, physical=False, accept_implausible=True)
+    assert np.mean(worse.training.known) > 1.5 * np.mean(two.training.known)
+
+
+def test_wrong_input_is_one_line(made: jw.SimulationResult, tmp_path: Path) -> None:
+    bare = made.log.without(["theta"])
+    with pytest.raises(DataError, match="no rotor positions \\(theta1..\\), which two encoders need"):
+        options(made, bare, two_encoders=True)
+    with pytest.raises(ModelError, match="rotor inertias must be 2 numbers. Got 1 instead"):
+        options(made, made.log, two_encoders=True, rotor_inertias=[1.0])
+    with pytest.raises(ModelError, match="add --two-encoders"):
+        options(made, made.log, rotor_inertias=[1.0, 1.0])
+    with pytest.raises(ModelError, match="value must be a finite number"):
+        options(made, made.log, two_encoders=True, rotor_inertias=[1.0, -1.0])
+    jw.write_log(bare, tmp_path / "bare.csv")
+    line = refused(
+        "calibrate", tmp_path / "bare.csv", "--robot", "planar2", "--two-encoders", "--output", tmp_path / "m.json"
+    )
+    assert "theta1" in line
+
+
+def test_an_inertia_term_is_its_acceleration() -> None:
+    term = term_from_dict({"kind": "inertia", "value": 0.5})
+    assert term == Inertia(0.5) and term.to_dict() == {"kind": "inertia", "value": 0.5}

@@ -1,0 +1,206 @@
+"""Set-ups of a calibration, right and wrong ones: a log, what is declared about it, and what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.signal import butter, lfilter
+
+from jointwise import Log, Payload, Robot, gravity_vector, list_robots, load_robot
+from jointwise.spatial import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """Training logs and a declaration; `wrong` names the cause that is wrong, empty for a right set-up.
+
+    `causes` are the checks that name the cause; `unseen` is a right log that was not used for training.
+    """
+
+    name: str
+    logs: tuple[Log, ...]
+    robot: Robot
+    unseen: Log
+    mounting: Any = "table"
+    payload: Payload | None = None
+    wrong: str = ""
+    causes: tuple[str, ...] = ()
+
+    @property
+    def output(self) -> str:
+        """The channel that is modelled."""
+        return "torque" if self.logs[0].torque is not None else "current"
+
+    def altered(self, wrong: str, causes: Sequence[str], **changes: Any) -> Setup:
+        """Return a wrong variant."""
+        return replace(self, name=f"{self.name}, {wrong}", wrong=wrong, causes=tuple(causes), **changes)
+
+    def with_logs(self, wrong: str, causes: Sequence[str], change: Callable[[Log], Log]) -> Setup:
+        """Return a wrong variant with changed training logs."""
+        return self.altered(wrong, causes, logs=tuple(change(log) for log in self.logs))
+
+
+def scaled(log: Log, channels: Sequence[str], joints: Sequence[int], factor: float) -> Log:
+    """Return the log with channels of some joints times a factor."""
+    return _changed(log, channels, lambda values: _times(values, joints, factor))
+
+
+def swapped(log: Log, channels: Sequence[str], i: int, j: int) -> Log:
+    """Return the log with channels of two joints exchanged."""
+    order = list(range(log.joints))
+    order[i], order[j] = j, i
+    return _changed(log, channels, lambda values: values[:, order])
+
+
+def shifted(log: Log, channel: str, joint: int, value: float) -> Log:
+    """Return the log with a constant added to a channel of one joint."""
+    return _changed(log, (channel,), lambda values: values + value * np.eye(log.joints)[joint])
+
+
+def delayed(log: Log, channel: str, joints: Sequence[int], seconds: float) -> Log:
+    """Return the log with a channel of some joints later."""
+
+    def late(values: Array) -> Array:
+        for j in joints:
+            values[:, j] = np.interp(log.t - seconds, log.t, values[:, j])
+        return values
+
+    return _changed(log, (channel,), late)
+
+
+def smoothed(log: Log, channel: str, joints: Sequence[int], cutoff: float) -> Log:
+    """Return the log with a channel of some joints through a causal first-order low-pass (Hz)."""
+    weights = butter(1, cutoff * 2.0 * float(np.median(np.diff(log.t))))
+
+    def smooth(values: Array) -> Array:
+        values[:, list(joints)] = lfilter(*weights, values[:, list(joints)], axis=0)
+        return values
+
+    return _changed(log, (channel,), smooth)
+
+
+def dropped(log: Log, channel: str, share: float, seed: int) -> Log:
+    """Return the log with zeros at a share of the samples of a channel."""
+    lost = np.random.default_rng(seed).random(log.samples) < share
+    return _changed(log, (channel,), lambda values: np.where(lost[:, None], 0.0, values))
+
+
+def beginning(log: Log, seconds: float) -> Log:
+    """Return the first seconds of the motion."""
+    moving = np.flatnonzero(np.abs(np.diff(log.q, axis=0)).max(axis=1) > 1e-4)
+    start = int(moving[0]) if len(moving) else 0
+    return log.slice(start, int(np.searchsorted(log.t, log.t[start] + seconds)))
+
+
+def _changed(log: Log, channels: Sequence[str], change: Callable[[Array], Array]) -> Log:
+    present = [name for name in channels if getattr(log, name) is not None]
+    changes: dict[str, Any] = {name: change(np.array(getattr(log, name))) for name in present}
+    return replace(log, **changes)
+
+
+def _times(values: Array, joints: Sequence[int], factor: float) -> Array:
+    values[:, list(joints)] *= factor
+    return values
+
+
+POSITIONS = ("q", "qd", "theta", "q_des", "qd_des", "qdd_des")
+GAIN = ("gain", "robot", "bodies", "payload")
+
+
+@dataclass(frozen=True)
+class WrongSetups:
+    """Makes wrong variants of a right set-up, with joints and sizes drawn from a seed."""
+
+    right: Setup
+    seed: int = 0
+    rng: np.random.Generator = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Start the random numbers."""
+        object.__setattr__(self, "rng", np.random.default_rng(self.seed))
+
+    @property
+    def joints(self) -> int:
+        """Number of joints."""
+        return self.right.robot.dof
+
+    def all(self) -> Iterator[Setup]:
+        """Yield one or two wrong set-ups of every kind."""
+        yield from self.signs_and_orders()
+        yield from self.zeros_and_mounting()
+        yield from self.robots()
+        yield from self.channels()
+        yield from self.short()
+
+    def signs_and_orders(self) -> Iterator[Setup]:
+        """Yield wrong signs and exchanged joints."""
+        right, out = self.right, self.right.output
+        every, sign, order = range(self.joints), ("output sign", "position sign"), ("output order", "position order")
+        for j in self._draw(2):
+            flip = partial(scaled, channels=(out,), joints=(j,), factor=-1.0)
+            yield right.with_logs(f"sign of output {j + 1}", sign, flip)
+        yield right.with_logs("all signs", sign, lambda log: scaled(log, (out,), every, -1.0))
+        (j,) = self._draw(1, first=1)
+        yield right.with_logs(f"sign of position {j + 1}", sign, lambda log: scaled(log, POSITIONS, (j,), -1.0))
+        a, b = self._draw(2)
+        yield right.with_logs(f"outputs {a + 1} and {b + 1}", order, lambda log: swapped(log, (out,), a, b))
+        c, d = self._draw(2)
+        yield right.with_logs(f"positions {c + 1} and {d + 1}", order, lambda log: swapped(log, POSITIONS, c, d))
+
+    def zeros_and_mounting(self) -> Iterator[Setup]:
+        """Yield wrong zeros and mountings."""
+        right = self.right
+        for j, degrees in zip(
+            self._draw(2, first=1), (float(self.rng.choice([90.0, -90.0, 180.0])), 25.0), strict=True
+        ):
+            shift = partial(shifted, channel="q", joint=j, value=math.radians(degrees))
+            yield right.with_logs(f"zero of joint {j + 1} {degrees:g} degrees", ("zero offset",), shift)
+        true = gravity_vector(right.mounting)
+        turn = math.radians(float(self.rng.uniform(8.0, 25.0)))
+        tilted = math.cos(turn) * true + 9.81 * math.sin(turn) * np.roll(true / 9.81, int(self.rng.integers(1, 3)))
+        tilted *= 9.81 / np.linalg.norm(tilted)
+        others = {"upside down": -true, "on its side": np.roll(true, 1), f"{math.degrees(turn):.0f} degrees": tilted}
+        for name, gravity in others.items():
+            yield right.altered(f"mounting {name}", ("mounting",), mounting=tuple(float(g) for g in gravity))
+
+    def robots(self) -> Iterator[Setup]:
+        """Yield other robots of the catalogue."""
+        right = self.right
+        others = [robot for name in list_robots() if (robot := load_robot(name)).dof == self.joints]
+        others = [robot for robot in others if robot.name not in (right.robot.name, "puma560")]
+        for robot in others[:3]:
+            yield right.altered(f"robot {robot.name}", ("robot", "bodies"), robot=robot)
+
+    def channels(self) -> Iterator[Setup]:
+        """Yield channels that are scaled, shifted, late, smoothed or interrupted."""
+        right, out = self.right, self.right.output
+        every = range(self.joints)
+        spread = np.asarray(getattr(right.logs[0], out)).std(axis=0)
+        a, b = self._draw(2, first=1)
+        yield right.with_logs(f"output {a + 1} times 1.5", GAIN, lambda log: scaled(log, (out,), (a,), 1.5))
+        yield right.with_logs(f"output {b + 1} times 0.5", GAIN, lambda log: scaled(log, (out,), (b,), 0.5))
+        (c,) = self._draw(1)
+        size = float(0.7 * spread[c])
+        yield right.with_logs(f"output {c + 1} offset {size:.2g}", ("offset",), lambda log: shifted(log, out, c, size))
+        (d,) = self._draw(1)
+        time = ("time shift", "low-pass")
+        yield right.with_logs(f"output {d + 1} through 2 Hz", time, lambda log: smoothed(log, out, (d,), 2.0))
+        yield right.with_logs("all outputs 20 ms late", time, lambda log: delayed(log, out, every, 0.02))
+        yield right.with_logs("all outputs 100 ms late", time, lambda log: delayed(log, out, every, 0.1))
+        yield right.with_logs(f"output {d + 1} 100 ms late", time, lambda log: delayed(log, out, (d,), 0.1))
+        yield right.with_logs("5 % zeros", ("dropped samples",), lambda log: dropped(log, out, 0.05, self.seed))
+
+    def short(self) -> Iterator[Setup]:
+        """Yield logs that are too short."""
+        for seconds in (1.0, 3.0):
+            cut = tuple(beginning(log, seconds) for log in self.right.logs[:1])
+            yield self.right.altered(f"{seconds:g} s only", ("excitation",), logs=cut)
+
+    def _draw(self, count: int, first: int = 0) -> list[int]:
+        """Return different joints, from `first` on."""
+        return [int(j) for j in first + self.rng.permutation(self.joints - first)[:count]]
