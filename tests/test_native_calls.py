@@ -54,6 +54,13 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
         ),
         "rate_slip": ([x, 1.0 + x, 1.0 + x, LIMITS.copy(), 0.1, np.zeros(6), pair], {5, 6}),
         "lugre": ([x, 1.0 + x, 1.0 + x, np.zeros(2), out], {3, 4}),
+        "recursive": (
+            [
+                *(4, 0.9, 1.0, 3.0, np.ones(2), np.zeros(2), pair, x, x.copy()),
+                *(np.zeros(11), out, np.zeros((SAMPLES, 2))),
+            ],
+            {9, 10, 11},
+        ),
         "hysteresis": ([joints[:1].copy(), backlash[:1].copy(), x, np.zeros(4), pair], {3, 4}),
         "steady_friction": ([joints[:1].copy(), x, x.copy(), x.copy(), pair], {4}),
         "simulate": (
@@ -80,7 +87,7 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
 
 
 FRICTION = ("slip", "maxwell_gram", "rate_slip", "lugre", "hysteresis", "steady_friction")
-NAMES = (*FRICTION, "decimate", "leaky_sum", "simulate")
+NAMES = (*FRICTION, "decimate", "leaky_sum", "recursive", "simulate")
 ANY_SIZE = {("decimate", 0), ("decimate", 1), ("decimate", 3), ("leaky_sum", 0), ("hysteresis", 1), ("hysteresis", 3)}
 """Arrays that may be longer."""
 
