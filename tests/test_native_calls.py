@@ -35,6 +35,21 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
     calls: dict[str, tuple[list[object], set[int]]] = {
         "decimate": ([x, np.ones(3), 2, np.zeros(2)], {3}),
         "leaky_sum": ([x, 0.5], {0}),
+        "phase_steps": (
+            [np.ones(3) / 3.0, 2, 1e3, np.zeros(15), series(SAMPLES, 2), np.zeros((SAMPLES, 3, 2))],
+            {3, 5},
+        ),
+        "adapt_steps": (
+            [
+                np.ones((2, 14)),
+                np.zeros((2, 7)),
+                *(series(SAMPLES, 2) for _ in range(3)),
+                True,
+                np.zeros((SAMPLES, 2, 2)),
+                np.zeros((SAMPLES, 2)),
+            ],
+            {1, 6, 7},
+        ),
         "slip": ([x, 1.0 + x, LIMITS.copy(), 0.9, state, pair, np.zeros((SAMPLES, 2))], {4, 5, 6}),
         "maxwell_gram": (
             [
@@ -87,7 +102,7 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
 
 
 FRICTION = ("slip", "maxwell_gram", "rate_slip", "lugre", "hysteresis", "steady_friction")
-NAMES = (*FRICTION, "decimate", "leaky_sum", "recursive", "simulate")
+NAMES = (*FRICTION, "decimate", "leaky_sum", "recursive", "simulate", "phase_steps", "adapt_steps")
 ANY_SIZE = {("decimate", 0), ("decimate", 1), ("decimate", 3), ("leaky_sum", 0), ("hysteresis", 1), ("hysteresis", 3)}
 """Arrays that may be longer."""
 
