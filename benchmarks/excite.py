@@ -1,7 +1,7 @@
 """Figures of optimal excitations: condition number, standard errors, limits, and realised errors of the digital robot.
 
-python benchmarks/excite.py                 # all parts, about an hour on two cores
-python benchmarks/excite.py --seeds 3       # fewer seeds of the limits
+python benchmarks/excite.py                 # all parts, about an hour of processor time
+python benchmarks/excite.py --seeds 3 --starts 2   # fewer seeds and starts of the limits
 python benchmarks/excite.py --part condition realised
 """
 
@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 import jointwise as jw
-from jointwise.design import Body, Excitation, States, check_limits, fourier_trajectory, optimize_excitation
+from jointwise.design import Body, Excitation, ExcitationOptions, States, check_limits, fourier_trajectory, optimize_excitation
 from jointwise.design.body import APART
 from jointwise.design.clearance import straight_path
 from jointwise.design.criterion import condition_number, standard_errors
@@ -34,7 +34,7 @@ def condition() -> None:
     robot = jw.load_robot("ur10e")
     for seed in (1, 2, 3):
         start, used = time.perf_counter(), time.process_time()
-        found = optimize_excitation(robot, 20.0, speed=0.6, seed=seed)
+        found = optimize_excitation(robot, ExcitationOptions(20.0, speed=0.6, seed=seed))
         seconds, used = time.perf_counter() - start, time.process_time() - used
         conditions, errors = random_figures(found.model)
         better = np.median(np.median(errors, axis=0) / found.errors)
@@ -55,16 +55,24 @@ def random_figures(model: InformationModel) -> tuple[list[float], list[Array]]:
     return conditions, errors
 
 
-def limits(seeds: int, duration: float = 10.0) -> None:
+def limits(seeds: int, starts: int, duration: float = 20.0) -> None:
     """Print how many motions violate a limit at ten times the rate of their files."""
-    for name in ROBOTS:
-        robot, broken, better = jw.load_robot(name), 0, []
-        for seed in range(1, seeds + 1):
-            found = optimize_excitation(robot, duration, seed=seed, harmonics=5, starts=2)
-            broken += not keeps_limits(found)
-            better.append(float(np.median(found.improvement)))
-        smaller = f"standard errors {np.median(better):.2f} times smaller than those of random series"
-        print(f"{name}: {broken} of {seeds} motions violate a limit; {smaller}", flush=True)
+    rows: dict[str, list[tuple[bool, float, float]]] = {name: [] for name in ROBOTS}
+    for seed in range(1, seeds + 1):
+        for name, found in rows.items():
+            best = optimize_excitation(jw.load_robot(name), ExcitationOptions(duration, seed=seed, starts=starts))
+            found.append((keeps_limits(best), best.condition, float(np.median(best.improvement))))
+            kept, condition_number, better = found[-1]
+            text = "keeps its limits" if kept else "VIOLATES A LIMIT"
+            print(f"{name} seed {seed}: {text}, condition number {condition_number:.1f}, {better:.2f}", flush=True)
+    for name, found in rows.items():
+        kept, conditions, improvements = zip(*found, strict=True)
+        print(
+            f"{name}: {len(kept) - sum(kept)} of {len(kept)} motions violate a limit; condition number "
+            f"{min(conditions):.1f} to {max(conditions):.1f}; standard errors {np.median(improvements):.2f} times "
+            f"smaller than those of random series (median; least {min(improvements):.2f})",
+            flush=True,
+        )
 
 
 def keeps_limits(found: Excitation) -> bool:
@@ -104,7 +112,7 @@ def realised(runs: int) -> None:
     Torque is held for a control period of 1 ms, so it belongs to the motion half a period before.
     """
     robot = jw.load_robot("ur5e")
-    found = optimize_excitation(robot, 20.0, seed=1)
+    found = optimize_excitation(robot, ExcitationOptions(20.0, seed=1))
     friction = jw.with_friction(
         jw.Options(), [], direction="tanh", load="absolute", viscous_powers=[1.0], stribeck=0.0, ripple=False
     )
@@ -129,13 +137,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="+", choices=("condition", "limits", "realised"))
     parser.add_argument("--seeds", type=int, default=50, help="of the limits (default: 50)")
+    parser.add_argument("--starts", type=int, default=4, help="random starts of each search of the limits (default: 4)")
     parser.add_argument("--runs", type=int, default=12, help="recordings of the realised errors (default: 12)")
     args = parser.parse_args()
     parts = args.part or ("condition", "limits", "realised")
     if "condition" in parts:
         condition()
     if "limits" in parts:
-        limits(args.seeds)
+        limits(args.seeds, args.starts)
     if "realised" in parts:
         realised(args.runs)
 

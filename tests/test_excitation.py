@@ -13,11 +13,19 @@ import pytest
 import jointwise as jw
 from jointwise.cli import main
 from jointwise.description.robot import Robot
-from jointwise.design import Excitation, States, check_limits, fourier_trajectory, optimize_excitation
+from jointwise.design import (
+    Excitation,
+    ExcitationOptions,
+    States,
+    check_limits,
+    fourier_trajectory,
+    optimize_excitation,
+)
 from jointwise.design.body import APART, Body
 from jointwise.design.clearance import Clearance, straight_path
 from jointwise.design.criterion import condition_number, criterion, standard_errors
 from jointwise.design.excitation import _information_model
+from jointwise.design.excitation_basis import FourierBasis, MotionBasis, SplineBasis
 from jointwise.design.excitation_limits import excitation_limits
 from jointwise.design.excitation_search import Search
 from jointwise.design.information import Goal, InformationModel
@@ -33,25 +41,27 @@ def make_model(name: str, goal: Goal = "all") -> InformationModel:
     """Return a model with random friction, so that every derivative counts."""
     robot = jw.load_robot(name)
     limits = excitation_limits(robot, 0.6, Clearance(Body(robot), -np.inf))
-    model = _information_model(robot, "table", goal, limits, None)
+    model = _information_model(robot, limits, ExcitationOptions(goal=goal))
     values = model.values.copy()
     values[model.dynamics.base.count :] = np.random.default_rng(0).uniform(0.1, 1.0, 4 * robot.dof)
     return replace(model, values=values)
 
 
+@pytest.mark.parametrize("optimality", ["d", "a"])
 @pytest.mark.parametrize(("name", "goal"), [("ur10e", "all"), ("ur5e", "payload"), ("panda", "friction")])
-def test_the_gradient_of_criterion_and_torque_is_that_of_differences(name: str, goal: Goal) -> None:
+def test_the_gradient_of_criterion_and_torque_is_that_of_differences(name: str, goal: Goal, optimality: str) -> None:
     model = make_model(name, goal)
+    typical = np.random.default_rng(4).uniform(0.1, 1.0, len(model.names)) if optimality == "a" else None
     states = fourier_trajectory(model.robot, 10.0, 3).sample(8.0)
     random = np.random.default_rng(1)
     by_torque = random.normal(size=states.q.shape)
 
     def value(states: States) -> float:
         columns = model.columns(states)
-        return criterion(model, columns)[0] + float((by_torque * model.torque(columns, states)).sum())
+        return criterion(model, columns, typical)[0] + float((by_torque * model.torque(columns, states)).sum())
 
     columns = model.columns(states)
-    gradient = model.gradient(states, columns, criterion(model, columns)[1], by_torque)
+    gradient = model.gradient(states, columns, criterion(model, columns, typical)[1], by_torque)
     for field, slope in zip(("q", "qd", "qdd"), gradient, strict=True):
         change = random.normal(size=states.q.shape)
         shifted = [replace(states, **{field: getattr(states, field) + step * change}) for step in (1e-6, -1e-6)]
@@ -59,17 +69,43 @@ def test_the_gradient_of_criterion_and_torque_is_that_of_differences(name: str, 
         assert difference == pytest.approx(float((slope * change).sum()), rel=1e-5, abs=1e-6)
 
 
-def test_the_gradient_of_the_search_includes_all_limits_and_the_path_to_the_first_pose() -> None:
+@pytest.mark.parametrize("basis", [FourierBasis(10.0, 3), SplineBasis(10.0)])
+def test_the_gradient_of_the_search_includes_all_limits_and_the_path_to_the_first_pose(basis: MotionBasis) -> None:
     model = make_model("ur5e")
     limits = excitation_limits(model.robot, 0.2, Clearance(Body(model.robot), 0.5), 1.0)
     limits = replace(limits, effort=0.2 * limits.effort)
-    search = Search(model, limits, 10.0, 3, 0.1, 0.6, 1)
+    search = Search(model, limits, basis, 0.6, 1)
     start = search.start(0)
     change = np.random.default_rng(2).normal(size=start.size)
     with_limits, gradient = search.value(start, 1.0)
     assert with_limits > search.value(start, 0.0)[0] + 1.0
     difference = (search.value(start + 1e-6 * change, 1.0)[0] - search.value(start - 1e-6 * change, 1.0)[0]) / 2e-6
     assert difference == pytest.approx(float(gradient @ change), rel=1e-3)
+
+
+def test_a_optimality_is_the_mean_of_squared_relative_errors_and_d_optimality_the_volume() -> None:
+    model = make_model("planar2", "friction")
+    columns = model.columns(fourier_trajectory(model.robot, 20.0, 1).sample(50.0))
+    errors, target = standard_errors(model, columns), model.target
+    typical = np.random.default_rng(2).uniform(0.1, 1.0, len(errors))
+    value, _ = criterion(model, columns, typical)
+    assert value == pytest.approx(np.log(np.mean(np.square(errors / typical)[target])), rel=1e-9)
+    covariance = np.linalg.inv(model.information(columns))[np.ix_(target, target)]
+    assert criterion(model, columns)[0] == pytest.approx(np.linalg.slogdet(covariance)[1] / target.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("basis", [FourierBasis(10.0, 4), SplineBasis(10.0)])
+def test_a_basis_begins_and_ends_at_rest_and_is_linear(basis: MotionBasis) -> None:
+    robot = jw.load_robot("planar2")
+    center, coefficients = np.array([0.3, -0.2]), basis.random(robot, 1, 0.6)
+    motion = basis.motion(center, coefficients)
+    states = motion.at(basis.times)
+    rows = np.vstack([center, coefficients])
+    for part, values in zip(basis.functions(), (states.q, states.qd, states.qdd), strict=True):
+        np.testing.assert_allclose(part @ rows, values, atol=1e-12)
+    ends = motion.at(np.array([0.0, 10.0]))
+    np.testing.assert_allclose(ends.q, [center, center], atol=1e-12)
+    np.testing.assert_allclose(np.stack([ends.qd, ends.qdd]), 0.0, atol=1e-9)
 
 
 def stacked(model: InformationModel, states: States) -> Array:
@@ -108,15 +144,23 @@ def test_the_condition_number_is_that_of_the_regressor_of_base_parameters() -> N
 
 @pytest.fixture(scope="module")
 def ur5e() -> Excitation:
-    return optimize_excitation(jw.load_robot("ur5e"), 12.0, seed=1, harmonics=5, starts=1)
+    return optimize_excitation(jw.load_robot("ur5e"), ExcitationOptions(12.0, seed=1, harmonics=5, starts=1))
 
 
 @pytest.fixture(scope="module")
 def panda() -> Excitation:
-    return optimize_excitation(jw.load_robot("panda"), 12.0, seed=2, harmonics=4, starts=1, goal="bodies")
+    return optimize_excitation(
+        jw.load_robot("panda"), ExcitationOptions(12.0, seed=2, harmonics=4, starts=1, goal="bodies")
+    )
 
 
-@pytest.mark.parametrize("name", ["ur5e", "panda"])
+@pytest.fixture(scope="module")
+def spline() -> Excitation:
+    options = ExcitationOptions(8.0, seed=1, starts=1, basis="bspline", criterion="a")
+    return optimize_excitation(jw.load_robot("ur10e"), options)
+
+
+@pytest.mark.parametrize("name", ["ur5e", "panda", "spline"])
 def test_limits_hold_at_ten_times_the_rate(name: str, request: pytest.FixtureRequest) -> None:
     found: Excitation = request.getfixturevalue(name)
     robot, motion = found.robot, found.motion
@@ -130,11 +174,11 @@ def test_limits_hold_at_ten_times_the_rate(name: str, request: pytest.FixtureReq
     assert Body(robot).heights(path).min() >= 0.05
     assert Body(robot).distances(path).min() >= APART
     ends = motion.at(np.array([0.0, motion.duration]))
-    assert motion.duration == 12.0
+    assert motion.duration == found.options.duration
     np.testing.assert_allclose(np.stack([ends.qd, ends.qdd]), 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["ur5e", "panda"])
+@pytest.mark.parametrize("name", ["ur5e", "panda", "spline"])
 def test_the_motion_determines_parameters_better_than_random_series(name: str, request: pytest.FixtureRequest) -> None:
     found: Excitation = request.getfixturevalue(name)
     assert np.median(found.improvement[found.model.target]) > 1.3
@@ -159,28 +203,39 @@ def test_files_hold_the_same_motion(ur5e: Excitation, tmp_path: Path) -> None:
     assert "Coverage of speed and load" in page and all(name in page for name in ("ZZR2", "FC1_3", "Fv1_6"))
 
 
+def test_the_program_of_a_spline_commands_it(spline: Excitation, tmp_path: Path) -> None:
+    write_excitation(spline, tmp_path, "")
+    commanded = run_script((tmp_path / "excitation.script").read_text())
+    planned = spline.motion.position(0.008 * np.arange(1000))  # one position per servoj of 8 ms
+    first = next(k for k in range(len(commanded)) if np.allclose(commanded[k : k + 4000 : 4], planned, atol=1e-5))
+    assert first > 0
+    assert json.loads((tmp_path / "prediction.json").read_text())["basis"] == "bspline"
+
+
 def test_an_interrupted_search_is_resumed_and_gives_the_same_motion(tmp_path: Path) -> None:
     robot = jw.load_robot("planar2")
-    options: dict[str, Any] = {"harmonics": 3, "starts": 2, "clearance": None}
-    whole = optimize_excitation(robot, 8.0, **options)
+    options = ExcitationOptions(8.0, harmonics=3, starts=2, clearance=None)
+    whole = optimize_excitation(robot, options)
     state = tmp_path / "state.json"
 
     def interrupt(stage: str, share: float | None) -> None:
-        raise KeyboardInterrupt
+        if stage == "optimising":
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        optimize_excitation(robot, 8.0, **options, state=state, progress=interrupt)
+        optimize_excitation(robot, options, state=state, progress=interrupt)
     assert len(json.loads(state.read_text())["steps"]) == 1
-    resumed = optimize_excitation(robot, 8.0, **options, state=state)
+    resumed = optimize_excitation(robot, options, state=state)
     np.testing.assert_array_equal(resumed.motion.sine, whole.motion.sine)
     with pytest.raises(jw.ModelError, match="other settings"):
-        optimize_excitation(robot, 9.0, **options, state=state)
+        optimize_excitation(robot, replace(options, duration=9.0), state=state)
 
 
 def test_goals_count_their_parameters() -> None:
     robot = jw.load_robot("planar2")
-    options: dict[str, Any] = {"harmonics": 3, "starts": 1, "clearance": None}
-    errors = {goal: optimize_excitation(robot, 8.0, goal=goal, **options) for goal in ("bodies", "friction", "payload")}
+    options = ExcitationOptions(8.0, harmonics=3, starts=1, clearance=None)
+    goals: tuple[Goal, ...] = ("bodies", "friction", "payload")
+    errors = {goal: optimize_excitation(robot, replace(options, goal=goal)) for goal in goals}
     bodies = errors["bodies"].model.bodies
     volume = {goal: np.log(errors[goal].errors[bodies:]).sum() for goal in ("bodies", "friction")}
     assert volume["friction"] < volume["bodies"]
@@ -189,7 +244,7 @@ def test_goals_count_their_parameters() -> None:
 
 def test_the_recording_of_an_excitation_is_compared_with_its_prediction(tmp_path: Path, capsys: Any) -> None:
     folder, log, model = tmp_path / "excitation", tmp_path / "log.parquet", tmp_path / "model.json"
-    found = excite("planar2", folder, duration=8.0, clearance=None)
+    found = excite("planar2", folder, ExcitationOptions(8.0, clearance=None))
     assert not (folder / "state.json").exists()
     plain = jw.PlantOptions(without=("all",))
     result = jw.simulate("planar2", found.motion, plant=plain, sensors=jw.Sensors(colored=False, speed_noise=None))
@@ -220,6 +275,11 @@ def narrowed(robot: Robot, **limits: float | None) -> Robot:
         ({"lower": 0.1, "upper": 0.1}, {}, "position limits of joint 2 .* permit no excitation"),
         ({}, {"duration": 2.0}, "at least 5 s. Got 2 s"),
         ({}, {"duration": 1e300}, "duration must be at most 600 s"),
+        ({}, {"duration": 90.0, "basis": "bspline"}, "duration must be at most 60 s with the basis bspline"),
+        ({}, {"basis": "wavelet"}, "basis must be fourier or bspline. Got 'wavelet'"),
+        ({}, {"criterion": "e"}, "criterion must be d or a. Got 'e'"),
+        ({}, {"noise": (0.1, 0.2)}, "noise must be 6 numbers"),
+        ({}, {"noise": (0.1, 0.2, 0.1, -1.0, 0.1, 0.1)}, "noise of joint 4 must be a positive number"),
         ({}, {"goal": "fun"}, "goal must be all, bodies, friction or payload. Got 'fun'"),
         ({}, {"clearance": 3.0}, "upright pose, where an excitation begins, must stay 3 m above"),
         ({}, {"speed": 1.5}, "speed must be a share"),
@@ -230,7 +290,7 @@ def narrowed(robot: Robot, **limits: float | None) -> Robot:
 def test_wrong_input_is_one_clear_line(limits: dict[str, Any], options: dict[str, Any], message: str) -> None:
     robot = narrowed(jw.load_robot("ur5e"), **limits)
     with pytest.raises(jw.ModelError, match=message) as problem:
-        optimize_excitation(robot, **options)
+        optimize_excitation(robot, ExcitationOptions(**options))
     assert "\n" not in str(problem.value)
 
 

@@ -14,7 +14,7 @@ from jointwise.calibration import calibrate
 from jointwise.data import read_log
 from jointwise.description import load_robot
 from jointwise.description.robot import Robot
-from jointwise.design import Trajectory, make_experiment, optimize_excitation
+from jointwise.design import ExcitationOptions, Trajectory, make_experiment, optimize_excitation
 from jointwise.errors import ModelError, OutputError
 from jointwise.result import Calibration, Validation, save_model, validate
 from jointwise.rtde.recorder import Recording, RecordingStatus, record
@@ -103,7 +103,7 @@ def _training_motion(
 ) -> Trajectory:
     """Return a random excitation, or an optimal one."""
     if optimize:
-        return optimize_excitation(arm, duration, seed=seed, progress=report).motion
+        return optimize_excitation(arm, ExcitationOptions(duration, seed=seed), progress=report).motion
     return make_experiment("excitation", arm, duration, seed).motion
 
 

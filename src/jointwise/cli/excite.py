@@ -50,6 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="all, bodies, friction or payload (the arm known) (default: all)",
     )
     parser.add_argument(
+        "--basis", default="fourier", help="fourier (series) or bspline (quintic, at most 60 s) (default: fourier)"
+    )
+    parser.add_argument(
+        "--criterion",
+        default="d",
+        help="d (volume of the confidence region) or a (mean squared standard error) (default: d)",
+    )
+    parser.add_argument(
         "--acceleration",
         type=positive,
         metavar="A",
@@ -70,15 +78,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Optimise, write, and print what is predicted."""
+    from jointwise.design import ExcitationOptions
     from jointwise.experiment.excitation_files import excite
 
     robot, mounting = robot_of(args), mounting_of(args) or "table"
+    options = ExcitationOptions(
+        duration=args.duration, speed=args.speed, seed=args.seed, goal=args.goal, basis=args.basis,
+        criterion=args.criterion, mounting=mounting, clearance=args.clearance, tool=tool_of(args),
+        acceleration=args.acceleration, reference=_reference(args.model),
+    )  # fmt: skip
     with Progress(args.json) as progress:
-        result = excite(
-            robot, args.output, duration=args.duration, speed=args.speed, seed=args.seed, goal=args.goal,
-            mounting=mounting, clearance=args.clearance, tool=tool_of(args), acceleration=args.acceleration,
-            reference=_reference(args.model), progress=progress,
-        )  # fmt: skip
+        result = excite(robot, args.output, options, progress=progress)
     if args.json:
         print(as_json(result.to_dict()))
     else:

@@ -14,6 +14,7 @@ from jointwise.design.clearance import (
     straight_path,
 )
 from jointwise.design.excitation import Excitation, optimize_excitation
+from jointwise.design.excitation_options import ExcitationOptions
 from jointwise.design.experiments import EXPERIMENTS, Experiment, make_experiment
 from jointwise.design.fourier import fourier_trajectory, single_joint_trajectory
 from jointwise.design.limits import check_limits
@@ -40,6 +41,7 @@ __all__ = [
     "ClearanceError",
     "Differentiable",
     "Excitation",
+    "ExcitationOptions",
     "Experiment",
     "LinksError",
     "Nearest",

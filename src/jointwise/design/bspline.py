@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import comb, factorial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,12 @@ class SplineMotion(Differentiable):
     control: Array
     smooth: bool = True
 
+    @classmethod
+    def uniform(cls, duration: float, center: Array, control: Array) -> SplineMotion:
+        """Return the spline on equally spaced knots."""
+        inner = np.linspace(0.0, duration, len(control) - DEGREE + 1)
+        return cls(duration, np.pad(inner, DEGREE, mode="edge"), center, control)
+
     @property
     def joints(self) -> int:
         """Number of joints."""
@@ -53,6 +60,25 @@ class SplineMotion(Differentiable):
         return values if order else self.center + values
 
 
+def uniform_weights() -> Array:
+    """Return the weights of the six control points of a span as polynomials of the local time u, 0 to 1.
+
+    Row i holds the ascending coefficients of the weight of control point i, on equally spaced knots:
+    ``1/5! Σ_s (-1)^s C(6, s) (u + 5 - i - s)^5`` over s up to 5 - i.
+    """
+    powers = [np.polynomial.Polynomial([float(shift), 1.0]) ** DEGREE for shift in range(DEGREE + 1)]
+    rows = [
+        sum((-1) ** s * comb(DEGREE + 1, s) * powers[DEGREE - i - s].coef for s in range(DEGREE - i + 1))
+        for i in range(DEGREE + 1)
+    ]
+    return np.array(rows) / factorial(DEGREE)
+
+
+def span_count(duration: float, spacing: float) -> int:
+    """Return the number of intervals between knots about `spacing` (s) apart."""
+    return max(round(duration / spacing), 2 * DEGREE)
+
+
 def bspline_trajectory(
     robot: Robot,
     duration: float = 60.0,
@@ -71,14 +97,12 @@ def bspline_trajectory(
     """
     check_positive(duration=duration, spacing=spacing, amplitude=amplitude, speed_fraction=speed_fraction)
     rng, limits = np.random.default_rng(seed), motion_limits(robot, speed_fraction)
-    spans = max(round(duration / spacing), 2 * DEGREE)
+    spans = span_count(duration, spacing)
     control = rng.uniform(-1.0, 1.0, (spans + DEGREE, robot.dof))
     control[:DEGREE] = control[-DEGREE:] = 0.0
     if joint is not None:
         control[:, np.arange(robot.dof) != check_joint(robot, joint)] = 0.0
-    inner = np.linspace(0.0, duration, spans + 1)
-    knots = np.concatenate([np.zeros(DEGREE), inner, np.full(DEGREE, duration)])
-    shape = SplineMotion(duration, knots, np.zeros(robot.dof), control)
+    shape = SplineMotion.uniform(duration, np.zeros(robot.dof), control)
     states = shape.sample(POINTS_PER_SPAN * spans / duration)
     scaled = control * limits.largest_scale(states, np.ptp(control, axis=0), amplitude)
     center = limits.draw_center(rng, -scaled.min(axis=0), scaled.max(axis=0))

@@ -1,27 +1,44 @@
-"""What an optimal excitation minimises: the volume of the confidence region, and the condition number."""
+"""What an optimal excitation minimises: the confidence region, by volume or by squares, and the condition number."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from numpy.typing import NDArray
+
 from jointwise.design.information import Columns, InformationModel
 from jointwise.spatial import Array
+
+Mask = NDArray[np.bool_]
 
 CONDITIONING = 0.7
 """Weight of the condition number beside the volume: at 0 it is 35 for a UR10e in 20 s, at 3 errors grow by a third."""
 
 
-def criterion(model: InformationModel, columns: Columns) -> tuple[float, list[Array]]:
+def criterion(model: InformationModel, columns: Columns, typical: Array | None = None) -> tuple[float, list[Array]]:
     """Return the value to minimise, and its derivatives (parameters, parameters) with respect to all C_j C_jᵀ.
 
-    D-optimality of the parameters that count (t) beside the others (o), ``-(log det M - log det M_oo) / n_t``, plus,
-    where bodies count, `CONDITIONING` times the logarithm of ``|W|_F² |W⁺|_F²`` of their plain regressor W.
+    D- or A-optimality plus, where bodies count, `CONDITIONING` times the logarithm of ``|W|_F² |W⁺|_F²`` of their plain
+    regressor W. Both kinds are logarithms of a mean variance: of the geometric mean (D), or of the arithmetic one of
+    the variances relative to typical ones (A), which makes parameters of different units comparable.
+
+    Args:
+        model: The parameters and which of them count.
+        columns: Regressor of the motion.
+        typical: Typical standard errors (parameters,) for A-optimality; None for D-optimality.
 
     Raises:
         numpy.linalg.LinAlgError: The motion does not determine the parameters.
 
     """
-    M, target = model.information(columns), model.target
+    M = model.information(columns)
+    value, slope = _volume(M, model.target) if typical is None else _mean_square(M, model.target, typical)
+    condition, plain = conditioning(model, columns)
+    return condition + value, [plain + slope / noise**2 for noise in model.noise]
+
+
+def _volume(M: Array, target: Mask) -> tuple[float, Array]:
+    """Return ``-(log det M - log det M_oo) / n_t``, t the parameters that count and o the others, and its derivative."""
     inverse, log_det = _inverse(M)
     slope = -inverse
     if not target.all():
@@ -30,8 +47,16 @@ def criterion(model: InformationModel, columns: Columns) -> tuple[float, list[Ar
         slope[others] += inverse_others
         log_det -= log_det_others
     count = int(target.sum())
-    value, plain = conditioning(model, columns)
-    return value - log_det / count, [plain + slope / (count * noise**2) for noise in model.noise]
+    return -log_det / count, slope / count
+
+
+def _mean_square(M: Array, target: Mask, typical: Array) -> tuple[float, Array]:
+    """Return ``log(tr(D M⁻¹) / n_t)``, D the inverse squares of the typical errors that count, and its derivative."""
+    inverse, _ = _inverse(M)
+    weight = np.where(target, typical, np.inf) ** -2
+    total = float(weight @ np.diag(inverse))
+    slope: Array = -(inverse * weight) @ inverse / total
+    return float(np.log(total / target.sum())), slope
 
 
 def conditioning(model: InformationModel, columns: Columns) -> tuple[float, Array]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from jointwise.design.criterion import criterion
+from jointwise.design.excitation_basis import ExcitationMotion, MotionBasis
 from jointwise.design.excitation_limits import ExcitationLimits
-from jointwise.design.fourier import FadedSeries, fade_time, fourier_trajectory
 from jointwise.design.information import InformationModel
 from jointwise.design.placement import SPREAD
 from jointwise.design.trajectory import States
@@ -19,8 +19,6 @@ from jointwise.document import Kind, load_document, write_document
 from jointwise.errors import ModelError
 from jointwise.spatial import Array
 
-POINTS_PER_PERIOD = 16
-"""Samples of the shortest period: extremes between them exceed a limit by at most 2 %, what the penalty reserves."""
 START_WEIGHT, START_ITERATIONS = 3.0, 60
 """Weight of the penalty and iterations of every start."""
 REFINEMENTS = ((3.0, 200), (30.0, 150))
@@ -55,51 +53,48 @@ class Journal:
 
 @dataclass(frozen=True)
 class Search:
-    """The variables of an excitation: first pose, and coefficients of `harmonics` times the base frequency (Hz)."""
+    """The variables of an excitation: first pose, and coefficients of a basis.
+
+    `speed` is the share of the speed limits of random starts; `typical` (parameters,) are typical standard errors for
+    A-optimality, None for D-optimality.
+    """
 
     model: InformationModel
     limits: ExcitationLimits
-    duration: float
-    harmonics: int
-    base_frequency: float
+    basis: MotionBasis
     speed: float
     seed: int
+    typical: Array | None = None
 
-    def motion(self, variables: Array) -> FadedSeries:
+    def motion(self, variables: Array) -> ExcitationMotion:
         """Return the motion of variables."""
         rows = self._scaled(variables)
-        center, coefficients = rows[0], rows[1:]
-        sine, cosine = coefficients[: self.harmonics], coefficients[self.harmonics :]
-        return FadedSeries(self.duration, fade_time(self.duration), self.base_frequency, center, sine, cosine)
+        return self.basis.motion(rows[0], rows[1:])
 
     def start(self, number: int) -> Array:
-        """Return the variables of a random start: a random series about a posture near the upright one."""
-        series = fourier_trajectory(
-            self.model.robot, self.duration, self.seed * 1000 + number,
-            harmonics=self.harmonics, base_frequency=self.base_frequency, speed_fraction=self.speed,
-        )  # fmt: skip
+        """Return the variables of a random start: a random motion about a posture near the upright one."""
+        coefficients = self.basis.random(self.model.robot, self.seed * 1000 + number, self.speed)
         rng, limits = np.random.default_rng([self.seed, number]), self.limits.motion
         near = self.limits.home + rng.uniform(-SPREAD, SPREAD, self.model.robot.dof)
         center = np.clip(near, limits.lower, limits.upper)
-        rows = np.vstack([center, series.sine, series.cosine])
-        variables: Array = (rows / self._scale).ravel()
+        variables: Array = (np.vstack([center, coefficients]) / self._scale).ravel()
         return variables
 
     def value(self, variables: Array, weight: float) -> tuple[float, Array]:
         """Return the criterion plus `weight` times the penalty of the limits, and the gradient."""
         rows = self._scaled(variables)
-        q, qd, qdd = (part @ rows for part in self._basis)
-        states = States(self._times, q, qd, qdd)
+        q, qd, qdd = (part @ rows for part in self._functions)
+        states = States(self.basis.times, q, qd, qdd)
         columns = self.model.columns(states)
         try:
-            value, slopes = criterion(self.model, columns)
+            value, slopes = criterion(self.model, columns, self.typical)
         except np.linalg.LinAlgError:
             return UNDETERMINED, np.zeros_like(variables)
         torque = self.model.torque(columns, states)
         penalty, by_signal, by_center = self.limits.penalty(states, torque, rows[0])
         by_motion = self.model.gradient(states, columns, slopes, weight * by_signal[3])
         total = [a + weight * b for a, b in zip(by_motion, by_signal, strict=False)]
-        gradient = sum(part.T @ each for part, each in zip(self._basis, total, strict=True))
+        gradient = sum(part.T @ each for part, each in zip(self._functions, total, strict=True))
         gradient[0] += weight * by_center
         return value + weight * penalty, (gradient * self._scale).ravel()
 
@@ -113,42 +108,28 @@ class Search:
         return Step(float(result.fun), result.x.tolist())
 
     def _scaled(self, variables: Array) -> Array:
-        """Return first pose and coefficients, (1 + 2 harmonics, joints), rad."""
-        rows: Array = variables.reshape(2 * self.harmonics + 1, -1) * self._scale
+        """Return first pose and coefficients, (1 + coefficients, joints), rad."""
+        rows: Array = variables.reshape(len(self._scale), -1) * self._scale
         return rows
 
     @cached_property
     def _scale(self) -> Array:
-        """Scale of the variables, (1 + 2 harmonics, 1): 1/k, so that all of them change the speed alike."""
-        k = 1.0 / np.arange(1.0, self.harmonics + 1.0)
-        return np.concatenate([[1.0], k, k])[:, None]
+        """Scale of the variables, (1 + coefficients, 1)."""
+        return np.concatenate([[1.0], self.basis.scale])[:, None]
 
     @cached_property
-    def _times(self) -> Array:
-        rate = POINTS_PER_PERIOD * self.harmonics * self.base_frequency
-        return np.arange(int(self.duration * rate) + 1) / rate
-
-    @cached_property
-    def _basis(self) -> Array:
-        """q, q̇, q̈ as linear functions of first pose and coefficients, (3, samples, 1 + 2 harmonics)."""
-        unit, none = np.eye(self.harmonics), np.zeros((self.harmonics, self.harmonics))
-        sine, cosine = np.hstack([unit, none]), np.hstack([none, unit])
-        center = np.zeros(2 * self.harmonics)
-        waves = FadedSeries(self.duration, fade_time(self.duration), self.base_frequency, center, sine, cosine)
-        states = waves.at(self._times)
-        constant = np.ones((len(self._times), 1))
-        pairs = ((constant, states.q), (0.0 * constant, states.qd), (0.0 * constant, states.qdd))
-        return np.stack([np.hstack(pair) for pair in pairs])
+    def _functions(self) -> Array:
+        return self.basis.functions()
 
 
 def search_motion(
     search: Search,
     starts: int,
-    accept: Callable[[FadedSeries], FadedSeries | None],
+    accept: Callable[[ExcitationMotion], ExcitationMotion | None],
     key: str,
     state: Path | None,
     progress: Callable[[float], None],
-) -> FadedSeries | None:
+) -> ExcitationMotion | None:
     """Return the best motion that `accept` returns, None if it accepts none; finished steps are read from `state`."""
     journal = _journal(state, key)
     first = iter(journal.steps)

@@ -1,7 +1,7 @@
 """URScript programs of planned experiments for the controllers of Universal Robots.
 
 Runs from standstill to standstill become `movej` with speed and acceleration of the leading axis, and `sleep`; a
-Fourier series is computed in the program and tracked by `servoj`; a locked joint is held in place.
+Fourier series or a spline is computed in the program and tracked by `servoj`; a locked joint is held in place.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from textwrap import wrap
 import numpy as np
 
 from jointwise.description.robot import Robot
+from jointwise.design.bspline import DEGREE, SplineMotion, uniform_weights
 from jointwise.design.fourier import FadedSeries
 from jointwise.design.piecewise import Piecewise
 from jointwise.design.plan import PlannedExperiment
@@ -49,8 +50,10 @@ def urscript(step: PlannedExperiment) -> str:
     return "\n".join(lines) + "\n"
 
 
-def series_script(robot: Robot, motion: FadedSeries, home: Array, name: str, notes: Sequence[str]) -> str:
-    """Return the program of a Fourier series that begins and ends in a pose `home` (joints,).
+def motion_script(
+    robot: Robot, motion: FadedSeries | SplineMotion, home: Array, name: str, notes: Sequence[str]
+) -> str:
+    """Return the program of a Fourier series or spline that begins and ends in a pose `home` (joints,).
 
     `notes` are the paragraphs of the comment at the top.
     """
@@ -58,7 +61,8 @@ def series_script(robot: Robot, motion: FadedSeries, home: Array, name: str, not
         raise ModelError(f"URScript needs six revolute joints. Robot '{robot.name}' has {robot.dof}.")
     header = [f"# {line}" for row in notes for line in wrap(row, COMMENT_WIDTH)]
     approach = _approaches(name, home, motion.center)
-    body = [*approach, *_series(motion), "sleep(2.0)", _approach(home)]
+    followed = _series(motion) if isinstance(motion, FadedSeries) else _spline(motion)
+    body = [*approach, *followed, "sleep(2.0)", _approach(home)]
     return "\n".join([*header, f"def {name}():", *(f"  {line}" for line in body), "end"]) + "\n"
 
 
@@ -178,26 +182,62 @@ def _run(motion: Piecewise, begin: float, end: float) -> list[str]:
 def _series(motion: FadedSeries) -> list[str]:
     """Return a loop that follows the series tick by tick, fading in and out by a quintic."""
     omega = 2.0 * np.pi * motion.base_frequency
-    positions = [_wave(motion, j) for j in range(motion.joints)]
-    names = ", ".join(f"q{j + 1}" for j in range(motion.joints))
+    window = [
+        f"near = elapsed / {motion.fade:.6f}",
+        f"if elapsed > {0.5 * motion.duration:.3f}:",
+        f"  near = ({motion.duration:.3f} - elapsed) / {motion.fade:.6f}",
+        "end",
+        "if near > 1.0:",
+        "  near = 1.0",
+        "end",
+        "w = near * near * near * (10.0 - 15.0 * near + 6.0 * near * near)",
+        f"x = {omega:.9f} * elapsed",
+    ]
+    return _loop(motion.duration, window, [_wave(motion, j) for j in range(motion.joints)])
+
+
+def _loop(duration: float, before: Sequence[str], positions: Sequence[str]) -> list[str]:
+    """Return a loop over `elapsed` (s) that computes positions (expressions by joint) and follows them."""
+    names = ", ".join(f"q{j + 1}" for j in range(len(positions)))
     return [
         "elapsed = 0.0",
-        f"while elapsed < {motion.duration:.3f}:",
-        f"  near = elapsed / {motion.fade:.6f}",
-        f"  if elapsed > {0.5 * motion.duration:.3f}:",
-        f"    near = ({motion.duration:.3f} - elapsed) / {motion.fade:.6f}",
-        "  end",
-        "  if near > 1.0:",
-        "    near = 1.0",
-        "  end",
-        "  w = near * near * near * (10.0 - 15.0 * near + 6.0 * near * near)",
-        f"  x = {omega:.9f} * elapsed",
+        f"while elapsed < {duration:.3f}:",
+        *(f"  {line}" for line in before),
         *(f"  q{j + 1} = {text}" for j, text in enumerate(positions)),
         f"  servoj([{names}], 0, 0, {TICK:g}, {LOOKAHEAD:g}, {GAIN})",
         f"  elapsed = elapsed + {TICK:g}",
         "end",
         "stopj(2.0)",
     ]
+
+
+def _spline(motion: SplineMotion) -> list[str]:
+    """Return a loop that follows a spline tick by tick: six control points, weighted by polynomials of the local time.
+
+    The knots are equally spaced and the control points at both ends zero, so that the weights are the same everywhere.
+    """
+    spacing = motion.duration / (len(motion.control) - DEGREE)
+    points = [f"c{j + 1} = {_list(column)}" for j, column in enumerate(motion.control.T)]
+    local = [
+        f"if elapsed >= (k + 1) * {spacing:.9f}:",
+        "  k = k + 1",
+        "end",
+        f"u = elapsed / {spacing:.9f} - k",
+        *(f"w{i} = {_horner(row)}" for i, row in enumerate(uniform_weights())),
+    ]
+    positions = [
+        f"{motion.center[j]:.7f} + " + " + ".join(f"w{i} * c{j + 1}[k + {i}]" for i in range(DEGREE + 1))
+        for j in range(motion.joints)
+    ]
+    return [*points, "k = 0", *_loop(motion.duration, local, positions)]
+
+
+def _horner(coefficients: Array) -> str:
+    """Return a polynomial of u with ascending coefficients."""
+    text = f"{coefficients[-1]:.12f}"
+    for value in coefficients[-2::-1]:
+        text = f"({text}) * u + {value:.12f}"
+    return text
 
 
 def _wave(motion: FadedSeries, joint: int) -> str:

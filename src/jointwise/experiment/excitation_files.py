@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,13 @@ import numpy as np
 
 from jointwise.atomic import SUFFIX, atomic_write, make_directory, output_set
 from jointwise.description import load_robot
-from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Robot
-from jointwise.design.excitation import CLEARANCE, OVERSAMPLING, RATE, Excitation, optimize_excitation
+from jointwise.design.excitation import OVERSAMPLING, RATE, Excitation, optimize_excitation
+from jointwise.design.excitation_options import ExcitationOptions
 from jointwise.design.trajectory import Trajectory
-from jointwise.design.urscript import series_script, supports_urscript
+from jointwise.design.urscript import motion_script, supports_urscript
 from jointwise.document import write_document
 from jointwise.errors import OutputError
-from jointwise.model.skeleton import Tool
 from jointwise.report.excitation import render_excitation
 from jointwise.report.page import plotly_script
 from jointwise.result.excitation import PREDICTION_FILE, PREDICTION_KIND
@@ -32,16 +31,8 @@ ROS_RATE = 100.0
 def excite(
     robot: Robot | str,
     output: str | Path,
+    options: ExcitationOptions | None = None,
     *,
-    duration: float = 20.0,
-    speed: float = 0.6,
-    seed: int = 1,
-    goal: str = "all",
-    mounting: Mounting = "table",
-    clearance: float | None = CLEARANCE,
-    tool: Tool | None = None,
-    acceleration: float | None = None,
-    reference: Mapping[str, float] | None = None,
     progress: Callable[[str, float | None], None] | None = None,
 ) -> Excitation:
     """Optimise an excitation and write its files into a directory; an interrupted call is resumed by the same one.
@@ -53,15 +44,7 @@ def excite(
     Args:
         robot: The robot, or its name.
         output: Directory for the files; it must be absent, empty, or that of an interrupted call.
-        duration: See `design.optimize_excitation`, as for all other arguments.
-        speed: Share of the speed limits.
-        seed: Seed of the random starts.
-        goal: all, bodies, friction or payload.
-        mounting: Mounting of the base.
-        clearance: Height in m above the mounting plane that is kept; None to ignore the plane.
-        tool: Geometry of the tool.
-        acceleration: Limit of joints without described limit, rad/s² or m/s².
-        reference: Values by parameter name, such as those of a calibration.
+        options: Duration, goal, limits and method.
         progress: Called with the name of the stage and its completed share.
 
     Raises:
@@ -75,10 +58,7 @@ def excite(
     make_directory(folder)
     state = folder / STATE_FILE
     try:
-        result = optimize_excitation(
-            arm, duration, speed=speed, seed=seed, goal=goal, mounting=mounting, clearance=clearance, tool=tool,
-            acceleration=acceleration, reference=reference, state=state, progress=progress,
-        )  # fmt: skip
+        result = optimize_excitation(arm, options, state=state, progress=progress)
         write_excitation(result, folder, library)
     finally:
         if not any(folder.iterdir()):
@@ -140,7 +120,7 @@ def _program(excitation: Excitation) -> str:
     height = f"Height above the mounting plane at least {plane:g} m."
     notes = [
         f"Optimal excitation for {excitation.model.goal}.",
-        f"Robot {excitation.robot.name}, {excitation.motion.duration:g} s, seed {excitation.seed}.",
+        f"Robot {excitation.robot.name}, {excitation.motion.duration:g} s, seed {excitation.options.seed}.",
         f"Use of the limits: {uses}; checked at {OVERSAMPLING * RATE:g} Hz.",
         height if np.isfinite(plane) else "THE MOUNTING PLANE IS NOT CHECKED.",
         f"It begins and ends upright [deg]: {home}. The path from there is checked, the path from the current pose to "
@@ -148,7 +128,7 @@ def _program(excitation: Excitation) -> str:
         "COLLISIONS WITH THE CELL ARE NOT CHECKED, nor of cables and payload: test at 10 % speed with a hand on the "
         "stop button.",
     ]
-    return series_script(excitation.robot, excitation.motion, excitation.limits.home, "jointwise_excitation", notes)
+    return motion_script(excitation.robot, excitation.motion, excitation.limits.home, "jointwise_excitation", notes)
 
 
 def _usable(output: str | Path) -> Path:

@@ -30,7 +30,7 @@ def render_excitation(excitation: Excitation, library: str) -> str:
         title=f"{name} · excitation",
         kind="Optimal excitation",
         heading=name,
-        origin=f"{excitation.motion.duration:g} s, seed {excitation.seed}, Jointwise {__version__}",
+        origin=f"{excitation.motion.duration:g} s, seed {excitation.options.seed}, Jointwise {__version__}",
         sections=sections,
         library=library,
     )
@@ -42,7 +42,7 @@ def _overview(excitation: Excitation) -> Html:
     plane = f"{clearance.plane:g} m" if np.isfinite(clearance.plane) else "not checked"
     pairs: list[tuple[object, object]] = [
         ("Optimised for", model.goal),
-        ("Duration", f"{excitation.motion.duration:g} s, {percent(excitation.speed, 0)} of the speed limits"),
+        ("Duration", f"{excitation.motion.duration:g} s, {percent(excitation.options.speed, 0)} of the speed limits"),
         ("Condition number", f"{excitation.condition:.1f}; random series {random.condition:.0f} (median)"),
         ("Standard errors", f"{better:.2f} times smaller than those of random series (median)"),
         *((f"Largest {use.kind}", f"{percent(use.share)} of the limit, {use.where}") for use in excitation.uses),

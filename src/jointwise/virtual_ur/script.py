@@ -236,6 +236,18 @@ def _function(tree: ast.Call, level: int) -> _Value | None:
     return lambda names: function(*(argument(names) for argument in arguments))
 
 
+def _item(tree: ast.Subscript, level: int) -> _Value:
+    values, index = _compiled(tree.value, level), _compiled(tree.slice, level)
+
+    def value(names: _Names) -> Any:
+        k = index(names)
+        if not isinstance(k, int) or k < 0:
+            raise ModelError(f"the index of a list must be a whole number from 0. Got {k} instead")
+        return values(names)[k]
+
+    return value
+
+
 _COMPILERS: dict[type[ast.expr], Callable[[Any, int], _Value | None]] = {
     ast.Constant: _constant,
     ast.Name: lambda tree, level: _variable(tree.id),
@@ -245,6 +257,7 @@ _COMPILERS: dict[type[ast.expr], Callable[[Any, int], _Value | None]] = {
     ast.Compare: _comparison,
     ast.BoolOp: _boolean,
     ast.Call: _function,
+    ast.Subscript: _item,
 }
 """Kind of expression -> its compiler; None from a compiler rejects the expression."""
 
