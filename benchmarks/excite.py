@@ -14,7 +14,15 @@ from dataclasses import replace
 import numpy as np
 
 import jointwise as jw
-from jointwise.design import Body, Excitation, ExcitationOptions, States, check_limits, fourier_trajectory, optimize_excitation
+from jointwise.design import (
+    Body,
+    Excitation,
+    ExcitationOptions,
+    States,
+    check_limits,
+    fourier_trajectory,
+    optimize_excitation,
+)
 from jointwise.design.body import APART
 from jointwise.design.clearance import straight_path
 from jointwise.design.criterion import condition_number, standard_errors
@@ -66,11 +74,12 @@ def limits(seeds: int, starts: int, duration: float = 20.0) -> None:
             text = "keeps its limits" if kept else "VIOLATES A LIMIT"
             print(f"{name} seed {seed}: {text}, condition number {condition_number:.1f}, {better:.2f}", flush=True)
     for name, found in rows.items():
-        kept, conditions, improvements = zip(*found, strict=True)
+        broken = sum(not kept for kept, _, _ in found)
+        conditions, improvements = np.array([numbers for _, *numbers in found]).T
         print(
-            f"{name}: {len(kept) - sum(kept)} of {len(kept)} motions violate a limit; condition number "
-            f"{min(conditions):.1f} to {max(conditions):.1f}; standard errors {np.median(improvements):.2f} times "
-            f"smaller than those of random series (median; least {min(improvements):.2f})",
+            f"{name}: {broken} of {len(found)} motions violate a limit; condition number {conditions.min():.1f} to "
+            f"{conditions.max():.1f}; standard errors {np.median(improvements):.2f} times smaller than those of random "
+            f"series (median; least {improvements.min():.2f})",
             flush=True,
         )
 

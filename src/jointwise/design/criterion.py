@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from jointwise.design.information import Columns, InformationModel
@@ -38,7 +37,7 @@ def criterion(model: InformationModel, columns: Columns, typical: Array | None =
 
 
 def _volume(M: Array, target: Mask) -> tuple[float, Array]:
-    """Return ``-(log det M - log det M_oo) / n_t``, t the parameters that count and o the others, and its derivative."""
+    """Return ``-(log det M - log det M_oo) / n_t``, t parameters that count and o the others, and its derivative."""
     inverse, log_det = _inverse(M)
     slope = -inverse
     if not target.all():

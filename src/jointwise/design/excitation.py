@@ -213,7 +213,9 @@ def _key(search: Search, options: ExcitationOptions) -> str:
     return sha256(json.dumps(settings).encode()).hexdigest()
 
 
-def _within_limits(model: InformationModel, limits: ExcitationLimits, motion: ExcitationMotion) -> ExcitationMotion | None:
+def _within_limits(
+    model: InformationModel, limits: ExcitationLimits, motion: ExcitationMotion
+) -> ExcitationMotion | None:
     """Return the motion, reduced about its first pose until all limits hold; None if it becomes too small."""
     coarse = np.arange(0.0, motion.duration, 0.01)
     size = 1.0
