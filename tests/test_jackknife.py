@@ -6,9 +6,11 @@ import numpy as np
 
 from jointwise.estimation.cross_validation import exceeds, simplest_candidate
 from jointwise.estimation.jackknife import (
+    equal_blocks,
     jackknife,
     jackknife_covariance,
     newton_replicates,
+    recording_blocks,
     standard_error,
     student_factor,
 )
@@ -44,3 +46,10 @@ def test_a_simpler_candidate_is_chosen_within_one_standard_error_only() -> None:
     assert simplest_candidate(errors) == "simple"
     assert exceeds(errors["poor"] - errors["best"])
     assert not exceeds(errors["poor"] - errors["best"], 5.0)
+
+
+def test_blocks_are_contiguous_equal_and_within_one_recording() -> None:
+    assert equal_blocks(7, 3).tolist() == [0, 0, 0, 1, 1, 2, 2]
+    assert equal_blocks(2).tolist() == [0, 1]
+    block = recording_blocks([(10, 4.1), (3, 1.0), (6, 6.5)])
+    assert block.tolist() == [0] * 5 + [1] * 5 + [2] * 3 + [3, 3, 4, 4, 5, 5]

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from jointwise.data.conditioning import Filters, clean_log
 from jointwise.data.coordinates import model_log
 from jointwise.data.gravity import mounting_of_logs
-from jointwise.data.log import Log
+from jointwise.data.log import Log, log_list
 from jointwise.data.overlap import sketch
 from jointwise.data.quality import DataQuality
 from jointwise.description.mounting import Mounting, gravity_vector
@@ -107,7 +107,7 @@ def calibrate(
         ModelError: The options contradict the robot.
 
     """
-    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    recordings = log_list(logs)
     if payload is not None and not isinstance(payload, Payload):
         recordings, payload = _loaded_logs(recordings, payload), None
     with threadpool_limits(limits=1, user_api="blas"):  # hundreds of small factors: threads cost more than they save

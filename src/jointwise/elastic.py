@@ -12,7 +12,7 @@ import numpy as np
 from jointwise.data.conditioning import Filters, MotionChunk, clean_log, motion_chunks
 from jointwise.data.filters import low_pass
 from jointwise.data.gravity import mounting_of_logs
-from jointwise.data.log import Log
+from jointwise.data.log import Log, check_joints, log_list
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError, ModelError
@@ -152,7 +152,7 @@ def identify_elastic(
     """
     if model not in ("reduced", "complete"):
         raise ModelError(f"the elastic model must be reduced or complete. Got '{model}' instead.")
-    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    recordings = log_list(logs)
     for log in recordings:
         _refuse_unsuitable(log, robot)
     gravity = mounting_of_logs(recordings, mounting)
@@ -168,8 +168,7 @@ def identify_elastic(
 
 
 def _refuse_unsuitable(log: Log, robot: Robot) -> None:
-    if log.joints != robot.dof:
-        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
+    check_joints(log, robot)
     if log.theta is None:
         raise DataError(f"{log.origin.path}: no rotor positions (theta1..), which elastic joints need.")
     if log.current is None and log.torque is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from jointwise.data.channels import CHANNELS, OPTIONAL, OUTPUTS, POSITION, TIME, channel_named, default_names
 from jointwise.data.clock import Clock, examine_clock
-from jointwise.description.robot import Payload
+from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, ShapeError
 from jointwise.spatial import Array
 
@@ -263,6 +263,17 @@ class Chunk:
     log: Log
     inner: slice
     start: int
+
+
+def log_list(logs: Log | Iterable[Log]) -> list[Log]:
+    """Return one log or several as a list."""
+    return [logs] if isinstance(logs, Log) else list(logs)
+
+
+def check_joints(log: Log, robot: Robot) -> None:
+    """Raise `DataError` unless a log has as many joints as a robot."""
+    if log.joints != robot.dof:
+        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
 
 
 def holdout(log: Log, fraction: float) -> tuple[Log, Log]:

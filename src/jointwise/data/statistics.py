@@ -118,10 +118,19 @@ def longest_frozen(values: Array, moving: Flags) -> Array:
 
 def longest_run(flags: Flags) -> int:
     """Return the length of the longest run of True."""
-    if not flags.any():
-        return 0
+    first, stop = _run_edges(flags)
+    return int((stop - first).max(initial=0))
+
+
+def intervals(flags: Flags) -> list[tuple[int, int]]:
+    """Return the ranges (first, one past last) of samples in which flags (samples,) are true."""
+    return list(zip(*(ends.tolist() for ends in _run_edges(flags)), strict=True))
+
+
+def _run_edges(flags: Flags) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first samples (runs,) of the runs of True, and those after their last ones."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], flags.astype(np.int8), [0]))))
-    return int((edges[1::2] - edges[::2]).max())
+    return edges[::2], edges[1::2]
 
 
 def saturated(values: Array, low: Array, high: Array) -> Array:

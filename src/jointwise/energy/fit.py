@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.optimize import nnls
 
-from jointwise.data.log import Log
+from jointwise.data.log import Log, check_joints, log_list
 from jointwise.description.robot import Robot
 from jointwise.energy.power_model import Braking, PowerModel
 from jointwise.energy.signals import CURRENT, VOLTAGE, Gains, bus_power, check_stamps, controller_gains, speeds
 from jointwise.errors import DataError, EstimationError
-from jointwise.estimation.jackknife import MAX_BLOCKS, MIN_BLOCKS, jackknife, student_factor
-from jointwise.joint.least_squares import block_grams, gram_solution
+from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
+from jointwise.estimation.linear_fit import block_grams, gram_solution
 from jointwise.joint.part import Value
 from jointwise.spatial import Array
 
@@ -57,7 +57,7 @@ def fit_power(
             does not follow that of the motors.
 
     """
-    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    recordings = log_list(logs)
     for log in recordings:
         _check_log(log, robot)
     known = controller_gains(recordings, robot) if gains is None else Gains(_checked(gains, robot), "given")
@@ -90,8 +90,7 @@ def fit_power(
 
 def _check_log(log: Log, robot: Robot) -> None:
     """Reject a log without what the fit needs."""
-    if log.joints != robot.dof:
-        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
+    check_joints(log, robot)
     check_stamps(log)
     missing = [name for name in (VOLTAGE, CURRENT) if name not in log.extra]
     if missing:
@@ -112,21 +111,19 @@ def _checked(gains: Sequence[float], robot: Robot) -> Array:
 
 def _rows(logs: Sequence[Log], gains: Array) -> tuple[Array, Array, NDArray[np.intp]]:
     """Return the columns of the fit (rows, 4), the measured power (rows,) and the block of each row."""
-    columns, powers, blocks, count = [], [], [], 0
+    columns, powers = [], []
     for log in logs:
         power, current, speed = bus_power(log), log.channel("current"), speeds(log)
         assert power is not None
         columns.append(power_columns(current, speed, gains))
         powers.append(power)
-        parts = max(1, min(MAX_BLOCKS, int(log.duration / BLOCK_DURATION)))
-        blocks.append(count + np.arange(log.samples) * parts // log.samples)
-        count += parts
-    if count < MIN_BLOCKS:
+    block = recording_blocks([(log.samples, log.duration) for log in logs], BLOCK_DURATION)
+    if block[-1] + 1 < MIN_BLOCKS:
         raise EstimationError(
             f"{logs[0].origin.path}: {sum(log.duration for log in logs):.3g} s of motion are too short. Record at "
             f"least {MIN_BLOCKS * BLOCK_DURATION:g} s."
         )
-    return np.concatenate(columns), np.concatenate(powers), np.concatenate(blocks)
+    return np.concatenate(columns), np.concatenate(powers), block
 
 
 def power_columns(current: Array, speed: Array, gains: Array) -> Array:

@@ -7,7 +7,7 @@ leave-one-out replicates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,34 @@ CONFIDENCE = 0.95
 """Confidence level of all intervals."""
 
 
-def block_count(duration: float) -> int:
-    """Return the number of blocks for a recording of a duration (s); fewer than `MIN_BLOCKS` are not enough."""
-    return min(MAX_BLOCKS, int(duration / BLOCK_DURATION))
+def block_count(duration: float, shortest: float = BLOCK_DURATION) -> int:
+    """Return the number of blocks of at least `shortest` (s) in a duration (s); `MIN_BLOCKS` are needed."""
+    return min(MAX_BLOCKS, int(duration / shortest))
+
+
+def equal_blocks(samples: int, count: int = MAX_BLOCKS) -> NDArray[np.intp]:
+    """Return the block number of every sample, (samples,): `count` contiguous blocks of equal size, or `samples`."""
+    return np.arange(samples) * min(count, samples) // max(samples, 1)
+
+
+def recording_blocks(recordings: Iterable[tuple[int, float]], shortest: float = BLOCK_DURATION) -> NDArray[np.intp]:
+    """Return the block number of every sample of recordings in sequence; no block spans two of them.
+
+    Args:
+        recordings: Number of samples and duration (s) of each recording.
+        shortest: Shortest block, s; a shorter recording is one block.
+
+    Returns:
+        Block numbers from 0, shape (all samples,).
+
+    """
+    parts: list[NDArray[np.intp]] = [np.empty(0, dtype=np.intp)]
+    first = 0
+    for samples, duration in recordings:
+        count = max(1, block_count(duration, shortest))
+        parts.append(first + equal_blocks(samples, count))
+        first += count
+    return np.concatenate(parts)
 
 
 def jackknife(estimate: Callable[[Array], Array], block_sums: Array) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from jointwise.data.coordinates import model_log
-from jointwise.data.log import Log
+from jointwise.data.log import Log, check_joints
 from jointwise.data.overlap import shared_fraction
 from jointwise.data.quality import DataQuality, check_quality
 from jointwise.description.robot import Robot
@@ -18,8 +18,7 @@ from jointwise.errors import DataError
 
 def inspected(log: Log, robot: Robot) -> DataQuality:
     """Return the quality of a training log; reject one that is unsuitable."""
-    if log.joints != robot.dof:
-        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
+    check_joints(log, robot)
     inspection = check_quality(model_log(log, robot), robot)
     if inspection.verdict == "refused":
         gravest = next(finding for finding in inspection.findings if finding.severity == "error")

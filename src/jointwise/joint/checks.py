@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.gravity import gravity_text
-from jointwise.data.statistics import limited, noise
+from jointwise.data.statistics import intervals, limited, noise
 from jointwise.errors import EstimationError
+from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.joint.quality import rms
 from jointwise.joint.record import JointRecord
@@ -189,9 +190,7 @@ def _repeated_share(motor: Array) -> float:
 
 def _in_runs(flags: Flags) -> int:
     """Return the number of true flags in runs of at least `MIN_RUN`."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(np.int8)))
-    runs = edges[1::2] - edges[::2]
-    return int(runs[runs >= MIN_RUN].sum())
+    return sum(stop - first for first, stop in intervals(flags) if stop - first >= MIN_RUN)
 
 
 def _clipped_share(record: JointRecord) -> float:
@@ -262,8 +261,5 @@ def _window_means(record: JointRecord, values: Array) -> Array:
 
 def _excess(columns: Array, torque: Array, free: Flags) -> tuple[Array, float]:
     """Return by how much the torque fitted to the free windows exceeds the measured one; and its rms residual there."""
-    scale = np.linalg.norm(columns[free], axis=0)
-    scale[scale == 0.0] = 1.0
-    coefficients = np.linalg.lstsq(columns[free] / scale, torque[free], rcond=1e-9)[0] / scale
-    excess = columns @ coefficients - torque
+    excess = columns @ scaled_solution(columns[free], torque[free], rcond=1e-9) - torque
     return excess, rms(excess[free])

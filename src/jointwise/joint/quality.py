@@ -15,6 +15,8 @@ FOLDS = 5
 """Folds of every cross-validation: each model is fitted to four fifths of the runs, cycles or blocks."""
 TEST_EVERY = 4
 """Every fourth run, cycle or block is held out for the test where models are selected on the others."""
+STARTS = 3
+"""Best starts of a grid from which a non-linear search is refined."""
 MIN_QUALITY = 30.0
 """NRMSE % on held-out data below which a torque does not depend on what should explain it."""
 

@@ -14,7 +14,7 @@ from jointwise.data.conditioning import Span, clean_log, condition
 from jointwise.data.filters import differences, low_pass
 from jointwise.data.finding import Finding
 from jointwise.data.gravity import mounting_of_logs
-from jointwise.data.log import Log
+from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.quality import DataQuality, check_quality
 from jointwise.data.statistics import quantum
 from jointwise.description.mounting import Mounting, gravity_vector
@@ -151,7 +151,7 @@ def joint_record(
         DataError: If a log is in wrong units or has damaged channels.
         EstimationError: If the joint does not exist or no segment is long enough.
     """
-    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    recordings = log_list(logs)
     if not 0 <= joint < robot.dof:
         raise EstimationError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")
     refuse_coupled(robot, "the identification of a single joint", joint)
@@ -225,10 +225,7 @@ class _Setting:
 
     def records(self, log: Log) -> list[JointRecord]:
         """Return one record for every gap-free segment of a log."""
-        if log.joints != self.robot.dof:
-            raise DataError(
-                f"{log.origin.path}: the log has {log.joints} joints, {self.robot.name} has {self.robot.dof}."
-            )
+        check_joints(log, self.robot)
         if log.current is None and log.torque is None:
             raise DataError(f"{log.origin.path}: neither current (i1..) nor torque (tau1..) found: log one of them.")
         _refuse_disorder(log, self.joint)

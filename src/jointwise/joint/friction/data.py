@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 
+from jointwise.data.statistics import intervals
 from jointwise.joint.checks import refuse
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import root_speed
@@ -135,12 +136,6 @@ def opposite_runs(plateaus: Plateaus) -> list[tuple[int, int]]:
             k += 1
         k += 1
     return pairs
-
-
-def intervals(flags: Flags) -> list[tuple[int, int]]:
-    """Return the ranges (first, one past last) in which flags are true."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(np.int8)))
-    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _runs(record: JointRecord, index: Indices) -> list[tuple[int, int]]:

@@ -11,9 +11,10 @@ from scipy.linalg import qr
 from scipy.optimize import least_squares, nnls
 
 from jointwise.estimation.jackknife import student_factor
+from jointwise.estimation.linear_fit import column_lengths, grouped_covariance
 from jointwise.joint.friction.data import FrictionPoints
 from jointwise.joint.friction.law import FrictionForm, VelocityLaw
-from jointwise.joint.least_squares import STARTS, grouped_covariance
+from jointwise.joint.quality import STARTS
 from jointwise.spatial import Array
 
 EXPONENT_BOUNDS = (0.3, 4.0)
@@ -123,8 +124,7 @@ def _solve(points: FrictionPoints, form: FrictionForm, nonlinear: Array) -> Fric
 
 def _bounded(A: Array, y: Array, nonnegative: int) -> tuple[Array, float]:
     """Return x and the cost of min |A x - y|² with the first `nonnegative` entries of x >= 0."""
-    scale = np.linalg.norm(A, axis=0)
-    scale = np.where(scale > 0.0, scale, 1.0)
+    scale = column_lengths(A)
     R = qr(np.column_stack([A / scale, y]), mode="r", check_finite=False)[0]
     k = A.shape[1]
     square, right = R[:k, :k], R[:k, k]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
+from jointwise.data.statistics import intervals
 from jointwise.estimation.jackknife import MAX_BLOCKS
 from jointwise.joint.checks import MIN_REVERSALS, check_unsaturated, few_reversals, refuse
 from jointwise.joint.record import JointRecord
@@ -234,10 +235,8 @@ def _smallest(segments: list[JointRecord], turns: list[NDArray[np.intp]], larges
 
 def _settled(x: Array, rate: float, largest: float) -> NDArray[np.bool_]:
     """Return where the deformation of all elements is known: the path has covered 2 D since the joint last rested."""
-    moving = ~at_rest(x, rate)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], moving.astype(np.int8), [0]))))
     settled = np.zeros(len(x), dtype=bool)
-    for start, stop in zip(edges[::2], edges[1::2], strict=True):
+    for start, stop in intervals(~at_rest(x, rate)):
         path = x[start:stop]
         settled[start:stop] = np.maximum.accumulate(path) - np.minimum.accumulate(path) >= 2.0 * largest
     return settled

@@ -17,10 +17,10 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from jointwise.backend import native
-from jointwise.estimation.jackknife import jackknife_covariance
+from jointwise.estimation.jackknife import jackknife_covariance, standard_error
+from jointwise.estimation.linear_fit import gram_solution
 from jointwise.joint.hysteresis.data import Loops, SwingChunk
 from jointwise.joint.hysteresis.law import FrictionLaw, LawInputs, dry_level, force_columns, rest_state
-from jointwise.joint.least_squares import gram_solution
 from jointwise.joint.quality import FOLDS
 from jointwise.model.friction import load_growth, slip_slope_state, slip_slopes, stribeck, stribeck_slope
 from jointwise.spatial import Array
@@ -365,5 +365,4 @@ def choice_spread(bank: Bank, count: int) -> tuple[Array, Array]:
     places = np.array(chosen)
     jumps = np.ptp(places, axis=0) > 1
     logs, W = np.log(bank.limits[places]), np.array(forces)
-    factor = np.sqrt(len(places) - 1.0)
-    return np.where(jumps, factor * logs.std(axis=0), 0.0), np.where(jumps.any(), factor * W.std(axis=0), 0.0)
+    return np.where(jumps, standard_error(logs), 0.0), np.where(jumps.any(), standard_error(W), 0.0)

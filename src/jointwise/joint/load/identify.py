@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.estimation.linear_fit import LinearFit, grouped_fit
 from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.friction.law import velocity_law_of
-from jointwise.joint.least_squares import LinearFit, grouped_fit
 from jointwise.joint.load.data import RunPairs, run_pairs
 from jointwise.joint.load.law import CHOICES
 from jointwise.joint.load.result import LoadFit, load_part

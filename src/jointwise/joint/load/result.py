@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from jointwise.joint.least_squares import LinearFit
+from jointwise.estimation.linear_fit import LinearFit
 from jointwise.joint.load.data import RunPairs
 from jointwise.joint.load.law import LoadLaw
 from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, value_of

@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.statistics import noise
-from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, newton_replicates, standard_error, student_factor
+from jointwise.estimation.jackknife import (
+    MIN_BLOCKS,
+    block_count,
+    equal_blocks,
+    newton_replicates,
+    standard_error,
+    student_factor,
+)
 from jointwise.joint.part import Curve, Part, Value, make_curve, value_of
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
@@ -95,7 +102,7 @@ def identify_current_loop(record: JointRecord) -> CurrentLoop:
     if not quality >= MIN_FIT:
         reason = f"the current does not follow its target (fit {quality:.0f} %)"
         return CurrentLoop(notes=(f"lag of the current is not determined: {reason}",))
-    return _result(record, signals, fit, np.arange(record.samples) * blocks // record.samples)
+    return _result(record, signals, fit, equal_blocks(record.samples, blocks))
 
 
 def _objection(signals: _Signals, fit: _Fit, lag: Value, period: float) -> str:

@@ -14,10 +14,10 @@ from scipy.optimize import minimize_scalar
 
 from jointwise.data.conditioning import clean_log, resample, uniform_times
 from jointwise.data.filters import differences, low_pass
-from jointwise.data.log import Log
+from jointwise.data.log import Log, log_list
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError
-from jointwise.estimation.jackknife import BLOCK_DURATION, MIN_BLOCKS, block_count
+from jointwise.estimation.jackknife import BLOCK_DURATION, MIN_BLOCKS, recording_blocks
 from jointwise.joint.checks import MIN_TRAVEL
 from jointwise.joint.record import refuse_faulty
 from jointwise.model.rigid import compute_regressor, inverse_dynamics
@@ -142,7 +142,7 @@ def payload_data(pairs: list[Pair], robot: Robot, mass: float, gravity: Array) -
         direction=np.tanh(speed / DIRECTION_WIDTH),
         speed=speed,
         pair=np.repeat(np.arange(len(pairs)), [pair.samples for pair in pairs]),
-        block=_blocks(pairs),
+        block=recording_blocks([(pair.samples, pair.samples / pair.rate) for pair in pairs]),
         used=np.concatenate([_moving(pair.speed, pair.rate) for pair in pairs]),
         base=base,
         known=known,
@@ -167,17 +167,6 @@ def _torques(pair: Pair, robot: Robot, mass: float, gravity: Array) -> tuple[Arr
     return links, mass * last[:, :, BODY] + after - before, last[:, :, :BODY]
 
 
-def _blocks(pairs: list[Pair]) -> NDArray[np.intp]:
-    """Return the block of every sample: equal parts of each pair."""
-    numbers: list[NDArray[np.intp]] = []
-    first = 0
-    for pair in pairs:
-        count = max(1, block_count(pair.samples / pair.rate))
-        numbers.append(first + np.arange(pair.samples) * count // pair.samples)
-        first += count
-    return np.concatenate(numbers)
-
-
 def _check_payload(data: PayloadData) -> None:
     where = ", ".join(data.names)
     if np.sqrt(np.mean(data.difference**2)) < MIN_DIFFERENCE:
@@ -198,8 +187,7 @@ def aligned_pairs(
     unloaded: Log | Sequence[Log], loaded: Log | Sequence[Log], robot: Robot, cutoff: float
 ) -> list[Pair]:
     """Return logs without and with the payload in pairs, filtered at a cut-off frequency (Hz)."""
-    first = [unloaded] if isinstance(unloaded, Log) else list(unloaded)
-    second = [loaded] if isinstance(loaded, Log) else list(loaded)
+    first, second = log_list(unloaded), log_list(loaded)
     if not first or len(first) != len(second):
         raise EstimationError(
             f"every log without payload must have one with it. Got {len(first)} without and {len(second)} with it."

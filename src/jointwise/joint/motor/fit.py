@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.joint.least_squares import normal_solution
+from jointwise.estimation.linear_fit import normal_solution
 from jointwise.joint.motor.data import BODY, PayloadData
 from jointwise.joint.quality import FOLDS, nrmse_percent
 from jointwise.model.friction import LOAD_POWERS, load_growth

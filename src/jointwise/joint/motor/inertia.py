@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from jointwise.data.gravity import mounting_of_logs
-from jointwise.data.log import Log
+from jointwise.data.log import Log, check_joints, log_list
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, EstimationError
-from jointwise.estimation.jackknife import MAX_BLOCKS, MIN_BLOCKS, jackknife, student_factor
-from jointwise.joint.least_squares import block_grams, gram_solution
+from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
+from jointwise.estimation.linear_fit import block_grams, gram_solution
 from jointwise.joint.part import Value, value_of
 from jointwise.joint.record import Bodies
 from jointwise.spatial import Array
@@ -81,7 +81,7 @@ def inertias_from_targets(
         EstimationError: The motion is too short, or a joint does not accelerate.
 
     """
-    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    recordings = log_list(logs)
     for log in recordings:
         _check_log(log, robot)
     bodies = Bodies(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
@@ -93,8 +93,7 @@ def inertias_from_targets(
 
 
 def _check_log(log: Log, robot: Robot) -> None:
-    if log.joints != robot.dof:
-        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
+    check_joints(log, robot)
     missing = [field for name, field in TARGETS.items() if name not in log.available]
     if missing:
         raise DataError(
@@ -110,11 +109,11 @@ def _signals(log: Log, bodies: Bodies) -> tuple[Array, Array, Array]:
 
 def _blocks(logs: Sequence[Log]) -> NDArray[np.intp]:
     """Return the jackknife block of every sample."""
-    duration = sum(log.duration for log in logs)
-    count, samples = min(MAX_BLOCKS, int(duration / BLOCK_DURATION)), sum(log.samples for log in logs)
-    if count < MIN_BLOCKS:
+    block = recording_blocks([(log.samples, log.duration) for log in logs], BLOCK_DURATION)
+    if block[-1] + 1 < MIN_BLOCKS:
+        duration = sum(log.duration for log in logs)
         raise EstimationError(f"{logs[0].origin.path}: {duration:.3g} s of motion are too short for inertias.")
-    return np.arange(samples) * count // samples
+    return block
 
 
 def _alone(j: int, torque: Array, links: Array, acceleration: Array, block: NDArray[np.intp]) -> DriveInertia:

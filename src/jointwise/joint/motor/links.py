@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.cross_validation import simplest_candidate
-from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, jackknife, student_factor
+from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, equal_blocks, jackknife, student_factor
+from jointwise.estimation.linear_fit import block_grams, gram_solution
 from jointwise.joint.checks import check_gravity, check_unsaturated, refuse
-from jointwise.joint.least_squares import block_grams, gram_solution
 from jointwise.joint.motor.result import GAIN_TOLERANCE, RELATION, inverse_value, torque_constant
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, value_of
 from jointwise.joint.quality import FOLDS, nrmse_percent, with_common_notes
@@ -187,7 +187,7 @@ def _blocks(moving: JointRecord) -> NDArray[np.intp]:
     count = min(block_count(moving.samples / moving.rate), moving.samples // BLOCK_SAMPLES)
     if count < MIN_BLOCKS:
         raise refuse(moving, "motor", f"only {moving.samples / moving.rate:.3g} s of motion")
-    return np.arange(moving.samples) * count // moving.samples
+    return equal_blocks(moving.samples, count)
 
 
 def _part(

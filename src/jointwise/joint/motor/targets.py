@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.data.log import Log
+from jointwise.data.log import Log, check_joints, log_list
+from jointwise.data.statistics import intervals
 from jointwise.description.robot import Robot
-from jointwise.errors import DataError, EstimationError
-from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, jackknife, student_factor
-from jointwise.joint.least_squares import block_grams, gram_solution
+from jointwise.errors import EstimationError
+from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
+from jointwise.estimation.linear_fit import block_grams, gram_solution
 from jointwise.joint.motor.data import SLOW
 from jointwise.joint.motor.result import DriveGains, JointGain, gain_status
 from jointwise.joint.part import Curve, Value, make_curve, value_of
@@ -60,7 +60,7 @@ def gains_from_targets(logs: Log | Sequence[Log], robot: Robot) -> DriveGains:
         EstimationError: Without target signals, or where they do not determine any gain.
 
     """
-    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    recordings = log_list(logs)
     for log in recordings:
         _check_log(log, robot)
     joints = tuple(_joint_gain(recordings, j) for j in range(robot.dof))
@@ -103,26 +103,21 @@ def _joint_gain(logs: list[Log], j: int) -> JointGain:
 
 
 def _signals(logs: list[Log], j: int) -> _Signals:
-    parts: list[list[NDArray[Any]]] = [[], [], [], [], []]
-    stands = blocks = 0
-    for log in logs:
-        v = (np.gradient(log.q, log.t, axis=0) if log.qd is None else log.qd)[:, j]
+    x, y = (np.concatenate([log.channel(name)[:, j] for log in logs]) for name in ("current_des", "torque_des"))
+    speeds = [(np.gradient(log.q, log.t, axis=0) if log.qd is None else log.qd)[:, j] for log in logs]
+    stands: list[NDArray[np.intp]] = []
+    for log, v in zip(logs, speeds, strict=True):
         stand = _standstills(log.t, v)
-        count = max(1, block_count(log.duration))
-        block = np.arange(log.samples) * count // log.samples
-        values = [log.channel("current_des")[:, j], log.channel("torque_des")[:, j], v]
-        for part, new in zip(parts, [*values, np.where(stand < 0, -1, stand + stands), block + blocks], strict=True):
-            part.append(new)
-        stands, blocks = stands + int(stand.max()) + 1, blocks + count
-    return _Signals(*(np.concatenate(part) for part in parts))
+        before = max((int(other.max()) for other in stands), default=-1) + 1
+        stands.append(np.where(stand < 0, -1, stand + before))
+    block = recording_blocks([(log.samples, log.duration) for log in logs])
+    return _Signals(x, y, np.concatenate(speeds), np.concatenate(stands), block)
 
 
 def _standstills(t: Array, v: Array) -> NDArray[np.intp]:
     """Return the number of the standstill of every sample (samples,), -1 in motion and near it."""
-    still = np.abs(v) < STANDSTILL
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(int)))
     number = np.full(len(t), -1, dtype=np.intp)
-    for k, (begin, end) in enumerate(zip(edges[::2], edges[1::2], strict=True)):
+    for k, (begin, end) in enumerate(intervals(np.abs(v) < STANDSTILL)):
         first = t[begin] + (SETTLING_TIME if begin else 0.0)
         last = t[end - 1] - (SETTLING_TIME if end < len(t) else 0.0)
         number[begin:end][(t[begin:end] >= first) & (t[begin:end] <= last)] = k
@@ -220,8 +215,7 @@ def _curve(x: Array, y: Array, gain: float, offset: float, value: Value) -> Curv
 
 
 def _check_log(log: Log, robot: Robot) -> None:
-    if log.joints != robot.dof:
-        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
+    check_joints(log, robot)
     refuse_faulty(log, robot)
     for name, columns in (("current_des", "target currents (i_des1..)"), ("torque_des", "target torques (tau_des1..)")):
         if name not in log.available:

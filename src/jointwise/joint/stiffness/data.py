@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from jointwise.data.filters import differences, low_pass
 from jointwise.errors import EstimationError
+from jointwise.estimation.jackknife import equal_blocks
 from jointwise.joint.checks import check_unsaturated, refuse
 from jointwise.joint.record import JointRecord
 from jointwise.joint.transmission.law import GearMaps, full_lag
@@ -20,8 +21,6 @@ from jointwise.spatial import Array
 
 Kind = Literal["locked", "free"]
 
-BLOCKS = 32
-"""Blocks of time: the jackknife leaves each out in turn, tests hold every other one out."""
 MAX_ROWS = 2000
 """Rows of a fit: longer records are averaged (locked) or thinned (free)."""
 SLIP_ELEMENTS = 8
@@ -173,7 +172,7 @@ def _locked(record: JointRecord, maps: GearMaps | None) -> StiffnessRows:
     if "gauge" in torques:  # smoothed like the deformation, whose rate would lag behind it otherwise
         phi, torques["gauge"] = (_smoothed(record, values) for values in (phi, torques["gauge"]))
     return StiffnessRows(
-        "locked", phi, _rate(record, phi), torques, np.zeros((len(phi), 0)), (), slips, _blocks(record)
+        "locked", phi, _rate(record, phi), torques, np.zeros((len(phi), 0)), (), slips, equal_blocks(record.samples)
     )
 
 
@@ -226,7 +225,7 @@ def _free(record: JointRecord, maps: GearMaps | None, reach: float | None) -> St
         columns,
         tuple(shifts),
         np.zeros((len(phi), 0)),
-        _blocks(record),
+        equal_blocks(record.samples),
     )
     return rows.take(_away_from_ends(record))
 
@@ -266,7 +265,3 @@ def _by_segment(record: JointRecord, values: Array, function: Callable[[Array], 
     """Return a function of values (samples,) evaluated on each gap-free segment."""
     segments = [values[record.segment == k] for k in np.unique(record.segment)]
     return np.concatenate([function(np.ascontiguousarray(segment)) for segment in segments])
-
-
-def _blocks(record: JointRecord) -> NDArray[np.intp]:
-    return np.arange(record.samples) * BLOCKS // record.samples

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from jointwise.estimation.jackknife import newton_replicates, student_factor
+from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.joint.quality import nrmse_percent, rms
 from jointwise.joint.stiffness.data import StiffnessRows
 from jointwise.joint.stiffness.law import SpringFamily, deformation
@@ -225,7 +226,5 @@ def linear_motion(rows: StiffnessRows, largest: float) -> tuple[Array, float]:
     """Return c, -c D, x_0, f of a linear spring by least squares, and the rms residual of φ/φ_max."""
     columns = [rows.torques["links"], rows.rate, np.ones(len(rows.phi)), *rows.shifts.T]
     W, y = np.column_stack(columns), rows.phi / largest
-    scale = np.linalg.norm(W, axis=0)
-    scale[scale == 0.0] = 1.0
-    found = np.linalg.lstsq(W / scale, y, rcond=None)[0] / scale
+    found = scaled_solution(W, y)
     return found, rms(W @ found - y)

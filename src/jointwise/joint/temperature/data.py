@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.estimation.jackknife import MAX_BLOCKS
+from jointwise.estimation.jackknife import equal_blocks
 from jointwise.joint.checks import refuse
 from jointwise.joint.friction.data import Flags, Indices, find_plateaus, opposite_runs
 from jointwise.joint.quality import TEST_EVERY
@@ -74,7 +74,7 @@ def temperature_pairs(record: JointRecord) -> TemperaturePairs:
         temperature=0.5 * (plateaus.temperature[forward] + plateaus.temperature[back]),
         inverse_cube=0.5 * (inverse[forward] + inverse[back]),
         level=np.unique(plateaus.levels[forward], return_inverse=True)[1],
-        block=np.arange(len(forward)) * min(MAX_BLOCKS, len(forward)) // len(forward),
+        block=equal_blocks(len(forward)),
     )
     _check(record, pairs)
     return pairs

@@ -14,10 +14,10 @@ from scipy.optimize import least_squares
 
 from jointwise.errors import ModelError
 from jointwise.estimation.jackknife import student_factor
+from jointwise.estimation.linear_fit import LinearFit, grouped_covariance, scaled_solution
 from jointwise.joint.friction.data import Flags
-from jointwise.joint.least_squares import STARTS, LinearFit, grouped_covariance
 from jointwise.joint.part import Part
-from jointwise.joint.quality import rms
+from jointwise.joint.quality import STARTS, rms
 from jointwise.joint.temperature.data import TemperaturePairs
 from jointwise.model.friction import root_speed, thermal_factors
 from jointwise.spatial import Array
@@ -142,10 +142,7 @@ class TemperatureModel:
         return values[:count], values[count:]
 
     def _solve_linear(self, rates: Array, use: Flags) -> Array:
-        A = self.columns(rates)[use]
-        scale = np.linalg.norm(A, axis=0) + 1e-300
-        result: Array = np.linalg.lstsq(A / scale, self.pairs.friction[use], rcond=1e-10)[0] / scale
-        return result
+        return scaled_solution(self.columns(rates)[use], self.pairs.friction[use], rcond=1e-10)
 
     def _fit_rates(self, use: Flags) -> Array:
         """Return b_0 and b_1 by variable projection from several starts.

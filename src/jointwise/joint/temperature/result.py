@@ -6,9 +6,9 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from jointwise.estimation.linear_fit import LinearFit
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.friction.law import velocity_law_of
-from jointwise.joint.least_squares import LinearFit
 from jointwise.joint.part import (
     LINE_POINTS,
     SURFACE_POINTS,

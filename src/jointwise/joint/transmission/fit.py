@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.estimation.jackknife import MAX_BLOCKS, newton_replicates, standard_error
+from jointwise.estimation.jackknife import equal_blocks, newton_replicates, standard_error
+from jointwise.estimation.linear_fit import normal_solution
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.transmission.data import Flags, Strokes, cells
 from jointwise.joint.transmission.law import FourierSeries, GearMap, RippledTable
@@ -66,9 +67,7 @@ def fit_series(strokes: Strokes, orders: Orders, elastic: bool) -> SeriesFit:
 
 def solve_blocks(W: Array, y: Array, block: NDArray[np.intp]) -> tuple[Array, Array]:
     """Return least squares (columns,) and its replicates without one block each, (blocks, columns)."""
-    scale = np.linalg.norm(W, axis=0)
-    scale[scale == 0.0] = 1.0
-    values = np.linalg.lstsq((W / scale).T @ (W / scale), (W / scale).T @ y, rcond=1e-12)[0] / scale
+    values = normal_solution(W.T @ W, W.T @ y)
     return values, newton_replicates(values, W @ values - y, W, block)
 
 
@@ -87,9 +86,7 @@ def significant(fit: SeriesFit, ratio: float) -> Orders:
 def cycle_blocks(strokes: Strokes) -> NDArray[np.intp]:
     """Return the number of the block of whole cycles of each sample."""
     cycle = np.unique(strokes.stroke // 2, return_inverse=True)[1]
-    blocks = min(MAX_BLOCKS, int(cycle.max()) + 1)
-    result: NDArray[np.intp] = cycle * blocks // (cycle.max() + 1)
-    return result
+    return equal_blocks(int(cycle.max()) + 1)[cycle]
 
 
 def series_columns(strokes: Strokes, orders: Orders, elastic: bool) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jointwise.data.gravity import refuse_other_gravity
-from jointwise.data.log import Log
+from jointwise.data.log import Log, log_list
 from jointwise.errors import EstimationError, ImplausibleError, ModelError
 from jointwise.estimation.jackknife import BLOCK_DURATION, MIN_BLOCKS
 from jointwise.estimation.least_squares import Mask
@@ -57,7 +57,7 @@ def identify_payload(
 
     """
     calibration = calibration_of(model).with_payload(None)
-    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    recordings = log_list(logs)
     _check_logs(calibration, recordings)
     report = progress or (lambda stage: None)
     if any(applicable_use(calibration, log.available) == "feed-forward" for log in recordings):

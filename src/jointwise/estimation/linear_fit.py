@@ -1,4 +1,4 @@
-"""Least squares of the single-joint fits: normal equations, and fits with residuals correlated within groups."""
+"""Small linear least-squares fits: from rows, from Gram matrices, and with residuals correlated within groups."""
 
 from __future__ import annotations
 
@@ -16,8 +16,21 @@ RANK_TOLERANCE = 1e-10
 """Singular values of a scaled Jacobian below this fraction of the largest are taken as this fraction."""
 
 
-STARTS = 3
-"""Best starts from which a non-linear search is refined."""
+def scaled_solution(A: Array, y: Array, rcond: float = 1e-12) -> Array:
+    """Return the minimum-norm x (n,) of ``min |A x - y|²``, with the columns of A (rows, n) scaled to unit length.
+
+    Singular values below `rcond` times the largest are ignored: parameters without influence stay zero.
+    """
+    scale = column_lengths(A)
+    result: Array = np.linalg.lstsq(A / scale, y, rcond=rcond)[0] / scale
+    return result
+
+
+def column_lengths(A: Array) -> Array:
+    """Return the lengths (n,) of the columns of A (rows, n), 1 for columns of zeros."""
+    lengths = np.linalg.norm(A, axis=0)
+    result: Array = np.where(lengths > 0.0, lengths, 1.0)
+    return result
 
 
 def normal_solution(A: Array, b: Array, rcond: float = 1e-12) -> Array:
@@ -68,9 +81,7 @@ def grouped_fit(A: Array, y: Array, group: NDArray[np.intp], weight: Array | Non
     """Return the weighted least-squares fit of y (rows,) on A (rows, n), with standard errors clustered by group."""
     if weight is not None:
         return grouped_fit(weight[:, None] * A, weight * y, group)
-    scale = np.linalg.norm(A, axis=0)
-    scale = np.where(scale > 0.0, scale, 1.0)
-    x = np.linalg.lstsq(A / scale, y, rcond=1e-12)[0] / scale
+    x = scaled_solution(A, y)
     freedom = len(np.unique(group)) - A.shape[1]
     return LinearFit(x, grouped_covariance(A, y - A @ x, group), student_factor(freedom))
 
