@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from jointwise.errors import EstimationError
-from jointwise.estimation.factors import fold_blocks, triangle
+from jointwise.estimation.factors import Index, fold_blocks, triangle
 from jointwise.estimation.least_squares import Problem, bounded_least_squares, squared_error, stacked
 from jointwise.spatial import Array
+
+Mask = NDArray[np.bool_]
 
 WORTHWHILE = 0.01
 """A more complex candidate must reduce the held-out error by at least this part of it."""
@@ -99,6 +102,46 @@ def _score(problem: Problem, folds: Sequence[Sequence[int]], errors: Array) -> S
     return Score(np.maximum(relative, 1e-12), by_joint)
 
 
+FOLDS = 5
+"""Folds of a cross-validation over rows: each model is fitted to four fifths of the runs, cycles or blocks."""
+
+
+def unit_folds(unit: Index, use: Mask | None = None) -> Index:
+    """Return the fold (rows,) of every row: units (runs, cycles or blocks) in turn, -1 for rows not in `use`."""
+    rows = np.arange(len(unit)) if use is None else np.flatnonzero(use)
+    names, place = np.unique(unit[rows], return_inverse=True)
+    folds = np.full(len(unit), -1, dtype=np.intp)
+    folds[rows] = place % min(FOLDS, len(names))
+    return folds
+
+
+def held_out_predictions(fold: Index, predict: Callable[[Mask], Array]) -> Array:
+    """Return the prediction (rows, ...) of every row by a model fitted to the other folds.
+
+    Args:
+        fold: Fold of every row, (rows,); rows of fold -1 are not used.
+        predict: From flags of the training rows, (rows,), to the prediction of all rows, (rows, ...).
+
+    Returns:
+        Held-out predictions; NaN in rows that are not used.
+
+    """
+    used = fold >= 0
+    parts = {int(k): predict(used & (fold != k)) for k in np.unique(fold[used])}
+    result = np.full_like(next(iter(parts.values())), np.nan)
+    for k, predicted in parts.items():
+        result[fold == k] = predicted[fold == k]
+    return result
+
+
+def unit_errors(residual: Array, unit: Index) -> Array:
+    """Return the mean squared residual of every unit, (units,); rows with a residual of NaN do not count."""
+    used = ~np.isnan(residual)
+    _, place = np.unique(unit[used], return_inverse=True)
+    result: Array = np.bincount(place, np.square(residual[used])) / np.bincount(place)
+    return result
+
+
 Candidate = TypeVar("Candidate", bound=Hashable)
 
 
@@ -120,6 +163,15 @@ def simplest_candidate(errors: Mapping[Candidate, Array], paired: bool = True) -
         return next(candidate for candidate, error in errors.items() if not exceeds(error - errors[best]))
     limit = float(errors[best].mean()) + standard_error_of_mean(errors[best])
     return next(candidate for candidate, error in errors.items() if float(error.mean()) <= limit)
+
+
+def first_or_best(errors: Mapping[Candidate, Array]) -> Candidate:
+    """Return the first candidate unless the best one is better by more than one standard error of the difference.
+
+    For one simple candidate and several larger ones of equal size; `errors` as in `simplest_candidate`.
+    """
+    first, best = next(iter(errors)), min(errors, key=lambda candidate: float(errors[candidate].mean()))
+    return best if exceeds(errors[first] - errors[best]) else first
 
 
 def exceeds(difference: Array, standard_errors: float = 1.0) -> bool:

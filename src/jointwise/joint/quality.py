@@ -11,8 +11,6 @@ from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 
-FOLDS = 5
-"""Folds of every cross-validation: each model is fitted to four fifths of the runs, cycles or blocks."""
 TEST_EVERY = 4
 """Every fourth run, cycle or block is held out for the test where models are selected on the others."""
 STARTS = 3

@@ -6,14 +6,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jointwise.estimation.cross_validation import simplest_candidate
+from jointwise.estimation.cross_validation import (
+    FOLDS,
+    held_out_predictions,
+    simplest_candidate,
+    unit_errors,
+    unit_folds,
+)
 from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
 from jointwise.joint.friction.data import BLOCK_TIME, Flags, FrictionPoints, friction_points
 from jointwise.joint.friction.fit import CurveUncertainty, FrictionFit, cell_means, fit_curve, uncertainty_of
 from jointwise.joint.friction.law import FrictionForm
 from jointwise.joint.friction.result import friction_part
 from jointwise.joint.part import Part, TriedModel
-from jointwise.joint.quality import FOLDS, MIN_QUALITY, TEST_EVERY, nrmse_percent, with_common_notes
+from jointwise.joint.quality import MIN_QUALITY, TEST_EVERY, nrmse_percent, with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 
@@ -134,14 +140,12 @@ def _simplest(points: FrictionPoints, fits: dict[FrictionForm, FrictionFit]) -> 
 
 def _held_out_errors(points: FrictionPoints, fit: FrictionFit) -> Array:
     """Return the mean squared error of every run or cycle, predicted from the other folds."""
-    groups = points.groups
-    folds = np.arange(len(groups)) % min(FOLDS, len(groups))
-    squares = np.empty(len(points.speed))
-    for fold in np.unique(folds):
-        test = np.isin(points.group, groups[folds == fold])
-        trained = fit_curve(points.take(~test), fit.form, start=fit)
-        squares[test] = (points.weight * (points.torque - trained.predict(points)))[test] ** 2
-    return np.array([squares[points.group == g].mean() for g in groups])
+
+    def predict(training: Flags) -> Array:
+        return fit_curve(points.take(training), fit.form, start=fit).predict(points)
+
+    predicted = held_out_predictions(unit_folds(points.group), predict)
+    return unit_errors(points.weight * (points.torque - predicted), points.group)
 
 
 def _alternative(

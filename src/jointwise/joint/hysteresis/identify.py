@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from jointwise.errors import EstimationError, ModelError, nearest
-from jointwise.estimation.cross_validation import exceeds, simplest_candidate
+from jointwise.estimation.cross_validation import exceeds, first_or_best, simplest_candidate
 from jointwise.joint.checks import check_gravity, refuse
 from jointwise.joint.hysteresis.data import Loops, Viscous, make_loops
 from jointwise.joint.hysteresis.fit import HysteresisFit, bounded, complete, fit_forces, moved, other_treatments, refine
@@ -170,9 +170,8 @@ def _best_problem(
     """Return the candidate with the best nlr on held-out data, or the first where it is within one standard error."""
     if len(candidates) == 1:
         return candidates[0]
-    errors = [fit_method(problem, "nlr").held_out for problem, _ in candidates]
-    best = int(np.argmin([error.mean() for error in errors]))
-    return candidates[best if exceeds(errors[0] - errors[best]) else 0]
+    errors = {k: fit_method(problem, "nlr").held_out for k, (problem, _) in enumerate(candidates)}
+    return candidates[first_or_best(errors)]
 
 
 def _refuse_without_slip(record: JointRecord, loops: Loops, bank: Bank) -> None:

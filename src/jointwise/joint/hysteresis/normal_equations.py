@@ -17,11 +17,11 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from jointwise.backend import native
+from jointwise.estimation.cross_validation import FOLDS
 from jointwise.estimation.jackknife import jackknife_covariance, standard_error
 from jointwise.estimation.linear_fit import gram_solution
 from jointwise.joint.hysteresis.data import Loops, SwingChunk
 from jointwise.joint.hysteresis.law import FrictionLaw, LawInputs, dry_level, force_columns, rest_state
-from jointwise.joint.quality import FOLDS
 from jointwise.model.friction import load_growth, slip_slope_state, slip_slopes, stribeck, stribeck_slope
 from jointwise.spatial import Array
 

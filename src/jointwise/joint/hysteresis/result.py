@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointwise.estimation.cross_validation import FOLDS
 from jointwise.joint.hysteresis.data import ENCODER_STEPS, Loops
 from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, LawEstimate, estimate, limit_range
 from jointwise.joint.hysteresis.known_friction import HysteresisProblem
 from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, JointMotion, dry_level, law_settings
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, value_of
-from jointwise.joint.quality import FOLDS
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.estimation.linear_fit import LinearFit, grouped_fit
+from jointwise.estimation.cross_validation import first_or_best, held_out_predictions, unit_errors, unit_folds
+from jointwise.estimation.linear_fit import LinearFit, grouped_fit, scaled_solution
 from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.friction.law import velocity_law_of
@@ -14,7 +15,7 @@ from jointwise.joint.load.data import RunPairs, run_pairs
 from jointwise.joint.load.law import CHOICES
 from jointwise.joint.load.result import LoadFit, load_part
 from jointwise.joint.part import Part, TriedModel
-from jointwise.joint.quality import FOLDS, nrmse_percent, with_common_notes
+from jointwise.joint.quality import nrmse_percent, with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_growth, load_unit
 from jointwise.spatial import Array
@@ -76,12 +77,12 @@ class _Choice:
 
 
 def _choose(points: RunPairs, y: Array, use: Flags) -> _Choice:
-    """Return the law with the smallest held-out error among the points in use."""
-    errors = {law: _held_out_error(points, y, law, use) for law in ("none", *CHOICES)}
-    law = min(CHOICES, key=lambda name: errors[name])
+    """Return the law chosen by the one-standard-error rule among the points in use; F_l must be significant."""
+    errors = {law: _held_out_errors(points, y, law, use) for law in ("none", *CHOICES)}
+    law = min(CHOICES, key=lambda name: float(errors[name].mean()))
     fit = grouped_fit(_columns(points, law), y, points.block, points.weight)
     factor, half = float(fit.values[-1]), fit.factor * float(fit.deviations[-1])
-    if abs(factor) > half and errors[law] < errors["none"]:
+    if abs(factor) > half and first_or_best(errors) != "none":
         return _Choice(law, fit)
     note = (
         f"no friction that grows with the load is seen up to {np.abs(points.load).max():.3g} Nm: "
@@ -96,19 +97,15 @@ def _columns(points: RunPairs, law: str) -> Array:
     return np.column_stack([levels, *(load_growth(points.load, power) for power in POWERS[law])])
 
 
-def _held_out_error(points: RunPairs, y: Array, law: str, use: Flags) -> float:
-    """Return the cross-validated squared error of a law among the points in use."""
-    A, fold = points.weight[:, None] * _columns(points, law), (points.block // 2) % FOLDS
-    y, error = points.weight * y, 0.0
-    for k in range(FOLDS):
-        test, training = use & (fold == k), use & (fold != k)
-        x = np.linalg.lstsq(A[training], y[training], rcond=None)[0]
-        error += float(np.sum((y[test] - A[test] @ x) ** 2))
-    return error
+def _held_out_errors(points: RunPairs, y: Array, law: str, use: Flags) -> Array:
+    """Return the mean squared error of every block in use, predicted from the other folds."""
+    A, y = points.weight[:, None] * _columns(points, law), points.weight * y
+    fold = unit_folds(points.block, use)
+    return unit_errors(y - held_out_predictions(fold, lambda rows: A @ scaled_solution(A[rows], y[rows])), points.block)
 
 
 def _alternative(points: RunPairs, y: Array, law: str, test: Flags) -> TriedModel:
     A, w = _columns(points, law), points.weight
-    x = np.linalg.lstsq((w[:, None] * A)[~test], (w * y)[~test], rcond=None)[0]
+    x = scaled_solution((w[:, None] * A)[~test], (w * y)[~test])
     note = {"none": "F_0", "polynomial": "F_0 + F_1 |tau| + F_2 tau²"}.get(law, "")
     return TriedModel(law, nrmse_percent(y[~test], A[~test] @ x), nrmse_percent(y[test], A[test] @ x), note)

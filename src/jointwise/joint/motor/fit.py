@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.estimation.cross_validation import held_out_predictions, unit_folds
 from jointwise.estimation.linear_fit import normal_solution
 from jointwise.joint.motor.data import BODY, PayloadData
-from jointwise.joint.quality import FOLDS, nrmse_percent
+from jointwise.joint.quality import nrmse_percent
 from jointwise.model.friction import LOAD_POWERS, load_growth
 from jointwise.spatial import Array
 
@@ -231,14 +232,13 @@ def _products(data: PayloadData, columns: Array) -> Array:
 
 def _predicted(data: PayloadData, columns: Array, grams: Array, weights: Array, solution: PayloadSolution) -> Array:
     """Return the prediction (samples, joints) of every block by a fit to the other folds."""
-    predicted = np.empty_like(data.difference)
-    total, scales = grams.sum(axis=0), body_scales(data.mass)
-    for fold in range(FOLDS):
-        out = np.arange(data.blocks) % FOLDS == fold
-        products = Products(total - grams[out].sum(axis=0), np.arange(data.joints), scales)
-        rows = out[data.block]
-        predicted[rows] = _modelled(columns[rows], solve(products, weights, solution))
-    return predicted
+
+    def predict(training: NDArray[np.bool_]) -> Array:
+        gram = grams[np.unique(data.block[training])].sum(axis=0)
+        products = Products(gram, np.arange(data.joints), body_scales(data.mass))
+        return _modelled(columns, solve(products, weights, solution))
+
+    return held_out_predictions(unit_folds(data.block), predict)
 
 
 def _modelled(columns: Array, solution: PayloadSolution) -> Array:

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.errors import EstimationError
-from jointwise.estimation.cross_validation import simplest_candidate
+from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors, unit_folds
 from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, equal_blocks, jackknife, student_factor
 from jointwise.estimation.linear_fit import block_grams, gram_solution
 from jointwise.joint.checks import check_gravity, check_unsaturated, refuse
 from jointwise.joint.motor.result import GAIN_TOLERANCE, RELATION, inverse_value, torque_constant
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, value_of
-from jointwise.joint.quality import FOLDS, nrmse_percent, with_common_notes
+from jointwise.joint.quality import nrmse_percent, with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import viscous_torque
 from jointwise.spatial import Array
@@ -141,18 +141,13 @@ class _Fit:
         self.grams = block_grams(np.column_stack([self.columns, self.current]), self.block)
         self.found = gram_solution(self.grams.sum(axis=0))
         self.modelled: Array = self.columns @ self.found
-        self.predicted = self._predicted()
-        squares = (self.current - self.predicted) ** 2
-        self.errors = np.bincount(self.block, squares) / np.bincount(self.block)
+        self.predicted = held_out_predictions(unit_folds(self.block), self._predict)
+        self.errors = unit_errors(self.current - self.predicted, self.block)
 
-    def _predicted(self) -> Array:
-        """Return the prediction (samples,) of every block by a fit to the other folds, A."""
-        predicted, total = np.empty_like(self.current), self.grams.sum(axis=0)
-        for fold in range(FOLDS):
-            out = np.arange(len(self.grams)) % FOLDS == fold
-            rows = out[self.block]
-            predicted[rows] = self.columns[rows] @ gram_solution(total - self.grams[out].sum(axis=0))
-        return predicted
+    def _predict(self, training: NDArray[np.bool_]) -> Array:
+        """Return the current (samples,), A, of a fit to whole blocks of samples."""
+        result: Array = self.columns @ gram_solution(self.grams[np.unique(self.block[training])].sum(axis=0))
+        return result
 
     def physical(self) -> tuple[Array, Array]:
         """Return (1/K, offset, F...) in A/Nm, A and Nm, and their standard errors."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from jointwise.estimation.cross_validation import simplest_candidate
+from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors, unit_folds
 from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.part import Part, TriedModel
-from jointwise.joint.quality import FOLDS, MIN_QUALITY, with_common_notes
+from jointwise.joint.quality import MIN_QUALITY, with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.joint.temperature.data import COLDEST, TemperaturePairs, temperature_pairs
 from jointwise.joint.temperature.law import PARAMETERS, TemperatureModel
@@ -70,9 +70,6 @@ def _alternative(model: TemperatureModel, test: Flags) -> TriedModel:
 
 def _held_out_errors(model: TemperatureModel, use: Flags) -> Array:
     """Return the mean squared error of every block in use, predicted from the other folds."""
-    y, block = model.pairs.friction, model.pairs.block
-    fold, squares = block % FOLDS, np.zeros(len(y))
-    for k in range(FOLDS):
-        test = use & (fold == k)
-        squares[test] = (y - model.friction(model.solve(use & (fold != k))))[test] ** 2
-    return np.array([squares[use & (block == b)].mean() for b in np.unique(block[use])])
+    block = model.pairs.block
+    predicted = held_out_predictions(unit_folds(block, use), lambda training: model.friction(model.solve(training)))
+    return unit_errors(model.pairs.friction - predicted, block)
