@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors, unit_folds
 from jointwise.estimation.jackknife import standard_error
 from jointwise.joint.checks import check_gravity, refuse
 from jointwise.joint.part import Part, TriedModel
@@ -18,20 +19,14 @@ from jointwise.joint.stiffness.law import CATALOGUE, PolynomialSpring, Segmented
 from jointwise.joint.stiffness.result import StiffnessResult, stiffness_part
 from jointwise.joint.transmission.law import GearMaps, transmission_of
 from jointwise.model.spring import Segments, Spring
+from jointwise.spatial import Array
 
 TERMS = (1, 2, 3)
 """Terms of the odd polynomials that are fitted."""
 REACHES = (0.005, 0.015, 0.03, 0.06)
 """Travels (rad) over which unknown lost motion may build up."""
-MAX_ERROR_RATIO = {2: 1.05, 3: 0.98}
-"""Largest held-out error of the polynomial with so many terms over that with one term fewer. Gears stiffen, so that the
-cubic term is kept unless it does harm; a fifth-order term must improve the prediction."""
-MIN_SIGNIFICANCE = {2: 2.0, 3: 3.0}
-"""Standard errors by which the last coefficient must differ from zero."""
 MAX_RELATIVE_ERROR = 0.25
 """Relative standard error of the stiffness at rest above which nothing is known."""
-FOLDS = 4
-"""Folds of the cross-validation within the training data: pairs of blocks, each fold at all loads of a cycle."""
 
 
 def identify_stiffness(
@@ -102,31 +97,27 @@ def _rows(record: JointRecord, maps: GearMaps | None) -> StiffnessRows:
 
 
 def _choose_terms(training: StiffnessRows) -> PolynomialSpring:
-    """Return the longest polynomial whose terms improve the prediction of held-out blocks of the training data."""
-    pair = training.block // 2
-    fold = (pair + pair // FOLDS) % FOLDS
-    errors = [
-        float(np.mean([_held_out_error(PolynomialSpring(p), training, fold == k) for k in range(FOLDS)])) for p in TERMS
-    ]
-    chosen = 0
-    for k, terms in enumerate(TERMS[1:], start=1):
-        improves = errors[k] < MAX_ERROR_RATIO[terms] * errors[chosen]
-        if improves and _is_significant(fit_spring(PolynomialSpring(terms), training)):
-            chosen = k
-    return PolynomialSpring(TERMS[chosen])
+    """Return the polynomial chosen by the one-standard-error rule on held-out blocks; a gear does not soften."""
+    springs = [PolynomialSpring(terms) for terms in TERMS]
+    stiffening = [spring for spring in springs if spring.terms == 1 or _stiffens(fit_spring(spring, training))]
+    return simplest_candidate({spring: _held_out_errors(spring, training) for spring in stiffening})
 
 
-def _held_out_error(family: SpringFamily, rows: StiffnessRows, test: NDArray[np.bool_]) -> float:
-    """Return 100 - NRMSE % on blocks that the law was not fitted to."""
-    return 100.0 - fit_spring(family, rows.take(~test)).quality(rows.take(test))
+def _stiffens(fit: SpringFit) -> bool:
+    """Return whether a gear is stiffer at the largest deformation than at rest."""
+    at_rest, at_end = fit.stiffness(fit.values, np.array([0.0, fit.largest]))
+    return bool(at_end > at_rest)
 
 
-def _is_significant(fit: SpringFit) -> bool:
-    """Return whether the last coefficient differs from zero; a cubic one must be positive."""
-    terms = fit.layout.sizes["spring"]
-    last = float(fit.values[terms - 1])
-    size = last if terms == 2 else abs(last)
-    return bool(size > MIN_SIGNIFICANCE[terms] * float(standard_error(fit.replicates[:, terms - 1])))
+def _held_out_errors(family: SpringFamily, rows: StiffnessRows) -> Array:
+    """Return the squared error of every block, predicted from the other folds; channels over their variance."""
+
+    def predict(training: NDArray[np.bool_]) -> Array:
+        return np.column_stack(list(fit_spring(family, rows.take(training)).predicted(rows).values()))
+
+    measured = np.column_stack(list(rows.torques.values()))
+    residual = (measured - held_out_predictions(unit_folds(rows.block), predict)) / measured.std(axis=0)
+    return unit_errors(np.linalg.norm(residual, axis=1), rows.block)
 
 
 def _check_certain(record: JointRecord, fit: SpringFit, rows: StiffnessRows) -> None:

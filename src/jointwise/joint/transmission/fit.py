@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.estimation.cross_validation import simplest_candidate, unit_errors
 from jointwise.estimation.jackknife import equal_blocks, newton_replicates, standard_error
 from jointwise.estimation.linear_fit import normal_solution
 from jointwise.joint.quality import nrmse_percent
@@ -214,8 +215,6 @@ MIN_KNOWN_SHARE = 0.5
 MIN_SIGNIFICANCE = 3.0
 """An order is kept if its amplitude exceeds its standard error by this factor."""
 SERIES = "Fourier series"
-SERIES_MARGIN = 1.1
-"""A series is preferred unless a table has an error smaller by this factor: it has far fewer parameters."""
 LOW_ORDERS: Orders = ((1, 2, 3, 4), (1, 2, 3))
 """Orders that represent both maps while the lag is estimated."""
 MAX_CONDITION = 1e5
@@ -272,18 +271,27 @@ def _ripple(rows: Strokes, short: tuple[int, ...]) -> FourierSeries:
 
 
 def choose_model(rows: Strokes, is_whole: bool, short: tuple[int, ...]) -> str:
-    """Return the model with the smallest error on a part of the training cycles that it was not fitted to."""
-    fits = fit_models(rows.take(rows.fold == 0), is_whole, short)
-    errors = {name: 100.0 - map_quality(fit, rows.take(rows.fold == 2)) for name, fit in fits.items()}
-    best = min(errors, key=lambda name: errors[name])
-    return SERIES if SERIES in errors and errors[SERIES] < SERIES_MARGIN * errors[best] else best
+    """Return the model chosen by the one-standard-error rule over strokes of training cycles that it was not fitted to.
+
+    A series has the fewest parameters, then the coarse table.
+    """
+    fits, tested = fit_models(rows.take(rows.fold == 0), is_whole, short), rows.take(rows.fold == 2)
+    known = np.all([_known(fit, tested) for fit in fits.values()], axis=0)
+    tested = tested.take(known) if known.mean() > MIN_KNOWN_SHARE else tested
+    by_size = sorted(fits, key=lambda name: name != SERIES)
+    return simplest_candidate({n: unit_errors(tested.phi - fits[n].predicted(tested), tested.stroke) for n in by_size})
 
 
 def map_quality(fit: MapFit, rows: Strokes) -> float:
     """Return the NRMSE % on rows; a table that knows most of them counts only where it saw both directions."""
-    known = fit.known(rows.theta) if isinstance(fit, TableFit) else np.ones(len(rows.theta), dtype=bool)
+    known = _known(fit, rows)
     rows = rows.take(known) if known.mean() > MIN_KNOWN_SHARE else rows
     return nrmse_percent(rows.phi, fit.predicted(rows))
+
+
+def _known(fit: MapFit, rows: Strokes) -> Flags:
+    """Return flags of the rows at whose angles a model is known: everywhere for a series."""
+    return fit.known(rows.theta) if isinstance(fit, TableFit) else np.ones(len(rows.theta), dtype=bool)
 
 
 def split_offset(fit: MapFit) -> tuple[GearMap, GearMap, float]:
