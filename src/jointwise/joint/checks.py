@@ -14,6 +14,7 @@ from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.joint.quality import rms
 from jointwise.joint.record import JointRecord
+from jointwise.model.friction import direction, viscous_columns
 from jointwise.spatial import Array
 
 Flags = NDArray[np.bool_]
@@ -104,7 +105,7 @@ def _estimated_gravity(record: JointRecord, pull: Array, assumed: Array) -> tupl
     if len(rows) < MIN_ROWS or not size > 0.0:
         return None
     torque = (record.motor - record.inertia * record.acceleration - record.load)[rows] + pull[rows] @ assumed
-    friction = np.column_stack([np.sign(record.speed), record.speed])[rows]
+    friction = np.column_stack([direction(record.speed), record.speed])[rows]
     y = np.column_stack([pull[rows], torque])
     coefficients = np.linalg.lstsq(friction, y, rcond=None)[0]
     without_friction = y - friction @ coefficients
@@ -246,7 +247,7 @@ def _inertial_torque(record: JointRecord) -> Array:
 def _explanatory_columns(record: JointRecord) -> Array:
     """Return columns (samples, n) that explain a motor torque: links, rotor, friction, wind-up of the gear."""
     v = record.speed
-    columns = [np.ones_like(v), record.load, record.acceleration, np.sign(v), v, v * np.abs(v)]
+    columns = [np.ones_like(v), record.load, record.acceleration, direction(v), viscous_columns(v, (1, 2))]
     wind_up = [signal for signal in (record.phi, record.gauge) if signal is not None]
     return np.column_stack([*columns, *wind_up])
 

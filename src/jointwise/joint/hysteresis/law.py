@@ -21,9 +21,9 @@ from jointwise.joint.hysteresis.data import relative_backlash
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import (
-    LOAD_POWERS,
     direction,
     load_growth,
+    load_law_name,
     lugre_deflection,
     lugre_state,
     rate_slip,
@@ -258,7 +258,7 @@ def hysteresis_term(part: Part) -> Hysteresis:
 
 def _load_name(law: FrictionLaw) -> str:
     """Return the name of the load law, "none" where friction does not grow with the load."""
-    return next(name for name, p in LOAD_POWERS.items() if p == law.power) if law.growth > 0.0 else "none"
+    return load_law_name(law.power) if law.growth > 0.0 else "none"
 
 
 def _relative_map(law: FrictionLaw) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ from jointwise.joint.hysteresis.known_friction import HysteresisProblem
 from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, JointMotion, dry_level, law_settings
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, value_of
 from jointwise.joint.record import JointRecord
+from jointwise.model.friction import load_law_name, load_unit, slip_after_reversal
 from jointwise.spatial import Array
 
 MAX_LOG_ERROR = 50.0
@@ -149,7 +150,7 @@ def _rated_values(found: LawEstimate, loops: Loops) -> list[Value]:
 
 def _static_values(found: LawEstimate) -> list[Value]:
     law = found.fit.law
-    names = [("F_C", "Nm"), *([("F_C1", _load_unit(law.power))] if law.load else [])]
+    names = [("F_C", "Nm"), *([("F_C1", load_unit(load_law_name(law.power)))] if law.load else [])]
     names += [("F_S-F_C", "Nm")] if law.model == "stribeck" else []
     rows = zip(names, law.forces, found.forces, strict=True)
     return [_linear(found, *name, float(W), gradient) for name, W, gradient in rows]
@@ -164,7 +165,7 @@ def _growth(found: LawEstimate, coulomb: Array) -> list[Value]:
     """Return ``F_C1 = c F_C`` where it was estimated; `coulomb`: gradient of F_C."""
     if "growth" not in found.fit.free:
         return []
-    c, unit = found.fit.law.growth, _load_unit(found.fit.law.power)
+    c, unit = found.fit.law.growth, load_unit(load_law_name(found.fit.law.power))
     gradient = c * coulomb + _coulomb(found) * found.gradient("growth")
     return [_not_negative(_linear(found, "F_C1", unit, c * _coulomb(found), gradient))]
 
@@ -180,10 +181,6 @@ def _rise(found: LawEstimate, coulomb: Array) -> list[Value]:
         _not_negative(extra) if law.model in RATED else extra,
         _searched("V_S", "rad/s", law.speed, speed, found.factor, SPEEDS),
     ]
-
-
-def _load_unit(power: float) -> str:
-    return "1" if power == 1.0 else "1/Nm"
 
 
 def _linear(found: LawEstimate, name: str, unit: str, value: float, gradient: Array) -> Value:
@@ -243,7 +240,7 @@ def _reversal_curve(loops: Loops, found: LawEstimate) -> Curve:
 def _reversal_line(found: LawEstimate, travel: Array) -> tuple[Array, Array]:
     """Return ``Σ W_i clip(s/D_i - 1, -1, 1)`` and half the width of its 95 % confidence band, (points,)."""
     law = found.fit.law
-    u = np.clip(travel[:, None] / law.limits - 1.0, -1.0, 1.0)
+    u = slip_after_reversal(travel, law.limits)
     by_limit = np.where(np.abs(u) < 1.0, -travel[:, None] / law.limits, 0.0) * law.forces
     gradients = u @ found.forces + by_limit @ found.limits
     return u @ law.forces, found.factor * np.array([found.standard_error(gradient) for gradient in gradients])

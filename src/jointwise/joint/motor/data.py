@@ -20,6 +20,7 @@ from jointwise.errors import DataError, EstimationError
 from jointwise.estimation.jackknife import BLOCK_DURATION, MIN_BLOCKS, recording_blocks
 from jointwise.joint.checks import MIN_TRAVEL
 from jointwise.joint.record import refuse_faulty
+from jointwise.model.friction import direction
 from jointwise.model.rigid import compute_regressor, inverse_dynamics
 from jointwise.spatial import Array
 
@@ -36,7 +37,7 @@ SLOW = 0.02
 REVERSAL_TIME = 0.05
 """Time (s) around slow samples that is left out as well: the two runs turn back at slightly different times."""
 DIRECTION_WIDTH = 0.01
-"""Speed (rad/s) of the direction ``tanh(v / width)``."""
+"""Speed (rad/s) over which the direction of friction changes its sign: half of `SLOW`, so that used samples have it."""
 MIN_DIFFERENCE = 1e-3
 """Difference of the currents (A rms) below which no payload was carried."""
 MIN_MOVING = 0.05
@@ -139,7 +140,7 @@ def payload_data(pairs: list[Pair], robot: Robot, mass: float, gravity: Array) -
         mass=mass,
         names=tuple(dict.fromkeys(name for pair in pairs for name in pair.names)),
         difference=np.concatenate([pair.difference for pair in pairs]),
-        direction=np.tanh(speed / DIRECTION_WIDTH),
+        direction=direction(speed, DIRECTION_WIDTH),
         speed=speed,
         pair=np.repeat(np.arange(len(pairs)), [pair.samples for pair in pairs]),
         block=recording_blocks([(pair.samples, pair.samples / pair.rate) for pair in pairs]),

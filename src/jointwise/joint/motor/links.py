@@ -22,7 +22,7 @@ from jointwise.joint.motor.result import GAIN_TOLERANCE, RELATION, inverse_value
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, value_of
 from jointwise.joint.quality import nrmse_percent, with_common_notes
 from jointwise.joint.record import JointRecord
-from jointwise.model.friction import viscous_torque
+from jointwise.model.friction import LOAD_POWERS, direction, load_growth, viscous_columns, viscous_torque
 from jointwise.spatial import Array
 
 LAWS = ("Coulomb", "power flow", "load")
@@ -161,16 +161,16 @@ class _Fit:
 
 def _columns(moving: JointRecord, law: str) -> tuple[Array, tuple[tuple[str, str], ...]]:
     """Return the columns torque, offset, friction and rotor, and names and units from friction on."""
-    v, d = moving.speed, np.sign(moving.speed)
+    v, d = moving.speed, direction(moving.speed)
     torque = moving.load + moving.inertia * moving.acceleration
     direct = v * moving.load > 0.0
     laws: dict[str, tuple[list[Array], list[tuple[str, str]]]] = {
         "Coulomb": ([d], [("coulomb", "Nm")]),
         "power flow": ([np.where(direct, d, 0.0), np.where(direct, 0.0, d)], [("direct", "Nm"), ("reverse", "Nm")]),
-        "load": ([d, d * np.abs(moving.load)], [("coulomb", "Nm"), ("load", "Nm/Nm")]),
+        "load": ([d, d * load_growth(moving.load, LOAD_POWERS["absolute"])], [("coulomb", "Nm"), ("load", "Nm/Nm")]),
     }
     dry, names = laws[law]
-    columns = [torque, np.ones_like(v), *dry, v, v * np.abs(v)]
+    columns = [torque, np.ones_like(v), *dry, viscous_columns(v, (1, 2))]
     names += [("viscous", "Nm s/rad"), ("square", "Nm s²/rad²")]
     if moving.inertia == 0.0:  # not described: estimated as well
         columns.append(moving.acceleration)

@@ -19,6 +19,7 @@ from jointwise.joint.motor.result import DriveGains, JointGain, gain_status
 from jointwise.joint.part import Curve, Value, make_curve, value_of
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import refuse_faulty
+from jointwise.model.friction import direction, viscous_columns
 from jointwise.spatial import Array
 
 STANDSTILL = 2e-3
@@ -180,7 +181,7 @@ def _moving(signals: _Signals, j: int) -> JointGain | None:
     if used.sum() < MIN_SAMPLES or blocks < MIN_BLOCKS or np.ptp(signals.x[used]) < MIN_CURRENT:
         return None
     v, y = signals.v[used], signals.y[used]
-    columns = np.column_stack([signals.x[used], np.sign(v), v, v * np.abs(v), np.ones(len(v)), y])
+    columns = np.column_stack([signals.x[used], direction(v), viscous_columns(v, (1, 2)), np.ones(len(v)), y])
     found, errors = jackknife(gram_solution, block_grams(columns, signals.block[used]))
     factor = student_factor(blocks - 1)
     without = columns[:, 1:-1] @ np.linalg.lstsq(columns[:, 1:-1], y, rcond=None)[0]

@@ -13,6 +13,7 @@ from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.joint.quality import nrmse_percent, rms
 from jointwise.joint.stiffness.data import StiffnessRows
 from jointwise.joint.stiffness.law import SpringFamily, deformation
+from jointwise.model.friction import load_growth
 from jointwise.spatial import Array
 
 WEIGHT_STEPS = 3
@@ -23,6 +24,8 @@ LARGEST_PERCENTILE = 99.5
 """Percentile of |φ| that counts as the largest deformation: outliers do not."""
 MAX_OFFSET = 10.0
 """Largest start of the encoder offset, in units of the largest deformation."""
+FRICTION_POWER = 2.0
+"""Power of the load with which the rotor friction grows."""
 FRICTION_START = 0.1
 """Start of the rotor friction as a fraction of the torque at the largest deformation."""
 
@@ -133,7 +136,7 @@ def predict(layout: SpringLayout, values: Array, rows: StiffnessRows, largest: f
     damped = spring + parts["damping"] * rows.rate if layout.damping else spring
     predicted = dict.fromkeys(rows.torques, damped)
     if "motor" in predicted and layout.slips:
-        growth = 1.0 + parts["growth"] * np.square(spring / top)
+        growth = 1.0 + parts["growth"] * load_growth(spring / top, FRICTION_POWER)
         offset = parts["motor offset"] if layout.gauge else 0.0
         friction = rows.slips @ parts["friction"]
         predicted["motor"] = spring + (friction + parts["asymmetry"] * np.abs(friction)) * growth + offset

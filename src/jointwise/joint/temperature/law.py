@@ -19,7 +19,7 @@ from jointwise.joint.friction.data import Flags
 from jointwise.joint.part import Part
 from jointwise.joint.quality import STARTS, rms
 from jointwise.joint.temperature.data import TemperaturePairs
-from jointwise.model.friction import root_speed, thermal_factors
+from jointwise.model.friction import root_speed, thermal_decay, thermal_factors
 from jointwise.spatial import Array
 
 PARAMETERS = {"none": 0, "linear": 2, "three-parameter": 3, "affine-exponential": 4}
@@ -47,24 +47,22 @@ class TemperatureLaw:
         w = np.clip(speed, -self.fastest, self.fastest)
         T = np.clip(temperature, self.coldest, self.hottest)
         if self.kind == "affine-exponential":
-            change = affine_exponential(w, T, *self.numbers) - affine_exponential(w, self.reference, *self.numbers)
-            return np.sign(w) * change
+            return np.sign(w) * (self._exponential(w, T) - self._exponential(w, self.reference))
         if self.kind == "linear":  # without T⁻³, which diverges at 0 °C
             return root_speed(w) * self.numbers[0] * (T - self.reference)
         factors = thermal_factors(T, self.reference, self.coldest, self.hottest)
         result: Array = root_speed(w) * (factors @ np.array(self.numbers))
         return result
 
+    def _exponential(self, speed: Array, T: Array | float) -> Array:
+        """Return ``h = (A_0 + A_1 T) exp(-|ω| (b_0 + b_1 T))``, Nm."""
+        result: Array = (self.numbers[0] + self.numbers[1] * T) * thermal_decay(speed, T, self.numbers[2:])
+        return result
+
     def outside(self, temperature: Array) -> NDArray[np.bool_]:
         """Return flags of the temperatures outside the measured range, which are clamped."""
         result: NDArray[np.bool_] = (temperature < self.coldest) | (temperature > self.hottest)
         return result
-
-
-def affine_exponential(speed: Array, T: Array | float, a0: float, a1: float, b0: float, b1: float) -> Array:
-    """Return ``h = (A_0 + A_1 T) exp(-|ω| (b_0 + b_1 T))``, Nm."""
-    result: Array = (a0 + a1 * T) * np.exp(-np.abs(speed) * (b0 + b1 * T))
-    return result
 
 
 def temperature_law_of(part: Part) -> TemperatureLaw:
@@ -107,7 +105,7 @@ class TemperatureModel:
         pairs, T, T0 = self.pairs, self.pairs.temperature, self.reference
         base = (pairs.level[:, None] == np.arange(pairs.levels)).astype(float)
         if self.law == "affine-exponential":
-            now, then = (np.exp(-pairs.speed * (rates[0] + rates[1] * t)) for t in (T, T0))
+            now, then = (thermal_decay(pairs.speed, t, rates) for t in (T, T0))
             return np.column_stack([base, now - then, T * now - T0 * then])
         root = root_speed(pairs.speed)
         columns = [root * (T - T0), root * (pairs.inverse_cube - T0**-3.0)]

@@ -28,6 +28,7 @@ from jointwise.joint.transmission.fit import (
 )
 from jointwise.joint.transmission.lag import SMOOTHING_ERROR, Lag
 from jointwise.joint.transmission.law import FourierSeries, map_settings
+from jointwise.model.friction import slip_after_reversal
 from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.spatial import Array
 
@@ -224,7 +225,7 @@ def _spectrum_curve(title: str, table: PeriodicTable) -> Curve:
 
 
 def _lag_curve(lag: Lag) -> Curve:
-    shape = np.clip(lag.travel / lag.reach - 1.0, -1.0, 1.0)
+    shape = slip_after_reversal(lag.travel, np.array([lag.reach]))[:, 0]
     return make_curve(
         ("Lag after a reversal", "travel [rad]", "fraction of the backlash"),
         (lag.travel, lag.fraction),

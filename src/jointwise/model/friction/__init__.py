@@ -11,17 +11,17 @@ Speeds ω in rad/s and torques in Nm at the joint side, positions θ in rad.
   times the curve.
 - `viscous_columns`: sgn(ω) |ω|^p as regressor columns; `viscous_torque`: F_V1 ω + F_V2 |ω| ω + F_V3 ω³;
   `viscous_factor`: that per ω.
-- `thermal_factors`: T - T0 and T⁻³ - T0⁻³; `root_speed`: sgn(ω) √|ω|.
-- `load_growth`: |τ|^p; `LOAD_POWERS`: p by name; `check_load_law`, `load_unit`.
+- `thermal_factors`: T - T0 and T⁻³ - T0⁻³; `root_speed`: sgn(ω) √|ω|; `thermal_decay`: exp(-|ω| (b_0 + b_1 T)).
+- `load_growth`: |τ|^p; `LOAD_POWERS`: p by name; `check_load_law`, `load_law_name`, `load_unit`.
 - `linear_limits`, `polynomial_limits`, `geometric_limits`, `polynomial_shares`: pre-assigned slip elements.
 - `slip_elements` (state: `slip_state`): Maxwell-slip elements along a path, with backlash map and relaxation;
-  `slip_slopes` (`slip_slope_state`): with derivatives with respect to ln D_i; `rate_slip` (`rate_slip_state`): with
-  Stribeck friction in slip.
+  `slip_after_reversal`: over the travel since a reversal; `slip_slopes` (`slip_slope_state`): with derivatives with
+  respect to ln D_i; `rate_slip` (`rate_slip_state`): with Stribeck friction in slip.
 - `lugre_deflection` (`lugre_state`): the bristles of the LuGre model.
 """
 
 from jointwise.model.friction.coulomb import direction
-from jointwise.model.friction.load import LOAD_POWERS, check_load_law, load_growth, load_unit
+from jointwise.model.friction.load import LOAD_POWERS, check_load_law, load_growth, load_law_name, load_unit
 from jointwise.model.friction.lugre import lugre_deflection, lugre_state
 from jointwise.model.friction.maxwell_slip import (
     geometric_limits,
@@ -30,13 +30,14 @@ from jointwise.model.friction.maxwell_slip import (
     polynomial_shares,
     rate_slip,
     rate_slip_state,
+    slip_after_reversal,
     slip_elements,
     slip_slope_state,
     slip_slopes,
     slip_state,
 )
 from jointwise.model.friction.stribeck import steady_level, stribeck, stribeck_slope
-from jointwise.model.friction.thermal import root_speed, thermal_factors
+from jointwise.model.friction.thermal import root_speed, thermal_decay, thermal_factors
 from jointwise.model.friction.viscous import viscous_columns, viscous_factor, viscous_torque
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "geometric_limits",
     "linear_limits",
     "load_growth",
+    "load_law_name",
     "load_unit",
     "lugre_deflection",
     "lugre_state",
@@ -54,6 +56,7 @@ __all__ = [
     "rate_slip",
     "rate_slip_state",
     "root_speed",
+    "slip_after_reversal",
     "slip_elements",
     "slip_slope_state",
     "slip_slopes",
@@ -61,6 +64,7 @@ __all__ = [
     "steady_level",
     "stribeck",
     "stribeck_slope",
+    "thermal_decay",
     "thermal_factors",
     "viscous_columns",
     "viscous_factor",

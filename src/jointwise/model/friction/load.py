@@ -23,6 +23,11 @@ def check_load_law(name: str) -> None:
         raise ValueError(f"load must be none, square or absolute. Got '{name}' instead")
 
 
+def load_law_name(power: float) -> str:
+    """Return the name of the law with a power p, 1 or 2."""
+    return next(name for name, p in LOAD_POWERS.items() if p == power)
+
+
 def load_unit(name: str) -> str:
     """Return the unit of F_C1: 1 (`absolute`) or 1/Nm (`square`)."""
     return "1" if name == "absolute" else "1/Nm"

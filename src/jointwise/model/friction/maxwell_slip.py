@@ -81,6 +81,21 @@ def slip_elements(
     return out, np.append(delta, last)
 
 
+def slip_after_reversal(travel: Array, limits: Array) -> Array:
+    """Return ``u_i = clip(s / D_i - 1, -1, 1)`` after a travel s since a reversal from full slip.
+
+    Args:
+        travel: s (points,) rad.
+        limits: D_i (elements,) rad.
+
+    Returns:
+        u_i in the new direction, shape (points, elements): from -1 to 1 over a travel of 2 D_i.
+
+    """
+    result: Array = np.clip(travel[:, None] / limits - 1.0, -1.0, 1.0)
+    return result
+
+
 def slip_slope_state(position: float, elements: int) -> Array:
     """Return the state of relaxed elements for `slip_slopes`: δ_i, ∂δ_i/∂D_i and the last position, (2 M + 1,)."""
     return np.append(np.zeros(2 * elements), position)

@@ -1,9 +1,12 @@
 """Temperature dependence: friction of the lubricant changes as the joint warms up.
 
-``f_T = sgn(ω) √|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``, zero at the reference temperature T0.
+``f_T = sgn(ω) √|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``, zero at the reference temperature T0; or
+``f_T = sgn(ω) (h(T) - h(T0))`` with ``h(T) = (A_0 + A_1 T) exp(-|ω| (b_0 + b_1 T))``.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -25,6 +28,19 @@ def thermal_factors(temperature: Array, reference: float, coldest: float, hottes
     """
     T = np.clip(temperature, coldest, hottest)
     return np.stack([T - reference, T**-3.0 - reference**-3.0], axis=-1)
+
+
+def thermal_decay(speed: Array, temperature: Array | float, rates: Array | Sequence[float]) -> Array:
+    """Return ``exp(-|ω| (b_0 + b_1 T))``, the factor of A_0 + A_1 T in h(T).
+
+    Args:
+        speed: Joint speeds ω of any shape, rad/s.
+        temperature: T of the same shape or one number, °C.
+        rates: b_0 in s/rad and b_1 in s/rad/K.
+
+    """
+    result: Array = np.exp(-np.abs(speed) * (rates[0] + rates[1] * temperature))
+    return result
 
 
 def root_speed(speed: Array) -> Array:
