@@ -13,6 +13,7 @@ import jointwise
 from data_files import SHARED, needs_shared
 from joint_runs import RATE, log_of, run_experiment
 from jointwise.data import Log, read_log
+from jointwise.data.alignment import align_pair
 from jointwise.description.robot import Payload
 from jointwise.design import make_experiment
 from jointwise.errors import DataError, EstimationError
@@ -20,9 +21,7 @@ from jointwise.joint.calibration_terms import drive_gain
 from jointwise.joint.identification import identify_motor_from_payload
 from jointwise.joint.model import JointModel
 from jointwise.joint.motor import (
-    DriveGains,
-    align_pair,
-    flux_linkage,
+    RobotGains,
     gains_from_targets,
     identify_gains_from_payload,
     identify_motor,
@@ -65,7 +64,7 @@ def thinned(log: Log) -> Log:
 
 
 @lru_cache
-def estimate() -> DriveGains:
+def estimate() -> RobotGains:
     unloaded, loaded, _ = pair()
     return identify_gains_from_payload(unloaded, loaded, jointwise.load_robot("ur5e"), MASS)
 
@@ -311,12 +310,6 @@ def test_unsuitable_records_are_rejected() -> None:
             identify_motor(wrong)
         assert "motor is not fitted" in str(problem.value)
         assert "jointwise joint plan" in str(problem.value)
-
-
-def test_flux_linkage_follows_from_the_torque_constant() -> None:
-    assert 1.5 * 4 * flux_linkage(0.1, 4) == pytest.approx(0.1)
-    with pytest.raises(EstimationError, match="pole pairs"):
-        flux_linkage(0.1, 0)
 
 
 def test_joints_with_the_same_described_drive_are_grouped() -> None:

@@ -133,7 +133,7 @@ class _Parts:
 
 
 @dataclass(frozen=True)
-class _JointEntry:
+class _StoredJoint:
     """A joint in a file, where joints count from 1."""
 
     robot: str
@@ -155,7 +155,7 @@ class _JointEntry:
 class _JointFile:
     """The entries of a joint file."""
 
-    joints: tuple[_JointEntry, ...]
+    joints: tuple[_StoredJoint, ...]
 
     def __post_init__(self) -> None:
         """Reject a joint that is there twice."""

@@ -156,7 +156,7 @@ def joint_record(
         raise EstimationError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")
     refuse_coupled(robot, "the identification of a single joint", joint)
     if load is None:
-        load = Bodies(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
+        load = LinkLoad(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
     described = robot.joints[joint].motor.reflected_inertia or 0.0
     setting = _Setting(robot, joint, gain, cutoff, load, described if inertia is None else inertia)
     records = [record for log in recordings for record in setting.records(log)]
@@ -194,7 +194,7 @@ def _renumbered(segments: list[NDArray[np.intp]]) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
-class Bodies:
+class LinkLoad:
     """The load by the described bodies and a payload under a gravity (3,), m/s²."""
 
     robot: Robot
@@ -242,7 +242,7 @@ class _Setting:
         position = motion.q[:, joint] if theta is None else low_pass(theta, self.cutoff, span.rate)
         speed, acceleration = differences(position, span.rate)
         motor, unit, gain = self._motor(span)
-        bodies = self.load if isinstance(self.load, Bodies) else None
+        bodies = self.load if isinstance(self.load, LinkLoad) else None
         return JointRecord(
             robot=self.robot.name,
             joint=joint,

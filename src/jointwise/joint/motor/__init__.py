@@ -1,20 +1,17 @@
 """Motor side of a joint: drive gain and offset, current loop, and friction by the direction of power flow.
 
 Gains follow from a payload (`payload`, with `data` and `fit`), from the known links (`links`) or from the targets of
-the controller (`targets`); `result` holds them. `inertia` and `drives` identify all drives from one log.
+the controller (`targets`); `result` holds them. `drives` identifies inertia and gain of all drives from one log.
 `current_loop` identifies lag and limit of the current.
 """
 
 from jointwise.joint.motor.current_loop import CurrentLoop, identify_current_loop
-from jointwise.joint.motor.data import Pair, align_pair
-from jointwise.joint.motor.drives import DriveIdentification, identify_drives
-from jointwise.joint.motor.inertia import DriveInertia, inertias_from_targets
+from jointwise.joint.motor.drives import DriveIdentification, DriveInertia, identify_drives, inertias_from_targets
 from jointwise.joint.motor.links import PowerFlowFriction, identify_motor, power_flow_of
 from jointwise.joint.motor.payload import identify_gains_from_payload
 from jointwise.joint.motor.result import (
-    DriveGains,
     JointGain,
-    flux_linkage,
+    RobotGains,
     implausible_gain,
     same_drives,
     torque_constant,
@@ -23,14 +20,11 @@ from jointwise.joint.motor.targets import gains_from_targets
 
 __all__ = [
     "CurrentLoop",
-    "DriveGains",
     "DriveIdentification",
     "DriveInertia",
     "JointGain",
-    "Pair",
     "PowerFlowFriction",
-    "align_pair",
-    "flux_linkage",
+    "RobotGains",
     "gains_from_targets",
     "identify_current_loop",
     "identify_drives",

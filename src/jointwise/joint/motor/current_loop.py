@@ -93,7 +93,7 @@ def identify_current_loop(record: JointRecord) -> CurrentLoop:
     """
     if record.target_current is None or not record.has_current:
         return CurrentLoop()
-    signals = _Signals(record.target_current, record.motor / record.gain, record.segment, record.t)
+    signals = _LoopSignals(record.target_current, record.motor / record.gain, record.segment, record.t)
     blocks = block_count(record.samples / record.rate)
     if not np.ptp(signals.target) > 0.0 or blocks < MIN_BLOCKS:
         return CurrentLoop(notes=("lag of the current is not determined: its target hardly varies",))
@@ -105,7 +105,7 @@ def identify_current_loop(record: JointRecord) -> CurrentLoop:
     return _result(record, signals, fit, equal_blocks(record.samples, blocks))
 
 
-def _objection(signals: _Signals, fit: _Fit, lag: Value, period: float) -> str:
+def _objection(signals: _LoopSignals, fit: _LoopFit, lag: Value, period: float) -> str:
     """Return why the lag is not determined, "" where it is."""
     gain = float(fit.values[2])
     if abs(gain - 1.0) > GAIN_TOLERANCE:
@@ -124,7 +124,7 @@ def _objection(signals: _Signals, fit: _Fit, lag: Value, period: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Signals:
+class _LoopSignals:
     """Target and current (A), number of the segment and time (s), (samples,) each."""
 
     target: Array
@@ -151,7 +151,7 @@ class _Signals:
 
 
 @dataclass(frozen=True)
-class _Fit:
+class _LoopFit:
     """Values s, p, g, i_0[, L] of a fit, its residual (samples,) A, and its Jacobian."""
 
     values: Array
@@ -164,7 +164,7 @@ class _Fit:
         return float(self.residual @ self.residual)
 
 
-def _fitted(signals: _Signals) -> _Fit:
+def _fitted(signals: _LoopSignals) -> _LoopFit:
     """Return the best lag, with a limit where targets exceed the currents and it clearly improves the fit."""
     free = min((_least(signals, np.array([s, p, 1.0, 0.0])) for s, p in STARTS), key=lambda fit: fit.cost)
     top = float(np.quantile(np.abs(signals.current), 0.999))
@@ -177,7 +177,7 @@ def _fitted(signals: _Signals) -> _Fit:
     return limited if limited.cost < WORTHWHILE * free.cost else free
 
 
-def _least(signals: _Signals, start: Array) -> _Fit:
+def _least(signals: _LoopSignals, start: Array) -> _LoopFit:
     from scipy.optimize import least_squares
 
     most = float(np.abs(signals.target).max())
@@ -190,10 +190,10 @@ def _least(signals: _Signals, start: Array) -> _Fit:
         x_scale=np.array([1.0, 1.0, 1.0, 1.0, most])[: len(start)],
         diff_step=1e-4,
     )
-    return _Fit(found.x, found.fun, found.jac)
+    return _LoopFit(found.x, found.fun, found.jac)
 
 
-def _result(record: JointRecord, signals: _Signals, fit: _Fit, block: NDArray[np.intp]) -> CurrentLoop:
+def _result(record: JointRecord, signals: _LoopSignals, fit: _LoopFit, block: NDArray[np.intp]) -> CurrentLoop:
     replicates = newton_replicates(fit.values, fit.residual, fit.jacobian, block)
     period, factor = 1.0 / record.rate, student_factor(len(replicates) - 1)
     error = np.hypot(float(standard_error(replicates[:, 0] + replicates[:, 1])), LAG_ERROR)
@@ -210,7 +210,7 @@ def _result(record: JointRecord, signals: _Signals, fit: _Fit, block: NDArray[np
     return CurrentLoop(lag, constant, limit, _curve(signals, fit), (scope, *notes))
 
 
-def _time_constant(fit: _Fit, replicates: Array, period: float, factor: float) -> Value | None:
+def _time_constant(fit: _LoopFit, replicates: Array, period: float, factor: float) -> Value | None:
     """Return T (s) of the first-order part, None where it cannot be distinguished from a dead time."""
     delay = float(fit.values[1])
     if delay <= max(MIN_DELAY, factor * float(standard_error(replicates[:, 1]))):
@@ -220,7 +220,7 @@ def _time_constant(fit: _Fit, replicates: Array, period: float, factor: float) -
     return value_of("time_constant", "s", constant, float(error), factor)
 
 
-def _limit(signals: _Signals, fit: _Fit, replicates: Array, factor: float) -> Value:
+def _limit(signals: _LoopSignals, fit: _LoopFit, replicates: Array, factor: float) -> Value:
     """Return the limit g L; noise is averaged over the visits to the limit, as it may be correlated within one."""
     at = np.abs(signals.target) > fit.values[4]
     visits = np.count_nonzero(np.diff(at.astype(np.int8), prepend=0) > 0)
@@ -235,7 +235,7 @@ def _constant(delay: Array | float, period: float) -> Array:
     return result
 
 
-def _curve(signals: _Signals, fit: _Fit) -> Curve:
+def _curve(signals: _LoopSignals, fit: _LoopFit) -> Curve:
     """Return the difference of target and current around the fastest change of the target."""
     fastest = int(np.argmax(np.abs(np.diff(signals.target))))
     near = slice(max(fastest - EXCERPT, 0), fastest + EXCERPT)

@@ -53,7 +53,7 @@ class Products:
 
 
 @dataclass(frozen=True, eq=False)
-class PayloadSolution:
+class GainSolution:
     """Inverse `gains` g (joints,) in A/Nm, parameters `body` x (9,) of the payload, `friction` f (joints, columns)."""
 
     gains: Array
@@ -65,7 +65,7 @@ class PayloadSolution:
         return np.column_stack([np.outer(self.gains, np.append(1.0, self.body)), self.friction])
 
 
-def solve(products: Products, weights: Array, start: PayloadSolution | None = None) -> PayloadSolution:
+def solve(products: Products, weights: Array, start: GainSolution | None = None) -> GainSolution:
     """Return the least-squares solution with `weights` 1/σ² (joints,): Gauss-Newton steps, halved until they help."""
     solution = _one_gain(products, weights) if start is None else start
     cost = _cost(products, weights, solution)
@@ -78,19 +78,19 @@ def solve(products: Products, weights: Array, start: PayloadSolution | None = No
     return solution
 
 
-def _squares(products: Products, solution: PayloadSolution) -> Array:
+def _squares(products: Products, solution: GainSolution) -> Array:
     """Return the sums of squared residuals (joints,)."""
     c = np.column_stack([solution.coefficients(), -np.ones(len(solution.gains))])
     result: Array = np.einsum("ja,jab,jb->j", c, products.grams, c)
     return result
 
 
-def _cost(products: Products, weights: Array, solution: PayloadSolution) -> float:
+def _cost(products: Products, weights: Array, solution: GainSolution) -> float:
     prior = float(np.sum((solution.body / products.scales) ** 2))
     return float(weights @ _squares(products, solution)) + prior
 
 
-def _one_gain(products: Products, weights: Array) -> PayloadSolution:
+def _one_gain(products: Products, weights: Array) -> GainSolution:
     """Return the solution with one gain for all joints: linear in (g, g x), so it has a single minimum."""
     joints, columns = products.grams.shape[:2]
     friction = columns - BODY - 2
@@ -102,10 +102,10 @@ def _one_gain(products: Products, weights: Array) -> PayloadSolution:
         b[at] += weights[j] * gram[:-1, -1]
     x = normal_solution(H, b, SINGULAR)
     gain = x[0] if x[0] != 0.0 else 1.0
-    return PayloadSolution(np.full(joints, gain), x[1 : BODY + 1] / gain, x[BODY + 1 :].reshape(joints, friction))
+    return GainSolution(np.full(joints, gain), x[1 : BODY + 1] / gain, x[BODY + 1 :].reshape(joints, friction))
 
 
-def _step(products: Products, weights: Array, solution: PayloadSolution) -> Array:
+def _step(products: Products, weights: Array, solution: GainSolution) -> Array:
     """Return the Gauss-Newton step of (gains of groups, body, friction)."""
     joints, columns = products.grams.shape[:2]
     count = int(products.groups.max()) + 1
@@ -128,12 +128,12 @@ def _step(products: Products, weights: Array, solution: PayloadSolution) -> Arra
 
 
 def _improved(
-    products: Products, weights: Array, solution: PayloadSolution, step: Array, cost: float
-) -> tuple[PayloadSolution | None, float]:
+    products: Products, weights: Array, solution: GainSolution, step: Array, cost: float
+) -> tuple[GainSolution | None, float]:
     """Return the solution after the longest of the halved steps that reduces the cost, and its cost."""
     count = int(products.groups.max()) + 1
     for fraction in 0.5 ** np.arange(float(HALVINGS)):
-        moved = PayloadSolution(
+        moved = GainSolution(
             solution.gains + fraction * step[:count][products.groups],
             solution.body + fraction * step[count : count + BODY],
             solution.friction + fraction * step[count + BODY :].reshape(solution.friction.shape),
@@ -148,14 +148,14 @@ def _improved(
 
 
 @dataclass(frozen=True, eq=False)
-class PayloadFit:
+class GainFit:
     """Fit under one load law.
 
     Attributes:
         law: "none", "absolute" or "square".
         grams: Normal products (blocks, joints, columns, columns).
         weights: 1/σ² (joints,), 1/A².
-        solution: PayloadSolution over all blocks.
+        solution: GainSolution over all blocks.
         modelled: Modelled difference of the currents (samples, joints), A.
         payload: Torque of the payload (samples, joints), Nm.
         fitted: NRMSE fit of every joint, %.
@@ -167,7 +167,7 @@ class PayloadFit:
     law: str
     grams: Array
     weights: Array
-    solution: PayloadSolution
+    solution: GainSolution
     modelled: Array
     payload: Array
     fitted: Array
@@ -175,14 +175,14 @@ class PayloadFit:
     error: float
 
 
-def fit_payload(data: PayloadData, law: str, known: PayloadFit | None = None) -> PayloadFit:
+def fit_payload(data: PayloadData, law: str, known: GainFit | None = None) -> GainFit:
     """Return the fit under a load law; weights and friction under load are those of the solution before.
 
     With a `known` fit they are those of that fit.
     """
     weights = 1.0 / _deviation(data) ** 2 if known is None else known.weights
     body = np.zeros(BODY) if known is None else known.solution.body
-    solution: PayloadSolution | None = None
+    solution: GainSolution | None = None
     for _ in range(REWEIGHTINGS if known is None else 1):
         columns = _columns(data, law, body)
         grams = _products(data, columns)
@@ -193,7 +193,7 @@ def fit_payload(data: PayloadData, law: str, known: PayloadFit | None = None) ->
     assert solution is not None
     modelled = _modelled(columns, solution)
     predicted = _predicted(data, columns, grams, weights, solution)
-    return PayloadFit(
+    return GainFit(
         law=law,
         grams=grams,
         weights=weights,
@@ -230,7 +230,7 @@ def _products(data: PayloadData, columns: Array) -> Array:
     return grams
 
 
-def _predicted(data: PayloadData, columns: Array, grams: Array, weights: Array, solution: PayloadSolution) -> Array:
+def _predicted(data: PayloadData, columns: Array, grams: Array, weights: Array, solution: GainSolution) -> Array:
     """Return the prediction (samples, joints) of every block by a fit to the other folds."""
 
     def predict(training: NDArray[np.bool_]) -> Array:
@@ -241,7 +241,7 @@ def _predicted(data: PayloadData, columns: Array, grams: Array, weights: Array, 
     return held_out_predictions(unit_folds(data.block), predict)
 
 
-def _modelled(columns: Array, solution: PayloadSolution) -> Array:
+def _modelled(columns: Array, solution: GainSolution) -> Array:
     result: Array = np.einsum("sjc,jc->sj", columns, solution.coefficients())
     return result
 

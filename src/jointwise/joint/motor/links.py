@@ -18,11 +18,18 @@ from jointwise.estimation.cross_validation import held_out_predictions, simplest
 from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, equal_blocks, jackknife, student_factor
 from jointwise.estimation.linear_fit import block_grams, gram_solution
 from jointwise.joint.checks import check_gravity, check_unsaturated, refuse
-from jointwise.joint.motor.result import GAIN_TOLERANCE, RELATION, inverse_value, torque_constant
+from jointwise.joint.motor.result import GAIN_TOLERANCE, MASS_ERROR, RELATION, inverse_value, torque_constant
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, value_of
 from jointwise.joint.quality import nrmse_percent, with_common_notes
 from jointwise.joint.record import JointRecord
-from jointwise.model.friction import LOAD_POWERS, direction, load_growth, viscous_columns, viscous_torque
+from jointwise.model.friction import (
+    LOAD_POWERS,
+    direction,
+    load_growth,
+    power_flow_columns,
+    viscous_columns,
+    viscous_torque,
+)
 from jointwise.spatial import Array
 
 LAWS = ("Coulomb", "power flow", "load")
@@ -41,10 +48,6 @@ MIN_LOAD = 0.05
 """Smallest standard deviation of the load relative to that of the motor torque."""
 MIN_FLOW = 0.1
 """Smallest fraction of the samples with power flow in either direction to separate two friction torques."""
-MASS_ERROR = 0.025
-"""Relative standard error of the described masses, which the gain and all torques inherit. Data sheets round, leave
-out cables and screws, and describe no single arm: on a real one the gain was 2.6 % below that of the controller and 5 %
-below that of a weighed payload."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class PowerFlowFriction:
     def torque(self, speed: Array, load: Array) -> Array:
         """Return the friction torque (samples,), Nm, at speeds (rad/s) under loads (Nm)."""
         v = np.clip(speed, -self.fastest, self.fastest)
-        dry = np.where(v * load > 0.0, self.direct, self.reverse) * np.sign(v)
+        dry = power_flow_columns(v, load) @ np.array([self.direct, self.reverse])
         result: Array = dry + viscous_torque(v, [self.viscous, self.square])
         return result
 
@@ -99,7 +102,7 @@ def identify_motor(
         raise EstimationError(f"friction must be one of {', '.join(LAWS)}. Got '{friction}' instead.")
     check_gravity(record)
     moving = _moving(record)
-    fits = {law: _Fit(moving, law) for law in _possible_laws(moving, friction)}
+    fits = {law: _LinkFit(moving, law) for law in _possible_laws(moving, friction)}
     best = simplest_candidate({law: fit.errors for law, fit in fits.items()})
     return with_common_notes(_part(record, moving, fits, best, gear_ratio, known), record)
 
@@ -131,7 +134,7 @@ def _possible_laws(moving: JointRecord, friction: str | None) -> tuple[str, ...]
     return LAWS if MIN_FLOW <= direct <= 1.0 - MIN_FLOW else ("Coulomb",)
 
 
-class _Fit:
+class _LinkFit:
     """Fit of one law to the samples in motion, linear in ``(1, F...)/K``."""
 
     def __init__(self, moving: JointRecord, law: str) -> None:
@@ -163,10 +166,9 @@ def _columns(moving: JointRecord, law: str) -> tuple[Array, tuple[tuple[str, str
     """Return the columns torque, offset, friction and rotor, and names and units from friction on."""
     v, d = moving.speed, direction(moving.speed)
     torque = moving.load + moving.inertia * moving.acceleration
-    direct = v * moving.load > 0.0
     laws: dict[str, tuple[list[Array], list[tuple[str, str]]]] = {
         "Coulomb": ([d], [("coulomb", "Nm")]),
-        "power flow": ([np.where(direct, d, 0.0), np.where(direct, 0.0, d)], [("direct", "Nm"), ("reverse", "Nm")]),
+        "power flow": ([power_flow_columns(v, moving.load)], [("direct", "Nm"), ("reverse", "Nm")]),
         "load": ([d, d * load_growth(moving.load, LOAD_POWERS["absolute"])], [("coulomb", "Nm"), ("load", "Nm/Nm")]),
     }
     dry, names = laws[law]
@@ -188,7 +190,7 @@ def _blocks(moving: JointRecord) -> NDArray[np.intp]:
 def _part(
     record: JointRecord,
     moving: JointRecord,
-    fits: dict[str, _Fit],
+    fits: dict[str, _LinkFit],
     best: str,
     gear_ratio: float | None,
     known: float | None,
@@ -253,12 +255,12 @@ def _notes(gain: Value, known: float | None) -> tuple[str, ...]:
     return (*notes, RELATION)
 
 
-def _alternative(law: str, fit: _Fit) -> TriedModel:
+def _alternative(law: str, fit: _LinkFit) -> TriedModel:
     quality = nrmse_percent(fit.current, fit.modelled), nrmse_percent(fit.current, fit.predicted)
     return TriedModel(f"friction: {law}", *quality)
 
 
-def _curve(moving: JointRecord, fit: _Fit, gain: Value) -> Curve:
+def _curve(moving: JointRecord, fit: _LinkFit, gain: Value) -> Curve:
     """Return the current without friction over the torque of links and rotor."""
     torque = fit.columns[:, 0]
     residual = fit.current - fit.modelled

@@ -21,8 +21,8 @@ from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
 from jointwise.estimation.jackknife import jackknife, student_factor
 from jointwise.joint.motor.data import CUTOFF, PayloadData, aligned_pairs, payload_data
-from jointwise.joint.motor.fit import ASYMMETRIC, PayloadFit, Products, body_scales, fit_payload, solve
-from jointwise.joint.motor.result import DriveGains, JointGain, gain_status, inverse_value, same_drives
+from jointwise.joint.motor.fit import ASYMMETRIC, GainFit, Products, body_scales, fit_payload, solve
+from jointwise.joint.motor.result import JointGain, RobotGains, gain_status, inverse_value, same_drives
 from jointwise.joint.part import Curve, TriedModel, make_curve
 from jointwise.model.friction import LOAD_POWERS
 from jointwise.spatial import Array
@@ -44,7 +44,7 @@ def identify_gains_from_payload(
     mounting: Mounting = "table",
     cutoff: float = CUTOFF,
     law: str | None = None,
-) -> DriveGains:
+) -> RobotGains:
     """Return the drive gains (Nm/A) of all joints from pairs of logs of the same motion.
 
     Args:
@@ -75,7 +75,7 @@ def identify_gains_from_payload(
     return _estimate(data, robot, fits, best, _rivals(data, fits, best))
 
 
-def _rivals(data: PayloadData, fits: dict[str, PayloadFit], best: PayloadFit) -> list[PayloadFit]:
+def _rivals(data: PayloadData, fits: dict[str, GainFit], best: GainFit) -> list[GainFit]:
     """Return the fits under other laws that are as likely as the best one."""
     others = [fit for fit in fits.values() if fit is not best]
     if best.law != "none":
@@ -84,8 +84,8 @@ def _rivals(data: PayloadData, fits: dict[str, PayloadFit], best: PayloadFit) ->
 
 
 def _estimate(
-    data: PayloadData, robot: Robot, fits: dict[str, PayloadFit], fit: PayloadFit, rivals: list[PayloadFit]
-) -> DriveGains:
+    data: PayloadData, robot: Robot, fits: dict[str, GainFit], fit: GainFit, rivals: list[GainFit]
+) -> RobotGains:
     drives = same_drives(robot)
     groups = np.array([next(k for k, joints in enumerate(drives) if j in joints) for j in range(data.joints)])
     alone, shared = (_with_errors(data, fit, rivals, numbers) for numbers in (np.arange(data.joints), groups))
@@ -102,11 +102,11 @@ def _estimate(
             f"no gain is fitted. Record the same motion without and with the payload: "
             f"jointwise joint plan --robot {shlex.quote(robot.name)} --joint 1"
         )
-    return DriveGains(robot.name, "payload", tuple(joints), _settings(data, fit), data.names)
+    return RobotGains(robot.name, "payload", tuple(joints), _settings(data, fit), data.names)
 
 
 def _joint_gain(
-    data: PayloadData, fits: dict[str, PayloadFit], fit: PayloadFit, j: int, inverse: tuple[float, float], factor: float
+    data: PayloadData, fits: dict[str, GainFit], fit: GainFit, j: int, inverse: tuple[float, float], factor: float
 ) -> JointGain:
     """Return the gain of one joint from 1/K with its standard error."""
     gain = inverse_value("gain", "Nm/A", *inverse, factor)
@@ -126,11 +126,11 @@ def _joint_gain(
 
 
 def _with_errors(
-    data: PayloadData, fit: PayloadFit, rivals: list[PayloadFit], groups: NDArray[np.intp]
+    data: PayloadData, fit: GainFit, rivals: list[GainFit], groups: NDArray[np.intp]
 ) -> tuple[Array, Array]:
     """Return 1/K (joints,), shared within groups, and its standard error: jackknife, and laws that are as likely."""
 
-    def inverse_gains(one: PayloadFit, gram: Array) -> Array:
+    def inverse_gains(one: GainFit, gram: Array) -> Array:
         means = np.array([one.solution.gains[groups == group].mean() for group in groups])
         start = replace(one.solution, gains=means)
         return solve(Products(gram, groups, body_scales(data.mass)), one.weights, start).gains
@@ -141,7 +141,7 @@ def _with_errors(
     return inverse, np.hypot(error, law_error)
 
 
-def _settings(data: PayloadData, fit: PayloadFit) -> dict[str, object]:
+def _settings(data: PayloadData, fit: GainFit) -> dict[str, object]:
     """Return the results beside the gains: the payload in the frame of the last joint, and the load law."""
 
     def body(gram: Array) -> Array:
@@ -175,7 +175,7 @@ def _notes(robot: Robot, joint: JointGain, alike: tuple[int, ...]) -> tuple[str,
     return tuple(notes)
 
 
-def _curves(data: PayloadData, fit: PayloadFit, j: int, half: float) -> tuple[Curve, ...]:
+def _curves(data: PayloadData, fit: GainFit, j: int, half: float) -> tuple[Curve, ...]:
     """Return the current over the torque of the payload, and the difference of the currents along the motion."""
     used = data.used[:, j]
     torque, inverse = fit.payload[used, j], fit.solution.gains[j]

@@ -15,7 +15,7 @@ from jointwise.errors import EstimationError
 from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
 from jointwise.estimation.linear_fit import block_grams, gram_solution
 from jointwise.joint.motor.data import SLOW
-from jointwise.joint.motor.result import DriveGains, JointGain, gain_status
+from jointwise.joint.motor.result import JointGain, RobotGains, gain_status
 from jointwise.joint.part import Curve, Value, make_curve, value_of
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import refuse_faulty
@@ -46,7 +46,7 @@ MIN_EXPLAINED = 0.5
 """Fraction of the variance of the torque in motion that the current must explain."""
 
 
-def gains_from_targets(logs: Log | Sequence[Log], robot: Robot) -> DriveGains:
+def gains_from_targets(logs: Log | Sequence[Log], robot: Robot) -> RobotGains:
     """Return the gains (Nm/A) and offsets (A) with which the controller converts target torque into target current.
 
     At standstill ``τ_des = K (i_des - i_0)`` holds exactly. A joint that never stands under load is fitted in motion,
@@ -71,11 +71,11 @@ def gains_from_targets(logs: Log | Sequence[Log], robot: Robot) -> DriveGains:
             f"{', '.join(names)}: no joint stands under load and none moves enough: the target signals do not "
             "determine any gain."
         )
-    return DriveGains(robot.name, "targets", joints, {}, names)
+    return RobotGains(robot.name, "targets", joints, {}, names)
 
 
 @dataclass(frozen=True, eq=False)
-class _Signals:
+class _TargetSignals:
     """Target current x (A), target torque y (Nm) and speed v (rad/s) of one joint, (samples,).
 
     `stand` numbers the standstills, -1 elsewhere; `block` the jackknife blocks.
@@ -103,7 +103,7 @@ def _joint_gain(logs: list[Log], j: int) -> JointGain:
     return replace(standing, notes=(*standing.notes, note))
 
 
-def _signals(logs: list[Log], j: int) -> _Signals:
+def _signals(logs: list[Log], j: int) -> _TargetSignals:
     x, y = (np.concatenate([log.channel(name)[:, j] for log in logs]) for name in ("current_des", "torque_des"))
     speeds = [(np.gradient(log.q, log.t, axis=0) if log.qd is None else log.qd)[:, j] for log in logs]
     stands: list[NDArray[np.intp]] = []
@@ -112,7 +112,7 @@ def _signals(logs: list[Log], j: int) -> _Signals:
         before = max((int(other.max()) for other in stands), default=-1) + 1
         stands.append(np.where(stand < 0, -1, stand + before))
     block = recording_blocks([(log.samples, log.duration) for log in logs])
-    return _Signals(x, y, np.concatenate(speeds), np.concatenate(stands), block)
+    return _TargetSignals(x, y, np.concatenate(speeds), np.concatenate(stands), block)
 
 
 def _standstills(t: Array, v: Array) -> NDArray[np.intp]:
@@ -125,7 +125,7 @@ def _standstills(t: Array, v: Array) -> NDArray[np.intp]:
     return number
 
 
-def _standing(signals: _Signals, j: int) -> JointGain | None:
+def _standing(signals: _TargetSignals, j: int) -> JointGain | None:
     """Return the gain at standstill: a line over all samples, through zero where the current does not vary."""
     used = signals.stand >= 0
     x, y = signals.x[used], signals.y[used]
@@ -174,7 +174,7 @@ def _robust_slope(x: Array, y: Array, varies: bool) -> float:
     return slope
 
 
-def _moving(signals: _Signals, j: int) -> JointGain | None:
+def _moving(signals: _TargetSignals, j: int) -> JointGain | None:
     """Return the gain in motion, with the friction compensation of the controller."""
     used = np.abs(signals.v) > SLOW
     blocks = len(np.unique(signals.block[used]))

@@ -21,6 +21,8 @@ from jointwise.spatial import Array
 
 Kind = Literal["locked", "free"]
 
+BLOCKS = 32
+"""Blocks of time, an even number: the jackknife leaves each out in turn, the test holds every other one out."""
 MAX_ROWS = 2000
 """Rows of a fit: longer records are averaged (locked) or thinned (free)."""
 SLIP_ELEMENTS = 8
@@ -172,7 +174,14 @@ def _locked(record: JointRecord, maps: GearMaps | None) -> StiffnessRows:
     if "gauge" in torques:  # smoothed like the deformation, whose rate would lag behind it otherwise
         phi, torques["gauge"] = (_smoothed(record, values) for values in (phi, torques["gauge"]))
     return StiffnessRows(
-        "locked", phi, _rate(record, phi), torques, np.zeros((len(phi), 0)), (), slips, equal_blocks(record.samples)
+        "locked",
+        phi,
+        _rate(record, phi),
+        torques,
+        np.zeros((len(phi), 0)),
+        (),
+        slips,
+        equal_blocks(record.samples, BLOCKS),
     )
 
 
@@ -225,7 +234,7 @@ def _free(record: JointRecord, maps: GearMaps | None, reach: float | None) -> St
         columns,
         tuple(shifts),
         np.zeros((len(phi), 0)),
-        equal_blocks(record.samples),
+        equal_blocks(record.samples, BLOCKS),
     )
     return rows.take(_away_from_ends(record))
 

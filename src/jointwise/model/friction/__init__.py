@@ -6,7 +6,7 @@ laws with memory take a state and return the next one.
 
 Speeds ω in rad/s and torques in Nm at the joint side, positions θ in rad.
 
-- `direction`: sgn(ω) or tanh(ω / width).
+- `direction`: sgn(ω) or tanh(ω / width); `power_flow_columns`: it where the joint drives its load, and elsewhere.
 - `stribeck`: exp(-(|ω| / V_S)^μ); `stribeck_slope`: its derivative with respect to ln V_S; `steady_level`: 1 + e
   times the curve.
 - `viscous_columns`: sgn(ω) |ω|^p as regressor columns; `viscous_torque`: F_V1 ω + F_V2 |ω| ω + F_V3 ω³;
@@ -20,7 +20,7 @@ Speeds ω in rad/s and torques in Nm at the joint side, positions θ in rad.
 - `lugre_deflection` (`lugre_state`): the bristles of the LuGre model.
 """
 
-from jointwise.model.friction.coulomb import direction
+from jointwise.model.friction.coulomb import direction, power_flow_columns
 from jointwise.model.friction.load import LOAD_POWERS, check_load_law, load_growth, load_law_name, load_unit
 from jointwise.model.friction.lugre import lugre_deflection, lugre_state
 from jointwise.model.friction.maxwell_slip import (
@@ -53,6 +53,7 @@ __all__ = [
     "lugre_state",
     "polynomial_limits",
     "polynomial_shares",
+    "power_flow_columns",
     "rate_slip",
     "rate_slip_state",
     "root_speed",

@@ -187,9 +187,7 @@ class PowerFlow(Term):
 
     def columns(self, joint: JointSignals, state: State = None) -> tuple[Array, State]:
         """Return the direction function where power flows to the load, and elsewhere."""
-        h = friction.direction(joint.qd, self.width)
-        drives = joint.qd * joint.known_load(self.kind) > 0.0
-        return np.column_stack([np.where(drives, h, 0.0), np.where(drives, 0.0, h)]), None
+        return friction.power_flow_columns(joint.qd, joint.known_load(self.kind), self.width), None
 
 
 @dataclass(frozen=True)
