@@ -15,12 +15,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.data.alignment import CUTOFF
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
 from jointwise.estimation.jackknife import jackknife, student_factor
-from jointwise.joint.motor.data import CUTOFF, PayloadData, aligned_pairs, payload_data
+from jointwise.joint.motor.data import PayloadData, aligned_pairs, payload_data
 from jointwise.joint.motor.fit import ASYMMETRIC, GainFit, Products, body_scales, fit_payload, solve
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status, inverse_value, same_drives
 from jointwise.joint.part import Curve, TriedModel, make_curve
