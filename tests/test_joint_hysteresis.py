@@ -17,6 +17,7 @@ from jointwise.data.read import read_log
 from jointwise.design import make_experiment
 from jointwise.errors import EstimationError, ModelError
 from jointwise.joint.calibration_terms import joint_terms
+from jointwise.joint.friction.law import known_rise
 from jointwise.joint.hysteresis import (
     METHODS,
     JointMotion,
@@ -27,7 +28,6 @@ from jointwise.joint.hysteresis import (
     rated_term,
 )
 from jointwise.joint.hysteresis.data import make_loops, relative_backlash
-from jointwise.joint.hysteresis.known_friction import known_rise
 from jointwise.joint.hysteresis.law import FrictionLaw
 from jointwise.joint.hysteresis.normal_equations import best_choices, gains, slip_grams
 from jointwise.joint.hysteresis.result import _searched

@@ -14,8 +14,8 @@ from jointwise.description.robot import Robot
 from jointwise.energy.power_model import Braking, PowerModel
 from jointwise.energy.signals import CURRENT, VOLTAGE, Gains, bus_power, check_stamps, controller_gains, speeds
 from jointwise.errors import DataError, EstimationError
+from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
-from jointwise.estimation.linear_fit import block_grams, gram_solution
 from jointwise.joint.part import Value
 from jointwise.spatial import Array
 

@@ -1,4 +1,4 @@
-"""Small linear least-squares fits: from rows, from Gram matrices, and with residuals correlated within groups."""
+"""Small linear least-squares fits of rows, also with residuals that are correlated within groups."""
 
 from __future__ import annotations
 
@@ -31,26 +31,6 @@ def column_lengths(A: Array) -> Array:
     lengths = np.linalg.norm(A, axis=0)
     result: Array = np.where(lengths > 0.0, lengths, 1.0)
     return result
-
-
-def normal_solution(A: Array, b: Array, rcond: float = 1e-12) -> Array:
-    """Return the minimum-norm solution x (n,) of ``A x = b``, with A (n, n) scaled to a unit diagonal.
-
-    Singular values below `rcond` times the largest are ignored: parameters without influence stay zero.
-    """
-    scale = np.sqrt(np.maximum(np.diag(A), 1e-300))
-    result: Array = np.linalg.lstsq(A / np.outer(scale, scale), b / scale, rcond=rcond)[0] / scale
-    return result
-
-
-def block_grams(columns: Array, block: NDArray[np.intp]) -> Array:
-    """Return CᵀC of every block, (blocks, columns, columns), of columns (rows, columns) with block numbers (rows,)."""
-    return np.array([columns[block == b].T @ columns[block == b] for b in np.unique(block)])
-
-
-def gram_solution(gram: Array, rcond: float = 1e-12) -> Array:
-    """Return the least-squares solution for a Gram matrix (n + 1, n + 1) of the columns and, last, the right side."""
-    return normal_solution(gram[:-1, :-1], gram[:-1, -1], rcond)
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,8 +72,7 @@ def identify(
     """
     if phenomenon not in PHENOMENA:
         raise EstimationError(f"phenomenon must be one of {', '.join(PHENOMENA)}. Got '{phenomenon}' instead.")
-    parts = {} if known is None else dict(known.parts)
-    return _METHODS[phenomenon](record, robot, parts, options or HysteresisOptions())
+    return _identify(phenomenon, record, robot, {} if known is None else known.parts, options or HysteresisOptions())
 
 
 def identify_all(
@@ -320,64 +319,32 @@ _SCORES: dict[str, Callable[[JointRecord], Score]] = {
 # -- one phenomenon with what is known --
 
 
-def _stiffness(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
-    from jointwise.joint.stiffness import identify_stiffness
+def _identify(
+    name: str, record: JointRecord, robot: Robot, parts: Mapping[str, Part], options: HysteresisOptions
+) -> Part:
+    """Identify one phenomenon; `parts` are the phenomena identified before, by name."""
+    from jointwise.joint import friction, hysteresis, load, motor, stiffness, temperature, transmission
 
-    return identify_stiffness(record, transmission=parts.get("transmission"))
-
-
-def _transmission(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
-    from jointwise.joint.transmission import identify_transmission
-
-    ratio = robot.joints[record.joint].motor.gear_ratio
-    return identify_transmission(record, stiffness=parts.get("stiffness"), gear_ratio=ratio)
-
-
-def _friction(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
-    from jointwise.joint.friction import identify_friction
-
-    return identify_friction(record)
-
-
-def _load(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
-    from jointwise.joint.load import identify_load
-
-    return identify_load(record, steady=parts.get("friction"))
-
-
-def _temperature(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
-    from jointwise.joint.temperature import identify_temperature
-
-    return identify_temperature(record, steady=parts.get("friction"))
-
-
-def _hysteresis(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
-    from jointwise.joint.hysteresis import identify_hysteresis
-
-    return identify_hysteresis(
-        record,
-        method=options.method,
-        elements=options.elements,
-        backlash=parts.get("transmission"),
-        load=options.load or parts.get("load") or "auto",
-        steady=parts.get("friction"),
-    )
-
-
-def _motor(record: JointRecord, robot: Robot, parts: dict[str, Part], options: HysteresisOptions) -> Part:
-    from jointwise.joint.motor import identify_current_loop, identify_motor
-
-    known = record.gain if record.unit == "Nm" else None
-    part = identify_motor(record, gear_ratio=robot.joints[record.joint].motor.gear_ratio, known=known)
-    return identify_current_loop(record).added(part)
-
-
-_METHODS: dict[str, Callable[[JointRecord, Robot, dict[str, Part], HysteresisOptions], Part]] = {
-    "stiffness": _stiffness,
-    "transmission": _transmission,
-    "friction": _friction,
-    "load": _load,
-    "temperature": _temperature,
-    "hysteresis": _hysteresis,
-    "motor": _motor,
-}
+    ratio, steady = robot.joints[record.joint].motor.gear_ratio, parts.get("friction")
+    gear, known_gain = parts.get("transmission"), record.gain if record.unit == "Nm" else None
+    methods: dict[str, Callable[[], Part]] = {
+        "stiffness": lambda: stiffness.identify_stiffness(record, transmission=gear),
+        "transmission": lambda: transmission.identify_transmission(
+            record, stiffness=parts.get("stiffness"), gear_ratio=ratio
+        ),
+        "friction": lambda: friction.identify_friction(record),
+        "load": lambda: load.identify_load(record, steady=steady),
+        "temperature": lambda: temperature.identify_temperature(record, steady=steady),
+        "hysteresis": lambda: hysteresis.identify_hysteresis(
+            record,
+            method=options.method,
+            elements=options.elements,
+            backlash=gear,
+            load=options.load or parts.get("load") or "auto",
+            steady=steady,
+        ),
+        "motor": lambda: motor.identify_current_loop(record).added(
+            motor.identify_motor(record, gear_ratio=ratio, known=known_gain)
+        ),
+    }
+    return methods[name]()

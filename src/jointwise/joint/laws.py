@@ -67,8 +67,7 @@ def _transmission(part: Part) -> list[Array]:
 
 
 def _friction(part: Part) -> list[Array]:
-    from jointwise.joint.friction.law import velocity_law_of
-    from jointwise.joint.hysteresis.known_friction import stored_covariance
+    from jointwise.joint.friction.law import stored_covariance, velocity_law_of
 
     stored_covariance(part)
     return [SIGNED, velocity_law_of(part).torque(SIGNED)]

@@ -183,6 +183,16 @@ class Part:
                 return value.value
         raise ModelError(f"{self.phenomenon} has no value '{name}'. Known: {', '.join(v.name for v in self.values)}.")
 
+    def get(self, name: str, default: float = 0.0) -> float:
+        """Return the value of a parameter by its name, or the default if there is none."""
+        return next((value.value for value in self.values if value.name == name), default)
+
+    def setting(self, phenomenon: str, name: str) -> Any:
+        """Return a setting of a part of a phenomenon; ModelError for a part of another one or without the setting."""
+        if self.phenomenon != phenomenon or name not in self.settings:
+            raise ModelError(f"part must be of {phenomenon} with its '{name}'. Got '{self.phenomenon}' instead.")
+        return self.settings[name]
+
     def value(self, name: str) -> Value:
         """Return a parameter with its confidence interval by its name."""
         self[name]

@@ -242,7 +242,7 @@ class _Setting:
         position = motion.q[:, joint] if theta is None else low_pass(theta, self.cutoff, span.rate)
         speed, acceleration = differences(position, span.rate)
         motor, unit, gain = self._motor(span)
-        bodies = self.load if isinstance(self.load, LinkLoad) else None
+        pull, gravity = self._gravity(motion.q)
         return JointRecord(
             robot=self.robot.name,
             joint=joint,
@@ -264,15 +264,21 @@ class _Setting:
             load=self.load(motion.q, motion.qd, motion.qdd)[:, joint],
             phi=None if theta is None else theta - raw,
             theta=theta,
-            temperature=None if motion.temperature is None else motion.temperature[:, joint],
-            gauge=None if log.current is None else _of_joint(span, log.torque, joint),
+            temperature=_column(motion.temperature, joint),
+            gauge=_of_joint(span, log.torque, joint) if log.current is not None else None,
             has_current=log.current is not None,
             target_current=_of_joint(span, log.current_des, joint),
             cutoff=self.cutoff,
-            pull=None if bodies is None else bodies.pull(motion.q, joint),
-            gravity=None if bodies is None else tuple(map(float, bodies.gravity)),
+            pull=pull,
+            gravity=gravity,
             resolution=float(quantum((log.q if log.theta is None else log.theta)[:, [joint]])[0]),
         )
+
+    def _gravity(self, q: Array) -> tuple[Array | None, tuple[float, ...] | None]:
+        """Return the load per 1 m/s² along each base axis at positions (samples, joints), and the gravity, m/s²."""
+        if not isinstance(self.load, LinkLoad):
+            return None, None
+        return self.load.pull(q, self.joint), tuple(map(float, self.load.gravity))
 
     def _motor(self, span: Span) -> tuple[Array, str, float]:
         """Return the motor torque (or current, where no gain is known), its unit and the gain."""
@@ -285,7 +291,12 @@ class _Setting:
 
 def _of_joint(span: Span, channel: Array | None, joint: int) -> Array | None:
     """Return a channel of a joint on the uniform clock, None where the log does not have it."""
-    return None if channel is None else span.resampled(channel[:, joint])
+    column = _column(channel, joint)
+    return None if column is None else span.resampled(column)
+
+
+def _column(values: Array | None, joint: int) -> Array | None:
+    return None if values is None else values[:, joint]
 
 
 def _refuse_disorder(log: Log, joint: int) -> None:

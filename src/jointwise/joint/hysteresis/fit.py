@@ -13,21 +13,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.linalg import block_diag
 
-from jointwise.estimation.jackknife import student_factor
-from jointwise.joint.hysteresis.data import Loops, Viscous, make_loops
-from jointwise.joint.hysteresis.known_friction import Rise, known_rise, perturbed_parts, viscous_friction
-from jointwise.joint.hysteresis.law import LADDERS, RATED, SLIP, STATIC, FrictionLaw
-from jointwise.joint.hysteresis.normal_equations import (
-    LINEAR,
+from jointwise.estimation.gram import (
     as_residual,
-    column_grams,
     damped_step,
     gram_covariance,
-    held_out_errors,
+    held_out_block_errors,
     joined_columns,
-    slip_grams,
-    solve_forces,
+    non_negative_solution,
 )
+from jointwise.estimation.jackknife import student_factor
+from jointwise.joint.friction.law import Rise, known_rise, perturbed_parts
+from jointwise.joint.hysteresis.data import Loops, Viscous, make_loops, viscous_friction
+from jointwise.joint.hysteresis.law import LADDERS, RATED, SLIP, STATIC, FrictionLaw
+from jointwise.joint.hysteresis.normal_equations import LINEAR, column_grams, slip_grams
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_growth
@@ -103,7 +101,7 @@ def fit_forces(loops: Loops, law: FrictionLaw, shares: Array | None = None) -> H
         grams = _grouped(slip_grams(loops, law), len(law.limits), (), shares)
     else:
         grams = column_grams(loops, [law], lambda columns, _: columns[0])
-    x, error = solve_forces(grams.sum(axis=0), grams.shape[1] - LINEAR - 1)
+    x, error = non_negative_solution(grams.sum(axis=0), grams.shape[1] - LINEAR - 1)
     forces = x[:-LINEAR] if shares is None else shares * x[0]
     inertia, viscous, offset = (float(value) for value in x[-LINEAR:])
     return HysteresisFit(replace(law, forces=forces, viscous=viscous, offset=offset), inertia, error, shares)
@@ -133,7 +131,7 @@ def complete(loops: Loops, fit: HysteresisFit, free: Names) -> HysteresisFit:
     fit = replace(fit, law=law, free=free, grams=residual_grams(loops, fit, free))
     places = fit.unknowns()
     relative = [np.r_[places[name]] for name in ("limits", "scale", "rise", "rate") if name in places]
-    return replace(fit, held_out=held_out_errors(fit.grams, np.concatenate([np.empty(0, np.intp), *relative])))
+    return replace(fit, held_out=held_out_block_errors(fit.grams, np.concatenate([np.empty(0, np.intp), *relative])))
 
 
 def _pruned(loops: Loops, fit: HysteresisFit) -> HysteresisFit:

@@ -11,20 +11,14 @@ from scipy.optimize import minimize, minimize_scalar
 from jointwise.errors import EstimationError, ModelError, nearest
 from jointwise.estimation.cross_validation import exceeds, first_or_best, simplest_candidate
 from jointwise.joint.checks import check_gravity, refuse
-from jointwise.joint.hysteresis.data import Loops, Viscous, make_loops
+from jointwise.joint.friction.law import Rise, known_rise
+from jointwise.joint.hysteresis.data import Growth, Loops, Viscous, candidate_growths, make_loops, viscous_friction
 from jointwise.joint.hysteresis.fit import HysteresisFit, bounded, complete, fit_forces, moved, other_treatments, refine
-from jointwise.joint.hysteresis.known_friction import (
-    Growth,
-    HysteresisProblem,
-    Known,
-    Rise,
-    candidate_growths,
-    known_rise,
-    viscous_friction,
-)
 from jointwise.joint.hysteresis.law import LADDERS, METHODS, SLIP, STATIC, FrictionLaw, usual_exponent
 from jointwise.joint.hysteresis.normal_equations import (
     Bank,
+    HysteresisProblem,
+    Known,
     best_choices,
     choice_spread,
     errors_by_count,

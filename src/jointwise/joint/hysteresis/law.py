@@ -192,9 +192,8 @@ def _static_columns(law: FrictionLaw, signals: LawInputs) -> Array:
 
 def friction_law(part: Part) -> FrictionLaw:
     """Return the law of a hysteresis part."""
-    if part.phenomenon != "hysteresis":
-        raise ModelError(f"part must be of hysteresis. Got '{part.phenomenon}' instead.")
-    values: dict[str, Any] = {"exponent": usual_exponent(part.settings["law"]["model"]), **part.settings["law"]}
+    stored = part.setting("hysteresis", "law")
+    values: dict[str, Any] = {"exponent": usual_exponent(stored["model"]), **stored}
     values["backlash"] = np.array(values["backlash"]) if values.get("backlash") else None
     values["limits"], values["forces"] = np.array(values["limits"]), np.array(values["forces"])
     values["most_load"] = np.inf if values["most_load"] is None else values["most_load"]

@@ -12,25 +12,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
-from scipy.optimize import nnls
 
 from jointwise.backend import native
-from jointwise.estimation.cross_validation import FOLDS
-from jointwise.estimation.jackknife import jackknife_covariance, standard_error
-from jointwise.estimation.linear_fit import gram_solution
-from jointwise.joint.hysteresis.data import Loops, SwingChunk
-from jointwise.joint.hysteresis.law import FrictionLaw, LawInputs, dry_level, force_columns, rest_state
+from jointwise.estimation.gram import RIDGE, block_errors, eliminated, folds_of
+from jointwise.estimation.jackknife import standard_error
+from jointwise.joint.friction.law import Rise
+from jointwise.joint.hysteresis.data import NO_GROWTH, Growth, Loops, SwingChunk
+from jointwise.joint.hysteresis.law import FrictionLaw, LawInputs, dry_level, force_columns, rest_state, usual_exponent
 from jointwise.model.friction import load_growth, slip_slope_state, slip_slopes, stribeck, stribeck_slope
 from jointwise.spatial import Array
 
 LINEAR = 3
 """Columns beside the forces that are linear too: acceleration (rotor inertia), speed (viscous) and one (offset)."""
-RIDGE = 1e-12
-"""Relative regularisation of normal equations with columns of unit length: above rounding, below any effect."""
-SINGULAR = 1e-9
-"""Relative singular value below which a combination of parameters is not identifiable and stays unchanged."""
 NATIVE_ELEMENTS = 20
 """Elements up to which native sums are faster than columns and a matrix product (BLAS)."""
 
@@ -150,92 +143,6 @@ def _shared_factors(loops: Loops, law: FrictionLaw, free: tuple[str, ...]) -> Ar
         curve = law.speed, law.exponent
         columns += [stribeck(loops.speed, *curve), law.extra * stribeck_slope(loops.speed, *curve)]
     return np.column_stack(columns) if columns else None
-
-
-# -- solutions -------------------------------------------------------------------------------------------------------
-
-
-def solve_forces(gram: Array, forces: int) -> tuple[Array, float]:
-    """Return the least-squares coefficients (columns,), the first `forces` of them >= 0, and the squared error."""
-    A, b, total = gram[:-1, :-1], gram[:-1, -1], gram[-1, -1]
-    size = np.sqrt(np.maximum(np.diag(A), 1e-300))
-    A, b = A / np.outer(size, size), b / size
-    reduced, right = eliminated(A, b, forces)
-    root = cholesky(reduced + RIDGE * np.eye(forces))
-    W = nnls(root, solve_triangular(root, right, trans="T"))[0]
-    rest = np.linalg.lstsq(A[forces:, forces:], b[forces:] - A[forces:, :forces] @ W, rcond=RIDGE)[0]
-    x = np.concatenate([W, rest])
-    return x / size, float(total - 2.0 * x @ b + x @ A @ x)
-
-
-def eliminated(A: Array, b: Array, kept: int) -> tuple[Array, Array]:
-    """Return normal equations with all but the first `kept` unknowns eliminated (Schur complement)."""
-    rest = cho_factor(A[kept:, kept:] + RIDGE * np.eye(len(A) - kept))
-    across = cho_solve(rest, A[kept:, :kept])
-    return A[:kept, :kept] - A[:kept, kept:] @ across, b[:kept] - across.T @ b[kept:]
-
-
-def as_residual(grams: Array, coefficients: Array) -> Array:
-    """Return normal equations whose last column is the residual of a solution instead of the friction."""
-    turn = np.eye(grams.shape[1])
-    turn[:-1, -1] = -coefficients
-    result: Array = turn.T @ grams @ turn
-    return result
-
-
-def joined_columns(grams: Array, groups: Array) -> Array:
-    """Return normal equations of the columns ``C G``, G = `groups` (columns, fewer columns)."""
-    result: Array = groups.T @ grams @ groups
-    return result
-
-
-def damped_step(gram: Array, damping: float) -> Array:
-    """Return the Levenberg-Marquardt step of all unknowns from normal equations of the residual."""
-    A, b = gram[:-1, :-1], gram[:-1, -1]
-    size = np.sqrt(np.maximum(np.diag(A), 1e-300))
-    result: Array = np.linalg.solve(A / np.outer(size, size) + damping * np.eye(len(A)), b / size) / size
-    return result
-
-
-# -- blocks left out -------------------------------------------------------------------------------------------------
-
-
-def gram_covariance(grams: Array) -> Array:
-    """Return the jackknife covariance of all unknowns from Gram matrices (blocks, p, p) of Jacobian and residual.
-
-    Without block b the solution moves by ``d_b = -(A - A_b)⁻¹ c_b``, one Gauss-Newton step.
-    """
-    total = grams.sum(axis=0)
-    return jackknife_covariance(np.array([gram_solution(total - block, SINGULAR) for block in grams]))
-
-
-def folds_of(grams: Array) -> list[tuple[Array, Array]]:
-    """Return for every fold the sum of the training blocks, (p, p), and the held-out blocks, (blocks, p, p)."""
-    fold = np.arange(len(grams)) % FOLDS
-    return [(grams[fold != k].sum(axis=0), grams[fold == k]) for k in range(min(FOLDS, len(grams)))]
-
-
-def held_out_errors(grams: Array, relative: NDArray[np.intp]) -> Array:
-    """Return the mean squared error (blocks,) in Nm² of every block when its fold is held out.
-
-    The solution moves along its Jacobian to the optimum of the other folds. Parameters on a `relative` scale
-    (logarithms, ratios) have a prior of standard deviation 1, as the Jacobian does not hold farther.
-    """
-    total = grams.sum(axis=0)
-    prior = np.zeros_like(total)
-    prior[relative, relative] = total[-1, -1] / total[-2, -2]
-    errors = np.empty(len(grams))
-    fold = np.arange(len(grams)) % FOLDS
-    for k, (train, test) in enumerate(folds_of(grams)):
-        step = np.append(-gram_solution(train + prior, SINGULAR), 1.0)
-        errors[fold == k] = block_errors(test, step)
-    return errors
-
-
-def block_errors(grams: Array, coefficients: Array) -> Array:
-    """Return the mean squared sums ``|C x|² / n`` of blocks (blocks, p, p); the last but one column is ones."""
-    result: Array = np.einsum("kij,i,j->k", grams, coefficients, coefficients) / grams[:, -2, -2]
-    return result
 
 
 # -- search over a grid of limits --
@@ -366,3 +273,72 @@ def choice_spread(bank: Bank, count: int) -> tuple[Array, Array]:
     jumps = np.ptp(places, axis=0) > 1
     logs, W = np.log(bank.limits[places]), np.array(forces)
     return np.where(jumps, standard_error(logs), 0.0), np.where(jumps.any(), standard_error(W), 0.0)
+
+
+# -- data and settings of a fit --
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known before the fit.
+
+    Attributes:
+        scale: Mean backlash B, rad, or None.
+        map: Backlash over one turn, (points,), or None.
+        growth: Growth of friction with the load.
+        rise: Stribeck rise towards standstill, or None.
+
+    """
+
+    scale: float | None = None
+    map: Array | None = None
+    growth: Growth = NO_GROWTH
+    rise: Rise | None = None
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The free parameters of the level: ("growth",) or ()."""
+        return () if self.growth.start is None or self.growth.fixed else ("growth",)
+
+    def law(self, model: str, limits: Array) -> FrictionLaw:
+        """Return the law from which the fit of a model starts."""
+        rise = self.rise or Rise(0.0, 0.05, usual_exponent(model))
+        return FrictionLaw(
+            model=model,
+            limits=limits,
+            forces=np.empty(0),
+            growth=self.growth.start or 0.0,
+            power=self.growth.power,
+            extra=rise.extra,
+            speed=rise.speed,
+            exponent=rise.exponent,
+            backlash=self.map,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class HysteresisProblem:
+    """Data and settings that all methods share.
+
+    Attributes:
+        loops: The data.
+        bank: Slip elements on a grid of limits with their normal equations.
+        known: What is known before the fit.
+        ladder: Number of elements of pre-assigned ladders.
+        elements: Number of elements of nlr.
+        requested: The number of elements was requested: close ones are not merged.
+
+    """
+
+    loops: Loops
+    bank: Bank
+    known: Known
+    ladder: int
+    elements: int
+    requested: bool = False
+
+    def best_limits(self) -> Array:
+        """Return the best limits of the grid, as many as nlr has elements."""
+        total = self.bank.grams.sum(axis=0)
+        choice = best_choices(*self.bank.reduced(total), self.elements)[-1]
+        return self.bank.limits[list(choice)]

@@ -11,8 +11,8 @@ import numpy as np
 from jointwise.estimation.cross_validation import FOLDS
 from jointwise.joint.hysteresis.data import ENCODER_STEPS, Loops
 from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, LawEstimate, estimate, limit_range
-from jointwise.joint.hysteresis.known_friction import HysteresisProblem
 from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, JointMotion, dry_level, law_settings
+from jointwise.joint.hysteresis.normal_equations import HysteresisProblem
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_law_name, load_unit, slip_after_reversal

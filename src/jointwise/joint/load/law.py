@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.errors import ModelError
 from jointwise.joint.part import Part
 from jointwise.model.friction import LOAD_POWERS, load_growth
 from jointwise.spatial import Array
@@ -43,6 +42,4 @@ class LoadLaw:
 
 def load_law_of(part: Part) -> LoadLaw:
     """Return the law of a part from `identify_load`."""
-    if part.phenomenon != "load" or "law" not in part.settings:
-        raise ModelError(f"a load law must come from a load part. Got '{part.phenomenon}' instead.")
-    return LoadLaw(**part.settings["law"])
+    return LoadLaw(**part.setting("load", "law"))

@@ -15,8 +15,8 @@ from jointwise.data.log import Log, check_joints, log_list
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, EstimationError
+from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
-from jointwise.estimation.linear_fit import block_grams, gram_solution
 from jointwise.joint.model import JointModel
 from jointwise.joint.motor.links import identify_motor
 from jointwise.joint.motor.result import MASS_ERROR

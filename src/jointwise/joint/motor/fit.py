@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.estimation.cross_validation import held_out_predictions, unit_folds
-from jointwise.estimation.linear_fit import normal_solution
+from jointwise.estimation.gram import normal_solution
 from jointwise.joint.motor.data import BODY, PayloadData
 from jointwise.joint.quality import nrmse_percent
 from jointwise.model.friction import LOAD_POWERS, load_growth

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors, unit_folds
+from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, equal_blocks, jackknife, student_factor
-from jointwise.estimation.linear_fit import block_grams, gram_solution
 from jointwise.joint.checks import check_gravity, check_unsaturated, refuse
 from jointwise.joint.motor.result import GAIN_TOLERANCE, MASS_ERROR, RELATION, inverse_value, torque_constant
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, value_of

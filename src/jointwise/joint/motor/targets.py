@@ -12,8 +12,8 @@ from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.statistics import intervals
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
+from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
-from jointwise.estimation.linear_fit import block_grams, gram_solution
 from jointwise.joint.motor.data import SLOW
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status
 from jointwise.joint.part import Curve, Value, make_curve, value_of

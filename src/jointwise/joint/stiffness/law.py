@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.errors import ModelError
 from jointwise.joint.part import Part
 from jointwise.model.spring import OddPolynomial, Segments, Spring, even_polynomial, hinges, segment_slopes
 from jointwise.spatial import Array
@@ -66,11 +65,9 @@ class StiffnessLaw(Spring):
 
 def stiffness_of(part: Part) -> StiffnessLaw:
     """Return the spring of a part from `identify_stiffness`."""
-    if part.phenomenon != "stiffness":
-        raise ModelError(f"a spring must come from a stiffness part. Got '{part.phenomenon}' instead.")
-    largest = max(abs(bound) for bound in part.ranges["phi"])
-    damping = max(next((value.value for value in part.values if value.name == "damping"), 0.0), 0.0)
-    if part.settings["kind"] == "segments":
+    kind, largest = part.setting("stiffness", "kind"), max(abs(bound) for bound in part.ranges["phi"])
+    damping = max(part.get("damping"), 0.0)
+    if kind == "segments":
         return StiffnessLaw(Segments(*(part[name] for name in ("K1", "K2", "K3", "T1", "T2"))), largest, damping)
     return StiffnessLaw(OddPolynomial(tuple(part.settings["coefficients"])), largest, damping)
 

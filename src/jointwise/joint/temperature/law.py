@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from jointwise.errors import ModelError
 from jointwise.estimation.jackknife import student_factor
 from jointwise.estimation.linear_fit import LinearFit, grouped_covariance, scaled_solution
 from jointwise.joint.friction.data import Flags
@@ -67,9 +66,7 @@ class TemperatureLaw:
 
 def temperature_law_of(part: Part) -> TemperatureLaw:
     """Return the law of a part from `identify_temperature`."""
-    if part.phenomenon != "temperature" or "law" not in part.settings:
-        raise ModelError(f"a temperature law must come from a temperature part. Got '{part.phenomenon}' instead.")
-    stored = part.settings["law"]
+    stored = part.setting("temperature", "law")
     return TemperatureLaw(**{**stored, "numbers": tuple(stored["numbers"])})
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.estimation.cross_validation import simplest_candidate, unit_errors
+from jointwise.estimation.gram import normal_solution
 from jointwise.estimation.jackknife import equal_blocks, newton_replicates, standard_error
-from jointwise.estimation.linear_fit import normal_solution
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.transmission.data import Flags, Strokes, cells
 from jointwise.joint.transmission.law import FourierSeries, GearMap, RippledTable

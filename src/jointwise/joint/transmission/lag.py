@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from jointwise.estimation.gram import normal_solution
 from jointwise.estimation.jackknife import standard_error
-from jointwise.estimation.linear_fit import normal_solution
 from jointwise.joint.transmission.data import Strokes, cells
 from jointwise.joint.transmission.fit import Orders, SeriesFit, cycle_blocks, fit_series, series_columns, solve_blocks
 from jointwise.joint.transmission.law import full_lag

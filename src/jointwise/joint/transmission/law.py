@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.errors import ModelError
 from jointwise.joint.part import Part
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.periodic_table import TURN, PeriodicTable
@@ -119,9 +118,7 @@ def full_lag(path: Array, reach: float) -> Array:
 
 def transmission_of(part: Part) -> GearMaps:
     """Return the maps of a part from `identify_transmission`."""
-    if part.phenomenon != "transmission":
-        raise ModelError(f"gear maps must come from a transmission part. Got '{part.phenomenon}' instead.")
-    error, lost = (_map(part.settings[name]) for name in ("kinematic_error", "lost_motion"))
+    error, lost = (_map(part.setting("transmission", name)) for name in ("kinematic_error", "lost_motion"))
     deviation = float(part.settings.get("deviation", 0.0))
     span = part.ranges.get("theta", (0.0, TURN))
     return GearMaps(error, lost, float(part.settings["reach"]), part["offset"], deviation, span)

@@ -1,0 +1,127 @@
+"""Least squares from Gram matrices CᵀC of blocks: a long record is summed once, then solved many times.
+
+The last column of C is the right side y of ``A x = y``, or the residual of a solution. A Gram matrix has the shape
+(n + 1, n + 1), those of all blocks (blocks, n + 1, n + 1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.optimize import nnls
+
+from jointwise.estimation.cross_validation import FOLDS
+from jointwise.estimation.jackknife import jackknife_covariance
+from jointwise.spatial import Array
+
+RIDGE = 1e-12
+"""Relative regularisation of normal equations with columns of unit length: above rounding, below any effect."""
+SINGULAR = 1e-9
+"""Relative singular value below which a combination of parameters is not identifiable and stays unchanged."""
+
+
+def normal_solution(A: Array, b: Array, rcond: float = 1e-12) -> Array:
+    """Return the minimum-norm solution x (n,) of ``A x = b``, with A (n, n) scaled to a unit diagonal.
+
+    Singular values below `rcond` times the largest are ignored: parameters without influence stay zero.
+    """
+    A, b, scale = _unit_diagonal(A, b)
+    result: Array = np.linalg.lstsq(A, b, rcond=rcond)[0] / scale
+    return result
+
+
+def _unit_diagonal(A: Array, b: Array) -> tuple[Array, Array, Array]:
+    """Return A (n, n) and b (n,) for unknowns times the lengths (n,) of their columns, and these lengths."""
+    scale = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    return A / np.outer(scale, scale), b / scale, scale
+
+
+def block_grams(columns: Array, block: NDArray[np.intp]) -> Array:
+    """Return CᵀC of every block, (blocks, columns, columns), of columns (rows, columns) with block numbers (rows,)."""
+    return np.array([columns[block == b].T @ columns[block == b] for b in np.unique(block)])
+
+
+def gram_solution(gram: Array, rcond: float = 1e-12) -> Array:
+    """Return the least-squares solution for a Gram matrix (n + 1, n + 1) of the columns and, last, the right side."""
+    return normal_solution(gram[:-1, :-1], gram[:-1, -1], rcond)
+
+
+def non_negative_solution(gram: Array, count: int) -> tuple[Array, float]:
+    """Return the least-squares coefficients (columns,), the first `count` of them >= 0, and the squared error."""
+    A, b, size = _unit_diagonal(gram[:-1, :-1], gram[:-1, -1])
+    reduced, right = eliminated(A, b, count)
+    root = cholesky(reduced + RIDGE * np.eye(count))
+    bounded = nnls(root, solve_triangular(root, right, trans="T"))[0]
+    rest = np.linalg.lstsq(A[count:, count:], b[count:] - A[count:, :count] @ bounded, rcond=RIDGE)[0]
+    x = np.concatenate([bounded, rest])
+    return x / size, float(gram[-1, -1] - 2.0 * x @ b + x @ A @ x)
+
+
+def eliminated(A: Array, b: Array, kept: int) -> tuple[Array, Array]:
+    """Return normal equations with all but the first `kept` unknowns eliminated (Schur complement)."""
+    rest = cho_factor(A[kept:, kept:] + RIDGE * np.eye(len(A) - kept))
+    across = cho_solve(rest, A[kept:, :kept])
+    return A[:kept, :kept] - A[:kept, kept:] @ across, b[:kept] - across.T @ b[kept:]
+
+
+def as_residual(grams: Array, coefficients: Array) -> Array:
+    """Return normal equations whose last column is the residual of a solution instead of y."""
+    turn = np.eye(grams.shape[1])
+    turn[:-1, -1] = -coefficients
+    result: Array = turn.T @ grams @ turn
+    return result
+
+
+def joined_columns(grams: Array, groups: Array) -> Array:
+    """Return normal equations of the columns ``C G``, G = `groups` (columns, fewer columns)."""
+    result: Array = groups.T @ grams @ groups
+    return result
+
+
+def damped_step(gram: Array, damping: float) -> Array:
+    """Return the Levenberg-Marquardt step of all unknowns from normal equations of the residual."""
+    A, b, size = _unit_diagonal(gram[:-1, :-1], gram[:-1, -1])
+    result: Array = np.linalg.solve(A + damping * np.eye(len(A)), b) / size
+    return result
+
+
+# -- blocks left out --
+
+
+def gram_covariance(grams: Array) -> Array:
+    """Return the jackknife covariance of all unknowns from Gram matrices (blocks, p, p) of Jacobian and residual.
+
+    Without block b the solution moves by ``d_b = -(A - A_b)⁻¹ c_b``, one Gauss-Newton step.
+    """
+    total = grams.sum(axis=0)
+    return jackknife_covariance(np.array([gram_solution(total - block, SINGULAR) for block in grams]))
+
+
+def folds_of(grams: Array) -> list[tuple[Array, Array]]:
+    """Return for every fold the sum of the training blocks, (p, p), and the held-out blocks, (blocks, p, p)."""
+    fold = np.arange(len(grams)) % FOLDS
+    return [(grams[fold != k].sum(axis=0), grams[fold == k]) for k in range(min(FOLDS, len(grams)))]
+
+
+def held_out_block_errors(grams: Array, relative: NDArray[np.intp]) -> Array:
+    """Return the mean squared error (blocks,) of every block when its fold is held out.
+
+    The solution moves along its Jacobian to the optimum of the other folds. Parameters on a `relative` scale
+    (logarithms, ratios) have a prior of standard deviation 1, as the Jacobian does not hold farther.
+    """
+    total = grams.sum(axis=0)
+    prior = np.zeros_like(total)
+    prior[relative, relative] = total[-1, -1] / total[-2, -2]
+    errors = np.empty(len(grams))
+    fold = np.arange(len(grams)) % FOLDS
+    for k, (train, test) in enumerate(folds_of(grams)):
+        step = np.append(-gram_solution(train + prior, SINGULAR), 1.0)
+        errors[fold == k] = block_errors(test, step)
+    return errors
+
+
+def block_errors(grams: Array, coefficients: Array) -> Array:
+    """Return the mean squared sums ``|C x|² / n`` of blocks (blocks, p, p); the last but one column is ones."""
+    result: Array = np.einsum("kij,i,j->k", grams, coefficients, coefficients) / grams[:, -2, -2]
+    return result
