@@ -42,17 +42,14 @@ class Requests:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, refuses: tuple[tuple[str, str], ...] = ()) -> None:
         self.calls: list[tuple[str, str, tuple[str, ...]]] = []
-        for name in PHENOMENA:
-            monkeypatch.setitem(identification._METHODS, name, self._method(name, refuses))
+        self.refuses = refuses
+        monkeypatch.setattr(identification, "_identify", self._identify)
 
-    def _method(self, name: str, refuses: tuple[tuple[str, str], ...]):
-        def method(record: JointRecord, robot: object, parts: dict[str, Part], settings: object) -> Part:
-            self.calls.append((name, record.logs[0], tuple(parts)))
-            if (name, record.logs[0]) in refuses or (name, "all") in refuses:
-                raise EstimationError(f"{record.logs[0]}: no {name}")
-            return Part(name, "any", (), 100.0, logs=record.logs)
-
-        return method
+    def _identify(self, name: str, record: JointRecord, robot: object, parts: dict[str, Part], options: object) -> Part:
+        self.calls.append((name, record.logs[0], tuple(parts)))
+        if (name, record.logs[0]) in self.refuses or (name, "all") in self.refuses:
+            raise EstimationError(f"{record.logs[0]}: no {name}")
+        return Part(name, "any", (), 100.0, logs=record.logs)
 
 
 @pytest.mark.parametrize("name", PHENOMENA)
