@@ -30,8 +30,8 @@ APPROACH = 5
 """Every how many postures of the straight path to the first pose are part of the penalty."""
 
 
-def check_described(robot: Robot) -> None:
-    """Raise `ModelError` with the limits that the description of a robot lacks."""
+def check_described(robot: Robot, what: str = "an excitation") -> None:
+    """Raise `ModelError` with the limits that the description of a robot lacks for `what`."""
     missing: dict[tuple[int, ...], list[str]] = {}
     for name in REQUIRED:
         without = tuple(j + 1 for j, joint in enumerate(robot.joints) if getattr(joint.limits, name) is None)
@@ -44,7 +44,7 @@ def check_described(robot: Robot) -> None:
     ]
     if lacking:
         raise ModelError(
-            f"robot '{robot.name}' must have limits for an excitation. Its description lacks {'; '.join(lacking)}: "
+            f"robot '{robot.name}' must have limits for {what}. Its description lacks {'; '.join(lacking)}: "
             "state lower, upper, velocity and effort of every [[joint]] (TOML), or <limit> of every joint (URDF)."
         )
 
@@ -80,6 +80,15 @@ class ExcitationLimits:
         The gradient is that with respect to q, q̇, q̈ and torque, (samples, joints) each, and to the first pose
         `center` (joints,), which is the end of the path from `home`.
         """
+        total, gradients = self.excess(states, torque)
+        path = straight_path(self.home, center)[::APPROACH]
+        close, slope = self.closeness(np.concatenate([states.q, path]))
+        gradients[0] = gradients[0] + slope[: len(states.q)]
+        at_center = np.linspace(0.0, 1.0, len(path)) @ slope[len(states.q) :]
+        return total + close, gradients, at_center
+
+    def excess(self, states: States, torque: Array) -> tuple[float, list[Array]]:
+        """Return Σ max(0, excess)² of position, speed, acceleration and torque, and its gradient to these four."""
         limits, span = self.motion, self.motion.upper - self.motion.lower
         middle = 0.5 * (limits.lower + limits.upper)
         total, gradients = 0.0, []
@@ -88,13 +97,9 @@ class ExcitationLimits:
             excess = np.maximum(np.abs(values) / limit - USED, 0.0)
             total += float(np.square(excess).sum())
             gradients.append(2.0 * excess * np.sign(values) / limit)
-        path = straight_path(self.home, center)[::APPROACH]
-        close, slope = self._closeness(np.concatenate([states.q, path]))
-        gradients[0] = gradients[0] + slope[: len(states.q)]
-        at_center = np.linspace(0.0, 1.0, len(path)) @ slope[len(states.q) :]
-        return total + close, gradients, at_center
+        return total, gradients
 
-    def _closeness(self, q: Array) -> tuple[float, Array]:
+    def closeness(self, q: Array) -> tuple[float, Array]:
         """Return Σ max(0, lacking distance)² over postures q (samples, joints), and its gradient."""
         lacking = self._lacking(q)
         slope = np.zeros_like(q)

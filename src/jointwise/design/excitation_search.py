@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from jointwise.design.excitation_basis import ExcitationMotion, MotionBasis
 from jointwise.design.excitation_limits import ExcitationLimits
 from jointwise.design.information import InformationModel
 from jointwise.design.placement import SPREAD
+from jointwise.design.search_journal import Resumable, Step
 from jointwise.design.trajectory import States
-from jointwise.document import Kind, load_document, write_document
+from jointwise.document import Kind
 from jointwise.errors import ModelError
 from jointwise.spatial import Array
 
@@ -33,22 +34,6 @@ STATE = Kind(
     remedy="Remove it.",
     largest=64 * 1024 * 1024,
 )
-
-
-@dataclass(frozen=True)
-class Step:
-    """A finished step of the search: the value of its result, and its variables."""
-
-    value: float
-    variables: list[float]
-
-
-@dataclass
-class Journal:
-    """The finished steps of a search; `key` identifies its settings."""
-
-    key: str
-    steps: list[Step] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -131,17 +116,11 @@ def search_motion(
     progress: Callable[[float], None],
 ) -> ExcitationMotion | None:
     """Return the best motion that `accept` returns, None if it accepts none; finished steps are read from `state`."""
-    journal = _journal(state, key)
-    first = iter(journal.steps)
+    journal = Resumable(STATE, key, state)
     planned = starts + len(REFINEMENTS)
 
     def step(number: int, make: Callable[[], Step]) -> Step:
-        known = next(first, None)
-        result = known or make()
-        if known is None:
-            journal.steps.append(result)
-            if state is not None:
-                write_document(STATE.stamped(asdict(journal)), state)
+        result = journal.step(make)
         progress(min((number + 1) / planned, 1.0))
         return result
 
@@ -164,14 +143,3 @@ def search_motion(
             return motion
     return None
 
-
-def _journal(state: Path | None, key: str) -> Journal:
-    """Return the finished steps of a state file, none if there is no file."""
-    if state is None or not state.exists():
-        return Journal(key)
-    journal = load_document(state, STATE, Journal)
-    if journal.key != key:
-        raise ModelError(
-            f"{state}: the interrupted excitation has other settings. Repeat its options, or choose another directory."
-        )
-    return journal

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.description.robot import Robot
+from jointwise.design.exact_gradient import Rule, derivative_rule, exact_gradient
 from jointwise.design.trajectory import States
 from jointwise.model.base import BaseParameters, group_columns
 from jointwise.model.dynamics import Dynamics
@@ -30,8 +31,6 @@ GOALS: tuple[str, ...] = get_args(Goal)
 """What a motion is optimised for."""
 WIDTH = 0.05
 """Speed (rad/s) over which dry friction changes its sign: wide enough that the samples of a motion resolve it."""
-SHIFTS = ((0.25 * np.pi, 0.5 * (np.sqrt(0.5) + 1.0)), (0.75 * np.pi, 0.5 * (np.sqrt(0.5) - 1.0)))
-"""Shifts (rad) and weights with f'(q) = Σ w (f(q + s) - f(q - s)) for every trigonometric polynomial of degree 2."""
 
 
 def friction_terms() -> tuple[Term, ...]:
@@ -197,34 +196,19 @@ class InformationModel:
         return gradient[0], gradient[1] + by_speed, gradient[2]
 
     def _contracted_gradient(self, states: States, weights: Array) -> Array:
-        """Return the gradient (3, samples, joints) of Σ weights Y with respect to q, q̇, q̈ by exact differences.
+        """Return the gradient (3, samples, joints) of Σ weights Y with respect to q, q̇, q̈."""
+        samples = len(states.q)
 
-        Y is a trigonometric polynomial of degree 2 in the angle of a joint (of degree 2 in the position of a prismatic
-        one), quadratic in q̇ and linear in q̈: few shifted evaluations give the derivatives without error.
-        """
-        dof, samples = self.robot.dof, len(states.q)
-        rule = self._rule
-        moved = np.repeat(np.stack([states.q, states.qd, states.qdd])[:, None], len(rule), axis=1)
-        for k, (order, joint, shift, _) in enumerate(rule):
-            moved[order, k, :, joint] += shift
-        q, qd, qdd = moved.reshape(3, -1, dof)
-        Y = self._regressor(States(np.empty(0), q, qd, qdd)).series.reshape(len(weights), len(rule), samples)
-        sums = np.einsum("kus,ks->us", Y, weights)
-        result = np.zeros((3, samples, dof))
-        for (order, joint, _, factor), total in zip(rule, sums, strict=True):
-            result[order, :, joint] += factor * total
-        return result
+        def contracted(q: Array, qd: Array, qdd: Array) -> Array:
+            Y = self._regressor(States(np.empty(0), q, qd, qdd)).series.reshape(len(weights), -1, samples)
+            result: Array = np.einsum("kus,ks->us", Y, weights)
+            return result
+
+        return exact_gradient(self._rule, states.q, states.qd, states.qdd, contracted)
 
     @cached_property
-    def _rule(self) -> list[tuple[int, int, float, float]]:
-        """Evaluations for the derivatives: order (0 for q), joint, shift and weight."""
-        central = ((1.0, 0.5),)
-        rules = []
-        for joint, turns in enumerate(self.robot.revolute):
-            pairs = [(0, s, w) for s, w in (SHIFTS if turns else central)]
-            pairs += [(order, s, w) for order in (1, 2) for s, w in central]
-            rules += [(order, joint, side * s, side * w) for order, s, w in pairs for side in (1.0, -1.0)]
-        return rules
+    def _rule(self) -> Rule:
+        return derivative_rule(self.robot.revolute)
 
     def _regressor(self, states: States) -> Regressor:
         gravity = self.dynamics.gravity

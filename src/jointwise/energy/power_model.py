@@ -98,6 +98,20 @@ class PowerModel:
         total: Array = electrical.sum(axis=1)
         return self.standing + (np.maximum(total, 0.0) if self.braking == "burnt" else total)
 
+    def slopes(self, current: Array, speed: Array) -> tuple[Array, Array]:
+        """Return the derivatives of the power on the bus with respect to currents and speeds, (samples, joints).
+
+        Where a loss has a kink (a joint at rest) or braking power is burnt, that of the power at the point itself.
+        """
+        gains, drag = self.share * np.array(self.gains), np.array(self.drag)
+        flow = 1.0 + self.conversion * np.sign(current * speed)
+        by_current = 2.0 * np.array(self.resistance) * current + flow * gains * speed
+        by_speed = flow * gains * current + drag * np.sign(speed)
+        if self.braking == "burnt":
+            drawn = (self.joint_powers(current, speed).electrical.sum(axis=1) > 0.0)[:, None]
+            by_current, by_speed = by_current * drawn, by_speed * drawn
+        return by_current, by_speed
+
     def save(self, path: str | Path) -> None:
         """Write the model as a JSON document."""
         write_document(self.to_dict(), path)
