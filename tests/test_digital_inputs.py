@@ -255,7 +255,7 @@ def test_wrong_native_calls_raise() -> None:
     joints, backlash = FULL.packed
     state = FULL.rest(np.zeros(6)).values.copy()
     nothing = (None,) * 11
-    rest = (nothing, None, 1e-3, 3, 2, False, np.empty((3, 91)), None)
+    rest = (nothing, None, 1e-3, 3, 2, False, np.empty((3, 103)), None)
     good = [FULL.chain, joints, backlash, np.zeros(3), state, 4, *rest]
     assert native.simulate(*good) == -1
     wrong = {

@@ -54,6 +54,30 @@ static inline double NAME(motor_torque)(const machine *r, Py_ssize_t j, double r
     return r->goal[j] + (r->drive[j] - r->goal[j]) * remains;
 }
 
+/* Voltage times current of a motor at a stage, times `weight`: v = R i + L di/dt + K w, with the current loop's di/dt. */
+static inline void NAME(draw)(machine *r, Py_ssize_t j, double motor, double speed, double weight)
+{
+    const law *joint = &r->laws[j];
+    double current = motor / joint->gain;
+    double slope = joint->lag > 0.0 ? (r->goal[j] - motor) / (joint->lag * joint->gain) : 0.0;
+    double voltage = joint->resistance * current + joint->inductance * slope + joint->gain * speed;
+    r->at.electrical[j] += weight * voltage * current;
+}
+
+/* Copper loss of a step, R times the integral of i² in closed form: i approaches its command exponentially. */
+static void NAME(heat_windings)(machine *r, double h)
+{
+    for (Py_ssize_t j = 0; j < r->robot->dof; j++) {
+        const law *joint = &r->laws[j];
+        if (joint->resistance == 0.0)
+            continue;
+        double goal = r->goal[j] / joint->gain, beside = r->drive[j] / joint->gain - goal, e = r->whole[j];
+        double squares = goal * goal * h + 2.0 * goal * beside * joint->lag * (1.0 - e) +
+                         0.5 * beside * beside * joint->lag * (1.0 - e * e);
+        r->at.copper[j] += joint->resistance * squares;
+    }
+}
+
 /* Of the links under their joint torques; returns the power of the wrench at the tool. */
 static inline double NAME(accelerations)(machine *r, int fresh, const double *q, const double *qd, const double *w)
 {
@@ -80,6 +104,7 @@ static void NAME(derivatives)(machine *r, int stage, const double *q, const doub
             r->link_torque[j] = motor - r->friction[j];
             r->net[j] = 0.0;
             r->supplied[j] += weight * motor * qd[j];
+            NAME(draw)(r, j, motor, qd[j], weight);
             continue;
         }
         twist *gear = stage == START ? &r->gears[j] : &r->stage_gears[j];
@@ -93,6 +118,7 @@ static void NAME(derivatives)(machine *r, int stage, const double *q, const doub
         r->net[j] = motor - gear->ratio * gear->torque - r->friction[j];
         r->k_wd[j] = r->net[j] * r->per_inertia[j];
         r->supplied[j] += weight * motor * w[j];
+        NAME(draw)(r, j, motor, w[j], weight);
         r->damped[j] += weight * joint->gear.damping * gear->speed * gear->speed;
     }
     if (r->locked)
@@ -164,6 +190,7 @@ INLINED void NAME(plain_stage)(Py_ssize_t n, machine *r, const double *remains, 
         double motor = NAME(motor_torque)(r, j, remains ? remains[j] : 1.0);
         r->link_torque[j] = motor;
         r->supplied[j] += weight * motor * v[j];
+        NAME(draw)(r, j, motor, v[j], weight);
     }
     *r->at.external += weight * NAME(fall)(r->robot, &r->arm, &r->bodies, fresh, q, v, r->link_torque, k);
 }
@@ -386,6 +413,7 @@ static void NAME(step)(machine *r, double h)
     Py_ssize_t n = r->robot->dof;
     state *at = &r->at;
     double *theta_before = r->moved + n, *w_before = r->moved + 2 * n;
+    NAME(heat_windings)(r, h);
     if (r->plain) {
         NAME(plain_step)(r, h);
         return;

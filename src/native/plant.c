@@ -16,6 +16,7 @@ typedef struct {
     gear_law gear;
     friction_law friction;
     double gain, current_limit, lag;       /* motor: Nm/A, A, s */
+    double resistance, inductance;         /* of the equivalent DC motor, Ohm and H */
     double capacity, conductance, ambient; /* J/K (0: constant temperature), W/K, °C */
 } law;
 #define LAW_FIELDS ((Py_ssize_t)(sizeof(law) / sizeof(double)))
@@ -23,19 +24,20 @@ typedef struct {
 /* Stages of a step: at its start (gears known), twice in its middle (the second at the same position), at its end. */
 enum { START, MIDDLE, AGAIN, END };
 
-/* The state, one array of Python's: fifteen rows of a number a joint, then the deformations, then the external work. */
+/* The state, one array of Python's: seventeen rows of a number a joint, then the deformations, then the external work. */
 typedef struct {
     double *q, *qd, *theta, *w; /* rad, rad/s */
     double *current, *temperature, *load, *friction, *integral;
     double *supplied, *worked, *damped; /* energy accounts, J */
     double *play;                       /* P, from -1 (one flank) to 1 */
+    double *electrical, *copper;        /* energy accounts of the windings, J */
     double *q_before, *theta_before;    /* one control period ago */
     double *deformation;                /* (n, elements), rad */
     double *external;                   /* J */
     Py_ssize_t elements;
 } state;
-#define STATE_ROWS 15
-#define RECORD_ROWS 15 /* numbers a joint that are recorded */
+#define STATE_ROWS 17
+#define RECORD_ROWS 17 /* numbers a joint that are recorded */
 
 typedef struct {
     const double *data;
@@ -147,7 +149,7 @@ static void cut_state(double *numbers_of, Py_ssize_t n, Py_ssize_t elements, sta
 {
     double **rows[STATE_ROWS] = {&at->q,    &at->qd,       &at->theta,    &at->w,        &at->current, &at->temperature,
                                  &at->load, &at->friction, &at->integral, &at->supplied, &at->worked,  &at->damped,
-                                 &at->play, &at->q_before, &at->theta_before};
+                                 &at->play, &at->electrical, &at->copper, &at->q_before, &at->theta_before};
     for (int k = 0; k < STATE_ROWS; k++)
         *rows[k] = numbers_of + k * n;
     at->deformation = numbers_of + STATE_ROWS * n;

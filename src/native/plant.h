@@ -143,7 +143,7 @@ static void NAME(record)(const machine *r, const double *u, double *row)
     const state *at = &r->at;
     memcpy(row, at->q, 8 * (size_t)n * sizeof(double)); /* q to friction, as they lie in the state */
     memcpy(row + 8 * n, u, (size_t)n * sizeof(double));
-    memcpy(row + 9 * n, at->supplied, 4 * (size_t)n * sizeof(double)); /* accounts and play */
+    memcpy(row + 9 * n, at->supplied, 6 * (size_t)n * sizeof(double)); /* accounts and play */
     row += (RECORD_ROWS - 2) * n;
     for (Py_ssize_t j = 0; j < n; j++) {
         const law *joint = &r->laws[j];

@@ -26,7 +26,7 @@ def check_suffix(path: str | Path) -> None:
 
 
 def write_log(log: Log, path: str | Path) -> None:
-    """Write a log as CSV or Parquet by its ending, with our own column names ``t,q1..,qd1..,i1..``.
+    """Write a log as CSV or Parquet by its ending, with our own column names ``t,q1..,qd1..,i1..``; `extra` as named.
 
     The file appears under its name only when it is whole. A number that is not finite is rejected. Parquet also holds
     the gravity of the log's origin; CSV is numbers under a header and nothing else, as other programs want it.
@@ -66,7 +66,7 @@ def _schema(log: Log) -> Any:
     import pyarrow as pa
 
     names = [column for channel in log.available for column in default_names(channel, log.joints)]
-    return pa.schema([(name, pa.float64()) for name in names])
+    return pa.schema([(name, pa.float64()) for name in (*names, *log.extra)])
 
 
 def _batches(log: Log, schema: Any) -> Iterator[Any]:
@@ -74,7 +74,8 @@ def _batches(log: Log, schema: Any) -> Iterator[Any]:
     import pyarrow as pa
 
     for chunk in log.chunks(ROWS):
-        rows = np.column_stack([chunk.log.channel(name) for name in log.available])
+        channels = [chunk.log.channel(name) for name in log.available]
+        rows = np.column_stack([*channels, *chunk.log.extra.values()])
         if not np.isfinite(rows).all():
             raise DataError(f"{log.origin.path}: a value is not finite. Nothing was written.")
         yield pa.record_batch([np.ascontiguousarray(column) for column in rows.T], schema=schema)

@@ -142,4 +142,3 @@ def search_motion(
         if (motion := accept(search.motion(np.array(current.variables)))) is not None:
             return motion
     return None
-

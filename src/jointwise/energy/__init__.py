@@ -2,7 +2,7 @@
 
 `fit_power` identifies a `PowerModel` from the measured power on the bus, `energy_balance` reports where the energy of a
 motion goes. `read_calibration_sheet` and `motor_data` estimate motor constants from the maker's sheet, and `park`
-converts phase currents.
+converts phase currents. `optimize_motion` finds the motion of a task with the least energy.
 """
 
 from jointwise.energy.balance import EnergyBalance, energy_balance, write_power
@@ -14,6 +14,8 @@ from jointwise.energy.calibration_sheet import (
     read_calibration_sheet,
 )
 from jointwise.energy.fit import fit_power
+from jointwise.energy.minimum import MinimumEnergyMotion, optimize_motion
+from jointwise.energy.motion_power import MotionPower, motion_power
 from jointwise.energy.park import inverse_park, park
 from jointwise.energy.power_model import JointPowers, PowerModel, is_power_file, load_power_model
 from jointwise.energy.signals import bus_power, controller_gains, read_power_log
@@ -22,6 +24,8 @@ __all__ = [
     "EnergyBalance",
     "JointPowers",
     "JointSheet",
+    "MinimumEnergyMotion",
+    "MotionPower",
     "MotorData",
     "PowerModel",
     "bus_power",
@@ -31,7 +35,9 @@ __all__ = [
     "inverse_park",
     "is_power_file",
     "load_power_model",
+    "motion_power",
     "motor_data",
+    "optimize_motion",
     "park",
     "power_from_motors",
     "read_calibration_sheet",

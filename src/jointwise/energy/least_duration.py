@@ -63,9 +63,7 @@ def least_duration(path: Differentiable, power: MotionPower, limits: ExcitationL
     return total
 
 
-def _slopes(
-    path: Differentiable, power: MotionPower, limits: ExcitationLimits, s: Array
-) -> tuple[Array, Array, Array]:
+def _slopes(path: Differentiable, power: MotionPower, limits: ExcitationLimits, s: Array) -> tuple[Array, Array, Array]:
     """Return x = ṡ² (points, speeds) up to the speed limit, and the least and largest s̈ there."""
     q, tangent, bend = (path.curve(s, order) for order in range(3))
     top = (limits.motion.velocity / np.maximum(np.abs(tangent), TINY)).min(axis=1) ** 2

@@ -160,7 +160,9 @@ def motion_power(
     return result
 
 
-def _calibrated(model: RobotModel, power: PowerModel, payload: Payload | None, mounting: Mounting | None) -> MotionPower:
+def _calibrated(
+    model: RobotModel, power: PowerModel, payload: Payload | None, mounting: Mounting | None
+) -> MotionPower:
     if payload is not None:
         model = model.with_payload(payload.mass, payload.center_of_mass, payload.inertia)
     if mounting is not None:

@@ -72,7 +72,8 @@ class UnitSpline:
         free = null_space(rows)
         bend = self.sampled[2] @ free
         upper = cholesky(bend.T @ (self.quadrature[1][:, None] * bend))
-        return np.linalg.pinv(rows)[:, : len(places)], solve_triangular(upper.T, free.T, lower=True).T
+        particular: Array = np.asarray(np.linalg.pinv(rows)[:, : len(places)], dtype=float)
+        return particular, solve_triangular(upper.T, free.T, lower=True).T
 
     @property
     def freedom(self) -> int:
@@ -94,7 +95,9 @@ class UnitSpline:
         """Return z (z, k) of the spline nearest to a curve (samples, k) at the points of the quadrature."""
         particular, free = self._solution
         basis, root = self.sampled[0], np.sqrt(self.quadrature[1])[:, None]
-        result: Array = np.linalg.lstsq(root * (basis @ free), root * (curve - basis @ particular @ values), rcond=None)[0]
+        result: Array = np.linalg.lstsq(
+            root * (basis @ free), root * (curve - basis @ particular @ values), rcond=None
+        )[0]
         return result
 
 
@@ -135,7 +138,7 @@ class FreeLeg(Leg):
     @property
     def size(self) -> int:
         """Number of variables."""
-        return self.spline.freedom * self.points.shape[1]
+        return self.spline.freedom * int(self.points.shape[1])
 
     def _control(self, z: Array) -> Array:
         return self.spline.control(self.points, z.reshape(self.spline.freedom, -1))
@@ -193,9 +196,7 @@ class PathLeg(Leg):
         by_s = by_q * tangent + by_first * bend * first + by_second * (third * first**2 + bend * second)
         by_speed = by_first * tangent + 2.0 * by_second * bend * first
         parts = (by_s, by_speed, by_second * tangent)
-        by_control = sum(
-            basis.T @ each.sum(axis=1) for basis, each in zip(self.spline.sampled, parts, strict=True)
-        )
+        by_control = sum(basis.T @ each.sum(axis=1) for basis, each in zip(self.spline.sampled, parts, strict=True))
         return self.spline.reduced(np.asarray(by_control))
 
     def start(self, curve: Array) -> Array:

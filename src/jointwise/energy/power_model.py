@@ -13,6 +13,7 @@ from jointwise.atomic import read_limited
 from jointwise.document import Kind, load_document, write_document
 from jointwise.errors import DataError, JointwiseError, ModelError
 from jointwise.joint.part import Value
+from jointwise.model.motor import drawn_power, drive_loss
 from jointwise.spatial import Array
 
 Braking = Literal["stored", "burnt"]
@@ -86,7 +87,7 @@ class PowerModel:
             raise DataError(f"the log has {current.shape[1]} joints, the power model {self.dof} ({self.robot}).")
         mechanical = self.share * np.array(self.gains) * current * speed
         copper = np.array(self.resistance) * current**2
-        drive = np.array(self.drag) * np.abs(speed) + self.conversion * np.abs(mechanical)
+        drive = drive_loss(mechanical, speed, np.array(self.drag), self.conversion)
         return JointPowers(mechanical, copper, drive)
 
     def power(self, current: Array, speed: Array) -> Array:
@@ -95,8 +96,7 @@ class PowerModel:
 
     def bus_power(self, electrical: Array) -> Array:
         """Return the power on the bus (samples,), W, for electrical powers of the joints (samples, joints), W."""
-        total: Array = electrical.sum(axis=1)
-        return self.standing + (np.maximum(total, 0.0) if self.braking == "burnt" else total)
+        return drawn_power(electrical, self.standing, self.braking == "burnt")
 
     def slopes(self, current: Array, speed: Array) -> tuple[Array, Array]:
         """Return the derivatives of the power on the bus with respect to currents and speeds, (samples, joints).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -25,10 +25,13 @@ from jointwise.simulation.robot.defaults import joint_effort
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.joint import Elasticity, JointPlant
 from jointwise.simulation.robot.run import Run
+from jointwise.simulation.robot.supply import Supply
 from jointwise.simulation.sensors import Encoders, Readings, Sensors
 from jointwise.spatial import Array
 
 ORIGIN = "digital robot"
+BUS = ("actual_robot_voltage", "actual_robot_current")
+"""Columns of the DC bus, as the RTDE fields of a UR controller are named: V and A."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Recorder:
         self._next = 0
         self._spool: Spool | None = None
         self._widths: dict[str, int] = {}
+        self._bus: list[tuple[Array, Array]] = []
 
     @property
     def encoders(self) -> Encoders:
@@ -92,6 +96,10 @@ class Recorder:
             **vars(targets),
             "current_des": signals.command / self._digital.gains,
         }
+        if self.sensors.bus:
+            supply = self._digital.supply
+            voltage, current = supply.bus(supply.power(self._digital.joints, signals.current, signals.speed))
+            self._bus.append((voltage, readings.bus_current(current)))
         self._append({name: channels[name] for name in CHANNELS if channels.get(name) is not None})
         self._next += len(times)
 
@@ -108,6 +116,9 @@ class Recorder:
             raise ModelError("the recording must be added to its end before it is finished.")
         matrix, pages = self._spool.finish()
         log = log_from_matrix(matrix, self._widths, {}, Origin(path=ORIGIN), pages)
+        if self._bus:
+            channels = (np.concatenate(parts) for parts in zip(*self._bus, strict=True))
+            log = replace(log, extra=dict(zip(BUS, channels, strict=True)))
         if self.sensors.dropped == 0.0 and self.sensors.repeated == 0.0:
             return log
         return log.take(self.sensors.written(len(self._taken)), "samples lost and repeated on purpose")
@@ -119,11 +130,15 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Signals:
-    """True signals at some times, (samples, joints): rad, rad/s, A, °C, Nm; `load` is the torque of the gear."""
+    """True signals at some times, (samples, joints): rad, rad/s, A, °C, Nm; `load` is the torque of the gear.
+
+    `speed` is that of the rotors.
+    """
 
     q: Array
     qd: Array
     theta: Array
+    speed: Array
     current: Array
     temperature: Array
     load: Array
@@ -150,6 +165,7 @@ def signals_at(run: Run, rate: float, times: Array) -> Signals:
         q=_cubic(_ends(run, "q", k), _ends(run, "qd", k), s, rate),
         qd=linear("qd"),
         theta=_cubic(_ends(run, "theta", k), _ends(run, "speed", k), s, rate),
+        speed=linear("speed"),
         current=linear("current"),
         temperature=linear("temperature"),
         load=linear("load"),
@@ -196,6 +212,7 @@ def digital_robot_to_dict(digital: DigitalRobot) -> dict[str, Any]:
         "payload": None if digital.payload is None else payload_to_dict(digital.payload),
         "model": digital.model,
         "joints": [joint_to_dict(joint) for joint in digital.joints],
+        "supply": asdict(digital.supply),
         "gains": digital.gains.tolist(),
         "inertials": inertials.tolist(),
         "rotor_inertias": rotors.tolist(),
@@ -225,6 +242,7 @@ class _DigitalEntries:
     gravity: tuple[float, float, float]
     payload: PayloadDocument | None
     model: Literal["spong", "complete"]
+    supply: Supply = field(default_factory=Supply)
 
     def __post_init__(self) -> None:
         """Reject entries that make no robot."""
@@ -239,6 +257,7 @@ class _DigitalEntries:
             gravity=self.gravity,
             payload=None if self.payload is None else self.payload.payload,
             model=self.model,
+            supply=self.supply,
         )
 
 

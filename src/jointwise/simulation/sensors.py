@@ -67,13 +67,13 @@ COLOR_FREQUENCY = 10.0
 LONE_NOISE = 0.03
 """Usual noise of a current (A rms) where no drive is known."""
 
-_CLOCK, _DROPS, _SPEED, _CURRENT, _REPEATS, _TEMPERATURE, _TORQUE = range(1, 8)
+_CLOCK, _DROPS, _SPEED, _CURRENT, _REPEATS, _TEMPERATURE, _TORQUE, _BUS = range(1, 9)
 """One stream of random numbers for each effect, so that switching one does not change the others."""
 
 
 SIZES = (
     "jitter", "speed_noise", "current_noise", "encoder_counts", "current_quantisation",
-    "motor_counts", "temperature_noise", "temperature_quantisation", "torque_noise",
+    "motor_counts", "temperature_noise", "temperature_quantisation", "torque_noise", "bus_noise",
 )  # fmt: skip
 """Settings that are sizes: not negative."""
 
@@ -90,6 +90,7 @@ class Sensors:
     time runs forward. `dropped` is the fraction of samples that are lost, never the first or last, `repeated` of those
     at whose place the row before stands again. `motor_counts` of a motor turn (None: no quantisation);
     `temperature_noise` (K rms), `temperature_quantisation` (K; None: none); `torque_noise` of a load cell (Nm rms).
+    `bus` adds voltage and current of the DC bus, the current with `bus_noise` (A rms).
     """
 
     rate: float = 500.0
@@ -107,6 +108,8 @@ class Sensors:
     temperature_noise: float = 0.05
     temperature_quantisation: float | None = 0.1
     torque_noise: float = 0.05
+    bus: bool = False
+    bus_noise: float = 0.02
 
     def __post_init__(self) -> None:
         """Reject values outside their range."""
@@ -191,7 +194,7 @@ class Readings:
     def __init__(self, sensors: Sensors) -> None:
         """Begin every stream of noise at its seed."""
         self._sensors = sensors
-        self._streams = {stream: sensors._rng(stream) for stream in (_SPEED, _CURRENT, _TEMPERATURE, _TORQUE)}
+        self._streams = {stream: sensors._rng(stream) for stream in (_SPEED, _CURRENT, _TEMPERATURE, _TORQUE, _BUS)}
         self._color: Array | None = None
 
     def speed(self, qd: Array) -> Array | None:
@@ -214,6 +217,10 @@ class Readings:
     def torque(self, torque: Array) -> Array:
         """Return what load cells read (samples, joints), Nm."""
         return torque + self._sensors.torque_noise * self._streams[_TORQUE].normal(size=torque.shape)
+
+    def bus_current(self, current: Array) -> Array:
+        """Return the measured current of the DC bus (samples,), A."""
+        return current + self._sensors.bus_noise * self._streams[_BUS].normal(size=current.shape)
 
     def _partly_colored(self, white: Array) -> Array:
         """Return noise of unit variance, a mixture of a white series and one through a first-order low-pass.

@@ -19,6 +19,7 @@ from jointwise.simulation.robot.joint import Backlash, Elasticity, Harmonic, Joi
 from jointwise.simulation.robot.packing import SlipPath, follow_path
 from jointwise.simulation.robot.run import Energy, Run, Saturation, saturation
 from jointwise.simulation.robot.state import State
+from jointwise.simulation.robot.supply import Supply, motor_voltages
 from jointwise.simulation.robot.variants import GROUPS, PHENOMENA, SWITCHES, aged_joint
 from jointwise.simulation.sensors import Encoders
 
@@ -48,6 +49,7 @@ __all__ = [
     "SlipPath",
     "State",
     "Stribeck",
+    "Supply",
     "Thermal",
     "ThermalFriction",
     "aged_joint",
@@ -59,6 +61,7 @@ __all__ = [
     "integrate",
     "integrate_batch",
     "load_joints",
+    "motor_voltages",
     "saturation",
     "step",
     "stored_energy",

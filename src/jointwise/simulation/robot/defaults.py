@@ -166,7 +166,9 @@ def _joint(x: dict[str, float], joint: Joint, phase: float, waves: list[dict[str
         backlash=Backlash.wavy(x["backlash"], x["backlash_variation"], phase),
         kinematic_error=tuple(Harmonic(w["amplitude"], w["order"], w["phase"] + phase) for w in waves),
         lost_motion=LostMotion(x["lost_motion"], x["lost_motion_reach"]),
-        motor=MotorPlant(x["gain"], limit, x["lag"]),
+        motor=MotorPlant(
+            x["gain"], limit, x["lag"], x["resistance"], x["inductance"], _whole("pole_pairs", x["pole_pairs"])
+        ),
         thermal=Thermal(x["capacity"], x["conductance"], x["ambient"]),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -20,6 +20,7 @@ from jointwise.simulation.robot.joint import JointPlant, kinematic_error
 from jointwise.simulation.robot.packing import pack_backlash, pack_joints
 from jointwise.simulation.robot.stability import largest_step
 from jointwise.simulation.robot.state import State, blank_state
+from jointwise.simulation.robot.supply import Supply
 from jointwise.simulation.robot.variants import aged_joint, switched_off
 from jointwise.spatial import Array
 
@@ -41,6 +42,7 @@ class DigitalRobot:
     gravity: Mounting = "table"
     payload: Payload | None = None
     model: CouplingModel = "spong"
+    supply: Supply = field(default_factory=Supply)
 
     def __post_init__(self) -> None:
         """Check that there is one plant a joint and take gravity as a vector."""

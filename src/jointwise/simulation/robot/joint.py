@@ -120,17 +120,26 @@ COLDEST, HOTTEST = -60.0, 200.0
 class MotorPlant:
     """A motor with its current loop: ``τ_m = gain · i``, ``di/dt = (i_cmd - i) / lag``, ``|i_cmd| <= limit``.
 
-    `gain` Nm/A at the joint side; `limit` A (inf: none); `lag` s (0: none).
+    `gain` Nm/A at the joint side; `limit` A (inf: none); `lag` s (0: none). Electrically it is a synchronous motor with
+    i_d = 0 and the quadrature current i: `resistance` Ω and `inductance` H are those of the equivalent DC motor (3/2 of
+    a phase), so that the voltage times the current is ``(R i + L di/dt + gain ω) i``; `pole_pairs`. An inductance needs
+    a lag: a current that jumps would need an infinite voltage.
     """
 
     gain: float = 10.0
     limit: float = math.inf
     lag: float = 0.0
+    resistance: float = 0.0
+    inductance: float = 0.0
+    pole_pairs: int = 1
 
     def __post_init__(self) -> None:
         """Reject values outside their range."""
         check_range("motor", 0.0, above=True, gain=self.gain)
-        check_range("motor", 0.0, lag=self.lag)
+        check_range("motor", 0.0, lag=self.lag, resistance=self.resistance, inductance=self.inductance)
+        check_range("motor", 1.0, pole_pairs=self.pole_pairs)
+        if self.inductance > 0.0 and self.lag == 0.0:
+            raise ModelError("motor: an inductance needs a lag > 0 s: its current cannot jump. Got a lag of 0 instead.")
         if not self.limit > 0.0:
             raise ModelError(f"motor: limit must be > 0 A. Got {self.limit} instead.")
 

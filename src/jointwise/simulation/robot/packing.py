@@ -44,7 +44,7 @@ def _row(joint: JointPlant, complete: bool) -> Array:
             [joint.inertia / joint.gear_ratio if complete and not joint.is_rigid else 0.0],
             _gear(joint),
             _friction(joint.friction),
-            [motor.gain, motor.limit, motor.lag],
+            [motor.gain, motor.limit, motor.lag, motor.resistance, motor.inductance],
             [heat.capacity, heat.conductance, heat.ambient],
         ]
     )

@@ -14,7 +14,7 @@ from jointwise.spatial import Array
 
 SERIES = (
     "q", "qd", "theta", "speed", "current", "temperature", "load", "friction", "command",
-    "supplied", "friction_loss", "damped", "play", "elastic", "held",
+    "supplied", "friction_loss", "damped", "play", "electrical", "copper", "elastic", "held",
 )  # fmt: skip
 """Columns a joint, in the order of the native side; the external work is the last column of all."""
 
@@ -23,9 +23,10 @@ SERIES = (
 class Energy:
     """Energy in J, (samples,) each: what was put in since the start, where it went, and what is stored.
 
-    In: `supplied` by the motors, `external` work of wrenches (and of payloads put on or off). Out: `friction`, the work
-    done against it, of which `held` is still in the slip elements, and `damping`. Stored: `kinetic`, `potential` (zero
-    at the base origin), `elastic`.
+    In: `electrical` at the terminals of the motors, of which the windings turn `copper` into heat and store `magnetic`
+    energy ½ L i²; `supplied` by the shafts of the motors, `external` work of wrenches (and of payloads put on or off).
+    Out: `friction`, the work done against it, of which `held` is still in the slip elements, and `damping`. Stored:
+    `kinetic`, `potential` (zero at the base origin), `elastic`.
     """
 
     supplied: Array
@@ -36,6 +37,17 @@ class Energy:
     kinetic: Array
     potential: Array
     elastic: Array
+    electrical: Array
+    copper: Array
+    magnetic: Array
+
+    @property
+    def electrical_residual(self) -> Array:
+        """What the balance from the terminals of the motors to heat and stores does not account for, J."""
+        losses = self.copper + self.friction + self.damping
+        balance: Array = self.electrical + self.external - losses - self.stored - self.magnetic
+        rest: Array = balance - balance[0]
+        return rest
 
     @property
     def stored(self) -> Array:
@@ -63,8 +75,9 @@ class Run:
     `t` (samples,) s; `q`, `qd` of the links and `theta`, `speed` of the rotors; `current` A; `temperature`; `load`, the
     torque transmitted by the gear, and `friction`, Nm; `play`, P of the lost motion, -1 to 1; `command`, the
     commanded torque, Nm, before the current limit.
-    Then energies since the start in J: `supplied`, `friction_loss`, `damped`, `external` (samples,); and at that
-    time: `elastic`, `held`.
+    Then energies since the start in J: `supplied` by the shafts of the motors, `friction_loss`, `damped`,
+    `electrical` (voltage times current of the motors), `copper` loss, `external` (samples,); and at that time:
+    `elastic`, `held`.
     `parts` lists the robots (payloads) with their first sample; `final` is the state at the end.
     """
 
@@ -82,6 +95,8 @@ class Run:
     supplied: Array
     friction_loss: Array
     damped: Array
+    electrical: Array
+    copper: Array
     elastic: Array
     held: Array
     external: Array
@@ -92,9 +107,8 @@ class Run:
     def energy(self) -> Energy:
         """Energy accounts of the whole robot."""
         kinetic, potential = self._link_energies()
-        sums = {
-            name: getattr(self, name).sum(axis=1) for name in ("supplied", "damped", "held", "elastic", "friction_loss")
-        }
+        names = ("supplied", "damped", "held", "elastic", "friction_loss", "electrical", "copper")
+        sums = {name: getattr(self, name).sum(axis=1) for name in names}
         return Energy(
             supplied=sums["supplied"],
             external=self.external,
@@ -104,7 +118,21 @@ class Run:
             kinetic=kinetic,
             potential=potential,
             elastic=sums["elastic"],
+            electrical=sums["electrical"],
+            copper=sums["copper"],
+            magnetic=self._magnetic_energy(),
         )
+
+    def _magnetic_energy(self) -> Array:
+        """Return ½ L i² of all motors (samples,), J."""
+        inductances = np.array([joint.motor.inductance for joint in self.parts[0][1].joints])
+        result: Array = 0.5 * np.square(self.current) @ inductances
+        return result
+
+    def bus_power(self) -> Array:
+        """Return the power from the supply (samples,), W, at the currents and rotor speeds of the samples."""
+        digital = self.parts[0][1]
+        return digital.supply.power(digital.joints, self.current, self.speed)
 
     def _link_energies(self) -> tuple[Array, Array]:
         kinetic, potential = np.empty(len(self.t)), np.empty(len(self.t))

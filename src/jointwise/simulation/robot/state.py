@@ -10,7 +10,7 @@ from jointwise.spatial import Array
 
 ROWS = (
     "q", "qd", "theta", "speed", "current", "temperature", "load", "friction", "integral",
-    "supplied", "friction_loss", "damped", "play", "q_before", "theta_before",
+    "supplied", "friction_loss", "damped", "play", "electrical", "copper", "q_before", "theta_before",
 )  # fmt: skip
 """Numbers a joint, in the order of the native side."""
 

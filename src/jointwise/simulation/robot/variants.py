@@ -54,7 +54,11 @@ SWITCHES: dict[str, tuple[str, Switch]] = {
     ),
     "current_lag": (
         "time that a current takes to follow",
-        lambda joint: replace(joint, motor=replace(joint.motor, lag=0.0)),
+        lambda joint: replace(joint, motor=replace(joint.motor, lag=0.0, inductance=0.0)),
+    ),
+    "winding": (
+        "resistance and inductance of the motors",
+        lambda joint: replace(joint, motor=replace(joint.motor, resistance=0.0, inductance=0.0, pole_pairs=1)),
     ),
     "thermal": (
         "warming: joints stay as warm as they start",
