@@ -62,7 +62,7 @@ def _stages(
     mean = 0.5 * (v[:, None] + v[None])
     pull = (v[None] ** 2 - v[:, None] ** 2) / (2.0 * ds)
     time = np.where(mean > 0.0, ds / np.maximum(mean, 1e-12), np.inf)
-    middle = path.curve((np.arange(points) + 0.5) * ds, 0)
+    middle = path.curve(np.linspace(0.5 * ds, 1.0 - 0.5 * ds, points), 0)
     step = np.broadcast_to(path.step, middle.shape)
     none = np.zeros_like(middle)
     weight = power.body_torque(middle, none, none)

@@ -52,15 +52,26 @@ def least_duration(path: Differentiable, power: MotionPower, limits: ExcitationL
         )
     highest = np.zeros(GRID + 1)
     for i in range(GRID - 1, -1, -1):
-        allowed = (low[i] <= high[i]) & (x[i] + step * low[i] <= highest[i + 1])
-        reach = int(np.argmax(~allowed)) if not allowed.all() else len(allowed)
-        highest[i] = x[i, reach - 1] if reach else 0.0
+        highest[i] = _stoppable(x[i], low[i], high[i], step, highest[i + 1])
     total, now = 0.0, 0.0
     for i in range(GRID):
         then = min(highest[i + 1], now + step * float(np.interp(now, x[i], high[i])))
         total += step / max(np.sqrt(now) + np.sqrt(max(then, 0.0)), 1e-12)
         now = max(then, 0.0)
     return total
+
+
+def _stoppable(x: Array, low: Array, high: Array, step: float, then: float) -> float:
+    """Return the largest x from which x + step s̈ <= `then` at the next point; linear between grid points."""
+    excess = np.where(low <= high, x + step * low - then, np.inf)
+    beyond = np.flatnonzero(excess > 0.0)
+    if not len(beyond):
+        return float(x[-1])
+    k = int(beyond[0])
+    if k == 0:
+        return 0.0
+    share = 0.0 if np.isinf(excess[k]) else excess[k - 1] / (excess[k - 1] - excess[k])
+    return float(x[k - 1] + share * (x[k] - x[k - 1]))
 
 
 def _slopes(path: Differentiable, power: MotionPower, limits: ExcitationLimits, s: Array) -> tuple[Array, Array, Array]:

@@ -35,7 +35,7 @@ class UnitSpline:
         """Knots (spans + 11,); denser towards the ends where `clustered`."""
         inner = np.linspace(0.0, 1.0, self.spans + 1)
         if self.clustered:
-            inner = 0.5 * inner + 0.25 * (1.0 - np.cos(np.pi * inner))
+            inner = 0.2 * inner + 0.4 * (1.0 - np.cos(np.pi * inner))
         return np.concatenate([np.zeros(DEGREE), inner, np.ones(DEGREE)])
 
     @cached_property
