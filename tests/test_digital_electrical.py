@@ -1,4 +1,4 @@
-"""The electrical side of the digital robot: energy balance of the windings, voltages, bus, and power fits with truth."""
+"""The electrical side of the digital robot: energy balance, voltages, bus, and power fits with known truth."""
 
 from __future__ import annotations
 
