@@ -23,6 +23,8 @@ MAX_BLOCKS = 30
 """Most blocks: more hardly narrow the Student factor (2.05 at 30) and cost a replicate each."""
 CONFIDENCE = 0.95
 """Confidence level of all intervals."""
+NORMAL_FACTOR = 1.96
+"""Half width of a 95 % interval of a normal distribution in standard errors: `student_factor` of many blocks."""
 
 
 def block_count(duration: float, shortest: float = BLOCK_DURATION) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,6 +92,11 @@ def friction_map(parts: Sequence[Part]) -> FrictionMap:
         thermal=None if thermal is None else temperature_law_of(thermal),
         temperature=found["friction"].settings.get("temperature"),
     )
+
+
+def with_surfaces(part: Part, steady: Part | None) -> Part:
+    """Return a load or temperature part with surfaces of friction over speed, if the friction over speed is known."""
+    return part if steady is None else replace(part, surfaces=map_surfaces(friction_map([steady, part])))
 
 
 def map_surfaces(friction: FrictionMap) -> tuple[Surface, ...]:

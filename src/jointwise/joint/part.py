@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from jointwise.document import decode
 from jointwise.errors import ModelError
+from jointwise.estimation.jackknife import NORMAL_FACTOR
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.spatial import Array
 
@@ -52,7 +53,7 @@ class Value:
         return self.low <= truth <= self.high
 
 
-def value_of(name: str, unit: str, value: float, deviation: float, factor: float = 1.96) -> Value:
+def value_of(name: str, unit: str, value: float, deviation: float, factor: float = NORMAL_FACTOR) -> Value:
     """Return a parameter with the confidence interval ``value ± factor · deviation``."""
     half = factor * deviation
     return Value(name, unit, float(value), float(deviation), float(value - half), float(value + half))

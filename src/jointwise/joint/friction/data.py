@@ -179,6 +179,8 @@ MIN_SPEEDS = 3
 """Speeds that a curve needs: one parameter more than Coulomb and viscous friction."""
 MIN_SPEED_RATIO = 2.0
 """Smallest ratio of the highest to the lowest speed."""
+SPEED_QUANTILES = (0.1, 0.95)
+"""Quantiles of the speed of sliding samples that count as the lowest and the highest."""
 LOAD_VARIATION = 0.5
 """A load that varies by more than this fraction of the friction has regressors for an error of its model."""
 TWO_SIDED_SHARE = 0.1
@@ -338,7 +340,8 @@ def _cycle_points(record: JointRecord, share: float) -> FrictionPoints:
         return result
 
     speed, torque = mean(record.speed), mean(record.friction)
-    if np.quantile(np.abs(speed), 0.95) < MIN_SPEED_RATIO * np.quantile(np.abs(speed), 0.1):
+    low, high = np.quantile(np.abs(speed), SPEED_QUANTILES)
+    if high < MIN_SPEED_RATIO * low:
         raise refuse(record, "friction", f"only one speed ({np.median(np.abs(speed)):.3g} rad/s) in the log")
     other = _other_effects(record, mean, speed, torque)
     note = (

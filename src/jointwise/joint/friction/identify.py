@@ -37,6 +37,8 @@ FORMS = (
 SIDES = ("none", "asymmetry", "offset")
 POINTS_PER_PARAMETER = 10
 """Blocks that a parameter needs where there are no runs: blocks of one cycle are correlated."""
+SLOW_SHARE = 0.25
+"""Fraction of the slowest points whose band is checked by itself: a curve is least certain there."""
 MAX_LOG_ERROR = 0.6
 """Standard error of log V_S or log μ above which the parameter is not identifiable: a factor of 3 within 95 %."""
 
@@ -188,7 +190,7 @@ def _unidentifiable(fit: FrictionFit, uncertainty: CurveUncertainty) -> str | No
 def band_check(points: FrictionPoints, form: FrictionForm) -> dict[str, float]:
     """Return the fraction `inside` of `points` runs (or cycle means) in a 95 % band fitted without them.
 
-    `slow` is that fraction for the slowest quarter, where a curve is least certain.
+    `slow` is that fraction for the slowest points.
     """
     groups = points.groups
     folds = np.arange(len(groups)) % (FOLDS if points.kind == "runs" else len(groups))
@@ -201,5 +203,5 @@ def band_check(points: FrictionPoints, form: FrictionForm) -> dict[str, float]:
         inside = np.abs(error) <= uncertainty_of(fit, training).band(fit, speed)
         found.append(np.column_stack([np.abs(speed), inside]))
     speed, inside = np.concatenate(found).T
-    slow = inside[speed <= np.quantile(speed, 0.25)]
+    slow = inside[speed <= np.quantile(speed, SLOW_SHARE)]
     return {"inside": float(inside.mean()), "slow": float(slow.mean()), "points": len(inside)}

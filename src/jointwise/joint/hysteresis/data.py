@@ -15,6 +15,7 @@ from jointwise.data.statistics import intervals
 from jointwise.errors import ModelError
 from jointwise.estimation.jackknife import MAX_BLOCKS
 from jointwise.joint.checks import MIN_REVERSALS, check_unsaturated, few_reversals, refuse
+from jointwise.joint.friction.data import LOAD_QUANTILES
 from jointwise.joint.friction.law import viscous_of
 from jointwise.joint.load.law import load_law_of
 from jointwise.joint.part import Part
@@ -27,12 +28,20 @@ SMALLEST_SWING = 1e-4
 """Travel (rad) after which a change of direction counts as a reversal: well above encoder noise at the joint side."""
 LARGEST_LIMIT = 0.02
 """Largest deformation limit (rad): gears have 1 mrad; a force over a longer path is a spring or gravity."""
+USUAL_SWING = 0.75
+"""Quantile of the swings over half of which elements are sought: fewer than a quarter of the swings are longer."""
 REST_TIME = 1.0
 """Time (s) without motion after which the deformation of the elements is no longer known (it relaxes)."""
 CHUNK = 2048
 """Samples that are processed together, so that their columns stay in the cache."""
 ENCODER_STEPS = 4.0
 """Steps of the recorded positions by which a limit must exceed zero and two limits must differ to be resolved."""
+RESOLVED_SHARE = 0.15
+"""Smallest limit relative to the travel in two samples after a reversal: smaller ones look like sgn ω..."""
+LIMIT_RATIO = 100.0
+"""...but at least the largest limit over this ratio is tried..."""
+SMALLEST_LIMIT = 5e-7
+"""...and none below this one (rad), a tenth of the resolution of joint encoders."""
 SEARCH_SAMPLES = 40_000
 """Samples on which non-linear parameters are searched; forces are then solved on all samples."""
 
@@ -151,7 +160,7 @@ def make_loops(record: JointRecord, backlash: Array | None, viscous: Array) -> L
     if (reversals := sum(len(at) for at in turns)) < MIN_REVERSALS:
         raise refuse(record, "hysteresis", few_reversals(reversals))
     check_unsaturated(record, "hysteresis")
-    largest = min(LARGEST_LIMIT, 0.5 * float(np.quantile(_swings(segments, turns), 0.75)))
+    largest = min(LARGEST_LIMIT, 0.5 * float(np.quantile(_swings(segments, turns), USUAL_SWING)))
     resolution = ENCODER_STEPS * record.resolution
     if resolution > largest / ENCODER_STEPS:
         reason = f"positions are recorded in steps of {1e6 * record.resolution:.3g} µrad, too coarse for hysteresis"
@@ -230,12 +239,12 @@ def _starts(segments: list[JointRecord], turns: list[NDArray[np.intp]]) -> froze
 
 
 def _smallest(segments: list[JointRecord], turns: list[NDArray[np.intp]], largest: float) -> float:
-    """Return 15 % of the travel in two samples after a reversal: a smaller limit cannot be distinguished from sgn ω."""
+    """Return the smallest limit (rad) that can be distinguished from sgn ω."""
     travels = [
         np.abs(segment.path[np.minimum(at + 2, segment.samples - 1)] - segment.path[at])
         for segment, at in zip(segments, turns, strict=True)
     ]
-    return float(np.clip(0.15 * np.median(np.concatenate(travels)), 5e-7, largest / 100.0))
+    return float(np.clip(RESOLVED_SHARE * np.median(np.concatenate(travels)), SMALLEST_LIMIT, largest / LIMIT_RATIO))
 
 
 def _settled(x: Array, rate: float, largest: float) -> NDArray[np.bool_]:
@@ -275,8 +284,10 @@ def _chunks(
 
 MIN_LOAD = 1.0
 """Load (Nm) below which its growth of friction is not visible beside sensor noise."""
-MAX_GROWTH = 10.0
-"""Dry friction added by the largest load, relative to that without load, up to which growth is searched."""
+MIN_LOAD_SPAN = 0.2
+"""Smallest range of the load, relative to the largest one, in which growth is estimated."""
+GROWTH_RANGE = (0.01, 10.0)
+"""Range of the dry friction added by the largest load, relative to that without load, in which a search starts."""
 
 
 def viscous_friction(steady: Viscous | Part | None, record: JointRecord) -> Array:
@@ -337,20 +348,20 @@ def _check_load(record: JointRecord, loops: Loops) -> None:
 
 
 def _load_range(loops: Loops) -> Array:
-    return np.quantile(np.abs(loops.load), (0.05, 0.95))
+    return np.quantile(np.abs(loops.load), LOAD_QUANTILES)
 
 
 def _load_varies(loops: Loops) -> bool:
-    """Return whether the load spans at least a fifth of its largest value."""
+    """Return whether the load is large enough and varies."""
     low, high = _load_range(loops)
-    return bool(high >= MIN_LOAD and low <= 0.8 * high)
+    return bool(high >= MIN_LOAD and high - low >= MIN_LOAD_SPAN * high)
 
 
 def _started(loops: Loops, power: float) -> Growth:
     """Return c of ``F_C (1 + c |τ|^p) sgn ω``, without viscous friction, which takes all of it at a single speed."""
     level, grown = _dry_forces(loops, load_growth(loops.load, power))
-    largest = float(_load_range(loops)[1]) ** power
-    return Growth(float(np.clip(grown / max(level, 1e-9), 0.01 / largest, MAX_GROWTH / largest)), power)
+    least, most = np.array(GROWTH_RANGE) / float(_load_range(loops)[1]) ** power
+    return Growth(float(np.clip(grown / max(level, 1e-9), least, most)), power)
 
 
 def _kept(loops: Loops, power: float, factor: float) -> Growth:

@@ -39,8 +39,10 @@ CONVERGED = 1e-7
 """Relative reduction of the squared error by a step below which the fit has converged."""
 DAMPING = 1e-3
 """First damping, relative to columns of unit length."""
-MAX_DAMPING = 1e6
-"""Damping at which no shorter step can reduce the error."""
+DAMPING_RANGE = (1e-9, 1e6)
+"""Below, a step is that of Gauss-Newton to rounding; above, no shorter step can reduce the error."""
+DAMPING_FACTORS = (0.2, 10.0)
+"""Change of the damping after a step that reduced the error, and after one that did not."""
 NUDGE = 1e-3
 """Step of the central differences, relative: between rounding and curvature."""
 NO_FORCE = 1e-9
@@ -116,9 +118,9 @@ def refine(loops: Loops, start: HysteresisFit, free: Names) -> HysteresisFit:
         law = bounded(moved(best.law, step, free), loops, free)
         trial = _pruned(loops, fit_forces(loops, law, best.shares))
         gain = best.error - trial.error
-        damping = max(damping / 5.0, 1e-9) if gain > 0.0 else damping * 10.0
+        damping = max(damping * DAMPING_FACTORS[gain <= 0.0], DAMPING_RANGE[0])
         best = trial if gain > 0.0 else best
-        if 0.0 <= gain < CONVERGED * best.error or damping > MAX_DAMPING:
+        if 0.0 <= gain < CONVERGED * best.error or damping > DAMPING_RANGE[1]:
             break
     return best
 

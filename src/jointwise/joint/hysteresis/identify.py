@@ -206,6 +206,8 @@ def _most_accurate(fits: dict[str, HysteresisFit], names: tuple[str, ...]) -> Hy
 
 # -- the models --
 
+SMALLEST_SCALE = 4.0
+"""Smallest backlash of a ladder that is sought, in units of the smallest limit that the data resolve."""
 SCAN = 14
 """Points of a coarse scan, on a logarithmic scale, before a local search."""
 TOLERANCE = 5e-3
@@ -245,7 +247,7 @@ def _ladder(problem: HysteresisProblem, method: str) -> HysteresisFit:
     def error(scale: float) -> float:
         return fit_forces(part, known.law(method, scale * steps), shares).error
 
-    scale = known.scale or _minimum(error, 4.0 * part.smallest, part.largest)
+    scale = known.scale or _minimum(error, SMALLEST_SCALE * part.smallest, part.largest)
     start = fit_forces(problem.loops, known.law(method, scale * steps), shares)
     tied = () if known.scale else ("scale",)
     return complete(problem.loops, refine(problem.loops, start, known.free), (*tied, *known.free))

@@ -44,6 +44,8 @@ RATED = ("rate-gms", "lugre")
 """Models whose memory depends on the rate of motion."""
 STATIC = ("sgn", "tanh", "stribeck")
 """Models without memory."""
+USUAL_SPEED = 0.05
+"""Stribeck speed V (rad/s) of a law without a Stribeck rise, where it has no effect."""
 METHODS = (*SLIP, *RATED, *STATIC)
 
 
@@ -102,7 +104,7 @@ class FrictionLaw:
     offset: float = 0.0
     growth: float = 0.0
     extra: float = 0.0
-    speed: float = 0.05
+    speed: float = USUAL_SPEED
     exponent: float = 1.0
     rate: float = 1.0
     backlash: Array | None = None

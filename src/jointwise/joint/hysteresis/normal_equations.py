@@ -18,7 +18,15 @@ from jointwise.estimation.gram import RIDGE, block_errors, eliminated, folds_of
 from jointwise.estimation.jackknife import standard_error
 from jointwise.joint.friction.law import Rise
 from jointwise.joint.hysteresis.data import NO_GROWTH, Growth, Loops, SwingChunk
-from jointwise.joint.hysteresis.law import FrictionLaw, LawInputs, dry_level, force_columns, rest_state, usual_exponent
+from jointwise.joint.hysteresis.law import (
+    USUAL_SPEED,
+    FrictionLaw,
+    LawInputs,
+    dry_level,
+    force_columns,
+    rest_state,
+    usual_exponent,
+)
 from jointwise.model.friction import load_growth, slip_slope_state, slip_slopes, stribeck, stribeck_slope
 from jointwise.spatial import Array
 
@@ -302,7 +310,7 @@ class Known:
 
     def law(self, model: str, limits: Array) -> FrictionLaw:
         """Return the law from which the fit of a model starts."""
-        rise = self.rise or Rise(0.0, 0.05, usual_exponent(model))
+        rise = self.rise or Rise(0.0, USUAL_SPEED, usual_exponent(model))
         return FrictionLaw(
             model=model,
             limits=limits,

@@ -22,6 +22,10 @@ MAX_LOG_ERROR = 50.0
 """Standard error of a logarithm above which it is written as this one: its exponential must fit into a file."""
 BINS = 60
 """Points of the curve of friction after a reversal."""
+CURVE_REACH = 4.0
+"""Travel that this curve shows, in units of the largest limit: elements slip after two."""
+EDGE_SHARE = 0.99
+"""Fraction of the largest identifiable limit above which a limit lies at the edge."""
 MIN_BIN = 3
 """Fewest samples whose mean is a point of that curve."""
 
@@ -221,7 +225,7 @@ def _curves(loops: Loops, found: LawEstimate, errors: dict[int, Array]) -> tuple
 def _reversal_curve(loops: Loops, found: LawEstimate) -> Curve:
     """Return dry friction against the travel since a reversal from full slip, both directions folded into one."""
     travel, friction = _after_reversals(loops, found.fit)
-    edges = np.geomspace(max(loops.smallest, 1e-6), 4.0 * loops.largest, BINS + 1)
+    edges = np.geomspace(max(loops.smallest, 1e-6), CURVE_REACH * loops.largest, BINS + 1)
     bins = np.digitize(travel, edges) - 1
     filled = [k for k in range(BINS) if (bins == k).sum() >= MIN_BIN]
     x = np.array([travel[bins == k].mean() for k in filled])
@@ -327,7 +331,7 @@ def _law_notes(problem: HysteresisProblem, fit: HysteresisFit) -> list[str]:
             f"F_C is the level at the speeds of these data (half of them below {speed:.2g} rad/s) and includes a "
             "Stribeck rise towards standstill. A friction part of the joint separates the two."
         )
-    if law.model in SLIP and law.limits[-1] > 0.99 * loops.largest:
+    if law.model in SLIP and law.limits[-1] > EDGE_SHARE * loops.largest:
         notes.append("The largest limit lies at the edge of the identifiable range: it may be larger in truth.")
     if law.extra < 0.0:
         notes.append(

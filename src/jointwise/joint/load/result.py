@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -53,11 +53,9 @@ def load_part(record: JointRecord, fit: LoadFit, tried: tuple[TriedModel, ...], 
         notes=_notes(record, fit, note, steady),
         logs=record.logs,
     )
-    if steady is None:
-        return part
-    from jointwise.joint.combined_friction import friction_map, map_surfaces  # imports this package
+    from jointwise.joint.combined_friction import with_surfaces  # imports this package
 
-    return replace(part, surfaces=map_surfaces(friction_map([steady, part])))
+    return with_surfaces(part, steady)
 
 
 def _speed_range(points: RunPairs) -> tuple[float, float]:

@@ -51,6 +51,10 @@ WORTHWHILE = 0.8
 """...and a limit reduces the sum of squared residuals below this fraction."""
 STARTS = ((0.5, 0.1), (1.0, 2.0), (1.0, 10.0))
 """Starts of dead time and mean delay, in samples: a fast, a usual and a slow drive."""
+LIMIT = 4
+"""Index of the limit L among the values s, p, g, i_0, L of a fit."""
+TOP_QUANTILE = 0.999
+"""Quantile of the current that counts as its largest value."""
 EXCERPT = 60
 """Samples to either side of the fastest change in the curve."""
 
@@ -107,7 +111,7 @@ def identify_current_loop(record: JointRecord) -> CurrentLoop:
 
 def _objection(signals: _LoopSignals, fit: _LoopFit, lag: Value, period: float) -> str:
     """Return why the lag is not determined, "" where it is."""
-    gain = float(fit.values[2])
+    gain = fit.gain
     if abs(gain - 1.0) > GAIN_TOLERANCE:
         return f"the current is {gain:.2f} times its target"
     residual, floor = float(np.sqrt(np.mean(fit.residual**2))), float(noise(signals.current[:, None])[0])
@@ -136,15 +140,15 @@ class _LoopSignals:
         """Return the current of ``s, p, g, i_0[, L]``; p = a / (1 - a) is the mean delay of the first-order part."""
         from scipy.signal import lfilter
 
-        s, p, gain, offset = values[:4]
+        s, p, gain, offset = values[:LIMIT]
         a = p / (1.0 + p)
         parts = []
         for k in np.unique(self.segment):
             target = self.target[self.segment == k]
             sample = np.arange(len(target), dtype=float)
             target = np.interp(sample - s, sample, target)
-            if len(values) > 4:
-                target = np.clip(target, -values[4], values[4])
+            if len(values) > LIMIT:
+                target = np.clip(target, -values[LIMIT], values[LIMIT])
             parts.append(lfilter([1.0 - a], [1.0, -a], target, zi=a * target[:1])[0])
         result: Array = gain * np.concatenate(parts) + offset
         return result
@@ -159,6 +163,21 @@ class _LoopFit:
     jacobian: Array
 
     @property
+    def delay(self) -> float:
+        """Mean delay p of the first-order part, in samples."""
+        return float(self.values[1])
+
+    @property
+    def gain(self) -> float:
+        """Ratio g of current and target."""
+        return float(self.values[2])
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a limit L was fitted."""
+        return len(self.values) > LIMIT
+
+    @property
     def cost(self) -> float:
         """Sum of squared residuals, A²."""
         return float(self.residual @ self.residual)
@@ -167,7 +186,7 @@ class _LoopFit:
 def _fitted(signals: _LoopSignals) -> _LoopFit:
     """Return the best lag, with a limit where targets exceed the currents and it clearly improves the fit."""
     free = min((_least(signals, np.array([s, p, 1.0, 0.0])) for s, p in STARTS), key=lambda fit: fit.cost)
-    top = float(np.quantile(np.abs(signals.current), 0.999))
+    top = float(np.quantile(np.abs(signals.current), TOP_QUANTILE))
     clipped = np.abs(signals.target) > CLIPPED * top
     if clipped.sum() < MIN_CLIPPED:
         return free
@@ -198,7 +217,7 @@ def _result(record: JointRecord, signals: _LoopSignals, fit: _LoopFit, block: ND
     period, factor = 1.0 / record.rate, student_factor(len(replicates) - 1)
     error = np.hypot(float(standard_error(replicates[:, 0] + replicates[:, 1])), LAG_ERROR)
     lag = value_of("lag", "s", period * float(fit.values[:2].sum()), period * float(error), factor)
-    limit = _limit(signals, fit, replicates, factor) if len(fit.values) > 4 else None
+    limit = _limit(signals, fit, replicates, factor) if fit.is_limited else None
     notes = () if limit else (f"no limit of the current is visible up to {np.abs(signals.current).max():.3g} A",)
     if objection := _objection(signals, fit, lag, period):
         return CurrentLoop(limit=limit, notes=(f"lag of the current is not determined: {objection}", *notes))
@@ -212,7 +231,7 @@ def _result(record: JointRecord, signals: _LoopSignals, fit: _LoopFit, block: ND
 
 def _time_constant(fit: _LoopFit, replicates: Array, period: float, factor: float) -> Value | None:
     """Return T (s) of the first-order part, None where it cannot be distinguished from a dead time."""
-    delay = float(fit.values[1])
+    delay = fit.delay
     if delay <= max(MIN_DELAY, factor * float(standard_error(replicates[:, 1]))):
         return None
     constant = float(_constant(delay, period))
@@ -222,11 +241,11 @@ def _time_constant(fit: _LoopFit, replicates: Array, period: float, factor: floa
 
 def _limit(signals: _LoopSignals, fit: _LoopFit, replicates: Array, factor: float) -> Value:
     """Return the limit g L; noise is averaged over the visits to the limit, as it may be correlated within one."""
-    at = np.abs(signals.target) > fit.values[4]
+    at = np.abs(signals.target) > fit.values[LIMIT]
     visits = np.count_nonzero(np.diff(at.astype(np.int8), prepend=0) > 0)
     scatter = float(np.std(fit.residual[at])) / np.sqrt(max(int(visits), 1))
-    error = np.hypot(float(standard_error(replicates[:, 2] * replicates[:, 4])), scatter)
-    return value_of("limit", "A", float(fit.values[2] * fit.values[4]), float(error), factor)
+    error = np.hypot(float(standard_error(replicates[:, 2] * replicates[:, LIMIT])), scatter)
+    return value_of("limit", "A", float(fit.gain * fit.values[LIMIT]), float(error), factor)
 
 
 def _constant(delay: Array | float, period: float) -> Array:

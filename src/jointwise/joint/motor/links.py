@@ -19,7 +19,7 @@ from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, equal_blocks, jackknife, student_factor
 from jointwise.joint.checks import check_gravity, check_unsaturated, refuse
 from jointwise.joint.motor.result import GAIN_TOLERANCE, MASS_ERROR, RELATION, inverse_value, torque_constant
-from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, value_of
+from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, value_of
 from jointwise.joint.quality import nrmse_percent, with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import (
@@ -116,7 +116,7 @@ def _moving(record: JointRecord) -> JointRecord:
         raise refuse(record, "motor", "the current does not vary")
     check_unsaturated(record, "motor")
     fastest = float(np.abs(record.speed).max())
-    moving = record.take(np.abs(record.speed) > max(SLOW * fastest, 0.1 * MIN_SPEED))
+    moving = record.take(np.abs(record.speed) > SLOW * fastest)
     if fastest < MIN_SPEED or moving.samples < MIN_SAMPLES:
         raise refuse(record, "motor", "the joint does not move")
     if min(np.mean(moving.speed > 0.0), np.mean(moving.speed < 0.0)) < MIN_DIRECTION:
@@ -265,7 +265,7 @@ def _curve(moving: JointRecord, fit: _LinkFit, gain: Value) -> Curve:
     torque = fit.columns[:, 0]
     residual = fit.current - fit.modelled
     order = np.argsort(torque, kind="stable")
-    line = np.linspace(torque.min(), torque.max(), 50)
+    line = np.linspace(torque.min(), torque.max(), LINE_POINTS)
     bounds = line / gain.low, line / gain.high
     return make_curve(
         ("Current over the torque of links and rotor", "torque [Nm]", "current without friction [A]"),

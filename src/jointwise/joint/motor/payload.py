@@ -24,7 +24,7 @@ from jointwise.estimation.jackknife import jackknife, student_factor
 from jointwise.joint.motor.data import PayloadData, aligned_pairs, payload_data
 from jointwise.joint.motor.fit import ASYMMETRIC, GainFit, Products, body_scales, fit_payload, solve
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status, inverse_value, same_drives
-from jointwise.joint.part import Curve, TriedModel, make_curve
+from jointwise.joint.part import LINE_POINTS, Curve, TriedModel, make_curve
 from jointwise.model.friction import LOAD_POWERS
 from jointwise.spatial import Array
 
@@ -181,7 +181,7 @@ def _curves(data: PayloadData, fit: GainFit, j: int, half: float) -> tuple[Curve
     used = data.used[:, j]
     torque, inverse = fit.payload[used, j], fit.solution.gains[j]
     residual = data.difference[used, j] - fit.modelled[used, j]
-    line = np.linspace(torque.min(), torque.max(), 50)
+    line = np.linspace(torque.min(), torque.max(), LINE_POINTS)
     order = np.argsort(torque, kind="stable")
     over_torque = make_curve(
         (

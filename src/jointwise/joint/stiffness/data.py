@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.filters import differences, low_pass
+from jointwise.data.statistics import noise, quantum
 from jointwise.errors import EstimationError
 from jointwise.estimation.jackknife import equal_blocks
 from jointwise.joint.checks import check_unsaturated, refuse
@@ -32,14 +33,14 @@ SLIP_RANGE = (3e-4, 0.2)
 presliding over a fifth of the motion."""
 MIN_RESOLUTION = 8.0
 """Smallest range of deformation and torque, in encoder counts and in standard deviations of the noise."""
+RANGE_QUANTILES = (0.005, 0.995)
+"""Quantiles of the deformation that count as its range: outliers do not."""
 MIN_CORRELATION = 0.5
 """Smallest correlation between the torques of gauge and current."""
 MIN_LOAD_RANGE = 1e-6
 """Range of the load (Nm) below which it counts as constant."""
 LOCKED_RATIO = 2.0
 """The output is locked if the link moves by at most this many times the deformation of the gear."""
-NOISE_MEDIAN = 0.95
-"""Median absolute difference of consecutive white samples, in standard deviations: 0.6745 √2."""
 EDGE_TIME = 0.2
 """Time (s) at the ends of a segment in which smoothing lacks neighbours..."""
 EDGE_SHARE = 0.05
@@ -138,8 +139,8 @@ def _deformation(record: JointRecord) -> tuple[Array, Array]:
     """Return φ and θ, rad."""
     if record.phi is None or record.theta is None:
         raise refuse(record, "stiffness", "no rotor position (theta) in the log, so no deformation")
-    count = max(_smallest_step(record.theta), _smallest_step(record.theta - record.phi))
-    spread = float(np.subtract(*np.percentile(record.phi, [99.5, 0.5])))
+    count = float(quantum(np.column_stack([record.theta, record.theta - record.phi])).max())
+    spread = float(np.ptp(np.quantile(record.phi, RANGE_QUANTILES)))
     if spread <= MIN_RESOLUTION * max(count, _noise(record.phi)):
         reason = (
             f"the gear deforms by {spread:.2g} rad only, less than {MIN_RESOLUTION:g} counts or standard deviations of "
@@ -149,16 +150,9 @@ def _deformation(record: JointRecord) -> tuple[Array, Array]:
     return record.phi, record.theta
 
 
-def _smallest_step(values: Array) -> float:
-    """Return the smallest change of a quantised signal; 0 where it is constant."""
-    steps = np.abs(np.diff(values))
-    steps = steps[steps > 1e-10]
-    return float(steps.min()) if steps.size else 0.0
-
-
 def _noise(values: Array) -> float:
-    """Return the standard deviation of white noise on a slow signal."""
-    return float(np.median(np.abs(np.diff(values)))) / NOISE_MEDIAN
+    """Return the standard deviation of the noise on a signal (samples,)."""
+    return float(noise(values[:, None])[0])
 
 
 # -- locked output --

@@ -56,11 +56,9 @@ def temperature_part(
         notes=(*_notes(model, tried), *_steady_notes(model, fit, steady)),
         logs=record.logs,
     )
-    if steady is None:
-        return part
-    from jointwise.joint.combined_friction import friction_map, map_surfaces  # imports this package
+    from jointwise.joint.combined_friction import with_surfaces  # imports this package
 
-    return replace(part, surfaces=map_surfaces(friction_map([steady, part])))
+    return with_surfaces(part, steady)
 
 
 def temperature_quality(pairs: TemperaturePairs, friction: Array, use: Flags) -> float:

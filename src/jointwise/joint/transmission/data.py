@@ -19,11 +19,13 @@ MAX_SPEED = 0.3
 """Speed (rad/s) above which inertia and damping hide the errors of the gear."""
 SPEED_PERCENTILE = 95.0
 """Percentile of |ω| that counts as the usual top speed of a reciprocation."""
+TOP_PERCENTILE = 99.0
+"""Percentile of |ω| and of the steps of θ that counts as the largest: single outliers do not."""
 MIN_RANGE = 0.2
 """Smallest range of motion, rad."""
 MIN_SPEED_SHARE = 0.02
 """Fraction of the usual top speed below which the direction is not defined."""
-FOLDS = 4
+CYCLE_FOLDS = 4
 """Parts of the cycles, in turn: two for the selection of the model, two for the test."""
 
 
@@ -50,7 +52,7 @@ class Strokes:
     @property
     def fold(self) -> NDArray[np.intp]:
         """Fold of each sample: cycles (two strokes) in turn."""
-        result: NDArray[np.intp] = (self.stroke // 2) % FOLDS
+        result: NDArray[np.intp] = (self.stroke // 2) % CYCLE_FOLDS
         return result
 
     @property

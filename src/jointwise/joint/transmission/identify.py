@@ -11,7 +11,7 @@ from jointwise.joint.part import Part, TriedModel
 from jointwise.joint.quality import with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.law import StiffnessLaw, stiffness_of
-from jointwise.joint.transmission.data import FOLDS, Flags, Strokes, find_strokes
+from jointwise.joint.transmission.data import CYCLE_FOLDS, TOP_PERCENTILE, Flags, Strokes, find_strokes
 from jointwise.joint.transmission.fit import (
     COARSE_POINTS,
     FINE_POINTS,
@@ -144,7 +144,7 @@ def _high_orders(every: Strokes, lag: Lag, ratio: float | None, elastic: bool) -
 
 def _averaged(strokes: Strokes, order: float) -> Strokes:
     """Return means over so few samples that an order is not attenuated."""
-    fastest = float(np.percentile(np.abs(np.diff(strokes.theta)), 99.0))
+    fastest = float(np.percentile(np.abs(np.diff(strokes.theta)), TOP_PERCENTILE))
     return strokes.averaged(int(np.clip(MAX_PHASE / (order * max(fastest, 1e-12)), 1, MAX_AVERAGE)))
 
 
@@ -159,7 +159,7 @@ def _check_angles(record: JointRecord, rows: Strokes) -> None:
     """Raise if the rows, or one of their folds, do not pass enough angles in both directions."""
     if np.sum(rows.passed_both_directions(COARSE_POINTS)) < MIN_ANGLES:
         raise refuse(record, "transmission", "no angles were passed in both directions")
-    folds = [rows.take(rows.fold == k) for k in range(FOLDS)]
+    folds = [rows.take(rows.fold == k) for k in range(CYCLE_FOLDS)]
     if min(np.sum(fold.passed_both_directions(COARSE_POINTS)) for fold in folds) < MIN_ANGLES:
         cycles = len(np.unique(rows.stroke // 2))
         reason = f"only {cycles} cycles forward and back, too few for training and test: record longer"

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jointwise.estimation.jackknife import standard_error, student_factor
+from jointwise.estimation.jackknife import NORMAL_FACTOR, standard_error, student_factor
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, plain, value_of
 from jointwise.joint.quality import rms
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.law import StiffnessLaw
-from jointwise.joint.transmission.data import FOLDS, Strokes
+from jointwise.joint.transmission.data import CYCLE_FOLDS, TOP_PERCENTILE, Strokes
 from jointwise.joint.transmission.fit import (
     COARSE_POINTS,
     FINE_POINTS,
@@ -91,7 +91,7 @@ def transmission_part(
         },
         ranges={
             "theta": (low, low + TURN if result.is_whole else high),
-            "speed": (0.0, float(np.percentile(np.abs(record.speed), 99.0))),
+            "speed": (0.0, float(np.percentile(np.abs(record.speed), TOP_PERCENTILE))),
         },
         alternatives=tried,
         curves=_curves(result),
@@ -127,12 +127,12 @@ def _table_values(result: TransmissionResult) -> list[Value]:
     assert isinstance(fit, TableFit)
     means = fit.means(fit.span)
     replicates = [
-        fit_tables(rows.take(rows.fold != k), len(fit.seen), fit.ripple).means(fit.span) for k in range(FOLDS)
+        fit_tables(rows.take(rows.fold != k), len(fit.seen), fit.ripple).means(fit.span) for k in range(CYCLE_FOLDS)
     ]
     spring = lag.compliance_error * np.abs([rows.load.mean(), (rows.load * rows.side).mean()])
     error = np.sqrt(standard_error(np.array(replicates)) ** 2 + (SMOOTHING_ERROR * means) ** 2 + spring**2)
     names = zip(("offset", "backlash_mean"), means, error, strict=True)
-    return [value_of(name, "rad", float(x), float(s), student_factor(FOLDS - 1)) for name, x, s in names]
+    return [value_of(name, "rad", float(x), float(s), student_factor(CYCLE_FOLDS - 1)) for name, x, s in names]
 
 
 def _series_values(fit: SeriesFit, which: int, result: TransmissionResult) -> list[Value]:
@@ -232,10 +232,6 @@ def _lag_curve(lag: Lag) -> Curve:
         (lag.travel, shape),
         residual=lag.fraction - shape,
     )
-
-
-NORMAL_FACTOR = 1.96
-"""Half width of a 95 % interval of a normal distribution: the difference of two tables averages many points."""
 
 
 def _band(result: TransmissionResult, which: int, line: Array) -> Array:
