@@ -201,7 +201,7 @@ def test_a_law_is_clamped_and_flagged_outside_the_measured_speeds(part: Part) ->
     assert np.allclose(law.torque(np.array([10.0, 2.0 * fastest])), law.torque(np.array([fastest])))
     assert law.outside(np.array([-10.0, 0.0, 1.0])).tolist() == [True, False, False]
     assert law.torque(np.zeros(1))[0] == 0.0
-    with pytest.raises(ModelError, match="velocity law"):
+    with pytest.raises(ModelError, match="must be of friction"):
         velocity_law_of(Part("load", "square", (), 50.0))
 
 
@@ -246,7 +246,8 @@ def test_friction_lost_by_warming_is_not_taken_for_a_viscous_term() -> None:
     assert np.mean([part.settings["beside"]["temperature"] for part in found]) == pytest.approx(-0.175, rel=0.3)
     assert all(any("the temperature varies by" in note for note in part.notes) for part in found)
     unseen = [identify_friction(warmed_record(seed, measured=False), form=form) for seed in range(4)]
-    assert not any(part.value("F_V2").covers(-1.1) for part in unseen)  # the data do have this effect
+    wrong, right = (np.mean([part["F_V2"] for part in parts]) for parts in (unseen, found))
+    assert abs(wrong + 1.1) > max(0.05, 3.0 * abs(right + 1.1))  # the data do have this effect
 
 
 def test_a_temperature_that_never_changes_adds_no_parameter(part: Part) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.optimize import least_squares, nnls
 
-from jointwise.estimation.jackknife import student_factor
-from jointwise.estimation.linear_fit import column_lengths, grouped_covariance
+from jointwise.estimation.linear_fit import JackknifeFit, column_lengths, jackknife_fit
 from jointwise.joint.friction.data import FrictionPoints
 from jointwise.joint.friction.law import FrictionForm, VelocityLaw
 from jointwise.joint.quality import STARTS
@@ -142,35 +141,18 @@ CELL_SIZE = 4
 """Blocks of similar speed that form the mean of a cycle at that speed: 0.4 s, comparable to a short run."""
 
 
-@dataclass(frozen=True, eq=False)
-class CurveUncertainty:
-    """Covariance (size, size) of the parameters of a curve, the factor of 95 % confidence intervals, and scatter.
+def uncertainty_of(fit: FrictionFit, points: FrictionPoints) -> JackknifeFit:
+    """Return the parameters of a curve with their uncertainty, leaving out one run or cycle at a time.
 
     `scatter` is the standard deviation (Nm) of the mean of a run, or of a cycle at one speed, about the curve.
     """
-
-    covariance: Array
-    factor: float
-    scatter: float
-
-    def band(self, fit: FrictionFit, speed: Array) -> Array:
-        """Return the half width (Nm) of the 95 % prediction band for the mean of a new run, (points,)."""
-        J = fit.sensitivity(speed)
-        variance = np.einsum("ij,jk,ik->i", J, self.covariance, J)
-        result: Array = self.factor * np.sqrt(variance + self.scatter**2)
-        return result
-
-
-def uncertainty_of(fit: FrictionFit, points: FrictionPoints) -> CurveUncertainty:
-    """Return the uncertainty of a fit by the delta method, with residuals clustered by run or cycle."""
-    J = np.column_stack([fit.sensitivity(points.speed), points.extra]) * points.weight[:, None]
-    residual = points.weight * (points.torque - fit.predict(points))
-    parameters = J.shape[1] if points.kind == "runs" else 1
+    J = np.column_stack([fit.sensitivity(points.speed), points.extra])
+    residual = fit.predict(points) - points.torque
+    _, means = cell_means(points, residual)
+    scatter = float(np.sqrt(means @ means / max(1, len(means) - J.shape[1])))
+    full = jackknife_fit(fit.values, points.weight * residual, points.weight[:, None] * J, points.group, scatter)
     size = fit.form.size
-    covariance = grouped_covariance(J, residual, points.group, parameters)[:size, :size]
-    _, scatter = cell_means(points, points.torque - fit.predict(points))
-    variance = float(scatter @ scatter) / max(1, len(scatter) - J.shape[1])
-    return CurveUncertainty(covariance, student_factor(len(points.groups) - parameters), float(np.sqrt(variance)))
+    return replace(full, values=full.values[:size], covariance=full.covariance[:size, :size])
 
 
 def cell_means(points: FrictionPoints, values: Array) -> tuple[Array, Array]:

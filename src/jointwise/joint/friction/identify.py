@@ -13,9 +13,10 @@ from jointwise.estimation.cross_validation import (
     unit_errors,
     unit_folds,
 )
+from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
 from jointwise.joint.friction.data import BLOCK_TIME, Flags, FrictionPoints, friction_points
-from jointwise.joint.friction.fit import CurveUncertainty, FrictionFit, cell_means, fit_curve, uncertainty_of
+from jointwise.joint.friction.fit import FrictionFit, cell_means, fit_curve, uncertainty_of
 from jointwise.joint.friction.law import FrictionForm
 from jointwise.joint.friction.result import friction_part
 from jointwise.joint.part import Part, TriedModel
@@ -157,9 +158,7 @@ def _alternative(
     return TriedModel(form.title, fitted, tested, "1 parameter" if form.size == 1 else f"{form.size} parameters")
 
 
-def identifiable_fit(
-    points: FrictionPoints, form: FrictionForm
-) -> tuple[FrictionFit, CurveUncertainty, tuple[str, ...]]:
+def identifiable_fit(points: FrictionPoints, form: FrictionForm) -> tuple[FrictionFit, JackknifeFit, tuple[str, ...]]:
     """Return the fit of a form to all points without parameters that are not identifiable, and a note for each."""
     notes: list[str] = []
     while True:
@@ -176,11 +175,11 @@ def identifiable_fit(
             return fit, uncertainty, tuple(notes)
 
 
-def _unidentifiable(fit: FrictionFit, uncertainty: CurveUncertainty) -> str | None:
+def _unidentifiable(fit: FrictionFit, uncertainty: JackknifeFit) -> str | None:
     """Return the first nonlinear parameter that is not identifiable, None if all are."""
     if not fit.form.stribeck:
         return None
-    errors = dict(zip(fit.form.nonlinear, np.sqrt(np.diag(uncertainty.covariance)), strict=False))
+    errors = dict(zip(fit.form.nonlinear, uncertainty.deviations, strict=False))
     if errors.get("log mu", 0.0) > MAX_LOG_ERROR:
         return "log mu"
     rise = fit.linear[fit.form.linear.index("F_S-F_C")]
@@ -200,7 +199,7 @@ def band_check(points: FrictionPoints, form: FrictionForm) -> dict[str, float]:
         training, held_out = points.take(~test), points.take(test)
         fit = fit_curve(training, form, start=full)
         speed, error = cell_means(held_out, held_out.torque - fit.predict(held_out))
-        inside = np.abs(error) <= uncertainty_of(fit, training).band(fit, speed)
+        inside = np.abs(error) <= uncertainty_of(fit, training).band(fit.sensitivity(speed))
         found.append(np.column_stack([np.abs(speed), inside]))
     speed, inside = np.concatenate(found).T
     slow = inside[speed <= np.quantile(speed, SLOW_SHARE)]

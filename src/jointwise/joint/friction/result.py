@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.friction.data import LOAD_QUANTILES, FrictionPoints, reference_temperature, unaccelerated
-from jointwise.joint.friction.fit import CurveUncertainty, FrictionFit, cell_means
+from jointwise.joint.friction.fit import FrictionFit, cell_means
 from jointwise.joint.friction.law import VelocityLaw, settings_of
 from jointwise.joint.part import LINE_POINTS, Curve, Part, Value, make_curve, value_of
 from jointwise.joint.quality import nrmse_percent
@@ -22,7 +23,7 @@ def friction_part(
     record: JointRecord,
     points: FrictionPoints,
     fit: FrictionFit,
-    uncertainty: CurveUncertainty,
+    uncertainty: JackknifeFit,
     band_check: dict[str, float],
 ) -> Part:
     """Return the phenomenon "friction" of a fit to all points."""
@@ -40,10 +41,10 @@ def friction_part(
     )
 
 
-def friction_values(fit: FrictionFit, uncertainty: CurveUncertainty) -> tuple[Value, ...]:
+def friction_values(fit: FrictionFit, uncertainty: JackknifeFit) -> tuple[Value, ...]:
     """Return the parameters with 95 % confidence intervals, and F_S and the directional F_C derived from them."""
     names = [*fit.form.nonlinear, *fit.form.linear]
-    errors = np.sqrt(np.diag(uncertainty.covariance))
+    errors = uncertainty.deviations
     found = [
         _value(n, float(x), float(s), uncertainty.factor) for n, x, s in zip(names, fit.values, errors, strict=False)
     ]
@@ -60,7 +61,7 @@ def _value(name: str, value: float, deviation: float, factor: float) -> Value:
     return Value(short, unit, size, size * deviation, size * np.exp(-half), size * np.exp(half))
 
 
-def _derived(fit: FrictionFit, uncertainty: CurveUncertainty, names: list[str]) -> list[Value]:
+def _derived(fit: FrictionFit, uncertainty: JackknifeFit, names: list[str]) -> list[Value]:
     """Return F_S and the Coulomb friction of each direction, with their gradients by the parameters."""
     x = dict(zip(names, (float(value) for value in fit.values), strict=False))
     derived: dict[str, tuple[float, dict[str, float]]] = {}
@@ -78,14 +79,14 @@ def _derived(fit: FrictionFit, uncertainty: CurveUncertainty, names: list[str]) 
     ]
 
 
-def _propagated(uncertainty: CurveUncertainty, names: list[str], gradient: dict[str, float]) -> float:
+def _propagated(uncertainty: JackknifeFit, names: list[str], gradient: dict[str, float]) -> float:
     """Return the standard error of a derived value."""
     g = np.array([gradient.get(name, 0.0) for name in names])
     return float(np.sqrt(g @ uncertainty.covariance @ g))
 
 
 def _settings(
-    record: JointRecord, points: FrictionPoints, fit: FrictionFit, uncertainty: CurveUncertainty
+    record: JointRecord, points: FrictionPoints, fit: FrictionFit, uncertainty: JackknifeFit
 ) -> dict[str, object]:
     names = [name.removeprefix("log ") for name in (*fit.form.nonlinear, *fit.form.linear)]
     return {
@@ -108,13 +109,13 @@ def _ranges(record: JointRecord, points: FrictionPoints, law: VelocityLaw) -> di
     return ranges
 
 
-def _curve(points: FrictionPoints, fit: FrictionFit, uncertainty: CurveUncertainty, law: VelocityLaw) -> Curve:
+def _curve(points: FrictionPoints, fit: FrictionFit, uncertainty: JackknifeFit, law: VelocityLaw) -> Curve:
     """Return runs (or cycle means) over speed without the other effects, with the curve and its band."""
     x, y = cell_means(points, points.torque - points.extra @ fit.extra)
     sizes = np.geomspace(law.slowest, law.fastest, LINE_POINTS)
     sides = ([-sizes[::-1]] if (x < 0.0).any() else []) + ([sizes] if (x > 0.0).any() else [])
     line = np.concatenate(sides)
-    half = uncertainty.band(fit, line)
+    half = uncertainty.band(fit.sensitivity(line))
     return make_curve(
         ("Friction over speed; band: the mean of another run (95 %)", "speed [rad/s]", "friction [Nm]"),
         (x, y),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointwise.estimation.cross_validation import first_or_best, held_out_predictions, unit_errors, unit_folds
-from jointwise.estimation.linear_fit import LinearFit, grouped_fit, scaled_solution
+from jointwise.estimation.linear_fit import JackknifeFit, grouped_fit, scaled_solution
 from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.friction.law import velocity_law_of
@@ -72,7 +72,7 @@ class _Choice:
     """The chosen law, its fit to all points, and a note where the law is "none"."""
 
     law: str
-    fit: LinearFit
+    fit: JackknifeFit
     note: str = ""
 
 

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from jointwise.estimation.linear_fit import LinearFit
+from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.load.data import RunPairs
 from jointwise.joint.load.law import LoadLaw
 from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, value_of
-from jointwise.joint.quality import nrmse_percent, rms
+from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import LOAD_POWERS, load_growth, load_unit
 from jointwise.spatial import Array
@@ -26,9 +26,9 @@ class LoadFit:
     points: RunPairs
     y: Array
     law: str
-    fit: LinearFit
+    fit: JackknifeFit
     fitted: Array
-    gravity: LinearFit
+    gravity: JackknifeFit
 
     @property
     def load_law(self) -> LoadLaw:
@@ -100,9 +100,9 @@ def _gravity_curve(fit: LoadFit) -> Curve:
 
 
 def _curve(
-    labels: tuple[str, str, str], x: Array, y: Array, residual: Array, line: Array, fit: LinearFit, rows: Array
+    labels: tuple[str, str, str], x: Array, y: Array, residual: Array, line: Array, fit: JackknifeFit, rows: Array
 ) -> Curve:
-    middle, half = rows @ fit.values, fit.band(rows, rms(residual))
+    middle, half = rows @ fit.values, fit.band(rows)
     return make_curve(labels, (x, y), (line, middle), (middle - half, middle + half), residual=residual)
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from jointwise.estimation.jackknife import student_factor
-from jointwise.estimation.linear_fit import LinearFit, grouped_covariance, scaled_solution
+from jointwise.estimation.linear_fit import JackknifeFit, jackknife_fit, scaled_solution
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.part import Part
 from jointwise.joint.quality import STARTS, rms
@@ -125,12 +124,11 @@ class TemperatureModel:
         rates = self._fit_rates(use) if self.rates else np.empty(0)
         return np.concatenate([self._solve_linear(rates, use), rates])
 
-    def fit(self) -> LinearFit:
-        """Return the fit to all pairs, with standard errors clustered by block of time."""
+    def fit(self) -> JackknifeFit:
+        """Return the fit to all pairs, leaving out one block of time at a time."""
         values = self.solve(np.ones(len(self.pairs.friction), dtype=bool))
-        J, residual = self.sensitivity(values), self.pairs.friction - self.friction(values)
-        covariance = grouped_covariance(J, residual, self.pairs.block)
-        return LinearFit(values, covariance, student_factor(len(np.unique(self.pairs.block)) - J.shape[1]))
+        residual = self.friction(values) - self.pairs.friction
+        return jackknife_fit(values, residual, self.sensitivity(values), self.pairs.block, rms(residual))
 
     def _split(self, values: Array) -> tuple[Array, Array]:
         count = len(values) - self.rates

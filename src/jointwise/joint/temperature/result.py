@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from jointwise.estimation.linear_fit import LinearFit
+from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.friction.law import velocity_law_of
 from jointwise.joint.part import (
@@ -21,7 +21,7 @@ from jointwise.joint.part import (
     plain,
     value_of,
 )
-from jointwise.joint.quality import nrmse_percent, rms
+from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
 from jointwise.joint.temperature.data import COLDEST, TemperaturePairs, inverse_cube
 from jointwise.joint.temperature.law import TemperatureLaw, TemperatureModel
@@ -68,13 +68,13 @@ def temperature_quality(pairs: TemperaturePairs, friction: Array, use: Flags) ->
     return nrmse_percent(y - mean[levels], friction[use] - mean[levels])
 
 
-def _law(model: TemperatureModel, fit: LinearFit) -> TemperatureLaw:
+def _law(model: TemperatureModel, fit: JackknifeFit) -> TemperatureLaw:
     T, fastest = model.pairs.temperature, float(model.pairs.speed.max())
     numbers = tuple(float(x) for x in fit.values[model.pairs.levels :])
     return TemperatureLaw(model.law, numbers, model.reference, float(T.min()), float(T.max()), fastest)
 
 
-def _values(model: TemperatureModel, fit: LinearFit) -> tuple[Value, ...]:
+def _values(model: TemperatureModel, fit: JackknifeFit) -> tuple[Value, ...]:
     """Return the parameters of the law; F_T1 is what makes f_T zero at T0."""
     k, exponential = model.pairs.levels, model.law == "affine-exponential"
     units = EXPONENTIAL_NAMES if exponential else NAMES
@@ -83,7 +83,7 @@ def _values(model: TemperatureModel, fit: LinearFit) -> tuple[Value, ...]:
     return values if exponential else (_constant(model, fit), *values)
 
 
-def _constant(model: TemperatureModel, fit: LinearFit) -> Value:
+def _constant(model: TemperatureModel, fit: JackknifeFit) -> Value:
     """Return ``F_T1 = -(F_T2 T0 + F_T3 T0⁻³)``."""
     gradient, k = np.zeros(len(fit.values)), model.pairs.levels
     gradient[k:] = -np.array([model.reference, model.reference**-3.0])[: len(fit.values) - k]
@@ -94,11 +94,11 @@ def _constant(model: TemperatureModel, fit: LinearFit) -> Value:
 # -- curves --
 
 
-def _curves(model: TemperatureModel, fit: LinearFit) -> tuple[Curve, ...]:
+def _curves(model: TemperatureModel, fit: JackknifeFit) -> tuple[Curve, ...]:
     """Return friction over temperature, one curve per speed, with line and band at even temperatures."""
     residual = model.pairs.friction - model.friction(fit.values)
     grid = replace(model, pairs=_grid(model.pairs))
-    line, half = grid.friction(fit.values), fit.band(grid.sensitivity(fit.values), rms(residual))
+    line, half = grid.friction(fit.values), fit.band(grid.sensitivity(fit.values))
     return tuple(_curve(model.pairs, residual, grid.pairs, line, half, level) for level in range(model.pairs.levels))
 
 
@@ -154,7 +154,7 @@ def _notes(model: TemperatureModel, tried: tuple[TriedModel, ...]) -> tuple[str,
     return tuple(notes)
 
 
-def _steady_notes(model: TemperatureModel, fit: LinearFit, steady: Part | None) -> tuple[str, ...]:
+def _steady_notes(model: TemperatureModel, fit: JackknifeFit, steady: Part | None) -> tuple[str, ...]:
     """Return a note on how much the friction at T0 differs from the velocity law, where that is known."""
     if steady is None:
         return ()
