@@ -58,7 +58,7 @@ def jackknife_fit(
 ) -> JackknifeFit:
     """Return the uncertainty of a least-squares solution with residuals that are correlated within groups.
 
-    Leaving out one group (a run, cycle or block) at a time keeps 95 % intervals honest for few and unequal groups.
+    Leaving out one group (a run, cycle or block) at a time gives intervals of the stated coverage for few and unequal groups as well.
 
     Args:
         values: Solution, shape (n,).
