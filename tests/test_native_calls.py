@@ -18,6 +18,7 @@ SAMPLES = 5
 LIMITS = np.array([1e-3, 2e-3])
 ROBOT = digital_robot(load_robot("ur5e"))
 NOTHING = (None,) * 11
+LAWS = np.array([joint.friction.packed() for joint in ROBOT.joints[:2]])
 
 
 def series(*shape: int) -> Array:
@@ -39,6 +40,8 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
             [np.ones(3) / 3.0, 2, 1e3, np.zeros(15), series(SAMPLES, 2), np.zeros((SAMPLES, 3, 2))],
             {3, 5},
         ),
+        "slip_hysteresis": ([LAWS.copy(), np.ones((2, 3)), np.zeros((2, 5)), series(SAMPLES, 2), pair.copy()], {2, 4}),
+        "slip_torque": ([LAWS.copy(), *(series(SAMPLES, 2) for _ in range(4)), pair.copy(), pair.copy()], {5, 6}),
         "adapt_steps": (
             [
                 np.ones((2, 14)),
@@ -102,7 +105,17 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
 
 
 FRICTION = ("slip", "maxwell_gram", "rate_slip", "lugre", "hysteresis", "steady_friction")
-NAMES = (*FRICTION, "decimate", "leaky_sum", "recursive", "simulate", "phase_steps", "adapt_steps")
+NAMES = (
+    *FRICTION,
+    "decimate",
+    "leaky_sum",
+    "recursive",
+    "simulate",
+    "phase_steps",
+    "adapt_steps",
+    "slip_hysteresis",
+    "slip_torque",
+)
 ANY_SIZE = {("decimate", 0), ("decimate", 1), ("decimate", 3), ("leaky_sum", 0), ("hysteresis", 1), ("hysteresis", 3)}
 """Arrays that may be longer."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 
 
@@ -55,3 +56,18 @@ class ImplausibleError(EstimationError):
 
 class OutputError(JointwiseError):
     """A result cannot be written; nothing is left half-written."""
+
+
+def check_range(owner: str, least: float, above: bool = False, **values: float) -> None:
+    """Reject values that are not finite and at least `least` (or `above` it)."""
+    for name, value in values.items():
+        if not (math.isfinite(value) and (value > least if above else value >= least)):
+            wanted = f"{'>' if above else '>='} {least:g}"
+            raise ModelError(f"{owner}: {name} must be finite and {wanted}. Got {value} instead.")
+
+
+def check_finite(owner: str, **values: float) -> None:
+    """Reject NaN and infinity."""
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise ModelError(f"{owner}: {name} must be finite. Got {value} instead.")

@@ -1,10 +1,11 @@
-"""Controllers of an arm: PD with gravity, PID, computed torque, feed-forward of elastic joints, decentralised LQR.
+"""Controllers of an arm: PD with gravity, PID, computed torque, adaptive friction, elastic joints, hand guiding, LQR.
 
 Each function takes a robot (described, or a calibrated `RobotModel` with its gravity), a motion and a rate, and
 returns a controller with ``init(sample)`` and ``step(state, sample)`` that any loop can run; `JointDrive` describes the
 drives.
 """
 
+from jointwise.control.adaptive import AdaptiveController, AdaptiveState, adaptive
 from jointwise.control.computed_torque import computed_torque
 from jointwise.control.control_law import AffineControl, Sample
 from jointwise.control.controller import AffineController, Controller, ControlState
@@ -16,24 +17,38 @@ from jointwise.control.lqr import Tolerances, joint_system, lqr, lqr_gain
 from jointwise.control.pd import pd_gravity, pid
 from jointwise.control.reference import Reference, as_reference, part_of
 from jointwise.control.torque_rates import torque_rates
+from jointwise.model.friction.joint_friction import Friction, Slip, Stribeck, ThermalFriction
+from jointwise.model.periodic_table import PeriodicTable
 from jointwise.model.spring import Cubic, OddPolynomial, Segments, Spring
+from jointwise.runtime.friction_adaptation import AdaptationOptions
+from jointwise.runtime.slip_friction import SlipFriction
 
 __all__ = [
+    "AdaptationOptions",
+    "AdaptiveController",
+    "AdaptiveState",
     "AffineControl",
     "AffineController",
     "ControlState",
     "Controller",
     "Cubic",
     "DriveMotion",
+    "Friction",
     "Gains",
     "JointDrive",
     "Links",
     "OddPolynomial",
+    "PeriodicTable",
     "Reference",
     "Sample",
     "Segments",
+    "Slip",
+    "SlipFriction",
     "Spring",
+    "Stribeck",
+    "ThermalFriction",
     "Tolerances",
+    "adaptive",
     "as_reference",
     "bandwidth_gains",
     "computed_torque",

@@ -16,6 +16,7 @@ from jointwise.design.trajectory import States, Trajectory, derivative
 from jointwise.errors import ModelError, nearest
 from jointwise.experiment.closed_loop import drives_of
 from jointwise.model.rigid import mass_matrix
+from jointwise.runtime.slip_friction import SlipFriction
 from jointwise.simulation.robot import DigitalRobot
 from jointwise.spatial import Array
 
@@ -29,6 +30,8 @@ SERVO_DAMPING = 0.9
 """Damping ratio of the servo's position loop."""
 SERVO_INTEGRATION = 4.0
 """Integral gain over proportional gain of the servo, 1/s: slow compared with the position loop."""
+LEEWAY = 1.0
+"""Time (s) that a stepped controller may run beyond its motion, where it holds the last position."""
 Periods = NDArray[np.intp]
 """Numbers of control periods, ascending."""
 
@@ -221,7 +224,7 @@ def _constant_gains(law: AffineControl) -> dict[str, list[float]]:
     return {name: value.tolist() for name, value in gains.items() if value is not None and value.ndim == 1}
 
 
-NamedFactory = Callable[[DigitalRobot, DelayedMotion, float, float | None], PeriodicLaw]
+NamedFactory = Callable[[DigitalRobot, DelayedMotion, float, float | None], PeriodicLaw | SteppedController]
 """Robot, motion, control rate (Hz) and bandwidth (Hz, None: the default) to a controller."""
 
 
@@ -264,6 +267,26 @@ def _factory(
     return make_law
 
 
+def slip_friction_of(digital: DigitalRobot) -> SlipFriction:
+    """Return the friction of a digital robot with hysteresis and backlash, as a perfect data sheet would state it."""
+    return SlipFriction(
+        tuple(joint.friction for joint in digital.joints), tuple(joint.backlash for joint in digital.joints)
+    )
+
+
+def _make_adaptive(
+    digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None
+) -> SteppedController:
+    """Return computed torque with adaptive friction for a motion."""
+    controller = control.adaptive(
+        digital.robot, motion, rate,
+        motor_gains=digital.gains, friction=slip_friction_of(digital), drives=drives_of(digital),
+        gains=None if bandwidth is None else control.bandwidth_gains(bandwidth),
+        gravity=digital.gravity, payload=digital.payload, duration=motion.duration + LEEWAY,
+    )  # fmt: skip
+    return SteppedController(controller)
+
+
 CONTROLLERS: dict[str, tuple[str, NamedFactory]] = {
     "servo": ("rigid feed-forward, feedback from the motor encoders, a slow integral of the link error", _make_servo),
     "pd": ("PD with gravity compensation", _factory(control.pd_gravity)),
@@ -271,5 +294,6 @@ CONTROLLERS: dict[str, tuple[str, NamedFactory]] = {
     "computed-torque": ("computed torque with feedback scaled by the mass matrix", _factory(control.computed_torque)),
     "flexible": ("feed-forward of elastic joints and friction", _factory(control.flexible_feedforward)),
     "lqr": ("decentralised LQR with feed-forward", _factory(control.lqr, None)),
+    "adaptive": ("computed torque with feed-forward of friction whose parameters are adapted", _make_adaptive),
 }
 """Named controllers: a one-line description and the factory of each."""

@@ -17,13 +17,13 @@ from jointwise.joint.part import Part
 from jointwise.joint.stiffness.law import stiffness_of
 from jointwise.joint.transmission.law import transmission_of
 from jointwise.model import friction as laws
+from jointwise.model.friction import joint_friction as plant
 from jointwise.model.periodic_table import TURN
 from jointwise.model.spring import Cubic, Segments
 from jointwise.model.terms import Coulomb, Hysteresis, Offset, Stribeck, Temperature, Term, Viscous
 from jointwise.result.calibration import CalibratedModel, Calibration, calibration_of
 from jointwise.runtime.motion import term_values
 from jointwise.simulation.robot import default_joints
-from jointwise.simulation.robot import friction as plant
 from jointwise.simulation.robot.joint import (
     MOST_HARMONICS,
     Backlash,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.errors import ModelError
-from jointwise.model.terms import Coulomb, Hysteresis, Inertia, PowerFlow, Rated, Spring, Stribeck, Term
+from jointwise.model.terms import Coulomb, Hysteresis, Inertia, PowerFlow, Rated, Stribeck, Term
 from jointwise.result.calibration import Calibration
 from jointwise.result.feed_forward import Use
 from jointwise.runtime.arrays import checked_rate
@@ -22,7 +22,7 @@ from jointwise.spatial import Array
 
 DRY = (Coulomb, PowerFlow, Stribeck, Hysteresis, Rated)
 """Terms of dry friction, which wear changes in proportion."""
-NOT_FRICTION = (Inertia, Spring)
+NOT_FRICTION = (Inertia,)
 """Terms that count as bodies."""
 LEAST = 1e-6
 """Nm, Nm s/rad: friction below this counts as none."""
@@ -31,7 +31,7 @@ LEAST = 1e-6
 class TorqueParts(NamedTuple):
     """Torques in Nm, (joints,) or (samples, joints).
 
-    `body` is that of links, rotors, payload and springs, `friction` all friction of the nominal model, `dry` its dry
+    `body` is that of links, rotors and payload, `friction` that of all other terms of the nominal model, `dry` its dry
     part Y1.
     """
 

@@ -8,21 +8,6 @@ from numbers import Integral, Real
 from jointwise.errors import ModelError
 
 
-def check_range(owner: str, least: float, above: bool = False, **values: float) -> None:
-    """Reject values that are not finite and at least `least` (or `above` it)."""
-    for name, value in values.items():
-        if not (math.isfinite(value) and (value > least if above else value >= least)):
-            wanted = f"{'>' if above else '>='} {least:g}"
-            raise ModelError(f"{owner}: {name} must be finite and {wanted}. Got {value} instead.")
-
-
-def check_finite(owner: str, **values: float) -> None:
-    """Reject NaN and infinity."""
-    for name, value in values.items():
-        if not math.isfinite(value):
-            raise ModelError(f"{owner}: {name} must be finite. Got {value} instead.")
-
-
 def is_number(value: object) -> bool:
     """Return whether a value is a finite real number (a bool is not)."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value))

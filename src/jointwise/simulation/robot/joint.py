@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jointwise.errors import ModelError
+from jointwise.errors import ModelError, check_finite, check_range
+from jointwise.model.friction.joint_friction import Friction
 from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.model.spring import Cubic, Rigid, Segments
-from jointwise.simulation.robot.checks import check_finite, check_range
-from jointwise.simulation.robot.friction import Friction
 from jointwise.spatial import Array
 
 MOST_HARMONICS = 8

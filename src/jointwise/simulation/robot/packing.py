@@ -12,7 +12,6 @@ import numpy as np
 from jointwise.backend import VARIABLE, native
 from jointwise.errors import ModelError
 from jointwise.model.spring import Cubic, Rigid
-from jointwise.simulation.robot.friction import MOST_ELEMENTS, Friction
 from jointwise.simulation.robot.joint import MOST_HARMONICS, Elasticity, JointPlant
 from jointwise.spatial import Array
 
@@ -43,7 +42,7 @@ def _row(joint: JointPlant, complete: bool) -> Array:
             [joint.inertia, 0.0 if joint.is_rigid else 1.0],
             [joint.inertia / joint.gear_ratio if complete and not joint.is_rigid else 0.0],
             _gear(joint),
-            _friction(joint.friction),
+            joint.friction.packed(),
             [motor.gain, motor.limit, motor.lag, motor.resistance, motor.inductance],
             [heat.capacity, heat.conductance, heat.ambient],
         ]
@@ -59,29 +58,13 @@ def _gear(joint: JointPlant) -> Array:
             [*_spring_numbers(joint.stiffness), joint.damping],
             [joint.lost_motion.fraction, 1.0 / joint.lost_motion.reach],
             [float(len(waves))],
-            *(_padded([getattr(wave, name) for wave in waves], MOST_HARMONICS, 0.0) for name in names),
+            *(_padded([getattr(wave, name) for wave in waves]) for name in names),
         ]
     )
 
 
-def _friction(f: Friction) -> Array:
-    """Return the numbers of `friction_law` in friction.h."""
-    thermal, slip = f.thermal, f.slip
-    return np.concatenate(
-        [
-            [f.coulomb, f.load, f.stribeck.extra, f.stribeck.speed, f.stribeck.shape],
-            [f.viscous, f.square, f.cube],
-            [thermal.linear, thermal.cold, thermal.reference, thermal.coldest, thermal.hottest],
-            [f.asymmetry, float(len(slip.limits) if f.is_dry else 0)],
-            _padded(slip.limits, MOST_ELEMENTS, 1.0),
-            1.0 / _padded(slip.limits, MOST_ELEMENTS, 1.0),
-            _padded(slip.shares, MOST_ELEMENTS, 0.0),
-        ]
-    )
-
-
-def _padded(values: tuple[float, ...] | list[float], length: int, fill: float) -> Array:
-    result = np.full(length, fill)
+def _padded(values: list[float]) -> Array:
+    result = np.zeros(MOST_HARMONICS)
     result[: len(values)] = values
     return result
 

@@ -7,9 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from jointwise.errors import ModelError
+from jointwise.errors import ModelError, check_range
 from jointwise.model.motor import dq_power, dq_voltages, drawn_power, drive_loss
-from jointwise.simulation.robot.checks import check_range
 from jointwise.simulation.robot.joint import JointPlant
 from jointwise.spatial import Array
 

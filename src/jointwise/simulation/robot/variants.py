@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from jointwise.errors import ModelError, nearest
+from jointwise.errors import ModelError, check_range, nearest
+from jointwise.model.friction.joint_friction import COULOMB_LIMIT, Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.spring import Cubic, Rigid, Segments
-from jointwise.simulation.robot.checks import check_range
-from jointwise.simulation.robot.friction import COULOMB_LIMIT, Friction, Slip, Stribeck, ThermalFriction
 from jointwise.simulation.robot.joint import Backlash, Elasticity, JointPlant, LostMotion
 
 Switch = Callable[[JointPlant], JointPlant]

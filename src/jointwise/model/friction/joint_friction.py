@@ -4,7 +4,7 @@
 ``level = F_C0 + F_C1 τ_J² + (F_S - F_C0) exp(-(|ω|/V_S)^μ) + √|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``.
 In slip H = sgn ω and this is the steady law; at reversal it is continuous. Level and viscous factor stay >= 0.
 
-The laws are those of `model/friction`; the integrator evaluates their native form (friction.h).
+The simulated plant and the friction compensation of controllers use it; they evaluate its native form (friction.h).
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jointwise.errors import ModelError
-from jointwise.model import friction as laws
-from jointwise.simulation.robot.checks import check_finite, check_range
+from jointwise.errors import ModelError, check_finite, check_range
+from jointwise.model.friction.load import load_growth
+from jointwise.model.friction.maxwell_slip import polynomial_limits, polynomial_shares
+from jointwise.model.friction.stribeck import stribeck
+from jointwise.model.friction.thermal import thermal_factors
+from jointwise.model.friction.viscous import viscous_factor
 from jointwise.spatial import Array
 
 MOST_ELEMENTS = 16
@@ -47,8 +50,8 @@ class Slip:
     @classmethod
     def polynomial(cls, elements: int = 4, limit_power: float = 4.0, share_power: float = 2.0) -> Slip:
         """Return the pre-assigned elements ``D_i = (i/M)^rD``, ``W_i = (M+1-i)^rk / Σ i^rk``."""
-        limits = laws.polynomial_limits(elements, 1.0, limit_power)
-        return cls(tuple(limits.tolist()), tuple(laws.polynomial_shares(elements, share_power).tolist()))
+        limits = polynomial_limits(elements, 1.0, limit_power)
+        return cls(tuple(limits.tolist()), tuple(polynomial_shares(elements, share_power).tolist()))
 
 
 @dataclass(frozen=True)
@@ -119,19 +122,45 @@ class Friction:
 
     def level(self, speed: Array, load: Array, temperature: Array) -> Array:
         """Return the level of the dry part (samples,), Nm, at speeds (rad/s), loads τ_J (Nm) and temperatures (°C)."""
-        thermal, extra = self.thermal, self.stribeck.extra
-        factors = laws.thermal_factors(temperature, thermal.reference, thermal.coldest, thermal.hottest)
-        rise = extra * laws.stribeck(speed, self.stribeck.speed, self.stribeck.shape) if extra else 0.0
+        thermal = self.thermal
+        factors = thermal_factors(temperature, thermal.reference, thermal.coldest, thermal.hottest)
         warm = np.sqrt(np.abs(speed)) * (factors @ np.array([thermal.linear, thermal.cold]))
-        result: Array = np.maximum(self.coulomb + self.load * laws.load_growth(load, 2.0) + rise + warm, 0.0)
+        result: Array = np.maximum(self.dry_level(speed, load) + warm, 0.0)
+        return result
+
+    def dry_level(self, speed: Array, load: Array) -> Array:
+        """Return the level of the dry part without its thermal part, ``F_C0 + F_C1 τ_J² + Stribeck``, Nm."""
+        extra = self.stribeck.extra
+        rise = extra * stribeck(speed, self.stribeck.speed, self.stribeck.shape) if extra else 0.0
+        result: Array = self.coulomb + self.load * load_growth(load, 2.0) + rise
         return result
 
     def viscous_factor(self, speed: Array) -> Array:
         """Return ``F_V1 + F_V2 |ω| + F_V3 ω²`` >= 0, Nm s/rad, of the shape of `speed` (rad/s)."""
-        return np.maximum(laws.viscous_factor(speed, (self.viscous, self.square, self.cube)), 0.0)
+        return np.maximum(viscous_factor(speed, (self.viscous, self.square, self.cube)), 0.0)
 
     def steady_torque(self, speed: Array, load: Array, temperature: Array) -> Array:
         """Return the friction torque (samples,), Nm, in steady sliding; arguments as those of `level`."""
         H = np.sign(speed) + self.asymmetry * np.abs(np.sign(speed))
         result: Array = self.level(speed, load, temperature) * H + self.viscous_factor(speed) * speed
         return result
+
+    def packed(self) -> Array:
+        """Return the numbers of `friction_law` in friction.h."""
+        thermal, slip = self.thermal, self.slip
+        limits = _padded(slip.limits, 1.0)
+        return np.concatenate(
+            [
+                [self.coulomb, self.load, self.stribeck.extra, self.stribeck.speed, self.stribeck.shape],
+                [self.viscous, self.square, self.cube],
+                [thermal.linear, thermal.cold, thermal.reference, thermal.coldest, thermal.hottest],
+                [self.asymmetry, float(len(slip.limits) if self.is_dry else 0)],
+                *(limits, 1.0 / limits, _padded(slip.shares, 0.0)),
+            ]
+        )
+
+
+def _padded(values: tuple[float, ...], fill: float) -> Array:
+    result = np.full(MOST_ELEMENTS, fill)
+    result[: len(values)] = values
+    return result

@@ -1,0 +1,247 @@
+"""Computed torque with adaptive feed-forward of friction with hysteresis, its parameters estimated on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jointwise.control.computed_torque import computed_torque
+from jointwise.control.control_law import Sample
+from jointwise.control.controller import AffineController, ControlState
+from jointwise.control.gains import Gains, drives_for, rotor_inertias
+from jointwise.control.joint_drive import JointDrive
+from jointwise.control.links import Links, deformations, lead_time
+from jointwise.control.pd import Side
+from jointwise.control.reference import Reference, part_of
+from jointwise.description.mounting import Mounting
+from jointwise.description.robot import Payload, Robot
+from jointwise.errors import ModelError, ShapeError
+from jointwise.runtime.arrays import checked_rate
+from jointwise.runtime.friction_adaptation import AdaptationOptions, Adapted
+from jointwise.runtime.friction_estimator import (
+    CalibratedFriction,
+    DescribedFriction,
+    DriveSample,
+    EstimatorState,
+    FrictionEstimator,
+    FrictionModel,
+    Measurement,
+    friction_estimator,
+)
+from jointwise.runtime.slip_friction import SlipFriction
+from jointwise.spatial import Array
+
+if TYPE_CHECKING:
+    from jointwise.runtime import RobotModel
+
+BLOCK = 4096
+"""Control periods whose reference is computed at once: memory stays bounded."""
+POSES = 64
+"""Poses of the motion from which default gains are computed."""
+
+
+class AdaptiveState(NamedTuple):
+    """Memory of an adaptive controller.
+
+    `period` to come; `integral` ∫ (q - q_d) dt, (joints,) rad s; `estimator` with the friction state of the delayed
+    measurement; `planned`, the friction state along the reference; `adapted`, parameters and prediction error now.
+    """
+
+    period: int
+    integral: Array
+    estimator: EstimatorState
+    planned: Any
+    adapted: Adapted
+
+
+class _Block(NamedTuple):
+    """Some control periods of the reference: the controller without friction, and the motion of the drives."""
+
+    controller: AffineController
+    motion: DriveSample
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveController:
+    """``u = f̂(q_d) + M q̈_d + C q̇_d + g + F_v(q̇_d, T) + M(q_d) PID``, ``f̂ = a1 F(τ_J,d) H(q_d) + a2 q̇_d``.
+
+    Made by `adaptive`. A step estimates a1 and a2 from what is measured and adds the friction of the reference with
+    them; the integral is held while a motor saturates.
+    """
+
+    make: Callable[[Reference], AffineController] = field(repr=False)
+    motion: Any = field(repr=False)
+    links: Links = field(repr=False)
+    drives: tuple[JointDrive, ...] = field(repr=False)
+    estimator: FrictionEstimator = field(repr=False)
+    motor_gains: Array
+    rate: float
+    periods: int
+    poses: Array = field(repr=False)
+    start: tuple[ArrayLike, ArrayLike] = (1.0, 0.0)
+    release: float = 0.0
+    _blocks: dict[int, _Block] = field(default_factory=dict, repr=False)
+
+    @property
+    def model(self) -> FrictionModel:
+        """Bodies and friction of the robot."""
+        return self.estimator.model
+
+    @cached_property
+    def _limits(self) -> Array:
+        """Largest torques of the motors, Nm, (joints,)."""
+        return np.array([drive.limit for drive in self.drives])
+
+    def init(self, sample: Sample) -> AdaptiveState:
+        """Return the memory at the start of the reference; the robot stands."""
+        n = len(sample.q)
+        none = Adapted(*(np.zeros(n) for _ in range(3)))
+        first = self._block(0).motion
+        return AdaptiveState(
+            0, np.zeros(n), self.estimator.init(self._measured(sample), *self.start),
+            self.model.init(first.q[0], first.theta[0]), none,
+        )  # fmt: skip
+
+    def step(self, state: AdaptiveState, sample: Sample) -> tuple[Array, AdaptiveState]:
+        """Return the torque (joints,), Nm, of this period and the memory for the next."""
+        k = state.period
+        if k >= self.periods:
+            raise ModelError(f"the reference lasts {self.periods} periods. Give it a longer duration.")
+        block, row = self._block(k // BLOCK), k % BLOCK
+        enabled = k >= self.release * self.rate
+        adapted, estimator = self.estimator.step(state.estimator, self._measured(sample), enabled=enabled)
+        planned = DriveSample(*(x[row] for x in block.motion))._replace(temperature=sample.temperature)
+        signals, memory = self.model.follow(state.planned, planned.theta)
+        parts, memory = self.model.parts(memory, planned, signals)
+        friction = parts.friction + (adapted.factor - 1.0) * parts.dry + adapted.viscous * planned.speed
+        torque, control = block.controller.step(ControlState(row, state.integral), sample)
+        total = torque + friction
+        limits = self._limits
+        integral = np.where(np.abs(total) > limits, state.integral, control.integral)
+        after = AdaptiveState(k + 1, integral, estimator, memory, adapted)
+        return np.minimum(np.maximum(total, -limits), limits), after
+
+    def _measured(self, sample: Sample) -> Measurement:
+        return Measurement(sample.q, sample.theta, self.motor_gains * sample.current, sample.temperature)
+
+    def _block(self, number: int) -> _Block:
+        """Return a block of the reference; the last one is kept."""
+        if number not in self._blocks:
+            self._blocks.clear()
+            times = np.arange(number * BLOCK, min((number + 1) * BLOCK, self.periods)) / self.rate
+            reference = part_of(self.motion, self.rate, times, self.poses)
+            ahead = reference.shifted(lead_time(self.drives, self.rate))
+            load = self.links.torque(ahead.q, ahead.qd, ahead.qdd)
+            theta = ahead.q + deformations(self.drives, load)
+            temperature = np.zeros_like(theta)
+            motion = DriveSample(ahead.q, ahead.qd, ahead.qdd, theta, ahead.qd, ahead.qdd, temperature)
+            self._blocks[number] = _Block(self.make(reference), motion)
+        return self._blocks[number]
+
+
+def adaptive(
+    robot: Robot | RobotModel,
+    motion: Any,
+    rate: float = 1000.0,
+    *,
+    motor_gains: ArrayLike | None = None,
+    friction: SlipFriction | None = None,
+    options: AdaptationOptions | None = None,
+    start: tuple[ArrayLike, ArrayLike] = (1.0, 0.0),
+    release: float = 0.0,
+    gains: Gains | None = None,
+    drives: Sequence[JointDrive] | None = None,
+    gravity: Mounting | None = None,
+    payload: Payload | None = None,
+    side: Side = "motor",
+    duration: float | None = None,
+) -> AdaptiveController:
+    """Return computed torque with an adaptive friction feed-forward.
+
+    ``u = a1 F(τ_J) H + a2 q̇_d + M q̈_d + C q̇_d + g + F_v(q̇_d, T) - M(q_d) (kd ė + kp e + ki ∫ (q - q_d) dt)``
+
+    Two friction states run in parallel: one along the reference, whose torque is fed forward, and one along the
+    measurement, delayed by 51 samples, whose prediction error drives a1 and a2.
+
+    Args:
+        robot: A calibrated robot, whose friction terms are adapted, or a described one with `friction`.
+        motion: The motion to follow, as for the other controllers.
+        rate: Control rate, Hz.
+        motor_gains: Joint torque per ampere, Nm/A, (joints,); None for those of the calibrated robot.
+        friction: Friction of a described robot.
+        options: Adaptation law, bounds and dead zone.
+        start: a1 and a2 (Nm s/rad) to start from, one number or one for each joint.
+        release: Time (s) from which the parameters may change.
+        gains: PID gains for a unit of inertia; None for critically damped ones.
+        drives: Rotors, springs and motors; a motor's `limit` bounds the torque.
+        gravity: Mounting; None for that of the model, or the table.
+        payload: Payload at the tool.
+        side: Whether position and speed are fed back from the `motor` or the `link`.
+        duration: Duration of the motion, s; None for its own.
+
+    Raises:
+        ModelError: The robot has no friction to adapt, or its motor gains are unknown.
+
+    """
+    links = Links.of(robot, gravity, payload)
+    periods = _periods(motion, rate, duration)
+    poses = part_of(motion, rate, np.linspace(0, periods - 1, POSES).astype(np.intp) / rate, np.empty(0)).q
+    chosen = drives_for(links.robot, drives)
+    model = _friction_model(robot, links, chosen, friction, rate)
+
+    def make(reference: Reference) -> AffineController:
+        return computed_torque(
+            links.robot, reference, rate,
+            gains=gains, drives=drives, gravity=links.gravity, payload=links.payload, side=side,
+        )  # fmt: skip
+
+    return AdaptiveController(
+        make, motion, links, chosen, friction_estimator(model, rate, options), _motor_gains(robot, links, motor_gains),
+        rate, periods, poses, start, release,
+    )  # fmt: skip
+
+
+def _periods(motion: Any, rate: float, duration: float | None) -> int:
+    """Return the number of control periods of a motion."""
+    if isinstance(motion, Reference):
+        raise ModelError("the adaptive controller needs a motion that is known at all times, not samples of one.")
+    time = getattr(motion, "duration", None) if duration is None else duration
+    if time is None or not (np.isfinite(time) and time > 0.0):
+        raise ModelError(f"duration must be a positive number of s. Got {time} instead.")
+    return max(1, round(time * checked_rate(rate)))
+
+
+def _friction_model(
+    robot: Robot | RobotModel, links: Links, drives: Sequence[JointDrive], friction: SlipFriction | None, rate: float
+) -> FrictionModel:
+    from jointwise.runtime import RobotModel
+    from jointwise.runtime.torque_parts import model_parts
+
+    if friction is not None:
+        return DescribedFriction(links.robot, friction, rotor_inertias(drives), links.gravity, links.payload)
+    if not isinstance(robot, RobotModel):
+        raise ModelError("friction must be given for a described robot, or use a calibrated one. Got none instead.")
+    if links.payload is not None:
+        raise ModelError("payload must be None for a calibrated robot: use its with_payload().")
+    return CalibratedFriction(model_parts(robot, rate, "feed-forward"))
+
+
+def _motor_gains(robot: Robot | RobotModel, links: Links, gains: ArrayLike | None) -> Array:
+    """Return joint torque per ampere (joints,), Nm/A."""
+    from jointwise.runtime import RobotModel
+
+    if gains is None:
+        if not isinstance(robot, RobotModel) or robot.output != "current":
+            raise ModelError("motor_gains must be given: torques per ampere (Nm/A) of every joint. Got none instead.")
+        return robot.gains
+    values = np.asarray(gains, dtype=float)
+    if values.shape != (links.robot.dof,) or not (np.isfinite(values).all() and (values != 0.0).all()):
+        raise ShapeError(
+            f"motor_gains must be {links.robot.dof} finite numbers in Nm/A. Got {values.tolist()} instead."
+        )
+    return values
