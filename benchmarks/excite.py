@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from jointwise.design.criterion import condition_number, standard_errors
 from jointwise.design.excitation import RATE, STUDY_RATE
 from jointwise.design.information import InformationModel
 from jointwise.model.rigid import inverse_dynamics
+from jointwise.result.excitation import torque_noise
 from jointwise.spatial import Array
 
 FRICTION = ("coulomb", "viscous")
@@ -115,29 +116,45 @@ def torque(found: Excitation, states: States) -> Array:
     return total
 
 
-def realised(runs: int) -> None:
-    """Print realised over predicted errors: recordings of the digital UR5e, rigid and without friction.
+def realised(runs: int, robots: Sequence[str] = ("ur5e", "ur10e")) -> None:
+    """Print realised over predicted errors of the digital robots with all their effects.
 
-    Torque is held for a control period of 1 ms, so it belongs to the motion half a period before.
+    Each run: a random motion is recorded and calibrated; its residuals predict the standard errors of an excitation
+    (of another seed), which is recorded and calibrated as any log. Nothing of that second recording is used before.
     """
-    robot = jw.load_robot("ur5e")
-    found = optimize_excitation(robot, ExcitationOptions(20.0, seed=1))
-    friction = jw.with_friction(
-        jw.Options(), [], direction="tanh", load="absolute", viscous_powers=[1.0], stribeck=0.0, ripple=False
-    )
-    options = replace(friction, decimation=1, lag=-0.5e-3)
-    plant, sensors = jw.PlantOptions(without="all"), jw.Sensors(colored=False, speed_noise=None)
-    bodies = found.model.bodies
-    ratios, stated = [], []
-    for seed in range(runs):
-        recorded = jw.simulate(robot, found.motion, plant=plant, sensors=sensors, seed=seed)
-        calibration = jw.calibrate(recorded.log, robot, options=options, physical=False)
-        truth = np.array([recorded.truth["base"][name] for name in found.model.names[:bodies]])
-        ratios.append((calibration.estimate.values[:bodies] - truth) / found.errors[:bodies])
-        stated.append(calibration.estimate.deviation[:bodies] / found.errors[:bodies])
-    print(
-        f"ur5e, {runs} recordings: realised errors {np.sqrt(np.mean(np.square(ratios))):.2f} times the predicted ones "
-        f"(rms of {bodies} base parameters), standard errors of the calibration {np.median(stated):.2f} times (median)"
+    ratios: list[Array] = []
+    stated: list[Array] = []
+    for name in robots:
+        for run in range(runs):
+            robot = jw.load_robot(name)
+            before = calibrated(jw.simulate(robot, duration=20.0, rate=RATE, seed=100 + run, keep=0), robot)
+            options = ExcitationOptions(20.0, seed=run + 1, starts=1, noise=torque_noise(before, RATE))
+            predicted = optimize_excitation(robot, options)
+            recorded = jw.simulate(robot, predicted.motion, rate=RATE, seed=500 + run, keep=0)
+            found = calibrated(recorded, robot)
+            base = found.model.base
+            truth = base.from_standard(
+                np.append(np.ravel(recorded.truth["inertials"]), recorded.truth["rotor_inertias"])
+            )
+            errors = predicted.errors[: base.count]
+            ratios.append((found.estimate.values[: base.count] - truth) / errors)
+            stated.append(found.estimate.deviation[: base.count] / errors)
+            print(f"{name} run {run}: {compared(ratios[-1:], stated[-1:])}", flush=True)
+    print(f"all: {compared(ratios, stated)}")
+
+
+def calibrated(made: jw.SimulationResult, robot: jw.Robot) -> jw.Calibration:
+    """Return the calibration of a recording with known drive gains."""
+    return jw.calibrate(made.log, robot, options=jw.Options(gains=made.truth["gains"]), physical=False)
+
+
+def compared(ratios: Sequence[Array], stated: Sequence[Array]) -> str:
+    """Return realised errors and standard errors over the predicted ones as text."""
+    errors = np.concatenate(ratios)
+    return (
+        f"errors {np.sqrt(np.mean(errors**2)):.2f} (rms), {np.median(np.abs(errors)) / 0.6745:.2f} (median, as that of "
+        f"a normal distribution) times the predicted standard errors; standard errors of the calibration "
+        f"{np.median(np.concatenate(stated)):.2f} times (median)"
     )
 
 
@@ -147,7 +164,7 @@ def main() -> None:
     parser.add_argument("--part", nargs="+", choices=("condition", "limits", "realised"))
     parser.add_argument("--seeds", type=int, default=50, help="of the limits (default: 50)")
     parser.add_argument("--starts", type=int, default=4, help="random starts of each search of the limits (default: 4)")
-    parser.add_argument("--runs", type=int, default=12, help="recordings of the realised errors (default: 12)")
+    parser.add_argument("--runs", type=int, default=6, help="runs of the realised errors, for each robot (default: 6)")
     args = parser.parse_args()
     parts = args.part or ("condition", "limits", "realised")
     if "condition" in parts:

@@ -1,6 +1,6 @@
 """Physically consistent bodies: solver failures, eigenvalues, cost on held-out logs, and time.
 
-    python benchmarks/physical.py [--seeds 34] [--robots ur5e panda puma560] [--data ../shared/data]
+    python benchmarks/physical.py [--seeds 34] [--first 0] [--robots ur5e panda puma560] [--data ../shared/data]
 
 Real logs (skipped where the folder is absent) and simulated ones, each validated on another motion. The described
 bodies of simulated robots are wrong on purpose (masses and inertias up to 30 %, centres of mass up to 2 cm), and every
@@ -151,13 +151,14 @@ def run(cases: Iterator[Case], prior: str = "entropic") -> tuple[list[Row], int]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=34)
+    parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
     parser.add_argument("--robots", nargs="+", default=["ur5e", "panda", "puma560"])
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[1].parent / "shared" / "data")
     parser.add_argument("--prior", choices=("entropic", "euclidean"), default="entropic")
     args = parser.parse_args()
     print(cpu_name())
     print("real:     ", summary(*run(real(args.data), args.prior)))
-    cases = (simulated(name, seed) for seed in range(args.seeds) for name in args.robots)
+    cases = (simulated(name, seed) for seed in range(args.first, args.first + args.seeds) for name in args.robots)
     print("simulated:", summary(*run(cases, args.prior)))
 
 

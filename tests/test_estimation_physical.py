@@ -19,14 +19,15 @@ from jointwise.description.toml import robot_from_toml
 from jointwise.errors import DescriptionError, EstimationError, JointwiseError, ModelError
 from jointwise.estimation.factors import JointFactors
 from jointwise.estimation.least_squares import Layout, Problem, Solution, weighted_least_squares
-from jointwise.estimation.physical import BodyPrior, Programme, physical_parameters
-from jointwise.estimation.semidefinite import MARGIN, PRIOR_WEIGHT, symmetric
+from jointwise.estimation.physical import PRIOR_COST, PRIOR_WEIGHTS, BodyPrior, Programme, physical_parameters
+from jointwise.estimation.semidefinite import MARGIN, symmetric
 from jointwise.estimation.structure import Structure
 from jointwise.model.base import base_parameters
 from jointwise.model.rigid import compute_regressor, inverse_dynamics
 from jointwise.spatial import Array
 from synthetic import SyntheticLog, default_friction, synthetic_log
 
+PRIOR_WEIGHT = PRIOR_WEIGHTS[0]
 UR5E, PLANAR = jw.load_robot("ur5e"), jw.load_robot("planar2")
 TANH = Structure("tanh", "none", (1.0,))
 
@@ -173,6 +174,20 @@ def test_noise_makes_impossible_bodies_and_the_programme_does_not() -> None:
         assert np.all(found.rotor_inertias >= 0.0)
         assert np.all(found.values[len(projection) :] >= 0.0)
         assert np.all(found.eigenvalues >= 0.99 * MARGIN)
+
+
+def test_a_wrong_prior_gets_less_weight_and_costs_no_joint_much() -> None:
+    problem, solution, projection, prior = problem_of(rows=1000)
+    good = physical_parameters(problem, solution, projection, replace(prior, rotors=np.full(6, 0.5)))
+    wrong = replace(prior, inertials=0.01 * prior.inertials)
+    found = physical_parameters(problem, solution, projection, wrong)
+    assert good.prior_weight == PRIOR_WEIGHTS[0] > found.prior_weight
+    strong = Programme(problem, solution, projection, wrong, "entropic")
+    weakest = replace(strong, weight=PRIOR_WEIGHTS[-1]).solve(problem.whole(solution.sigma)).values
+    costs = [
+        strong.largest_cost(v, weakest) for v in (strong.solve(problem.whole(solution.sigma)).values, found.values)
+    ]
+    assert costs[1] <= PRIOR_COST < costs[0]
 
 
 def test_more_data_take_the_bodies_from_the_prior_to_the_truth() -> None:
@@ -325,6 +340,7 @@ def test_bodies_are_stored_and_optional(calibration: jw.Calibration, tmp_path: P
     for name in ("inertials", "rotor_inertias", "values", "share", "rotor_share", "eigenvalues"):
         np.testing.assert_array_equal(getattr(again.physical, name), getattr(calibration.physical, name))
     assert again.physical.held_out == calibration.physical.held_out
+    assert again.physical.prior_weight == calibration.physical.prior_weight
     document = json.loads((tmp_path / "model.json").read_text())
     del document["physical"]
     (tmp_path / "old.json").write_text(json.dumps(document))

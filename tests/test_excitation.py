@@ -32,7 +32,7 @@ from jointwise.design.information import Goal, InformationModel
 from jointwise.experiment.excitation_files import excite, write_excitation
 from jointwise.model.base import base_parameters
 from jointwise.model.rigid import compute_regressor, inverse_dynamics
-from jointwise.result.excitation import compare_with_prediction
+from jointwise.result.excitation import compare_with_prediction, torque_noise
 from jointwise.spatial import Array
 from jointwise.virtual_ur.script import run_script
 
@@ -255,10 +255,22 @@ def test_the_recording_of_an_excitation_is_compared_with_its_prediction(tmp_path
     assert 0.2 < compared["median_ratio"] < 20.0
     assert {"ZZR1", "FC0_1"} <= {row["name"] for row in compared["parameters"]}
     calibration = jw.load_calibration(model)
+    expect_noise_of_a_calibration(calibration)
     assert "times those of the prediction" in compare_with_prediction(calibration, folder).summary()
     (folder / "prediction.json").write_text("{}")
     with pytest.raises(jw.ModelError, match="not the prediction"):
         compare_with_prediction(calibration, folder)
+
+
+def expect_noise_of_a_calibration(calibration: jw.Calibration) -> None:
+    """Expect that white noise with the effect of the residuals grows with their correlation and with the rate."""
+    white = replace(calibration, estimate=replace(calibration.estimate, shares={"independent noise": 1.0}))
+    rows = calibration.filters.rate / calibration.filters.decimation
+    np.testing.assert_allclose(torque_noise(white, rows), calibration.estimate.sigma)
+    colored = replace(calibration, estimate=replace(calibration.estimate, shares={"independent noise": 0.25}))
+    np.testing.assert_allclose(torque_noise(colored, 4.0 * rows), 4.0 * calibration.estimate.sigma)
+    with pytest.raises(jw.ModelError, match="state the causes of its standard errors"):
+        torque_noise(replace(calibration, estimate=replace(calibration.estimate, shares={})), 500.0)
 
 
 def narrowed(robot: Robot, **limits: float | None) -> Robot:

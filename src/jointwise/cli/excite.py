@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import Any
 
 from jointwise.cli.arguments import (
     add_gravity,
@@ -19,9 +19,6 @@ from jointwise.cli.arguments import (
     whole,
 )
 from jointwise.cli.output import Progress, as_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 EXAMPLES = """\
 examples:
@@ -63,7 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="A",
         help="limit of joints whose description has none, rad/s^2 or m/s^2 (default: 6 rad/s^2, 3 m/s^2)",
     )
-    parser.add_argument("--model", metavar="FILE", help="calibrated model for torque and load (default: description)")
+    parser.add_argument(
+        "--model",
+        metavar="FILE",
+        help="calibrated model: torque, load and residuals of the prediction (default: description)",
+    )
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--clearance", type=finite, default=0.05, metavar="M", help="height above the mounting plane (default: 0.05)"
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     options = ExcitationOptions(
         duration=args.duration, speed=args.speed, seed=args.seed, goal=args.goal, basis=args.basis,
         criterion=args.criterion, mounting=mounting, clearance=args.clearance, tool=tool_of(args),
-        acceleration=args.acceleration, reference=_reference(args.model),
+        acceleration=args.acceleration, **_known(args.model),
     )  # fmt: skip
     with Progress(args.json) as progress:
         result = excite(robot, args.output, options, progress=progress)
@@ -96,12 +97,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _reference(path: str | None) -> Mapping[str, float] | None:
-    """Return the values of a calibrated model by the names of the parameters."""
+def _known(path: str | None) -> dict[str, Any]:
+    """Return values by parameter name and torque noise of a calibrated model, as options of an excitation."""
     if path is None:
-        return None
+        return {}
+    from jointwise.design.excitation import RATE
     from jointwise.result import load_calibration
+    from jointwise.result.excitation import torque_noise
 
     calibration = load_calibration(path)
     infos, values = calibration.model.parameters, calibration.estimate.values.tolist()
-    return {info.name: value for info, value in zip(infos, values, strict=True)}
+    reference = {info.name: value for info, value in zip(infos, values, strict=True)}
+    return {"reference": reference, "noise": torque_noise(calibration, RATE)}

@@ -102,6 +102,7 @@ class Excitation:
             "gravity_m_s2": list(model.dynamics.gravity),
             "clearance_m": self.limits.clearance.plane if np.isfinite(self.limits.clearance.plane) else None,
             "torque_noise_Nm": model.noise.tolist(),
+            "torque_noise_source": "assumed" if options.noise is None else "calibration",
             "condition_number": self.condition,
             "random_condition_number": self.random.condition,
             "median_improvement": float(np.median(self.improvement[model.target])),

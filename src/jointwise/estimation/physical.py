@@ -8,11 +8,15 @@ standard parameters and the joint terms x are fitted together on the factor [R_b
 subject to Q_j >= ε, centres of mass inside their regions, and rotor inertias and friction >= 0. J_j is the
 pseudo-inertia of link j and J_j⁰ that of its prior; D is ½ ‖Q - 1‖² (euclidean) or tr Q - log det Q - 4 (entropic).
 Both have the same curvature at the prior. In the coordinates Q all links have the same scale, whatever their mass.
+
+N is the squared residual of all joints together, so that a λ that costs little in total may cost one joint much: a
+wrong prior of light links at the end of the arm. λ is therefore the largest of `PRIOR_WEIGHTS` with which no joint has
+a squared training residual more than `PRIOR_COST` above that with the smallest of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,11 +26,17 @@ from jointwise.errors import EstimationError
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import Index, fold_blocks
 from jointwise.estimation.least_squares import Mask, Problem, Solution, squared_error
-from jointwise.estimation.semidefinite import MARGIN, PRIOR_WEIGHT, ConicForm, PriorKind, symmetric
+from jointwise.estimation.semidefinite import MARGIN, ConicForm, PriorKind, symmetric
 from jointwise.spatial import Array
 
 NEAR_BOUNDARY = 2.0 * MARGIN
 """A link is at the boundary if its smallest relative eigenvalue is below this."""
+PRIOR_WEIGHTS = (1e-4, 1e-5, 1e-6, 1e-7)
+"""λ beside the mean squared residual (1 by normalisation), from the largest. A body that differs from its prior by a
+factor of two costs about this part of the residual variance."""
+PRIOR_COST = 0.002
+"""Part by which the prior may increase the squared training residual of a joint. Other motions amplify it several
+times, and consistency shall cost at most 1 % there."""
 SMALLEST_RESIDUAL = 1e-6
 """Residual variance (part of the mean square of the output) below which a fit counts as exact; noise-free data only."""
 
@@ -86,6 +96,7 @@ class PhysicalParameters:
     belong to these bodies, with the joint terms refitted. `share` (links, 10) and `rotor_share` (links,) state how far
     a parameter rests on the data: 1 on the data only, 0 on the prior only. `eigenvalues` (links,) are the smallest
     ones of the pseudo-inertias relative to the prior; `boundary` the links (0-based) at the boundary of what can exist.
+    `prior_weight` is λ.
     `held_out` is None for logs too short to cross-validate.
     """
 
@@ -99,6 +110,7 @@ class PhysicalParameters:
     boundary: tuple[int, ...]
     prior: PriorKind
     prior_source: str
+    prior_weight: float = PRIOR_WEIGHTS[0]
     held_out: Consistency | None = None
 
     @property
@@ -127,8 +139,7 @@ def physical_parameters(
         JointwiseError: Clarabel is not installed.
 
     """
-    programme = Programme(problem, solution, projection, prior, kind)
-    fit = programme.solve(problem.whole(solution.sigma))
+    programme, fit = _affordable(Programme(problem, solution, projection, prior, kind))
     eigenvalues = fit.eigenvalues()
     share, rotor_share = programme.shares(problem.whole(solution.sigma), fit)
     links = len(prior.names)
@@ -145,8 +156,22 @@ def physical_parameters(
         boundary=boundary,
         prior=kind,
         prior_source=prior.source,
+        prior_weight=programme.weight,
         held_out=programme.held_out(),
     )
+
+
+def _affordable(programme: Programme) -> tuple[Programme, _Solved]:
+    """Return the programme with the largest weight of the prior that costs no joint too much, and its solution."""
+    rows = programme.problem.whole(programme.solution.sigma)
+    weakest = replace(programme, weight=PRIOR_WEIGHTS[-1])
+    least = weakest.solve(rows)
+    for weight in PRIOR_WEIGHTS[:-1]:
+        candidate = replace(programme, weight=weight)
+        fit = candidate.solve(rows)
+        if candidate.largest_cost(fit.values, least.values) <= PRIOR_COST:
+            return candidate, fit
+    return weakest, least
 
 
 @dataclass(frozen=True)
@@ -180,6 +205,7 @@ class Programme:
     projection: Array
     prior: BodyPrior
     kind: PriorKind
+    weight: float = PRIOR_WEIGHTS[0]
     whitening: Array = field(init=False)
     active: Index = field(init=False)
 
@@ -208,7 +234,17 @@ class Programme:
         scale = np.where(free & (lengths > 1e-12 * lengths.max()), lengths / size, 1.0)
         bound = np.concatenate([np.ones(len(self.prior.rotors), dtype=bool), self._bound()])
         cones = ConicForm(len(self.prior.names), free[10 * len(self.prior.names) :], bound)
-        return self._solved(cones.solve(A / scale / size, b / size, self.kind, self._regions()) / scale)
+        return self._solved(cones.solve(A / scale / size, b / size, self.kind, self.weight, self._regions()) / scale)
+
+    def largest_cost(self, values: Array, others: Array) -> float:
+        """Return the largest relative increase of the squared training residual of a joint against other values."""
+        costs = [0.0]
+        for joint, index in zip(self.problem.factors, self.problem.layout.index, strict=True):
+            if not joint.empty:
+                R = joint.merged()
+                exact = SMALLEST_RESIDUAL * float(R[:, -1] @ R[:, -1])
+                costs.append(squared_error(R, values[index]) / max(squared_error(R, others[index]), exact) - 1.0)
+        return max(costs)
 
     def _without_prior(self) -> Mask:
         """Return which of the body parameters have no prior: rotors that are not described."""
@@ -254,7 +290,7 @@ class Programme:
         Q = np.linalg.qr(free)[0] if free.shape[1] else np.zeros((len(A), 0))
         left = A[:, :bodies] - Q @ (Q.T @ A[:, :bodies])
         H = left.T @ left / self._squared_residual(augmented)
-        weight = np.full(bodies, PRIOR_WEIGHT)
+        weight = np.full(bodies, self.weight)
         alone = self._without_prior()  # their prior deviation: the value itself, or the inertia of the link
         weight[alone] /= np.maximum(fit.standard, self._axis_inertias())[alone] ** 2
         resolution = np.linalg.solve(H + np.diag(weight), H)

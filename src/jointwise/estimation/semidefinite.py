@@ -14,9 +14,6 @@ from jointwise.spatial import Array
 
 PriorKind = Literal["entropic", "euclidean"]
 
-PRIOR_WEIGHT = 1e-4
-"""λ: weight of the prior beside the mean squared residual (1 by normalisation). A body that differs from its prior by
-a factor of two costs about this part of the residual variance, far less than the 1 % that consistency may cost."""
 MARGIN = 1e-4
 """ε: smallest eigenvalue of a pseudo-inertia, relative to the prior of its link."""
 MAX_ITERATIONS = 200
@@ -57,8 +54,8 @@ class ConicForm:
         self.right: list[Array] = []
         self.cones: list[Any] = []
 
-    def solve(self, A: Array, b: Array, kind: PriorKind, regions: Sequence[tuple[Array, int]]) -> Array:
-        """Return the unknowns v for the residual A v - b."""
+    def solve(self, A: Array, b: Array, kind: PriorKind, weight: float, regions: Sequence[tuple[Array, int]]) -> Array:
+        """Return the unknowns v for the residual A v - b, with the prior of a `weight`."""
         solver = _clarabel()
         self.size += (14 * self.links + len(self.rotors)) if kind == "entropic" else 0
         P, q = np.zeros((self.size, self.size)), np.zeros(self.size)
@@ -70,11 +67,11 @@ class ConicForm:
             self._definite(solver, j)
         known = np.concatenate([np.arange(self.bodies), self.rotors])
         if kind == "entropic":
-            q[known] += PRIOR_WEIGHT * self._identity()
-            q[self.count :] -= PRIOR_WEIGHT * self._logarithms(solver)
+            q[known] += weight * self._identity()
+            q[self.count :] -= weight * self._logarithms(solver)
         else:
-            P[known, known] += PRIOR_WEIGHT
-            q[known] -= PRIOR_WEIGHT * self._identity()
+            P[known, known] += weight
+            q[known] -= weight * self._identity()
         return self._solution(solver, P, q)
 
     def _identity(self) -> Array:

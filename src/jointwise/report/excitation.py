@@ -93,7 +93,8 @@ def _errors(excitation: Excitation) -> Html:
     ]
     head = ("parameter", "unit", "reference value", "standard error", "random / this")
     noise = ", ".join(number(value, 3) for value in model.noise)
-    caption = f"White torque noise of {noise} Nm (rms), recorded at {RATE:g} Hz."
+    source = "assumed" if excitation.options.noise is None else "as the residuals of the calibrated model require"
+    caption = f"White torque noise of {noise} Nm (rms), {source}; recorded at {RATE:g} Hz."
     return join([figure.html(caption), table("Predicted standard errors", head, rows, (0, 1))])
 
 

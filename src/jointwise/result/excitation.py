@@ -1,4 +1,4 @@
-"""Realised standard errors of a calibration beside those that an optimal excitation predicted."""
+"""Standard errors of a calibration beside those that an optimal excitation predicted, and the noise to predict them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,34 @@ PREDICTION_KIND = Kind(
     remedy="Run jointwise excite again.",
     largest=16 * 1024 * 1024,
 )
+
+
+def torque_noise(calibration: Calibration, rate: float) -> tuple[float, ...]:
+    """Return white torque noise (Nm, rms) by joint, at a rate (Hz), with the effect of the residuals of a calibration.
+
+    Residuals of a calibration are correlated in time and contain what its model lacks, so that its standard errors are
+    larger than those of white noise: by ``1 / s`` in the variance, s being the mean share of independent noise. Noise
+    of deviation ``σ √(rate / r / s)`` gives the same standard errors with the n = r T rows of the calibration (r rows a
+    second, residual deviation σ) replaced by rate T samples. The next recording of the same robot is assumed to leave
+    such residuals too.
+
+    Args:
+        calibration: A calibration of the robot.
+        rate: Rate of the samples that the noise is for.
+
+    Raises:
+        ModelError: A joint was not measured, or the calibration does not state its standard errors by cause.
+
+    """
+    estimate, filters = calibration.estimate, calibration.filters
+    share = estimate.shares.get("independent noise", 0.0)
+    if calibration.ignored or not share > 0.0:
+        raise ModelError(
+            "the calibration must have used all joints and state the causes of its standard errors to predict others. "
+            "Calibrate a log with the output of all joints again."
+        )
+    rows = filters.rate / filters.decimation
+    return tuple((estimate.sigma * np.sqrt(rate / rows / share)).tolist())
 
 
 @dataclass(frozen=True)

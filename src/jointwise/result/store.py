@@ -22,7 +22,7 @@ from jointwise.errors import ModelError
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.essential import Essential
 from jointwise.estimation.fit import LoadIteration
-from jointwise.estimation.physical import Consistency, PhysicalParameters
+from jointwise.estimation.physical import PRIOR_WEIGHTS, Consistency, PhysicalParameters
 from jointwise.estimation.semidefinite import PriorKind
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
@@ -152,6 +152,7 @@ def physical_to_dict(physical: PhysicalParameters) -> dict[str, Any]:
         "values": physical.values.tolist(),
         "prior": physical.prior,
         "prior_source": physical.prior_source,
+        "prior_weight": physical.prior_weight,
         "held_out": None if physical.held_out is None else asdict(physical.held_out),
     }
 
@@ -345,6 +346,7 @@ class _Physical:
     values: tuple[float, ...]
     prior: PriorKind
     prior_source: str
+    prior_weight: Positive = PRIOR_WEIGHTS[0]
     held_out: Consistency | None = None
 
     def __post_init__(self) -> None:
@@ -366,6 +368,7 @@ class _Physical:
             boundary=tuple(j for j, body in enumerate(self.links) if body.at_boundary),
             prior=self.prior,
             prior_source=self.prior_source,
+            prior_weight=self.prior_weight,
             held_out=self.held_out,
         )
 
