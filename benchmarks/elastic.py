@@ -100,8 +100,14 @@ def study(name: str, static: bool = True, model: ElasticModel = "reduced", seed:
 
 
 def sweep(planar: Study, ratios: Sequence[float] = RATIOS) -> list[float]:
-    """Return the mean relative error over all combinations at each signal-to-noise ratio (dB)."""
-    return [planar.errors(planar.identify("reduced", planar.noisy(ratio)))[2] for ratio in ratios]
+    """Return the mean relative error over all combinations at each signal-to-noise ratio (dB); NaN where rejected."""
+    errors = []
+    for ratio in ratios:
+        try:
+            errors.append(planar.errors(planar.identify("reduced", planar.noisy(ratio)))[2])
+        except jw.EstimationError:  # the positions do not explain the torque any more
+            errors.append(float("nan"))
+    return errors
 
 
 def plot(errors: Sequence[float], path: Path) -> None:
@@ -114,6 +120,9 @@ def plot(errors: Sequence[float], path: Path) -> None:
     axes.axhline(LITERATURE["planar2"], color="0.5", linestyle="--", label="without noise, literature")
     axes.set_xlabel("signal-to-noise ratio of the positions [dB]")
     axes.set_ylabel("mean relative error")
+    for ratio, error in zip(RATIOS, errors, strict=True):
+        if np.isnan(error):
+            axes.axvline(ratio, color="#c0392b", linestyle=":", label="log rejected")
     axes.grid(True, alpha=0.3)
     axes.legend(frameon=False)
     figure.savefig(path, dpi=150)
@@ -141,7 +150,8 @@ def main() -> None:
             flush=True,
         )
     errors = sweep(study("planar2"))
-    print("noise: " + ", ".join(f"{ratio} dB {error:.4f}" for ratio, error in zip(RATIOS, errors, strict=True)))
+    texts = ["rejected" if np.isnan(error) else f"{error:.4f}" for error in errors]
+    print("noise: " + ", ".join(f"{ratio} dB {text}" for ratio, text in zip(RATIOS, texts, strict=True)))
     if args.plot:
         plot(errors, args.plot)
 

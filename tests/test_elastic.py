@@ -48,11 +48,21 @@ def test_the_study_of_six_joints(model: str) -> None:
     truth = found.base.from_standard(made.truth)
     near = np.abs(found.values - truth) < 3.0 * found.factor * found.deviation + 0.01 * np.abs(truth)
     assert near.mean() > 0.9
+    low, high = found.conf_int()[found.base.names.index("K6")]
+    assert low < 2000.0 < high and "K6" in found.undetermined  # a deflection of a twentieth of an encoder count
+    assert "not determined by these data" in found.summary()
+    assert {f"K{j}" for j in range(1, 6)}.isdisjoint(found.undetermined)
 
 
-def test_noise_of_70_db_is_usable(planar: Study) -> None:
-    low, high = sweep(planar, (70, 100))
-    assert high < low < 0.15
+def test_noise_of_70_db_is_usable_and_of_20_db_is_rejected(planar: Study) -> None:
+    lost, low, high = sweep(planar, (20, 70, 100))
+    assert np.isnan(lost) and high < low < 0.15
+
+
+def test_noise_of_the_deflection_does_not_make_the_stiffness_smaller(planar: Study) -> None:
+    found = [planar.identify("reduced", planar.noisy(66.0, seed)) for seed in range(4)]
+    errors = np.array([[each[name] / 2000.0 - 1.0 for name in ("K1", "K2")] for each in found])
+    assert np.abs(errors.mean(axis=0)).max() < 0.03
 
 
 def test_the_spin_of_rotors_is_seen_by_the_complete_model_only() -> None:

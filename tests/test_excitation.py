@@ -32,7 +32,7 @@ from jointwise.design.information import Goal, InformationModel
 from jointwise.experiment.excitation_files import excite, write_excitation
 from jointwise.model.base import base_parameters
 from jointwise.model.rigid import compute_regressor, inverse_dynamics
-from jointwise.result.excitation import compare_with_prediction, torque_noise
+from jointwise.result.excitation import compare_with_prediction, learned_noise, torque_noise
 from jointwise.spatial import Array
 from jointwise.virtual_ur.script import run_script
 
@@ -256,6 +256,7 @@ def test_the_recording_of_an_excitation_is_compared_with_its_prediction(tmp_path
     assert {"ZZR1", "FC0_1"} <= {row["name"] for row in compared["parameters"]}
     calibration = jw.load_calibration(model)
     expect_noise_of_a_calibration(calibration)
+    expect_a_corrected_prediction(calibration, folder, tmp_path)
     assert "times those of the prediction" in compare_with_prediction(calibration, folder).summary()
     (folder / "prediction.json").write_text("{}")
     with pytest.raises(jw.ModelError, match="not the prediction"):
@@ -271,6 +272,20 @@ def expect_noise_of_a_calibration(calibration: jw.Calibration) -> None:
     np.testing.assert_allclose(torque_noise(colored, 4.0 * rows), 4.0 * calibration.estimate.sigma)
     with pytest.raises(jw.ModelError, match="state the causes of its standard errors"):
         torque_noise(replace(calibration, estimate=replace(calibration.estimate, shares={})), 500.0)
+
+
+def expect_a_corrected_prediction(calibration: jw.Calibration, folder: Path, tmp_path: Path) -> None:
+    """Expect that the prediction for the same motion becomes the standard errors of the calibration."""
+    noise, inflation = learned_noise(calibration, folder)
+    compared = compare_with_prediction(calibration, folder)
+    options = ExcitationOptions(8.0, clearance=None, noise=noise, inflation=inflation)
+    again = excite("planar2", tmp_path / "again", options)
+    realised = compare_with_prediction(calibration, tmp_path / "again")
+    np.testing.assert_allclose(realised.predicted, compared.realised, rtol=1e-6)
+    assert realised.median == pytest.approx(1.0)
+    repeated = learned_noise(calibration, tmp_path / "again")[1]
+    assert repeated == pytest.approx(inflation)
+    assert again.errors[again.model.names.index("offset_1")] > 0.0
 
 
 def narrowed(robot: Robot, **limits: float | None) -> Robot:
@@ -290,6 +305,8 @@ def narrowed(robot: Robot, **limits: float | None) -> Robot:
         ({}, {"duration": 90.0, "basis": "bspline"}, "duration must be at most 60 s with the basis bspline"),
         ({}, {"basis": "wavelet"}, "basis must be fourier or bspline. Got 'wavelet'"),
         ({}, {"criterion": "e"}, "criterion must be d or a. Got 'e'"),
+        ({}, {"inflation": {"ZZR2": 0.0}}, "inflation of ZZR2 must be a positive number"),
+        ({}, {"inflation": {}}, "inflation must have at least one parameter"),
         ({}, {"noise": (0.1, 0.2)}, "noise must be 6 numbers"),
         ({}, {"noise": (0.1, 0.2, 0.1, -1.0, 0.1, 0.1)}, "noise of joint 4 must be a positive number"),
         ({}, {"goal": "fun"}, "goal must be all, bodies, friction or payload. Got 'fun'"),
@@ -310,6 +327,8 @@ def test_the_command_asks_for_missing_limits_and_leaves_no_files(tmp_path: Path,
     assert main(["excite", "--robot", "puma560", "--output", str(tmp_path / "new")]) == 1
     assert "lacks velocity, effort of all joints" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+    assert main(["excite", "--robot", "ur5e", "--previous", "old", "--output", str(tmp_path / "new")]) == 1
+    assert "--previous needs --model" in capsys.readouterr().err
     (tmp_path / "mine.txt").write_text("mine")
     assert main(["excite", "--robot", "planar2", "--output", str(tmp_path)]) == 1
     assert "is not empty" in capsys.readouterr().err

@@ -74,6 +74,12 @@ def test_wrong_input_is_one_line(log: jw.Log, tmp_path: Path) -> None:
     for change in ({"parallel_cutoff": 10.0}, {"essential": 0.01}):
         with pytest.raises(ModelError, match="--method iv does not go with --parallel-cutoff, --essential"):
             jw.calibrate(log, PLANAR, options=replace(options, **change))
+    order = np.random.default_rng(0).permutation(log.samples)
+    for wrong in (log.channel("q_des")[order], np.zeros_like(log.q), log.channel("q_des")[:, ::-1]):
+        with pytest.raises(
+            DataError, match=r"q_des\d must follow the measured one, q\d, for --method iv. .*--method wls"
+        ):
+            jw.calibrate(replace(log, q_des=wrong), PLANAR, options=options)
     jw.write_log(bare, tmp_path / "bare.csv")
     argv = ("calibrate", tmp_path / "bare.csv", "--robot", "planar2", "--gains", 10, 10, "--method", "iv")
     assert "q_des1" in refused(*argv, "--output", tmp_path / "m.json")

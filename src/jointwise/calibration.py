@@ -34,7 +34,7 @@ from jointwise.estimation.feed_forward import (
 )
 from jointwise.estimation.fit import Fit, fit_structure, known_sums, known_values
 from jointwise.estimation.identifiability import check_excitation
-from jointwise.estimation.instruments import instrumental_variables
+from jointwise.estimation.instruments import instrumental_variables, refuse_unrelated_reference
 from jointwise.estimation.least_squares import Mask
 from jointwise.estimation.physical import PhysicalParameters, physical_parameters
 from jointwise.estimation.regression import Regression
@@ -409,6 +409,7 @@ def _refuse_without_instruments(logs: Sequence[Log], options: Options) -> None:
     for log in logs:
         if log.q_des is None:
             raise DataError(f"{log.origin.path}: no reference positions (q_des1..), which --method iv needs.")
+        refuse_unrelated_reference(log)
         if log.payload is not None:
             raise ModelError("payloads of single logs do not go with --method iv.")
     if options.parallel_cutoff or options.essential is not None or options.joints or options.structure.rotor_side:

@@ -12,7 +12,7 @@ import numpy as np
 from jointwise.data.conditioning import Filters, MotionChunk, clean_log, motion_chunks
 from jointwise.data.filters import low_pass
 from jointwise.data.gravity import mounting_of_logs
-from jointwise.data.log import Log, check_joints, log_list
+from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError, ModelError
@@ -75,6 +75,12 @@ class ElasticCalibration:
         half = self.factor * self.deviation
         return np.column_stack([self.values - half, self.values + half])
 
+    @cached_property
+    def undetermined(self) -> tuple[str, ...]:
+        """Parameters whose 95 % confidence interval contains zero: the model has them, these data do not show them."""
+        low, high = self.conf_int().T
+        return tuple(name for name, open_ in zip(self.base.names, (low <= 0.0) & (high >= 0.0), strict=True) if open_)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
         numbers = (self.values, self.deviation, self.conf_int(), self.units)
@@ -94,6 +100,7 @@ class ElasticCalibration:
                 for name, formula, value, error, (low, high), unit in rows
             ],
             "classification": dict(self.base.classification),
+            "undetermined": list(self.undetermined),
             "residual": {"links": self.sigma[0].tolist(), "motors": self.sigma[1].tolist(), "unit": "Nm"},
         }
 
@@ -114,6 +121,7 @@ class ElasticCalibration:
                 f"combinations, {counts['none']} have no effect",
                 "parameter        value          95 % confidence interval",
                 *rows,
+                *([f"not determined by these data: {', '.join(self.undetermined)}"] if self.undetermined else []),
             ]
         )
 
@@ -152,7 +160,7 @@ def identify_elastic(
     """
     if model not in ("reduced", "complete"):
         raise ModelError(f"the elastic model must be reduced or complete. Got '{model}' instead.")
-    recordings = log_list(logs)
+    recordings = [logs] if isinstance(logs, Log) else list(logs)
     for log in recordings:
         _refuse_unsuitable(log, robot)
     gravity = mounting_of_logs(recordings, mounting)
@@ -168,7 +176,8 @@ def identify_elastic(
 
 
 def _refuse_unsuitable(log: Log, robot: Robot) -> None:
-    check_joints(log, robot)
+    if log.joints != robot.dof:
+        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
     if log.theta is None:
         raise DataError(f"{log.origin.path}: no rotor positions (theta1..), which elastic joints need.")
     if log.current is None and log.torque is None:
@@ -196,17 +205,21 @@ def _sides(
 ) -> _Sides:
     """Return the factors of both sides."""
     groups = [JointFactors() for _ in range(2 * robot.dof)]
+    stems = [base.standard_names[k].rstrip("0123456789") for k in base.kept]
+    drives, stiff = np.array([stem in MOTOR_NAMES for stem in stems]), np.array([stem == "K" for stem in stems])
     for log in logs:
         for matrix, weights in _rows(log, robot, gravity, model, base, gains, cutoff):
             blocks = max(1, round(BLOCKS * matrix.shape[1] / _row_count(logs)))
-            for group, rows, weight in zip(groups, matrix, weights, strict=True):
+            links, motors = matrix[: robot.dof], matrix[robot.dof :]
+            instruments = links[:, :, :-1][:, :, ~drives]
+            motors = np.concatenate([motors[:, :, :-1], instruments, motors[:, :, -1:]], axis=2)
+            for group, rows, weight in zip(groups, [*links, *motors], weights, strict=True):
                 for block in np.array_split(np.arange(len(rows)), blocks):
                     group.add(rows[block], weight[block])
     if min(sum(group.weight) for group in groups) < SHORTEST * base.count or len(groups[0].triangles) < MIN_BLOCKS:
         needed = SHORTEST * base.count / ROW_RATE
         raise EstimationError(f"{base.count} parameters need at least {needed:.1f} s in which every joint moves.")
-    drives = np.array([base.standard_names[k].rstrip("0123456789") in MOTOR_NAMES for k in base.kept])
-    return _Sides(groups[: robot.dof], groups[robot.dof :], drives)
+    return _Sides(groups[: robot.dof], groups[robot.dof :], drives, stiff)
 
 
 def _row_count(logs: Sequence[Log]) -> float:
@@ -250,14 +263,16 @@ def _states(chunk: MotionChunk, log: Log, cutoff: float) -> ElasticStates:
 
 @dataclass(frozen=True)
 class _Sides:
-    """Factors [W y] of the equations of links and motors, (joints) of each by block, and their numbers of rows.
+    """Factors of the equations of links [W y] and of motors [W Z y], (joints) of each by block.
 
-    `drives` marks the parameters of the motors (rotor inertia, friction, stiffness), which may not be negative.
+    Z are the columns of the bodies in the equation of the link of the same joint. `drives` marks the parameters of the
+    motors (rotor inertia, friction, stiffness), which may not be negative, `stiff` the stiffnesses among them.
     """
 
     links: list[JointFactors]
     motors: list[JointFactors]
     drives: Mask
+    stiff: Mask
 
     def estimate(self, blocks: Sequence[int] | None = None) -> tuple[Array, Array]:
         """Return values and residual deviations (2, joints) from some blocks.
@@ -265,11 +280,20 @@ class _Sides:
         The equations of the motors determine rotor inertia, friction and stiffness. With the stiffness known, K (θ - q)
         is the measured right side of the equations of the links, which determine the bodies. One least-squares problem
         of both would make the stiffness too small: its column carries the noise of the positions, and the right side of
-        the links is zero.
+        the links is zero. In the equations of the motors, too, the column θ - q carries that noise: it is replaced by
+        its projection on the motion, which moves the links and with them the spring (two-stage least squares).
         """
-        motors, first = _weighted(self.motors, blocks, self.drives, np.zeros(len(self.drives)))
-        bodies, second = _weighted(self.links, blocks, ~self.drives, motors)
-        return motors + bodies, np.stack([second, first])
+        drives, count = self.drives, len(self.drives)
+        merged = [group.merged(blocks) for group in self.motors]
+        rows = [np.column_stack([R[:, :count][:, drives], R[:, -1]]) for R in merged]
+        projected = [_projected(part, R[:, count:-1], self.stiff[drives]) for part, R in zip(rows, merged, strict=True)]
+        motors = np.zeros(count)
+        motors[drives], first = _weighted(rows, projected, _counts(self.motors, blocks), bound=True)
+        known = [group.merged(blocks) for group in self.links]
+        rows = [np.column_stack([R[:, :-1][:, ~drives], R[:, -1] - R[:, :-1] @ motors]) for R in known]
+        values = motors.copy()
+        values[~drives], second = _weighted(rows, rows, _counts(self.links, blocks), bound=False)
+        return values, np.stack([second, first])
 
 
 def _refuse_unexplained(sides: _Sides, sigma: Array) -> None:
@@ -283,20 +307,33 @@ def _refuse_unexplained(sides: _Sides, sigma: Array) -> None:
         )
 
 
-def _weighted(
-    groups: Sequence[JointFactors], blocks: Sequence[int] | None, free: Mask, known: Array
-) -> tuple[Array, Array]:
-    """Return the `free` values (zeros elsewhere) and the residual deviation of each group, the others `known`."""
-    merged = [group.merged(blocks) for group in groups]
-    counts = [sum(group.weight[k] for k in (blocks or range(len(group.weight)))) for group in groups]
-    parts = [np.column_stack([R[:, :-1][:, free], R[:, -1] - R[:, :-1] @ known]) for R in merged]
-    sigma = np.array([np.linalg.norm(part[:, -1]) / np.sqrt(n) for part, n in zip(parts, counts, strict=True)])
-    values = np.zeros(len(free))
-    bound = np.full(int(free.sum()), not known.any())
+def _counts(groups: Sequence[JointFactors], blocks: Sequence[int] | None) -> Array:
+    """Return the number of rows of each group in some blocks."""
+    return np.array([sum(group.weight[k] for k in (blocks or range(len(group.weight)))) for group in groups])
+
+
+def _projected(rows: Array, motion: Array, stiff: Mask) -> Array:
+    """Return rows [W y] whose column of the stiffness is projected on the other columns and those of the motion."""
+    result, columns = rows.copy(), rows[:, :-1]
+    exact = np.hstack([columns[:, ~stiff], motion])
+    sizes = np.linalg.norm(exact, axis=0)
+    exact = exact[:, sizes > 0.0] / sizes[sizes > 0.0]
+    noisy = np.flatnonzero(stiff)
+    result[:, noisy] = exact @ np.linalg.lstsq(exact, columns[:, noisy], rcond=None)[0]
+    return result
+
+
+def _weighted(rows: Sequence[Array], fitted: Sequence[Array], counts: Array, bound: bool) -> tuple[Array, Array]:
+    """Return the values that fit rows [W y] of groups, each weighted by its residual, and the residual deviations.
+
+    `fitted` are the rows that are solved (`rows`, or their projections), `rows` those whose residual counts; `bound`
+    values are not negative.
+    """
+    sigma = np.array([np.linalg.norm(part[:, -1]) for part in rows]) / np.sqrt(counts)
+    bounds = np.full(rows[0].shape[1] - 1, bound)
     for _ in range(PASSES):
         sigma = np.maximum(sigma, SMALLEST_DEVIATION * sigma.max())
-        rows = np.vstack([part / s for part, s in zip(parts, sigma, strict=True)])
-        values[free] = bounded_least_squares(triangle(rows), bound, RIDGE)
-        errors = [squared_error(part, values[free]) for part in parts]
-        sigma = np.sqrt(np.divide(errors, counts))
+        weighted = np.vstack([part / s for part, s in zip(fitted, sigma, strict=True)])
+        values = bounded_least_squares(triangle(weighted), bounds, RIDGE)
+        sigma = np.sqrt(np.array([squared_error(part, values) for part in rows]) / counts)
     return values, sigma

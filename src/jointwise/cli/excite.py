@@ -19,6 +19,7 @@ from jointwise.cli.arguments import (
     whole,
 )
 from jointwise.cli.output import Progress, as_json
+from jointwise.errors import ModelError
 
 EXAMPLES = """\
 examples:
@@ -26,6 +27,7 @@ examples:
   jointwise excite --robot ur5e --duration 30 --speed 0.4 --for bodies --tool 0.15 --output excitation
   jointwise excite --robot arm.urdf --mounting wall --no-clearance --acceleration 4 --output excitation
   jointwise excite --robot ur10e --model model.json --for payload --output payload
+  jointwise excite --robot ur10e --model model.json --previous excitation --seed 2 --output second
 
 The directory then holds trajectory.csv (500 Hz), joint_trajectory.json (ROS 2), excitation.script (URScript, for arms
 of Universal Robots), prediction.json (for 'jointwise calibrate --excitation') and excitation.html. Limits, mounting
@@ -65,6 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="calibrated model: torque, load and residuals of the prediction (default: description)",
     )
+    parser.add_argument(
+        "--previous",
+        metavar="DIR",
+        help="excitation whose recording gave --model: its standard errors correct the prediction",
+    )
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--clearance", type=finite, default=0.05, metavar="M", help="height above the mounting plane (default: 0.05)"
@@ -86,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     options = ExcitationOptions(
         duration=args.duration, speed=args.speed, seed=args.seed, goal=args.goal, basis=args.basis,
         criterion=args.criterion, mounting=mounting, clearance=args.clearance, tool=tool_of(args),
-        acceleration=args.acceleration, **_known(args.model),
+        acceleration=args.acceleration, **_known(args),
     )  # fmt: skip
     with Progress(args.json) as progress:
         result = excite(robot, args.output, options, progress=progress)
@@ -97,15 +104,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _known(path: str | None) -> dict[str, Any]:
-    """Return values by parameter name and torque noise of a calibrated model, as options of an excitation."""
-    if path is None:
+def _known(args: argparse.Namespace) -> dict[str, Any]:
+    """Return values by parameter name and noise of a calibrated model, as options of an excitation."""
+    if args.model is None:
+        if args.previous is not None:
+            raise ModelError("--previous needs --model, the calibration from the recording of that excitation.")
         return {}
     from jointwise.design.excitation import RATE
     from jointwise.result import load_calibration
-    from jointwise.result.excitation import torque_noise
+    from jointwise.result.excitation import learned_noise, torque_noise
 
-    calibration = load_calibration(path)
+    calibration = load_calibration(args.model)
     infos, values = calibration.model.parameters, calibration.estimate.values.tolist()
     reference = {info.name: value for info, value in zip(infos, values, strict=True)}
-    return {"reference": reference, "noise": torque_noise(calibration, RATE)}
+    if args.previous is None:
+        return {"reference": reference, "noise": torque_noise(calibration, RATE)}
+    noise, inflation = learned_noise(calibration, args.previous)
+    return {"reference": reference, "noise": noise, "inflation": inflation}

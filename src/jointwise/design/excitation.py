@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -61,7 +61,7 @@ class Excitation:
         model: The parameters, their reference values and the torque noise of the prediction.
         limits: Limits that the motion keeps at 10 points per sample of 500 Hz.
         condition: Condition number of the regressor of the base parameters in SI units.
-        errors: Predicted standard errors (parameters,) at 500 Hz and white torque noise.
+        errors: Predicted standard errors (parameters,) at 500 Hz: those of white torque noise times the inflation.
         random: The same figures of random series.
         uses: Use of the limits: the largest share of each kind and where.
         options: Settings of the search.
@@ -108,9 +108,9 @@ class Excitation:
             "median_improvement": float(np.median(self.improvement[model.target])),
             "limits": {use.kind: {"where": use.where, "share": use.share} for use in self.uses},
             "parameters": [
-                {"name": name, "unit": unit, "std_error": float(error), "random_std_error": float(other)}
-                for name, unit, error, other in zip(
-                    model.names, model.units, self.errors, self.random.errors, strict=True
+                {"name": name, "unit": unit, "std_error": float(e), "random_std_error": float(r), "inflation": float(f)}
+                for name, unit, e, r, f in zip(
+                    model.names, model.units, self.errors, self.random.errors, _inflation(model, options), strict=True
                 )
             ],
         }
@@ -169,8 +169,18 @@ def optimize_excitation(
             f"{options.starts} starts kept them. Choose a smaller clearance, a longer duration or another seed."
         )
     condition, errors = _figures(model, motion.sample(STUDY_RATE))
+    inflation = _inflation(model, options)
+    random = replace(random, errors=inflation * random.errors)
     uses = limit_uses(model, limits, motion, RATE)
-    return Excitation(motion, model, limits, condition, errors, random, uses, options)
+    return Excitation(motion, model, limits, condition, inflation * errors, random, uses, options)
+
+
+def _inflation(model: InformationModel, options: ExcitationOptions) -> Array:
+    """Return the factors (parameters,) of the standard errors of white noise."""
+    if options.inflation is None:
+        return np.ones(len(model.names))
+    median = float(np.median(list(options.inflation.values())))
+    return np.array([options.inflation.get(name, median) for name in model.names])
 
 
 def _search(

@@ -43,6 +43,8 @@ class ExcitationOptions:
         reference: Values by parameter name, such as those of a calibration; the description is the default.
         noise: Torque noise of every joint (Nm, rms) at 500 Hz that the prediction assumes, such as that of a
             calibration; None for a share of the effort limits.
+        inflation: Factors by parameter name by which the standard errors of an earlier excitation exceeded those of
+            white noise; parameters without one get the median. None for white noise.
         harmonics: Number of harmonics of the base frequency of a Fourier series.
         starts: Number of random starts.
 
@@ -60,6 +62,7 @@ class ExcitationOptions:
     acceleration: float | None = None
     reference: Mapping[str, float] | None = None
     noise: tuple[float, ...] | None = None
+    inflation: Mapping[str, float] | None = None
     harmonics: int = 10
     starts: int = 4
 
@@ -79,6 +82,10 @@ class ExcitationOptions:
             raise ModelError(f"speed must be a share of the speed limits, 0 to 1. Got {self.speed:g} instead.")
         if self.noise is not None:
             check_positive(**{f"noise of joint {j + 1}": value for j, value in enumerate(self.noise)})
+        if self.inflation is not None:
+            check_positive(**{f"inflation of {name}": value for name, value in self.inflation.items()})
+            if not self.inflation:
+                raise ModelError("inflation must have at least one parameter.")
 
 
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:

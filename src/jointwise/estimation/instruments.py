@@ -14,15 +14,39 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jointwise.errors import EstimationError
+from jointwise.data.log import Log
+from jointwise.errors import DataError, EstimationError
 from jointwise.estimation.factors import Index, JointFactors
 from jointwise.estimation.jackknife import jackknife_covariance, student_factor
 from jointwise.estimation.least_squares import Layout, Mask, Solution
 from jointwise.estimation.uncertainty import Uncertainty
 from jointwise.spatial import Array
 
+FOLLOWED = 0.5
+"""Smallest correlation of measured and reference positions of a joint that moves. A robot that follows its reference
+has more than 0.99, a reference of another motion or another clock about zero."""
 WEAKEST = 1e-7
 """Smallest singular value of Zᵀ W with columns of unit length, relative to the largest, for Z to instrument W."""
+
+
+def refuse_unrelated_reference(log: Log) -> None:
+    """Reject a log whose reference positions do not follow the measured ones.
+
+    Raises:
+        DataError: The correlation of a joint that moves is below `FOLLOWED`; names the joint.
+
+    """
+    assert log.q_des is not None
+    known = np.isfinite(log.q).all(axis=1) & np.isfinite(log.q_des).all(axis=1)
+    q, reference = (values[known] - values[known].mean(axis=0) for values in (log.q, log.q_des))
+    sizes = np.linalg.norm(q, axis=0) * np.linalg.norm(reference, axis=0)
+    for j in np.flatnonzero(np.ptp(q, axis=0) > 0.0):
+        correlation = float(q[:, j] @ reference[:, j]) / sizes[j] if sizes[j] > 0.0 else 0.0
+        if not correlation >= FOLLOWED:
+            raise DataError(
+                f"{log.origin.path}: the reference position q_des{j + 1} must follow the measured one, q{j + 1}, for "
+                f"--method iv. Their correlation is {correlation:.2f}. Use --method wls."
+            )
 
 
 def instrumental_variables(

@@ -95,6 +95,8 @@ def _errors(excitation: Excitation) -> Html:
     noise = ", ".join(number(value, 3) for value in model.noise)
     source = "assumed" if excitation.options.noise is None else "as the residuals of the calibrated model require"
     caption = f"White torque noise of {noise} Nm (rms), {source}; recorded at {RATE:g} Hz."
+    if excitation.options.inflation is not None:
+        caption += " Standard errors are corrected by those of an earlier excitation."
     return join([figure.html(caption), table("Predicted standard errors", head, rows, (0, 1))])
 
 

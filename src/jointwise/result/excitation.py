@@ -53,12 +53,24 @@ def torque_noise(calibration: Calibration, rate: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class PredictedParameter:
-    """A parameter with its predicted standard error, in `unit`, and that of random series."""
+    """A parameter with its predicted standard error, in `unit`, and that of random series.
+
+    `inflation` is the factor of the prediction beside white noise.
+    """
 
     name: str
     unit: str
     std_error: float
     random_std_error: float
+    inflation: float = 1.0
+
+
+@dataclass(frozen=True)
+class _Prediction:
+    """What a prediction contains: torque noise (Nm, rms) and parameters."""
+
+    noise: tuple[float, ...]
+    parameters: tuple[PredictedParameter, ...]
 
 
 @dataclass(frozen=True)
@@ -101,20 +113,60 @@ def compare_with_prediction(calibration: Calibration, excitation: str | Path) ->
         ModelError: The file is no prediction, or shares no parameter with the calibration.
 
     """
+    path, prediction = _read(excitation)
+    realised = _realised(calibration)
+    shared = [p for p in prediction.parameters if realised.get(p.name, 0.0) > 0.0 and p.std_error > 0.0]
+    if not shared:
+        raise ModelError(f"{path}: shares no parameter with the calibration. Was it made for another robot?")
+    names = tuple(entry.name for entry in shared)
+    return ErrorComparison(names, tuple(entry.std_error for entry in shared), tuple(realised[name] for name in names))
+
+
+def learned_noise(calibration: Calibration, excitation: str | Path) -> tuple[tuple[float, ...], dict[str, float]]:
+    """Return what the recording of an excitation shows about the standard errors of the next one.
+
+    The residuals of a real recording are not white: they are correlated in time, contain what the model lacks, and the
+    calibration may estimate more parameters than the prediction has. The ratio of its standard errors to those of
+    white noise is a property of robot and kind of motion, by parameter.
+
+    Args:
+        calibration: The calibration from the recording of the excitation.
+        excitation: Directory of the excitation, or its `prediction.json`.
+
+    Returns:
+        The torque noise of the prediction (Nm, rms, by joint), and the ratio (`inflation`) by parameter name.
+
+    Raises:
+        ModelError: The file is no prediction, or shares no parameter with the calibration.
+
+    """
+    compared = compare_with_prediction(calibration, excitation)
+    _, prediction = _read(excitation)
+    before = {entry.name: entry.inflation for entry in prediction.parameters}
+    columns = zip(compared.names, compared.predicted, compared.realised, strict=True)
+    return prediction.noise, {name: realised / predicted * before[name] for name, predicted, realised in columns}
+
+
+def _read(excitation: str | Path) -> tuple[Path, _Prediction]:
+    """Return the file of a prediction and its content."""
     from jointwise.document import decode
 
     path = Path(excitation)
     path = path / PREDICTION_FILE if path.is_dir() else path
     document = read_document(path, PREDICTION_KIND)
     try:
-        entries = decode(document.get("parameters"), list[PredictedParameter])
+        parameters = decode(document.get("parameters"), tuple[PredictedParameter, ...])
     except ModelError as problem:
         raise ModelError(f"{path}: parameters: {problem}") from None
+    try:
+        noise = decode(document.get("torque_noise_Nm"), tuple[float, ...])
+    except ModelError as problem:
+        raise ModelError(f"{path}: torque_noise_Nm: {problem}") from None
+    return path, _Prediction(noise, parameters)
+
+
+def _realised(calibration: Calibration) -> dict[str, float]:
+    """Return the standard errors of a calibration by parameter, those that are determined."""
     undetermined = set(calibration.undetermined())
     infos = zip(calibration.model.parameters, calibration.estimate.deviation.tolist(), strict=True)
-    realised = {info.name: error for info, error in infos if info.name not in undetermined and np.isfinite(error)}
-    shared = [entry for entry in entries if realised.get(entry.name, 0.0) > 0.0 and entry.std_error > 0.0]
-    if not shared:
-        raise ModelError(f"{path}: shares no parameter with the calibration. Was it made for another robot?")
-    names = tuple(entry.name for entry in shared)
-    return ErrorComparison(names, tuple(entry.std_error for entry in shared), tuple(realised[name] for name in names))
+    return {info.name: error for info, error in infos if info.name not in undetermined and np.isfinite(error)}
