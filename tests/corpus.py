@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,14 @@ from typing import Any
 
 import numpy as np
 
+import jointwise as jw
 from cli_runs import PLAIN, bench, done
-from jointwise import read_log
+from jointwise import Payload, read_log
 from jointwise.data.write import write_log
+from jointwise.energy import PowerModel
+from jointwise.energy.signals import CURRENT, VOLTAGE
+from motor_sheets import sheet_text
+from synthetic import synthetic_log
 
 TEST_DATA = Path(__file__).parent / "data"
 
@@ -74,6 +80,20 @@ COMMANDS: dict[str, list[str]] = {
         "{out}",
     ],
     "convert": ["convert", "{log}", "{out.parquet}"],
+    "payload": ["payload", "{model}", "{loaded}"],
+    "motor": ["motor", "{targets}", "--robot", "ur5e", "--output", "{out}"],
+    "energy-fit": ["energy", "fit", "{bus}", "--robot", "planar2", "--gains", "9,9", "--output", "{out}"],
+    "energy-report": ["energy", "report", "{power.json}", "{bus}"],
+    "energy-predict": [
+        *("energy", "predict", "{power.json}", "{motion}", "--model", "{model}", "--output", "{out.csv}"),
+    ],
+    "energy-sheet": ["energy", "sheet", "{sheet}", "--output", "{out}"],
+    "export": ["export", "{model}", "--to", "mjcf", "--log", "{other}", "--output", "{out}"],
+    "export-urdf": ["export", "{arm}", "--to", "urdf", "--urdf", "{robot.urdf}", "--output", "{out}"],
+    "virtual-ur": ["virtual-ur", "--run", "{program.script}", "--port", "0"],
+    "virtual-ur-motion": ["virtual-ur", "--run", "{trajectory.csv}", "--port", "0"],
+    "record": ["record", "--host", "127.0.0.1", "--port", "1", "--duration", "1", "--output", "{out.csv}"],
+    "rehearse": ["rehearse", "--duration", "5", "--output", "{out}"],
     "compile-rbd": ["compile-rbd", "--mdh", "{robot.csv}", "--out", "{out}"],
     "compile-rd": [
         *("compile-rd", "--model-rbd", "{bodies.json}", "--friction-torque-model", "none"),
@@ -101,6 +121,13 @@ NUMBERS: dict[str, dict[str, str]] = {
     "excite": dict.fromkeys(("--duration", "--speed", "--seed"), "any"),
     "calibrate-validate": {"--calibration-data-rel": "any"},
     "compile-rd": {"--friction-viscous-powers": "any"},
+    "motor": {"--payload": "any"},
+    "energy-fit": {"--gains": "any"},
+    "energy-sheet": dict.fromkeys(("--gear-ratio", "--standing", "--conversion"), "any"),
+    "export": dict.fromkeys(("--rate", "--payload"), "any"),
+    "virtual-ur": dict.fromkeys(("--payload", "--seed", "--port", "--lose", "--late"), "any"),
+    "record": dict.fromkeys(("--duration", "--rate", "--port"), "any"),
+    "rehearse": dict.fromkeys(("--duration", "--seed"), "any"),
 }
 """Options that take numbers, by command line; "number": any finite number is allowed."""
 WRONG_NUMBERS = ("nan", "inf", "-inf", "", "x", "1e999", "9" * 5000, "1,2,3,4,5,6,7", "\x1b[31m1", "1e", "--", "0x10")
@@ -142,6 +169,7 @@ ROBOT_URDF = """<robot name="arm">
 </robot>
 """
 COLUMNS_TOML = '[columns]\nt = "t"\nq = ["q1", "q2"]\nqd = ["qd1", "qd2"]\ncurrent = ["i1", "i2"]\n'
+PROGRAM = "movej([0, -1.5, 0, 0, 0, 0])\nmovej([0.2, -1.5, 0.1, 0, 0, 0], a=2.0, v=0.5)\n"
 DRIVE_TOML = "schema = 1\n[drive]\nlinear = 20000.0\ncoulomb = 0.1\n"
 
 
@@ -168,20 +196,49 @@ def valid_files() -> Files:
     write_log(short, folder / "log.parquet")
     times = np.arange(0.0, 2.0, 0.01)
     path = np.outer(0.5 - 0.5 * np.cos(np.pi * np.clip(times - 0.5, 0.0, 1.0)), [1.0, 0.5])
+    six = np.column_stack([times, path, np.zeros((len(times), 4))])
+    header = ",".join(["t", *(f"q{k}" for k in range(1, 7))])
+    np.savetxt(folder / "trajectory.csv", six, "%.9g", ",", header=header, comments="")
     np.savetxt(folder / "motion", np.column_stack([times, path]), "%.9g", ",", header="t,q1,q2", comments="")
     for name in ("model", "model2"):
         (folder / name).write_bytes(files.model.read_bytes())
-    texts = {"robot.toml": ROBOT_TOML, "robot.csv": ROBOT_CSV, "robot.urdf": ROBOT_URDF, "columns.toml": COLUMNS_TOML}
+    _write_power_files(folder)
+    texts = {
+        "program.script": PROGRAM,
+        "sheet": sheet_text(),
+        "robot.toml": ROBOT_TOML,
+        "robot.csv": ROBOT_CSV,
+        "robot.urdf": ROBOT_URDF,
+        "columns.toml": COLUMNS_TOML,
+    }
     for name, text in (texts | {"drive.toml": DRIVE_TOML}).items():
         (folder / name).write_text(text)
     joints = (TEST_DATA / "joints_schema1.json").read_text(encoding="utf-8")
     document = json.loads(joints.replace('"ur5e"', '"planar2"'))
     del document["joints"][0]["parts"]["temperature"]  # the log has none
     (folder / "joint.json").write_text(json.dumps(document), encoding="utf-8")
+    arm = ("--robot", folder / "robot.urdf", "--output", folder / "arm", *OTHER)
+    done("calibrate", folder / "log", *arm)
     done("compile-rbd", "--mdh", folder / "robot.csv", "--out", folder / "bodies.json")
     friction = ("--friction-torque-model", "none", "--friction-viscous-powers", 1)
     done("compile-rd", "--model-rbd", folder / "bodies.json", *friction, "--out", folder / "aurt.json")
     return Files(folder)
+
+
+def _write_power_files(folder: Path) -> None:
+    """Write a log with a payload, one with the controller's targets, one with the power on the bus, a power model."""
+    loaded = synthetic_log(jw.load_robot("planar2"), "fourier", duration=15.0, rate=100.0, seed=5, payload=Payload(2.0))
+    targets = jw.simulate("ur5e", duration=8.0, rate=125.0, seed=1, keep=0).log
+    for name, log in {"loaded": loaded.log, "targets": targets}.items():
+        write_log(log, folder / f"{name}.csv")
+        (folder / f"{name}.csv").rename(folder / name)
+    power = PowerModel("planar2", 20.0, 1.0, (9.0, 9.0), (0.5, 0.5), (0.1, 0.1))
+    power.save(folder / "power.json")
+    log = read_log(folder / "log")
+    watts = power.power(log.channel("current"), log.channel("qd")) + np.random.default_rng(0).normal(size=log.samples)
+    first, *rows = (folder / "log").read_text().split()
+    lines = (f"{row},48,{watt / 48.0:.9g}" for row, watt in zip(rows, watts.tolist(), strict=True))
+    (folder / "bus").write_text("\n".join([f"{first},{VOLTAGE},{CURRENT}", *lines, ""]))
 
 
 def text_junk() -> dict[str, bytes]:
@@ -247,6 +304,7 @@ def bad_logs() -> dict[str, bytes]:
     return {**text_junk(), **{name: changed_csv(change) for name, change in changes.items()}}
 
 
+@functools.cache
 def bad_parquets() -> dict[str, bytes]:
     """Return damaged Parquet logs."""
     import pyarrow as pa
@@ -434,10 +492,53 @@ def bad_drives() -> dict[str, bytes]:
     return {**bad_tomls(DRIVE_TOML), **{name: text.encode() for name, text in texts.items()}}
 
 
+def bad_programs() -> dict[str, bytes]:
+    """Return URScript programs that the virtual controller does not run."""
+    texts = {
+        "recursion": "def p():\n  p()\nend\np()\n",
+        "tower of powers": "x = 9**9**9\nmovej([x, 0, 0, 0, 0, 0])\n",
+        "endless speed": "movej([0, 0, 0, 0, 0, 0])\nmovej([1, 0, 0, 0, 0, 0], a=1e-300, v=1e-300)\n",
+        "not a number": "movej([nan, inf, 0, 0, 0, 0])\n",
+        "overflow": "movej([1e308, 0, 0, 0, 0, 0])\nmovej([-1e308, 0, 0, 0, 0, 0])\n",
+        "far away": "movej([0, 0, 0, 0, 0, 0])\nmovej([1e6, 0, 0, 0, 0, 0])\n",
+        "Python": "x = ().__class__.__bases__[0].__subclasses__()\n",
+        "file": "x = open('/etc/passwd')\n",
+        "socket": 'socket_open("127.0.0.1", 22)\n',
+        "deep blocks": "if True:\n" * 2000,
+        "deep brackets": "x = " + "(" * 5000,
+        "long text": "x = 'a' * 100000000000\nmovej([0, 0, 0, 0, 0, 0])\n",
+        "two joints": "movej([0, 0])\n",
+        "no motion": "x = 1\n",
+    }
+    return {**text_junk(), **{name: text.encode() for name, text in texts.items()}}
+
+
+def bad_sheets() -> dict[str, bytes]:
+    """Return wrong calibration sheets."""
+    text = sheet_text()
+    rows = text.split("\n")
+    texts = {
+        "no rows": "\n".join(rows[:5]),
+        "one row": "\n".join(rows[:6]),
+        "text": text.replace("+40.0", "warm"),
+        "nan": text.replace("+40.0", "nan").replace("0.07", "nan"),
+        "huge": text.replace("+40.0", "1e300").replace("+3.20", "1e300"),
+        "huge joint": text.replace("Joint 0", f"Joint {'9' * 5000}"),
+        "negative joint": text.replace("Joint 0", "Joint -1"),
+        "joint twice": text + text,
+        "joint 7 only": text.replace("Joint 0", "Joint 7"),
+        "zero constant": text.replace("+0.1000", "+0.0000"),
+        "missing column": "\n".join(" ".join(row.split()[:-1]) for row in rows),
+        "same speeds": re.sub(r"^ [-+]\d\.\d\d", " +1.00", text, flags=re.MULTILINE),
+    }
+    return {**text_junk(), **{name: text.encode() for name, text in texts.items()}}
+
+
 BAD: dict[str, Callable[[], dict[str, bytes]]] = {
     "log": bad_logs,
     "other": bad_logs,
     "motion": bad_logs,
+    "trajectory.csv": bad_logs,
     "log.parquet": bad_parquets,
     "model": lambda: bad_documents("model"),
     "model2": lambda: bad_documents("model", depth=1),
@@ -449,5 +550,12 @@ BAD: dict[str, Callable[[], dict[str, bytes]]] = {
     "robot.urdf": bad_urdfs,
     "columns.toml": bad_columns,
     "drive.toml": bad_drives,
+    "loaded": bad_logs,
+    "targets": bad_logs,
+    "bus": bad_logs,
+    "power.json": lambda: bad_documents("power.json"),
+    "arm": lambda: bad_documents("model", depth=1),
+    "program.script": bad_programs,
+    "sheet": bad_sheets,
 }
 """Wrong contents by file name."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cli_runs import PLAIN, bench, done, refused, run
+from corpus import valid_files
 from jointwise import read_log, validate
 from jointwise.data.log import Log
 from jointwise.data.overlap import SKETCH, shared_fraction, sketch, sketched_fraction
@@ -113,7 +114,7 @@ def test_commands_never_report_training_data_as_held_out(tmp_path: Path, kind: s
 def test_calibrate_refuses_repeated_samples_and_labels_them_in_a_validation(tmp_path: Path, kind: str) -> None:
     pytest.importorskip("plotly")
     log, out = copies(tmp_path)[kind], ("--robot", "planar2", "--output", tmp_path / "m.json", *PLAIN)
-    assert "of its samples are in the training logs before it" in refused("calibrate", bench().training, log, *out)
+    assert "of its samples are in the logs before it" in refused("calibrate", bench().training, log, *out)
     assert not (tmp_path / "m.json").exists()
     ended = run("calibrate", bench().training, "--validate", log, "--report", tmp_path / "r", *out)
     assert ended.code == 0
@@ -147,3 +148,21 @@ def test_held_out_part_of_a_training_file_is_held_out(tmp_path: Path) -> None:
     assert calibration.validation[0].held_out
     assert validate(calibration, log.slice(1400, 2000)).held_out
     assert validate(calibration, log).shared == pytest.approx(0.7, abs=0.02)
+
+
+def test_no_estimate_counts_samples_twice(tmp_path: Path) -> None:
+    """Payload, motor, power and single-joint commands refuse a log that is given twice, in another file too."""
+    known = valid_files()
+    for k, (name, words) in enumerate(
+        {
+            "loaded": ("payload", known.path("model")),
+            "targets": ("motor", "--robot", "ur5e"),
+            "bus": ("energy", "fit", "--robot", "planar2", "--gains", "9,9", "--output", tmp_path / "p.json"),
+            "log": ("joint", "friction", "--robot", "planar2", "--joint", 1, "--gain", 10, "--output", tmp_path / "j"),
+        }.items()
+    ):
+        copy = tmp_path / f"{k}.csv"
+        copy.write_bytes(known.path(name).read_bytes())
+        first = 2 if words[0] in ("energy", "joint") else len(words) if words[0] == "payload" else 1
+        ended = refused(*words[:first], known.path(name), copy, *words[first:])
+        assert "100 % of its samples are in the logs before it and would count twice" in ended

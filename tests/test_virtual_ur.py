@@ -67,6 +67,10 @@ def test_program_gives_the_commanded_positions() -> None:
         ("movej([0,0,0,0,0,0])\nsleep(1e9)", "at most"),
         ("x = " + "(" * 300 + "1" + ")" * 300, "not an expression|nested"),
         ("if x", "must end with ':'"),
+        ("while True:\nend", "does not end"),
+        ("x = 2\nwhile True:\n  x = x * x\nend", "at most 1e\\+09"),
+        ("x = 'a' * 100000000000", "between numbers"),
+        ("movej([1e308,0,0,0,0,0])", "at most 1e\\+09"),
     ],
 )
 def test_programs_outside_the_subset_are_rejected_with_their_line(

@@ -16,7 +16,7 @@ from jointwise.data.conditioning import Filters, clean_log
 from jointwise.data.coordinates import model_log
 from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log, log_list
-from jointwise.data.overlap import sketch
+from jointwise.data.overlap import refuse_repeated_samples, sketch
 from jointwise.data.quality import DataQuality
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
@@ -41,7 +41,7 @@ from jointwise.estimation.regression import Regression
 from jointwise.estimation.select_filters import FIRST_CUTOFF, alternative_filters, select_filters
 from jointwise.estimation.select_structure import RELAXATIONS, compare_joint_terms, select_scales, select_structure
 from jointwise.estimation.structure import JointTerms, Structure
-from jointwise.estimation.training_data import held_still, inspected, refuse_repeated_samples, warnings_of
+from jointwise.estimation.training_data import held_still, inspected, warnings_of
 from jointwise.estimation.uncertainty import Alternatives, Uncertainty, uncertainty_of, with_selection
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import SpeedRipple, Term, Viscous
@@ -143,7 +143,7 @@ class _Stages:
         self.progress("examining the log")
         inspections = [inspected(log, self.robot) for log in self.logs]
         output = self.options.output or common_output(self.logs)
-        refuse_repeated_samples(self.logs, output)
+        refuse_repeated_samples(self.logs)
         notes = [*warnings_of(inspections), *self._excitation(inspections, output)]
         regression = make_regression(self.logs, self.robot, self.mounting, output, self.options)
         _refuse_missing_channels(regression, self.options)

@@ -20,9 +20,12 @@ from jointwise.result import Calibration, Validation, save_model, validate
 from jointwise.rtde.recorder import Recording, RecordingStatus, record
 from jointwise.rtde.server import LOOPBACK, TICK_RATE
 from jointwise.virtual_ur import VirtualUr, make_virtual_ur, serve
+from jointwise.virtual_ur.controller import check_six_axes
 
 LEAST_DURATION = 5.0
 """Shortest excitation (s) of a rehearsal."""
+MOST_DURATION = 3600.0
+"""Longest one: it is recorded in real time and kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +79,18 @@ def rehearse(
         OutputError: If the directory is not empty.
 
     """
-    if not LEAST_DURATION <= duration < float("inf"):
-        raise ModelError(f"duration must be at least {LEAST_DURATION:g} s. Got {duration:g} instead.")
+    if not LEAST_DURATION <= duration <= MOST_DURATION:
+        raise ModelError(f"duration must be {LEAST_DURATION:g} to {MOST_DURATION:g} s. Got {duration:g} instead.")
     arm, folder = load_robot(robot) if isinstance(robot, str) else robot, Path(output)
     if folder.exists() and any(folder.iterdir()):
         raise OutputError(f"{folder}: must be empty or absent. Choose another directory.")
-    make_directory(folder)
+    check_six_axes(arm)
     report = progress or (lambda stage, share: None)
     motions = {
         "training": _training_motion(arm, duration, seed, optimize, report),
         "validation": make_experiment("excitation", arm, duration, seed + 1).motion,
     }
+    make_directory(folder)
     recordings = tuple(
         _recorded(arm, folder / f"{name}.parquet", motion, seed + k, partial(report, name))
         for k, (name, motion) in enumerate(motions.items())

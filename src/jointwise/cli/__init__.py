@@ -9,7 +9,8 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
@@ -73,21 +74,38 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     _prepare_output()
     try:
-        with contextlib.redirect_stdout(PlainText(sys.stdout)):
-            code = _run(words)
+        with contextlib.redirect_stdout(PlainText(sys.stdout)), _without_warnings(words):
+            code = _exit_code(words)
         print_notes()
         sys.stdout.flush()
         return code
-    except SystemExit as leaving:  # argparse leaves after --help and after wrong usage
-        return leaving.code if isinstance(leaving.code, int) else 0
     except (JointwiseError, KeyboardInterrupt, MemoryError, OSError) as problem:
         return _ended(problem)
     except Exception as problem:
-        if words[:1] == ["--debug"] or os.environ.get("JOINTWISE_TRACEBACK"):
+        if _debugging(words):
             raise
         return _unexpected(problem)
     finally:
         drop_notes()
+
+
+@contextlib.contextmanager
+def _without_warnings(words: list[str]) -> Iterator[None]:
+    """Keep warnings of Python and its libraries off the terminal: they are for developers (--debug shows them).
+
+    Filters that make them errors still do.
+    """
+    shown = warnings.showwarning
+    if not _debugging(words):
+        warnings.showwarning = lambda *args, **options: None
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
+
+
+def _debugging(words: list[str]) -> bool:
+    return words[:1] == ["--debug"] or bool(os.environ.get("JOINTWISE_TRACEBACK"))
 
 
 def _prepare_output() -> None:
@@ -97,6 +115,14 @@ def _prepare_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
+
+
+def _exit_code(words: list[str]) -> int:
+    """Run a command; argparse leaves by an exception after --help and after wrong usage."""
+    try:
+        return _run(words)
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else 0
 
 
 def _run(argv: list[str]) -> int:

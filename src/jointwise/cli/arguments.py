@@ -171,6 +171,8 @@ LARGEST = 1e9
 """No number of an option is larger: every quantity is in SI units, and squares of larger ones lose digits."""
 MOST_WHOLE = 2**63 - 1
 """Largest whole number of an option: a seed."""
+LARGEST_PORT = 65535
+"""Largest TCP port."""
 
 finite = within(-LARGEST, LARGEST)
 """Return a number of reasonable size."""
@@ -206,6 +208,18 @@ def whole(text: str) -> int:
     if not (text.isdecimal() and len(text) < 20 and int(text) <= MOST_WHOLE):
         raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {MOST_WHOLE}. Got '{text}' instead.")
     return int(text)
+
+
+def port(text: str) -> int:
+    """Return a TCP port; 0 for a free one."""
+    if (value := whole(text)) > LARGEST_PORT:
+        raise argparse.ArgumentTypeError(f"must be a port from 0 to {LARGEST_PORT}. Got '{text}' instead.")
+    return value
+
+
+def times(text: str) -> tuple[float, ...]:
+    """Return times in s, separated by commas."""
+    return tuple(within(0.0, 1e5)(word) for word in text.split(","))
 
 
 def count(text: str) -> int:

@@ -14,6 +14,7 @@ from jointwise.cli.arguments import (
     mounting_of,
     positive,
     robot_of,
+    seconds,
     share,
     tool_of,
     whole,
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the robot, the goal, the limits and where the files go."""
     add_robot(parser)
     parser.add_argument("--output", required=True, metavar="DIR", help="a new directory for the files")
-    parser.add_argument("--duration", type=positive, default=20.0, metavar="S", help="from rest to rest (default: 20)")
+    parser.add_argument("--duration", type=seconds, default=20.0, metavar="S", help="from rest to rest (default: 20)")
     parser.add_argument("--speed", type=share, default=0.6, help="share of the speed limits (default: 0.6)")
     parser.add_argument("--seed", type=whole, default=1, help="seed of the random starts (default: 1)")
     parser.add_argument(

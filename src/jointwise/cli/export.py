@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from jointwise.cli.arguments import add_columns, add_json, payload_numbers, payload_of, positive
+from jointwise.cli.arguments import add_columns, add_json, frequency, payload_numbers, payload_of
 from jointwise.cli.output import Progress, as_json, note
 
 EXAMPLES = """\
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="what calibrate wrote")
     parser.add_argument("--to", required=True, metavar="TARGET", help="c, fmu, urdf, mjcf, ros2, ur or all")
     parser.add_argument("--output", required=True, metavar="DIR", help="directory of the files, new or empty")
-    parser.add_argument("--rate", type=positive, metavar="HZ", help="samples a second (default: that of the model)")
+    parser.add_argument("--rate", type=frequency, metavar="HZ", help="samples a second (default: that of the model)")
     parser.add_argument("--log", action="append", default=[], metavar="LOG", help="log on which losses are measured")
     parser.add_argument("--payload", type=payload_numbers, metavar="M[,X,Y,Z]", help="payload at the tool: kg, m")
     parser.add_argument("--mounting", metavar="HOW", help="table, ceiling, wall or tilt:AXIS:ANGLE")

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from jointwise.cli.arguments import add_json, positive
+from jointwise.cli.arguments import add_json, frequency, port, positive
 from jointwise.cli.output import as_json, check_file, note
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", required=True, metavar="H", help="name or address of the controller")
     parser.add_argument("--output", required=True, metavar="FILE", help="log to write, .parquet or .csv")
     parser.add_argument("--duration", type=positive, metavar="S", help="seconds (default: until Ctrl-C)")
-    parser.add_argument("--rate", type=positive, default=500.0, metavar="HZ", help="at most 500 (default: 500)")
+    parser.add_argument("--rate", type=frequency, default=500.0, metavar="HZ", help="at most 500 (default: 500)")
     parser.add_argument(
         "--preset",
         choices=("calibration", "energy", "all"),
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="fields (default: calibration)",
     )
     parser.add_argument("--fields", default="", metavar="NAME[,NAME...]", help="more output fields of RTDE")
-    parser.add_argument("--port", type=int, default=30004, help="TCP port (default: 30004)")
+    parser.add_argument("--port", type=port, default=30004, help="TCP port (default: 30004)")
     add_json(parser)
 
 

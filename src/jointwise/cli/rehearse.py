@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from jointwise.cli.arguments import add_json, add_robot, positive, robot_of
+from jointwise.cli.arguments import add_json, add_robot, robot_of, seconds, whole
 from jointwise.cli.output import Progress, as_json
 
 EXAMPLES = """\
@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the robot, the directory and the duration."""
     add_robot(parser, required=False)
     parser.add_argument("--output", required=True, metavar="DIR", help="directory for recordings and model")
-    parser.add_argument("--duration", type=positive, default=30.0, metavar="S", help="of each motion (default: 30)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of motions and noise (default: 0)")
+    parser.add_argument("--duration", type=seconds, default=30.0, metavar="S", help="of each motion (default: 30)")
+    parser.add_argument("--seed", type=whole, default=0, help="seed of motions and noise (default: 0)")
     parser.add_argument("--optimize", action="store_true", help="train on an optimal excitation (jointwise excite)")
     add_json(parser)
 

@@ -13,8 +13,11 @@ from jointwise.cli.arguments import (
     mounting_of,
     payload_numbers,
     payload_of,
-    positive,
+    port,
     robot_of,
+    seconds,
+    times,
+    whole,
 )
 from jointwise.cli.output import Progress
 
@@ -36,13 +39,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="FILE", help="program: URScript (.script), or a trajectory (.csv, .parquet)")
     parser.add_argument("--payload", type=payload_numbers, metavar="M[,X,Y,Z]", help="kg and m at the tool")
     add_gravity(parser, "table")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the sensor noise (default: 0)")
-    parser.add_argument("--port", type=int, default=30004, help="TCP port (default: 30004; 0: any free one)")
+    parser.add_argument("--seed", type=whole, default=0, help="seed of the sensor noise (default: 0)")
+    parser.add_argument("--port", type=port, default=30004, help="TCP port (default: 30004; 0: any free one)")
     parser.add_argument("--once", action="store_true", help="end when the program is over and nobody receives data")
     faults = parser.add_argument_group("faults of the controller")
-    faults.add_argument("--stall", metavar="S[,S...]", help="nothing is sent for 1 s at these times")
-    faults.add_argument("--lose", type=int, default=0, metavar="N", help="every N-th message is lost")
-    faults.add_argument("--late", type=positive, default=0.0, metavar="S", help="every message is late by S seconds")
+    faults.add_argument(
+        "--stall", type=times, default=(), metavar="S[,S...]", help="nothing is sent for 1 s at these times"
+    )
+    faults.add_argument("--lose", type=whole, default=0, metavar="N", help="every N-th message is lost")
+    faults.add_argument("--late", type=seconds, default=0.0, metavar="S", help="every message is late by S seconds")
     faults.add_argument("--hide", metavar="NAME[,NAME...]", help="fields that the controller does not have")
     faults.add_argument("--old", action="store_true", help="a controller without protocol version 2")
 
@@ -84,9 +89,5 @@ def _faults(args: argparse.Namespace) -> Any:
     """Return the faults of the options."""
     from jointwise.rtde.server import Faults
 
-    try:
-        stall = tuple(float(word) for word in args.stall.split(",")) if args.stall else ()
-    except ValueError:
-        raise UsageError(f"--stall must be times in s, such as 5,15. Got '{args.stall}' instead.") from None
     hidden = tuple(args.hide.split(",")) if args.hide else ()
-    return Faults(stall=stall, lose=args.lose, late=args.late, hide=hidden, protocol=1 if args.old else 2)
+    return Faults(stall=args.stall, lose=args.lose, late=args.late, hide=hidden, protocol=1 if args.old else 2)

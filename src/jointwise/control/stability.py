@@ -258,7 +258,10 @@ def _feedback(law: AffineControl, period: int, pose: Array) -> list[Array | None
 
 def _spectral_radius(plant: _Plant, gains: list[Array | None], period: float, differenced: bool) -> tuple[float, int]:
     """Return the spectral radius of the map over a period and the joint that moves most in its mode."""
-    step = _period_matrix(plant, gains, period, differenced)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = _period_matrix(plant, gains, period, differenced)
+    if not np.isfinite(step).all():  # a mode grows beyond the largest number within one period
+        return np.inf, plant.owners[0]
     values, vectors = np.linalg.eig(step)
     worst = int(np.argmax(np.abs(values)))
     moves = np.abs(vectors[: len(plant.weights), worst]) * plant.weights

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.log import Log
+from jointwise.errors import DataError
 from jointwise.spatial import Array
 
 Hashes = NDArray[np.uint64]
@@ -61,6 +62,26 @@ def shared_fraction(log: Log, others: Sequence[Log], output: str) -> float:
     for other in others:
         found |= np.isin(mine, sample_hashes(other, output), assume_unique=True)
     return float(found.mean()) if found.sum() >= FEWEST_SHARED else 0.0
+
+
+def refuse_repeated_samples(logs: Sequence[Log]) -> None:
+    """Reject logs of one estimate that share samples, in whatever files: they would count twice and narrow intervals.
+
+    Logs are compared by positions and current, or torque where there is no current; logs without both are not compared.
+
+    Raises:
+        DataError: A log has samples of those before it.
+
+    """
+    for k, log in enumerate(logs):
+        for output in ("current", "torque"):
+            before = [other for other in logs[:k] if output in other.available]
+            shared = shared_fraction(log, before, output) if before and output in log.available else 0.0
+            if shared > 0.0:
+                raise DataError(
+                    f"{log.origin.path}: {max(round(100 * shared), 1)} % of its samples are in the logs before it and "
+                    "would count twice. Leave one of them out."
+                )
 
 
 def sketch(log: Log, output: str) -> Sketch:

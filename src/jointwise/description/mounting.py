@@ -48,6 +48,8 @@ def _tilted(name: str) -> Array:
         raise DescriptionError(f"mounting '{name}': the angle {problem}.") from None
     if "pi" not in parts[2]:
         angle = np.deg2rad(angle)
+    if not abs(angle) <= 2.0 * np.pi:
+        raise DescriptionError(f"mounting '{name}': the angle must be at most one turn.")
     axis = np.eye(3)["xyz".index(parts[1])]
     direction: Array = spatial.rotation_axis_angle(axis, angle) @ np.array([0.0, 0.0, -1.0])
     return STANDARD_GRAVITY * direction

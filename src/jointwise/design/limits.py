@@ -17,6 +17,8 @@ SLACK = 1e-9
 """Relative excess over a limit that is a rounding error."""
 
 
+CHUNK = 65536
+"""Samples of a motion that are checked at once, which bounds the memory."""
 DEFAULTS = {
     "revolute": Limits(lower=-np.pi, upper=np.pi, velocity=2.0, acceleration=6.0),
     "prismatic": Limits(lower=-0.3, upper=0.3, velocity=0.5, acceleration=3.0),
@@ -75,31 +77,51 @@ def check_limits(robot: Robot, motion: Trajectory, rate: float = 500.0) -> None:
     """
     if motion.joints != robot.dof:
         raise ShapeError(f"motion must have {robot.dof} joints. Got {motion.joints} instead.")
-    states = motion.sample(rate)
     limits = [joint.limits for joint in robot.joints]
-    signals = [
-        ("position", "", 1.0, states.q, [x.upper for x in limits]),
-        ("position", "", -1.0, states.q, [x.lower for x in limits]),
-        ("speed", "/s", 1.0, np.abs(states.qd), [x.velocity for x in limits]),
-        ("acceleration", "/s²", 1.0, np.abs(states.qdd), [x.acceleration for x in limits]),
+    bounds = [
+        _Bound("position", "", 1.0, _values([x.upper for x in limits], np.inf)),
+        _Bound("position", "", -1.0, _values([x.lower for x in limits], -np.inf)),
+        _Bound("speed", "/s", 1.0, _values([x.velocity for x in limits], np.inf)),
+        _Bound("acceleration", "/s²", 1.0, _values([x.acceleration for x in limits], np.inf)),
     ]
-    for what, unit, side, values, bounds in signals:
-        limit = np.array([side * np.inf if bound is None else bound for bound in bounds])
-        _check_bound(robot, states.t, (what, unit), side, values, limit)
+    count = int(motion.duration * rate) + 1
+    for start in range(0, count, CHUNK):
+        states = motion.at(np.arange(start, min(start + CHUNK, count)) / rate)
+        for bound, values in zip(bounds, (states.q, states.q, np.abs(states.qd), np.abs(states.qdd)), strict=True):
+            bound.compare(states.t, values)
+    for bound in bounds:
+        bound.refuse(robot)
 
 
-def _check_bound(robot: Robot, t: Array, what: tuple[str, str], side: float, values: Array, limit: Array) -> None:
-    """Reject samples above (`side` 1) or below (-1) the limits (joints,); `what` is name and unit of the quantity."""
-    excess = side * (values - limit) > SLACK * np.maximum(1.0, np.abs(limit))
-    if excess.any():
-        sample, joint = np.argwhere(excess)[0]
-        name, unit = what
-        worst = side * (side * values[:, joint]).max()
-        raise ModelError(
-            f"the {name} of joint {joint + 1} '{robot.joints[joint].name}' must be at "
-            f"{'most' if side > 0 else 'least'} {limit[joint]:.4g} {unit_of(robot, joint)}{unit}. "
-            f"The motion reaches {worst:.4g}, beyond it from {t[sample]:.3f} s on."
-        )
+def _values(limits: list[float | None], missing: float) -> Array:
+    return np.array([missing if limit is None else limit for limit in limits])
+
+
+class _Bound:
+    """An upper (`side` 1) or lower (-1) limit of all joints, and where a motion exceeds it.
+
+    `worst` is the extreme value of each joint, `since` the first time (s) beyond the limit, infinite if there is none.
+    """
+
+    def __init__(self, name: str, unit: str, side: float, limit: Array) -> None:
+        self.name, self.unit, self.side, self.limit = name, unit, side, limit
+        self.worst, self.since = np.full(len(limit), -np.inf), np.full(len(limit), np.inf)
+
+    def compare(self, t: Array, values: Array) -> None:
+        """Take in values (samples, joints) at the times t (samples,), s."""
+        excess = self.side * (values - self.limit) > SLACK * np.maximum(1.0, np.abs(self.limit))
+        self.worst = np.maximum(self.worst, (self.side * values).max(axis=0))
+        self.since = np.minimum(self.since, np.where(excess.any(axis=0), t[excess.argmax(axis=0)], np.inf))
+
+    def refuse(self, robot: Robot) -> None:
+        """Reject a motion that left the limit."""
+        joint = int(self.since.argmin())
+        if self.since[joint] < np.inf:
+            raise ModelError(
+                f"the {self.name} of joint {joint + 1} '{robot.joints[joint].name}' must be at "
+                f"{'most' if self.side > 0 else 'least'} {self.limit[joint]:.4g} {unit_of(robot, joint)}{self.unit}. "
+                f"The motion reaches {self.side * self.worst[joint]:.4g}, beyond it from {self.since[joint]:.3f} s on."
+            )
 
 
 def check_joint(robot: Robot, joint: int) -> int:

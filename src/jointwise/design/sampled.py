@@ -29,6 +29,10 @@ CHANCE = 3.0
 """Standard deviations by which the residual of a span may exceed the noise before the span is halved."""
 LONGEST = 128
 """Initial number of samples between two knots."""
+LONGEST_DURATION = 1e5
+"""Longest motion of a file (s), a day ..."""
+MOST_SAMPLES = 2e7
+"""... and most samples after gaps have been filled: some GB."""
 
 
 def noise_of(t: Array, q: Array) -> Array:
@@ -133,10 +137,21 @@ def sampled_motion(
             f"Got t {times.shape}, q {positions.shape} instead."
         )
     _refuse_disorder(times, positions, where)
+    _refuse_endless(times)
     noise = noise_of(times, positions)
     _refuse_moving_ends(robot, times, positions, noise)
     _refuse_gaps(robot, times, positions, where)
     return _spline(*_filled(times - times[0], positions), noise)
+
+
+def _refuse_endless(t: Array) -> None:
+    """Reject times (samples,), s, of a motion that no memory holds: of another unit, or with a huge gap."""
+    duration, period = float(t[-1] - t[0]), float(np.median(np.diff(t)))
+    if duration > LONGEST_DURATION or duration / period > MOST_SAMPLES:
+        raise ModelError(
+            f"a motion must last at most {LONGEST_DURATION:g} s and have at most {MOST_SAMPLES:g} samples. Got "
+            f"{duration:.3g} s with a sample every {period:.3g} s: are the times in s?"
+        )
 
 
 def _filled(t: Array, q: Array) -> tuple[Array, Array]:

@@ -26,7 +26,7 @@ GEAR_RATIO = 101.0
 """Motor turns per joint turn of the UR e-series, with which the maker's back-EMF constants agree with the voltages."""
 MIN_POINTS = 4
 """Fewest speeds other than zero: two parameters and their errors."""
-_HEADING = re.compile(r"^\*+\s*Joint\s+(\d+)")
+_HEADING = re.compile(r"^\*+\s*Joint\s+(\d{1,3})\b")
 _COLUMNS = 6
 
 
@@ -81,7 +81,10 @@ def read_calibration_sheet(path: str | Path) -> tuple[JointSheet, ...]:
         DataError: The file is no calibration sheet, or a row is damaged; one line.
 
     """
-    lines = read_limited(path, LARGEST, "a calibration sheet").decode("utf-8", errors="replace").splitlines()
+    try:
+        lines = read_limited(path, LARGEST, "a calibration sheet").decode("utf-8", errors="replace").splitlines()
+    except DataError as problem:
+        raise DataError(f"{path}: {problem}") from None
     starts = [k for k, line in enumerate(lines) if _HEADING.match(line)]
     if not starts:
         raise DataError(f"{path}: no calibration sheet: no line '**** Joint 0 :'.")

@@ -10,6 +10,7 @@ from scipy.linalg import cholesky
 from scipy.optimize import nnls
 
 from jointwise.data.log import Log, check_joints, log_list
+from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.description.robot import Robot
 from jointwise.energy.power_model import Braking, PowerModel
 from jointwise.energy.signals import CURRENT, VOLTAGE, Gains, bus_power, check_stamps, controller_gains, speeds
@@ -60,6 +61,7 @@ def fit_power(
     recordings = log_list(logs)
     for log in recordings:
         _check_log(log, robot)
+    refuse_repeated_samples(recordings)
     known = controller_gains(recordings, robot) if gains is None else Gains(_checked(gains, robot), "given")
     columns, power, block = _rows(recordings, known.values)
     grams = block_grams(np.column_stack([columns, power]), block)

@@ -10,7 +10,6 @@ import numpy as np
 
 from jointwise.data.coordinates import model_log
 from jointwise.data.log import Log, check_joints
-from jointwise.data.overlap import shared_fraction
 from jointwise.data.quality import DataQuality, check_quality
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError
@@ -30,17 +29,6 @@ def held_still(inspection: DataQuality) -> Log:
     """Return the log with joints that never move held still: the noise of their encoders is no excitation."""
     log, moved = inspection.log, inspection.numbers.moved
     return log if moved.all() else replace(log, q=np.where(moved, log.q, log.q[0]), pages=None)
-
-
-def refuse_repeated_samples(logs: Sequence[Log], output: str) -> None:
-    """Reject training logs that share samples, in whatever files: they would count twice and narrow the intervals."""
-    for k, log in enumerate(logs):
-        shared = shared_fraction(log, logs[:k], output) if k else 0.0
-        if shared > 0.0:
-            raise DataError(
-                f"{log.origin.path}: {max(round(100 * shared), 1)} % of its samples are in the training logs before it "
-                "and would count twice. Leave one of them out."
-            )
 
 
 def warnings_of(inspections: Sequence[DataQuality]) -> list[str]:

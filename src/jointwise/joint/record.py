@@ -15,6 +15,7 @@ from jointwise.data.filters import differences, low_pass
 from jointwise.data.finding import Finding
 from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log, check_joints, log_list
+from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.data.quality import DataQuality, check_quality
 from jointwise.data.statistics import quantum
 from jointwise.description.mounting import Mounting, gravity_vector
@@ -155,6 +156,7 @@ def joint_record(
     if not 0 <= joint < robot.dof:
         raise EstimationError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")
     refuse_coupled(robot, "the identification of a single joint", joint)
+    refuse_repeated_samples(recordings)
     if load is None:
         load = LinkLoad(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
     described = robot.joints[joint].motor.reflected_inertia or 0.0

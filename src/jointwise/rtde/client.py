@@ -104,7 +104,7 @@ class Client:
         try:
             self._socket = socket.create_connection((self.host, self.port), self.timeout)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
-        except OSError as problem:
+        except (OSError, UnicodeError) as problem:
             raise DataError(f"{self.address}: {_unreachable(problem, self.timeout)}") from None
         accepted = self._request(Kind.VERSION, struct.pack(">H", VERSION)).payload
         if accepted != b"\x01":
@@ -247,9 +247,9 @@ class Client:
                 raise DataError(f"{self.address}: {problem}") from None
 
 
-def _unreachable(problem: OSError, timeout: float) -> str:
-    """Return why no connection was made and what to check."""
-    if isinstance(problem, socket.gaierror):
+def _unreachable(problem: OSError | UnicodeError, timeout: float) -> str:
+    """Return why no connection was made and what to check; a UnicodeError is a name that no host can have."""
+    if isinstance(problem, socket.gaierror | UnicodeError):
         return "unknown host name. Use the address shown on the robot under Settings > System > Network."
     reason = f"no answer within {timeout:g} s" if isinstance(problem, TimeoutError) else problem.strerror or problem
     return (

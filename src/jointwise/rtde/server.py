@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from jointwise.errors import DataError
+from jointwise.errors import DataError, ModelError
 from jointwise.rtde.fields import FIELDS
 from jointwise.rtde.protocol import (
     NOT_FOUND,
@@ -35,6 +35,8 @@ from jointwise.rtde.protocol import (
 LOOPBACK = "127.0.0.1"
 TICK_RATE = 500.0
 """Rate (Hz) of an e-Series controller."""
+LATEST_FAULT = 1e5
+"""Latest time (s) of a fault, more than a day."""
 MOST_CLIENTS = 16
 """Number of connections at a time."""
 MOST_FIELDS = 512
@@ -78,6 +80,13 @@ class Faults:
     hide: tuple[str, ...] = ()
     version: tuple[int, int, int, int] = (5, 12, 0, 0)
     protocol: int = VERSION
+
+    def __post_init__(self) -> None:
+        """Reject times and counts that are not possible."""
+        if not all(0.0 <= time <= LATEST_FAULT for time in (*self.stall, self.stall_seconds, self.late)):
+            raise ModelError(f"times of faults must be from 0 to {LATEST_FAULT:g} s.")
+        if self.lose < 0:
+            raise ModelError(f"lose must be 0 or the number of messages of which one is lost. Got {self.lose} instead.")
 
 
 @dataclass

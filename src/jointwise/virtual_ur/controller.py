@@ -112,6 +112,12 @@ class VirtualUr:
         }
 
 
+def check_six_axes(robot: Robot) -> None:
+    """Raise `ModelError` for a robot that no UR controller drives: its messages have six revolute joints."""
+    if robot.dof != AXES or not robot.revolute.all():
+        raise ModelError(f"a virtual UR must have six revolute joints. Robot '{robot.name}' has {robot.dof}.")
+
+
 def make_virtual_ur(
     robot: Robot | str = "ur5e",
     program: str | Path | Trajectory | None = None,
@@ -135,8 +141,7 @@ def make_virtual_ur(
 
     """
     arm = load_robot(robot) if isinstance(robot, str) else robot
-    if arm.dof != AXES or not arm.revolute.all():
-        raise ModelError(f"a virtual UR must have six revolute joints. Robot '{arm.name}' has {arm.dof}.")
+    check_six_axes(arm)
     experiment = _experiment(arm, program, seed)
     motion = experiment.motion if isinstance(experiment, Experiment) else experiment
     duration = motion.duration + 2.0 * REST

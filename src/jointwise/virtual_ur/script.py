@@ -25,8 +25,11 @@ PERIOD = 0.002
 """Control period of an e-Series controller, s."""
 MOST_PERIODS = 1_800_000
 """Limit of control periods: one hour."""
-MOST_STATEMENTS = 100_000_000
-"""Limit of executed statements: a loop that does not move would not end."""
+MOST_STATEMENTS = 10_000_000
+"""Limit of executed statements and rounds of loops, five per control period of an hour: a loop that does not move would
+not end."""
+LARGEST = 1e9
+"""Limit of every number of a program: angles in rad, times in s and counters are far below."""
 DEEPEST = 50
 """Limit of nested expressions and blocks."""
 
@@ -207,7 +210,16 @@ def _binary(tree: ast.BinOp, level: int) -> _Value | None:
     if type(tree.op) not in _BINARY:
         return None
     apply, left, right = _BINARY[type(tree.op)], _compiled(tree.left, level), _compiled(tree.right, level)
-    return lambda names: apply(left(names), right(names))
+    return lambda names: _number(apply(_number(left(names)), _number(right(names))))
+
+
+def _number(value: Any) -> Any:
+    """Return an operand or a result of arithmetic; texts, lists and numbers without bound would take all memory."""
+    if not isinstance(value, int | float):
+        raise ModelError("arithmetic must be between numbers")
+    if not abs(value) <= LARGEST:
+        raise ModelError(f"a number must be finite and at most {LARGEST:g}")
+    return value
 
 
 def _unary(tree: ast.UnaryOp, level: int) -> _Value | None:
@@ -284,20 +296,19 @@ class _Machine:
 
     def execute(self, body: Sequence[_Statement]) -> None:
         for statement in body:
-            self.statements += 1
-            if self.statements > MOST_STATEMENTS:
-                raise ModelError(f"{self.name}: the program does not end.")
+            self._count()
             try:
                 self._step(statement)
-            except (TypeError, ValueError, ZeroDivisionError, OverflowError, IndexError) as problem:
+            except (TypeError, ValueError, ZeroDivisionError, OverflowError, IndexError) as problem:  # or a ModelError
+                if str(problem).startswith(self.name):
+                    raise
                 raise ModelError(f"{self.name}, line {statement.line}: {problem}.") from None
-            except ModelError as problem:
-                text = str(problem)
-                raise (
-                    problem
-                    if text.startswith(self.name)
-                    else ModelError(f"{self.name}, line {statement.line}: {text}.")
-                ) from None
+
+    def _count(self) -> None:
+        """Count a statement or a round of a loop; reject a program that does not end."""
+        self.statements += 1
+        if self.statements > MOST_STATEMENTS:
+            raise ModelError(f"{self.name}: the program does not end.")
 
     def _step(self, statement: _Statement) -> None:
         if statement.action == "assign":
@@ -307,6 +318,7 @@ class _Machine:
             self.execute(statement.body if statement.value(self.names) else statement.other)
         elif statement.action == "while":
             while statement.value(self.names):
+                self._count()
                 self.execute(statement.body)
         else:
             function, (positional, named) = statement.value
@@ -358,8 +370,8 @@ class _Machine:
 def _pose(arguments: list[Any]) -> Array:
     """Return the pose of a move."""
     pose = np.asarray(arguments[0] if arguments else None, dtype=float)
-    if pose.shape != (AXES,) or not np.isfinite(pose).all():
-        raise ModelError(f"a pose must be a list of {AXES} angles in rad")
+    if pose.shape != (AXES,) or not (np.abs(pose) <= LARGEST).all():
+        raise ModelError(f"a pose must be a list of {AXES} angles in rad, at most {LARGEST:g}")
     return pose
 
 

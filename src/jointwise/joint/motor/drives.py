@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log, check_joints, log_list
+from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, EstimationError
@@ -86,6 +87,7 @@ def inertias_from_targets(
     recordings = log_list(logs)
     for log in recordings:
         _check_log(log, robot)
+    refuse_repeated_samples(recordings)
     bodies = LinkLoad(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
     signals = [_signals(log, bodies) for log in recordings]
     torque, links, acceleration = (np.concatenate(parts) for parts in zip(*signals, strict=True))

@@ -8,6 +8,7 @@ import numpy as np
 
 from jointwise.data.gravity import refuse_other_gravity
 from jointwise.data.log import Log, log_list
+from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.errors import EstimationError, ImplausibleError, ModelError
 from jointwise.estimation.jackknife import BLOCK_DURATION, MIN_BLOCKS
 from jointwise.estimation.least_squares import Mask
@@ -80,6 +81,7 @@ def _check_logs(calibration: Calibration, logs: Sequence[Log]) -> None:
             raise ModelError(f"{path}: the log has {log.joints} joints, the model {robot.dof} ({robot.name}).")
         log.channel(calibration.output)
         refuse_other_gravity(log, np.array(calibration.model.gravity), "the model is for")
+    refuse_repeated_samples(logs)
     moving = [log for log in logs if not is_at_rest(log)]
     duration, least = sum(float(log.t[-1] - log.t[0]) for log in moving), MIN_BLOCKS * BLOCK_DURATION
     if moving and duration < least:
