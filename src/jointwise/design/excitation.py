@@ -206,7 +206,10 @@ def _information_model(robot: Robot, limits: ExcitationLimits, options: Excitati
         raise ModelError(f"reference must have parameters of robot '{robot.name}'. Was it made for another robot?")
     values = np.array([known.get(info.name, value) for info, value in zip(dynamics.parameters, values, strict=True)])
     if options.noise is not None and len(options.noise) != robot.dof:
-        raise ModelError(f"noise must be {robot.dof} numbers, one per joint. Got {len(options.noise)} instead.")
+        raise ModelError(
+            f"noise must be {robot.dof} numbers, one per joint of robot '{robot.name}'. Got {len(options.noise)} "
+            "instead. Was the calibration made for another robot?"
+        )
     noise = TORQUE_NOISE * limits.effort if options.noise is None else np.array(options.noise)
     return InformationModel(dynamics, values, noise, options.goal)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from jointwise import __version__
 from jointwise.design.excitation import RATE, STUDY_RATE, Excitation
+from jointwise.design.excitation_options import ExcitationOptions
 from jointwise.design.trajectory import States
 from jointwise.formatting import number, percent
 from jointwise.report.figure import JOINT_COLORS, LOADED, UNLOADED, Figure, axis, line, packed, scatter
@@ -14,6 +15,9 @@ from jointwise.report.markup import Html, facts, join, paragraph, table, tabs
 from jointwise.report.motion import motion_view
 from jointwise.report.page import compose
 from jointwise.spatial import Array
+
+BASES = {"fourier": "Fourier series", "bspline": "quintic B-spline"}
+"""Kinds of motions in words."""
 
 
 def render_excitation(excitation: Excitation, library: str) -> str:
@@ -42,6 +46,7 @@ def _overview(excitation: Excitation) -> Html:
     plane = f"{clearance.plane:g} m" if np.isfinite(clearance.plane) else "not checked"
     pairs: list[tuple[object, object]] = [
         ("Optimised for", model.goal),
+        ("Method", f"{BASES[excitation.options.basis]}, {excitation.options.criterion.upper()}-optimal"),
         ("Duration", f"{excitation.motion.duration:g} s, {percent(excitation.options.speed, 0)} of the speed limits"),
         ("Condition number", f"{excitation.condition:.1f}; random series {random.condition:.0f} (median)"),
         ("Standard errors", f"{better:.2f} times smaller than those of random series (median)"),
@@ -93,11 +98,15 @@ def _errors(excitation: Excitation) -> Html:
     ]
     head = ("parameter", "unit", "reference value", "standard error", "random / this")
     noise = ", ".join(number(value, 3) for value in model.noise)
-    source = "assumed" if excitation.options.noise is None else "as the residuals of the calibrated model require"
-    caption = f"White torque noise of {noise} Nm (rms), {source}; recorded at {RATE:g} Hz."
-    if excitation.options.inflation is not None:
-        caption += " Standard errors are corrected by those of an earlier excitation."
+    caption = f"White torque noise of {noise} Nm (rms){_source(excitation.options)}; recorded at {RATE:g} Hz."
     return join([figure.html(caption), table("Predicted standard errors", head, rows, (0, 1))])
+
+
+def _source(options: ExcitationOptions) -> str:
+    """Return where the noise of the prediction comes from."""
+    if options.inflation is not None:
+        return ", times the ratio of real to predicted standard errors of an earlier excitation"
+    return " as assumed" if options.noise is None else " with the effect of the residuals of the calibrated model"
 
 
 def _coverage(excitation: Excitation, states: States) -> Html:
