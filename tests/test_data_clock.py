@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from data_files import SHARED, moving_log, needs_shared
 from jointwise.data import Log, read_log
 from jointwise.data.clock import forward_samples
+from jointwise.data.conditioning import clean_log
 from jointwise.errors import DataError
 
 
@@ -24,6 +27,34 @@ def test_alternating_clock_is_normal():
     assert clock.findings == ()
     assert clock.segments == (slice(0, 201),)
     assert clock.to_dict()["gaps"] == 0
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        np.random.default_rng(0).choice([0.008, 0.010, 0.012], 3000, p=[0.2, 0.6, 0.2]),  # uneven: the median counts
+        np.random.default_rng(0).choice([0.010, 0.016], 3000, p=[0.98, 0.02]),  # hiccups: the mean of the others
+        np.full(3000, 0.004),
+    ],
+)
+def test_stamps_that_count_from_1970_have_the_same_rate(steps: np.ndarray):
+    t = np.concatenate([[0.0], np.cumsum(steps)])
+    rates = [log_of(t + start).clock.uniform_rate for start in (0.0, 100.0, 1.7e9)]
+    assert rates[0] == rates[1] == rates[2]
+
+
+@needs_shared
+def test_a_real_log_is_conditioned_alike_with_stamps_that_count_from_1970():
+    log = read_log(SHARED / "ur10e" / "id_20_02_12_50sec_12harm.csv").slice(0, 1500)
+    here, there = (
+        next(clean_log(replace(log, t=log.t + start)).spans(2.0 * log.clock.uniform_rate, 1.0))
+        for start in (0.0, 1.7e9)
+    )
+    assert len(here.times) == len(there.times)
+    np.testing.assert_allclose(there.resampled(log.q), here.resampled(log.q), atol=1e-6)
+    np.testing.assert_allclose(
+        there.resampled(log.channel("current")), here.resampled(log.channel("current")), atol=1e-3
+    )
 
 
 def test_gaps_split():

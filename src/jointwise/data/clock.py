@@ -26,6 +26,8 @@ GAP_SECONDS = 0.05
 """... and than this, s."""
 MAX_UNEVEN = 0.05
 """Share of steps that may differ from the median step, and the part of it by which they may, of a uniform clock."""
+RATE_DIGITS = 9
+"""Digits of a rate: the rest is rounding of the stamps, 1 µs in 20 minutes, and would turn 200 into 199.99999999997."""
 _RESTART_STEPS = 10.0
 _SHOWN = 5
 
@@ -56,8 +58,8 @@ class Clock:
 
     @property
     def uniform_rate(self) -> float:
-        """Rate (Hz) of the uniform clock that fits the stamps."""
-        return 1.0 / self.usual_step
+        """Rate (Hz) of the uniform clock that fits the stamps, to the digits that stamps determine."""
+        return float(f"{1.0 / self.usual_step:.{RATE_DIGITS}g}")
 
     @property
     def faulty(self) -> Finding | None:
@@ -96,7 +98,7 @@ def examine_clock(log: Log) -> Clock:
         median_step=median,
         jitter_rms=float(regular.std()) if len(regular) else 0.0,
         uneven=uneven,
-        usual_step=_without_rounding(median if uneven or not len(near) else float(near.mean()), t),
+        usual_step=_without_rounding(median, t) if uneven or not len(near) else _usual_step(near, steps, t),
         quantiles=_quantiles(steps),
         repeated=repeated,
         reversed=backwards,
@@ -118,14 +120,20 @@ def forward_samples(log: Log) -> NDArray[np.intp]:
     return np.delete(np.arange(log.samples), log.clock.repeated)
 
 
-def _without_rounding(step: float, t: Array) -> float:
-    """Return a mean step (s) to the decimals that the stamps resolve.
+def _usual_step(near: Array, steps: Array, t: Array) -> float:
+    """Return the mean of the `near` ones among some steps (s): in a run of them, all roundings but two cancel."""
+    runs = len(steps) - len(near) + 1
+    return _without_rounding(float(near.mean()), t, min(runs / len(near), 1.0))
+
+
+def _without_rounding(step: float, t: Array, share: float = 1.0) -> float:
+    """Return a step (s) to the decimals that the stamps resolve, if it has this `share` of the rounding of a step.
 
     Stamps that count from 1970 are rounded to 0.24 µs. Without this, the same motion would have a rate that differs in
-    its tenth digit, and other filter coefficients, than with stamps that count from zero.
+    its sixth digit, other times between the samples and other filter coefficients, than with stamps that count from 0.
     """
-    resolution = 2.0 * float(np.spacing(np.abs(t).max())) / max(len(t) - 1, 1) if len(t) else 0.0
-    return round(step, int(-np.log10(resolution))) if resolution > 0.0 and step > 0.0 else step
+    resolution = 2.0 * float(np.spacing(np.abs(t).max())) * share if len(t) else 0.0
+    return round(step, int(-np.log10(resolution))) if 0.0 < resolution < 1.0 and step > 0.0 else step
 
 
 def _median(steps: Array) -> float:

@@ -93,7 +93,7 @@ class CleanLog:
     @cached_property
     def _speeds(self) -> tuple[Index, Array]:
         """Speed (rad/s) of each joint over every `SPEED_WINDOW`, and the position in `kept` at which it ends."""
-        step = max(int(SPEED_WINDOW / self.period), 1)
+        step = max(round(SPEED_WINDOW / self.period), 1)
         ends, speeds = [np.empty(0, dtype=np.intp)], [np.empty((0, self.log.joints))]
         for segment in self.segments:
             for first in range(segment.start, segment.stop, CHUNK):
@@ -117,7 +117,7 @@ class CleanLog:
     def rests(self, speed: Array, duration: float) -> Index:
         """Return how often each joint stands (below its `speed`, rad/s) for a `duration` (s) between two motions."""
         moving = np.abs(self._speeds[1]) > speed
-        windows = duration / (max(int(SPEED_WINDOW / self.period), 1) * self.period)
+        windows = duration / (max(round(SPEED_WINDOW / self.period), 1) * self.period)
         return np.array([np.sum(np.diff(np.flatnonzero(column)) > windows) for column in moving.T], dtype=np.intp)
 
     def from_positions(self) -> CleanLog:

@@ -23,6 +23,8 @@ STILL_WEIGHT = 0.3
 """Weight of samples at which a joint does not move: static friction is not a function of the motion there."""
 STILL_PART = 0.02
 """A joint does not move below this part of its greatest speed."""
+NEAR_MOTION = 0.05
+"""Samples less than this time (s) from a motion count as motion: the friction is still that of sliding."""
 BLOCKS = 24
 """Blocks that the training data are divided into for cross-validation and the jackknife."""
 EXCERPT = 60_000
@@ -76,7 +78,7 @@ def regression_rows(clean: CleanLog, output: str, filters: Filters, lags: Sequen
 def motion_weights(motion: Motion, fastest: Array, started: bool = False) -> Array:
     """Return row weights (samples, joints): 1 in motion, `STILL_WEIGHT` at rest, 0 before anything has moved."""
     moving = np.abs(motion.qd) > np.maximum(STILL_PART * fastest, 1e-9)
-    width = max(int(0.05 * motion.rate), 1)
+    width = max(int(np.ceil(NEAR_MOTION * motion.rate)) - 1, 1)
     near = np.column_stack([np.convolve(m, np.ones(2 * width + 1), "same") > 0.5 for m in moving.T])
     weights = np.where(near, 1.0, STILL_WEIGHT)
     if not started:
