@@ -119,6 +119,8 @@ def measure(case: Case, prior: str) -> Row:
 
 def summary(rows: Sequence[Row], failures: int) -> str:
     """Return the figures over all cases."""
+    if not rows:
+        return f"no logs, {failures} failures"
     costs, seconds = np.array([row.cost for row in rows]), [row.seconds for row in rows]
     return (
         f"{len(rows)} logs, {failures} failures; smallest eigenvalue {min(row.eigenvalue for row in rows):.2g}; "
