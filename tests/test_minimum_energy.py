@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import jointwise as jw
+from cli_runs import done, refused
 from jointwise.design.trajectory import DurationError
 from jointwise.energy import minimum
 from jointwise.energy.least_duration import fastest_ramps, least_duration
@@ -219,3 +221,46 @@ def test_a_payload_that_the_arm_cannot_hold_has_no_solution():
     with pytest.raises(DurationError) as caught:
         jw.energy.optimize_motion(ROBOT, POWER, [START, GOAL], duration=0.4, path="fixed")
     assert caught.value.least == pytest.approx(make_task([START, GOAL]).least.sum())
+
+
+POINTS = ("--start", "0,-1.2,1,-1,-1.5,0", "--goal", "1.5,-0.6,0.3,-1.5,-1,1")
+
+
+def test_the_command_writes_files_that_follow_the_motion(tmp_path: Path):
+    POWER.save(tmp_path / "power.json")
+    folder = tmp_path / "motion"
+    options = ("--robot", "ur5e", *POINTS, "--duration", 2, "--path", "fixed", "--output", folder)
+    result = json.loads(done("energy", "optimize", tmp_path / "power.json", *options, "--json"))
+    assert result["saving_possible"]
+    assert 0.0 < result["saving"] < result["motion_saving"]
+    assert {path.name for path in folder.iterdir()} == {
+        "trajectory.csv", "joint_trajectory.json", "motion.script", "energy.json", "energy.html",
+    }  # fmt: skip
+    rows = np.genfromtxt(folder / "trajectory.csv", delimiter=",", names=True)
+    q = np.column_stack([rows[f"q{j}"] for j in range(1, 7)])
+    np.testing.assert_allclose(q[[0, -1]], [START, GOAL], atol=1e-6)
+    page = (folder / "energy.html").read_text(encoding="utf-8")
+    assert "Minimum-energy motion" in page
+    assert "Use of the limits" in page
+    assert "not empty" in refused("energy", "optimize", tmp_path / "power.json", *options)
+    timed = done(
+        "energy", "optimize", tmp_path / "power.json", "--robot", "ur5e", "--motion", folder / "trajectory.csv",
+        "--path", "fixed", "--output", tmp_path / "again",
+    )  # fmt: skip
+    assert "duration: fixed" in timed
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--duration", 2), "must have --start and --goal, or --motion"),
+        ((*POINTS, "--duration", 0.3), "at least 1 s. Got 0.3 s"),
+        (("--start", "0,1", "--goal", "1,2", "--duration", 2), "positions must be 6 numbers. Got 2"),
+    ],
+)
+def test_wrong_commands_are_refused_in_one_line(tmp_path: Path, options: tuple[object, ...], message: str):
+    POWER.save(tmp_path / "power.json")
+    folder = tmp_path / "motion"
+    text = refused("energy", "optimize", tmp_path / "power.json", "--robot", "ur5e", *options, "--output", folder)
+    assert message in text
+    assert not folder.exists()

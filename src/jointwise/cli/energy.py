@@ -1,10 +1,11 @@
-"""Power and energy on the DC bus: fit a power model, report where the energy of a motion goes, predict the power."""
+"""Power and energy on the DC bus: fit a power model, report where energy goes, predict power, optimise a motion."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
+from jointwise.cli import energy_optimize
 from jointwise.cli.arguments import (
     add_columns,
     add_json,
@@ -31,6 +32,8 @@ examples:
   jointwise energy report model.json planned.csv --power power.json --json
   jointwise energy predict power.json move3.csv --output power.csv
   jointwise energy sheet joint_calibration_sheet.txt --standing 40 --output power.json
+  jointwise energy optimize power.json --model model.json --start 0,-1.2,1,-1,-1.5,0 --goal 1.5,-0.6,0.3,-1.5,-1,1 \\
+    --duration 2.5 --output motion
 
 A log of a UR with the RTDE fields actual_robot_voltage and actual_robot_current (power on the bus), actual_current,
 actual_qd, target_current, target_moment and target_qd (torque per ampere of the drives) determines a power model."""
@@ -62,6 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     predict.add_argument("--output", required=True, metavar="CSV", help="columns t, power_pred")
     for command in (fit, report, predict):
         add_columns(command)
+    optimize = commands.add_parser(
+        "optimize", help="motion of a task with the least energy", **format_options(energy_optimize.EXAMPLES)
+    )
+    energy_optimize.add_arguments(optimize)
     _add_sheet(commands.add_parser("sheet", help="motor data of a calibration sheet", **format_options(EXAMPLES)))
     add_json(fit)
     add_json(report)
@@ -92,7 +99,8 @@ def numbers(text: str) -> list[float]:
 
 def run(args: argparse.Namespace) -> int:
     """Run one of the commands."""
-    return {"fit": _fit, "report": _report, "predict": _predict, "sheet": _sheet}[args.what](args)
+    commands = {"fit": _fit, "report": _report, "predict": _predict, "sheet": _sheet, "optimize": energy_optimize.run}
+    return commands[args.what](args)
 
 
 def _fit(args: argparse.Namespace) -> int:

@@ -51,9 +51,9 @@ def urscript(step: PlannedExperiment) -> str:
 
 
 def motion_script(
-    robot: Robot, motion: FadedSeries | SplineMotion, home: Array, name: str, notes: Sequence[str]
+    robot: Robot, motion: FadedSeries | SplineMotion, home: Array, name: str, notes: Sequence[str], returns: bool = True
 ) -> str:
-    """Return the program of a Fourier series or spline that begins and ends in a pose `home` (joints,).
+    """Return the program of a Fourier series or spline that begins, and ends if it `returns`, in a pose `home`.
 
     `notes` are the paragraphs of the comment at the top.
     """
@@ -62,7 +62,7 @@ def motion_script(
     header = [f"# {line}" for row in notes for line in wrap(row, COMMENT_WIDTH)]
     approach = _approaches(name, home, motion.center)
     followed = _series(motion) if isinstance(motion, FadedSeries) else _spline(motion)
-    body = [*approach, *followed, "sleep(2.0)", _approach(home)]
+    body = [*approach, *followed, *(["sleep(2.0)", _approach(home)] if returns else [])]
     return "\n".join([*header, f"def {name}():", *(f"  {line}" for line in body), "end"]) + "\n"
 
 

@@ -53,7 +53,7 @@ def excite(
         MissingExtraError: If plotly is not installed.
 
     """
-    library, folder = plotly_script(), _usable(output)
+    library, folder = plotly_script(), usable_directory(output)
     arm = load_robot(robot) if isinstance(robot, str) else robot
     make_directory(folder)
     state = folder / STATE_FILE
@@ -80,7 +80,7 @@ def write_excitation(excitation: Excitation, folder: Path, library: str) -> list
             with atomic_write(folder / name) as file:
                 file.write(text)
         write_document(PREDICTION_KIND.stamped(excitation.to_dict()), folder / PREDICTION_FILE)
-        _write_trajectory(excitation.motion, folder / "trajectory.csv")
+        write_trajectory(excitation.motion, folder / "trajectory.csv")
     return [folder / name for name in (*texts, PREDICTION_FILE, "trajectory.csv")]
 
 
@@ -103,8 +103,9 @@ def joint_trajectory(robot: Robot, motion: Trajectory) -> dict[str, Any]:
     return {"header": header, "joint_names": [joint.name for joint in robot.joints], "points": points}
 
 
-def _write_trajectory(motion: Trajectory, path: Path) -> None:
-    states = motion.sample(RATE)
+def write_trajectory(motion: Trajectory, path: Path) -> None:
+    """Write a motion as CSV at 500 Hz to its end, where it stands: t, q1.., qd1.., qdd1.."""
+    states = motion.at(np.arange(int(np.ceil(motion.duration * RATE - 1e-6)) + 1) / RATE)
     names = ["t", *(f"{name}{j + 1}" for name in ("q", "qd", "qdd") for j in range(motion.joints))]
     with atomic_write(path) as file:
         file.write(",".join(names) + "\n")
@@ -131,7 +132,7 @@ def _program(excitation: Excitation) -> str:
     return motion_script(excitation.robot, excitation.motion, excitation.limits.home, "jointwise_excitation", notes)
 
 
-def _usable(output: str | Path) -> Path:
+def usable_directory(output: str | Path) -> Path:
     """Return the directory of the files; reject one with other files than those of an interrupted call."""
     folder = Path(output)
     if folder.exists() and not folder.is_dir():

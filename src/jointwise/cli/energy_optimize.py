@@ -1,0 +1,138 @@
+"""The command `energy optimize`: the motion of a task with the least energy from the bus."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from jointwise.cli.arguments import (
+    add_gravity,
+    add_json,
+    add_tool,
+    finite,
+    mounting_of,
+    payload_numbers,
+    payload_of,
+    positive,
+    share,
+    tool_of,
+)
+from jointwise.cli.output import Progress, as_json, check_files
+
+if TYPE_CHECKING:
+    from jointwise.description import Robot
+    from jointwise.design.trajectory import Differentiable
+    from jointwise.result import Calibration
+
+EXAMPLES = """\
+examples:
+  jointwise energy optimize power.json --model model.json --start 0,-1.2,1,-1,-1.5,0 --goal 1.5,-0.6,0.3,-1.5,-1,1 \\
+    --duration 2.5 --payload 3 --output motion
+  jointwise energy optimize power.json --robot ur5e --start 0,-1.2,1,-1,-1.5,0 --via 0.9,-1.3,0.9,-1,-1.2,0.4 \\
+    --goal 1.5,-0.6,0.3,-1.5,-1,1 --longest 6 --output motion
+  jointwise energy optimize power.json --model model.json --motion trajectory.csv --path fixed --output motion
+
+The directory then holds trajectory.csv (500 Hz), joint_trajectory.json (ROS 2), motion.script (URScript, for arms of
+Universal Robots and motions without stops), energy.json and energy.html. With --longest the duration is chosen as well:
+the standing power counts. Limits, mounting plane and the arm against itself are checked, the cell is not. Repeat an
+interrupted command to resume it."""
+
+
+def positions(text: str) -> tuple[float, ...]:
+    """Return joint positions separated by commas."""
+    return tuple(finite(word) for word in text.split(","))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the model, the task and its limits."""
+    parser.add_argument("power", metavar="POWER", help="power model (energy fit or energy sheet)")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--model", metavar="MODEL", help="what calibrate wrote: bodies and friction")
+    source.add_argument("--robot", metavar="NAME|FILE", help="described bodies and friction in place of a model")
+    parser.add_argument("--output", required=True, metavar="DIR", help="a new directory for the files")
+    parser.add_argument("--start", type=positions, metavar="Q1,Q2,..", help="first positions, rad")
+    parser.add_argument("--goal", type=positions, metavar="Q1,Q2,..", help="last positions, rad")
+    parser.add_argument("--via", type=positions, action="append", default=[], metavar="Q1,Q2,..", help="waypoint, rad")
+    parser.add_argument("--motion", metavar="CSV", help="a planned motion in place of start and goal")
+    times = parser.add_mutually_exclusive_group()
+    times.add_argument("--duration", type=positive, metavar="S", help="from rest to rest (default: of --motion)")
+    times.add_argument("--longest", type=positive, metavar="S", help="longest duration; the best one is chosen")
+    parser.add_argument(
+        "--path", choices=("free", "fixed"), default="free", help="fixed: only the timing changes (default: free)"
+    )
+    parser.add_argument("--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="payload, kg and m")
+    parser.add_argument("--speed", type=share, default=1.0, help="share of the speed limits (default: 1)")
+    parser.add_argument(
+        "--acceleration", type=positive, metavar="A", help="limit of joints whose description has none (default: 6)"
+    )
+    parser.add_argument("--power-limit", type=positive, metavar="W", help="largest power on the bus")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--clearance", type=finite, default=0.05, metavar="M", help="height above the mounting plane (default: 0.05)"
+    )
+    group.add_argument(
+        "--no-clearance", dest="clearance", action="store_const", const=None, help="the arm may go through the plane"
+    )
+    add_tool(parser)
+    add_gravity(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Optimise, write the files and print the comparison."""
+    from jointwise.energy import load_power_model
+    from jointwise.experiment.motion_files import minimize_energy
+
+    check_files([args.power, args.model, args.motion], {})
+    model, robot = _model(args)
+    task = _task(args, robot)
+    with Progress(args.json) as progress:
+        result = minimize_energy(
+            model, load_power_model(args.power), args.output, **task, duration=args.duration, longest=args.longest,
+            path=args.path, payload=payload_of(args.payload), mounting=mounting_of(args), clearance=args.clearance,
+            tool=tool_of(args), speed=args.speed, acceleration=args.acceleration, power_limit=args.power_limit,
+            progress=progress,
+        )  # fmt: skip
+    note = f"read {args.output}/energy.html first; the cell is not checked"
+    print(as_json(result.to_dict()) if args.json else f"{result.summary()}\n{note}")
+    return 0
+
+
+def _model(args: argparse.Namespace) -> tuple[Calibration | Robot, Robot]:
+    """Return the model of a task, and its robot."""
+    import jointwise
+    from jointwise.result import load_calibration
+
+    if args.model is None:
+        robot = jointwise.load_robot(args.robot)
+        return robot, robot
+    calibration = load_calibration(args.model)
+    return calibration, calibration.model.robot
+
+
+def _task(args: argparse.Namespace, robot: Robot) -> dict[str, object]:
+    """Return points or motion of a task."""
+    from jointwise.errors import ModelError
+
+    if args.motion is not None:
+        if args.start or args.goal or args.via:
+            raise ModelError("a task must have either --motion, or --start and --goal with --via.")
+        return {"motion": _motion(args.motion, robot)}
+    if args.start is None or args.goal is None:
+        raise ModelError("a task must have --start and --goal, or --motion.")
+    points = [args.start, *args.via, args.goal]
+    for each in points:
+        if len(each) != robot.dof:
+            raise ModelError(f"positions must be {robot.dof} numbers. Got {len(each)} instead.")
+    return {"points": points}
+
+
+def _motion(path: str, robot: Robot) -> Differentiable:
+    """Return the planned motion of a file."""
+    from jointwise.data import read_log
+    from jointwise.design.sampled import experiment_from_log
+    from jointwise.design.trajectory import Differentiable
+
+    motion = experiment_from_log(robot, read_log(path, joints=robot)).motion
+    assert isinstance(motion, Differentiable)
+    return motion
