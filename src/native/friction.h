@@ -16,6 +16,9 @@
 /* Displacements below this, relative to the backlash, count as none: their inverse would overflow. */
 #define SHORTEST 1e-200
 
+/* Power (W) over which friction changes from the load driving the motor to the motor driving the load. */
+#define FLOW_WIDTH 1e-3
+
 /* Only doubles, as Python packs them. SI units at the joint side, temperatures in deg C. */
 typedef struct {
     double coulomb, load;                                        /* F_C0, F_C1 */
@@ -23,6 +26,7 @@ typedef struct {
     double viscous, square, cube;                                /* F_V1, F_V2, F_V3 */
     double FT1, FT2, reference, coldest, hottest;                /* temperatures T0 and the range of T */
     double asymmetry;                                            /* a: (1 + a sgn H) of the dry part */
+    double flow;                                                 /* F_P: more where the motor drives the load, less elsewhere */
     double elements;
     double limits[MOST_ELEMENTS], per_limit[MOST_ELEMENTS], shares[MOST_ELEMENTS]; /* D_i, 1 / D_i, W_i */
 } friction_law;
@@ -33,12 +37,15 @@ INLINED double thermal_factor(const friction_law *f, double temperature)
     return jw_thermal(temperature, f->FT1, f->FT2, f->reference, f->coldest, f->hottest);
 }
 
-/* Level of the dry part: F_C0 + F_C1 tau^2 + (F_S - F_C0) exp(-(|w|/V_S)^mu) + sqrt|w| F_T(T), never below zero. */
+/* Level of the dry part: F_C0 + F_C1 tau^2 + (F_S - F_C0) exp(-(|w|/V_S)^mu) + sqrt|w| F_T(T) + F_P tanh(w tau / P_0), never
+ * below zero. */
 INLINED double dry_level(const friction_law *f, double speed, double load, double thermal)
 {
     double level = f->coulomb + f->load * jw_load_growth(load, JW_LOAD_SQUARE) + thermal * sqrt(fabs(speed));
     if (f->stribeck_extra != 0.0)
         level += f->stribeck_extra * jw_stribeck(speed, f->stribeck_speed, f->stribeck_exponent);
+    if (f->flow != 0.0)
+        level += f->flow * tanh(speed * load / FLOW_WIDTH);
     return level > 0.0 ? level : 0.0;
 }
 

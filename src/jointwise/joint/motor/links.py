@@ -46,6 +46,8 @@ MIN_DIRECTION = 0.05
 """Smallest fraction of the samples in either direction."""
 MIN_LOAD = 0.05
 """Smallest standard deviation of the load relative to that of the motor torque."""
+FLOW_TIME = 0.05
+"""Time (s) before and after a change of the power flow in which its direction is uncertain."""
 MIN_FLOW = 0.1
 """Smallest fraction of the samples with power flow in either direction to separate two friction torques."""
 
@@ -102,6 +104,8 @@ def identify_motor(
         raise EstimationError(f"friction must be one of {', '.join(LAWS)}. Got '{friction}' instead.")
     check_gravity(record)
     moving = _moving(record)
+    if friction == "power flow":
+        moving = moving.take(_certain_flow(moving))
     fits = {law: _LinkFit(moving, law) for law in _possible_laws(moving, friction)}
     best = simplest_candidate({law: fit.errors for law, fit in fits.items()})
     return with_common_notes(_part(record, moving, fits, best, gear_ratio, known), record)
@@ -124,6 +128,20 @@ def _moving(record: JointRecord) -> JointRecord:
     if moving.load.std() < MIN_LOAD * moving.motor.std() or moving.load.std() < 1e-9:
         raise refuse(record, "motor", f"the load never varies ({moving.load.std():.3g} Nm rms)")
     return moving
+
+
+def _certain_flow(moving: JointRecord) -> NDArray[np.bool_]:
+    """Return which samples are not near a change of the power flow, which filters shift and friction follows late."""
+    drives = moving.speed * moving.load > 0.0
+    reach = max(1, round(FLOW_TIME * moving.rate))
+    changes = np.flatnonzero(np.diff(drives.astype(np.int8)))
+    near = np.zeros(moving.samples, dtype=np.int64)
+    np.add.at(near, np.maximum(changes + 1 - reach, 0), 1)
+    np.add.at(near, np.minimum(changes + 1 + reach, moving.samples - 1), -1)
+    certain: NDArray[np.bool_] = np.cumsum(near) <= 0
+    if certain.sum() < MIN_SAMPLES:
+        raise refuse(moving, "motor", "the power flow changes all the time")
+    return certain
 
 
 def _possible_laws(moving: JointRecord, friction: str | None) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Friction of a joint: steady laws in speed, load and temperature, carried by slip elements.
 
 ``f = level(ω, τ_J, T) H + (F_V1 + F_V2 |ω| + F_V3 ω²) ω``, H in [-1, 1] the state of the slip elements,
-``level = F_C0 + F_C1 τ_J² + (F_S - F_C0) exp(-(|ω|/V_S)^μ) + √|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``.
+``level = F_C0 + F_C1 τ_J² + (F_S - F_C0) exp(-(|ω|/V_S)^μ) + √|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³)) ± F_P``, + where
+the motor drives the load (ω τ_J > 0) and - where the load drives the motor: T_dir = F_C0 + F_P, T_rev = F_C0 - F_P.
 In slip H = sgn ω and this is the steady law; at reversal it is continuous. Level and viscous factor stay >= 0.
 
 The simulated plant and the friction compensation of controllers use it; they evaluate its native form (friction.h).
@@ -25,6 +26,9 @@ MOST_ELEMENTS = 16
 """Slip elements of a joint, the size of the arrays in friction.h."""
 COULOMB_LIMIT = 1e-5
 """Deformation (rad) of the single slip element that stands for sgn ω when hysteresis is switched off."""
+
+FLOW_WIDTH = 1e-3
+"""Power (W) over which friction changes between the two directions of power flow, that of friction.h."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +97,8 @@ class Friction:
     """Friction of a joint, at the joint side.
 
     `coulomb` F_C0 (Nm); `load` F_C1 (1/Nm); `viscous` F_V1 (Nm s/rad), `square` F_V2 (Nm s²/rad²), `cube` F_V3
-    (Nm s³/rad³); `asymmetry` a in (-1, 1): (1 + a) of the dry friction forwards, (1 - a) backwards; `thermal`
-    the dependence on temperature.
+    (Nm s³/rad³); `asymmetry` a in (-1, 1): (1 + a) of the dry friction forwards, (1 - a) backwards; `flow` F_P (Nm),
+    more friction where the motor drives the load and less elsewhere; `thermal` the dependence on temperature.
     """
 
     coulomb: float = 0.0
@@ -106,11 +110,14 @@ class Friction:
     stribeck: Stribeck = field(default_factory=Stribeck)
     thermal: ThermalFriction = field(default_factory=ThermalFriction)
     slip: Slip = field(default_factory=Slip.polynomial)
+    flow: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that friction does not drive the joint."""
         check_range("friction", 0.0, coulomb=self.coulomb, load=self.load, viscous=self.viscous)
-        check_finite("friction", square=self.square, cube=self.cube)
+        check_finite("friction", square=self.square, cube=self.cube, flow=self.flow)
+        if not abs(self.flow) <= self.coulomb:
+            raise ModelError(f"friction: flow must lie within ± coulomb. Got {self.flow} of {self.coulomb} instead.")
         if not abs(self.asymmetry) < 1.0:
             raise ModelError(f"friction: asymmetry must lie in (-1, 1). Got {self.asymmetry} instead.")
 
@@ -129,10 +136,11 @@ class Friction:
         return result
 
     def dry_level(self, speed: Array, load: Array) -> Array:
-        """Return the level of the dry part without its thermal part, ``F_C0 + F_C1 τ_J² + Stribeck``, Nm."""
+        """Return the level of the dry part without its thermal part, ``F_C0 + F_C1 τ_J² + Stribeck ± F_P``, Nm."""
         extra = self.stribeck.extra
         rise = extra * stribeck(speed, self.stribeck.speed, self.stribeck.shape) if extra else 0.0
-        result: Array = self.coulomb + self.load * load_growth(load, 2.0) + rise
+        flow = self.flow * np.tanh(speed * load / FLOW_WIDTH)
+        result: Array = self.coulomb + self.load * load_growth(load, 2.0) + rise + flow
         return result
 
     def viscous_factor(self, speed: Array) -> Array:
@@ -154,7 +162,7 @@ class Friction:
                 [self.coulomb, self.load, self.stribeck.extra, self.stribeck.speed, self.stribeck.shape],
                 [self.viscous, self.square, self.cube],
                 [thermal.linear, thermal.cold, thermal.reference, thermal.coldest, thermal.hottest],
-                [self.asymmetry, float(len(slip.limits) if self.is_dry else 0)],
+                [self.asymmetry, self.flow, float(len(slip.limits) if self.is_dry else 0)],
                 *(limits, 1.0 / limits, _padded(slip.shares, 0.0)),
             ]
         )

@@ -34,7 +34,7 @@ def _rigid(joint: JointPlant) -> JointPlant:
 SWITCHES: dict[str, tuple[str, Switch]] = {
     "stiffness": ("elastic gears; damping, kinematic error and lost motion go with it", _rigid),
     "damping": ("damping of the gears", lambda joint: replace(joint, damping=0.0)),
-    "coulomb": ("dry friction that never varies", _friction(coulomb=0.0)),
+    "coulomb": ("dry friction that never varies", _friction(coulomb=0.0, flow=0.0)),
     "hysteresis": ("memory of dry friction: sgn of the speed is left", _without_hysteresis),
     "load": ("growth of dry friction with the load", _friction(load=0.0)),
     "stribeck": ("more dry friction at low speed", _friction(stribeck=Stribeck())),
