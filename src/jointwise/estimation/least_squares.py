@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from jointwise.errors import EstimationError
@@ -127,6 +127,15 @@ def stacked(parts: Sequence[Array], layout: Layout, sigma: Array) -> Array:
     return np.vstack(rows)
 
 
+def moments(parts: Sequence[Array], layout: Layout, sigma: Array) -> Array:
+    """Return ``[W y]ᵀ [W y]`` of the matrix that `stacked` returns, without forming it."""
+    result = np.zeros((layout.count + 1, layout.count + 1))
+    for R, index, deviation in zip(parts, layout.index, sigma, strict=True):
+        columns = np.append(index, layout.count)
+        result[np.ix_(columns, columns)] += R.T @ R / deviation**2
+    return result
+
+
 @dataclass(frozen=True)
 class Solution:
     """Values of all parameters, the residual standard deviation of each joint, and condition numbers of W.
@@ -157,11 +166,12 @@ def weighted_least_squares(problem: Problem, weighted: bool = True) -> Solution:
     _refuse_constant_output(problem.factors)
     merged = problem.merged()
     sigma = output_deviations(problem.factors) if weighted else np.ones(len(merged))
-    for _ in range(WEIGHTING_PASSES if weighted else 1):
-        R = triangle(stacked(merged, problem.layout, sigma))
-        values = bounded_least_squares(R, problem.layout.bound)
-        spread = _residual_deviations(problem, merged, values)
-        sigma = spread if weighted else sigma
+    for _ in range(WEIGHTING_PASSES - 1 if weighted else 0):
+        values = bounded_from_moments(moments(merged, problem.layout, sigma), problem.layout.bound)
+        sigma = _residual_deviations(problem, merged, values)
+    R = triangle(stacked(merged, problem.layout, sigma))
+    values = bounded_least_squares(R, problem.layout.bound)
+    spread = _residual_deviations(problem, merged, values)
     lengths = np.linalg.norm(R[:, :-1], axis=0)
     used = R[:, :-1][:, lengths > 0.0]
     return Solution(values, spread, _condition(used), _condition(used / lengths[lengths > 0.0]))
@@ -205,23 +215,48 @@ def bounded_least_squares(augmented: Array, non_negative: Mask, ridge: float = R
     """
     A, b = augmented[:, :-1], augmented[:, -1]
     lengths = np.linalg.norm(A, axis=0)
-    active = lengths > 1e-12 * lengths.max(initial=0.0)
-    free, bound = np.flatnonzero(active & ~non_negative), np.flatnonzero(active & non_negative)
-    order = np.concatenate([free, bound])
-    x = np.zeros(A.shape[1])
-    if order.size == 0:
-        return x
+    order, split = _free_first(lengths, non_negative)
     rows = np.zeros((len(A) + order.size, order.size + 1))
     rows[: len(A), :-1] = A[:, order] / lengths[order]
     rows[: len(A), -1] = b
     rows[len(A) :, :-1] = np.sqrt(ridge) * np.eye(order.size)
     R = triangle(rows)
-    split = free.size
-    if bound.size:
-        x[bound] = nnls(R[split:, split:-1], R[split:, -1])[0]
-    rest = R[:split, -1] - R[:split, split:-1] @ x[bound]
-    x[free] = solve_triangular(R[:split, :split], rest, check_finite=False)
-    x[order] /= lengths[order]
+    x = np.zeros(A.shape[1])
+    x[order] = _back_substituted(R[: order.size, :-1], R[: order.size, -1], split) / lengths[order]
+    return x
+
+
+def bounded_from_moments(moments: Array, non_negative: Mask, ridge: float = RIDGE) -> Array:
+    """Return the solution of `bounded_least_squares` from ``[A b]ᵀ [A b]``, by Cholesky instead of QR.
+
+    Many times faster and half as many digits: for held-out errors and weights, not for reported values. The ridge keeps
+    the factor positive definite.
+    """
+    lengths = np.sqrt(np.diag(moments)[:-1])
+    order, split = _free_first(lengths, non_negative)
+    x = np.zeros(len(lengths))
+    if order.size:
+        scaled = moments[np.ix_(order, order)] / np.outer(lengths[order], lengths[order])
+        R = cholesky(scaled + ridge * np.eye(order.size), check_finite=False)
+        z = solve_triangular(R, moments[order, -1] / lengths[order], trans="T", check_finite=False)
+        x[order] = _back_substituted(R, z, split) / lengths[order]
+    return x
+
+
+def _free_first(lengths: Array, non_negative: Mask) -> tuple[Index, int]:
+    """Return the columns that have a length, those without a bound first, and the number of these."""
+    active = lengths > 1e-12 * lengths.max(initial=0.0)
+    free = np.flatnonzero(active & ~non_negative)
+    return np.concatenate([free, np.flatnonzero(active & non_negative)]), free.size
+
+
+def _back_substituted(R: Array, z: Array, split: int) -> Array:
+    """Return x that minimises ‖R x - z‖ for a triangular R, not negative from index `split` on."""
+    x = np.zeros(len(z))
+    if split < len(z):
+        x[split:] = nnls(R[split:, split:], z[split:])[0]
+    if split:
+        x[:split] = solve_triangular(R[:split, :split], z[:split] - R[:split, split:] @ x[split:], check_finite=False)
     return x
 
 
