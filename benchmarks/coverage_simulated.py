@@ -1,12 +1,13 @@
 """Coverage and width of the 95 % confidence intervals of the bodies on logs of the digital robot.
 
-    python benchmarks/coverage_simulated.py RESULTS.jsonl [--logs 200] [--first 1000]
+    python benchmarks/coverage_simulated.py RESULTS.jsonl [--logs 200] [--first 1000] [--start 0]
     python benchmarks/coverage_simulated.py RESULTS.jsonl --logs 0        print the table of a file
 
 Four robots (two with described drive gains, two whose gains are estimated), 100 to 1000 Hz, clocks with jitter,
 feedback of true states or of encoders; every log has another seed. Each is calibrated twice: with everything selected
 by the program, and with the selected joint model and filters as known ones, whose intervals stand for those of an
-oracle. Results are appended to the file log by log, so a run can be stopped and continued.
+oracle. Results are appended to the file log by log, so a run can be stopped and continued, and files of several runs
+can be concatenated.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from jointwise.options import Options  # noqa: E402
 
 ROBOTS = ("ur5e", "ur10e", "panda", "ur3e")
 RATES = (100.0, 250.0, 500.0, 1000.0)
-JITTERS = (0.0, 1e-3)
+JITTERS = (0.0, 0.2)
+"""Rms of the clock's jitter as a share of the period."""
 FEEDBACKS = ("states", "sensors")
 DURATION = 20.0
 
@@ -48,7 +50,7 @@ def conditions(number: int) -> dict[str, Any]:
 def measure(number: int, seed: int) -> dict[str, Any]:
     """Return errors and half-widths of the base parameters of one log, by both calibrations."""
     case = conditions(number)
-    sensors = default_sensors(case["rate"], seed, jitter=case["jitter"])
+    sensors = default_sensors(case["rate"], seed, jitter=case["jitter"] / case["rate"])
     controller = ControllerOptions(feedback=case["feedback"])
     made = jw.simulate(
         case["robot"], duration=DURATION, rate=case["rate"], seed=seed, sensors=sensors, controller=controller, keep=0
@@ -77,18 +79,25 @@ def covered(rows: list[dict[str, Any]], kind: str) -> float:
     return float(sum(np.sum(a & b) for a, b in zip(inside, known, strict=True)) / sum(map(np.sum, known)))
 
 
+def bare_width(row: dict[str, Any]) -> float:
+    """Return the width of the automatic intervals relative to the jackknife of the selected model alone."""
+    shares = row["shares"]
+    return float(1.0 / np.sqrt(shares["independent noise"] + shares["correlated residuals"]))
+
+
 def print_table(rows: list[dict[str, Any]]) -> None:
     """Print coverage and width for all logs and by condition, then the shares of the causes."""
-    print(f"{'':24} {'logs':>5} {'automatic':>10} {'fixed':>7} {'width / oracle':>15}")
+    print(f"{'':24} {'logs':>5} {'automatic':>10} {'fixed':>7} {'width / oracle':>15} {'width / jackknife':>17}")
     groups = [("all", rows)]
     for key in ("robot", "rate", "jitter", "feedback"):
         values = dict.fromkeys(row[key] for row in rows)
         groups += [(f"{key} {value}", [row for row in rows if row[key] == value]) for value in values]
     for label, part in groups:
         ratios = np.concatenate([np.array(r["automatic"]["half"]) / np.array(r["fixed"]["half"]) for r in part])
+        bare = np.median([bare_width(row) for row in part])
         print(
             f"{label:24} {len(part):5d} {covered(part, 'automatic'):10.3f} {covered(part, 'fixed'):7.3f} "
-            f"{np.nanmedian(ratios):15.2f}"
+            f"{np.nanmedian(ratios):15.2f} {bare:17.2f}"
         )
     print("share of the variance by cause (mean over the logs)")
     for gains in ("described", "estimated"):
@@ -102,12 +111,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("results", type=Path, help="file to which results are appended")
     parser.add_argument("--logs", type=int, default=200, help="logs in the file at the end")
+    parser.add_argument("--start", type=int, default=0, help="number of the first log, which sets its conditions")
     parser.add_argument("--first", type=int, default=1000, help="seed of the first log")
     options = parser.parse_args()
     lines = options.results.read_text().splitlines() if options.results.exists() else []
     for number in range(len(lines), options.logs):
         with options.results.open("a") as file:
-            file.write(json.dumps(measure(number, options.first + number)) + "\n")
+            chosen = options.start + number
+            file.write(json.dumps(measure(chosen, options.first + chosen)) + "\n")
     print_table([json.loads(line) for line in options.results.read_text().splitlines()])
 
 

@@ -62,6 +62,15 @@ def test_degrees():
     assert "speed-unit" in codes(replace(log, qd=np.rad2deg(log.qd)))
 
 
+def test_turns_of_a_wrist_are_no_degrees():
+    log, robot = moving_log(), load_robot("planar2")
+    ramp = np.linspace(0.0, 1.0, log.samples)[:, None] * [0.0, 13.0]
+    slow = replace(log, q=0.2 * log.q + ramp, qd=None)
+    assert slow.t[-1] > 6.0  # the second joint turns twice at less than 2 rad/s
+    assert "degrees" not in codes(slow) | codes(slow, robot)
+    assert "degrees" in codes(replace(slow, t=slow.t / 10.0))
+
+
 def test_other_units():
     log = moving_log()
     assert "current-unit" in codes(replace(log, current=1000 * log.current))

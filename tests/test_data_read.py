@@ -53,6 +53,12 @@ def test_bom_comments_quotes_and_spaces(tmp_path, bom):
     assert log.current[0].tolist() == [0.3, 0.4]
 
 
+def test_doubled_quotes_stand_for_one(tmp_path):
+    text = '"t","q1 ""left""","q2 ""left""","i1","i2"\n' + rows_text()
+    log = read_log(write(tmp_path, text), columns={"q": ['q1 "left"', 'q2 "left"']})
+    assert log.names["q"] == ('q1 "left"', 'q2 "left"')
+
+
 def test_no_newline_at_the_end_and_blank_lines(tmp_path):
     assert read_log(write(tmp_path, (HEADER + rows_text()).rstrip("\n"))).origin.first_line == 2
     blanks = read_log(write(tmp_path, HEADER + rows_text().replace("\n", "\n\n")))

@@ -12,9 +12,16 @@ import jointwise as jw
 from data_files import SHARED, needs_shared
 from jointwise.calibration import make_regression
 from jointwise.cli import main
+from jointwise.design.point_to_point import point_to_point_trajectory
 from jointwise.errors import ModelError
-from jointwise.estimation.feed_forward import relaxations_in_rests, resolved_limits
-from jointwise.estimation.structure import LADDER
+from jointwise.estimation.feed_forward import (
+    relaxations_in_rests,
+    resolved_limits,
+    rest_regression,
+    rests_tested,
+    without_low_speed,
+)
+from jointwise.estimation.structure import LADDER, Structure
 from jointwise.options import Options
 from jointwise.result import load_calibration, save_model
 from jointwise.result.feed_forward import Use
@@ -98,6 +105,33 @@ def test_relaxation_is_selected_only_from_logs_with_rests() -> None:
         assert relaxations_in_rests(regression) == expected
 
 
+def test_low_speed_friction_is_selected_only_from_logs_with_rests(simulated: tuple[jw.Log, jw.Calibration]) -> None:
+    log, calibration = simulated
+    robot = jw.load_robot("planar2")
+    assert rests_tested(rest_regression(make_regression([moves_with_rests(2)], robot, "table", "torque", Options())))
+    assert not rests_tested(rest_regression(make_regression([log], robot, "table", "current", Options())))
+    assert calibration.feed_forward is not None
+    found = calibration.feed_forward.structure
+    assert found.stribeck == 0.0 and min(found.powers) >= 1.0
+    rich = Structure("hysteresis", powers=(1.0, 0.5), stribeck=0.05)
+    assert without_low_speed(rich, ["powers", "stribeck"]) == Structure("hysteresis", powers=(1.0, 2.0))
+    assert without_low_speed(rich, ["load"]) == rich
+
+
+def test_rests_after_a_motion_are_predicted() -> None:
+    robot = jw.load_robot("ur5e")
+    excitation = jw.simulate(robot, "excitation", duration=20.0, rate=100.0, seed=5, keep=0).log
+    moves = point_to_point_trajectory(robot, 38.0, 6, pauses=(2.0, 6.0))
+    log = jw.simulate(robot, moves, duration=40.0, rate=100.0, seed=6, keep=0).log
+    rich = Structure("hysteresis", "square", (1.0, 0.5), stribeck=0.05)
+    known = jw.calibrate(
+        excitation, robot, physical=False, options=Options(structure=rich, free=()), accept_implausible=True
+    )
+    chosen = jw.calibrate(excitation, robot, physical=False, accept_implausible=True)
+    errors = [jw.validate(model, log, use="feed-forward").mean_nmse for model in (chosen, known)]
+    assert errors[0] < 0.08 and errors[1] > 1.5 * errors[0]
+
+
 def test_slip_limits_exceed_the_noise_of_the_positions() -> None:
     assert resolved_limits(0.0) == pytest.approx(LADDER)
     limits = resolved_limits(3e-5)
@@ -129,3 +163,4 @@ def test_ur10e_from_positions_only() -> None:
     assert np.mean(errors["feed-forward"]) <= 0.0077
     assert (np.array(errors["sensor"]) <= (0.0048, 0.0052, 0.0069)).all()
     assert calibration.feed_forward is not None and calibration.feed_forward.structure.relaxation == 0.0
+    assert "friction at rest" in [choice.question for choice in calibration.feed_forward.choices]

@@ -36,6 +36,7 @@ from jointwise.estimation.fit import Fit, fit_structure, known_sums, known_value
 from jointwise.estimation.identifiability import check_excitation
 from jointwise.estimation.instruments import instrumental_variables, refuse_unrelated_reference
 from jointwise.estimation.least_squares import Mask
+from jointwise.estimation.neglected_effects import neglected_effects
 from jointwise.estimation.physical import PhysicalParameters, physical_parameters
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.select_filters import FIRST_CUTOFF, alternative_filters, select_filters
@@ -161,7 +162,8 @@ class _Stages:
         full = fit_structure(regression, structure, drives.values, self._fit_method, terms_by_joint)
         fit, essential = self._essential(full, terms_by_joint)
         fit, found = self._estimated(fit, regression, drives)
-        uncertainty = with_selection(found, alternatives + drives.alternatives(fit))
+        alternatives += [*drives.alternatives(fit), *neglected_effects(regression, fit, drives.values, terms_by_joint)]
+        uncertainty = with_selection(found, alternatives)
         explained = _explained(fit, inspections, output, drives.values, worst_status(plausibility) == "contradicted")
         calibration = Calibration(
             model=_bounded_model(fit, regression),

@@ -131,7 +131,14 @@ def split_fields(text: str, delimiter: str) -> list[str]:
     if '"' not in text or len(text) > _LONGEST_QUOTED:
         return [field.strip() for field in text.split(delimiter)]
     fields = re.split(rf'{re.escape(delimiter)}(?=(?:[^"]*"[^"]*")*[^"]*$)', text)
-    return [field.strip().strip('"').strip() for field in fields]
+    return [_unquoted(field.strip()).strip() for field in fields]
+
+
+def _unquoted(field: str) -> str:
+    """Return a field without the quotes around it, in which a doubled quote stands for one."""
+    if len(field) > 1 and field[0] == field[-1] == '"':
+        return field[1:-1].replace('""', '"')
+    return field.strip('"')
 
 
 def _comments(head: bytes, offset: int) -> tuple[list[str], int, int]:

@@ -16,6 +16,10 @@ from jointwise.spatial import Array
 DEGREE = math.pi / 180.0
 MOST_ANGLE = 4.0 * math.pi
 """Joint position (rad) that few joints reach: two turns."""
+MOST_TURNS = 20.0 * math.pi
+"""Position (rad) that a wrist reaches which turns and turns, as a screwdriver: ten turns."""
+USUAL_SPEED = math.pi
+"""Speed (rad/s) of a joint without a described limit; positions in degrees change faster."""
 MOST_CURRENT = 200.0
 """Motor current (A) that no robot arm reaches."""
 MOST_TORQUE = 5000.0
@@ -71,9 +75,19 @@ def _angles(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Findin
             "Divide q by the gear ratio.",
             "q",
         )
+    elif _turns(largest, numbers, robot):
+        return
     elif len(large) >= max(1, log.joints / 3) or (len(large) and _beyond(largest, robot)):
         names = ", ".join(log.names["q"][j] for j in large)
         yield _degrees(f"{names} reach {largest.max():.4g} rad: degrees, or the motor's side of the gear?")
+
+
+def _turns(largest: Array, numbers: Measures, robot: Robot | None) -> bool:
+    """Return whether large positions are some turns of a single joint: no joint is faster than joints are in rad/s."""
+    limits = [joint.limits.velocity or USUAL_SPEED for joint in robot.joints] if robot is not None else []
+    fastest = np.array(limits) if len(limits) == len(largest) else np.full(len(largest), USUAL_SPEED)
+    few = np.count_nonzero(largest > MOST_ANGLE) == 1 and largest.max() < MOST_TURNS
+    return bool(few and (numbers.speed_95 < fastest).all())
 
 
 def _degrees(message: str) -> Finding:

@@ -2,8 +2,9 @@
 
 Measured speeds and rotor positions show reversals that positions hide, so friction that is selected with them is not
 the best one without them. Moreover a model is used for motions unlike its training motion, and what a log cannot test
-must not be selected from it: slip limits finer than the positions resolve, and relaxation at rest where the log has no
-rests.
+must not be selected from it: slip limits finer than the positions resolve, relaxation at rest where the log has no
+rests, and low-speed friction. A Stribeck term and a root of the speed vanish at rest and together imitate dry friction
+in motion, so a log without rests does not determine how much torque remains when a joint stops.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise.estimation.cross_validation import Choice
-from jointwise.estimation.fit import Fit, fit_structure
-from jointwise.estimation.regression import Regression
-from jointwise.estimation.select_structure import RELAXATIONS, STRIBECK, select_structure
+from jointwise.estimation.factors import Index
+from jointwise.estimation.fit import Fit, fit_structure, layout_of
+from jointwise.estimation.least_squares import Problem, squared_error
+from jointwise.estimation.regression import STILL_WEIGHT, Regression, Rows
+from jointwise.estimation.select_structure import POWERS, RELAXATIONS, STRIBECK, select_structure
 from jointwise.estimation.structure import LADDER, JointTerms, Structure
 from jointwise.spatial import Array
 
@@ -27,6 +30,13 @@ REST_TIMES = 2.0
 SLOW = 0.1
 """Greatest Stribeck velocity as a part of the greatest speed: a larger one is one more viscous term, which the log does
 not separate from the others and which extrapolates differently."""
+
+REST_TIME = 1.0
+"""Time (s) that every joint must rest after a motion for its friction at rest to be tested."""
+SMOOTH_POWERS = (1.0, 2.0)
+"""Viscous powers of a friction curve that is the same in motion and at rest; v |v| extrapolates well."""
+AT_REST = ("as in motion", "less than in motion")
+"""Dry friction at rest: that of the motion, or without the part that depends on low speeds."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +71,73 @@ def fit_feed_forward(
     positions = regression.from_positions()
     names = [name for name in free if name != "ripple"]
     start = positions_structure(regression, structure, "direction" in names)
-    choices: Sequence[Choice] = ()
+    rests = rest_regression(regression)
+    choices: list[Choice] = []
     if names:
-        relaxations, stribeck = relaxations_in_rests(regression), separable_stribeck(regression)
-        start, choices, _ = select_structure(positions, gains, start, names, relaxations, stribeck)
-    terms = {j: single.completed(start) for j, single in joints.items()}
-    return FeedForwardFit(fit_structure(positions, start, gains, method, terms, bodies), tuple(choices))
+        menu = relaxations_in_rests(regression), *_low_speed_menu(regression, tested=rests_tested(rests))
+        start, choices, _ = select_structure(positions, gains, start, names, *menu)
+
+    def fitted(structure: Structure) -> Fit:
+        terms = {j: single.completed(structure) for j, single in joints.items()}
+        return fit_structure(positions, structure, gains, method, terms, bodies)
+
+    plain = without_low_speed(start, names)
+    if plain == start:
+        return FeedForwardFit(fitted(start), tuple(choices))
+    fits = {AT_REST[0]: fitted(plain), AT_REST[1]: fitted(start)}
+    errors = {name: rest_error(rests, fit, gains) for name, fit in fits.items()}
+    taken = min(AT_REST, key=errors.__getitem__)
+    choices.append(Choice("friction at rest", tuple(errors.items()), taken))
+    return FeedForwardFit(fits[taken], tuple(choices))
+
+
+def _low_speed_menu(regression: Regression, tested: bool) -> tuple[tuple[float, ...], Sequence[tuple[float, ...]]]:
+    """Return Stribeck velocities and viscous powers to select from; those that vanish at rest only if it is tested."""
+    if tested:
+        return separable_stribeck(regression), POWERS
+    return (0.0,), [powers for powers in POWERS if min(powers) >= 1.0]
+
+
+def without_low_speed(structure: Structure, free: Sequence[str]) -> Structure:
+    """Return a structure whose dry friction is the same in motion and at rest, as far as its fields are free."""
+    if "stribeck" in free:
+        structure = replace(structure, stribeck=0.0)
+    if "powers" in free and min(structure.powers, default=1.0) < 1.0:
+        structure = replace(structure, powers=SMOOTH_POWERS)
+    return structure
+
+
+def rest_regression(regression: Regression) -> Regression:
+    """Return the regression on positions with all rests, also those after the last motion."""
+    return replace(regression, logs=tuple(clean.from_positions() for clean in regression.logs)).excerpt()
+
+
+def rests_tested(regression: Regression) -> bool:
+    """Return whether every joint with a measured output rests for `REST_TIME` after a motion, all logs together."""
+    factors = regression.factors([()] * regression.bodies.robot.dof, None, _at_rest)
+    rate = regression.filters.rate / regression.filters.decimation
+    times = [sum(joint.weight) / rate for j, joint in enumerate(factors) if j not in regression.ignored]
+    return min(times, default=0.0) >= STILL_WEIGHT * REST_TIME
+
+
+def rest_error(regression: Regression, fit: Fit, gains: Array) -> float:
+    """Return MSE / variance of a fit at rests after a motion, geometric mean over the joints that have any."""
+    values, model = fit.solution.values, fit.model
+    load_of = (lambda rigid: model.load_torque(rigid, values)) if model.needs_load else None
+    factors = Problem(regression.factors(model.terms, load_of, _at_rest), layout_of(model)).scaled(gains).factors
+    logs = [
+        np.log(max(squared_error(joint.merged(), values[index]) / sum(joint.weight) / whole.variance, 1e-12))
+        for joint, whole, index in zip(factors, fit.problem.factors, layout_of(model).index, strict=True)
+        if not joint.empty and whole.variance > 0.0
+    ]
+    return float(np.exp(np.mean(logs))) if logs else np.inf
+
+
+def _at_rest(rows: Rows, needed: Index, rigid: list[Array], load: Array | None) -> Array:
+    """Return weights (needed, joints): 1 at rests after a motion of the joint, 0 elsewhere."""
+    moving = rows.weights >= 1.0
+    rest = np.maximum.accumulate(moving, axis=0) & ~moving
+    return rest[needed].astype(float)
 
 
 def positions_structure(regression: Regression, structure: Structure, free: bool) -> Structure:

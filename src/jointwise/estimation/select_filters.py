@@ -116,13 +116,14 @@ def _lag_terms(regression: Regression, gains: Array) -> tuple[list[tuple[Term, .
     Hysteresis reverses late, a sign at once, tension stays or fades at rest, all more under load: a lag would make up
     for what a model lacks of these.
     """
-    plain = replace(PROBE, powers=(1.0, 2.0), extra=regression.extra)
+    drivers = ("rotor",) if regression.has_rotor else ("q",)  # an elastic gear makes friction late on the link side
+    plain = replace(PROBE, powers=(1.0, 2.0), drivers=drivers, extra=regression.extra)
     joints, base = regression.bodies.robot.dof, regression.bodies.base.count
     values = weighted_least_squares(regression.problem([plain.terms()] * joints).scaled(gains)).values
     shapes = [element_shapes(plain.terms(), part) for part in values[base:].reshape(joints, -1)]
     loaded = replace(plain, load="square")
     terms = [
-        (*loaded.terms(shape), Coulomb("square"), Hysteresis(PROBE.limits, load="square", shape=shape[0]))
+        (*loaded.terms(shape), Coulomb("square"), Hysteresis(PROBE.limits, 0.0, *drivers, "square", shape[0]))
         for shape in shapes
     ]
     return terms, lambda rigid: regression.bodies.load_torque(rigid, values)

@@ -43,6 +43,7 @@ def select_structure(
     free: Iterable[str],
     relaxations: Sequence[float] = RELAXATIONS,
     stribeck: Sequence[float] = STRIBECK,
+    powers: Sequence[tuple[float, ...]] = POWERS,
 ) -> tuple[Structure, list[Choice], list[Alternatives]]:
     """Return the structure that predicts best, its choices, and how its alternatives move the bodies.
 
@@ -53,6 +54,7 @@ def select_structure(
         free: Names of the fields to select: ripple, direction (with the relaxation), powers, stribeck, load.
         relaxations: Relaxation times (s) to select from, 0 for none.
         stribeck: Stribeck velocities (rad/s) to select from, 0 for none.
+        powers: Viscous powers to select from.
 
     """
     names, regression = set(free), regression.excerpt()
@@ -60,7 +62,7 @@ def select_structure(
     current = _first_structure(regression, start, names, relaxations)
     selection = Selection(plain, plain.residual_deviations(current))
     for name, question in _QUESTIONS.items():
-        candidates = _candidates(name, current, regression, relaxations, stribeck)
+        candidates = _candidates(name, current, regression, relaxations, stribeck, powers)
         if candidates and ("direction" if name == "relaxation" else name) in names:
             current = selection.best(question, candidates)
     found = selection.alternatives(current)
@@ -106,7 +108,12 @@ def _first_structure(
 
 
 def _candidates(
-    name: str, current: Structure, regression: Regression, relaxations: Sequence[float], stribeck: Sequence[float]
+    name: str,
+    current: Structure,
+    regression: Regression,
+    relaxations: Sequence[float],
+    stribeck: Sequence[float],
+    powers: Sequence[tuple[float, ...]],
 ) -> list[Structure]:
     """Return the candidates for a field of the structure, the simplest first; none where there is nothing to select."""
     if name == "direction":
@@ -114,7 +121,7 @@ def _candidates(
     values: dict[str, Sequence[Any]] = {
         "ripple": (0.0, regression.period) if regression.has_speed else (),
         "relaxation": relaxations if current.direction == "hysteresis" and len(relaxations) > 1 else (),
-        "powers": POWERS,
+        "powers": powers,
         "stribeck": stribeck,
     }
     return [replace(current, **{name: value}) for value in values[name]]

@@ -31,7 +31,9 @@ LAG_ERROR = 2e-3
 WITHIN_CELL = 1.0 / 3.0
 """Variance of a value that is uniform in a cell of a grid, as a part of the square of half the cell."""
 
-Cause = Literal["independent noise", "correlated residuals", "model selection", "filters", "drive gains"]
+Cause = Literal[
+    "independent noise", "correlated residuals", "model selection", "filters", "neglected effects", "drive gains"
+]
 """What makes confidence intervals wide."""
 
 
