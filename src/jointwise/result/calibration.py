@@ -116,7 +116,8 @@ class Estimate:
 
     `sigma` (joints,) is the residual standard deviation in Nm; the condition numbers are those of the weighted
     observation matrix as it is, and with columns of unit length. `shares` are the mean shares of the variance of body
-    parameters by cause: independent noise, correlated residuals, model selection, filters, drive gains.
+    parameters by cause: independent noise, correlated residuals, model selection, filters, neglected effects, drive
+    gains.
     """
 
     values: Array
