@@ -30,7 +30,7 @@ from jointwise.estimation.feed_forward import (
     FeedForwardFit,
     fit_feed_forward,
     positions_structure,
-    relaxations_in_rests,
+    testable_menu,
 )
 from jointwise.estimation.fit import Fit, fit_structure, known_sums, known_values
 from jointwise.estimation.identifiability import check_excitation
@@ -40,7 +40,7 @@ from jointwise.estimation.neglected_effects import neglected_effects
 from jointwise.estimation.physical import PhysicalParameters, physical_parameters
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.select_filters import FIRST_CUTOFF, alternative_filters, select_filters
-from jointwise.estimation.select_structure import RELAXATIONS, compare_joint_terms, select_scales, select_structure
+from jointwise.estimation.select_structure import compare_joint_terms, select_scales, select_structure
 from jointwise.estimation.structure import JointTerms, Structure
 from jointwise.estimation.training_data import held_still, inspected, warnings_of
 from jointwise.estimation.uncertainty import Alternatives, Uncertainty, uncertainty_of, with_selection
@@ -240,12 +240,11 @@ class _Stages:
         self, regression: Regression, drives: DriveGains, free: Sequence[str]
     ) -> tuple[Structure, list[Choice], list[Alternatives]]:
         """Return the structure by cross-validation; from positions only, it is that of a feed-forward model."""
-        structure: Structure = self.options.structure
-        relaxations: tuple[float, ...] = RELAXATIONS
-        if not (regression.has_speed or regression.has_rotor):
-            structure = positions_structure(regression, structure, "direction" in free)
-            relaxations = relaxations_in_rests(regression)
-        return select_structure(regression, drives.values, structure, free, relaxations)
+        structure = self.options.structure
+        if regression.has_speed or regression.has_rotor:
+            return select_structure(regression, drives.values, structure, free)
+        structure = positions_structure(regression, structure, "direction" in free)
+        return select_structure(regression, drives.values, structure, free, *testable_menu(regression))
 
     def _joint_terms(
         self, regression: Regression, structure: Structure, drives: DriveGains

@@ -71,11 +71,9 @@ def fit_feed_forward(
     positions = regression.from_positions()
     names = [name for name in free if name != "ripple"]
     start = positions_structure(regression, structure, "direction" in names)
-    rests = rest_regression(regression)
     choices: list[Choice] = []
     if names:
-        menu = relaxations_in_rests(regression), *_low_speed_menu(regression, tested=rests_tested(rests))
-        start, choices, _ = select_structure(positions, gains, start, names, *menu)
+        start, choices, _ = select_structure(positions, gains, start, names, *testable_menu(regression))
 
     def fitted(structure: Structure) -> Fit:
         terms = {j: single.completed(structure) for j, single in joints.items()}
@@ -85,17 +83,21 @@ def fit_feed_forward(
     if plain == start:
         return FeedForwardFit(fitted(start), tuple(choices))
     fits = {AT_REST[0]: fitted(plain), AT_REST[1]: fitted(start)}
+    rests = rest_regression(regression)
     errors = {name: rest_error(rests, fit, gains) for name, fit in fits.items()}
     taken = min(AT_REST, key=errors.__getitem__)
     choices.append(Choice("friction at rest", tuple(errors.items()), taken))
     return FeedForwardFit(fits[taken], tuple(choices))
 
 
-def _low_speed_menu(regression: Regression, tested: bool) -> tuple[tuple[float, ...], Sequence[tuple[float, ...]]]:
-    """Return Stribeck velocities and viscous powers to select from; those that vanish at rest only if it is tested."""
-    if tested:
-        return separable_stribeck(regression), POWERS
-    return (0.0,), [powers for powers in POWERS if min(powers) >= 1.0]
+def testable_menu(
+    regression: Regression,
+) -> tuple[tuple[float, ...], tuple[float, ...], Sequence[tuple[float, ...]]]:
+    """Return the relaxation times, Stribeck velocities and viscous powers that positions of the logs can test."""
+    relaxations = relaxations_in_rests(regression)
+    if rests_tested(rest_regression(regression)):
+        return relaxations, separable_stribeck(regression), POWERS
+    return relaxations, (0.0,), [powers for powers in POWERS if min(powers) >= 1.0]
 
 
 def without_low_speed(structure: Structure, free: Sequence[str]) -> Structure:
