@@ -131,8 +131,6 @@ def test_a_coupled_arm_is_recovered(coordinates, tmp_path):
     assert np.isclose(values["Ia6"], ROTORS[5], rtol=0.1)
     jw.save_model(model, tmp_path / "model.json")
     again = jw.load_calibration(tmp_path / "model.json")
-    with pytest.raises(DescriptionError, match="does not model coupled transmissions"):
-        jw.load_model(tmp_path / "model.json").mass_matrix(np.zeros(6))
     assert np.array_equal(again.predict(test), model.predict(test))
     assert again.model.robot.transmission.coordinates == coordinates
 
@@ -150,6 +148,32 @@ def test_a_coupling_that_is_not_declared_is_far_worse():
     assert right.mean_nmse < 1.5 * uncoupled.mean_nmse + 1e-3
     for other in (wrong, sign):
         assert max(joint.nmse for joint in other.joints[3:]) > 10.0 * max(joint.nmse for joint in right.joints[3:])
+
+
+def test_the_model_of_a_coupled_arm_is_used_on_arrays():
+    robot, gains = arm(), np.array([12.0, 12.0, 10.0, 8.0, 8.0, 8.0])
+    C, log = robot.transmission.matrix, coupled_log(arm(), 1)
+    log = replace(log, torque=None, current=robot.transmission.motor_torque(log.torque) / gains)
+    options = replace(PLAIN, gains=gains.tolist())
+    model = jw.RobotModel(jw.calibrate(log, robot, options=options, physical=False))
+    t = np.arange(0.0, 10.0, 0.01)
+    at = fourier_trajectory(robot, 10.0, 4).at(t)
+    thd, thdd = at.qd @ C.T, at.qdd @ C.T
+    motor = np.linalg.solve(C.T, inverse_dynamics(robot, at.q, at.qd, at.qdd).T).T
+    motor += ROTORS * thdd + COULOMB * np.tanh(thd / 0.01) + VISCOUS * thd
+    error = model.current(at.q, at.qd, at.qdd) - motor / gains
+    assert np.all(np.mean(error**2, axis=0) < 0.01 * np.var(motor / gains, axis=0))
+    torque = model.torque(at.q, at.qd, at.qdd, friction="steady")
+    assert np.allclose(model.forward_dynamics(at.q, at.qd, torque), at.qdd, atol=1e-7)
+    still = model.torque(at.q, at.qd, 0.0 * at.q, friction="none")
+    inertia = np.einsum("sij,sj->si", model.mass_matrix(at.q), at.qdd)
+    assert np.allclose(still + inertia, model.body_torque(at.q, at.qd, at.qdd), atol=1e-9)
+    kinetic, potential = model.energy(at.q, at.qd)
+    power = np.sum(model.body_torque(at.q, at.qd, at.qdd) * at.qd, axis=1)
+    work = np.cumsum(0.5 * (power[1:] + power[:-1])) * 0.01
+    assert np.allclose(np.diff(kinetic + potential).cumsum(), work, atol=2e-3 * np.abs(work).max())
+    with pytest.raises(DescriptionError, match="a stream .* does not model coupled transmissions"):
+        model.init(np.zeros(6))
 
 
 @pytest.mark.parametrize("output", ["torque", "current"])

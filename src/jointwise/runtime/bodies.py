@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from jointwise.description.robot import Link, Robot
-from jointwise.description.transmission import refuse_coupled
 from jointwise.model import rigid
 from jointwise.model.terms import Inertia
 from jointwise.result.calibration import Calibration
@@ -30,7 +29,8 @@ class Bodies:
 
     `frame` has the kinematics; `inertials` (joints, 10) are the identified bodies, `rotors` (joints,) kg m² the rotor
     inertias among them, and `terms` (joints,) those that the joint terms have. The load torque of friction is that of
-    the former two, motion needs all three.
+    the former two, motion needs all three. Where a transmission C couples motors and joints, rotors turn by C q and add
+    Cᵀ I_a C to the inertia of the joints.
     """
 
     frame: Robot
@@ -43,7 +43,6 @@ class Bodies:
     def of(cls, calibration: Calibration) -> Bodies:
         """Return the bodies of a calibration."""
         model, n = calibration.model, calibration.model.robot.dof
-        refuse_coupled(model.robot, "the dynamics of a RobotModel (use Calibration.torque or predict)")
         standard = standard_parameters(calibration)
         values = calibration.estimate.values
         found = [
@@ -73,12 +72,21 @@ class Bodies:
 
     def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return M q̈ + C q̇ + g, Nm, without the rotor inertias of the joint terms."""
-        bodies = {"inertials": self.inertials, "rotor_inertias": self.rotors}
-        return rigid.inverse_dynamics(self.frame, q, qd, qdd, gravity=self.gravity, **bodies)  # type: ignore[arg-type]
+        coupled = self.frame.transmission is not None
+        bodies = {"inertials": self.inertials, "rotor_inertias": np.zeros_like(self.rotors) if coupled else self.rotors}
+        links = rigid.inverse_dynamics(self.frame, q, qd, qdd, gravity=self.gravity, **bodies)  # type: ignore[arg-type]
+        return links + qdd @ self._coupled_inertia(self.rotors) if coupled else links
+
+    def _coupled_inertia(self, rotors: Array) -> Array:
+        """Return Cᵀ I_a C (joints, joints), kg m², of rotors (joints,) behind a coupled transmission."""
+        C = np.eye(len(rotors)) if self.frame.transmission is None else self.frame.transmission.matrix
+        result: Array = (C.T * rotors) @ C
+        return result
 
     def mass_matrix(self, q: Array) -> Array:
         """Return M(q) with all rotors, kg m², (samples, joints, joints)."""
-        return rigid.mass_matrix(self.frame, q, inertials=self.inertials, rotor_inertias=self.all_rotors)
+        links = rigid.mass_matrix(self.frame, q, inertials=self.inertials, rotor_inertias=np.zeros_like(self.rotors))
+        return links + self._coupled_inertia(self.all_rotors)
 
     def coriolis(self, q: Array, qd: Array) -> Array:
         """Return C(q, q̇) q̇, Nm."""
@@ -94,12 +102,17 @@ class Bodies:
 
     def accelerate(self, q: Array, qd: Array, torque: Array) -> Array:
         """Return q̈ under torques (Nm) without friction, rad/s²."""
+        if self.frame.transmission is not None:
+            rest = torque - self.torque(q, qd, np.zeros_like(q))
+            return np.asarray(np.linalg.solve(self.mass_matrix(q), rest[:, :, None])[:, :, 0])
         bodies = {"inertials": self.inertials, "rotor_inertias": self.all_rotors}
         return rigid.forward_dynamics(self.frame, q, qd, torque, gravity=self.gravity, **bodies)  # type: ignore[arg-type]
 
     def energy(self, q: Array, qd: Array) -> Energy:
         """Return kinetic energy with the rotors, and potential energy above that at q = 0, J."""
-        kinetic = rigid.kinetic_energy(self.frame, q, qd, inertials=self.inertials, rotor_inertias=self.all_rotors)
+        nothing = np.zeros_like(self.rotors)
+        kinetic = rigid.kinetic_energy(self.frame, q, qd, inertials=self.inertials, rotor_inertias=nothing)
+        kinetic = kinetic + 0.5 * np.sum((qd @ self._coupled_inertia(self.all_rotors)) * qd, axis=1)
         with_zero = np.vstack([np.zeros(q.shape[1]), q])
         potential = rigid.potential_energy(self.frame, with_zero, gravity=self.gravity, inertials=self.inertials)
         return Energy(kinetic, potential[1:] - potential[0])

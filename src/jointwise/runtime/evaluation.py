@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.backend import native
+from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Offset
+from jointwise.model.transmission import motor_motion
 from jointwise.motion import Motion
 from jointwise.result.calibration import Calibration
 from jointwise.runtime.arrays import checked_rate
@@ -70,8 +72,23 @@ class Evaluation:
         """The identified bodies."""
         return Bodies.of(self.calibration)
 
+    def at_motors(self, torque: Array) -> Array:
+        """Return the torques of the motors, C^-T τ; those of the joints without a coupled transmission."""
+        coupling = self.model.robot.transmission
+        return torque if coupling is None else coupling.motor_torque(torque)
+
+    def _at_joints(self, torque: Array) -> Array:
+        """Return the torques of the joints, Cᵀ τ, from those of the motors."""
+        coupling = self.model.robot.transmission
+        return torque if coupling is None else coupling.joint_torque(torque)
+
+    def _motor_speed(self, qd: Array) -> Array:
+        coupling = self.model.robot.transmission
+        return qd if coupling is None else coupling.motor(qd)
+
     def core(self, rate: float) -> NativeCore | NumpyCore:
         """Return the evaluator of single samples at a rate (Hz): in C, or in NumPy for terms that C does not have."""
+        refuse_coupled(self.model.robot, "a stream (use torque() on arrays)")
         terms = [term for terms in self.model.terms for term in terms]
         if native() is None or not all(map(has_core_term, terms)):
             return NumpyCore(self.model, self.values, self.bodies, rate)
@@ -79,24 +96,30 @@ class Evaluation:
 
     def torque(self, motion: Motion, friction: Friction) -> Array:
         """Return the torque of a motion with friction along it, in steady sliding, or none; Nm."""
-        body = self.bodies.torque(motion.q, motion.qd, motion.qdd)
+        body, motor = self.bodies.torque(motion.q, motion.qd, motion.qdd), motor_motion(self.model.robot, motion)
         if friction == "none":
-            return body + self.bodies.terms * motion.qdd
+            return body + self._at_joints(self.bodies.terms * motor.qdd)
         load = self.load(motion, body)
         if friction == "motion":
-            return body + term_torques(self.model, motion, self.values, load)[0]
-        still = at_rest_torques(self.model, motion, self.values)
-        return body + still + steady_torques(self.model, motion.qd, self.values, load, motion.temperature)
+            return body + self._at_joints(term_torques(self.model, motor, self.values, load)[0])
+        still = at_rest_torques(self.model, motor, self.values)
+        steady = steady_torques(self.model, motor.qd, self.values, load, motion.temperature)
+        return body + self._at_joints(still + steady)
 
     def load(self, motion: Motion, body: Array | None = None) -> Array:
-        """Return the load torque of the friction terms, Nm; `body` is the torque of the bodies where it is known."""
+        """Return the load torque of the friction terms at the motors, Nm.
+
+        `body` is the torque of the bodies at the joints where it is known.
+        """
         if self.model.load_basis == "model" or not self.model.needs_load:
-            return self.bodies.torque(motion.q, motion.qd, motion.qdd) if body is None else body.copy()
+            body = self.bodies.torque(motion.q, motion.qd, motion.qdd) if body is None else body.copy()
+            return self.at_motors(body)
         return self.model.load_torque(self.model.rigid_columns(motion), self.values)
 
     def friction(self, speed: Array, load: Array, temperature: Array | None) -> Array:
-        """Return friction in steady sliding without the offsets of the joints, Nm."""
-        return steady_torques(self.model, speed, self.values, load, temperature, without=(Offset,))
+        """Return friction in steady sliding without the offsets of the joints, Nm; speeds and loads of the joints."""
+        speed, load = self._motor_speed(speed), self.at_motors(load)
+        return self._at_joints(steady_torques(self.model, speed, self.values, load, temperature, without=(Offset,)))
 
     def body_share(self, q: Array, qd: Array, torque: Array, temperature: Array | None) -> Array:
         """Return what friction does not take of a torque, where friction depends on the load torque itself.
@@ -107,26 +130,28 @@ class Evaluation:
             ModelError: There is no solution.
 
         """
-        still = at_rest_torques(self.model, Motion(0.0, 1.0, q, qd, np.zeros_like(q)), self.values)
+        resting = motor_motion(self.model.robot, Motion(0.0, 1.0, q, qd, np.zeros_like(q)))
+        still, torque = at_rest_torques(self.model, resting, self.values), self.at_motors(torque)
 
         def body(load: Array) -> Array:
-            return torque - still - steady_torques(self.model, qd, self.values, load, temperature)
+            return torque - still - steady_torques(self.model, resting.qd, self.values, load, temperature)
 
         load = torque
         for _ in range(ITERATIONS):
             share = body(load)
             if not self.model.needs_load:
-                return share
+                return self._at_joints(share)
             step = self._load_step(q, qd, load, share, body)
             load = load + step
             if np.abs(step).max(initial=0.0) <= CONVERGED * (1.0 + np.abs(load).max(initial=0.0)):
-                return share
+                return self._at_joints(share)
         raise ModelError("friction grows so fast with the load that these torques determine no acceleration.")
 
     def _load_step(self, q: Array, qd: Array, load: Array, share: Array, body: Callable[[Array], Array]) -> Array:
         """Return the change of the load torque in one step of Newton's method."""
-        qdd = self.bodies.accelerate(q, qd, share)
-        rest = self.load(Motion(0.0, 1.0, q, qd, qdd), share - self.bodies.terms * qdd) - load
+        qdd = self.bodies.accelerate(q, qd, self._at_joints(share))
+        links = self._at_joints(share - self.bodies.terms * self._motor_speed(qdd))
+        rest = self.load(Motion(0.0, 1.0, q, qd, qdd), links) - load
         if self.model.load_basis != "model":
             return rest
         beside = SMALL_STEP * (1.0 + np.abs(load))

@@ -7,6 +7,7 @@ from scipy.special import ndtri
 
 from jointwise.data.log import Log
 from jointwise.errors import ModelError
+from jointwise.model.transmission import motor_motion
 from jointwise.motion import Motion
 from jointwise.result.calibration import Calibration
 from jointwise.result.feed_forward import applicable_use
@@ -37,8 +38,9 @@ def half_widths(calibration: Calibration, motion: Motion, load: Array, level: fl
     model, estimate = calibration.model, calibration.estimate
     undetermined = np.array([status == "undetermined" for status in estimate.status])
     variance = np.empty((motion.samples, motion.joints))
+    motor = motor_motion(model.robot, motion, model.rotor_side)
     for j, rigid in enumerate(model.rigid_columns(motion)):
-        rows = np.column_stack([rigid.T, model.term_columns(motion, j, load)])
+        rows = np.column_stack([rigid.T, model.term_columns(motor, j, load)])
         index = model.joint_index(j)
         variance[:, j] = np.einsum("ij,jk,ik->i", rows, estimate.covariance[np.ix_(index, index)], rows, optimize=True)
         variance[np.abs(rows[:, undetermined[index]]).max(axis=1, initial=0.0) > 0.0, j] = np.inf

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
+from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError
 from jointwise.model import rigid
 from jointwise.model.rigid import Frames
@@ -148,7 +149,7 @@ class RobotModel:
         """
         if self.output != "current":
             raise ModelError("the model was calibrated on torques and has no drive gains. Use torque().")
-        result: Array = self.torque(q, qd, qdd, **options) / self.gains
+        result: Array = self._estimates.sensor.at_motors(self.torque(q, qd, qdd, **options)) / self.gains
         return result
 
     def friction(
@@ -291,6 +292,7 @@ class RobotModel:
             ModelError: A term is not implemented in C.
 
         """
+        refuse_coupled(self.calibration.model.robot, "the C core")
         return core_model(
             self.calibration, self._estimates.sensor.bodies, checked_rate(self.rate if rate is None else rate)
         )
@@ -330,6 +332,7 @@ class RobotModel:
             Lower and upper limit.
 
         """
+        refuse_coupled(self.calibration.model.robot, "an interval of joint torques (use predict_interval)")
         chosen, motion = self._estimates.motion(q, qd, qdd, **signals)
         torque, load = chosen.torque(motion, "motion"), chosen.load(motion)
         half = half_widths(chosen.calibration, motion, load, level, observation)
