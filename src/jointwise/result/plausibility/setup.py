@@ -13,7 +13,7 @@ from jointwise.estimation.drive_gains import DriveGains
 from jointwise.estimation.regression import Regression
 from jointwise.result.plausibility.assess import LEAST_PAYLOAD, assess
 from jointwise.result.plausibility.channels import check_set_points, check_zeros
-from jointwise.result.plausibility.check import Check
+from jointwise.result.plausibility.check import Check, worst_status
 from jointwise.result.plausibility.evidence import Declaration
 from jointwise.result.plausibility.samples import collect_samples
 
@@ -48,7 +48,9 @@ def check_setup(
     checks = {check.check: check for check in assess(samples, declaration, [r for r in catalog if r.dof == robot.dof])}
     suspected = any(checks[name].status != "ok" for name in ("payload", "logs") if name in checks)
     loaded = payload is not None or suspected or any(carried is not None for carried in regression.carried or ())
-    for check in [*_payload_checks(drives, robot), *_signal_checks(regression, loaded, lag_known)]:
+    wrong = worst_status(checks.values()) == "contradicted"  # then the gains are meaningless
+    missing = [] if wrong else _payload_checks(drives, robot)
+    for check in [*missing, *_signal_checks(regression, loaded, lag_known)]:
         if check.check not in checks or checks[check.check].status == "ok":
             checks[check.check] = check
     return tuple(checks.values())
