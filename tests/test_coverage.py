@@ -9,7 +9,9 @@ import pytest
 
 import jointwise as jw
 from jointwise.estimation.cross_validation import Score
-from jointwise.estimation.uncertainty import Alternatives, Uncertainty, with_selection
+from jointwise.estimation.neglected_effects import NeglectedEffects
+from jointwise.estimation.uncertainty import BOUNDED_QUANTILE, Alternatives, Uncertainty, with_selection
+from jointwise.model.terms import JointSignals
 from jointwise.options import Options
 from jointwise.result import load_calibration, save_model
 
@@ -36,10 +38,11 @@ def test_variances_by_cause_add_up() -> None:
         Alternatives("b", np.ones((1, 2)), cause="filters"),
     ]
     wide = with_selection(plain, found)
-    np.testing.assert_allclose(np.diag(wide.covariance), [3.0, 2.0])
+    bounded = (BOUNDED_QUANTILE / plain.factor) ** 2
+    np.testing.assert_allclose(np.diag(wide.covariance), [1.0 + 2.0 * bounded, 1.0 + bounded])
     np.testing.assert_allclose(sum(wide.parts.values()), np.diag(wide.covariance))
     shares = wide.shares(1)
-    assert shares["model selection"] == shares["filters"] == pytest.approx(1.0 / 3.0)
+    assert shares["model selection"] == shares["filters"] == pytest.approx(bounded / (1.0 + 2.0 * bounded))
     assert sum(shares.values()) == pytest.approx(1.0)
 
 
@@ -65,3 +68,24 @@ def test_intervals_cover_the_truth_and_cost_little_more_than_a_known_structure(t
     assert sum(automatic.estimate.shares.values()) == pytest.approx(1.0)
     save_model(automatic, tmp_path / "m.json")
     assert load_calibration(tmp_path / "m.json").estimate.shares == automatic.estimate.shares
+
+
+def test_bounded_deviations_have_the_interval_of_their_distribution() -> None:
+    none = np.zeros(1, dtype=bool)
+    sharp = Uncertainty(np.zeros((1, 1)), np.zeros(1), 2.07, none, none)
+    cell = with_selection(sharp, [Alternatives("cell", np.array([[3.0]]), np.array([1.0 / 3.0]), "filters")])
+    assert cell.factor * cell.deviation[0] == pytest.approx(0.95 * 3.0)
+    gains = with_selection(sharp, [Alternatives("gains", np.array([[3.0]]), np.array([1.0]), "drive gains")])
+    assert gains.factor * gains.deviation[0] == pytest.approx(1.96 * 3.0)
+
+
+def test_columns_of_neglected_effects() -> None:
+    t = np.arange(0.0, 4.0, 0.004)
+    load, speed = 5.0 * np.sin(3.0 * t), np.cos(t)
+    signals = JointSignals(250.0, np.sin(t), speed, -np.sin(t), load=load, rotor=np.sin(t) + 1e-3 * np.sin(3.0 * t))
+    inner = slice(20, -20)
+    for measured, size in ((False, 5.0), (True, 1e-3)):
+        elastic, even, rotor = NeglectedEffects(measured).columns(signals)[0].T
+        np.testing.assert_allclose(elastic[inner], -9.0 * size * np.sin(3.0 * t[inner]), atol=0.01 * size)
+    np.testing.assert_allclose(even, load**2)
+    np.testing.assert_allclose(rotor, -load * np.sin(t) * np.tanh(speed / 0.01))

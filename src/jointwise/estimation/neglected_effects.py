@@ -22,7 +22,7 @@ from jointwise.estimation.fit import Fit, known_sums, known_values, layout_of
 from jointwise.estimation.least_squares import Problem, bounded_from_moments, moments
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.structure import JointTerms
-from jointwise.estimation.uncertainty import Alternatives
+from jointwise.estimation.uncertainty import WITHIN_CELL, Alternatives
 from jointwise.model.terms import JointSignals, Parameter, Term
 from jointwise.model.terms.term import State
 from jointwise.spatial import Array
@@ -65,7 +65,8 @@ def neglected_effects(
 ) -> list[Alternatives]:
     """Return how far neglected effects move the base parameters, weighted by the probability that they are real.
 
-    It is the probability that the model with them predicts held-out data better.
+    It is the probability that the model with them predicts held-out data better. The true effect is taken to lie
+    anywhere between none and the fitted one.
 
     Args:
         regression: The training logs; of long ones an excerpt is used.
@@ -86,7 +87,8 @@ def neglected_effects(
     sigma, base = fit.solution.sigma, model.base.count
     chance = cross_validate(problem, sigma).probability_better(cross_validate(plain, sigma))
     step = _base_parameters(problem, sigma, base) - _base_parameters(plain, sigma, base)
-    return [Alternatives("neglected effects", step[None], np.array([chance]), "neglected effects")]
+    weights = np.array([WITHIN_CELL * chance])  # anywhere between none and the fitted effect
+    return [Alternatives("neglected effects", step[None], weights, "neglected effects")]
 
 
 def _base_parameters(problem: Problem, sigma: Array, base: int) -> Array:

@@ -7,6 +7,7 @@ structure or filter, as good on held-out data, has other parameters. Every selec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -124,11 +125,24 @@ class Alternatives:
         return result
 
 
+BOUNDED_QUANTILE = 0.95 * math.sqrt(3.0)
+"""95 % of a uniform distribution lie within this many standard deviations."""
+NORMAL_QUANTILE = 1.96
+"""95 % of a normal distribution lie within this many standard deviations."""
+
+
 def with_selection(uncertainty: Uncertainty, selections: Sequence[Alternatives]) -> Uncertainty:
-    """Return the uncertainty with that of every selection added to its parameters, the first ones of the vector."""
+    """Return the uncertainty with that of every selection added to its parameters, the first ones of the vector.
+
+    Confidence intervals multiply standard errors by Student's factor, which is right for the jackknife. A deviation
+    towards an alternative is bounded by it, one by the gains is normal: their variances are reduced so that the same
+    factor gives the intervals of these distributions.
+    """
     covariance, parts = uncertainty.covariance.copy(), dict(uncertainty.parts)
     for selection in selections:
-        count, added = selection.steps.shape[1], selection.covariance
+        quantile = NORMAL_QUANTILE if selection.cause == "drive gains" else BOUNDED_QUANTILE
+        count = selection.steps.shape[1]
+        added = selection.covariance * min(quantile / uncertainty.factor, 1.0) ** 2
         covariance[:count, :count] += added
         part = parts.get(selection.cause, np.zeros(len(covariance))).copy()
         part[:count] += np.diag(added)
