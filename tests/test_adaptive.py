@@ -38,7 +38,7 @@ QUICK = AdaptationOptions(time_constants=(0.3, 0.3))
 @cache
 def planar() -> DigitalRobot:
     """Return a digital arm of two joints, which is quick to simulate."""
-    return digital_robot(jw.load_robot("planar2"), "wall")
+    return digital_robot(jw.load_robot("planar2"))
 
 
 def described(digital: DigitalRobot) -> DescribedFriction:
@@ -171,7 +171,7 @@ def test_the_estimator_finds_worn_friction_in_a_log() -> None:
     estimator, measured = recorded(0.3)
     _, state = estimator.steps(estimator.init(first_of(measured)), measured)
     np.testing.assert_allclose(state.adaptation.factor, 1.3, atol=0.06)
-    assert (np.abs(state.adaptation.viscous / estimator.model.damping - 0.3) < 0.12).all()
+    assert (np.abs(state.adaptation.viscous / estimator.model.damping - 0.3) < 0.15).all()
 
 
 def test_the_estimator_of_a_new_robot_stays_at_the_nominal_values() -> None:

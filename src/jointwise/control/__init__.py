@@ -9,8 +9,15 @@ from jointwise.control.adaptive import AdaptiveController, AdaptiveState, adapti
 from jointwise.control.computed_torque import computed_torque
 from jointwise.control.control_law import AffineControl, Sample
 from jointwise.control.controller import AffineController, Controller, ControlState
+from jointwise.control.feedback_linearisation import (
+    ChainGains,
+    FeedbackLinearisation,
+    chain_gains,
+    feedback_linearisation,
+)
 from jointwise.control.flexible import DriveMotion, drive_motion, flexible_feedforward
 from jointwise.control.gains import Gains, bandwidth_gains, default_bandwidth, default_gains, effective_inertias
+from jointwise.control.hand_guiding import HandGuiding, hand_guiding
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links, friction_torques
 from jointwise.control.lqr import Tolerances, joint_system, lqr, lqr_gain
@@ -29,12 +36,15 @@ __all__ = [
     "AdaptiveState",
     "AffineControl",
     "AffineController",
+    "ChainGains",
     "ControlState",
     "Controller",
     "Cubic",
     "DriveMotion",
+    "FeedbackLinearisation",
     "Friction",
     "Gains",
+    "HandGuiding",
     "JointDrive",
     "Links",
     "OddPolynomial",
@@ -51,13 +61,16 @@ __all__ = [
     "adaptive",
     "as_reference",
     "bandwidth_gains",
+    "chain_gains",
     "computed_torque",
     "default_bandwidth",
     "default_gains",
     "drive_motion",
     "effective_inertias",
+    "feedback_linearisation",
     "flexible_feedforward",
     "friction_torques",
+    "hand_guiding",
     "joint_system",
     "lqr",
     "lqr_gain",

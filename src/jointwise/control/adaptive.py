@@ -192,7 +192,7 @@ def adaptive(
     periods = _periods(motion, rate, duration)
     poses = part_of(motion, rate, np.linspace(0, periods - 1, POSES).astype(np.intp) / rate, np.empty(0)).q
     chosen = drives_for(links.robot, drives)
-    model = _friction_model(robot, links, chosen, friction, rate)
+    model = make_friction_model(robot, links, chosen, friction, rate)
 
     def make(reference: Reference) -> AffineController:
         return computed_torque(
@@ -216,9 +216,10 @@ def _periods(motion: Any, rate: float, duration: float | None) -> int:
     return max(1, round(time * checked_rate(rate)))
 
 
-def _friction_model(
+def make_friction_model(
     robot: Robot | RobotModel, links: Links, drives: Sequence[JointDrive], friction: SlipFriction | None, rate: float
 ) -> FrictionModel:
+    """Return bodies and friction of a calibrated robot, or of a described one with its friction."""
     from jointwise.runtime import RobotModel
     from jointwise.runtime.torque_parts import model_parts
 
