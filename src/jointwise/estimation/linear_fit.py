@@ -58,7 +58,7 @@ def jackknife_fit(
 ) -> JackknifeFit:
     """Return the uncertainty of a least-squares solution with residuals that are correlated within groups.
 
-    Leaving out one group (a run, cycle or block) at a time gives intervals of the stated coverage for few and unequal groups as well.
+    One group (a run, cycle or block) is left out at a time; the coverage also holds for few and unequal groups.
 
     Args:
         values: Solution, shape (n,).
