@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 WORTHWHILE = 0.01
 """A more complex candidate must reduce the held-out error by at least this part of it."""
 SIGNIFICANT = 4.0
-"""Standard errors of a difference between folds that chance exceeds once in 200 times (Student, six folds)."""
+"""Standard errors of a significant difference: chance exceeds it once in 200 times between six folds (Student)."""
 
 
 @dataclass(frozen=True)

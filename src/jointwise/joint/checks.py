@@ -55,9 +55,7 @@ def check_moving_unsaturated(record: JointRecord, phenomenon: str) -> None:
 MAX_ROWS = 4000
 """Samples used for the gravity check, evenly spread: enough for six unknowns."""
 STANDSTILL_SPEED = 5e-3
-"""Speed (rad/s) below which a joint counts as standing, or..."""
-STANDSTILL_SHARE = 0.02
-"""...this fraction of its largest speed."""
+"""Top speed (rad/s) below which a joint counts as standing."""
 MIN_ROWS = 100
 """Samples in motion that the check needs."""
 MIN_EXCITATION = 0.2
@@ -124,9 +122,8 @@ def _estimated_gravity(record: JointRecord, pull: Array, assumed: Array) -> tupl
 
 def _moving_rows(record: JointRecord) -> NDArray[np.intp]:
     """Return the indices of at most `MAX_ROWS` samples in motion, evenly spread."""
-    speed = np.abs(record.speed)
-    moving = speed > max(STANDSTILL_SPEED, STANDSTILL_SHARE * float(speed.max()))
-    return np.flatnonzero(moving)[:: max(1, int(moving.sum()) // MAX_ROWS)]
+    rows = np.flatnonzero(record.is_sliding) if record.top_speed > STANDSTILL_SPEED else np.empty(0, dtype=np.intp)
+    return rows[:: max(1, len(rows) // MAX_ROWS)]
 
 
 # -- saturation --

@@ -288,10 +288,10 @@ def _reversals(record: JointRecord) -> Score:
 
 def _speed(record: JointRecord) -> Score:
     """Return the logarithm of the fastest over the slowest constant speed, and the top speed, rad/s."""
-    from jointwise.joint.friction.data import find_plateaus, top_speed
+    from jointwise.joint.friction.data import find_plateaus
 
     runs = np.abs(find_plateaus(record if record.unit == "Nm" else record.with_gain(1.0)).speed)
-    return float(np.ptp(np.log(runs))) if len(runs) else 0.0, top_speed(record)
+    return float(np.ptp(np.log(runs))) if len(runs) else 0.0, record.top_speed
 
 
 def _load_range(record: JointRecord) -> Score:

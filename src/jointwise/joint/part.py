@@ -20,6 +20,8 @@ MOST_POINTS = 2000
 """Most points of a curve: a plot shows no more."""
 SURFACE_POINTS = 41
 """Points of a surface along each axis."""
+CURVE_BINS = 60
+"""Bins of a curve of means."""
 LINE_POINTS = 201
 """Points of the line of a model in a curve."""
 

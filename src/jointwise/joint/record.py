@@ -32,6 +32,10 @@ SHORTEST = 0.5
 LEAST_SPREAD = 0.01
 """Standard deviation (rad) of positions below which the order of the samples is not checked."""
 
+TOP_QUANTILE = 0.999
+"""Quantile of a signal that counts as its largest value: single outliers do not."""
+SLIDING_SHARE = 0.02
+"""Fraction of the top speed below which the noise of a single sample may change the sign of the speed."""
 RATE_TOLERANCE = 0.01
 """Largest relative difference of the rates of logs that are joined."""
 
@@ -104,6 +108,17 @@ class JointRecord:
     def place(self) -> str:
         """Where this is, for a message."""
         return f"{', '.join(self.logs)}: joint {self.joint + 1}"
+
+    @property
+    def top_speed(self) -> float:
+        """Top speed of the side on which friction acts, rad/s."""
+        return float(np.quantile(np.abs(self.speed), TOP_QUANTILE))
+
+    @property
+    def is_sliding(self) -> NDArray[np.bool_]:
+        """Flags of the samples (samples,) whose direction of motion is certain."""
+        result: NDArray[np.bool_] = np.abs(self.speed) > SLIDING_SHARE * self.top_speed
+        return result
 
     def take(self, which: NDArray[Any]) -> JointRecord:
         """Return some samples (a mask or indices) as a record."""

@@ -21,24 +21,19 @@ Indices = NDArray[np.intp]
 # -- motion --
 
 STANDSTILL_SHARE = 0.005
-"""Fraction of the top speed below which the joint counts as standing."""
+"""Fraction of the top speed below which the joint counts as standing: runs at a hundredth of it are usable data."""
 PRESLIDING_TRAVEL = 0.01
 """Travel (rad) after a standstill or reversal at which presliding is over: about ten times the backlash of a gear."""
 STEADY_SHARE = 0.05
 """Fraction of the largest acceleration up to which a joint counts as moving at constant speed."""
-TOP_QUANTILE = 0.999
-"""Quantile of the speed that counts as the top speed: single outliers do not."""
+VISIBLE_WARMING = 3.0
+"""Change of temperature (K) from which friction changes by some percent."""
 
 
 def moving(record: JointRecord) -> Flags:
     """Return flags of the samples in motion."""
-    result: Flags = np.abs(record.speed) > STANDSTILL_SHARE * top_speed(record)
+    result: Flags = np.abs(record.speed) > STANDSTILL_SHARE * record.top_speed
     return result
-
-
-def top_speed(record: JointRecord) -> float:
-    """Return the top speed, rad/s."""
-    return float(np.quantile(np.abs(record.speed), TOP_QUANTILE))
 
 
 def settled(record: JointRecord, travel: float = PRESLIDING_TRAVEL) -> Flags:
@@ -142,7 +137,7 @@ def _runs(record: JointRecord, index: Indices) -> list[tuple[int, int]]:
     """Return the runs (first, one past last) of a gap-free segment at the samples `index`."""
     start = int(index[0])
     piece = record.take(slice(start, int(index[-1]) + 1))  # type: ignore[arg-type]
-    flat = _is_constant(piece, top_speed(record)) & settled(piece) & moving(piece)
+    flat = _is_constant(piece, record.top_speed) & settled(piece) & moving(piece)
     return [(start + a, start + b) for a, b in intervals(flat) if b - a >= MIN_DURATION * record.rate]
 
 
@@ -182,7 +177,7 @@ MIN_SPEED_RATIO = 2.0
 SPEED_QUANTILES = (0.1, 0.95)
 """Quantiles of the speed of sliding samples that count as the lowest and the highest."""
 LOAD_VARIATION = 0.5
-"""A load that varies by more than this fraction of the friction has regressors for an error of its model."""
+"""A load that varies by more than this fraction of the friction is visible in it."""
 TWO_SIDED_SHARE = 0.1
 """Smallest fraction of points in each direction for directions to be compared."""
 
@@ -316,8 +311,6 @@ BLOCK_TIME = 0.1
 SLIDING_TRAVEL = 0.02
 """Travel (rad) after a reversal from which all samples count as sliding: twice `PRESLIDING_TRAVEL`, as their friction
 is not averaged over a run."""
-SLIDING_SHARE = 0.02
-"""Fraction of the top speed below which samples are not used: the noise of the speed may change its sign."""
 STOP_RATIO = 4.0
 """Accelerations above this many times the median are stops; they are not used, nor..."""
 STOP_MARGIN = 0.25
@@ -367,8 +360,7 @@ def _sliding_blocks(record: JointRecord) -> tuple[Indices, Indices]:
     usual = float(np.median(acceleration[in_motion])) if in_motion.any() else 0.0
     width = 2 * int(STOP_MARGIN * record.rate) + 1
     near_stop = maximum_filter1d(acceleration > STOP_RATIO * usual, width, mode="constant")
-    slow = np.abs(record.speed) < SLIDING_SHARE * top_speed(record)
-    index = np.flatnonzero(settled(record, SLIDING_TRAVEL) & ~near_stop & ~slow)
+    index = np.flatnonzero(settled(record, SLIDING_TRAVEL) & ~near_stop & record.is_sliding)
     side = (record.speed[index] > 0.0).astype(np.intp)
     slot = (index // max(1, int(BLOCK_TIME * record.rate))) * 2 + side
     return index, np.unique(slot, return_inverse=True)[1]

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from jointwise.estimation.linear_fit import JackknifeFit
-from jointwise.joint.friction.data import LOAD_QUANTILES, FrictionPoints, reference_temperature, unaccelerated
+from jointwise.joint.friction.data import (
+    LOAD_QUANTILES,
+    VISIBLE_WARMING,
+    FrictionPoints,
+    reference_temperature,
+    unaccelerated,
+)
 from jointwise.joint.friction.fit import FrictionFit, cell_means
 from jointwise.joint.friction.law import VelocityLaw, settings_of
 from jointwise.joint.part import LINE_POINTS, Curve, Part, Value, make_curve, value_of
@@ -15,8 +21,6 @@ from jointwise.joint.record import JointRecord
 UNITS = {"F_C": "Nm", "F_S-F_C": "Nm", "F_V1": "Nm s/rad", "F_V2": "Nm s²/rad²", "F_V3": "Nm s³/rad³", "offset": "Nm"}
 ORDER = ("F_C", "F_S", "F_S-F_C", "V_S", "mu", "F_V1", "F_V2", "F_V3", "asymmetry", "offset", "F_C+", "F_C-")
 """Order of the values."""
-MAX_WARMING = 3.0
-"""Change of temperature (K) during the log above which a note is given: friction changes by some percent."""
 
 
 def friction_part(
@@ -132,7 +136,7 @@ def _side_note(points: FrictionPoints) -> str:
 
 
 def _temperature_notes(record: JointRecord) -> tuple[str, ...]:
-    if record.temperature is None or np.ptp(record.temperature) < MAX_WARMING:
+    if record.temperature is None or np.ptp(record.temperature) < VISIBLE_WARMING:
         return ()
     low, high = record.temperature.min(), record.temperature.max()
     return (f"the joint warmed from {low:.1f} to {high:.1f} °C: the curve holds at the mean temperature.",)

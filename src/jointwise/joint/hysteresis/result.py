@@ -13,17 +13,15 @@ from jointwise.joint.hysteresis.data import ENCODER_STEPS, Loops
 from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, LawEstimate, estimate, limit_range
 from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, JointMotion, dry_level, law_settings
 from jointwise.joint.hysteresis.normal_equations import HysteresisProblem
-from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, value_of
+from jointwise.joint.part import CURVE_BINS, Curve, Part, TriedModel, Value, make_curve, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_law_name, load_unit, slip_after_reversal
 from jointwise.spatial import Array
 
 MAX_LOG_ERROR = 50.0
 """Standard error of a logarithm above which it is written as this one: its exponential must fit into a file."""
-BINS = 60
-"""Points of the curve of friction after a reversal."""
 CURVE_REACH = 4.0
-"""Travel that this curve shows, in units of the largest limit: elements slip after two."""
+"""Travel that the curve of friction after a reversal shows, in units of the largest limit: elements slip after two."""
 EDGE_SHARE = 0.99
 """Fraction of the largest identifiable limit above which a limit lies at the edge."""
 MIN_BIN = 3
@@ -225,9 +223,9 @@ def _curves(loops: Loops, found: LawEstimate, errors: dict[int, Array]) -> tuple
 def _reversal_curve(loops: Loops, found: LawEstimate) -> Curve:
     """Return dry friction against the travel since a reversal from full slip, both directions folded into one."""
     travel, friction = _after_reversals(loops, found.fit)
-    edges = np.geomspace(max(loops.smallest, 1e-6), CURVE_REACH * loops.largest, BINS + 1)
+    edges = np.geomspace(max(loops.smallest, 1e-6), CURVE_REACH * loops.largest, CURVE_BINS + 1)
     bins = np.digitize(travel, edges) - 1
-    filled = [k for k in range(BINS) if (bins == k).sum() >= MIN_BIN]
+    filled = [k for k in range(CURVE_BINS) if (bins == k).sum() >= MIN_BIN]
     x = np.array([travel[bins == k].mean() for k in filled])
     y = np.array([friction[bins == k].mean() for k in filled])
     line, band = _reversal_line(found, edges)

@@ -9,7 +9,7 @@ import numpy as np
 from jointwise.estimation.cross_validation import first_or_best, held_out_predictions, unit_errors, unit_folds
 from jointwise.estimation.linear_fit import JackknifeFit, grouped_fit, scaled_solution
 from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
-from jointwise.joint.friction.data import Flags
+from jointwise.joint.friction.data import LOAD_VARIATION, Flags
 from jointwise.joint.friction.law import velocity_law_of
 from jointwise.joint.load.data import RunPairs, run_pairs
 from jointwise.joint.load.law import CHOICES
@@ -20,8 +20,6 @@ from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_growth, load_unit
 from jointwise.spatial import Array
 
-MIN_LOAD_VARIATION = 0.5
-"""Smallest variation of the load as a fraction of the friction."""
 MIN_CORRELATION = 0.9
 """Smallest correlation of the mean torque of both directions with the modelled load."""
 POWERS: dict[str, tuple[int, ...]] = {"none": (), "absolute": (1,), "square": (2,), "polynomial": (1, 2)}
@@ -61,7 +59,7 @@ def identify_load(record: JointRecord, *, steady: Part | None = None) -> Part:
 
 def _check_loaded(record: JointRecord, points: RunPairs) -> None:
     size = np.abs(points.load)
-    if np.ptp(size) < MIN_LOAD_VARIATION * float(np.abs(points.friction).mean()):
+    if np.ptp(size) < LOAD_VARIATION * float(np.abs(points.friction).mean()):
         raise refuse(record, "load", f"the load never varies (from {size.min():.3g} to {size.max():.3g} Nm)")
     if not np.corrcoef(points.total, points.load)[0, 1] >= MIN_CORRELATION:
         raise refuse(record, "load", "the torque does not follow the modelled load (mounting, payload or signals)")

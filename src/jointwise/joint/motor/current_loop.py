@@ -23,7 +23,7 @@ from jointwise.estimation.jackknife import (
 )
 from jointwise.joint.part import Curve, Part, Value, make_curve, value_of
 from jointwise.joint.quality import nrmse_percent
-from jointwise.joint.record import JointRecord
+from jointwise.joint.record import TOP_QUANTILE, JointRecord
 from jointwise.spatial import Array
 
 MIN_FIT = 50.0
@@ -31,7 +31,7 @@ MIN_FIT = 50.0
 MAX_NOISE = 2.0
 """Residual of the current, relative to its noise, above which the logged target is not that of the drive: some
 controllers log a planned target and correct it by feedback."""
-GAIN_TOLERANCE = 0.1
+TARGET_TOLERANCE = 0.1
 """Relative difference of current and target up to which they are the same quantity."""
 MAX_LAG = 100.0
 """Largest dead time and mean delay, in samples."""
@@ -53,8 +53,6 @@ STARTS = ((0.5, 0.1), (1.0, 2.0), (1.0, 10.0))
 """Starts of dead time and mean delay, in samples: a fast, a usual and a slow drive."""
 LIMIT = 4
 """Index of the limit L among the values s, p, g, i_0, L of a fit."""
-TOP_QUANTILE = 0.999
-"""Quantile of the current that counts as its largest value."""
 EXCERPT = 60
 """Samples to either side of the fastest change in the curve."""
 
@@ -112,7 +110,7 @@ def identify_current_loop(record: JointRecord) -> CurrentLoop:
 def _objection(signals: _LoopSignals, fit: _LoopFit, lag: Value, period: float) -> str:
     """Return why the lag is not determined, "" where it is."""
     gain = fit.gain
-    if abs(gain - 1.0) > GAIN_TOLERANCE:
+    if abs(gain - 1.0) > TARGET_TOLERANCE:
         return f"the current is {gain:.2f} times its target"
     residual, floor = float(np.sqrt(np.mean(fit.residual**2))), float(noise(signals.current[:, None])[0])
     if residual > MAX_NOISE * floor:

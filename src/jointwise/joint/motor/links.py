@@ -34,10 +34,8 @@ from jointwise.spatial import Array
 
 LAWS = ("Coulomb", "power flow", "load")
 """Laws of friction, the simplest first."""
-SLOW = 0.02
-"""Speed, relative to the largest, below which the sign of friction is uncertain; such samples are left out."""
 MIN_SPEED = 1e-2
-"""Largest speed (rad/s) below which a joint does not move."""
+"""Top speed (rad/s) below which a joint does not move."""
 MIN_SAMPLES = 200
 """Fewest samples in motion."""
 BLOCK_SAMPLES = 20
@@ -119,9 +117,8 @@ def _moving(record: JointRecord) -> JointRecord:
     if not np.ptp(current) > 0.0:
         raise refuse(record, "motor", "the current does not vary")
     check_unsaturated(record, "motor")
-    fastest = float(np.abs(record.speed).max())
-    moving = record.take(np.abs(record.speed) > SLOW * fastest)
-    if fastest < MIN_SPEED or moving.samples < MIN_SAMPLES:
+    moving = record.take(record.is_sliding)
+    if record.top_speed < MIN_SPEED or moving.samples < MIN_SAMPLES:
         raise refuse(record, "motor", "the joint does not move")
     if min(np.mean(moving.speed > 0.0), np.mean(moving.speed < 0.0)) < MIN_DIRECTION:
         raise refuse(record, "motor", "the joint moves in one direction only")

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.estimation.cross_validation import SIGNIFICANT
 from jointwise.estimation.jackknife import standard_error
-from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, plain, value_of
+from jointwise.joint.part import CURVE_BINS, LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, plain, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.data import StiffnessRows
 from jointwise.joint.stiffness.fit import SpringFit
@@ -113,12 +114,8 @@ def _other_values(fit: SpringFit) -> list[Value]:
 
 # -- damping --
 
-MAX_GEAR_ERROR = 4.0
-"""Standard errors from which a gear error is certain: its higher orders then hide the damping in free motion."""
 SMOOTHING_ERROR = 0.005
 """Relative standard error added to the damping: the error due to smoothing."""
-DAMPING_POINTS = 60
-"""Means in the curve of the damping."""
 
 
 def find_damping(fit: SpringFit, is_gear_known: bool) -> tuple[Value | None, str]:
@@ -157,17 +154,17 @@ def damping_curve(fit: SpringFit, rows: StiffnessRows, value: Value) -> Curve:
 
 
 def _has_gear_error(fit: SpringFit) -> bool:
-    """Return whether one of the fitted gear errors certainly exists."""
+    """Return whether one of the fitted gear errors is significant: its higher orders then hide the damping."""
     if fit.layout.shifts == 0:
         return False
     found = fit.layout.split(fit.values)["shifts"]
     error = standard_error(np.array([fit.layout.split(x)["shifts"] for x in fit.replicates]))
-    return bool((np.abs(found) > MAX_GEAR_ERROR * error).any())
+    return bool((np.abs(found) > SIGNIFICANT * error).any())
 
 
 def _sorted_means(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return means of both in the order of x, over `DAMPING_POINTS` groups of equally many samples."""
-    groups = np.array_split(np.argsort(x, kind="stable"), min(DAMPING_POINTS, len(x)))
+    """Return means of both in the order of x, over `CURVE_BINS` groups of equally many samples."""
+    groups = np.array_split(np.argsort(x, kind="stable"), min(CURVE_BINS, len(x)))
     return np.array([x[group].mean() for group in groups]), np.array([y[group].mean() for group in groups])
 
 

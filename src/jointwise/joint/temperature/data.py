@@ -8,13 +8,11 @@ import numpy as np
 
 from jointwise.estimation.jackknife import equal_blocks
 from jointwise.joint.checks import refuse
-from jointwise.joint.friction.data import Flags, Indices, find_plateaus, opposite_runs
+from jointwise.joint.friction.data import VISIBLE_WARMING, Flags, Indices, find_plateaus, opposite_runs
 from jointwise.joint.quality import TEST_EVERY
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 
-MIN_CHANGE = 3.0
-"""Smallest change of temperature (K) for a fit: friction changes by some percent."""
 COLDEST = 2.0
 """Temperature (°C) below which T⁻³ is not used: it diverges at 0 °C."""
 MIN_PAIRS = 12
@@ -82,7 +80,7 @@ def temperature_pairs(record: JointRecord) -> TemperaturePairs:
 
 def _check(record: JointRecord, pairs: TemperaturePairs) -> None:
     T = pairs.temperature
-    if np.ptp(T) < MIN_CHANGE:
+    if np.ptp(T) < VISIBLE_WARMING:
         raise refuse(record, "temperature", f"no temperature change ({T.min():.1f} to {T.max():.1f} °C) in the log")
     if np.mean(pairs.friction < 0.0) > WRONG_SIGN_SHARE:
         raise refuse(record, "temperature", "friction does not oppose the motion (sign of the current)")

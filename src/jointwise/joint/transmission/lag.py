@@ -7,21 +7,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from jointwise.estimation.cross_validation import SIGNIFICANT
 from jointwise.estimation.gram import normal_solution
 from jointwise.estimation.jackknife import standard_error
+from jointwise.joint.part import CURVE_BINS
 from jointwise.joint.transmission.data import Strokes, cells
 from jointwise.joint.transmission.fit import Orders, SeriesFit, cycle_blocks, fit_series, series_columns, solve_blocks
 from jointwise.joint.transmission.law import full_lag
 from jointwise.spatial import Array
 
-BINS = 60
-"""Bins of the travel after a reversal in the curve of the lag."""
 CURVE_SHARE = 0.8
 """Fraction of the usual stroke over which the lag is shown."""
 SMOOTHING_ERROR = 5e-4
 """Standard error added to every amplitude and to the reach (relative) and phase (rad): the error due to smoothing."""
-MIN_SIGNIFICANCE = 4.0
-"""Standard errors by which the mean backlash over the measured angles must differ from zero."""
 SETTLED_REACHES = 2.2
 """Travel after a reversal from which the lag counts as full, in reaches; 2 is the travel from side to side."""
 REACH_SHARES = (0.002, 0.6)
@@ -163,7 +161,7 @@ def _has_backlash(strokes: Strokes, fit: SeriesFit, replicates: Array) -> bool:
     def mean(values: Array) -> float:
         return float(fit.series(values)[1].at(strokes.theta).mean())
 
-    return abs(mean(fit.values)) > MIN_SIGNIFICANCE * float(standard_error(np.array([mean(x) for x in replicates])))
+    return abs(mean(fit.values)) > SIGNIFICANT * float(standard_error(np.array([mean(x) for x in replicates])))
 
 
 def _fit(strokes: Strokes, reach: float, orders: Orders, elastic: bool) -> SeriesFit:
@@ -198,13 +196,13 @@ def _columns_with_reach(strokes: Strokes, fit: SeriesFit, reach: float) -> Array
 
 def _measured_lag(strokes: Strokes, fit: SeriesFit) -> tuple[Array, Array]:
     """Return travel and ``p = Σ s d (φ - e - c τ) / Σ d²`` in bins of it, after the first reversal."""
-    edges = np.linspace(0.0, CURVE_SHARE * strokes.usual_stroke, BINS + 1)
+    edges = np.linspace(0.0, CURVE_SHARE * strokes.usual_stroke, CURVE_BINS + 1)
     used = strokes.take((strokes.stroke > strokes.stroke.min()) & (strokes.travel < edges[-1]))
     error, lost = fit.series()
     d = lost.at(used.theta)
     lag = used.phi - error.at(used.theta) - fit.compliance * used.load
-    bins = np.clip(np.searchsorted(edges, used.travel, side="right") - 1, 0, BINS - 1)
-    top, bottom = (np.bincount(bins, values, BINS) for values in (used.side * d * lag, d * d))
+    bins = np.clip(np.searchsorted(edges, used.travel, side="right") - 1, 0, CURVE_BINS - 1)
+    top, bottom = (np.bincount(bins, values, CURVE_BINS) for values in (used.side * d * lag, d * d))
     filled = bottom > 0.0
     travel: Array = 0.5 * (edges[1:] + edges[:-1])[filled]
     return travel, top[filled] / bottom[filled]
