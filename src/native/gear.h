@@ -8,9 +8,9 @@
 #define JOINTWISE_GEAR_H
 
 #include "compiler.h"
+#include "laws.h"
 #include "sincos.h"
 #include "slip.h"
-#include <stddef.h>
 
 #define MOST_HARMONICS 8
 
@@ -35,7 +35,7 @@ typedef struct {
 /* Backlash B(theta), rad: `points` values, equally spaced over one turn from theta = 0. */
 typedef struct {
     const double *table;
-    ptrdiff_t points;
+    int points;
 } backlash_map;
 
 /* A gear at the start of a step: rotor angle, play P, sines and cosines of the harmonics. */
@@ -113,13 +113,7 @@ INLINED double backlash_slope(backlash_map map, double theta, double *slope)
     *slope = 0.0;
     if (map.points == 1)
         return map.table[0];
-    double per_turn = 0.15915494309189533577, turns = theta * per_turn;
-    double position = (turns - floor(turns)) * (double)map.points;
-    ptrdiff_t k = position >= 0.0 ? (ptrdiff_t)position : 0; /* NaN has no index; the result below is NaN */
-    k = k >= map.points ? map.points - 1 : k;
-    double part = position - (double)k, rise = map.table[k + 1 < map.points ? k + 1 : 0] - map.table[k];
-    *slope = rise * (double)map.points * per_turn;
-    return map.table[k] + part * rise;
+    return jw_periodic_slope(map.table, map.points, theta, slope);
 }
 
 INLINED double backlash_at(backlash_map map, double theta)

@@ -22,7 +22,7 @@ typedef struct {
     int locked;
     state at;
     links arm, model; /* the arm, and the model in the controller */
-    compound bodies;  /* the arm where its rotors do not spin */
+    composite bodies;  /* the arm where its rotors do not spin */
     double *stage_q, *stage_qd, *stage_theta, *stage_w; /* one stage of the step */
     double *k_qdd, *k_wd;                               /* its accelerations */
     double *path_qdd, *path_wd, *sum_qdd, *sum_wd;      /* their sums for positions and speeds */
@@ -83,12 +83,12 @@ static inline double NAME(accelerations)(machine *r, int fresh, const double *q,
 {
     if (r->arm.spins)
         return NAME(accelerate)(r->robot, r->laws, &r->arm, fresh, q, qd, w, r->net, r->link_torque, r->k_qdd);
-    return NAME(fall)(r->robot, &r->arm, &r->bodies, fresh, q, qd, r->link_torque, r->k_qdd);
+    return NAME(forward_dynamics)(r->robot, &r->arm, &r->bodies, fresh, q, qd, r->link_torque, r->k_qdd);
 }
 
 static inline backlash_map NAME(map_of)(const machine *r, Py_ssize_t j)
 {
-    return (backlash_map){r->table + j * r->points, r->points};
+    return (backlash_map){r->table + j * r->points, (int)r->points};
 }
 
 /* Accelerations of a stage under constant friction; adds the powers, times `weight`, to the accounts. */
@@ -129,7 +129,7 @@ static void NAME(derivatives)(machine *r, int stage, const double *q, const doub
         if (r->laws[j].flexible == 0.0) {
             r->k_wd[j] = r->k_qdd[j];
         } else if (j > 0 && r->laws[j].spin != 0.0 && !r->locked) {
-            double turn = NAME(inner)(r->arm.fixed[j].z, r->arm.turning[j - 1]);
+            double turn = NAME(dot)(r->arm.fixed[j].z, r->arm.turning[j - 1]);
             r->k_wd[j] -= r->laws[j].spin * r->per_inertia[j] * turn;
         }
     }
@@ -192,7 +192,7 @@ INLINED void NAME(plain_stage)(Py_ssize_t n, machine *r, const double *remains, 
         r->supplied[j] += weight * motor * v[j];
         NAME(draw)(r, j, motor, v[j], weight);
     }
-    *r->at.external += weight * NAME(fall)(r->robot, &r->arm, &r->bodies, fresh, q, v, r->link_torque, k);
+    *r->at.external += weight * NAME(forward_dynamics)(r->robot, &r->arm, &r->bodies, fresh, q, v, r->link_torque, k);
 }
 
 /* `smooth_step` of an arm that is only links: the same method without gears, friction and a second set of coordinates. */

@@ -289,7 +289,7 @@ static PyObject *hysteresis(PyObject *self, PyObject *args)
         any_outputs(deformation, "deformation", &held, &at, &elements) &&
         parse_laws(joint, 1, elements, &held, &laws) && outputs(out, "out", times(2, samples), 0, &held, &rows)) {
         if (points > 0) {
-            CHOOSE(follow)(&laws->friction, (backlash_map){map, points}, path, samples, at, rows);
+            CHOOSE(follow)(&laws->friction, (backlash_map){map, (int)points}, path, samples, at, rows);
             result = Py_NewRef(Py_None);
         } else {
             PyErr_SetString(PyExc_ValueError, "backlash must have a point");

@@ -159,7 +159,7 @@ static void NAME(record)(const machine *r, const double *u, double *row)
     row[2 * n] = *at->external;
 }
 
-static int NAME(is_sound)(const machine *r)
+static int NAME(is_in_range)(const machine *r)
 {
     for (Py_ssize_t j = 0; j < r->robot->dof; j++) {
         const state *at = &r->at;
@@ -170,14 +170,14 @@ static int NAME(is_sound)(const machine *r)
     return 1;
 }
 
-/* Cuts the work space into the arrays of the machine. */
+/* Assigns the work space to the arrays of the machine. */
 static machine NAME(assemble)(const task *job, char *memory)
 {
     Py_ssize_t n = job->robot->dof;
     machine r = {.robot = job->robot, .laws = job->laws, .table = job->table, .points = job->points,
                  .locked = job->locked, .at = job->at};
-    memory = NAME(cut_links)(&r.model, n, NAME(cut_links)(&r.arm, n, memory));
-    memory = NAME(cut_compound)(&r.bodies, n, memory);
+    memory = NAME(assign_links)(&r.model, n, NAME(assign_links)(&r.arm, n, memory));
+    memory = NAME(assign_composite)(&r.bodies, n, memory);
     r.step_laws = (step_friction *)memory;
     r.anchors = (gear_anchor *)(r.step_laws + n);
     r.gears = (twist *)(r.anchors + n);
@@ -194,7 +194,7 @@ static machine NAME(assemble)(const task *job, char *memory)
     r.still = next, next += n;
     r.supplied = r.at.supplied, r.damped = r.at.damped;
     NAME(set_links)(&r.arm, job->robot, job->laws, job->tool);
-    NAME(set_compound)(&r.bodies, job->robot, &r.arm);
+    NAME(set_composite)(&r.bodies, job->robot, &r.arm);
     if (job->feedback.model != NULL)
         NAME(set_links)(&r.model, job->feedback.model, NULL, job->tool);
     memset(r.heat, 0, (size_t)n * sizeof(double));
@@ -235,7 +235,7 @@ static Py_ssize_t NAME(run)(const task *job, char *memory)
         memcpy(r.at.q_before, r.at.q, (size_t)n * sizeof(double));
         memcpy(r.at.theta_before, r.at.theta, (size_t)n * sizeof(double));
         NAME(period)(&r, u, job->period, job->substeps);
-        if (!NAME(is_sound)(&r))
+        if (!NAME(is_in_range)(&r))
             return k;
     }
     return -1;

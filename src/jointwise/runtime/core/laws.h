@@ -55,12 +55,23 @@ JW_INLINE jw_real jw_load_growth(jw_real load, int law)
     return law == JW_LOAD_SQUARE ? load * load : (law == JW_LOAD_ABSOLUTE ? jw_fabs(load) : JW(0.0));
 }
 
-/* Value of a table over one turn, equally spaced from 0, linearly interpolated, at the angle theta. */
+/* Value of a table over one turn, equally spaced from 0, linear in between, at the angle theta (rad), and its slope, 1/rad.
+ * A NaN stays one. */
+JW_INLINE jw_real jw_periodic_slope(const jw_real *table, int points, jw_real theta, jw_real *slope)
+{
+    const jw_real turns_per_radian = JW(0.15915494309189533577);
+    jw_real turns = theta * turns_per_radian, index = (turns - jw_floor(turns)) * (jw_real)points;
+    int left = index >= JW(0.0) ? (int)index : 0;
+    left = left < points ? left : points - 1;
+    jw_real rise = table[left + 1 < points ? left + 1 : 0] - table[left];
+    *slope = rise * (jw_real)points * turns_per_radian;
+    return table[left] + (index - (jw_real)left) * rise;
+}
+
 JW_INLINE jw_real jw_periodic(const jw_real *table, int points, jw_real theta)
 {
-    jw_real turns = theta * JW(0.15915494309189533577), index = (turns - jw_floor(turns)) * (jw_real)points;
-    int left = (int)index < points ? (int)index : points - 1, right = left + 1 < points ? left + 1 : 0;
-    return table[left] + (index - (jw_real)left) * (table[right] - table[left]);
+    jw_real slope;
+    return jw_periodic_slope(table, points, theta, &slope);
 }
 
 #endif
