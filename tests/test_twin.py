@@ -11,12 +11,13 @@ import jointwise as jw
 from cli_runs import done, refused, run
 from jointwise.errors import ModelError
 from jointwise.estimation.structure import Structure
+from jointwise.experiment.twin import _steady_law
 from jointwise.joint.model import JointModel, save_joints
 from jointwise.joint.part import Part, value_of
 from jointwise.joint.transmission.law import transmission_of
 from jointwise.model.periodic_table import TURN
 from jointwise.model.spring import Cubic, Segments
-from jointwise.model.terms import Hysteresis
+from jointwise.model.terms import Coulomb, Hysteresis, Stribeck, Viscous
 from jointwise.options import Options
 from jointwise.simulation.robot.joint import kinematic_error
 
@@ -132,3 +133,10 @@ def test_command(model, tmp_path):
     alone = ("simulate", "--robot", "ur5e", "--joint", tmp_path / "joint2.json", "--output", tmp_path / "a.csv")
     assert run(*alone).code == 2 and "--joint FILE needs --model" in run(*alone).err
     assert "no such file" in refused(*words[:1], "--model", tmp_path / "none.json", "--output", tmp_path / "a.csv")
+
+
+def test_the_twin_keeps_the_exponent_of_the_stribeck_curve():
+    terms = [(Coulomb(), np.array([4.0])), (Stribeck(0.08, 2.0), np.array([3.0])), (Viscous((1.0,)), np.array([6.0]))]
+    law, misfit = _steady_law(terms, fastest=1.0)
+    assert (law.coulomb, law.viscous, law.stribeck.extra) == pytest.approx((4.0, 6.0, 3.0), rel=0.01)
+    assert (law.stribeck.speed, law.stribeck.shape) == (0.08, 2.0) and misfit < 0.01

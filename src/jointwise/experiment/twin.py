@@ -208,22 +208,24 @@ class _Builder:
     def _terms(self) -> TermValues:
         """Return the friction terms of an identified joint, else those of the model."""
         if self.known is not None and "friction" in self.known.parts:
-            single = joint_terms(self.known, known=True)
-            return [
-                (term, np.array([single.known.get(p.name, (0.0, 0.0))[0] for p in term.parameters()]))
-                for term in single.terms
-            ]
+            return _known_terms(self.known)
         return list(term_values(self.calibration.model, self.joint, self.calibration.estimate.values))
 
     def _thermal(self, pairs: TermValues, notes: dict[str, str]) -> plant.ThermalFriction:
         if self._part("temperature") is not None and not any(isinstance(term, Temperature) for term, _ in pairs):
-            single = joint_terms(self.known, known=True)  # type: ignore[arg-type]
-            found = [term for term in single.terms if isinstance(term, Temperature)]
-            pairs = [(t, np.array([single.known[p.name][0] for p in t.parameters()])) for t in found]
+            pairs = _known_terms(self.known)  # type: ignore[arg-type]
         for term, (linear, cold) in ((t, v) for t, v in pairs if isinstance(t, Temperature)):
             return plant.ThermalFriction(float(linear), float(cold), term.reference, term.coldest, term.hottest)
         notes["temperature"] = "friction does not depend on it; heat capacity and conductance are typical values"
         return plant.ThermalFriction()
+
+
+def _known_terms(joint: JointModel) -> TermValues:
+    """Return the friction terms of an identified joint with their values, 0 where a value is not known."""
+    single = joint_terms(joint, known=True)
+    return [
+        (term, np.array([single.known.get(p.name, (0.0, 0.0))[0] for p in term.parameters()])) for term in single.terms
+    ]
 
 
 def _steady(pairs: TermValues, speed: Array, load: float = 0.0) -> Array:
@@ -235,30 +237,31 @@ def _steady(pairs: TermValues, speed: Array, load: float = 0.0) -> Array:
 
 
 def _steady_law(pairs: TermValues, fastest: float) -> tuple[plant.Friction, float]:
-    """Return ``F_C + (F_S - F_C) e^(-v/V_S) + F_V1 v + F_V2 v² + F_V3 v³`` closest to the terms, and its misfit in Nm.
+    """Return ``F_C + (F_S - F_C) e^(-(v/V_S)^μ) + F_V1 v + F_V2 v² + F_V3 v³`` closest to terms, and the misfit, Nm.
 
     The mean of both directions is matched; half of their difference becomes the asymmetry of dry friction.
     """
     v = np.linspace(SLOWEST, 1.0, SPEEDS) * fastest
     forward, backward = _steady(pairs, v), -_steady(pairs, -v)
     odd, even = 0.5 * (forward + backward), 0.5 * (forward - backward)
-    known = [term.velocity for term, _ in pairs if isinstance(term, Stribeck)]
-    fits = [_bounded_fit(v, odd, speed) for speed in (known[:1] or STRIBECK_SPEEDS)]
-    (coulomb, extra, viscous, square, cube), misfit, speed = min(fits, key=lambda fit: fit[1])
+    known = [(term.velocity, term.exponent) for term, _ in pairs if isinstance(term, Stribeck)]
+    fits = {curve: _bounded_fit(v, odd, *curve) for curve in known[:1] or [(speed, 1.0) for speed in STRIBECK_SPEEDS]}
+    curve = min(fits, key=lambda shape: fits[shape][1])
+    (coulomb, extra, viscous, square, cube), misfit = fits[curve]
     level = max(coulomb, 1e-9)
     asymmetry = float(np.clip(even.mean() / level, -LARGEST_ASYMMETRY, LARGEST_ASYMMETRY))
     law = plant.Friction(
         coulomb=float(coulomb), viscous=float(viscous), square=float(square), cube=float(cube), asymmetry=asymmetry,
-        stribeck=plant.Stribeck(float(extra), speed),
+        stribeck=plant.Stribeck(float(extra), *curve),
     )  # fmt: skip
     return law, misfit
 
 
-def _bounded_fit(v: Array, torque: Array, speed: float) -> tuple[Array, float, float]:
-    """Return coefficients of Coulomb, Stribeck (V_S = `speed`, rad/s) and viscous friction, misfit (Nm), and V_S."""
-    A = np.column_stack([np.ones_like(v), laws.stribeck(v, speed, 1.0), v, v**2, v**3])
+def _bounded_fit(v: Array, torque: Array, speed: float, exponent: float) -> tuple[Array, float]:
+    """Return coefficients of Coulomb, Stribeck (V_S = `speed`, rad/s, μ) and viscous friction, and the misfit, Nm."""
+    A = np.column_stack([np.ones_like(v), laws.stribeck(v, speed, exponent), laws.viscous_columns(v, (1, 2, 3))])
     found = lsq_linear(A, torque, bounds=([0.0, 0.0, 0.0, -np.inf, -np.inf], np.inf))
-    return found.x, float(np.sqrt(np.mean(np.square(A @ found.x - torque)))), speed
+    return found.x, float(np.sqrt(np.mean(np.square(A @ found.x - torque))))
 
 
 def _load_growth(pairs: TermValues, load: float, fastest: float) -> float:
@@ -269,19 +272,24 @@ def _load_growth(pairs: TermValues, load: float, fastest: float) -> float:
 
 def _slip(pairs: TermValues, backlash: float) -> tuple[plant.Slip, dict[str, str]]:
     """Return the slip elements of the terms, and notes; those of different drivers with one limit act together."""
-    forces: dict[float, float] = {}
-    for term, values in pairs:
-        if isinstance(term, Hysteresis):
-            for limit, force in zip(term.limits, values[: len(term.limits)], strict=True):
-                forces[limit] = forces.get(limit, 0.0) + max(float(force), 0.0)
-    used = _largest({limit: force for limit, force in forces.items() if force > 0.0})
+    elements = [(term, values) for term, values in pairs if isinstance(term, Hysteresis)]
+    used = _largest(_slip_forces(elements))
     if not used:
         return plant.Slip.polynomial(), {"hysteresis": "typical slip elements"}
     limits, total = sorted(used), sum(used.values())
-    relaxes = any(isinstance(term, Hysteresis) and term.relaxation > 0.0 for term, _ in pairs)
+    relaxes = any(term.relaxation > 0.0 for term, _ in elements)
     note = {"hysteresis": "relaxation at standstill is not simulated"} if relaxes else {}
     shares = np.array([used[limit] for limit in limits]) / total
     return plant.Slip(tuple((np.array(limits) / backlash).tolist()), tuple((shares / shares.sum()).tolist())), note
+
+
+def _slip_forces(elements: list[tuple[Hysteresis, Array]]) -> dict[float, float]:
+    """Return the total force (Nm) of the elements with each limit (rad), where it is positive."""
+    forces: dict[float, float] = {}
+    for term, values in elements:
+        for limit, force in zip(term.limits, values[: len(term.limits)], strict=True):
+            forces[limit] = forces.get(limit, 0.0) + max(float(force), 0.0)
+    return {limit: force for limit, force in forces.items() if force > 0.0}
 
 
 def _largest(forces: dict[float, float]) -> dict[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from jointwise.model.terms import (
     Spring,
     Stribeck,
     Temperature,
+    Term,
     Viscous,
 )
 from jointwise.result.calibration import Status
@@ -104,14 +106,17 @@ def friction_losses(model: RobotModel, simple: RobotModel) -> tuple[Loss, ...]:
 def _lost_effects(model: RobotModel) -> list[str]:
     """Return the friction effects of a model that Coulomb and linear viscous friction do not have."""
     terms = [term for terms in model.for_use("feed-forward").calibration.model.terms for term in terms]
-    effects = {
-        "hysteresis": any(isinstance(term, Hysteresis | Rated) for term in terms),
-        "growth with the load": any(term.uses_load() and not isinstance(term, PowerFlow) for term in terms),
-        "dependence on the direction of power": any(isinstance(term, PowerFlow) for term in terms),
-        "Stribeck friction": any(isinstance(term, Stribeck) for term in terms),
-        "nonlinear viscous friction": any(isinstance(term, Viscous) and term.powers != (1.0,) for term in terms),
-        "temperature": any(isinstance(term, Temperature) for term in terms),
-        "springs": any(isinstance(term, Spring) for term in terms),
-        "constant offsets": any(isinstance(term, Offset) for term in terms),
-    }
-    return [name for name, present in effects.items() if present]
+    return [name for name, has_effect in _EFFECTS.items() if any(map(has_effect, terms))]
+
+
+_EFFECTS: dict[str, Callable[[Term], bool]] = {
+    "hysteresis": lambda term: isinstance(term, Hysteresis | Rated),
+    "growth with the load": lambda term: term.uses_load() and not isinstance(term, PowerFlow),
+    "dependence on the direction of power": lambda term: isinstance(term, PowerFlow),
+    "Stribeck friction": lambda term: isinstance(term, Stribeck),
+    "nonlinear viscous friction": lambda term: isinstance(term, Viscous) and term.powers != (1.0,),
+    "temperature": lambda term: isinstance(term, Temperature),
+    "springs": lambda term: isinstance(term, Spring),
+    "constant offsets": lambda term: isinstance(term, Offset),
+}
+"""Friction effects beyond Coulomb and linear viscous friction, and whether a term has them."""
