@@ -48,7 +48,16 @@ def gram_solution(gram: Array, rcond: float = 1e-12) -> Array:
 
 
 def non_negative_solution(gram: Array, count: int) -> tuple[Array, float]:
-    """Return the least-squares coefficients (columns,), the first `count` of them >= 0, and the squared error."""
+    """Return the least-squares solution with its first unknowns bounded at zero.
+
+    Args:
+        gram: Gram matrix of the columns and, last, the right side, shape (n + 1, n + 1).
+        count: Number of leading unknowns that must be >= 0.
+
+    Returns:
+        The unknowns, shape (n,), and the sum of squared residuals.
+
+    """
     A, b, size = _unit_diagonal(gram[:-1, :-1], gram[:-1, -1])
     reduced, right = eliminated(A, b, count)
     root = cholesky(reduced + RIDGE * np.eye(count))
@@ -59,14 +68,23 @@ def non_negative_solution(gram: Array, count: int) -> tuple[Array, float]:
 
 
 def eliminated(A: Array, b: Array, kept: int) -> tuple[Array, Array]:
-    """Return normal equations with all but the first `kept` unknowns eliminated (Schur complement)."""
+    """Return normal equations with all but the first `kept` unknowns eliminated.
+
+    Schur complement: ``A₁₁ - A₁₂ A₂₂⁻¹ A₂₁`` and ``b₁ - A₁₂ A₂₂⁻¹ b₂``, shapes (kept, kept) and (kept,).
+    """
     rest = cho_factor(A[kept:, kept:] + RIDGE * np.eye(len(A) - kept))
     across = cho_solve(rest, A[kept:, :kept])
     return A[:kept, :kept] - A[:kept, kept:] @ across, b[:kept] - across.T @ b[kept:]
 
 
 def as_residual(grams: Array, coefficients: Array) -> Array:
-    """Return normal equations whose last column is the residual of a solution instead of y."""
+    """Return Gram matrices whose last column is the residual ``y - A x`` of a solution instead of y.
+
+    Args:
+        grams: Gram matrices with y as the last column, shape (blocks, n + 1, n + 1).
+        coefficients: Solution x, shape (n,).
+
+    """
     turn = np.eye(grams.shape[1])
     turn[:-1, -1] = -coefficients
     result: Array = turn.T @ grams @ turn
@@ -74,13 +92,19 @@ def as_residual(grams: Array, coefficients: Array) -> Array:
 
 
 def joined_columns(grams: Array, groups: Array) -> Array:
-    """Return normal equations of the columns ``C G``, G = `groups` (columns, fewer columns)."""
+    """Return the Gram matrices ``Gᵀ CᵀC G`` of the columns ``C G``, with G = `groups` (columns, fewer columns)."""
     result: Array = groups.T @ grams @ groups
     return result
 
 
 def damped_step(gram: Array, damping: float) -> Array:
-    """Return the Levenberg-Marquardt step of all unknowns from normal equations of the residual."""
+    """Return the Levenberg-Marquardt step ``(A + λ diag A)⁻¹ b`` of all unknowns, shape (n,).
+
+    Args:
+        gram: Gram matrix of the Jacobian and, last, the residual, shape (n + 1, n + 1).
+        damping: λ, relative to columns of unit length.
+
+    """
     A, b, size = _unit_diagonal(gram[:-1, :-1], gram[:-1, -1])
     result: Array = np.linalg.solve(A + damping * np.eye(len(A)), b) / size
     return result
@@ -105,10 +129,15 @@ def folds_of(grams: Array) -> list[tuple[Array, Array]]:
 
 
 def held_out_block_errors(grams: Array, relative: NDArray[np.intp]) -> Array:
-    """Return the mean squared error (blocks,) of every block when its fold is held out.
+    """Return the mean squared error of every block when its fold is held out, shape (blocks,).
 
-    The solution moves along its Jacobian to the optimum of the other folds. Parameters on a `relative` scale
-    (logarithms, ratios) have a prior of standard deviation 1, as the Jacobian does not hold farther.
+    The solution moves along its Jacobian to the optimum of the other folds, without a new fit.
+
+    Args:
+        grams: Gram matrices of the columns and, last, a column of ones and the residual, shape (blocks, n + 1, n + 1).
+        relative: Indices of parameters on a relative scale (logarithms, ratios). They have a prior of standard
+            deviation 1, as the Jacobian does not hold farther.
+
     """
     total = grams.sum(axis=0)
     prior = np.zeros_like(total)

@@ -6,6 +6,12 @@ function returns a `Part`; a `JointModel` collects the parts and is saved in a j
     record = joint_record(read_log("speeds.csv"), robot, joint=1)
     model = load_joint("joint2.json", robot.name, joint=1).with_part(identify_friction(record))
     save_joint(model, "joint2.json")
+
+Every phenomenon is a package with the same files: `data` selects and averages the samples of a record, `law` is what is
+identified and how a file stores it, `fit` estimates it (where `law` and `identify` do not suffice), `identify` is the
+entry point that checks, selects and fits, `result` makes the `Part`. Friction laws are those of `model/friction`, models
+are selected by `simplest_candidate` on held-out data, standard errors come from the block jackknife of `estimation`.
+The motor has one file for each source of its gain instead of one `identify`.
 """
 
 from __future__ import annotations

@@ -97,7 +97,16 @@ class HysteresisFit:
 
 
 def fit_forces(loops: Loops, law: FrictionLaw, shares: Array | None = None) -> HysteresisFit:
-    """Return the law with the best forces, rotor inertia, viscous friction and offset."""
+    """Return the law with the best forces, rotor inertia, viscous friction and offset, its other parameters fixed.
+
+    ``min |f - C W - B θ̈ - F_V ω - f_0|²`` over all used samples with W >= 0, from Gram matrices.
+
+    Args:
+        loops: The data.
+        law: The law with its limits, growth, rise and rate; its forces are not used.
+        shares: Fixed shares of the elements, (elements,), so that one force is free; None for free forces.
+
+    """
     if law.model in SLIP:
         law = replace(law, forces=np.empty(0))
         grams = _grouped(slip_grams(loops, law), len(law.limits), (), shares)
@@ -110,7 +119,16 @@ def fit_forces(loops: Loops, law: FrictionLaw, shares: Array | None = None) -> H
 
 
 def refine(loops: Loops, start: HysteresisFit, free: Names) -> HysteresisFit:
-    """Return the best fit from a start on. Elements of slip models whose force is zero are removed."""
+    """Return the best fit from a start on by Levenberg-Marquardt steps of the free non-linear parameters.
+
+    Elements of slip models whose force is zero are removed.
+
+    Args:
+        loops: The data.
+        start: Fit to start from.
+        free: Names of the free parameters, as in the module; none leaves the start as it is.
+
+    """
     best, damping = _pruned(loops, start), DAMPING
     for _ in range(MAX_STEPS if free else 0):
         step = damped_step(residual_grams(loops, best, free).sum(axis=0), damping)
