@@ -9,8 +9,8 @@ function returns a `Part`; a `JointModel` collects the parts and is saved in a j
 
 Every phenomenon is a package with the same files: `data` selects and averages the samples of a record, `law` is what is
 identified and how a file stores it, `fit` estimates it (where `law` and `identify` do not suffice), `identify` is the
-entry point that checks, selects and fits, `result` makes the `Part`. Friction laws are those of `model/friction`, models
-are selected by `simplest_candidate` on held-out data, standard errors come from the block jackknife of `estimation`.
+entry point that checks, selects and fits, `result` makes the `Part`. Friction laws are those of `model/friction`;
+models are selected by `simplest_candidate` on held-out data; standard errors come from `estimation.jackknife`.
 The motor has one file for each source of its gain instead of one `identify`.
 """
 
