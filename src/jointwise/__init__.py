@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from jointwise import energy as energy
     from jointwise import export as export
     from jointwise import joint as joint
+    from jointwise import monitoring as monitoring
     from jointwise import virtual_ur as virtual_ur
     from jointwise.calibration import calibrate as calibrate
     from jointwise.data import Log as Log
@@ -117,7 +118,7 @@ _MODULES = {
     "jointwise.rtde.recorder": ("Recording", "record"),
     "jointwise.simulation": ("Sensors",),
 }
-_NAMESPACES = ("control", "design", "energy", "export", "joint", "virtual_ur")
+_NAMESPACES = ("control", "design", "energy", "export", "joint", "monitoring", "virtual_ur")
 _ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = ["__version__", *sorted([*_ORIGIN, *_NAMESPACES])]  # noqa: PLE0604 - all of them are texts

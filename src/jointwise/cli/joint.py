@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jointwise.atomic import output_set
-from jointwise.cli import joint_plan
+from jointwise.cli import joint_online_stiffness, joint_plan
 from jointwise.cli.arguments import (
     UsageError,
     add_columns,
@@ -45,6 +45,7 @@ examples:
   jointwise joint motor empty.csv --loaded full.csv --payload-mass 2.8 --robot ur10e --joint 2 --output joint2.json
   jointwise joint all locked.csv speeds.csv load=slow.csv@0,0,-9.81 --robot ur5e --joint 2 --output joint2.json
   jointwise calibrate log.csv --robot ur5e --joint joint2.json --output model.json
+  jointwise joint online-stiffness work.csv --robot ur5e --joint 2 --known joint2.json
 
 'jointwise joint WHAT --help' lists the options of each. A phenomenon is added to the output file, and phenomena in that
 file are used: friction over speed is subtracted before load, temperature and hysteresis are identified."""
@@ -74,6 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "plan", help="write the experiments that each method needs", **format_options(joint_plan.EXAMPLES)
     )
     joint_plan.add_arguments(plan)
+    online = commands.add_parser(
+        "online-stiffness",
+        help=joint_online_stiffness.LINE,
+        description=joint_online_stiffness.LINE,
+        **format_options(joint_online_stiffness.EXAMPLES),
+    )
+    joint_online_stiffness.add_arguments(online)
 
 
 def _command(commands: Any, name: str, line: str, logs: str) -> argparse.ArgumentParser:
@@ -127,6 +135,8 @@ def run(args: argparse.Namespace) -> int:
     """Identify, write and print; or plan."""
     if args.what == "plan":
         return joint_plan.run(args)
+    if args.what == "online-stiffness":
+        return joint_online_stiffness.run(args)
     _check_motor(args)
     _check_method(args)
     check_files(_inputs(args), {"--output": args.output}, check_page(args.report, "joint.html"))

@@ -43,9 +43,13 @@ class VelocityLaw:
         side = np.sign(speed)
         w = np.clip(np.abs(speed), self.slowest, self.fastest)
         dry = self.coulomb + (self.static - self.coulomb) * stribeck(w, self.stribeck_speed, self.shape)
-        viscous = viscous_torque(side * w, (self.viscous, self.square, self.cube))
-        result: Array = np.abs(side) * ((side + self.asymmetry) * dry + viscous + self.offset)
+        result: Array = np.abs(side) * ((side + self.asymmetry) * dry + self.viscous_torque(side * w) + self.offset)
         return result
+
+    def viscous_torque(self, speed: Array) -> Array:
+        """Return ``F_V1 ω + F_V2 |ω| ω + F_V3 ω³`` (samples,), Nm, at speeds clamped to the fastest measured one."""
+        w = np.clip(speed, -self.fastest, self.fastest)
+        return viscous_torque(w, (self.viscous, self.square, self.cube))
 
     def outside(self, speed: Array) -> NDArray[np.bool_]:
         """Return flags of the speeds outside the measured range, which are clamped."""

@@ -1,0 +1,22 @@
+"""Stiffness of a joint while the robot works: recursive estimate, batch fit, secant, and status against wear."""
+
+from jointwise.monitoring.stiffness.estimate import StiffnessEstimate, fit_stiffness, secant_stiffness
+from jointwise.monitoring.stiffness.estimator import StiffnessEstimator, StiffnessState, StiffnessTrace
+from jointwise.monitoring.stiffness.replay import StiffnessReport, monitor_stiffness
+from jointwise.monitoring.stiffness.signals import JointSamples
+from jointwise.monitoring.stiffness.status import StiffnessLimits, StiffnessStatus, stiffness_status
+
+__all__ = [
+    "JointSamples",
+    "StiffnessEstimate",
+    "StiffnessEstimator",
+    "StiffnessLimits",
+    "StiffnessReport",
+    "StiffnessState",
+    "StiffnessStatus",
+    "StiffnessTrace",
+    "fit_stiffness",
+    "monitor_stiffness",
+    "secant_stiffness",
+    "stiffness_status",
+]

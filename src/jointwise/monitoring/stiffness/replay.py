@@ -1,0 +1,240 @@
+"""Online stiffness along recorded logs, sample by sample as it would run beside the robot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jointwise.data.conditioning import Span, clean_log
+from jointwise.data.gravity import mounting_of_logs
+from jointwise.data.log import Log
+from jointwise.description.mounting import Mounting, gravity_vector
+from jointwise.description.robot import Payload, Robot
+from jointwise.errors import DataError, EstimationError
+from jointwise.estimation.recursive import Variant
+from jointwise.joint.model import JointModel
+from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.record import SHORTEST, LinkLoad, LoadModel
+from jointwise.monitoring.stiffness.estimate import StiffnessEstimate
+from jointwise.monitoring.stiffness.estimator import (
+    Side,
+    StiffnessEstimator,
+    StiffnessState,
+    StiffnessTrace,
+)
+from jointwise.monitoring.stiffness.signals import JointSamples
+from jointwise.monitoring.stiffness.status import StiffnessLimits, StiffnessStatus, stiffness_status
+from jointwise.runtime.observers import observed_joint
+from jointwise.spatial import Array
+
+POINTS = 500
+"""Largest number of points of a trace in a report."""
+
+
+@dataclass(frozen=True, eq=False)
+class StiffnessReport:
+    """Online stiffness of a joint along some logs.
+
+    Attributes:
+        robot: Name of the robot.
+        joint: Index of the joint, from 0.
+        logs: Names of the logs.
+        duration: Time in the logs, s.
+        used: Samples in use.
+        dropped: Faulty samples: not finite, jumping or frozen.
+        rate: Sampling rate, Hz.
+        side: Side of the virtual measurement.
+        estimate: The curve after the last sample.
+        status: Status against the stored stiffness.
+        friction_change: Relative change of the friction since it was identified; 0 for the link side.
+        prediction: NRMSE fit (%) of τ_E predicted from the deflection before each update, over the second half of the
+            samples in use.
+        time: Times of the trace, s, (points,).
+        trace: a_1 and a_2 along the logs, (points, 2).
+        state: State after the last sample, to go on with.
+
+    """
+
+    robot: str
+    joint: int
+    logs: tuple[str, ...]
+    duration: float
+    used: int
+    dropped: int
+    rate: float
+    side: str
+    estimate: StiffnessEstimate
+    status: StiffnessStatus
+    friction_change: float
+    prediction: float
+    time: Array
+    trace: Array
+    state: StiffnessState
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain JSON; joints count from 1."""
+        low, high = self.estimate.conf_int(0.0)
+        status = self.status
+        return {
+            "robot": self.robot,
+            "joint": self.joint + 1,
+            "logs": list(self.logs),
+            "status": status.status,
+            "duration": self.duration,
+            "samples_used": self.used,
+            "samples_dropped": self.dropped,
+            "side": self.side,
+            "a1": float(self.estimate.values[0]),
+            "a2": float(self.estimate.values[1]),
+            "stiffness_at_rest": {"value": status.at_rest[0], "low": float(low), "high": float(high)},
+            "secant": {"deflection": status.deflection, **_interval(status.secant)},
+            "stored_at_rest": status.stored_at_rest,
+            "stored_secant": status.stored_secant,
+            "loss": None if status.loss is None else _interval(status.loss),
+            "loss_at_rest": None if status.loss_at_rest is None else _interval(status.loss_at_rest),
+            "friction_change": self.friction_change,
+            "prediction_nrmse": self.prediction,
+        }
+
+
+def _interval(values: tuple[float, float, float]) -> dict[str, float]:
+    return dict(zip(("value", "low", "high"), values, strict=True))
+
+
+def monitor_stiffness(
+    logs: Log | Sequence[Log],
+    robot: Robot,
+    model: JointModel,
+    *,
+    side: Side = "fused",
+    variant: Variant = "directional-floor",
+    links: LoadModel | None = None,
+    mounting: Mounting | None = None,
+    payload: Payload | None = None,
+    gain: float | None = None,
+    limits: StiffnessLimits | None = None,
+    before: StiffnessState | None = None,
+) -> StiffnessReport:
+    """Estimate the stiffness of a joint along logs with both encoders, and compare it with what is stored.
+
+    Args:
+        logs: One log or several, in the order of time; the estimate goes on from one to the next.
+        robot: The robot.
+        model: Joint file of the joint: "friction" or "hysteresis" must be there. "stiffness" is the knowledge to
+            compare with, "transmission" removes the errors of the gear (else the largest of them are estimated along).
+        side: Side of the virtual measurement: "motor", "link", or "fused" by inverse variances.
+        variant: How old samples are forgotten, see `jointwise.estimation.recursive`.
+        links: Torque that the links require; by default the described bodies with the payload.
+        mounting: Mounting of the base, or gravity in the base frame, m/s²; by default as the logs state, else "table".
+        payload: Payload carried in the logs.
+        gain: Drive gain, Nm/A; by default the identified or the described one.
+        limits: Losses of stiffness from which on the joint is to be watched or worn.
+        before: State of an earlier report, to go on with.
+
+    Returns:
+        The estimate after the last sample, its status and its course.
+
+    Raises:
+        DataError: A log lacks rotor positions or currents, or is of another robot.
+        EstimationError: No segment of the logs is long enough.
+        ModelError: The joint file lacks what the method needs.
+
+    """
+    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    for log in recordings:
+        _check(log, robot, model.joint)
+    bodies = links or LinkLoad(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
+    estimator = StiffnessEstimator(
+        observed_joint(robot, model, gain=gain), model.joint, robot.dof, recordings[0].clock.uniform_rate,
+        bodies, side, variant, temperature=all(log.temperature is not None for log in recordings),
+    )  # fmt: skip
+    runs, state = _run(estimator, recordings, before)
+    estimate = estimator.estimate(state)
+    return StiffnessReport(
+        robot=robot.name,
+        joint=model.joint,
+        logs=tuple(log.origin.path for log in recordings),
+        duration=sum(log.duration for log in recordings),
+        used=state.used,
+        dropped=state.dropped,
+        rate=estimator.rate,
+        side=side,
+        estimate=estimate,
+        status=stiffness_status(estimate, estimator.joint.spring, limits),
+        friction_change=estimator.friction_change(state),
+        prediction=_prediction([trace for _, trace in runs]),
+        time=_thinned(np.concatenate([time for time, _ in runs])),
+        trace=_thinned(np.concatenate([trace.values for _, trace in runs])),
+        state=state,
+    )
+
+
+def _check(log: Log, robot: Robot, joint: int) -> None:
+    """Reject a log that the method cannot use."""
+    path = log.origin.path
+    if log.joints != robot.dof:
+        raise DataError(f"{path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
+    for name, values in (("rotor positions (theta)", log.theta), ("currents (i)", log.current)):
+        if values is None:
+            raise DataError(f"{path}: no {name} in the log: online stiffness needs both encoders and the current.")
+        if not np.isfinite(values[:, joint]).any():
+            raise DataError(f"{path}: joint {joint + 1} has no {name}: online stiffness needs both encoders.")
+
+
+def _run(
+    estimator: StiffnessEstimator, logs: Sequence[Log], state: StiffnessState | None
+) -> tuple[list[tuple[Array, StiffnessTrace]], StiffnessState]:
+    """Return times (s, from the start of the first log) and traces of all segments, and the state after the last."""
+    runs, begin = [], 0.0
+    for log in logs:
+        for times, samples in _segments(log, estimator):
+            state = estimator.init(samples, state)
+            trace, state = estimator.steps(state, samples)
+            runs.append((begin + times, trace))
+        begin += log.duration
+    if state is None or not runs:
+        raise EstimationError(f"no segment of {SHORTEST:g} s without a gap in the logs.")
+    return runs, state
+
+
+def _segments(log: Log, estimator: StiffnessEstimator) -> Iterator[tuple[Array, JointSamples]]:
+    """Yield times (s) and samples of the gap-free segments, from the first whole sample on."""
+    joint, theta = estimator.index, log.theta
+    assert theta is not None and log.current is not None
+    for span in clean_log(log).spans(estimator.rate, SHORTEST):
+        T = None if log.temperature is None or not estimator.temperature else log.temperature[:, joint]
+        channels = (theta[:, joint], log.q, log.current[:, joint], *(() if T is None else (T,)))
+        values = [_on_clock(span, channel) for channel in channels]
+        whole = np.all([np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in values], axis=0)
+        first = int(np.argmax(whole))
+        if whole.any():
+            yield span.times[first:], JointSamples(*(x[first:] for x in values))
+
+
+def _on_clock(span: Span, channel: Array) -> Array:
+    """Return a channel (log samples, ...) on the uniform clock; NaN beside samples that are not finite."""
+    values = np.asarray(channel[span.rows])
+    whole = np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if whole.all() or not whole.any():
+        return span.resampled(channel) if whole.any() else np.full((len(span.times), *values.shape[1:]), np.nan)
+    kept = replace(span, rows=span.rows[whole], t=span.t[whole])
+    clean = kept.resampled(channel)
+    near = np.interp(span.times, span.t, whole.astype(float)) < 1.0
+    clean[near] = np.nan
+    return clean
+
+
+def _prediction(traces: Sequence[StiffnessTrace]) -> float:
+    measured = np.concatenate([trace.measured[trace.used] for trace in traces])
+    predicted = np.concatenate([trace.predicted[trace.used] for trace in traces])
+    half = len(measured) // 2
+    return nrmse_percent(measured[half:], predicted[half:]) if len(measured) > 1 else float("nan")
+
+
+def _thinned(values: Array) -> Array:
+    """Return at most about `POINTS` rows, the last one among them."""
+    step = -(-len(values) // POINTS)
+    return values[::-1][::step][::-1]

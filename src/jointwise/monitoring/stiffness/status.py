@@ -1,0 +1,114 @@
+"""Status of a joint: its stiffness against what was known when it was new."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from jointwise.errors import ModelError
+from jointwise.model.spring import Spring
+from jointwise.monitoring.stiffness.estimate import StiffnessEstimate
+from jointwise.spatial import Array
+
+Level = Literal["unknown", "ok", "watch", "worn"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+WIDEST = 0.25
+"""Half-width of the interval of k relative to the stored one beyond which the status is unknown."""
+
+
+@dataclass(frozen=True)
+class StiffnessLimits:
+    """Losses of stiffness relative to the stored one from which a joint is to be watched, and counts as worn.
+
+    No thresholds are published: relate them to the failures of the gears at hand. `deflection` (rad) is where the
+    secant stiffness is compared; None for half of the largest deflection of the data.
+    """
+
+    watch: float = 0.075
+    worn: float = 0.15
+    deflection: float | None = None
+
+    def __post_init__(self) -> None:
+        """Reject limits out of order."""
+        if not 0.0 < self.watch < self.worn < 1.0:
+            raise ModelError(f"limits must be 0 < watch < worn < 1. Got {self.watch} and {self.worn} instead.")
+        if self.deflection is not None and not (math.isfinite(self.deflection) and self.deflection > 0.0):
+            raise ModelError(f"deflection must be > 0 rad. Got {self.deflection} instead.")
+
+
+@dataclass(frozen=True)
+class StiffnessStatus:
+    """The status and the numbers behind it.
+
+    Attributes:
+        status: "ok", "watch", "worn", or "unknown" where the data do not determine the stiffness.
+        deflection: Deflection of the secant stiffness, rad.
+        at_rest: k(0), and its 95 % confidence interval, Nm/rad.
+        secant: Secant stiffness, and its interval, Nm/rad.
+        stored_at_rest: Stored k(0), Nm/rad; None where no knowledge is stored.
+        stored_secant: Stored secant stiffness, Nm/rad.
+        loss: Relative loss of the secant stiffness, and its interval.
+        loss_at_rest: Relative loss of k(0), where wear begins, and its interval.
+
+    """
+
+    status: Level
+    deflection: float
+    at_rest: tuple[float, float, float]
+    secant: tuple[float, float, float]
+    stored_at_rest: float | None = None
+    stored_secant: float | None = None
+    loss: tuple[float, float, float] | None = None
+    loss_at_rest: tuple[float, float, float] | None = None
+
+
+def stiffness_status(
+    estimate: StiffnessEstimate, stored: Spring | None = None, limits: StiffnessLimits | None = None
+) -> StiffnessStatus:
+    """Return the status of a joint.
+
+    A joint is "watch" or "worn" where the loss of the secant stiffness, or of k(0), reaches the limit and its 95 %
+    confidence interval excludes no loss at all ("watch"), or a loss below the watch limit ("worn").
+
+    Args:
+        estimate: Estimate of the stiffness.
+        stored: The spring as it was identified when the joint was new; None where it is not known.
+        limits: Losses from which on a joint is to be watched or worn.
+
+    """
+    limits = limits or StiffnessLimits()
+    deflection = limits.deflection or 0.5 * estimate.largest
+    at_rest = _with_interval(float(estimate.stiffness(0.0)), estimate.conf_int(0.0))
+    secant = _with_interval(float(estimate.secant(deflection)), estimate.secant_conf_int(deflection))
+    if stored is None or not deflection > 0.0:
+        return StiffnessStatus("unknown", deflection, at_rest, secant)
+    new_at_rest, new_secant = _stored(stored, deflection)
+    loss, loss_at_rest = _loss(secant, new_secant), _loss(at_rest, new_at_rest)
+    known = [each for each in (loss, loss_at_rest) if each[2] - each[1] <= 2.0 * WIDEST]
+    worst: Level = max((_level(each, limits) for each in known), default="unknown", key=LEVELS.index)
+    return StiffnessStatus(worst, deflection, at_rest, secant, new_at_rest, new_secant, loss, loss_at_rest)
+
+
+def _with_interval(value: float, bounds: tuple[float | Array, float | Array]) -> tuple[float, float, float]:
+    return value, float(bounds[0]), float(bounds[1])
+
+
+def _stored(spring: Spring, deflection: float) -> tuple[float, float]:
+    phi = np.array([0.0, deflection])
+    return float(spring.stiffness(phi)[0]), float(spring.torque(phi)[1]) / deflection
+
+
+def _loss(now: tuple[float, float, float], new: float) -> tuple[float, float, float]:
+    """Return the relative loss with its interval."""
+    value, low, high = now
+    return 1.0 - value / new, 1.0 - high / new, 1.0 - low / new
+
+
+def _level(loss: tuple[float, float, float], limits: StiffnessLimits) -> Level:
+    value, low, _ = loss
+    if value >= limits.worn and low >= limits.watch:
+        return "worn"
+    return "watch" if value >= limits.watch and low > 0.0 else "ok"

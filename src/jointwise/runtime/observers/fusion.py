@@ -1,0 +1,157 @@
+"""Fusion of several estimates of one torque by their inverse variances, which come from their differences.
+
+With independent errors of variance v_i, the mean squares of the differences are ``d_ij = v_i + v_j``. Three estimates
+determine all of them (the three-cornered hat), ``v_i = (d_ij + d_ik - d_jk) / 2``; more do so by least squares. The
+fused torque is ``Σ τ_i / v_i / Σ 1 / v_i`` with the variance ``1 / Σ 1 / v_i``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from jointwise.data.filters import leaky_sum
+from jointwise.errors import ModelError, ShapeError
+from jointwise.runtime.arrays import checked_rate
+from jointwise.spatial import Array
+
+MEMORY = 5.0
+"""Time (s) over which differences are averaged: several moves of an arm."""
+LEAST_SHARE = 1e-3
+"""Smallest variance as a share of the largest: no estimate is trusted without limit."""
+SETTLING = 0.1
+"""Time (s) of differences from which on variances are used; before, all estimates count alike."""
+
+
+def fuse(estimates: Array, variances: Array) -> tuple[Array, Array]:
+    """Return the inverse-variance mean and its variance.
+
+    Args:
+        estimates: Estimates (..., count), NaN where one is missing.
+        variances: Their variances (..., count) > 0.
+
+    Returns:
+        Fused value and variance (...,); NaN and infinite where no estimate is there.
+
+    """
+    known = np.isfinite(estimates)
+    weights = np.where(known, 1.0 / np.asarray(variances, dtype=np.float64), 0.0)
+    total = weights.sum(axis=-1)
+    there = total > 0.0
+    value = (weights * np.where(known, estimates, 0.0)).sum(axis=-1) / np.where(there, total, 1.0)
+    return np.where(there, value, np.nan), np.where(there, 1.0 / np.where(there, total, 1.0), np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class FusionState:
+    """Sums by pair of estimates, (pairs,) each: squared differences, their weights; averaged differences, theirs."""
+
+    squares: Array
+    weights: Array
+    averages: Array
+    counts: Array
+
+
+class FusedTorque(NamedTuple):
+    """Fused torque (samples,) and its variance (samples,), and the variances (samples, estimates); Nm and Nm²."""
+
+    torque: Array
+    variance: Array
+    variances: Array
+
+
+@dataclass(frozen=True)
+class TorqueFusion:
+    """Fusion of `count` estimates of a torque at a sampling `rate` (Hz).
+
+    Attributes:
+        count: Number of estimates.
+        rate: Sampling rate, Hz.
+        variances: Known variances, Nm²; () estimates them from the differences (3 estimates or more).
+        memory: Time over which squared differences are averaged, s.
+        averaging: Time over which differences are averaged before they are squared, s: noise that an application
+            averages out anyway then does not count, errors that last do. 0: every difference counts.
+
+    """
+
+    count: int
+    rate: float
+    variances: tuple[float, ...] = ()
+    memory: float = MEMORY
+    averaging: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Reject settings that determine no variances."""
+        checked_rate(self.rate)
+        if not (math.isfinite(self.memory) and self.memory > 0.0):
+            raise ModelError(f"memory must be > 0 s. Got {self.memory} instead.")
+        if not self.variances and self.count < 3:
+            raise ModelError(
+                "variances of fewer than 3 estimates must be given: differences do not determine them. Got "
+                f"{self.count} estimates."
+            )
+        if self.variances and (len(self.variances) != self.count or not all(v > 0.0 for v in self.variances)):
+            raise ModelError(f"variances must be {self.count} numbers > 0. Got {self.variances} instead.")
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Pairs of estimates, in the order of the state."""
+        return list(combinations(range(self.count), 2))
+
+    def init(self) -> FusionState:
+        """Return the state before the first sample."""
+        return FusionState(*np.zeros((4, len(self.pairs))))
+
+    def step(self, state: FusionState, estimates: Sequence[float] | Array) -> tuple[FusedTorque, FusionState]:
+        """Return the fusion of one sample, estimates (count,), and the state after it."""
+        fused, state = self.steps(state, np.asarray(estimates, dtype=np.float64)[None])
+        return FusedTorque(*(part[0] for part in fused)), state
+
+    def steps(self, state: FusionState, estimates: Array) -> tuple[FusedTorque, FusionState]:
+        """Return the fusion of consecutive samples, estimates (samples, count), and the state after the last.
+
+        A sample uses the variances of the samples before it. NaN marks an estimate that is missing.
+        """
+        values = np.asarray(estimates, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != self.count:
+            raise ShapeError(f"estimates must be (samples, {self.count}). Got {values.shape} instead.")
+        if self.variances:
+            variances = np.broadcast_to(np.array(self.variances), values.shape)
+            return FusedTorque(*fuse(values, variances), variances), state
+        sums, weights, after = self._sums(state, values)
+        variances = self._solved(sums, weights)
+        return FusedTorque(*fuse(values, variances), variances), after
+
+    def _sums(self, state: FusionState, values: Array) -> tuple[Array, Array, FusionState]:
+        """Return the sums before every sample, (samples, pairs) each, and the state after the last."""
+        first, second = np.array(self.pairs).T
+        differences = values[:, first] - values[:, second]
+        known = np.isfinite(differences)
+        there, decay = known.astype(np.float64), math.exp(-1.0 / (self.memory * self.rate))
+        short = math.exp(-1.0 / (self.averaging * self.rate)) if self.averaging > 0.0 else 0.0
+        totals = _decaying(np.where(known, differences, 0.0), state.averages, short)
+        counts = _decaying(there, state.counts, short)
+        means = totals[1:] / np.maximum(counts[1:], 1e-300)
+        sums = _decaying(np.where(known, np.square(means), 0.0), state.squares, decay)
+        weights = _decaying(there, state.weights, decay)
+        return sums[:-1], weights[:-1], FusionState(sums[-1], weights[-1], totals[-1], counts[-1])
+
+    def _solved(self, sums: Array, weights: Array) -> Array:
+        """Return variances (samples, count) from mean squared differences; ones before they have settled."""
+        first, second = np.array(self.pairs).T
+        design = np.zeros((len(first), self.count))
+        design[np.arange(len(first)), first] = design[np.arange(len(first)), second] = 1.0
+        variances = (sums / np.maximum(weights, 1.0)) @ np.linalg.pinv(design).T
+        variances = np.maximum(variances, LEAST_SHARE * variances.max(axis=1, keepdims=True))
+        settled = (weights.min(axis=1) >= SETTLING * self.rate) & (variances.min(axis=1) > 0.0)
+        return np.where(settled[:, None], variances, 1.0)
+
+
+def _decaying(values: Array, before: Array, decay: float) -> Array:
+    """Return sums ``s[k] = decay s[k-1] + x[k]`` from a state, (samples + 1, columns); the first row is the state."""
+    return leaky_sum(np.vstack([before, values]), decay)

@@ -1,0 +1,70 @@
+"""Joint files with the laws of a digital robot, and its moves, for tests of online estimators and observers."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+import jointwise
+from joint_runs import RATE, log_of, run_experiment
+from jointwise.data.log import Log
+from jointwise.design import make_experiment
+from jointwise.joint.friction.law import VelocityLaw, settings_of
+from jointwise.joint.hysteresis.law import FrictionLaw, law_settings
+from jointwise.joint.model import JointModel
+from jointwise.joint.part import Part, value_of
+from jointwise.simulation.robot import DigitalRobot, digital_robot
+from jointwise.simulation.sensors import Sensors
+
+SIMPLE = ("temperature", "asymmetry", "backlash", "kinematic_error", "lost_motion")
+"""Phenomena switched off, so that the laws below are the truth but for the load."""
+
+
+def true_model(digital: DigitalRobot, joint: int = 0) -> JointModel:
+    """Return the joint file of friction, hysteresis and stiffness as they are."""
+    plant = digital.joints[joint]
+    f, spring = plant.friction, plant.stiffness
+    law = VelocityLaw(
+        coulomb=f.coulomb,
+        static=f.coulomb + f.stribeck.extra,
+        stribeck_speed=f.stribeck.speed,
+        shape=f.stribeck.shape,
+        viscous=f.viscous,
+        square=f.square,
+        cube=f.cube,
+        asymmetry=f.asymmetry,
+        fastest=4.0,
+    )
+    limits = plant.backlash.mean * np.array(f.slip.limits)
+    slip = FrictionLaw("nlr", limits, f.coulomb * np.array(f.slip.shares))
+    a1, a2 = spring.terms  # type: ignore[union-attr]
+    values = (value_of("a_1", "Nm/rad", a1, 1.0), value_of("damping", "Nm s/rad", plant.damping, 0.1))
+    spring_settings = {"kind": "polynomial", "coefficients": [a1, a2]}
+    parts = (
+        Part("stiffness", "cubic", values, 99.0, settings=spring_settings, ranges={"phi": (-3e-3, 3e-3)}),
+        Part(
+            "friction", "Stribeck", (value_of("F_C", "Nm", f.coulomb, 0.1),), 99.0, settings={"law": settings_of(law)}
+        ),
+        Part("hysteresis", "nlr", (), 99.0, settings={"law": law_settings(slip), "method": "nlr", "elements": 4}),
+    )
+    model = JointModel(digital.robot.name, joint)
+    for part in parts:
+        model = model.with_part(part)
+    return model
+
+
+@cache
+def moves(
+    duration: float = 10.0,
+    seed: int = 0,
+    stiffness: float = 0.0,
+    friction: float = 0.0,
+    without: tuple[str, ...] = SIMPLE,
+) -> tuple[Log, DigitalRobot]:
+    """Return the log of random moves of the base of a UR5e with changed stiffness and friction, and the new arm."""
+    arm = jointwise.load_robot("ur5e")
+    experiment = make_experiment("bang-coast-bang", arm, duration, seed, joint=0)
+    new = digital_robot(arm, gravity=experiment.gravity).without(*without)
+    aged = new.aged(friction=friction, stiffness=stiffness)
+    return log_of(run_experiment(aged, experiment), aged, Sensors(rate=RATE, seed=seed)), new
