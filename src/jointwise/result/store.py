@@ -4,43 +4,29 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any
 
 import numpy as np
-from msgspec import Meta
 
 from jointwise.atomic import atomic_write
 from jointwise.data.channels import default_names
-from jointwise.data.conditioning import Filters
 from jointwise.data.log import Log
-from jointwise.description.files import RobotDocument, Ten, robot_to_dict
-from jointwise.document import Kind, decode, decode_document, load_document, write_document
-from jointwise.errors import ModelError
-from jointwise.estimation.cross_validation import Choice
-from jointwise.estimation.essential import Essential
-from jointwise.estimation.fit import LoadIteration
-from jointwise.estimation.physical import PRIOR_WEIGHTS, Consistency, PhysicalParameters
-from jointwise.estimation.semidefinite import PriorKind
-from jointwise.estimation.structure import Structure
+from jointwise.description.files import robot_to_dict
+from jointwise.document import Kind, decode_document, load_document, write_document
+from jointwise.estimation.physical import PhysicalParameters
 from jointwise.model.dynamics import Dynamics
-from jointwise.model.terms import Term, term_from_dict
 from jointwise.result.calibration import (
     CalibratedModel,
     Calibration,
     Estimate,
     Provenance,
-    Status,
-    TrainingErrors,
     calibration_of,
 )
 from jointwise.result.feed_forward import FeedForward, Use
-from jointwise.result.metrics import JointMetrics, Validation
-from jointwise.result.plausibility import Check
+from jointwise.result.model_file import ModelFile
 from jointwise.result.predict import predict_chunks
-from jointwise.spatial import pseudo_inertia
 
 SCHEMA = 1
 KIND = Kind(
@@ -51,15 +37,6 @@ KIND = Kind(
     remedy="Calibrate again.",
     largest=64 * 1024 * 1024,
 )
-FASTEST_RATE = 1e5
-"""Hz; no log is sampled faster, and conditioning a log takes memory in proportion."""
-LONGEST_LAG = 10.0
-"""s; the lag of a drive is some milliseconds."""
-
-T = TypeVar("T")
-Positive = Annotated[float, Meta(gt=0.0)]
-NonNegative = Annotated[float, Meta(ge=0.0)]
-Frequency = Annotated[float, Meta(gt=0.0, le=FASTEST_RATE)]
 
 
 def save_model(model: CalibratedModel, path: str | Path) -> None:
@@ -74,50 +51,19 @@ def load_calibration(path: str | Path) -> Calibration:
         ModelError: The file is not a model, or an entry is missing, unknown or wrong; names the file and the entry.
 
     """
-    return load_document(path, KIND, _ModelFile).calibration
+    return load_document(path, KIND, ModelFile).calibration
 
 
 def to_document(calibration: Calibration) -> dict[str, Any]:
     """Return the calibration as a document of numbers and texts."""
-    estimate, model = calibration.estimate, calibration.model
     content = {
         "provenance": _provenance_to_dict(calibration.provenance),
-        "robot": robot_to_dict(model.robot),
-        "model": {
-            "gravity": list(model.gravity),
-            "rotors": model.rotors,
-            "load_basis": model.load_basis,
-            **({"rotor_side": True} if model.rotor_side else {}),
-            "terms": [[term.to_dict() for term in terms] for terms in model.terms],
-        },
+        "robot": robot_to_dict(calibration.model.robot),
+        "model": _model_to_dict(calibration.model),
         "filters": asdict(calibration.filters),
-        "output": {
-            "signal": calibration.output,
-            "unit": calibration.unit,
-            "gains": calibration.gains.tolist(),
-            "gain_source": calibration.gain_source,
-            **({} if calibration.scale_known else {"scale_known": False}),
-        },
-        "parameters": [
-            {
-                "name": info.name,
-                "unit": calibration.unit_of(k),
-                "joint": None if info.joint is None else info.joint + 1,
-                "value": float(estimate.values[k]),
-                "deviation": float(estimate.deviation[k]),
-                "status": estimate.status[k],
-            }
-            for k, info in enumerate(model.parameters)
-        ],
-        "estimate": {
-            "method": estimate.method,
-            "factor": estimate.factor,
-            "sigma": estimate.sigma.tolist(),
-            "condition": _finite(estimate.condition),
-            "condition_scaled": _finite(estimate.condition_scaled),
-            "shares": dict(estimate.shares),
-            "covariance": [row[: k + 1].tolist() for k, row in enumerate(estimate.covariance)],
-        },
+        "output": _output_to_dict(calibration),
+        "parameters": _parameters_to_dict(calibration),
+        "estimate": _estimate_to_dict(calibration.estimate),
         "structure": calibration.structure.to_dict(),
         "structure_text": calibration.structure_text,
         "choices": [asdict(choice) for choice in calibration.choices],
@@ -131,6 +77,53 @@ def to_document(calibration: Calibration) -> dict[str, Any]:
         "validation": {"logs": [each.to_dict() for each in calibration.validation]} if calibration.validation else {},
     }
     return KIND.stamped(content)
+
+
+def _model_to_dict(model: Dynamics) -> dict[str, Any]:
+    return {
+        "gravity": list(model.gravity),
+        "rotors": model.rotors,
+        "load_basis": model.load_basis,
+        **({"rotor_side": True} if model.rotor_side else {}),
+        "terms": [[term.to_dict() for term in terms] for terms in model.terms],
+    }
+
+
+def _output_to_dict(calibration: Calibration) -> dict[str, Any]:
+    return {
+        "signal": calibration.output,
+        "unit": calibration.unit,
+        "gains": calibration.gains.tolist(),
+        "gain_source": calibration.gain_source,
+        **({} if calibration.scale_known else {"scale_known": False}),
+    }
+
+
+def _parameters_to_dict(calibration: Calibration) -> list[dict[str, Any]]:
+    estimate = calibration.estimate
+    return [
+        {
+            "name": info.name,
+            "unit": calibration.unit_of(k),
+            "joint": None if info.joint is None else info.joint + 1,
+            "value": float(estimate.values[k]),
+            "deviation": float(estimate.deviation[k]),
+            "status": estimate.status[k],
+        }
+        for k, info in enumerate(calibration.model.parameters)
+    ]
+
+
+def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
+    return {
+        "method": estimate.method,
+        "factor": estimate.factor,
+        "sigma": estimate.sigma.tolist(),
+        "condition": _finite(estimate.condition),
+        "condition_scaled": _finite(estimate.condition_scaled),
+        "shares": dict(estimate.shares),
+        "covariance": [row[: k + 1].tolist() for k, row in enumerate(estimate.covariance)],
+    }
 
 
 def physical_to_dict(physical: PhysicalParameters) -> dict[str, Any]:
@@ -184,309 +177,7 @@ def _provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
 
 def from_document(document: Any) -> Calibration:
     """Return the calibration of a document."""
-    return decode_document(document, KIND, _ModelFile).calibration
-
-
-@dataclass(frozen=True)
-class _Model:
-    """Gravity (m/s²) in the base frame, and the terms of every joint."""
-
-    gravity: tuple[float, float, float]
-    rotors: bool
-    load_basis: Literal["model", "row_sum"]
-    terms: tuple[tuple[dict[str, Any], ...], ...]
-    rotor_side: bool = False
-
-
-@dataclass(frozen=True)
-class _Filters:
-    """The conditioning of the signals, within the ranges that memory allows."""
-
-    rate: Frequency
-    position_cutoff: Frequency
-    parallel_cutoff: Frequency | None = None
-    decimation: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
-    lag: Annotated[float, Meta(ge=-LONGEST_LAG, le=LONGEST_LAG)] = 0.0
-
-
-@dataclass(frozen=True)
-class _Output:
-    """The signal that the model predicts, and the drive gains, Nm per unit of it."""
-
-    signal: Literal["current", "torque"]
-    gains: tuple[Positive, ...]
-    gain_source: str
-    unit: str = ""
-    scale_known: bool = True
-
-
-@dataclass(frozen=True)
-class _Parameter:
-    """An estimated parameter; `joint` counts from 1, None for bodies."""
-
-    name: str
-    value: float
-    status: Status
-    deviation: NonNegative = 0.0
-    unit: str = ""
-    joint: int | None = None
-
-
-@dataclass(frozen=True)
-class _Estimate:
-    """How the parameters were estimated; `covariance` is the lower triangle row by row."""
-
-    method: str
-    factor: Positive
-    sigma: tuple[NonNegative, ...]
-    covariance: tuple[tuple[float, ...], ...]
-    condition: float | None = None
-    condition_scaled: float | None = None
-    shares: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Reject what is not a triangle."""
-        for k, row in enumerate(self.covariance, start=1):
-            if len(row) != k:
-                raise ModelError(f"covariance[{k - 1}] must be a list of length {k}. Got {len(row)} numbers instead.")
-
-    def estimate(self, parameters: tuple[_Parameter, ...]) -> Estimate:
-        """Return the estimate of these parameters."""
-        if len(self.covariance) != len(parameters):
-            raise ModelError(f"covariance must be {len(parameters)} rows. Got {len(self.covariance)} instead.")
-        covariance = np.zeros((len(parameters), len(parameters)))
-        for k, row in enumerate(self.covariance):
-            covariance[k, : k + 1] = covariance[: k + 1, k] = row
-        return Estimate(
-            values=np.array([row.value for row in parameters]),
-            covariance=covariance,
-            factor=self.factor,
-            status=tuple(row.status for row in parameters),
-            sigma=np.array(self.sigma),
-            condition=np.inf if self.condition is None else self.condition,
-            condition_scaled=np.inf if self.condition_scaled is None else self.condition_scaled,
-            method=self.method,
-            shares=self.shares,
-        )
-
-
-@dataclass(frozen=True)
-class _Training:
-    """MSE / variance of every joint on the training data, and that from positions only."""
-
-    nmse: tuple[float | None, ...]
-    positions_alone: tuple[float | None, ...] | None = None
-
-
-@dataclass(frozen=True)
-class _ValidationEntry:
-    """The errors on one log; what follows from them (means, reasons) is written too and not read."""
-
-    file: str
-    unit: str
-    joints: tuple[dict[str, Any], ...]
-    shared: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.0
-    positions_alone: dict[str, Any] | None = None
-    use: Use | None = None
-    plausibility: tuple[Check, ...] = ()
-    motion: tuple[dict[str, Any], ...] | None = None
-
-    @property
-    def validation(self) -> Validation:
-        """The validation, without its log and prediction."""
-        moving = [row.get("moving") for row in self.joints]
-        bare = self.positions_alone
-        return Validation(
-            joints=tuple(_selected(row, JointMetrics) for row in self.joints),
-            moving=tuple(None if row is None else _selected(row, JointMetrics) for row in moving),
-            unit=self.unit,
-            file=self.file,
-            use=self.use,
-            plausibility=self.plausibility,
-            shared=self.shared,
-            motion=None if self.motion is None else tuple(_selected(row, JointMetrics) for row in self.motion),
-            from_positions=None if bare is None else _selected(bare, _ValidationEntry).validation,
-        )
-
-
-@dataclass(frozen=True)
-class _Validations:
-    """The errors on logs that were not used for training."""
-
-    logs: tuple[dict[str, Any], ...] = ()
-
-    def __post_init__(self) -> None:
-        """Reject entries that are no validations."""
-        assert self.validations is not None
-
-    @cached_property
-    def validations(self) -> tuple[Validation, ...]:
-        """The validations themselves."""
-        return tuple(_selected(log, _ValidationEntry).validation for log in self.logs)
-
-
-@dataclass(frozen=True)
-class _Body:
-    """A physically consistent link; see `PhysicalParameters`."""
-
-    name: str
-    inertial: Ten
-    share: Ten
-    rotor_inertia: NonNegative
-    rotor_share: float
-    eigenvalue: Positive
-    at_boundary: bool = False
-
-
-@dataclass(frozen=True)
-class _Physical:
-    """The physically consistent parameters."""
-
-    links: tuple[_Body, ...]
-    values: tuple[float, ...]
-    prior: PriorKind
-    prior_source: str
-    prior_weight: Positive = PRIOR_WEIGHTS[0]
-    held_out: Consistency | None = None
-
-    def __post_init__(self) -> None:
-        """Reject bodies that cannot exist."""
-        for body in self.links:
-            if not np.linalg.eigvalsh(pseudo_inertia(body.inertial))[0] > 0.0:
-                raise ModelError(f"physical: link '{body.name}' cannot exist: its pseudo-inertia is not positive.")
-
-    def parameters(self) -> PhysicalParameters:
-        """Return the parameters themselves."""
-        return PhysicalParameters(
-            names=tuple(body.name for body in self.links),
-            inertials=np.array([body.inertial for body in self.links]),
-            rotor_inertias=np.array([body.rotor_inertia for body in self.links]),
-            values=np.array(self.values),
-            share=np.array([body.share for body in self.links]),
-            rotor_share=np.array([body.rotor_share for body in self.links]),
-            eigenvalues=np.array([body.eigenvalue for body in self.links]),
-            boundary=tuple(j for j, body in enumerate(self.links) if body.at_boundary),
-            prior=self.prior,
-            prior_source=self.prior_source,
-            prior_weight=self.prior_weight,
-            held_out=self.held_out,
-        )
-
-
-@dataclass(frozen=True)
-class _FeedForward:
-    """The friction for predictions from positions only."""
-
-    terms: tuple[tuple[dict[str, Any], ...], ...]
-    values: tuple[float, ...]
-    deviation: tuple[NonNegative, ...]
-    status: tuple[Status, ...]
-    sigma: tuple[NonNegative, ...]
-    structure: Structure
-    structure_text: str
-    choices: tuple[Choice, ...]
-
-    def __post_init__(self) -> None:
-        """Reject entries that do not belong together."""
-        assert self.friction is not None
-
-    @cached_property
-    def friction(self) -> FeedForward:
-        """The friction itself."""
-        return FeedForward(
-            terms=_terms(self.terms),
-            values=np.array(self.values),
-            deviation=np.array(self.deviation),
-            status=self.status,
-            sigma=np.array(self.sigma),
-            structure=self.structure,
-            structure_text=self.structure_text,
-            choices=self.choices,
-        )
-
-
-def _terms(document: tuple[tuple[dict[str, Any], ...], ...]) -> tuple[tuple[Term, ...], ...]:
-    return tuple(tuple(term_from_dict(term) for term in terms) for terms in document)
-
-
-@dataclass(frozen=True)
-class _ModelFile:
-    """The entries of a model file."""
-
-    robot: RobotDocument
-    model: _Model
-    filters: _Filters
-    output: _Output
-    parameters: tuple[_Parameter, ...]
-    estimate: _Estimate
-    structure: Structure
-    structure_text: str
-    choices: tuple[Choice, ...]
-    load: LoadIteration
-    training: _Training
-    fastest: tuple[NonNegative, ...]
-    provenance: Provenance
-    plausibility: tuple[Check, ...] = ()
-    validation: _Validations = field(default_factory=_Validations)
-    physical: _Physical | None = None
-    feed_forward: _FeedForward | None = None
-    essential: Essential | None = None
-
-    def __post_init__(self) -> None:
-        """Reject entries that do not belong together."""
-        counts = {"estimate.sigma": self.estimate.sigma, "training.nmse": self.training.nmse, "fastest": self.fastest}
-        for name, numbers in counts.items():
-            if len(numbers) != self.robot.robot.dof:
-                raise ModelError(f"{name} must be {self.robot.robot.dof} numbers. Got {len(numbers)} instead.")
-        if self.physical is not None and len(self.physical.links) != self.robot.robot.dof:
-            raise ModelError(f"physical.links must be {self.robot.robot.dof} links.")
-        friction = self.feed_forward
-        if friction is not None and not len(friction.terms) == len(friction.sigma) == self.robot.robot.dof:
-            raise ModelError(f"feed_forward.terms and .sigma must have {self.robot.robot.dof} entries.")
-        if self.provenance.payload is not None and len(self.provenance.payload) not in (4, 10):
-            raise ModelError("provenance.payload must be kg and x, y, z in m, or these and six moments of inertia.")
-        if [row.name for row in self.parameters] != [info.name for info in self.calibration.model.parameters]:
-            raise ModelError("the parameters do not belong to this model.")
-
-    @cached_property
-    def calibration(self) -> Calibration:
-        """The calibration itself."""
-        terms = _terms(self.model.terms)
-        return Calibration(
-            model=Dynamics(
-                self.robot.robot,
-                self.model.gravity,
-                self.model.rotors,
-                terms,
-                self.model.load_basis,
-                self.model.rotor_side,
-            ),
-            estimate=self.estimate.estimate(self.parameters),
-            filters=Filters(**vars(self.filters)),
-            output=self.output.signal,
-            gains=np.array(self.output.gains),
-            gain_source=self.output.gain_source,
-            scale_known=self.output.scale_known,
-            structure=self.structure,
-            structure_text=self.structure_text,
-            choices=self.choices,
-            load=self.load,
-            training=TrainingErrors(self.training.nmse, self.training.positions_alone),
-            fastest=np.array(self.fastest),
-            provenance=self.provenance,
-            plausibility=self.plausibility,
-            validation=self.validation.validations,
-            physical=None if self.physical is None else self.physical.parameters(),
-            feed_forward=None if self.feed_forward is None else self.feed_forward.friction,
-            essential=self.essential,
-        )
-
-
-def _selected(document: Any, type_: type[T]) -> T:
-    """Return the entries of a document that a dataclass has, as that dataclass; others follow from them."""
-    known = {entry.name for entry in fields(type_)}  # type: ignore[arg-type]
-    chosen = {key: value for key, value in document.items() if key in known} if isinstance(document, dict) else document
-    return decode(chosen, type_)
+    return decode_document(document, KIND, ModelFile).calibration
 
 
 def _finite(value: float) -> float | None:
