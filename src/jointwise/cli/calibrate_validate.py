@@ -7,6 +7,7 @@ import argparse
 from jointwise.atomic import output_set
 from jointwise.cli import calibrate
 from jointwise.cli.arguments import UsageError, fraction
+from jointwise.cli.calibration_run import carry_out
 from jointwise.cli.output import Progress
 
 INTERMIXED = True
@@ -34,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--calibration-data-rel says what --holdout would")
     args.holdout = 1.0 - args.calibration_data_rel
     with Progress(args.quiet or args.json) as progress, output_set():
-        outcome = calibrate.carry_out(args, progress, {"--out-prediction": args.out_prediction})
+        outcome = carry_out(args, progress, {"--out-prediction": args.out_prediction})
         if args.out_prediction:
             from jointwise.cli.aurt import predicted_names
             from jointwise.result.store import write_prediction

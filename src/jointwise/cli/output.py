@@ -126,6 +126,11 @@ class PlainText:
         return getattr(self._stream, name)
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a stream, None if closed, is a terminal."""
+    return stream is not None and stream.isatty()
+
+
 class Progress:
     """A progress bar on stderr; only on a terminal, after `PATIENCE` seconds, and removed when the work is done."""
 
@@ -135,7 +140,7 @@ class Progress:
         self._bar: Bar | None = None
         self._timer = threading.Timer(PATIENCE, self._start)
         self._timer.daemon = True
-        self._shown = not quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._shown = not quiet and is_terminal(sys.stderr)
 
     def __call__(self, step: str, share: float | None = None) -> None:
         """Set the present step, and how much of it is finished, 0 to 1."""

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from jointwise.cli.arguments import add_json, frequency, port, positive
-from jointwise.cli.output import as_json, check_file, note
+from jointwise.cli.output import as_json, check_file, is_terminal, note
 
 if TYPE_CHECKING:
     from jointwise.rtde.recorder import RecordingStatus
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_file(args.output)
     fields = [name.strip() for name in args.fields.split(",") if name.strip()]
-    live = sys.stderr is not None and sys.stderr.isatty() and not args.json
+    live = not args.json and is_terminal(sys.stderr)
     try:
         result = record(
             args.host, args.output, duration=args.duration, rate=args.rate, preset=args.preset, fields=fields,

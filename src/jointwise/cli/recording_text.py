@@ -1,10 +1,17 @@
-"""Summary of a simulated recording as text."""
+"""Summary of a simulated recording as text, and the commands that use it."""
 
 from __future__ import annotations
 
-from typing import Any
+import argparse
+import math
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from jointwise.cli.output import table
+
+if TYPE_CHECKING:
+    from jointwise.experiment import SimulationResult
 
 
 def recording_text(facts: dict[str, Any]) -> str:
@@ -125,3 +132,48 @@ def _near(nearest: dict[str, Any] | None) -> list[str]:
     if nearest["distance"] >= 0.0:
         return [f"links come within {nearest['distance']:.3f} m: {first} and {second}"]
     return [f"drives {first} into {second}: not for a real arm (--clearance makes a motion that keeps them apart)"]
+
+
+def next_commands(args: argparse.Namespace, recording: SimulationResult) -> list[str]:
+    """Return the commands that use the log, with the gravity unless the log states it.
+
+    They contain the drive gain where it differs from the robot description.
+    """
+    from jointwise.joint.phenomenon import PHENOMENA
+
+    plan = recording.experiment
+    robot = _robot_words(args, recording)
+    names = [name for name, phenomenon in PHENOMENA.items() if phenomenon.experiment == plan.name]
+    if plan.joint is None or not names:
+        return [shlex.join(["jointwise", "calibrate", args.output, *robot, "--output", "model.json"])]
+    robot += _option("--payload", args.payload and ",".join(f"{value:g}" for value in args.payload))
+    joint = ["--joint", str(plan.joint + 1), "--output", f"joint{plan.joint + 1}.json"]
+    gain = {name: [] if name == "motor" else _gain_words(recording, plan.joint) for name in names}
+    return [shlex.join(["jointwise", "joint", name, args.output, *robot, *gain[name], *joint]) for name in names]
+
+
+def _robot_words(args: argparse.Namespace, recording: SimulationResult) -> list[str]:
+    """Return the options that name the robot, and its gravity where the log does not state it."""
+    name = args.robot or recording.digital.robot.name
+    words = ["--robot", name, *_option("--convention", args.convention), *_option("--tip", args.tip)]
+    return words + _gravity_words(args.output, recording.truth["gravity"])
+
+
+def _gain_words(recording: SimulationResult, joint: int) -> list[str]:
+    """Return `--gain K`, or nothing where the robot description has the same gain."""
+    described, gain = recording.digital.robot.joints[joint].motor.joint_gain, recording.digital.gains[joint]
+    known = described is not None and math.isclose(described, gain, rel_tol=1e-6)
+    return [] if known else ["--gain", f"{gain:.6g}"]
+
+
+def _option(option: str, value: str | None) -> list[str]:
+    return [] if value is None else [option, value]
+
+
+def _gravity_words(path: str, gravity: list[float]) -> list[str]:
+    """Return `--gravity X Y Z`, or nothing where the file states it or it is the default."""
+    from jointwise.data.gravity import gravity_text, is_same
+    from jointwise.description import gravity_vector
+
+    known = Path(path).suffix.lower() == ".parquet" or is_same(gravity, gravity_vector("table"))
+    return [] if known else ["--gravity", *gravity_text(gravity).split()]

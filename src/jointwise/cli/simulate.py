@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +31,7 @@ from jointwise.cli.arguments import (
     within,
 )
 from jointwise.cli.output import Progress, as_json, check_files, check_page, note
-from jointwise.cli.recording_text import recording_text
+from jointwise.cli.recording_text import next_commands, recording_text
 from jointwise.errors import ModelError
 
 if TYPE_CHECKING:
@@ -155,14 +154,7 @@ def run(args: argparse.Namespace) -> int:
         print(_listed(args.json))
         return 0
     args.joint, args.joint_files = _joint_arguments(args.joint)
-    robot = args.model if args.robot is None else args.robot
-    missing = [option for option, value in (("--robot", robot), ("--output", args.output)) if value is None]
-    if missing:
-        raise UsageError(f"{' and '.join(missing)} must be passed")
-    if args.model is not None and (args.robot is not None or args.joints is not None):
-        raise UsageError("--model replaces --robot and --joints")
-    if args.joint_files and args.model is None:
-        raise UsageError("--joint FILE needs --model")
+    _check_usage(args)
     _check_files(args)
     from jointwise.experiment import simulate  # noqa: F401 - loaded before the clock runs
 
@@ -183,6 +175,18 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         print(as_json(facts) if args.json else recording_text(facts))
     return 0
+
+
+def _check_usage(args: argparse.Namespace) -> None:
+    """Reject options that are missing or exclude each other."""
+    robot = args.model if args.robot is None else args.robot
+    missing = [option for option, value in (("--robot", robot), ("--output", args.output)) if value is None]
+    if missing:
+        raise UsageError(f"{' and '.join(missing)} must be passed")
+    if args.model is not None and (args.robot is not None or args.joints is not None):
+        raise UsageError("--model replaces --robot and --joints")
+    if args.joint_files and args.model is None:
+        raise UsageError("--joint FILE needs --model")
 
 
 def record(args: argparse.Namespace, progress: Progress) -> SimulationResult:
@@ -236,47 +240,6 @@ def _twin(args: argparse.Namespace) -> Twin:
         if not args.quiet:
             note(f"twin, {line}.")
     return twin
-
-
-def next_commands(args: argparse.Namespace, recording: SimulationResult) -> list[str]:
-    """Return the commands that use the log, with the gravity unless the log states it.
-
-    They contain the drive gain where it differs from the robot description.
-    """
-    from jointwise.joint.phenomenon import PHENOMENA
-
-    plan = recording.experiment
-    name = args.robot or recording.digital.robot.name
-    robot = ["--robot", name, *_option("--convention", args.convention), *_option("--tip", args.tip)]
-    robot += _gravity_words(args.output, recording.truth["gravity"])
-    names = [name for name, phenomenon in PHENOMENA.items() if phenomenon.experiment == plan.name]
-    if plan.joint is None or not names:
-        return [shlex.join(["jointwise", "calibrate", args.output, *robot, "--output", "model.json"])]
-    if args.payload is not None:
-        robot += ["--payload", ",".join(f"{value:g}" for value in args.payload)]
-    joint = ["--joint", str(plan.joint + 1), "--output", f"joint{plan.joint + 1}.json"]
-    gain = {name: [] if name == "motor" else _gain_words(recording, plan.joint) for name in names}
-    return [shlex.join(["jointwise", "joint", name, args.output, *robot, *gain[name], *joint]) for name in names]
-
-
-def _gain_words(recording: SimulationResult, joint: int) -> list[str]:
-    """Return `--gain K`, or nothing where the robot description has the same gain."""
-    described, gain = recording.digital.robot.joints[joint].motor.joint_gain, recording.digital.gains[joint]
-    known = described is not None and math.isclose(described, gain, rel_tol=1e-6)
-    return [] if known else ["--gain", f"{gain:.6g}"]
-
-
-def _option(option: str, value: str | None) -> list[str]:
-    return [] if value is None else [option, value]
-
-
-def _gravity_words(path: str, gravity: list[float]) -> list[str]:
-    """Return `--gravity X Y Z`, or nothing where the file states it or it is the default."""
-    from jointwise.data.gravity import gravity_text, is_same
-    from jointwise.description import gravity_vector
-
-    known = Path(path).suffix.lower() == ".parquet" or is_same(gravity, gravity_vector("table"))
-    return [] if known else ["--gravity", *gravity_text(gravity).split()]
 
 
 def _listed(machine: bool) -> str:

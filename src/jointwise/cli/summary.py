@@ -33,22 +33,39 @@ REST = "at rest: no R2 for a joint that does not move, where static friction can
 
 def training_text(calibration: Calibration) -> str:
     """Return the joint model, the training error and the status of the parameters."""
-    robot, filters = calibration.model.robot, calibration.filters
+    robot = calibration.model.robot
     joints = zip(robot.joints, calibration.estimate.sigma, calibration.gains, calibration.training.nmse, strict=True)
     rows = [
         (str(j), joint.name, None if nmse is None else rounded(float(sigma / gain)), rounded(nmse))
         for j, (joint, sigma, gain, nmse) in enumerate(joints, start=1)
     ]
-    parallel = f", parallel {filters.parallel_cutoff:g} Hz" if filters.parallel_cutoff else ""
+    head = f"residual [{calibration.unit}]"
     lines = [calibration.scale_text] if calibration.scale_text else []
-    lines += [
+    lines += [*_structure_lines(calibration), *joint_friction_lines(calibration.choices)]
+    lines += _particular_lines(calibration)
+    lines += ["training error (not a validation)", table(("j", "joint", head, "MSE/variance"), rows)]
+    lines += _training_feed_forward(calibration)
+    lines += [_parameters_text(calibration), *essential_lines(calibration.essential)]
+    lines += physical_lines(calibration.physical)
+    return "\n".join([*lines, *plausibility_lines(calibration.plausibility)])
+
+
+def _structure_lines(calibration: Calibration) -> list[str]:
+    """Return robot, output, joint model and filters."""
+    robot, filters = calibration.model.robot, calibration.filters
+    parallel = f", parallel {filters.parallel_cutoff:g} Hz" if filters.parallel_cutoff else ""
+    return [
         f"{robot.title or robot.name}, output {calibration.output} [{calibration.unit}]; gains: "
         f"{calibration.gain_source}",
         f"joint model: {calibration.structure_text}",
         *(f"  {line}" for line in explain_structure(calibration.structure)),
         f"filters: position {filters.position_cutoff:g} Hz{parallel}, lag {1e3 * filters.lag:.1f} ms",
     ]
-    lines += joint_friction_lines(calibration.choices)
+
+
+def _particular_lines(calibration: Calibration) -> list[str]:
+    """Return what is particular: ignored outputs, a payload, a load iteration that did not converge."""
+    lines = []
     if calibration.ignored:
         names = ", ".join(str(j + 1) for j in calibration.ignored)
         lines.append(f"outputs ignored: joint {names} (not measured, or not used); the model does not predict them")
@@ -56,12 +73,7 @@ def training_text(calibration: Calibration) -> str:
         lines.append(calibration.provenance.payload_text())
     if not calibration.load.converged:
         lines.append("the load iteration did not converge: the load dependence is inaccurate")
-    head = f"residual [{calibration.unit}]"
-    lines += ["training error (not a validation)", table(("j", "joint", head, "MSE/variance"), rows)]
-    lines += _training_feed_forward(calibration)
-    lines += [_parameters_text(calibration), *essential_lines(calibration.essential)]
-    lines += physical_lines(calibration.physical)
-    return "\n".join([*lines, *plausibility_lines(calibration.plausibility)])
+    return lines
 
 
 def plausibility_lines(checks: Sequence[Check]) -> list[str]:

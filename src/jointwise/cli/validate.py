@@ -45,20 +45,25 @@ def run(args: argparse.Namespace) -> int:
         calibration = load_calibration(args.model)
         logs = [read_log_for(calibration, path, **reading(args), warn=note) for path in args.logs]
         validations = [validate(calibration, log, use=args.use) for log in logs]
-    for validation in validations:
-        if validation.training_text is not None:
-            note(f"{validation.file}: {validation.training_text}.")
     if calibration.implausible:
         note(f"{args.model}: the training data contradict the declared set-up of this model (see its report).")
-    failures = [_failure(validation, args.min_r2) for validation in validations]
+    failures = [None if args.min_r2 is None else validation.failure(args.min_r2) for validation in validations]
+    _print_notes(validations, failures)
     if args.json:
         print(as_json(_document(args.model, validations, failures)))
     else:
         print("\n\n".join([*map(validation_text, validations), *pooled_text(validations)]))
+    return int(any(failure is not None for failure in failures))
+
+
+def _print_notes(validations: list[Validation], failures: list[str | None]) -> None:
+    """Print which logs are training data, and which failed."""
+    for validation in validations:
+        if validation.training_text is not None:
+            note(f"{validation.file}: {validation.training_text}.")
     for validation, failure in zip(validations, failures, strict=True):
         if failure is not None:
             note(f"{validation.file}: failed validation: {failure}.")
-    return int(any(failure is not None for failure in failures))
 
 
 def _document(model: str, validations: list[Validation], failures: list[str | None]) -> dict[str, Any]:
@@ -75,18 +80,3 @@ def _document(model: str, validations: list[Validation], failures: list[str | No
         if len(entries) == 1
         else {"model": model, "logs": entries, "passed": all(passed)}
     )
-
-
-def _failure(validation: Validation, least: float | None) -> str | None:
-    """Return why a validation misses its limit: joints below it, or no joint that moves; None if it passes."""
-    if least is None:
-        return None
-    if validation.reason is not None:
-        return validation.reason
-    if validation.training_text is not None:
-        return validation.training_text
-    judged = {
-        j: errors.r2 for j, errors in enumerate(validation.joints, start=1) if not errors.still and not errors.ignored
-    }
-    missed = [str(j) for j, r2 in judged.items() if r2 is None or not r2 >= least]
-    return f"R2 below {least:g} at joint {', '.join(missed)}" if missed else None

@@ -141,6 +141,22 @@ class Validation:
         part = max(min(round(100.0 * self.shared), 100), 1)
         return f"training errors, not a validation: the model was trained on {part} % of these samples"
 
+    def failure(self, min_r2: float) -> str | None:
+        """Return why a validation fails a limit of R²; None if it passes.
+
+        Args:
+            min_r2: Least R² of every joint that moves and is not ignored; a joint without R² fails.
+
+        Returns:
+            The joints below the limit, that no joint moves, or that the log is training data.
+
+        """
+        if self.reason is not None or self.training_text is not None:
+            return self.reason or self.training_text
+        judged = (j for j, joint in enumerate(self.joints, start=1) if not (joint.still or joint.ignored))
+        missed = [str(j) for j in judged if not _at_least(self.joints[j - 1].r2, min_r2)]
+        return f"R2 below {min_r2:g} at joint {', '.join(missed)}" if missed else None
+
     @property
     def mean_nmse(self) -> float:
         """Mean over the joints of MSE / variance; NaN where no joint moves or no measurement varies."""
@@ -200,6 +216,11 @@ class Validation:
             "plausibility": [asdict(check) for check in self.plausibility],
             "positions_alone": None if self.from_positions is None else self.from_positions.to_dict(),
         }
+
+
+def _at_least(value: float | None, least: float) -> bool:
+    """Return whether a value reaches a limit; a missing one and NaN do not."""
+    return value is not None and value >= least
 
 
 def _mean(values: Sequence[float | None]) -> float:

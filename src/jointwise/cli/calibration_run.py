@@ -1,0 +1,255 @@
+"""What `calibrate` and AURT's `calibrate-validate` have in common: arguments to calibration, validation and files."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from jointwise.atomic import output_set
+from jointwise.cli.arguments import (
+    UsageError,
+    mounting_of,
+    payload_of,
+    reading,
+    robot_of,
+)
+from jointwise.cli.output import Progress, check_directory, check_files, mounting_for, note
+
+if TYPE_CHECKING:
+    from jointwise.data import Log
+    from jointwise.description import Robot
+    from jointwise.joint import JointModel
+    from jointwise.options import Options
+    from jointwise.result import Calibration, Validation
+    from jointwise.result.excitation import ErrorComparison
+
+T = TypeVar("T")
+MOST_ELEMENTS = 30
+"""As in `with_friction`."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A calibration with its training logs, the validations, the joint files used, and the page of the report.
+
+    `consistent` are the validations of the physically consistent bodies, `errors` the comparison with an excitation.
+    """
+
+    calibration: Calibration
+    training: list[Log]
+    joints: list[JointModel]
+    consistent: tuple[Validation, ...] = ()
+    page: Path | None = None
+    errors: ErrorComparison | None = None
+
+    @property
+    def validations(self) -> tuple[Validation, ...]:
+        """The errors on the logs for validation; `held_out` says whether they share samples with the training data."""
+        return self.calibration.validation
+
+
+def carry_out(args: argparse.Namespace, progress: Progress, more: Mapping[str, str | None] | None = None) -> Outcome:
+    """Check the arguments, calibrate, validate, and write the outputs; the caller writes the files of `more`."""
+    paths = [*args.logs, *([args.data] if args.data else [])]
+    _check_usage(args, paths)
+    inputs = [*paths, *args.validate, *args.joint, args.model, args.robot, args.columns]
+    outputs = {"--output": args.output, "--out-params": args.out_params, **(more or {})}
+    check_files(inputs, outputs, check_directory(args.report))
+    if args.plot:
+        note("--plot opens no window; --report DIR writes the plots.")
+    return _written(args, _compared(args, _calibrated(args, paths, progress)), progress)
+
+
+def _compared(args: argparse.Namespace, outcome: Outcome) -> Outcome:
+    """Return the outcome with its standard errors beside those that an excitation predicted, if there is one."""
+    if not args.excitation:
+        return outcome
+    from jointwise.result.excitation import compare_with_prediction
+
+    return replace(outcome, errors=compare_with_prediction(outcome.calibration, args.excitation))
+
+
+def _check_usage(args: argparse.Namespace, paths: list[str]) -> None:
+    if not paths:
+        raise UsageError("a LOG is required (or AURT's --data CSV)")
+    if bool(args.robot) == bool(args.model):
+        raise UsageError("--robot is required" if not args.robot else "give --robot or --model, not both")
+    if not (args.output or args.out_params):
+        raise UsageError("--output is required")
+    _check_named_logs(args, paths)
+    _check_combinations(args)
+
+
+def _check_combinations(args: argparse.Namespace) -> None:
+    """Reject options that exclude each other or are out of range."""
+    if args.power_flow and args.load not in (None, "none"):
+        raise UsageError("--power-flow and --load do not go together: both depend on the load")
+    if args.essential_tolerance is not None and not (args.essential and args.essential_tolerance <= 100.0):
+        raise UsageError("--essential-tolerance must be at most 100 % and is used with --essential")
+    if args.elements is not None and not 1 <= args.elements <= MOST_ELEMENTS:
+        raise UsageError(f"--elements must be from 1 to {MOST_ELEMENTS}. Got {args.elements} instead.")
+
+
+def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) -> Outcome:
+    """Return the calibration with its validations."""
+    from jointwise.calibration import calibrate
+    from jointwise.cli.aurt import load_aurt_model
+    from jointwise.options import Options, read_joints
+    from jointwise.result import validate
+
+    aurt = load_aurt_model(args.model) if args.model else None
+    robot, payload = aurt.robot if aurt else robot_of(args), payload_of(_shared(args.payload, "--payload"))
+    checked = mounting_of(args)
+    progress("reading")
+    training, held_out = _logs(args, paths, robot)
+    mounting = mounting_for([*training, *held_out], checked)
+    joints = read_joints(args.joint, robot)
+    rotor = all(log.theta is not None for log in training)
+    options = _options(args, Options() if aurt is None else aurt.options(training), training)
+    accept = args.accept_implausible
+    options = options.with_joints(joints, robot, rotor=rotor, known=args.joint_as == "known", accept_implausible=accept)
+    _note_implausible_gains(joints, accept)
+    calibration = calibrate(
+        training,
+        robot,
+        mounting=mounting,
+        payload=payload,
+        options=options,
+        physical=not args.no_physical,
+        progress=progress,
+        accept_implausible=args.accept_implausible,
+    )
+    progress("validating")
+    validations = tuple(validate(calibration, log) for log in held_out)
+    consistent = calibration.consistent() if calibration.physical is not None and held_out else None
+    bodies = () if consistent is None else tuple(validate(consistent, log) for log in held_out)
+    return Outcome(replace(calibration, validation=validations), training, joints, bodies)
+
+
+def _note_implausible_gains(joints: list[JointModel], accept: bool) -> None:
+    """Print a note for every drive gain that contradicts the description."""
+    from jointwise.joint.motor import implausible_gain
+
+    for model in joints:
+        if reason := implausible_gain(model.parts.get("motor")):
+            used = "used because of --accept-implausible" if accept else "not used"
+            note(f"drive gain of joint {model.joint + 1} is {used}: {reason}.")
+
+
+def _logs(args: argparse.Namespace, paths: list[str], robot: Robot) -> tuple[list[Log], list[Log]]:
+    """Return the logs for training and those for validation."""
+    from jointwise.data import holdout
+
+    training, validation = ([_log(args, path, robot) for path in group] for group in (paths, args.validate))
+    if not args.holdout:
+        return training, validation
+    parts = [holdout(log, args.holdout) for log in training]
+    return [first for first, _ in parts], [*(last for _, last in parts), *validation]
+
+
+def _log(args: argparse.Namespace, path: str, robot: Robot) -> Log:
+    """Return a log without the outputs to ignore; with `auto` those that are useless in this log."""
+    from jointwise.data import read_log, useless_outputs
+
+    log = read_log(path, joints=robot, **reading(args), ignore_output=args.ignore_output or ())
+    log = log.ignore_output(useless_outputs(log)) if args.ignore_output is None else log
+    payload, temperature = _of_log(args.payload, path), _of_log(args.temperature, path)
+    if temperature is None and log.temperature is None:
+        temperature = _shared(args.temperature, "--temperature")
+    log = log if temperature is None else log.with_temperature(temperature)
+    return log.with_payload(payload_of(payload))
+
+
+def _shared(stated: list[tuple[str | None, T]], option: str) -> T | None:
+    """Return what an option states for all logs, None if it states nothing."""
+    values = [value for log, value in stated if log is None]
+    if len(values) > 1:
+        raise UsageError(f"{option}: stated twice for all logs; name the log, as in {option} LOG=...")
+    return values[0] if values else None
+
+
+def _of_log(stated: list[tuple[str | None, T]], path: str) -> T | None:
+    """Return what an option states for one log, by its path or file name; None if it states nothing."""
+    values = [value for log, value in stated if log is not None and log in (path, Path(path).name)]
+    return values[-1] if values else None
+
+
+def _check_named_logs(args: argparse.Namespace, paths: list[str]) -> None:
+    """Reject options for a log that is not there."""
+    from jointwise.errors import nearest
+
+    known = [name for path in (*paths, *args.validate) for name in (path, Path(path).name)]
+    for log, _ in (*args.payload, *args.temperature):
+        if log is not None and log not in known:
+            raise UsageError(f"'{log}=...': no such log. {nearest(log, {Path(name).name for name in known})}")
+
+
+def _options(args: argparse.Namespace, start: Options, logs: list[Log]) -> Options:
+    """Return options with what the arguments fix."""
+    from jointwise.options import with_friction
+
+    fixed = with_friction(
+        start,
+        logs,
+        direction=args.direction,
+        load=args.load,
+        viscous_powers=args.viscous_powers,
+        stribeck=args.stribeck,
+        power_flow=args.power_flow,
+        ripple=args.ripple,
+        elements=args.elements,
+        relaxation=args.relaxation,
+        terms=args.terms,
+        two_encoders=args.two_encoders,
+        rotor_inertias=args.rotor_inertia,
+    )
+    return replace(
+        fixed,
+        output=args.output_signal or start.output,
+        position_cutoff=args.position_cutoff,
+        parallel_cutoff=args.parallel_cutoff,
+        lag=args.lag,
+        decimation=args.decimation,
+        gains=args.gains,
+        rotors=start.rotors and not args.no_rotors,
+        method=args.method,
+        load_basis=(args.load_basis or start.load_basis).replace("-", "_"),
+        body_prior=args.body_prior,
+        essential=_essential_tolerance(args),
+    )
+
+
+def _essential_tolerance(args: argparse.Namespace) -> float | None:
+    """Return the tolerance of the held-out error as a part; None where all parameters are kept."""
+    from jointwise.estimation.essential import TOLERANCE
+
+    percent = args.essential_tolerance
+    return (TOLERANCE if percent is None else 0.01 * percent) if args.essential else None
+
+
+def _written(args: argparse.Namespace, outcome: Outcome, progress: Progress) -> Outcome:
+    """Write parameters, model and report: all of them or none."""
+    from jointwise.result import save_model
+    from jointwise.result.store import write_parameters
+
+    progress("writing")
+    with output_set():
+        if args.out_params:
+            write_parameters(outcome.calibration, args.out_params)
+        if args.output:
+            save_model(outcome.calibration, args.output)
+        return _with_report(args, outcome) if args.report else outcome
+
+
+def _with_report(args: argparse.Namespace, outcome: Outcome) -> Outcome:
+    """Write the report and return the outcome with its page."""
+    from jointwise.report import write_report
+    from jointwise.report.joint import joint_sections
+
+    sections = joint_sections(outcome.joints)
+    logs = (outcome.training, list(outcome.validations))
+    page = write_report(outcome.calibration, Path(args.report), *logs, args.command_line, sections, args.output)
+    return replace(outcome, page=page)
