@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointwise.estimation.factors import Index, JointFactors
-from jointwise.estimation.least_squares import Layout, Mask, Problem, weighted_least_squares
+from jointwise.estimation.least_squares import Layout, Mask, Problem, quick_weighted_fit
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.structure import Structure, element_shapes
 from jointwise.model.terms import Coulomb, Hysteresis, Inertia, Offset, SpeedRipple, Stribeck, Term, Viscous
@@ -56,7 +56,7 @@ class Dictionary:
 
     def residual_deviations(self, structure: Structure) -> Array:
         """Return the residual standard deviation of each joint under a structure, Nm."""
-        return weighted_least_squares(self.select(structure)).sigma
+        return quick_weighted_fit(self.select(structure))[1]
 
 
 def keys_of(structure: Structure) -> list[Key]:
@@ -127,7 +127,7 @@ def load_dictionary(
     The load torque is that of the fit without load dependence.
     """
     problem = plain.select(structure)
-    values = weighted_least_squares(problem).values
+    values = quick_weighted_fit(problem)[0]
     friction = values[plain.base :].reshape(len(problem.factors), -1)
     terms = [_loaded_terms(structure, joint, dependences) for joint in friction]
     columns, start = {}, 0

@@ -165,16 +165,33 @@ def weighted_least_squares(problem: Problem, weighted: bool = True) -> Solution:
     """
     _refuse_constant_output(problem.factors)
     merged = problem.merged()
-    sigma = output_deviations(problem.factors) if weighted else np.ones(len(merged))
-    for _ in range(WEIGHTING_PASSES - 1 if weighted else 0):
-        values = bounded_from_moments(moments(merged, problem.layout, sigma), problem.layout.bound)
-        sigma = _residual_deviations(problem, merged, values)
+    sigma = np.ones(len(merged))
+    if weighted:
+        sigma = _weighted_passes(problem, merged, WEIGHTING_PASSES - 1)[1]
     R = triangle(stacked(merged, problem.layout, sigma))
     values = bounded_least_squares(R, problem.layout.bound)
     spread = _residual_deviations(problem, merged, values)
     lengths = np.linalg.norm(R[:, :-1], axis=0)
     used = R[:, :-1][:, lengths > 0.0]
     return Solution(values, spread, _condition(used), _condition(used / lengths[lengths > 0.0]))
+
+
+def quick_weighted_fit(problem: Problem) -> tuple[Array, Array]:
+    """Return the values of `weighted_least_squares` and the residual deviations from second moments.
+
+    Many times faster and half as many digits: for what is selected or compared, not for reported values.
+    """
+    _refuse_constant_output(problem.factors)
+    return _weighted_passes(problem, problem.merged(), WEIGHTING_PASSES)
+
+
+def _weighted_passes(problem: Problem, merged: Sequence[Array], passes: int) -> tuple[Array, Array]:
+    """Return values and residual deviations after some passes of the weights."""
+    sigma = output_deviations(problem.factors)
+    for _ in range(passes):
+        values = bounded_from_moments(moments(merged, problem.layout, sigma), problem.layout.bound)
+        sigma = _residual_deviations(problem, merged, values)
+    return values, sigma
 
 
 def _refuse_constant_output(factors: Sequence[JointFactors]) -> None:

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from jointwise.estimation.cross_validation import WORTHWHILE, Choice, Score, cross_validate
-from jointwise.estimation.least_squares import Problem, weighted_least_squares
+from jointwise.estimation.least_squares import Problem, quick_weighted_fit
 from jointwise.estimation.regression import LoadOf, Regression
 from jointwise.estimation.structure import Structure, element_shapes
 from jointwise.estimation.uncertainty import Alternatives, filter_alternatives
@@ -89,7 +89,7 @@ def _select_lag(regression: Regression, gains: Array) -> tuple[Regression, Choic
     smooth = regression.filtered(parallel_cutoff=cutoff)
     layout = smooth.layout(terms[0])
     problems = [Problem(part, layout).scaled(gains) for part in smooth.lagged_factors(terms, LAGS, load_of)]
-    sigma = weighted_least_squares(problems[none]).sigma
+    sigma = quick_weighted_fit(problems[none])[1]
     tried: dict[int, Score] = {}
 
     def score(k: int) -> float:
@@ -119,7 +119,7 @@ def _lag_terms(regression: Regression, gains: Array) -> tuple[list[tuple[Term, .
     drivers = ("rotor",) if regression.has_rotor else ("q",)  # an elastic gear makes friction late on the link side
     plain = replace(PROBE, powers=(1.0, 2.0), drivers=drivers, extra=regression.extra)
     joints, base = regression.bodies.robot.dof, regression.bodies.base.count
-    values = weighted_least_squares(regression.problem([plain.terms()] * joints).scaled(gains)).values
+    values = quick_weighted_fit(regression.problem([plain.terms()] * joints).scaled(gains))[0]
     shapes = [element_shapes(plain.terms(), part) for part in values[base:].reshape(joints, -1)]
     loaded = replace(plain, load="square")
     terms = [
@@ -136,7 +136,7 @@ def _select_cutoff(regression: Regression, gains: Array) -> tuple[Regression, Ch
     """
     allowed = _allowed_cutoffs(regression)
     start = min(range(len(allowed)), key=lambda k: abs(allowed[k] - FIRST_CUTOFF))
-    sigma = weighted_least_squares(probe_problem(regression, gains)).sigma
+    sigma = quick_weighted_fit(probe_problem(regression, gains))[1]
 
     @cache
     def score(k: int) -> float:

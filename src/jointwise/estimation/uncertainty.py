@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 from jointwise.estimation.dictionary import Dictionary
 from jointwise.estimation.factors import Index, triangle
 from jointwise.estimation.jackknife import jackknife_covariance, student_factor
-from jointwise.estimation.least_squares import Mask, Problem, Solution, weighted_least_squares
+from jointwise.estimation.least_squares import Mask, Problem, Solution, quick_weighted_fit
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.structure import Structure
 from jointwise.spatial import Array
@@ -182,7 +182,7 @@ def filter_alternatives(
 
 
 def _base_parameters(dictionary: Dictionary, structure: Structure) -> Array:
-    values: Array = weighted_least_squares(dictionary.select(structure)).values[: dictionary.base]
+    values: Array = quick_weighted_fit(dictionary.select(structure))[0][: dictionary.base]
     return values
 
 
@@ -191,4 +191,4 @@ def _lagged_fits(regression: Regression, gains: Array, structure: Structure, lag
     joints, base = range(regression.bodies.robot.dof), regression.bodies.base.count
     layout = regression.layout(structure.terms())
     factors = regression.lagged_factors([structure.terms(joint=j) for j in joints], lags)
-    return [weighted_least_squares(Problem(part, layout).scaled(gains)).values[:base] for part in factors]
+    return [quick_weighted_fit(Problem(part, layout).scaled(gains))[0][:base] for part in factors]

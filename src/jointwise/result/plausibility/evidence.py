@@ -375,8 +375,10 @@ class _Linear:
         p, c = self.moments.bodies, self.moments.friction
         lags = self.moments.lags
         column = p + c + declaration.channel[j] * len(lags) + lags.index(declaration.lag[j])
-        which = np.concatenate([np.arange(p + c), [column]])
-        block: Array = self.moments.matrices[j][np.ix_(which, which)]
+        whole, block = self.moments.matrices[j], np.empty((p + c + 1, p + c + 1))
+        block[:-1, :-1] = whole[: p + c, : p + c]
+        block[:-1, -1] = block[-1, :-1] = whole[: p + c, column]
+        block[-1, -1] = whole[column, column]
         return block
 
     def solve(self) -> _Solution:
