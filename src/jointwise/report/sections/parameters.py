@@ -167,7 +167,8 @@ def _bodies(data: ReportData) -> Html:
     )
     text = (
         f"Bodies that can exist (positive definite pseudo-inertias), closest to the data and then to the prior "
-        f"({physical.prior_source}). A share of 1 means that a number follows from the data, 0 from the prior.{cost}"
+        f"({physical.prior_source}, weight {physical.prior_weight:.0e}). A share of 1 means that a number follows from "
+        f"the data, 0 from the prior.{cost}"
     )
     grid = table("Physically consistent bodies", head, rows, text_columns=(0, 8))
     return join([element("h3", "Bodies"), paragraph(text), grid])
