@@ -94,16 +94,11 @@ def plain_dictionary(regression: Regression, gains: Array, menu: Menu) -> Dictio
 
 
 def _plain_entries(regression: Regression, menu: Menu) -> Iterator[Entry]:
+    """Yield every term that does not depend on the load, with its key."""
     yield ("offset",), Offset()
     if regression.bodies.rotor_side:
         yield ("inertia",), Inertia()
-    for power in sorted({power for group in menu.powers for power in group}):
-        yield ("viscous", power), Viscous((power,))
-    for velocity in menu.stribeck:
-        if velocity > 0.0:
-            yield ("stribeck", velocity), Stribeck(velocity, width=menu.width)
-    for direction in ("sign", "tanh"):
-        yield ("dry", direction), Coulomb("none", direction, menu.width)
+    yield from _steady_entries(menu)
     for driver in drivers_of(regression):
         for time in menu.relaxations:
             yield ("slip", driver, time), Hysteresis(menu.limits, time, driver)
@@ -111,6 +106,17 @@ def _plain_entries(regression: Regression, menu: Menu) -> Iterator[Entry]:
         yield ("ripple",), SpeedRipple(regression.period)
     for term in menu.extra:
         yield ("extra", term.kind), term
+
+
+def _steady_entries(menu: Menu) -> Iterator[Entry]:
+    """Yield viscous, Stribeck and Coulomb friction."""
+    for power in sorted({power for group in menu.powers for power in group}):
+        yield ("viscous", power), Viscous((power,))
+    for velocity in menu.stribeck:
+        if velocity > 0.0:
+            yield ("stribeck", velocity), Stribeck(velocity, width=menu.width)
+    for direction in ("sign", "tanh"):
+        yield ("dry", direction), Coulomb("none", direction, menu.width)
 
 
 def drivers_of(regression: Regression) -> list[str]:

@@ -47,12 +47,7 @@ def check_explained(nmse: Sequence[float | None], names: Sequence[str], judged: 
         )
     joints = zip(nmse, names, judged, strict=True)
     rows = [(value, name) for value, name, counts in joints if counts and value is not None]
-    for value, name in rows:
-        if not value <= MAX_JOINT_NMSE:
-            raise EstimationError(
-                f"{name}: not identifiable: the best model explains only {_percent(value)} % of its output, although "
-                "it moves. Check the column of its output (sign, unit, order of the joints)."
-            )
+    _refuse_unexplained(rows)
     notes = [
         f"{name}: MSE/variance {value:.2g} on the training data, {value / median:.0f} times the median of the joints. "
         "Check its column."
@@ -60,6 +55,16 @@ def check_explained(nmse: Sequence[float | None], names: Sequence[str], judged: 
         if not value <= max(WORSE * median, NOTABLE)
     ]
     return Explained(tuple(nmse), tuple(notes))
+
+
+def _refuse_unexplained(rows: Sequence[tuple[float, str]]) -> None:
+    """Raise `EstimationError` for the first joint (MSE / variance, name) with next to nothing of its output explained."""
+    for value, name in rows:
+        if not value <= MAX_JOINT_NMSE:
+            raise EstimationError(
+                f"{name}: not identifiable: the best model explains only {_percent(value)} % of its output, although "
+                "it moves. Check the column of its output (sign, unit, order of the joints)."
+            )
 
 
 def _percent(nmse: float) -> str:

@@ -93,16 +93,22 @@ def fit_structure(
 def known_values(model: Dynamics, joint_terms: Mapping[int, JointTerms]) -> tuple[Array, Array]:
     """Return the known values of a model's parameters and their standard errors, NaN where they are estimated."""
     values, deviations = np.full(model.count, np.nan), np.full(model.count, np.nan)
-    rotors = [(f"Ia_{j + 1}", term) for j, terms in enumerate(model.terms) for term in terms]
-    known_inertias = {name: t.value for name, t in rotors if isinstance(t, Inertia) and t.value is not None}
+    inertias = _known_inertias(model)
     for k, info in enumerate(model.parameters):
-        if info.joint is not None and info.name in known_inertias:
-            values[k], deviations[k] = known_inertias[info.name], 0.0
+        if info.joint is None:
             continue
-        single = None if info.joint is None else joint_terms.get(info.joint)
-        if single is not None:
+        single = joint_terms.get(info.joint)
+        if info.name in inertias:
+            values[k], deviations[k] = inertias[info.name], 0.0
+        elif single is not None:
             values[k], deviations[k] = single.known.get(info.name.rsplit("_", 1)[0], (np.nan, np.nan))
     return values, deviations
+
+
+def _known_inertias(model: Dynamics) -> dict[str, float]:
+    """Return the known rotor inertias (kg m²) of a model by the names of their parameters."""
+    terms = [(f"Ia_{j + 1}", term) for j, terms in enumerate(model.terms) for term in terms]
+    return {name: t.value for name, t in terms if isinstance(t, Inertia) and t.value is not None}
 
 
 def known_sums(model: Dynamics, joint_terms: Mapping[int, JointTerms]) -> list[KnownSum]:
