@@ -213,13 +213,18 @@ def _sides(
             links, motors = matrix[: robot.dof], matrix[robot.dof :]
             instruments = links[:, :, :-1][:, :, ~drives]
             motors = np.concatenate([motors[:, :, :-1], instruments, motors[:, :, -1:]], axis=2)
-            for group, rows, weight in zip(groups, [*links, *motors], weights, strict=True):
-                for block in np.array_split(np.arange(len(rows)), blocks):
-                    group.add(rows[block], weight[block])
+            _add_blocks(groups, [*links, *motors], weights, blocks)
     if min(sum(group.weight) for group in groups) < SHORTEST * base.count or len(groups[0].triangles) < MIN_BLOCKS:
         needed = SHORTEST * base.count / ROW_RATE
         raise EstimationError(f"{base.count} parameters need at least {needed:.1f} s in which every joint moves.")
     return _Sides(groups[: robot.dof], groups[robot.dof :], drives, stiff)
+
+
+def _add_blocks(groups: list[JointFactors], matrices: list[Array], weights: Array, blocks: int) -> None:
+    """Add the rows of every joint to its factors, in `blocks` blocks."""
+    for group, rows, weight in zip(groups, matrices, weights, strict=True):
+        for block in np.array_split(np.arange(len(rows)), blocks):
+            group.add(rows[block], weight[block])
 
 
 def _row_count(logs: Sequence[Log]) -> float:

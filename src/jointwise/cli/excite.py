@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jointwise.cli.arguments import (
     add_gravity,
@@ -21,6 +21,9 @@ from jointwise.cli.arguments import (
 )
 from jointwise.cli.output import Progress, as_json
 from jointwise.errors import ModelError
+
+if TYPE_CHECKING:
+    from jointwise.description import Robot
 
 EXAMPLES = """\
 examples:
@@ -94,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     options = ExcitationOptions(
         duration=args.duration, speed=args.speed, seed=args.seed, goal=args.goal, basis=args.basis,
         criterion=args.criterion, mounting=mounting, clearance=args.clearance, tool=tool_of(args),
-        acceleration=args.acceleration, **_known(args),
+        acceleration=args.acceleration, **_known(args, robot),
     )  # fmt: skip
     with Progress(args.json) as progress:
         result = excite(robot, args.output, options, progress=progress)
@@ -105,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _known(args: argparse.Namespace) -> dict[str, Any]:
+def _known(args: argparse.Namespace, robot: Robot) -> dict[str, Any]:
     """Return values by parameter name and noise of a calibrated model, as options of an excitation."""
     if args.model is None:
         if args.previous is not None:
@@ -116,6 +119,8 @@ def _known(args: argparse.Namespace) -> dict[str, Any]:
     from jointwise.result.excitation import learned_noise, torque_noise
 
     calibration = load_calibration(args.model)
+    if calibration.model.robot.dof != robot.dof:
+        raise ModelError(f"{args.model}: a model of '{calibration.model.robot.name}', not of '{robot.name}'.")
     infos, values = calibration.model.parameters, calibration.estimate.values.tolist()
     reference = {info.name: value for info, value in zip(infos, values, strict=True)}
     if args.previous is None:

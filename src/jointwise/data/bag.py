@@ -139,6 +139,10 @@ class _Bag:
             raise DataError(f"{self._name}: no joint states (sensor_msgs/JointState). Topics: {others}.")
         if requested is not None:
             return self._requested(found, requested)
+        return self._only(found)
+
+    def _only(self, found: Sequence[Any]) -> Any:
+        """Return the only connection, of the plain joint states if there are any."""
         best = [c for c in found if c.msgtype == STATES[0]] or found
         if len(best) > 1:
             topics = ", ".join(c.topic for c in best)
@@ -275,14 +279,19 @@ class _Collected:
             found = np.asarray(values.get(channel, ()), dtype=float)
             rows.append(found[picked] if len(found) == len(names) else np.full(len(picked), np.nan))
 
+    def _stamps(self) -> tuple[NDArray[np.int64], list[str]]:
+        """Return the stamps of the headers (ns), or those of reception with a note."""
+        stamps = np.array(self._headers, dtype=np.int64)
+        if not (stamps == 0).any() and not (np.diff(stamps) < 0).any():
+            return stamps, []
+        note = "receive stamps are used: the headers have none, or they run backwards"
+        return np.array(self._received, dtype=np.int64), [note]
+
     def series(self) -> _Series:
         """Return all messages; channels without any value are left out."""
         if len(self._headers) < 2:
             raise DataError(f"{self._name}: fewer than two messages with joints.")
-        stamps, notes = np.array(self._headers, dtype=np.int64), list[str]()
-        if (stamps == 0).any() or (np.diff(stamps) < 0).any():
-            stamps = np.array(self._received, dtype=np.int64)
-            notes.append("receive stamps are used: the headers have none, or they run backwards")
+        stamps, notes = self._stamps()
         if self._skipped:
             notes.append(f"{self._skipped} messages without all joints left out")
         stacked = {channel: np.array(rows) for channel, rows in self._rows.items()}

@@ -230,15 +230,18 @@ def _saturated_or_coarse(log: Log, numbers: Measures, name: str, j: int) -> Iter
     """Yield an output that stays at its extreme, and outputs and positions in coarse steps."""
     values, label = numbers.channels[name], log.names[name][j]
     levels = (values.high[j] - values.low[j]) / values.quantum[j] if values.quantum[j] > 0.0 else np.inf
-    if name in OUTPUTS and levels < FEWEST_LEVELS and numbers.moved[j]:
-        message = f"{label} has only {levels + 1:.0f} levels, {values.quantum[j]:.2g} {CHANNELS[name].unit} apart."
-        yield Finding("warning", "coarse-output", message, f"Leave it out{_option(name, j)}.", name, j)
-    if name in OUTPUTS and values.saturated[j] > MOST_SATURATED and values.high[j] > values.low[j]:
-        message = f"{label} sits at its extreme in {100 * values.saturated[j]:.1f} % of the samples."
-        yield Finding("warning", "saturated", message, "Move less violently.", name, j)
-    if name == "q" and values.quantum[j] > COARSEST and numbers.moved[j]:
+    moved = bool(numbers.moved[j])
+    if name == "q" and values.quantum[j] > COARSEST and moved:
         message = f"{label} comes in steps of {values.quantum[j]:.2g} rad."
         yield Finding("warning", "coarse", message, "Speeds will be noisy.", name, j)
+    if name not in OUTPUTS:
+        return
+    if levels < FEWEST_LEVELS and moved:
+        message = f"{label} has only {levels + 1:.0f} levels, {values.quantum[j]:.2g} {CHANNELS[name].unit} apart."
+        yield Finding("warning", "coarse-output", message, f"Leave it out{_option(name, j)}.", name, j)
+    if values.saturated[j] > MOST_SATURATED and values.high[j] > values.low[j]:
+        message = f"{label} sits at its extreme in {100 * values.saturated[j]:.1f} % of the samples."
+        yield Finding("warning", "saturated", message, "Move less violently.", name, j)
 
 
 def _should_move(numbers: Measures, name: str, j: int) -> bool:

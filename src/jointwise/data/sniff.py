@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -97,10 +98,14 @@ def _with_rows(found: Head, head: bytes) -> Head:
     lines = head[found.offset :].split(b"\n")[:-1] or [head[found.offset :]]
     texts = [text for line in lines[: 2 * _FIRST_ROWS] if (text := _decode(line).strip())]
     rows = tuple(tuple(split_fields(text, found.delimiter)) for text in texts[:_FIRST_ROWS])
+    return replace(found, rows=rows, decimal=_decimal_mark(rows, found.delimiter))
+
+
+def _decimal_mark(rows: Sequence[Sequence[str]], delimiter: str) -> str:
+    """Return the comma if some fields have one and none has a point."""
     fields = [field for row in rows for field in row]
-    commas = found.delimiter != "," and any(_DECIMAL_COMMA.fullmatch(field) for field in fields)
-    points = any(_DECIMAL_POINT.fullmatch(field) for field in fields)
-    return replace(found, rows=rows, decimal="," if commas and not points else ".")
+    commas = delimiter != "," and any(map(_DECIMAL_COMMA.fullmatch, fields))
+    return "," if commas and not any(map(_DECIMAL_POINT.fullmatch, fields)) else "."
 
 
 def ends_with_returns(head: bytes) -> bool:

@@ -64,12 +64,7 @@ def robot_from_toml(text: str, origin: str) -> Robot:
     if isinstance(document.get("schema"), bool) or document.get("schema") != SCHEMA:
         raise DescriptionError(f"{origin}: schema must be {SCHEMA}. Got {document.get('schema')!r} instead.")
     convention = chosen_convention(_text(document, "convention", origin, None), None, origin)
-    frame = document.get("inertial_frame", "link")
-    if frame not in ("link", "joint"):
-        raise DescriptionError(f"{origin}: inertial_frame must be 'link' or 'joint'. Got {frame!r} instead.")
-    rows = [_row(table, f"{origin}, joint {number}") for number, table in enumerate(_joints(document, origin), start=1)]
-    if frame == "joint" and convention == "dh":
-        rows = [_with_body_at_link(row) for row in rows]
+    rows = _rows(document, convention, origin)
     robot = robot_from_rows(
         _text(document, "name", origin, "robot") or "robot",
         rows,
@@ -83,6 +78,15 @@ def robot_from_toml(text: str, origin: str) -> Robot:
         return robot
     where = f"{origin}, [transmission]"
     return replace(robot, transmission=_transmission(document["transmission"], robot.dof, where))
+
+
+def _rows(document: dict[str, Any], convention: str, origin: str) -> list[Row]:
+    """Return the rows of the joints, their bodies in the frames of the links."""
+    frame = document.get("inertial_frame", "link")
+    if frame not in ("link", "joint"):
+        raise DescriptionError(f"{origin}: inertial_frame must be 'link' or 'joint'. Got {frame!r} instead.")
+    rows = [_row(table, f"{origin}, joint {number}") for number, table in enumerate(_joints(document, origin), start=1)]
+    return [_with_body_at_link(row) for row in rows] if frame == "joint" and convention == "dh" else rows
 
 
 def _transmission(table: object, joints: int, where: str) -> Transmission:
