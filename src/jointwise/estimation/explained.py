@@ -58,7 +58,7 @@ def check_explained(nmse: Sequence[float | None], names: Sequence[str], judged: 
 
 
 def _refuse_unexplained(rows: Sequence[tuple[float, str]]) -> None:
-    """Raise `EstimationError` for the first joint (MSE / variance, name) with next to nothing of its output explained."""
+    """Raise `EstimationError` for the first joint (MSE / variance, name) of which next to nothing is explained."""
     for value, name in rows:
         if not value <= MAX_JOINT_NMSE:
             raise EstimationError(
