@@ -30,8 +30,10 @@ STEP = 3e-4
 """Time (s) over which torques are differenced along the motion: errors of its square, rounding of 1e-4 Nm/s²."""
 OBSERVER_SHARE = 0.3
 """Speed of the observer relative to the poles of the error: slow enough not to disturb them."""
-DEFAULT_BANDWIDTH = 12.0
-"""Hz of the four poles: fast enough for stiff and light joints, slow for a rate of 1 kHz."""
+DEFAULT_BANDWIDTH = 16.0
+"""Hz of the four poles: fast enough to overcome the friction of wrists, slow for a rate of 1 kHz."""
+DEFAULT_INTEGRAL = 0.5
+"""Speed of the integral relative to the poles."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +227,8 @@ def feedback_linearisation(
         motion: The motion to follow, with derivatives up to snap.
         rate: Control rate, Hz.
         drives: Rotors, springs (all joints elastic), friction and motors.
-        gains: Gains of the error equation; None for poles at 12 Hz with an integral.
+        gains: Gains of the error equation; None for poles at 16 Hz, at most a 60th of the rate, and an
+            integral.
         observer: L, rad/s, by which the measured speed corrects the acceleration; 0 for never, None for 0.3 times the
             bandwidth of the gains.
         friction: As in `flexible_feedforward`.
@@ -244,7 +247,7 @@ def feedback_linearisation(
     wanted, ahead = (drive_motion(task.links, task.drives, part) for part in (task.reference, task.ahead))
     held = ahead.torque - wanted.torque  # a torque is held over a period and lags: it must be that of a later time
     feed = plus_friction(held, friction_feed(task.drives, ahead.speed, friction))
-    chosen = gains or chain_gains(min(DEFAULT_BANDWIDTH, rate / 60.0), 0.3)
+    chosen = gains or chain_gains(min(DEFAULT_BANDWIDTH, rate / 60.0), DEFAULT_INTEGRAL)
     speed = OBSERVER_SHARE * float(np.min(chosen.k0)) ** 0.25 if observer is None else observer
     if not 0.0 <= speed < rate:
         raise ModelError(f"observer must be 0 to the rate of {rate:g}, in rad/s. Got {observer} instead.")
