@@ -11,13 +11,13 @@ from setuptools import Extension, setup
 
 CORE = "src/jointwise/runtime/core"
 """C sources that exports ship too; hence inside the package."""
-SOURCES = ("module", "signals", "plant", "hysteresis", "runtime_module", "recursive", "adaptation")
+SOURCES = ("module", "signals", "plant", "hysteresis", "runtime_module", "recursive", "adaptation", "monitor_module")
 LIMITED_API = "0x030B0000"
 OPTIMISE = ["/O2"] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-std=c11", "-Wall"]
 
 native = Extension(
     "jointwise._native",
-    sources=[*(f"src/native/{name}.c" for name in SOURCES), f"{CORE}/runtime.c"],
+    sources=[*(f"src/native/{name}.c" for name in SOURCES), f"{CORE}/runtime.c", f"{CORE}/monitor.c"],
     include_dirs=["src/native", CORE],
     depends=sorted(str(path) for folder in ("src/native", CORE) for path in Path(folder).glob("*.h")),
     define_macros=[("Py_LIMITED_API", LIMITED_API)],

@@ -56,6 +56,7 @@ COMMANDS: dict[str, list[str]] = {
     "predict": ["predict", "{model}", "{other}", "--output", "{out}"],
     "predict-columns": ["predict", "{model}", "{other}", "--columns", "{columns.toml}", "--output", "{out}"],
     "compare": ["compare", "{model}", "{model2}", "{other}"],
+    "monitor": ["monitor", "{model}", "{other}", "--report", "{out.html}", "--json"],
     "report": ["report", "{model}", "{other}", "--output", "{out}"],
     "robots-show": ["robots", "show", "{robot.toml}"],
     "robots-show-urdf": ["robots", "show", "{robot.urdf}", "--json"],
@@ -110,6 +111,7 @@ NUMBERS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("--parallel-cutoff", "--lag", "--decimation", "--elements", "--viscous-powers"), "any"),
     },
     "validate": {"--min-r2": "number"},
+    "monitor": dict.fromkeys(("--payload", "--false-alarms", "--idle"), "any"),
     "simulate": {
         **dict.fromkeys(("--duration", "--rate", "--control-rate", "--bandwidth", "--jitter", "--dropped"), "any"),
         **dict.fromkeys(("--repeated", "--payload", "--temperature", "--seed", "--joint", "--clearance"), "any"),

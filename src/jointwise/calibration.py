@@ -46,6 +46,7 @@ from jointwise.estimation.training_data import held_still, inspected, warnings_o
 from jointwise.estimation.uncertainty import Alternatives, Uncertainty, uncertainty_of, with_selection
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import SpeedRipple, Term, Viscous
+from jointwise.monitoring.learn import residual_spread
 from jointwise.options import Options
 from jointwise.result.calibration import (
     Calibration,
@@ -61,10 +62,14 @@ from jointwise.result.metrics import AT_NOISE
 from jointwise.result.plausibility import Check, refusal, worst_status
 from jointwise.result.plausibility.setup import check_setup
 from jointwise.result.validation import errors_from_positions
+from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 
 ROW_RATE = 120.0
 """Rows a second that a fit needs: of faster logs every n-th sample makes a row."""
+
+LEAST_VALIDATION = 60.0
+"""Duration (s) of validation logs from which the tail of the residuals can be estimated."""
 
 Progress = Callable[[str], None]
 
@@ -123,6 +128,23 @@ def calibrate(
             accept_implausible,
         )
         return stages.run()
+
+
+def validated_spread(calibration: Calibration, logs: Sequence[Log]) -> Calibration:
+    """Return the calibration with the spread of its residuals on validation logs, if they are long enough.
+
+    Monitoring computes its thresholds from it; the training logs are what remains for short validation logs.
+
+    Args:
+        calibration: The calibration, with the spread on its training logs.
+        logs: Logs that were not used for training, without contacts.
+
+    """
+    loaded = any(log.payload is not None for log in logs)
+    if calibration.spread is None or loaded or sum(log.duration for log in logs) < LEAST_VALIDATION:
+        return calibration
+    spread = residual_spread(RobotModel(calibration), logs, "validation")
+    return calibration if spread is None else replace(calibration, spread=spread)
 
 
 @dataclass(frozen=True)
@@ -184,7 +206,14 @@ class _Stages:
             provenance=self._provenance(inspections, output, [*notes, *explained.notes], started),
             plausibility=plausibility,
         )
-        return self._with_feed_forward(calibration, regression, terms_by_joint)
+        return self._with_spread(self._with_feed_forward(calibration, regression, terms_by_joint))
+
+    def _with_spread(self, calibration: Calibration) -> Calibration:
+        """Return the calibration with the spread of its residuals, from which monitoring computes its thresholds."""
+        if self.robot.transmission is not None or calibration.implausible:
+            return calibration
+        logs = [log for log in self.logs if log.payload is None]
+        return replace(calibration, spread=residual_spread(RobotModel(calibration), logs, "training"))
 
     def _without_payloads(self, regression: Regression, output: str) -> Regression:
         """Return the regression without the known payloads of single logs."""

@@ -369,6 +369,7 @@ extern PyMethodDef HYSTERESIS_METHODS[]; /* hysteresis.c */
 extern PyMethodDef RUNTIME_METHODS[]; /* runtime_module.c */
 extern PyMethodDef RECURSIVE_METHODS[]; /* recursive.c */
 extern PyMethodDef ADAPTATION_METHODS[]; /* adaptation.c */
+extern PyMethodDef MONITOR_METHODS[]; /* monitor_module.c */
 
 static struct PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "_native", "Native kernels of Jointwise.", -1, METHODS,
                                     NULL, NULL, NULL, NULL};
@@ -392,6 +393,8 @@ PyMODINIT_FUNC PyInit__native(void)
     if (module != NULL && PyModule_AddFunctions(module, RECURSIVE_METHODS) != 0)
         Py_CLEAR(module);
     if (module != NULL && PyModule_AddFunctions(module, ADAPTATION_METHODS) != 0)
+        Py_CLEAR(module);
+    if (module != NULL && PyModule_AddFunctions(module, MONITOR_METHODS) != 0)
         Py_CLEAR(module);
     return module;
 }

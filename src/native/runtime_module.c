@@ -141,7 +141,8 @@ static PyObject *runtime_open(PyObject *self, PyObject *numbers_object)
     return capsule;
 }
 
-static const jw_model *model_of(PyObject *capsule)
+/* The model of a capsule, for monitor_module.c too; NULL with an error set if it is none. */
+const jw_model *model_of(PyObject *capsule)
 {
     held_model *held = PyCapsule_GetPointer(capsule, CAPSULE);
     return held == NULL ? NULL : &held->model;

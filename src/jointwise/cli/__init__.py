@@ -34,6 +34,7 @@ COMMANDS = {
     "joint": ("jointwise.cli.joint", "identify stiffness, friction, hysteresis, ... of one joint"),
     "motor": ("jointwise.cli.motor", "identify inertia, gain and friction of all drives from one log"),
     "energy": ("jointwise.cli.energy", "power on the bus: fit, predict, and where the energy of a motion goes"),
+    "monitor": ("jointwise.cli.monitor", "contacts, payload, friction and faults in logs or a live stream"),
     "report": ("jointwise.cli.report", "write an HTML report of a model on logs"),
     "export": ("jointwise.cli.export", "export a model to C, FMU, URDF, MJCF, ROS 2 or UR"),
     "simulate": ("jointwise.cli.simulate", "simulate an experiment: a log with its true parameters"),
@@ -62,7 +63,7 @@ examples:
   jointwise predict model.json other.csv --output predicted.csv
 
 'jointwise COMMAND --help' lists the options of a command. Exit codes: 0 done, 1 error or failed validation, 2 wrong
-usage, 130 interrupted."""
+usage, 3 contact or fault found by monitor, 130 interrupted."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

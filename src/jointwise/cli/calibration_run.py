@@ -95,7 +95,7 @@ def _check_combinations(args: argparse.Namespace) -> None:
 
 def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) -> Outcome:
     """Return the calibration with its validations."""
-    from jointwise.calibration import calibrate
+    from jointwise.calibration import calibrate, validated_spread
     from jointwise.cli.aurt import load_aurt_model
     from jointwise.options import Options, read_joints
     from jointwise.result import validate
@@ -126,7 +126,8 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
     validations = tuple(validate(calibration, log) for log in held_out)
     consistent = calibration.consistent() if calibration.physical is not None and held_out else None
     bodies = () if consistent is None else tuple(validate(consistent, log) for log in held_out)
-    return Outcome(replace(calibration, validation=validations), training, joints, bodies)
+    calibration = replace(validated_spread(calibration, held_out), validation=validations)
+    return Outcome(calibration, training, joints, bodies)
 
 
 def _note_implausible_gains(joints: list[JointModel], accept: bool) -> None:

@@ -28,6 +28,7 @@ from jointwise.result.feed_forward import FeedForward, Use, for_use
 from jointwise.result.metrics import Validation
 from jointwise.result.plausibility import Check, worst_status
 from jointwise.result.predict import predict
+from jointwise.result.spread import ResidualSpread
 from jointwise.spatial import Array, six_to_tensor, tensor_to_six
 
 if TYPE_CHECKING:
@@ -198,6 +199,7 @@ class Calibration:
     parameters were dropped, None where all were kept;
     `plausibility` is whether logs and declaration belong together;
     `feed_forward` is the friction for predictions from positions only, None where the model uses nothing else.
+    `spread` is how far the residuals spread without contact, None in models of earlier versions.
     Without `scale_known` only the ratios of the gains are known: parameters are relative to the unknown gain, and there
     are no absolute intervals.
     """
@@ -221,6 +223,7 @@ class Calibration:
     physical: PhysicalParameters | None = None
     feed_forward: FeedForward | None = None
     essential: Essential | None = None
+    spread: ResidualSpread | None = None
 
     def __post_init__(self) -> None:
         """Reject values and gains whose shape does not match the model; mark the described bodies as superseded."""

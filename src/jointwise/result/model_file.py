@@ -31,6 +31,7 @@ from jointwise.result.calibration import (
 from jointwise.result.feed_forward import FeedForward, Use
 from jointwise.result.metrics import JointMetrics, Validation
 from jointwise.result.plausibility import Check
+from jointwise.result.spread import ResidualSpread
 from jointwise.spatial import pseudo_inertia
 
 FASTEST_RATE = 1e5
@@ -288,9 +289,12 @@ class ModelFile:
     physical: _Physical | None = None
     feed_forward: _FeedForward | None = None
     essential: Essential | None = None
+    spread: ResidualSpread | None = None
 
     def __post_init__(self) -> None:
         """Reject entries that do not belong together."""
+        if self.spread is not None and len(self.spread.joints) != self.robot.robot.dof:
+            raise ModelError(f"spread.joints must be {self.robot.robot.dof} joints.")
         self._check_counts()
         if self.provenance.payload is not None and len(self.provenance.payload) not in (4, 10):
             raise ModelError("provenance.payload must be kg and x, y, z in m, or these and six moments of inertia.")
@@ -341,6 +345,7 @@ class ModelFile:
             physical=None if self.physical is None else self.physical.parameters(),
             feed_forward=None if self.feed_forward is None else self.feed_forward.friction,
             essential=self.essential,
+            spread=self.spread,
         )
 
 

@@ -72,6 +72,7 @@ def to_document(calibration: Calibration) -> dict[str, Any]:
         "fastest": calibration.fastest.tolist(),
         **({} if calibration.physical is None else {"physical": physical_to_dict(calibration.physical)}),
         **({} if calibration.essential is None else {"essential": asdict(calibration.essential)}),
+        **({} if calibration.spread is None else {"spread": asdict(calibration.spread)}),
         "plausibility": [asdict(check) for check in calibration.plausibility],
         "feed_forward": _feed_forward_entry(calibration.feed_forward),
         "validation": {"logs": [each.to_dict() for each in calibration.validation]} if calibration.validation else {},

@@ -26,7 +26,7 @@ from jointwise.runtime.bodies import Energy
 from jointwise.runtime.evaluation import Estimates, Friction, MotionSignals, TorqueOptions
 from jointwise.runtime.intervals import half_widths, log_half_widths
 from jointwise.runtime.packing import CoreModel, core_model
-from jointwise.runtime.stream import Sample, StreamState, joint_signal
+from jointwise.runtime.stream import NativeCore, NumpyCore, Sample, StreamState, joint_signal
 from jointwise.spatial import Array
 
 
@@ -296,6 +296,10 @@ class RobotModel:
         return core_model(
             self.calibration, self._estimates.sensor.bodies, checked_rate(self.rate if rate is None else rate)
         )
+
+    def planned_core(self, rate: float) -> NativeCore | NumpyCore:
+        """Return the evaluator of single samples of the feed-forward estimate at a rate (Hz)."""
+        return self._estimates.planned.core(checked_rate(rate))
 
     def predict(self, log: Log) -> Array:
         """Return the output at every stamp of a log, (samples, joints) in A or Nm; see `jointwise.predict`."""

@@ -66,6 +66,11 @@ class NativeCore:
         except ValueError as problem:
             raise ModelError(f"{problem}.") from None
 
+    @property
+    def handle(self) -> Any:
+        """The model as the native kernel holds it, for kernels that are built on it."""
+        return self._model
+
     def init(self, q: Array, rotor: Array | None) -> Array:
         """Return the memory of relaxed gears."""
         memory = np.empty(self._kernel.runtime_state_size())
@@ -151,10 +156,10 @@ class NumpyCore:
         _, states = term_torques(self.model, motion, self.values, still, start_states(self.model, self.rate))
         return _Memory(states, q, start)
 
-    def step(self, memory: _Memory, sample: Sample) -> tuple[Array, _Memory]:
-        """Return the torque of a sample and the memory after it."""
-        track = self._track(memory, sample)
-        rotor = sample.q if sample.rotor is None else sample.rotor
+    def step(self, memory: _Memory, sample: Sample, path: Array | None = None) -> tuple[Array, _Memory]:
+        """Return the torque of a sample and the memory after it; `path` (joints,) deforms friction in place of q."""
+        track = self._track(memory, sample) if path is None else path
+        rotor = (sample.q if path is None else path) if sample.rotor is None else sample.rotor
         ripple = np.zeros_like(sample.q) if sample.speed is None else sample.speed - sample.qd
         warm = reference_temperatures(self.model) if sample.temperature is None else sample.temperature
         motion = Motion(
@@ -163,6 +168,7 @@ class NumpyCore:
             sample.q[None],
             sample.qd[None],
             sample.qdd[None],
+            path=None if path is None else path[None],
             track=track[None],
             ripple=ripple[None],
             rotor=rotor[None],

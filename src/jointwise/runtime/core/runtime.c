@@ -148,6 +148,37 @@ void jw_mass_matrix(const jw_model *model, const jw_real *q, jw_real *M)
     }
 }
 
+void jw_inertia_torque(const jw_model *model, const jw_real *q, const jw_real *x, jw_real *torque)
+{
+    placed at[JW_MOST_JOINTS];
+    jw_real none[JW_MOST_JOINTS] = {0};
+    place_all(model, q, at);
+    newton_euler(model, at, none, x, none, 0, torque);
+    for (int j = 0; j < model->joints; j++)
+        torque[j] += term_inertia(&model->joint[j]) * x[j];
+}
+
+void jw_body_columns(const jw_model *model, const jw_real *q, const jw_real *qd, const jw_real *qdd,
+                     const jw_real (*bodies)[10], int count, jw_real *columns)
+{
+    placed at[JW_MOST_JOINTS];
+    vec none = {JW(0.0), JW(0.0), JW(0.0)};
+    motion link = {none, none, scaled(vector(model->gravity), JW(-1.0))};
+    place_all(model, q, at);
+    for (int j = 0; j < model->joints; j++)
+        link = next_motion(&model->joint[j], &at[j], &link, qd[j], qdd[j]);
+    for (int k = 0; k < count; k++) {
+        vec force, moment;
+        body_wrench(bodies[k], &link, &force, &moment);
+        for (int j = model->joints - 1; j >= 0; j--) {
+            const jw_joint *joint = &model->joint[j];
+            columns[j * count + k] = joint->revolute ? moment.z : force.z;
+            force = inward(joint, &at[j], force);
+            moment = add(inward(joint, &at[j], moment), cross(at[j].p, force));
+        }
+    }
+}
+
 /* -- memory of friction -- */
 
 /* A state is: whether a sample came before; for every joint the integrated measured speed and the last measured speed;
@@ -196,7 +227,7 @@ void jw_init(const jw_model *model, const jw_real *q, const jw_real *rotor, jw_s
 typedef struct {
     jw_real speed, load, temperature, ripple, path[3]; /* path by driver */
     jw_real sharpest;                                  /* speed over which a sign turns at least, rad/s */
-    jw_real acceleration;
+    jw_real acceleration, position;
 } signals;
 
 JW_INLINE jw_real direction(const signals *in, jw_real width)
@@ -294,7 +325,7 @@ static jw_real term_torque(const jw_term *term, const signals *in, jw_real *memo
     case JW_HYSTERESIS: return hysteresis(term, position, growth, memory);
     case JW_LUGRE: return lugre(term, in, position, growth, memory);
     case JW_RATE_SLIP: return rate_slip(term, in, position, growth, memory);
-    case JW_SPRING: return in->path[JW_DRIVER_Q] * (n[0] + n[1] * in->path[JW_DRIVER_Q] * in->path[JW_DRIVER_Q]);
+    case JW_SPRING: return in->position * (n[0] + n[1] * in->position * in->position);
     case JW_INERTIA: return n[0] * in->acceleration;
     default: return JW(0.0);
     }
@@ -322,7 +353,9 @@ JW_INLINE jw_real track(const jw_model *model, const jw_state *state, jw_real q,
 
 JW_INLINE signals gather(const jw_model *model, jw_state *state, const jw_sample *in, int j, jw_real load)
 {
-    signals s = {.speed = in->qd[j], .load = load, .path = {in->q[j], in->q[j], in->rotor ? in->rotor[j] : in->q[j]}};
+    jw_real path = in->path ? in->path[j] : in->q[j];
+    signals s = {.speed = in->qd[j], .load = load, .path = {path, path, in->rotor ? in->rotor[j] : path}};
+    s.position = in->q[j];
     s.acceleration = in->qdd ? in->qdd[j] : JW(0.0);
     s.temperature = in->temperature ? in->temperature[j] : model->joint[j].reference;
     if (in->speed) {
@@ -347,6 +380,22 @@ void jw_step(const jw_model *model, jw_state *state, const jw_sample *sample, jw
         torque[j] += joint_terms(&model->joint[j], &in, &memory);
     }
     state->memory[0] = JW(1.0);
+}
+
+void jw_smooth_torque(const jw_model *model, const jw_sample *sample, jw_real *torque)
+{
+    for (int j = 0; j < model->joints; j++) {
+        jw_sample motion = *sample;
+        motion.speed = NULL; /* no term below looks at the ripple of a measured speed */
+        signals in = gather(model, NULL, &motion, j, JW(0.0));
+        torque[j] = JW(0.0);
+        for (int k = 0; k < model->joint[j].terms; k++) {
+            const jw_term *term = &model->joint[j].term[k];
+            if (term->kind == JW_OFFSET || term->kind == JW_VISCOUS || term->kind == JW_TEMPERATURE ||
+                term->kind == JW_SPRING || term->kind == JW_INERTIA)
+                torque[j] += term_torque(term, &in, NULL);
+        }
+    }
 }
 
 void jw_output(const jw_model *model, const jw_real *torque, jw_real *output)

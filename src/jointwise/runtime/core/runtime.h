@@ -77,9 +77,10 @@ typedef struct {
     jw_real memory[JW_MOST_MEMORY];
 } jw_state;
 
-/* One sample. NULL: `speed` for a planned motion, `rotor` for that of the joints, `temperature` for the references. */
+/* One sample. NULL: `speed` for a planned motion, `rotor` for that of the joints, `temperature` for the references,
+ * `path` (a smoother position that deforms the elements of friction) for q. */
 typedef struct {
-    const jw_real *q, *qd, *qdd, *speed, *rotor, *temperature;
+    const jw_real *q, *qd, *qdd, *speed, *rotor, *temperature, *path;
 } jw_sample;
 
 /* Numbers of the state that a model uses, or -1 if the model is larger than a state or JW_MOST_JOINTS. */
@@ -96,6 +97,16 @@ void jw_body_torque(const jw_model *model, const jw_real *q, const jw_real *qd, 
 
 /* M(q) with the rotors, joints x joints by rows. */
 void jw_mass_matrix(const jw_model *model, const jw_real *q, jw_real *M);
+
+/* M(q) x: the torque of bodies and rotors without gravity and speeds, one number a joint. */
+void jw_inertia_torque(const jw_model *model, const jw_real *q, const jw_real *x, jw_real *torque);
+
+/* Torque of the terms that are not dry friction: offsets, viscous and thermal friction, springs, rotor inertias. */
+void jw_smooth_torque(const jw_model *model, const jw_sample *sample, jw_real *torque);
+
+/* Torques of `count` further bodies on the last link, ten parameters each as in jw_joint: joints x count by rows. */
+void jw_body_columns(const jw_model *model, const jw_real *q, const jw_real *qd, const jw_real *qdd,
+                     const jw_real (*bodies)[10], int count, jw_real *columns);
 
 /* Measured output (motor current in A, or torque in Nm) of a torque; may be done in place. */
 void jw_output(const jw_model *model, const jw_real *torque, jw_real *output);

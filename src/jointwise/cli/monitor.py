@@ -1,0 +1,188 @@
+"""Monitors a robot with its calibrated model: contacts, payload, friction, temperature, faults of the data."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from jointwise.cli.arguments import UsageError, add_columns, payload_numbers, payload_of, positive
+from jointwise.cli.output import Progress, check_file, check_files, check_page, note
+
+if TYPE_CHECKING:
+    from jointwise.data import Log
+    from jointwise.data.effort import EffortUnit
+    from jointwise.monitoring import Contact, Fault, History, MonitorResult, Session
+    from jointwise.runtime import RobotModel
+
+EXAMPLES = """\
+examples:
+  jointwise monitor model.json shift1.csv shift2.csv
+  jointwise monitor model.json shift.csv --json | jq .contacts
+  jointwise monitor model.json shift.csv --report monitor.html --history robot.sqlite --name cell7
+  jointwise monitor model.json growing.csv --follow
+  my-robot-driver | jointwise monitor model.json - --json        {"t": 0.002, "q": [..], "qd": [..], "current": [..]}
+
+Exit code 0 if all is quiet, 3 if a contact or a fault was found, 1 for an error, 2 for wrong usage. With --json one
+object a log; of a stream also every contact as it begins and ends."""
+INTERMIXED = True
+FOUND = 3
+"""Exit code where a contact or a fault was found."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the model, the logs and what is written."""
+    parser.add_argument("model", metavar="MODEL", help="what calibrate wrote")
+    parser.add_argument("logs", metavar="LOG", nargs="+", help="logs, or - for JSON lines from stdin")
+    parser.add_argument("--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="what the tool carries")
+    parser.add_argument(
+        "--false-alarms", type=positive, default=1.0, metavar="N", help="contacts an hour without any (default: 1)"
+    )
+    parser.add_argument("--follow", action="store_true", help="wait for more rows at the end of a CSV log")
+    parser.add_argument("--idle", type=positive, metavar="S", help="end --follow after S seconds without rows")
+    parser.add_argument("--report", metavar="DIR|HTML", help="write a page with a timeline")
+    parser.add_argument("--history", metavar="SQLITE", help="add the results to a history, and print what changed")
+    parser.add_argument("--name", metavar="NAME", help="name of the robot in the history (default: that of the model)")
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    add_columns(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what was found in every log."""
+    from jointwise.runtime import load_model
+
+    page = check_page(args.report, "monitor.html")
+    check_files([args.model, *args.logs, args.columns], {}, page)
+    check_file(args.history)
+    live = args.follow or "-" in args.logs
+    if live and len(args.logs) > 1:
+        raise UsageError("a stream (- or --follow) must be the only LOG.")
+    model = load_model(args.model)
+    sessions = [_streamed(args, model)] if live else _monitored(args, model)
+    results = [session.result() for session in sessions]
+    history = _history(args, results)
+    changes = "" if history is None else history.summary(args.name or results[0].robot)
+    if page is not None:
+        _write_page(sessions, results, page, history, args.name or results[0].robot)
+    _print(results, args.json)
+    if changes:
+        print(changes, file=sys.stderr if args.json else sys.stdout)
+    return 0 if all(result.is_quiet for result in results) else FOUND
+
+
+def _monitored(args: argparse.Namespace, model: RobotModel) -> list[Session]:
+    """Return the sessions of logs."""
+    from jointwise.monitoring import monitor_log
+
+    found, payload = [], payload_of(args.payload)
+    with Progress(args.json) as progress:
+        for number, path in enumerate(args.logs):
+            progress(f"log {number + 1} of {len(args.logs)}")
+            log = _read(args, model, path)
+            if log is None:
+                found.append(_rows_of(args, model, path))
+            else:
+                found.append(monitor_log(model, log, false_alarms=args.false_alarms, payload=payload))
+    return found
+
+
+def _read(args: argparse.Namespace, model: RobotModel, path: str) -> Log | None:
+    """Return a log; None for a CSV file with damaged rows, which is read row by row."""
+    from jointwise.data import read_log
+    from jointwise.errors import DataError
+
+    unit: EffortUnit = args.effort_unit or ("A" if model.output == "current" else "Nm")
+    robot = model.calibration.model.robot
+    try:
+        return read_log(
+            path, columns=args.columns, joints=robot, needed=(model.output,), topic=args.topic, effort_unit=unit,
+            ignore_output=model.calibration.ignored,
+        )  # fmt: skip
+    except DataError as problem:
+        if ": row " not in str(problem) or not str(path).lower().endswith((".csv", ".txt")):
+            raise
+        note(f"{problem} Read row by row.")
+        return None
+
+
+def _session(args: argparse.Namespace, model: RobotModel, source: str) -> Session:
+    from jointwise.monitoring import Session
+
+    return Session(model, source, args.false_alarms, payload_of(args.payload))
+
+
+def _rows_of(args: argparse.Namespace, model: RobotModel, path: str) -> Session:
+    """Return the session of a damaged CSV log."""
+    from jointwise.monitoring import follow_csv
+
+    session = _session(args, model, path)
+    for _ in follow_csv(session, path, columns=args.columns, follow=False):
+        pass
+    return session
+
+
+def _streamed(args: argparse.Namespace, model: RobotModel) -> Session:
+    """Return the session of a stream, after printing contacts and faults as they come; Ctrl-C ends it."""
+    from jointwise.monitoring import follow_csv, follow_json
+
+    path = args.logs[0]
+    session = _session(args, model, "stdin" if path == "-" else path)
+    events: Iterable[Contact | Fault]
+    if path == "-":
+        events = follow_json(session, sys.stdin)
+    else:
+        events = follow_csv(session, path, columns=args.columns, idle=args.idle)
+    try:
+        for event in events:
+            print(_event_line(event, args.json), flush=True)
+    except KeyboardInterrupt:
+        note("interrupted: the result is that of the samples so far.")
+    return session
+
+
+def _event_line(event: Contact | Fault, as_json: bool) -> str:
+    from jointwise.monitoring import Contact
+    from jointwise.monitoring.text import event_text
+
+    if not as_json:
+        return event_text(event)
+    kind = "fault" if not isinstance(event, Contact) else "contact" if event.end is None else "contact end"
+    return json.dumps({"event": kind, **event.to_dict()}, allow_nan=False)
+
+
+def _print(results: list[MonitorResult], as_json: bool) -> None:
+    from jointwise.monitoring.text import result_text
+
+    for result in results:
+        print(json.dumps(result.to_dict(), allow_nan=False) if as_json else result_text(result))
+
+
+def _history(args: argparse.Namespace, results: list[MonitorResult]) -> History | None:
+    """Add the results to the history."""
+    if args.history is None:
+        return None
+    from jointwise.monitoring.history import History
+
+    history = History(args.history)
+    for result in results:
+        history.add(result, robot=args.name)
+    return history
+
+
+def _write_page(
+    sessions: list[Session], results: list[MonitorResult], page: str, history: History | None, robot: str
+) -> None:
+    import numpy as np
+
+    from jointwise.report.monitoring import HistorySeries, TimelineData, write_monitoring_page
+
+    lines = [
+        TimelineData(np.array(s.timeline.t), np.array(s.timeline.torque), np.array(s.timeline.ratio)) for s in sessions
+    ]
+    joints = range(1, len(results[0].friction) + 1) if history is not None else ()
+    found = [(joint, history.series(robot, joint)) for joint in joints] if history is not None else []
+    series = [HistorySeries(joint, *map(list, zip(*values, strict=True))) for joint, values in found if values]
+    changes = "" if history is None else history.summary(robot)
+    write_monitoring_page([result.to_dict() for result in results], lines, page, series, changes)

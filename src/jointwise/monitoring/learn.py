@@ -1,0 +1,185 @@
+"""The spread of the residuals of a model, from logs without contact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import nnls
+
+from jointwise.data.log import Log
+from jointwise.estimation.least_squares import Mask
+from jointwise.monitoring.core import NativeWatch, Reports, Samples
+from jointwise.monitoring.settings import core_monitor, known_spread
+from jointwise.monitoring.signals import FASTEST, SLOWEST, SLOWNESS, log_samples, stream_rate
+from jointwise.result.spread import BLOCK, FEATURES, JointSpread, ResidualSpread, Tail
+from jointwise.runtime import RobotModel
+from jointwise.runtime.stream import NativeCore
+from jointwise.spatial import Array
+
+PASSES = 3
+"""Passes over the logs: the spread weights what the filter explains, which changes the rest."""
+REWEIGHTINGS = 10
+"""Iterations of the fit of the spread, whose rows are divided by the spread itself."""
+MEAN_ABSOLUTE = np.sqrt(2.0 / np.pi)
+"""Mean absolute value of a normal variable of unit standard deviation."""
+LEAST_SHARE = 0.3
+"""Least part of the mean spread that is constant: a fit may explain a quiet log by its features alone."""
+LEAST_SHOCK = (0.3, 0.2)
+"""Least factors of a shock in the fast and the slow residual: few logs have one, and they last a moment."""
+LEAST_SAMPLES = 200
+"""Samples in motion (at rest) that a spread needs; fewer keep the assumed one."""
+SETTLING = 100
+"""First samples, in which the filter learns what the joints hold at rest."""
+MARGIN = {"training": 2.0, "validation": 1.5}
+"""Factor of the spread of residuals: those of other days and other motions are larger by about that."""
+LAG = 30
+"""Samples over which a residual at rest may change: the filter follows slower changes."""
+UNLIMITED = 1e9
+"""Limit above which nothing is a contact."""
+NORMAL_QUANTILE = 0.6827
+"""Share of a normal distribution within one standard deviation."""
+
+
+def residual_spread(
+    model: RobotModel, logs: Sequence[Log], source: Literal["training", "validation"]
+) -> ResidualSpread | None:
+    """Return the spread of the residuals along logs without contact.
+
+    None where the logs are too short or lack the output, or where the model has terms that C does not have (the NumPy
+    monitor takes milliseconds a sample).
+
+    Args:
+        model: The calibrated model.
+        logs: Logs without contact, with the output of the model.
+        source: Whether the model was trained on these logs.
+
+    """
+    usable = [log for log in logs if log.samples > LEAST_SAMPLES and model.output in log.available]
+    parts = [log_samples(model, log) for log in usable if _has_rate(log)]
+    if not parts or not isinstance(model.planned_core(model.rate), NativeCore):
+        return None
+    spread = _spread(model, parts, source)
+    if all(part.qd is None for part in parts):
+        return spread
+    return replace(spread, without_speed=_spread(model, [replace(part, qd=None) for part in parts], source))
+
+
+def _spread(model: RobotModel, parts: Sequence[Samples], source: Literal["training", "validation"]) -> ResidualSpread:
+    """Return the spread along samples."""
+    spread = known_spread(replace(model, calibration=replace(model.calibration, spread=None)))
+    for _ in range(PASSES):
+        reports = [_reports(model, part, spread) for part in parts]
+        joints = tuple(_joint_spread(reports, j, spread.joints[j], source) for j in range(model.dof))
+        spread = replace(spread, joints=joints)
+    seconds = sum(float(np.ptp(part.t)) for part in parts)
+    ratios = [_ratios(_reports(model, part, spread), part.t, spread) for part in parts]
+    fast, slow = (_tail(np.concatenate(columns)) for columns in zip(*ratios, strict=True))
+    return ResidualSpread(spread.joints, fast, slow, seconds, source)
+
+
+def _has_rate(log: Log) -> bool:
+    return SLOWEST <= log.clock.rate <= FASTEST
+
+
+def _reports(model: RobotModel, samples: Samples, spread: ResidualSpread) -> Reports:
+    """Return the reports of a monitor that finds no contacts."""
+    rate = stream_rate(samples.t)
+    measured = np.asarray(np.isfinite(samples.output).any(axis=0))
+    limits, derived = (UNLIMITED, UNLIMITED), samples.qd is None
+    numbers = core_monitor(model, rate, spread, limits=limits, measured=measured, derived=derived)
+    planned = model.planned_core(rate)
+    assert isinstance(planned, NativeCore)
+    core = NativeWatch(planned, numbers)
+    return core.steps(core.init(), samples)[0]
+
+
+def _used(reports: Reports) -> Mask:
+    """Return which samples are after the time in which the filter learns."""
+    return np.arange(len(reports.contact)) >= SETTLING
+
+
+def features(reports: Reports, joint: int) -> Array:
+    """Return what the spread of a joint depends on, (samples, features)."""
+    v = np.abs(reports.speed[:, joint])
+    slowness = np.exp(-((v / SLOWNESS) ** 2))
+    return np.column_stack([np.ones_like(v), v, np.abs(reports.inertia[:, joint]), slowness, reports.shock[:, joint]])
+
+
+def _joint_spread(parts: Sequence[Reports], joint: int, before: JointSpread, source: str) -> JointSpread:
+    moving = [_used(r) & (r.rest[:, joint] == 0.0) for r in parts]
+    resting = [_used(r) & (r.rest != 0.0).all(axis=1) for r in parts]
+    columns = np.vstack([features(r, joint)[rows] for r, rows in zip(parts, moving, strict=True)])
+    factor = MARGIN[source]
+    found: dict[str, Any] = {}
+    for name, channel, least in (("fast", "external", LEAST_SHOCK[0]), ("slow", "residual", LEAST_SHOCK[1])):
+        pairs = list(zip(parts, moving, resting, strict=True))
+        sizes = np.concatenate([np.abs(getattr(r, channel)[rows, joint]) for r, rows, _ in pairs])
+        at_rest = np.concatenate([_increments(getattr(r, channel)[:, joint], rows) for r, _, rows in pairs])
+        found[name] = _factors(columns, sizes, least, factor, getattr(before, name))
+        found[f"rest_{name}"] = _rest(at_rest, factor, getattr(before, f"rest_{name}"))
+    return JointSpread(**found)
+
+
+def _factors(columns: Array, sizes: Array, least: float, factor: float, before: tuple[float, ...]) -> tuple[float, ...]:
+    """Return non-negative factors c with ``E|e| = √(2/π) c·features``, by reweighted least squares."""
+    if len(sizes) < LEAST_SAMPLES:
+        return before
+    target, mean = sizes / MEAN_ABSOLUTE, float(sizes.mean()) / MEAN_ABSOLUTE
+    spread, c = np.full(len(sizes), mean), np.zeros(len(FEATURES))
+    for _ in range(REWEIGHTINGS):
+        c = nnls(columns / spread[:, None], target / spread)[0]
+        spread = np.maximum(columns @ c, 0.2 * mean)
+    c[0], c[4] = max(c[0], LEAST_SHARE * mean), max(c[4], least / factor)
+    return tuple((factor * c).tolist())
+
+
+def _increments(residual: Array, rows: Mask) -> Array:
+    """Return the changes of a residual over `LAG` samples in rows at rest: without what static friction holds."""
+    both = rows[LAG:] & rows[:-LAG]
+    result: Array = np.abs(residual[LAG:] - residual[:-LAG])[both]
+    return result
+
+
+def _rest(sizes: Array, factor: float, before: float) -> float:
+    """Return the spread at rest; a quantile, as friction relaxes in the moments after a stop."""
+    return before if len(sizes) < LEAST_SAMPLES else max(factor * float(np.quantile(sizes, NORMAL_QUANTILE)), 1e-9)
+
+
+def _ratios(reports: Reports, t: Array, spread: ResidualSpread) -> tuple[Array, Array]:
+    """Return the largest ratios of fast and slow residuals to their spread in every block."""
+    result = []
+    known = np.square(reports.deviation) - np.square(_spread_along(reports, spread, "slow"))
+    for name, channel in (("fast", "external"), ("slow", "residual")):
+        total = np.sqrt(np.square(_spread_along(reports, spread, name)) + np.maximum(known, 0.0))
+        ratio = (np.abs(getattr(reports, channel)) / total).max(axis=1)[_used(reports)]
+        if name == "fast":
+            ratio = _persistent(ratio)
+        blocks = ((t - t[0])[_used(reports)] / BLOCK).astype(int)
+        edges = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
+        result.append(np.maximum.reduceat(ratio, edges))
+    return result[0], result[1]
+
+
+def _persistent(ratio: Array) -> Array:
+    """Return the least of three ratios in a row: the fast residual counts if it lasts that long."""
+    return np.minimum.reduce([ratio[2:], ratio[1:-1], ratio[:-2]]) if len(ratio) > 2 else ratio
+
+
+def _spread_along(reports: Reports, spread: ResidualSpread, name: str) -> Array:
+    """Return the spread of one residual at every sample, (samples, joints)."""
+    columns = []
+    for j, joint in enumerate(spread.joints):
+        factors = np.array(getattr(joint, name))
+        moving = features(reports, j) @ factors
+        resting = getattr(joint, f"rest_{name}") + factors[4] * reports.shock[:, j]
+        columns.append(np.where(reports.rest[:, j] != 0.0, resting, moving))
+    return np.column_stack(columns)
+
+
+def _tail(largest: Array) -> Tail:
+    """Return the Gumbel distribution of block maxima by its moments: ``β = s √6/π``, ``μ = mean - 0.5772 β``."""
+    scale = max(float(np.std(largest)) * np.sqrt(6.0) / np.pi, 0.05)
+    return Tail(float(np.mean(largest) - np.euler_gamma * scale), float(scale))

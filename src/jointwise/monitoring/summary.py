@@ -1,0 +1,266 @@
+"""What the monitor found in a log or a stream: a status, the numbers behind it, and their uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from jointwise.description.robot import Payload
+from jointwise.estimation.least_squares import Mask
+from jointwise.monitoring.core import DROPPED, MOMENTS, SHARES, Known
+from jointwise.monitoring.events import Contact, Fault
+from jointwise.spatial import Array
+
+NORMAL = 1.959964
+"""Quantile of a 95 % confidence interval."""
+GAIN_ERROR = 0.01
+"""Standard deviation of the relative error of drive gains: the spread of torque constants of motors of one type."""
+LIGHTEST = 0.15
+"""Change of the payload (kg) that is one: models of one arm from different days differ by less."""
+UNKNOWN = 0.3
+"""Standard error (kg) above which a payload is not determined: the tool has not turned enough yet."""
+FRICTION_CHANGE = 0.07
+"""Relative change of dry friction that is watched ..."""
+FRICTION_RATIO = 3.0
+"""... if it is larger than this many standard errors."""
+LEAST_MOTION = 20.0
+"""Time (s) that a joint must move for its friction to be judged."""
+
+Status = Literal["ok", "watch", "contact", "fault", "unknown"]
+
+
+@dataclass(frozen=True)
+class PayloadEstimate:
+    """The payload at the tool.
+
+    Attributes:
+        status: ok: as declared; watch: it differs from what was declared; unknown: not determined yet.
+        mass: Mass, kg.
+        mass_interval: Its 95 % confidence interval, kg.
+        com: Centre of mass in the tool frame, m; None where the mass is not different from zero.
+        com_interval: Intervals of its coordinates (3, 2), m; None likewise.
+        declared: Mass that the model includes, kg.
+
+    """
+
+    status: Status
+    mass: float
+    mass_interval: tuple[float, float]
+    com: tuple[float, ...] | None
+    com_interval: tuple[tuple[float, float], ...] | None
+    declared: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the payload for JSON."""
+        com = None if self.com is None else list(self.com)
+        limits = None if self.com_interval is None else [list(pair) for pair in self.com_interval]
+        return {
+            "status": self.status,
+            "mass": self.mass,
+            "mass_interval": list(self.mass_interval),
+            "com": com,
+            "com_interval": limits,
+            "declared": self.declared,
+        }
+
+
+@dataclass(frozen=True)
+class FrictionEstimate:
+    """Friction of a joint (1-based) against the model: ``a1 · dry + a2 · q̇``; nominal a1 = 1, a2 = 0.
+
+    `a1_deviation` and `a2_deviation` (a2 in Nm s/rad) are standard errors, `moved` (s) is how long the joint moved.
+    """
+
+    joint: int
+    status: Status
+    a1: float
+    a1_deviation: float
+    a2: float
+    a2_deviation: float
+    moved: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the friction for JSON."""
+        return {
+            "joint": self.joint,
+            "status": self.status,
+            "a1": self.a1,
+            "a1_deviation": self.a1_deviation,
+            "a2": self.a2,
+            "a2_deviation": self.a2_deviation,
+            "moved": self.moved,
+        }
+
+
+@dataclass(frozen=True)
+class TemperatureRange:
+    """Joint temperatures of a stream, °C: lowest, highest, and mean at the end; `status` watch outside the model."""
+
+    status: Status
+    lowest: tuple[float, ...]
+    highest: tuple[float, ...]
+    last: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the temperatures for JSON."""
+        return {
+            "status": self.status,
+            "lowest": list(self.lowest),
+            "highest": list(self.highest),
+            "last": list(self.last),
+        }
+
+
+@dataclass(frozen=True)
+class DataQuality:
+    """Samples of a stream: used, dropped by reason, breaks after which the signals began again, and faults.
+
+    `malformed` are lines that could not be read at all.
+    """
+
+    status: Status
+    samples: int
+    dropped: dict[str, int]
+    breaks: dict[str, int]
+    malformed: int
+    faults: tuple[Fault, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures for JSON."""
+        return {
+            "status": self.status,
+            "samples": self.samples,
+            "dropped": self.dropped,
+            "breaks": self.breaks,
+            "malformed": self.malformed,
+            "faults": [fault.to_dict() for fault in self.faults],
+        }
+
+
+@dataclass(frozen=True)
+class MonitorResult:
+    """What the monitor found in a log or a stream.
+
+    Attributes:
+        source: Path of the log, or `stdin`.
+        robot: Name of the robot.
+        status: fault, contact, watch or ok: the worst of all monitors.
+        reasons: One line for everything that is not ok.
+        start: First stamp, s.
+        duration: Last stamp less the first, s.
+        rate: Rate of the uniform clock, Hz.
+        contacts: Contacts in the order of time.
+        external_torque_rms: Root mean square of the external torque of every joint, Nm.
+        external_torque_deviation: Its standard deviation without contact, mean over the samples, Nm.
+        payload: The payload.
+        friction: Friction of every joint.
+        temperature: Temperatures; None where they are not measured.
+        stiffness: Stiffness of every joint; None without rotor positions.
+        data: Quality of the data.
+        thresholds: Where the thresholds come from: `training`, `validation`, `assumed`.
+        running: Monitors that run with the channels of the stream.
+        missing: Monitors that do not, with the reason.
+
+    """
+
+    source: str
+    robot: str
+    status: Status
+    reasons: tuple[str, ...]
+    start: float
+    duration: float
+    rate: float
+    contacts: tuple[Contact, ...]
+    external_torque_rms: tuple[float, ...]
+    external_torque_deviation: tuple[float, ...]
+    payload: PayloadEstimate
+    friction: tuple[FrictionEstimate, ...]
+    temperature: TemperatureRange | None
+    data: DataQuality
+    thresholds: str
+    running: tuple[str, ...]
+    missing: tuple[str, ...]
+    stiffness: tuple[dict[str, Any], ...] | None = None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether neither a contact nor a fault was found."""
+        return self.status not in ("contact", "fault")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return {
+            "file": self.source,
+            "robot": self.robot,
+            "status": self.status,
+            "reasons": list(self.reasons),
+            "start": self.start,
+            "duration": self.duration,
+            "rate": self.rate,
+            "contacts": [contact.to_dict() for contact in self.contacts],
+            "external_torque_rms": list(self.external_torque_rms),
+            "external_torque_deviation": list(self.external_torque_deviation),
+            "payload": self.payload.to_dict(),
+            "friction": [joint.to_dict() for joint in self.friction],
+            "temperature": None if self.temperature is None else self.temperature.to_dict(),
+            "stiffness": None if self.stiffness is None else list(self.stiffness),
+            "data": self.data.to_dict(),
+            "thresholds": self.thresholds,
+            "running": list(self.running),
+            "missing": list(self.missing),
+        }
+
+
+def payload_estimate(known: Known, carried: Payload | None, current: bool) -> PayloadEstimate:
+    """Return the payload of what a monitor knows.
+
+    Args:
+        known: What the monitor knows: the change against the payload of the model.
+        carried: The payload that the model includes.
+        current: Whether the output is a current, whose gain has an error.
+
+    """
+    before = np.zeros(MOMENTS)
+    if carried is not None:
+        before = carried.mass * np.array([1.0, *carried.center_of_mass])
+    total, P = before + known.x[:MOMENTS], known.P[:MOMENTS, :MOMENTS]
+    error = float(np.sqrt(P[0, 0] + (GAIN_ERROR * total[0] if current else 0.0) ** 2))
+    half, change = NORMAL * error, abs(float(known.x[0]))
+    interval = (float(total[0] - half), float(total[0] + half))
+    status: Status = "unknown" if error > UNKNOWN else "watch" if change > max(half, LIGHTEST) else "ok"
+    com, limits = _center(total, P) if interval[0] > LIGHTEST else (None, None)
+    return PayloadEstimate(status, float(total[0]), interval, com, limits, float(before[0]))
+
+
+def _center(total: Array, P: Array) -> tuple[tuple[float, ...], tuple[tuple[float, float], ...]]:
+    """Return the centre of mass (m) and the intervals of its coordinates, by linear propagation."""
+    com = total[1:] / total[0]
+    jacobian = np.column_stack([-com / total[0], np.eye(3) / total[0]])
+    half = NORMAL * np.sqrt(np.maximum(np.diag(jacobian @ P @ jacobian.T), 0.0))
+    return tuple(com.tolist()), tuple(zip((com - half).tolist(), (com + half).tolist(), strict=True))
+
+
+def friction_estimates(known: Known, moved: Array, measured: Mask) -> tuple[FrictionEstimate, ...]:
+    """Return the friction of every joint; `moved` (joints,) s in motion, `measured` (joints,) whether it is watched."""
+    deviations, result = np.sqrt(np.maximum(np.diag(known.P), 0.0)), []
+    for j, time in enumerate(moved.tolist()):
+        first = MOMENTS + SHARES * j
+        change, error = float(known.x[first]), float(deviations[first])
+        judged = time >= LEAST_MOTION and bool(measured[j])
+        changed = abs(change) > max(FRICTION_CHANGE, FRICTION_RATIO * error)
+        status: Status = "unknown" if not judged else "watch" if changed else "ok"
+        numbers = (1.0 + change, error, float(known.x[first + 1]), float(deviations[first + 1]))
+        result.append(FrictionEstimate(j + 1, status, *numbers, time))
+    return tuple(result)
+
+
+def data_quality(known: Known, faults: Sequence[Fault], malformed: int) -> DataQuality:
+    """Return the quality of the data: a fault where a channel is frozen, something to watch where samples are lost."""
+    dropped = {name: count for name, count in known.counts.items() if name in DROPPED and count}
+    breaks = {name: known.counts[name] for name in ("gap", "jump", "restart") if known.counts[name]}
+    used = sum(known.counts.values()) - known.dropped
+    status: Status = "fault" if faults else "watch" if dropped or breaks or malformed else "ok"
+    return DataQuality(status, used, dropped, breaks, malformed, tuple(faults))

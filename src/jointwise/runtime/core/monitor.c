@@ -1,0 +1,551 @@
+/* Monitoring of the calibrated robot; see monitor.h. */
+#include "monitor.h"
+
+#include <string.h>
+
+/* -- constants; those of the NumPy reference are the same -- */
+
+#define FAST_TIME JW(0.008)  /* s, of the momentum observer: 20 ms show 92 % of a step; at least one period */
+#define SLOW_TIME JW(0.1)    /* s, of the direct residual: shorter than the push of a hand, longer than sensor noise */
+#define RISE_TIME JW(0.02)   /* s, of the acceleration */
+#define SPEED_TIME JW(0.03)  /* s, of speeds that are differences of positions */
+#define PATH_TIME JW(1.0)    /* s after which the path that deforms friction follows the encoder, not the speed */
+#define TORQUE_TIME JW(0.05) /* s, of the mean torque from which a shock is counted */
+#define SHOCK_TIME JW(0.1)   /* s in which a shock fades */
+#define SLOWNESS JW(0.05)    /* rad/s: below it friction changes its sign or breaks away */
+#define REST_RANGE JW(4e-4)  /* rad: a joint within it for REST_TIME is at rest, even if its controller hunts */
+#define REST_TIME JW(0.3)    /* s */
+#define REST_SPEED JW(0.003) /* rad/s: a joint below it does not slide; at the first sample it is at rest */
+#define BREAKAWAY_SHARE JW(1.0) /* of the torque held at rest that is uncertain as long as friction is not deformed ... */
+#define BREAKAWAY_RANGE JW(2e-3) /* ... over this angle, rad, of gears */
+#define HELD_SHARE JW(0.3)   /* part of a change of the load that static friction may take */
+#define HELD_DRIFT JW(0.05)  /* of the torque held at rest in 1 s, relative to its standard deviation ... */
+#define HELD_HUNTING JW(2.0) /* ... while another joint moves: controllers hunt about the static friction ... */
+#define CALM_TIME JW(2.0)    /* ... and so long after, s */
+#define FRICTION_SHARE JW(0.15) /* standard deviation of the relative change of dry friction ... */
+#define FRICTION_TIME JW(600.0) /* ... in this time, s: a warm-up */
+#define PAYLOAD_TIME JW(1e5) /* s in which an unnoticed change of the payload is as large as the payload may be */
+#define PAYLOAD_ERROR JW(0.05) /* of the torque of a payload: its inertia, and friction that grows with its load */
+#define UPDATE_TIME JW(0.05) /* s between updates of the filter */
+#define CORRELATION JW(2.0)  /* residuals are correlated over several updates: their spread counts twice */
+#define PERSISTENCE JW(3.0)  /* samples in a row above the limit of the fast residual: a shock of one sample is none */
+#define START_TIME JW(0.5)   /* s after a start or a gap in which no contact begins: friction is not known yet */
+#define END_RATIO JW(0.7)    /* a contact ends below this ratio ... */
+#define END_SHARE JW(0.5)    /* ... or, with all joints over the limit at rest, below this part of its peak ... */
+#define END_TIME JW(0.2)     /* ... for this time, s; */
+#define RELEASE_TIME JW(0.5) /* ... for this time, s: static friction then holds another torque than before */
+#define LONGEST JW(10.0)     /* s after which a contact is taken as the new state: a payload, a wrong model */
+#define GAP_STEPS JW(5.0)    /* a gap is longer than this many periods ... */
+#define GAP_TIME JW(0.05)    /* ... and than this, s */
+#define JUMP JW(0.5)         /* rad that a position may be off the last position and speed */
+#define RESTART_TIME JW(1.0) /* s by which a clock that starts again falls ... */
+#define RESTART_COUNT JW(10.0) /* ... or samples in a row with a stamp before the last good one */
+#define ON_TIME JW(1e-3)     /* part of a period within which a stamp is on the uniform clock */
+#define FROZEN_TIME JW(0.25) /* s in which a channel repeats its value while the joint moves */
+#define FROZEN_SPEED JW(0.05) /* rad/s: a joint that moves faster changes its position and its output */
+#define SATURATED JW(0.999)  /* of the largest output so far: repeated values above it are saturated */
+
+JW_INLINE jw_real share_of(jw_real period, jw_real time) { return JW(1.0) - jw_exp(-period / time); }
+JW_INLINE int unknown(int joint, int share) { return JW_MOMENTS + JW_SHARES * joint + share; }
+JW_INLINE jw_real larger(jw_real a, jw_real b) { return a > b ? a : b; }
+JW_INLINE jw_real smaller(jw_real a, jw_real b) { return a < b ? a : b; }
+
+/* -- the filter -- */
+
+JW_INLINE jw_real *entry(jw_watch_state *s, int i, int k) { return &s->P[i * JW_UNKNOWNS + k]; }
+
+/* Forgets an unknown; then it has this variance. */
+static void forget(jw_watch_state *s, int count, int i, jw_real variance)
+{
+    for (int k = 0; k < count; k++)
+        *entry(s, i, k) = *entry(s, k, i) = JW(0.0);
+    s->x[i] = JW(0.0);
+    *entry(s, i, i) = variance;
+}
+
+static void forget_payload(const jw_monitor *m, jw_watch_state *s, jw_real share)
+{
+    for (int k = 0; k < JW_MOMENTS; k++)
+        *entry(s, k, k) += share * (k == 0 ? m->mass * m->mass : m->moment * m->moment);
+}
+
+void jw_watch_init(const jw_monitor *m, jw_watch_state *s)
+{
+    memset(s, 0, sizeof(*s));
+    s->fresh = JW(1.0);
+    forget_payload(m, s, JW(1.0));
+    for (int j = 0; j < m->model->joints; j++) {
+        *entry(s, unknown(j, 0), unknown(j, 0)) = FRICTION_SHARE * FRICTION_SHARE;
+        *entry(s, unknown(j, 1), unknown(j, 1)) = m->joint[j].viscous * m->joint[j].viscous;
+    }
+}
+
+/* What the residual of a joint depends on: indices and factors of the unknowns. */
+#define FACTORS (JW_MOMENTS + JW_SHARES)
+
+typedef struct {
+    int index[FACTORS];
+    jw_real factor[FACTORS];
+} row;
+
+static row row_of(const jw_watch_state *s, int j)
+{
+    row r;
+    for (int k = 0; k < JW_MOMENTS; k++) {
+        r.index[k] = k;
+        r.factor[k] = s->columns[j * JW_MOMENTS + k];
+    }
+    int rests = s->at_rest[j] != JW(0.0);
+    const jw_real factors[JW_SHARES] = {rests ? JW(0.0) : s->dry[j], s->slow_speed[j], rests ? JW(1.0) : JW(0.0)};
+    for (int k = 0; k < JW_SHARES; k++) {
+        r.index[JW_MOMENTS + k] = unknown(j, k);
+        r.factor[JW_MOMENTS + k] = factors[k];
+    }
+    return r;
+}
+
+static jw_real mean_of(const jw_watch_state *s, const row *r)
+{
+    jw_real sum = JW(0.0);
+    for (int k = 0; k < FACTORS; k++)
+        sum += r->factor[k] * s->x[r->index[k]];
+    return sum;
+}
+
+static jw_real variance_of(jw_watch_state *s, const row *r)
+{
+    jw_real sum = JW(0.0);
+    for (int i = 0; i < FACTORS; i++)
+        for (int k = 0; k < FACTORS; k++)
+            sum += r->factor[i] * r->factor[k] * *entry(s, r->index[i], r->index[k]);
+    return larger(sum, JW(0.0));
+}
+
+static void correct(jw_watch_state *s, int count, const row *r, jw_real residual, jw_real spread)
+{
+    jw_real PH[JW_UNKNOWNS], S = CORRELATION * CORRELATION * spread * spread;
+    for (int i = 0; i < count; i++) {
+        PH[i] = JW(0.0);
+        for (int k = 0; k < FACTORS; k++)
+            PH[i] += *entry(s, i, r->index[k]) * r->factor[k];
+    }
+    for (int k = 0; k < FACTORS; k++)
+        S += r->factor[k] * PH[r->index[k]];
+    if (!(S > JW(0.0)))
+        return;
+    jw_real error = residual - mean_of(s, r);
+    for (int i = 0; i < count; i++) {
+        s->x[i] += PH[i] * error / S;
+        for (int k = 0; k < count; k++)
+            *entry(s, i, k) -= PH[i] * PH[k] / S;
+    }
+}
+
+/* The filter after `time` s without contact; `spread` is that of the slow residuals. */
+static void update(const jw_monitor *m, jw_watch_state *s, jw_real time, const jw_real *spread)
+{
+    int n = m->model->joints, count = unknown(n, 0);
+    jw_real drift = s->calm >= CALM_TIME ? HELD_DRIFT : HELD_HUNTING;
+    forget_payload(m, s, time / PAYLOAD_TIME);
+    for (int j = 0; j < n; j++) {
+        jw_real b = m->joint[j].viscous, held = drift * m->joint[j].held;
+        *entry(s, unknown(j, 0), unknown(j, 0)) += FRICTION_SHARE * FRICTION_SHARE * time / FRICTION_TIME;
+        *entry(s, unknown(j, 1), unknown(j, 1)) += b * b * time / FRICTION_TIME;
+        if (s->at_rest[j] != JW(0.0))
+            *entry(s, unknown(j, 2), unknown(j, 2)) += held * held * time;
+    }
+    for (int j = 0; j < n; j++)
+        if (m->joint[j].measured) {
+            row r = row_of(s, j);
+            correct(s, count, &r, s->slow[j], spread[j]);
+        }
+}
+
+/* -- signals on the uniform clock -- */
+
+/* What is computed at a time of the uniform clock and not remembered. */
+typedef struct {
+    jw_real columns[JW_MOST_JOINTS * JW_MOMENTS], dry[JW_MOST_JOINTS];
+    jw_real raw[JW_MOST_JOINTS], direct[JW_MOST_JOINTS], inertia[JW_MOST_JOINTS], load[JW_MOST_JOINTS];
+} moment;
+
+/* Begins the signals at a sample. */
+static void begin(const jw_monitor *m, jw_watch_state *s, const jw_real *q, const jw_real *qd, const jw_real *torque)
+{
+    int n = m->model->joints;
+    jw_init(m->model, q, NULL, &s->friction);
+    for (int j = 0; j < n; j++) {
+        s->position[j] = s->path[j] = s->anchor[j] = q[j];
+        s->speed[j] = qd[j];
+        s->acceleration[j] = s->shock[j] = s->over[j] = s->travel[j] = JW(0.0);
+        s->mean_torque[j] = torque[j];
+        int rests = jw_fabs(qd[j]) < REST_SPEED;
+        jw_real held = m->joint[j].held;
+        s->resting[j] = rests ? REST_TIME : JW(0.0);
+        s->at_rest[j] = rests ? JW(1.0) : JW(0.0);
+        forget(s, unknown(n, 0), unknown(j, 2), rests ? held * held : JW(0.0));
+    }
+    s->contact = s->lasted = s->quiet = s->peak = JW(0.0);
+    s->calm = CALM_TIME;
+    s->age = JW(0.0);
+}
+
+static void smooth(jw_real *value, jw_real next, jw_real share) { *value += share * (next - *value); }
+
+/* Residuals and what they depend on, at positions and speeds on the uniform clock. */
+static void advance(const jw_monitor *m, jw_watch_state *s, const jw_real *q, const jw_real *qd, const jw_real *torque,
+                    const jw_real *temperature, moment *now)
+{
+    const jw_model *model = m->model;
+    int n = model->joints;
+    jw_real T = model->period, change[JW_MOST_JOINTS], total[JW_MOST_JOINTS], still[JW_MOST_JOINTS];
+    jw_real momentum[JW_MOST_JOINTS], sliding[JW_MOST_JOINTS], follow = smaller(T / PATH_TIME, JW(1.0));
+    for (int j = 0; j < n; j++) {
+        jw_real ahead = s->path[j] + JW(0.5) * T * (qd[j] + s->speed[j]);
+        if (s->at_rest[j] == JW(0.0))
+            s->path[j] = ahead + follow * (q[j] - ahead);
+        sliding[j] = s->at_rest[j] != JW(0.0) || jw_fabs(qd[j]) < REST_SPEED ? JW(0.0) : qd[j];
+        change[j] = (qd[j] - s->speed[j]) / T;
+        smooth(&s->acceleration[j], change[j], share_of(T, RISE_TIME));
+    }
+    /* friction of a joint at rest does not follow the sign of the noise of its speed */
+    jw_sample sample = {.q = q, .qd = sliding, .qdd = s->acceleration, .temperature = temperature, .path = s->path};
+    jw_step(model, &s->friction, &sample, total);
+    jw_smooth_torque(model, &sample, still);
+    jw_body_torque(model, q, sliding, s->acceleration, now->load);
+    jw_inertia_torque(model, q, s->acceleration, now->inertia);
+    jw_inertia_torque(model, s->position, change, momentum);
+    jw_body_columns(model, q, qd, s->acceleration, m->body, JW_MOMENTS, now->columns);
+    for (int j = 0; j < n; j++) {
+        now->dry[j] = total[j] - now->load[j] - still[j];
+        now->direct[j] = torque[j] - total[j];
+        now->raw[j] = torque[j] - (total[j] - now->inertia[j] + momentum[j]);
+        smooth(&s->mean_torque[j], torque[j], share_of(T, TORQUE_TIME));
+        jw_real sudden = smaller(jw_fabs(momentum[j] - now->inertia[j]), jw_fabs(torque[j] - s->mean_torque[j]));
+        s->shock[j] = larger(sudden, jw_exp(-T / SHOCK_TIME) * s->shock[j]);
+        s->position[j] = q[j];
+        s->speed[j] = qd[j];
+    }
+}
+
+/* The smoothed residuals and regressors; the first sample is where they begin. */
+static void smooth_all(const jw_monitor *m, jw_watch_state *s, const moment *now)
+{
+    jw_real T = m->model->period, fast = share_of(T, larger(FAST_TIME, T)), slow = share_of(T, SLOW_TIME);
+    if (s->fresh != JW(0.0))
+        fast = slow = JW(1.0);
+    for (int j = 0; j < m->model->joints; j++) {
+        jw_real expected = s->x[unknown(j, 1)] * s->speed[j];
+        expected += s->at_rest[j] != JW(0.0) ? JW(0.0) : s->x[unknown(j, 0)] * now->dry[j];
+        for (int k = 0; k < JW_MOMENTS; k++) {
+            expected += s->x[k] * now->columns[j * JW_MOMENTS + k];
+            smooth(&s->columns[j * JW_MOMENTS + k], now->columns[j * JW_MOMENTS + k], slow);
+        }
+        smooth(&s->expected[j], expected, fast);
+        smooth(&s->fast[j], now->raw[j], fast);
+        smooth(&s->slow[j], now->direct[j], slow);
+        smooth(&s->dry[j], now->dry[j], slow);
+        smooth(&s->slow_speed[j], s->speed[j], slow);
+    }
+    s->fresh = JW(0.0);
+}
+
+/* Which joints are at rest, and how well the torque is known that friction holds there. */
+static void rest(const jw_monitor *m, jw_watch_state *s, const moment *now)
+{
+    int n = m->model->joints, all = 1;
+    for (int j = 0; j < n; j++) {
+        int near = jw_fabs(s->position[j] - s->anchor[j]) < REST_RANGE, b = unknown(j, 2);
+        jw_real held = m->joint[j].held, deviation = jw_sqrt(larger(*entry(s, b, b), JW(0.0)));
+        s->resting[j] = near ? s->resting[j] + m->model->period : JW(0.0);
+        s->anchor[j] = near ? s->anchor[j] : s->position[j];
+        s->travel[j] = s->at_rest[j] != JW(0.0) ? JW(0.0) : s->travel[j] + m->model->period * jw_fabs(s->speed[j]);
+        if (s->at_rest[j] == JW(0.0) && s->resting[j] >= REST_TIME) {
+            s->at_rest[j] = JW(1.0);
+            forget(s, unknown(n, 0), b, held * held);
+        } else if (s->at_rest[j] != JW(0.0) && !near) {
+            s->at_rest[j] = JW(0.0);
+            forget(s, unknown(n, 0), b, JW(0.0));
+        } else if (s->at_rest[j] != JW(0.0)) {
+            jw_real taken = deviation + HELD_SHARE * jw_fabs(now->load[j] - s->load[j]);
+            taken = smaller(taken, larger(deviation, held));
+            *entry(s, b, b) = taken * taken;
+        }
+        s->load[j] = now->load[j];
+        all &= s->at_rest[j] != JW(0.0);
+    }
+    s->calm = all ? s->calm + m->model->period : JW(0.0);
+    s->age += m->model->period;
+}
+
+/* -- contact -- */
+
+/* Standard deviation of both residuals without contact. */
+static void spreads(const jw_monitor *m, const jw_watch_state *s, const moment *now, int j, jw_real *fast, jw_real *slow)
+{
+    const jw_watched *w = &m->joint[j];
+    jw_real v = jw_fabs(s->speed[j]), ratio = v / SLOWNESS;
+    if (s->at_rest[j] != JW(0.0)) {
+        jw_real part = (s->position[j] - s->anchor[j]) / REST_RANGE, moved = BREAKAWAY_SHARE * w->held * part * part;
+        *fast = w->rest_fast + w->fast[4] * s->shock[j] + moved;
+        *slow = w->rest_slow + w->slow[4] * s->shock[j] + moved;
+        return;
+    }
+    const jw_real feature[JW_FEATURES] = {JW(1.0), v, jw_fabs(now->inertia[j]), jw_exp(-ratio * ratio), s->shock[j]};
+    *fast = *slow = BREAKAWAY_SHARE * w->held * jw_exp(-s->travel[j] / BREAKAWAY_RANGE);
+    for (int k = 0; k < JW_FEATURES; k++) {
+        *fast += w->fast[k] * feature[k];
+        *slow += w->slow[k] * feature[k];
+    }
+}
+
+/* Compares the residuals with their limits. Returns whether a joint is above, or was so long enough. */
+static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw_real *spread, jw_watch_report *report)
+{
+    int above = 0, n = m->model->joints;
+    report->joint = JW(0.0);
+    for (int j = 0; j < n; j++) {
+        row r = row_of(s, j);
+        jw_real held = s->at_rest[j] != JW(0.0) ? s->x[unknown(j, 2)] : JW(0.0), fast_spread, known = variance_of(s, &r);
+        jw_real fast = s->fast[j] - s->expected[j] - held, slow = s->slow[j] - mean_of(s, &r);
+        spreads(m, s, now, j, &fast_spread, &spread[j]);
+        jw_real carried = JW(0.0);
+        for (int k = 0; k < JW_MOMENTS; k++)
+            carried += s->x[k] * s->columns[j * JW_MOMENTS + k];
+        fast_spread += PAYLOAD_ERROR * jw_fabs(carried);
+        spread[j] += PAYLOAD_ERROR * jw_fabs(carried);
+        jw_real u = jw_fabs(fast) / (m->limit_fast * jw_sqrt(fast_spread * fast_spread + known));
+        jw_real w = jw_fabs(slow) / (m->limit_slow * jw_sqrt(spread[j] * spread[j] + known));
+        u = m->derived ? JW(0.0) : u;
+        s->over[j] = u > JW(1.0) ? s->over[j] + JW(1.0) : JW(0.0);
+        u = s->over[j] >= PERSISTENCE ? u : smaller(u, JW(1.0));
+        report->external[j] = -fast;
+        report->residual[j] = -slow;
+        report->deviation[j] = jw_sqrt(spread[j] * spread[j] + known);
+        report->ratio[j] = m->joint[j].measured ? larger(u, w) : JW(0.0);
+        report->speed[j] = s->speed[j];
+        report->inertia[j] = now->inertia[j];
+        report->shock[j] = s->shock[j];
+        report->rest[j] = s->at_rest[j];
+        above |= report->ratio[j] > JW(1.0);
+        if (report->ratio[j] > report->ratio[(int)report->joint])
+            report->joint = (jw_real)j;
+    }
+    return above;
+}
+
+/* Takes what is left as the new state: another payload, another torque that friction holds. */
+static void adopt(const jw_monitor *m, jw_watch_state *s)
+{
+    int n = m->model->joints;
+    for (int j = 0; j < n; j++)
+        if (s->at_rest[j] != JW(0.0))
+            forget(s, unknown(n, 0), unknown(j, 2), m->joint[j].held * m->joint[j].held);
+    s->contact = JW(0.0);
+}
+
+/* Begins and ends contacts. */
+static void decide(const jw_monitor *m, jw_watch_state *s, int above, const jw_watch_report *report)
+{
+    jw_real T = m->model->period, ratio = report->ratio[(int)report->joint];
+    if (s->contact == JW(0.0)) {
+        if (!above || s->age < START_TIME)
+            return;
+        s->contact = JW(1.0);
+        s->lasted = s->quiet = s->peak = JW(0.0);
+    }
+    int moves = 0;
+    for (int j = 0; j < m->model->joints; j++)
+        moves |= report->ratio[j] > JW(1.0) && s->at_rest[j] == JW(0.0);
+    s->peak = larger(s->peak, ratio);
+    s->lasted += T;
+    int ends = ratio < END_RATIO, released = !moves && ratio < END_SHARE * s->peak;
+    s->quiet = ends || released ? s->quiet + T : JW(0.0);
+    if (ends && s->quiet >= END_TIME) {
+        s->contact = JW(0.0);
+    } else if (released && s->quiet >= RELEASE_TIME) {
+        adopt(m, s);
+    } else if (s->lasted >= LONGEST) {
+        adopt(m, s);
+        forget_payload(m, s, JW(1.0));
+        s->adopted += JW(1.0);
+    }
+}
+
+/* One time of the uniform clock. */
+static void tick(const jw_monitor *m, jw_watch_state *s, const jw_real *q, const jw_real *qd, const jw_real *torque,
+                 const jw_real *temperature, jw_watch_report *report)
+{
+    moment now;
+    jw_real spread[JW_MOST_JOINTS], T = m->model->period;
+    int every = (int)larger(jw_floor(UPDATE_TIME / T + JW(0.5)), JW(1.0));
+    if (s->fresh != JW(0.0))
+        begin(m, s, q, qd, torque);
+    advance(m, s, q, qd, torque, temperature, &now);
+    if (s->fresh != JW(0.0))
+        memcpy(s->load, now.load, sizeof(s->load));
+    rest(m, s, &now);
+    smooth_all(m, s, &now);
+    decide(m, s, compare(m, s, &now, spread, report), report);
+    report->contact = s->contact;
+    s->since += JW(1.0);
+    if (s->since >= (jw_real)every) {
+        if (s->contact == JW(0.0))
+            update(m, s, s->since * T, spread);
+        s->since = JW(0.0);
+    }
+}
+
+/* -- samples as they come -- */
+
+/* The output `lag` ago, from the outputs at the last times of the clock; stores the newest. */
+static void delay(const jw_monitor *m, jw_watch_state *s, jw_real *torque)
+{
+    int n = m->model->joints, whole = (int)jw_floor(m->lag / m->model->period);
+    if (!(m->lag > JW(0.0)) || whole + 1 >= JW_MOST_DELAY)
+        return;
+    jw_real part = m->lag / m->model->period - (jw_real)whole, *d = s->delayed;
+    if (s->fresh != JW(0.0))
+        for (int k = 0; k < JW_MOST_DELAY; k++)
+            memcpy(d + k * n, torque, (size_t)n * sizeof(*d));
+    memmove(d + n, d, (size_t)((JW_MOST_DELAY - 1) * n) * sizeof(*d));
+    memcpy(d, torque, (size_t)n * sizeof(*d));
+    for (int j = 0; j < n; j++)
+        torque[j] = d[whole * n + j] + part * (d[(whole + 1) * n + j] - d[whole * n + j]);
+}
+
+static int is_finite(jw_real x) { return x - x == JW(0.0); }
+
+static int is_whole(const jw_monitor *m, jw_real t, const jw_sample *in, const jw_real *output)
+{
+    int whole = is_finite(t);
+    for (int j = 0; j < m->model->joints; j++)
+        whole &= is_finite(in->q[j]) && (!in->qd || is_finite(in->qd[j])) &&
+                 (!m->joint[j].measured || is_finite(output[j]));
+    return whole;
+}
+
+static int jumps(const jw_monitor *m, const jw_watch_state *s, jw_real step, const jw_sample *in)
+{
+    int found = 0;
+    for (int j = 0; j < m->model->joints; j++)
+        found |= jw_fabs(in->q[j] - s->q[j] - step * s->qd[j]) > JUMP;
+    return found;
+}
+
+/* What a sample is; a stamp counts from the first. */
+static int judge(const jw_monitor *m, jw_watch_state *s, jw_real t, const jw_sample *in)
+{
+    jw_real step = t - s->stamp, T = m->model->period;
+    if (step > JW(0.0)) {
+        s->backwards = JW(0.0);
+        if (step > larger(GAP_STEPS * T, GAP_TIME))
+            return JW_GAP;
+        return jumps(m, s, step, in) ? JW_JUMP : JW_GOOD;
+    }
+    if (step == JW(0.0))
+        return JW_REPEATED;
+    s->backwards += JW(1.0);
+    return step < -RESTART_TIME || s->backwards >= RESTART_COUNT ? JW_RESTART : JW_REORDERED;
+}
+
+/* Time in which the channels of a joint repeat their values although it moves. */
+static void watch_channels(const jw_monitor *m, jw_watch_state *s, jw_real step, const jw_real *q, const jw_real *qd,
+                           const jw_real *output, jw_watch_report *report)
+{
+    for (int j = 0; j < m->model->joints; j++) {
+        int moves = jw_fabs(qd[j]) > FROZEN_SPEED;
+        s->same_q[j] = moves && !m->derived && q[j] == s->q[j] ? s->same_q[j] + step : JW(0.0);
+        s->same_output[j] = moves && m->joint[j].measured && output[j] == s->output[j] ? s->same_output[j] + step
+                                                                                       : JW(0.0);
+        jw_real size = m->joint[j].measured ? jw_fabs(output[j]) : JW(0.0);
+        s->highest[j] = larger(s->highest[j], size);
+        report->frozen[j] = s->same_q[j] >= FROZEN_TIME ? JW(1.0) : JW(0.0);
+        if (s->same_output[j] >= FROZEN_TIME)
+            report->frozen[j] += size >= SATURATED * s->highest[j] ? JW(4.0) : JW(2.0);
+    }
+}
+
+/* Remembers a sample as the last one. */
+static void store(const jw_monitor *m, jw_watch_state *s, jw_real t, const jw_real *q, const jw_real *qd,
+                  const jw_real *output, const jw_real *temperature)
+{
+    for (int j = 0; j < m->model->joints; j++) {
+        s->q[j] = q[j];
+        s->qd[j] = qd[j];
+        s->output[j] = output[j];
+        s->temperature[j] = temperature[j];
+    }
+    s->stamp = t;
+}
+
+/* All times of the uniform clock up to a sample, between the last one and this one. */
+static void ticks(const jw_monitor *m, jw_watch_state *s, jw_real t, const jw_real *q, const jw_real *qd,
+                  const jw_real *output, const jw_real *temperature, jw_watch_report *report)
+{
+    int n = m->model->joints;
+    jw_real T = m->model->period, a[4][JW_MOST_JOINTS];
+    while (s->grid <= t + ON_TIME * T) {
+        jw_real part = t > s->stamp ? smaller((s->grid - s->stamp) / (t - s->stamp), JW(1.0)) : JW(1.0);
+        for (int j = 0; j < n; j++) {
+            a[0][j] = s->q[j] + part * (q[j] - s->q[j]);
+            a[1][j] = s->qd[j] + part * (qd[j] - s->qd[j]);
+            a[2][j] = m->joint[j].gain * (s->output[j] + part * (output[j] - s->output[j]));
+            a[3][j] = temperature[j];
+        }
+        delay(m, s, a[2]);
+        tick(m, s, a[0], a[1], a[2], a[3], report);
+        s->grid += T;
+    }
+}
+
+/* Speeds, outputs and temperatures of a sample, with what replaces those that are not measured. */
+static void complete(const jw_monitor *m, const jw_watch_state *s, jw_real step, const jw_sample *in,
+                     const jw_real *output, jw_real *qd, jw_real *known, jw_real *warm)
+{
+    for (int j = 0; j < m->model->joints; j++) {
+        jw_real difference = step > JW(0.0) ? (in->q[j] - s->q[j]) / step : JW(0.0);
+        jw_real before = step > JW(0.0) ? s->qd[j] : JW(0.0);
+        qd[j] = in->qd ? in->qd[j] : before + share_of(step, SPEED_TIME) * (difference - before);
+        known[j] = m->joint[j].measured ? output[j] : JW(0.0);
+        int has = in->temperature && is_finite(in->temperature[j]);
+        warm[j] = has ? in->temperature[j] : (s->started != JW(0.0) ? s->temperature[j] : m->model->joint[j].reference);
+    }
+}
+
+/* A sample that is whole. */
+static void take(const jw_monitor *m, jw_watch_state *s, jw_real t, const jw_sample *in, const jw_real *output)
+{
+    jw_real qd[JW_MOST_JOINTS], known[JW_MOST_JOINTS], warm[JW_MOST_JOINTS];
+    int first = s->started == JW(0.0);
+    s->origin = first ? t : s->origin;
+    t -= s->origin;
+    int verdict = first ? JW_GOOD : judge(m, s, t, in), begins = first || verdict != JW_GOOD;
+    s->count[verdict] += JW(1.0);
+    s->last.verdict = (jw_real)verdict;
+    if (verdict <= JW_REORDERED)
+        return;
+    jw_real step = begins ? JW(0.0) : t - s->stamp;
+    complete(m, s, step, in, output, qd, known, warm);
+    watch_channels(m, s, step, in->q, qd, known, &s->last);
+    if (begins) {
+        store(m, s, t, in->q, qd, known, warm);
+        s->grid = t;
+        s->backwards = JW(0.0);
+        s->fresh = s->started = JW(1.0);
+    }
+    ticks(m, s, t, in->q, qd, known, warm, &s->last);
+    store(m, s, t, in->q, qd, known, warm);
+}
+
+void jw_watch(const jw_monitor *m, jw_watch_state *s, jw_real t, const jw_sample *in, const jw_real *output,
+              jw_watch_report *report)
+{
+    if (is_whole(m, t, in, output)) {
+        take(m, s, t, in, output);
+    } else {
+        s->count[JW_NOT_FINITE] += JW(1.0);
+        s->last.verdict = (jw_real)JW_NOT_FINITE;
+    }
+    *report = s->last;
+}

@@ -1,0 +1,367 @@
+"""The monitor: C against NumPy, contacts, payload, friction, damaged streams, files, real recordings."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import jointwise as jw
+from cli_runs import UR10E
+from data_files import needs_shared
+from jointwise.errors import DataError, ModelError, ShapeError
+from jointwise.estimation.structure import Structure
+from jointwise.monitoring import Monitor, Samples, Session, monitor_log, residual_spread, tool_force
+from jointwise.monitoring.history import History
+from jointwise.monitoring.learn import MARGIN
+from jointwise.monitoring.reference import ReferenceWatch
+from jointwise.monitoring.session import part_of
+from jointwise.monitoring.settings import core_monitor, known_spread
+from jointwise.monitoring.signals import log_samples, stream_rate
+from jointwise.options import Options
+from jointwise.result.spread import LEAST_LIMIT, Tail
+from jointwise.runtime.stream import NumpyCore
+from synthetic import synthetic_log
+
+QUICK = Options(structure=Structure(load="square"), free=(), position_cutoff=10.0, lag=0.0)
+PAYLOAD = jw.Payload(3.0, (0.03, -0.05, 0.12))
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return jw.load_robot("ur5e")
+
+
+def recorded(robot, seed, payload=None, duration=20.0):
+    made = synthetic_log(
+        robot, duration=duration, rate=100, seed=seed, payload=payload, load_dependence="square", hysteresis=False
+    )
+    return replace(made.log, torque=None)
+
+
+@pytest.fixture(scope="module")
+def model(robot):
+    return jw.RobotModel(jw.calibrate(recorded(robot, 1), robot, options=QUICK))
+
+
+@pytest.fixture(scope="module")
+def free(robot):
+    return recorded(robot, 2)
+
+
+def pushed(model, log, force, start, length):
+    """Return a log in which a force (N, base frame) acts at the tool; the arm does not give way."""
+    acts = (log.t >= log.t[0] + start) & (log.t < log.t[0] + start + length)
+    torque = model.jacobian(np.asarray(log.q))[:, :3].transpose(0, 2, 1) @ np.asarray(force, dtype=float)
+    return replace(log, current=log.current - acts[:, None] * torque / model.gains)
+
+
+def run(model, samples, **options):
+    monitor = Monitor(model, stream_rate(samples.t), **options)
+    return monitor.steps(monitor.init(), samples)
+
+
+def damaged(samples):
+    """Return a stream with a value that is missing, a repeated and a late stamp, a gap, a jump and a push."""
+    t, q, output = np.array(samples.t), np.array(samples.q), np.array(samples.output)
+    q[50, 0], t[80] = np.nan, t[79]
+    t[90] -= 0.05
+    t[200:] += 0.3
+    q[250:, 2] += 1.0
+    output[300:340, 1] += 2.0
+    return replace(samples, t=t, q=q, output=output)
+
+
+# -- kernels --
+
+
+@pytest.mark.parametrize("has_speed", [True, False])
+def test_c_and_numpy_agree_on_a_damaged_stream(model, free, has_speed):
+    samples = damaged(part_of(log_samples(model, free), slice(0, 420)))
+    samples = samples if has_speed else replace(samples, qd=None)
+    monitor = Monitor(model, 100.0, has_speed=has_speed)
+    numbers = core_monitor(model, 100.0, known_spread(model), limits=monitor.limits, derived=not has_speed)
+    numbers = replace(numbers, lag=0.013)
+    planned = model.calibration.for_use("feed-forward")
+    from jointwise.monitoring.core import NativeWatch
+    from jointwise.runtime.bodies import Bodies
+
+    native = NativeWatch(model.planned_core(100.0), numbers)
+    core = NumpyCore(planned.model, planned.estimate.values, Bodies.of(planned), 100.0)
+    reference = ReferenceWatch(model, core, numbers)
+    ours, memory = native.steps(native.init(), samples)
+    theirs, other = reference.steps(reference.init(), samples)
+    for name in ours.__dataclass_fields__:
+        one, two = getattr(ours, name), getattr(theirs, name)
+        assert np.abs(one - two).max() < 1e-9 * max(np.abs(one).max(), 1.0), name
+    assert ours.contact.any()
+    one, two = native.known(memory), reference.known(other)
+    assert one.counts == two.counts
+    assert np.abs(one.P - two.P).max() < 1e-9 * one.P.max()
+
+
+def test_sample_by_sample_is_the_same_as_at_once(model, free):
+    samples = damaged(part_of(log_samples(model, free), slice(0, 420)))
+    whole, after = run(model, samples)
+    monitor = Monitor(model, stream_rate(samples.t))
+    state = monitor.init()
+    for k in range(len(samples)):
+        report, state = monitor.step(state, samples.t[k], samples.q[k], samples.output[k], samples.qd[k])
+        assert (report.ratio[0] == whole.ratio[k]).all()
+        assert (report.external[0] == whole.external[k]).all()
+    assert (state.known.x == after.known.x).all()
+
+
+def test_a_step_does_not_change_its_state(model, free):
+    samples = log_samples(model, free)
+    monitor = Monitor(model, 100.0)
+    state = monitor.init()
+    first = monitor.step(state, 0.0, samples.q[0], samples.output[0], samples.qd[0])[0]
+    again = monitor.step(state, 0.0, samples.q[0], samples.output[0], samples.qd[0])[0]
+    assert (first.residual == again.residual).all()
+
+
+# -- contacts --
+
+
+def test_a_free_log_is_quiet(model, free):
+    result = monitor_log(model, free).result()
+    assert result.status == "ok", result.reasons
+    assert result.contacts == ()
+    assert (np.array(result.external_torque_rms) < 2.0 * np.array(result.external_torque_deviation)).all()
+
+
+@pytest.mark.parametrize("force", [(0.0, 40.0, 0.0), (30.0, 0.0, 30.0)])
+def test_a_push_is_found_with_its_time_torque_and_force(model, free, force):
+    log = pushed(model, free, force, 12.0, 1.0)
+    (contact,) = monitor_log(model, log).result().contacts
+    assert contact.start - log.t[0] == pytest.approx(12.1, abs=0.1)
+    assert contact.end - log.t[0] == pytest.approx(13.25, abs=0.25)
+    moments = (free.t > free.t[0] + 12.0) & (free.t < free.t[0] + 13.0)
+    expected = model.jacobian(np.asarray(free.q))[moments, :3].transpose(0, 2, 1) @ np.array(force)
+    largest = expected[np.abs(expected[:, contact.joint - 1]).argmax(), contact.joint - 1]
+    assert contact.peak == pytest.approx(largest, rel=0.35, abs=3.0 * contact.deviation)
+    assert np.linalg.norm(np.array(contact.force) - force) < 0.5 * np.linalg.norm(force)
+
+
+def test_the_same_push_on_shuffled_currents_is_no_single_contact(model, free):
+    order = np.random.default_rng(0).permutation(free.samples)
+    result = monitor_log(model, replace(free, current=np.asarray(free.current)[order])).result()
+    assert result.status == "fault"
+    assert "does not explain" in result.reasons[0]
+
+
+def test_a_singular_arm_has_no_tool_force(model):
+    upright = np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])
+    pose = np.array([0.3, -1.2, 1.5, -0.8, 0.9, 0.2])
+    J = model.jacobian(pose)[:3]
+    assert tool_force(model, pose, J.T @ [10.0, -5.0, 3.0], np.ones(6)) == pytest.approx((10.0, -5.0, 3.0))
+    assert tool_force(model, pose, J.T @ [10.0, -5.0, 3.0], np.full(6, 20.0)) is None
+    assert tool_force(model, upright, np.ones(6), np.full(6, 5.0)) is None
+    assert tool_force(model, np.full(6, np.nan), np.ones(6)) is None
+
+
+def test_fewer_false_alarms_mean_higher_thresholds(model):
+    limits = [Monitor(model, 100.0, false_alarms=rate).limits for rate in (100.0, 1.0, 0.01)]
+    assert limits[0][1] <= limits[1][1] < limits[2][1]
+
+
+def test_the_limit_is_the_quantile_of_the_tail():
+    tail = Tail(10.0, 1.0)
+    largest = np.random.default_rng(0).gumbel(10.0, 1.0, 200_000)
+    assert np.mean(largest > tail.limit(36.0)) == pytest.approx(0.01, rel=0.1)
+    assert Tail(0.0, 0.1).limit(1.0) == LEAST_LIMIT
+
+
+def test_thresholds_come_from_the_residuals(model, free):
+    noisy = replace(free, current=free.current + np.random.default_rng(0).normal(0.0, 0.2, free.current.shape))
+    quiet, loud = (residual_spread(model, [log], "validation") for log in (free, noisy))
+    assert all(b.fast[0] > a.fast[0] for a, b in zip(quiet.joints, loud.joints, strict=True))
+    training = residual_spread(model, [free], "training")
+    ratio = training.joints[0].slow[0] / quiet.joints[0].slow[0]
+    assert ratio == pytest.approx(MARGIN["training"] / MARGIN["validation"], rel=0.1)
+
+
+# -- payload and friction --
+
+
+def test_the_payload_is_found_and_a_wrong_declaration_reported(robot, model):
+    log = recorded(robot, 3, PAYLOAD)
+    found = monitor_log(model, log).result()
+    assert found.contacts == ()
+    assert found.status == found.payload.status == "watch"
+    assert found.payload.mass == pytest.approx(3.0, rel=0.03)
+    assert found.payload.mass_interval[0] < 3.0 < found.payload.mass_interval[1]
+    assert found.payload.com == pytest.approx(PAYLOAD.center_of_mass, abs=0.02)
+    declared = monitor_log(model, log, payload=PAYLOAD).result()
+    assert (declared.status, declared.payload.status) == ("ok", "ok")
+    wrong = monitor_log(model, log, payload=jw.Payload(2.0, (0.0, 0.0, 0.1))).result()
+    assert wrong.payload.status == "watch"
+    assert "instead of 2.00 kg" in wrong.reasons[0]
+
+
+def test_more_friction_is_found_at_its_joint(model, robot):
+    log = recorded(robot, 4, duration=40.0)
+    dry = model.friction(np.sign(log.qd) * 0.05)  # the dry part of the synthetic robot is a sign
+    more = replace(log, current=log.current + 0.25 * dry * [0, 0, 1, 0, 0, 0] / model.gains)
+    result = monitor_log(model, more).result()
+    assert [joint.status for joint in result.friction] == ["ok", "ok", "watch", "ok", "ok", "ok"]
+    assert result.friction[2].a1 == pytest.approx(1.25, abs=0.08)
+    assert "joint 3" in result.reasons[0]
+
+
+# -- damaged streams --
+
+
+def test_every_dropped_sample_is_counted_and_the_monitor_recovers(model, free):
+    log = pushed(model, free, (0.0, 50.0, 0.0), 15.0, 1.0)
+    samples = log_samples(model, log)
+    t, output = np.array(samples.t), np.array(samples.output)
+    output[300:305] = np.nan
+    t[400:403] = t[399]
+    order = np.arange(len(t))
+    order[500:502] = order[501], order[500]
+    session = Session(model, "stream")
+    session.feed(part_of(replace(samples, t=t, output=output), order))
+    result = session.result()
+    assert result.data.dropped == {"not finite": 5, "repeated": 3, "reordered": 1}
+    assert result.data.samples == len(t) - 9
+    assert len(result.contacts) == 1
+    assert result.contacts[0].start == pytest.approx(float(t[0]) + 15.1, abs=0.1)
+
+
+@pytest.mark.parametrize("kind", ["gap", "jump", "restart", "late stamps"])
+def test_breaks_do_not_look_like_contacts(model, free, kind):
+    samples = log_samples(model, free)
+    t, q = np.array(samples.t), np.array(samples.q)
+    if kind == "gap":
+        t[900:] += 7.0
+    elif kind == "jump":
+        q[900:, 0] += 2.0 * np.pi
+    elif kind == "restart":
+        t[900:] -= t[900] - t[0]
+    else:
+        t[900] += 1000.0
+    session = Session(model, "stream")
+    session.feed(replace(samples, t=t, q=q))
+    result = session.result()
+    assert result.contacts == ()
+    assert result.data.status == "watch"
+    assert sum(result.data.breaks.values()) in (1, 2)
+
+
+def test_frozen_and_saturated_channels_are_faults(model, free):
+    samples = log_samples(model, free)
+    moves = int(np.argmax(np.abs(samples.qd[:, 0]) > 0.4))
+    q, output = np.array(samples.q), np.array(samples.output)
+    q[moves : moves + 60, 0] = q[moves, 0]
+    result = _fed(model, replace(samples, q=q))
+    assert {(fault.joint, fault.kind) for fault in result.data.faults} == {(1, "position repeats")}
+    assert result.status == "fault"
+    output[:, 0] = np.clip(output[:, 0], -0.3, 0.3)
+    clipped = _fed(model, replace(samples, output=output))
+    assert "output is saturated" in {fault.kind for fault in clipped.data.faults}
+
+
+def _fed(model, samples):
+    session = Session(model, "stream")
+    session.feed(samples)
+    return session.result()
+
+
+def test_what_runs_without_some_channels_is_listed(model, free):
+    bare = monitor_log(model, replace(free, qd=None)).result()
+    assert any("momentum observer" in line for line in bare.missing)
+    assert bare.contacts == ()
+    less = monitor_log(model, free.ignore_output([4])).result()
+    assert any("joint 5" in line for line in less.missing)
+    strong = pushed(model, replace(free, qd=None), (0.0, 60.0, 0.0), 12.0, 1.0)
+    assert len(monitor_log(model, strong).result().contacts) == 1
+
+
+def test_other_robots_are_noticed(model, robot):
+    with pytest.raises(ModelError, match="2 joints"):
+        monitor_log(model, recorded(jw.load_robot("planar2"), 1, duration=5.0))
+    other = monitor_log(model, recorded(jw.load_robot("ur10e"), 5)).result()
+    assert other.status == "fault"
+    assert "check that it is of this robot" in other.reasons[0]
+
+
+def test_wrong_input(model, free):
+    with pytest.raises(DataError, match="no channel 'current'"):
+        monitor_log(model, replace(free, current=None))
+    with pytest.raises(ModelError, match="false_alarms"):
+        Monitor(model, 100.0, false_alarms=0.0)
+    with pytest.raises(ModelError, match="rate"):
+        Monitor(model, -1.0)
+    samples = log_samples(model, free)
+    with pytest.raises(ShapeError, match="output must have shape"):
+        run(model, replace(samples, output=samples.output[:, :5]))
+    with pytest.raises(ShapeError, match="qd must be given"):
+        monitor = Monitor(model, 100.0)
+        monitor.steps(monitor.init(), replace(samples, qd=None))
+    with pytest.raises(DataError, match="stamps"):
+        _fed(model, Samples(np.zeros(100), samples.q[:100], samples.output[:100]))
+    with pytest.raises(DataError, match="no samples"):
+        Session(model, "stream").result()
+    with pytest.raises(DataError, match="are its stamps in s"):
+        _fed(model, replace(samples, t=samples.t * 1e6))
+
+
+# -- files --
+
+
+def test_the_spread_is_stored_and_files_without_it_load(tmp_path, model, free):
+    jw.save_model(model, tmp_path / "model.json")
+    loaded = jw.load_model(tmp_path / "model.json")
+    assert loaded.calibration.spread == model.calibration.spread
+    document = json.loads((tmp_path / "model.json").read_text())
+    del document["spread"]
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    old = jw.load_model(tmp_path / "old.json")
+    result = monitor_log(old, free).result()
+    assert (result.status, result.thresholds) == ("ok", "assumed")
+    document["spread"] = {"joints": [], "fast": {}, "slow": {}, "seconds": 1, "source": "training"}
+    (tmp_path / "bad.json").write_text(json.dumps(document))
+    with pytest.raises(ModelError, match="spread"):
+        jw.load_model(tmp_path / "bad.json")
+
+
+def test_history_shows_what_changed_since_commissioning(tmp_path, model, free):
+    from datetime import UTC, datetime, timedelta
+
+    history = History(tmp_path / "robot.sqlite")
+    result = monitor_log(model, free).result()
+    for month in range(8):
+        worn = [replace(joint, a1=1.0 + 0.03 * month * (joint.joint == 2), moved=60.0) for joint in result.friction]
+        date = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=30 * month)
+        history.add(replace(result, friction=tuple(worn)), robot="cell7", date=date)
+        history.add(replace(result, friction=tuple(worn)), robot="cell7", date=date)  # replaced, not doubled
+    assert len(history.runs("cell7")) == 8
+    watched = [trend for trend in history.trends("cell7") if trend.status == "watch"]
+    assert [(trend.joint, trend.quantity) for trend in watched] == [(2, "a1")]
+    assert watched[0].per_year == pytest.approx(0.03 * 365.25 / 30.0, rel=0.01)
+    assert "joint 2: dry friction +15" in history.summary("cell7")
+    assert History(tmp_path / "robot.sqlite").robots() == ["cell7"]
+    (tmp_path / "text.sqlite").write_text("no data base, but a text that is long enough to be taken for one" * 20)
+    with pytest.raises(DataError, match="cannot be used as a history"):
+        History(tmp_path / "text.sqlite")
+
+
+# -- real recordings --
+
+
+@needs_shared
+def test_real_recordings_are_quiet_and_loads_are_payloads(tmp_path):
+    robot = jw.load_robot("ur10e")
+    training = jw.read_log(UR10E / "id_20_02_12_50sec_12harm.csv")
+    model = jw.RobotModel(jw.calibrate(training, robot, physical=False))
+    for path in sorted(UR10E.glob("*.csv")):
+        result = monitor_log(model, jw.read_log(path)).result()
+        assert result.contacts == (), (path.name, result.contacts)
+        assert result.is_quiet, (path.name, result.reasons)
+        if "oad" in path.stem and "unload" not in path.stem:
+            assert result.payload.mass == pytest.approx(2.805, rel=0.03)
+            assert result.payload.status == "watch"
