@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from jointwise.experiment import SimulationResult as SimulationResult
     from jointwise.experiment import simulate as simulate
     from jointwise.experiment.excitation_files import excite as excite
+    from jointwise.experiment.motion_files import minimize_energy as minimize_energy
     from jointwise.experiment.twin import make_twin as make_twin
     from jointwise.inspection import LogInspection as LogInspection
     from jointwise.inspection import inspect as inspect
@@ -103,6 +104,7 @@ _MODULES = {
     ),
     "jointwise.experiment": ("ControllerOptions", "Events", "PlantOptions", "Push", "SimulationResult", "simulate"),
     "jointwise.experiment.excitation_files": ("excite",),
+    "jointwise.experiment.motion_files": ("minimize_energy",),
     "jointwise.experiment.twin": ("make_twin",),
     "jointwise.inspection": ("LogInspection", "inspect"),
     "jointwise.rehearsal": ("rehearse",),

@@ -146,6 +146,7 @@ def _add_sensors(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--jitter", type=within(0.0, 1.0), default=0.0, metavar="S", help="of the clock, rms")
     group.add_argument("--dropped", type=share, default=0.0, metavar="PART", help="part of the samples that is lost")
     group.add_argument("--repeated", type=share, default=0.0, metavar="PART", help="part of the rows that come twice")
+    group.add_argument("--bus", action="store_true", help="log voltage and current of the DC bus as well (energy fit)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -293,7 +294,9 @@ def _page(args: argparse.Namespace, recording: SimulationResult, progress: Progr
 def _sensors(args: argparse.Namespace) -> Sensors:
     from jointwise.experiment import default_sensors
 
-    return default_sensors(args.rate, args.seed, jitter=args.jitter, dropped=args.dropped, repeated=args.repeated)
+    return default_sensors(
+        args.rate, args.seed, jitter=args.jitter, dropped=args.dropped, repeated=args.repeated, bus=args.bus
+    )
 
 
 def _plant(args: argparse.Namespace, robot: Robot) -> PlantOptions:
