@@ -66,13 +66,15 @@ class Use:
 class ExcitationLimits:
     """Limits of position, speed and acceleration, torque `effort` (joints,) Nm, and clearance with the path to it.
 
-    `home` (joints,) is the posture from which the arm moves straight to the first pose.
+    `home` (joints,) is the posture from which the arm moves straight to the first pose; `reserve` (m) is the distance
+    that the penalty adds to the clearance.
     """
 
     motion: MotionLimits
     effort: Array
     clearance: Clearance
     home: Array
+    reserve: float = 2.0 * RESERVE
 
     def penalty(self, states: States, torque: Array, center: Array) -> tuple[float, list[Array], Array]:
         """Return Σ max(0, excess)² over samples and limits, and its gradient.
@@ -117,7 +119,7 @@ class ExcitationLimits:
         body, plane = self.clearance.body, self.clearance.plane
         heights = np.minimum(body.heights(q), 1e3) - max(plane, -1e3)
         distances = np.minimum(body.distances(q), 1e3) - APART
-        result: Array = (2.0 * RESERVE - np.stack([heights, distances])) / GAP
+        result: Array = (self.reserve - np.stack([heights, distances])) / GAP
         return result
 
     def uses(self, states: States, torque: Array) -> list[Use]:

@@ -203,11 +203,11 @@ def _optimized(
     first = task.motion or trapezoid(task.paths, durations, task.limits)
     original = task.evaluated(first)
     scale = max(original.energy, 1e-6)
-    candidates = _timed(task, times, durations, scale, journal, report)
-    if task.free:
-        candidates = [*_freed(task, times, candidates, scale, journal, report), *candidates]
+    timed = _timed(task, times, durations, scale, journal, report)
+    kinds = [timed, *([_freed(task, times, timed, scale, journal, report)] if task.free else [])]
     report("checking", None)
-    best = next((energy for motion in candidates if (energy := task.evaluated(motion)).within_limits), None)
+    found = [next((e for motion in kind if (e := task.evaluated(motion)).within_limits), None) for kind in kinds]
+    best = min((each for each in found if each is not None), key=lambda each: each.energy, default=None)
     if best is None and not original.within_limits:
         raise ModelError(_no_solution(task, original))
     if best is None or (original.within_limits and best.energy > (1.0 - WORTHWHILE) * original.energy):

@@ -13,7 +13,7 @@ from jointwise.design.excitation_limits import USED, ExcitationLimits
 from jointwise.design.search_journal import Step
 from jointwise.design.trajectory import Differentiable, States, succession
 from jointwise.energy.motion_power import MotionPower
-from jointwise.energy.motion_space import Leg
+from jointwise.energy.motion_space import FreeLeg, Leg
 from jointwise.spatial import Array
 
 GAP = 1e-6
@@ -104,10 +104,16 @@ class MotionSearch:
     def _penalty(self, states: States, torque: Array, power: Array) -> tuple[float, Array, list[Array], Array]:
         """Return the penalty and its gradient with respect to powers, q, q̇, q̈ and torques."""
         total, by = self.limits.excess(states, torque)
-        close, slope = self.limits.closeness(states.q)
+        if self._free:  # a fixed path is as clear as it is, however it is timed
+            close, slope = self.limits.closeness(states.q)
+            total, by[0] = total + close, by[0] + slope
         over = np.maximum(power / self.power_limit - USED, 0.0)
-        total += close + float(np.square(over).sum())
-        return total, 2.0 * over / self.power_limit, [by[0] + slope, by[1], by[2]], by[3]
+        total += float(np.square(over).sum())
+        return total, 2.0 * over / self.power_limit, by[:3], by[3]
+
+    @cached_property
+    def _free(self) -> bool:
+        return any(isinstance(leg, FreeLeg) for leg in self.legs)
 
     @cached_property
     def _counts(self) -> list[int]:

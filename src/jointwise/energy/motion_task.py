@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from jointwise.description.robot import Robot
 from jointwise.description.transmission import refuse_coupled
-from jointwise.design.body import Body
+from jointwise.design.body import APART, Body
 from jointwise.design.clearance import Clearance
 from jointwise.design.excitation import OVERSAMPLING, RATE
 from jointwise.design.excitation_limits import ExcitationLimits, Use, check_described
@@ -138,7 +138,7 @@ class MotionTask:
         paths = _straight(corners) if motion is None else tuple(paths_of(motion))
         if not paths:
             raise ModelError("the points of a task must differ. Got a task without motion instead.")
-        limits = _limits(robot, settings)
+        limits = _reserved(_limits(robot, settings), corners)
         check_positive(power_limit=settings.power_limit or 1.0)
         task = cls(power, corners, paths, limits, settings.power_limit or np.inf, path == "free", motion)
         task.check_points()
@@ -247,6 +247,13 @@ def _limits(robot: Robot, settings: TaskSettings) -> ExcitationLimits:
     plane = -np.inf if settings.clearance is None else settings.clearance
     effort = np.array([joint.limits.effort for joint in robot.joints], dtype=float)
     return ExcitationLimits(motion, effort, Clearance(Body(robot, settings.tool), plane), np.zeros(robot.dof))
+
+
+def _reserved(limits: ExcitationLimits, points: Array) -> ExcitationLimits:
+    """Return limits whose penalty adds no more to the clearance than the points of the task keep themselves."""
+    body, plane = limits.clearance.body, limits.clearance.plane
+    free = min(float(body.heights(points).min()) - plane, float(body.distances(points).min()) - APART)
+    return replace(limits, reserve=max(0.0, min(limits.reserve, 0.9 * free)))
 
 
 @dataclass(frozen=True)
