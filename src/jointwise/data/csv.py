@@ -19,10 +19,12 @@ import numpy as np
 
 from jointwise.data import sniff
 from jointwise.data.channels import CHANNELS, TIME, Conversion
-from jointwise.data.columns import Gate, Layout, extra_columns, layout, refuse_missing, refuse_short
-from jointwise.data.log import Log, Origin, Spool, log_from_matrix
+from jointwise.data.columns import Layout, extra_columns, layout
+from jointwise.data.gate import Gate, refuse_missing, refuse_short
+from jointwise.data.log import Log, Origin, log_from_matrix
 from jointwise.data.mapping import Wanted
 from jointwise.data.sniff import MISSING, NUMBER, Head, split_fields
+from jointwise.data.spool import Spool
 from jointwise.data.stamps import seconds_of
 from jointwise.data.tall import is_tall, table_of
 from jointwise.errors import DataError

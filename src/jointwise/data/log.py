@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import mmap
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.channels import CHANNELS, OPTIONAL, OUTPUTS, POSITION, TIME, channel_named, default_names
 from jointwise.data.clock import Clock, examine_clock
+from jointwise.data.spool import Spool
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, ShapeError
 from jointwise.spatial import Array
 
 RUN_IN = 10.0
 """Duration (s) before a part of a log in which hysteresis and filters settle; it is not counted."""
-
-SPOOL_BYTES = 64 * 1024 * 1024
-"""Above this many bytes of float64 the rows go to disk."""
 
 
 @dataclass(frozen=True)
@@ -348,59 +345,3 @@ def _frozen(values: object, name: str) -> Array:
     except (TypeError, ValueError):
         raise ShapeError(f"log channel '{name}' must be an array of numbers.") from None
     return _owned(array) if array.flags.writeable else array
-
-
-class Spool:
-    """Collects blocks of rows of equal width; `finish` gives one read-only matrix."""
-
-    def __init__(self, columns: int, limit: int | None = None) -> None:
-        self._columns = columns
-        self._limit = SPOOL_BYTES if limit is None else limit
-        self._blocks: list[Array] = []
-        self._bytes = 0
-        self._file: IO[bytes] | None = None
-
-    @property
-    def rows(self) -> int:
-        """Rows collected so far."""
-        return self._bytes // (8 * self._columns)
-
-    def append(self, block: Array) -> None:
-        """Add rows, shape (rows, columns)."""
-        self._blocks.append(np.ascontiguousarray(block, dtype=np.float64))
-        self._bytes += self._blocks[-1].nbytes
-        if self._bytes > self._limit:
-            self._flush()
-
-    def _flush(self) -> None:
-        """Move the rows held in memory to the file; plain writes, so that no page of it stays mapped."""
-        try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="jointwise-")  # noqa: SIM115 - lives as long as its map
-            for block in self._blocks:
-                self._file.write(block.data)
-        except OSError as problem:
-            raise DataError(
-                f"{tempfile.gettempdir()}: cannot hold the rows of a large log ({problem.strerror}). "
-                "Free some space there or set TMPDIR to a larger disk."
-            ) from None
-        self._blocks.clear()
-
-    def finish(self) -> tuple[Array, mmap.mmap | None]:
-        """Return the matrix (rows, columns), read-only, and the map that it lives in (None: plain memory)."""
-        if self._file is None:
-            matrix = np.concatenate(self._blocks) if self._blocks else np.empty((0, self._columns))
-            matrix.setflags(write=False)
-            return matrix, None
-        return self._mapped(self._file)
-
-    def _mapped(self, file: IO[bytes]) -> tuple[Array, mmap.mmap]:
-        """Return the spooled rows as a view of the file; the map keeps the unnamed file alive."""
-        try:
-            self._flush()
-            file.flush()
-        except OSError as problem:
-            raise DataError(f"{tempfile.gettempdir()}: cannot hold a large log ({problem.strerror}).") from None
-        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        file.close()
-        return np.frombuffer(pages, dtype=np.float64).reshape(-1, self._columns), pages

@@ -12,10 +12,12 @@ import numpy as np
 
 from jointwise.data.arrow_stream import MAGIC as STREAM_MAGIC
 from jointwise.data.arrow_stream import ArrowStream
-from jointwise.data.columns import Gate, Layout, extra_columns, layout, refuse_missing, refuse_short
+from jointwise.data.columns import Layout, extra_columns, layout
+from jointwise.data.gate import Gate, refuse_missing, refuse_short
 from jointwise.data.gravity import KEY, gravity_from_bytes
-from jointwise.data.log import Log, Origin, Spool, log_from_matrix
+from jointwise.data.log import Log, Origin, log_from_matrix
 from jointwise.data.mapping import MOST_COLUMNS, Wanted
+from jointwise.data.spool import Spool
 from jointwise.errors import DataError
 from jointwise.spatial import Array
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jointwise.data.columns import NEEDED
 from jointwise.data.effort import EffortUnit
+from jointwise.data.gate import NEEDED
 from jointwise.data.log import Log
 from jointwise.data.mapping import parse_columns
 from jointwise.description.robot import Robot

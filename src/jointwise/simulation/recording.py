@@ -14,7 +14,8 @@ import numpy as np
 
 from jointwise.atomic import atomic_write
 from jointwise.data.channels import CHANNELS
-from jointwise.data.log import Log, Origin, Spool, log_from_matrix
+from jointwise.data.log import Log, Origin, log_from_matrix
+from jointwise.data.spool import Spool
 from jointwise.description.files import PayloadDocument, RobotDocument, robot_to_dict
 from jointwise.description.robot import Payload, loaded_inertials
 from jointwise.document import Kind, check_kind, decode, read_document
