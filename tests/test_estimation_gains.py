@@ -14,7 +14,7 @@ from jointwise.estimation.drive_gains import DriveGains, drive_gains, gains_agai
 from jointwise.estimation.fit import Fit, fit_structure
 from jointwise.estimation.gains import gain_slopes
 from jointwise.estimation.structure import Structure
-from jointwise.estimation.uncertainty import uncertainty_of, with_selection
+from jointwise.estimation.uncertainty import NORMAL_QUANTILE, uncertainty_of, with_selection
 from jointwise.model.terms import Hysteresis
 from jointwise.options import Options
 from jointwise.result import Calibration
@@ -95,7 +95,7 @@ def test_the_doubt_in_the_gains_is_in_all_parameters() -> None:
     whole = with_selection(alone, gains.alternatives(fit))
     slopes = gain_slopes(fit.problem, fit.solution)
     added = whole.covariance - alone.covariance
-    least = slopes @ gains.covariance @ slopes.T
+    least = (NORMAL_QUANTILE / alone.factor) ** 2 * slopes @ gains.covariance @ slopes.T
     assert (np.diag(added) >= np.diag(least) * (1.0 - 1e-9)).all()
     assert not replace(gains, covariance=None).alternatives(fit)
 

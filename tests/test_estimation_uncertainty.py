@@ -10,7 +10,7 @@ import pytest
 import jointwise
 from jointwise.calibration import calibrate
 from jointwise.estimation.cross_validation import Score
-from jointwise.estimation.uncertainty import Alternatives, Uncertainty, with_selection
+from jointwise.estimation.uncertainty import BOUNDED_QUANTILE, Alternatives, Uncertainty, with_selection
 from jointwise.options import Options
 from jointwise.result import Calibration
 from synthetic import SyntheticLog, synthetic_log
@@ -34,8 +34,9 @@ def test_every_question_adds_the_mean_square_of_its_moves() -> None:
     plain = Uncertainty(np.eye(3), np.ones(3), 2.0, np.zeros(3, dtype=bool), np.zeros(3, dtype=bool))
     moves = [Alternatives("a", np.array([[3.0, 0.0], [0.0, 4.0]])), Alternatives("b", np.array([[1.0, 1.0]]))]
     widened = with_selection(plain, moves)
-    np.testing.assert_allclose(widened.covariance[:2, :2], [[1.0 + 4.5 + 1.0, 1.0], [1.0, 1.0 + 8.0 + 1.0]])
-    np.testing.assert_allclose(widened.deviation, np.sqrt([6.5, 10.0, 1.0]))
+    added = (BOUNDED_QUANTILE / plain.factor) ** 2 * np.array([[4.5 + 1.0, 1.0], [1.0, 8.0 + 1.0]])
+    np.testing.assert_allclose(widened.covariance[:2, :2], np.eye(2) + added)
+    np.testing.assert_allclose(widened.deviation, np.sqrt([1.0 + added[0, 0], 1.0 + added[1, 1], 1.0]))
     np.testing.assert_array_equal(plain.covariance, np.eye(3))
 
 
