@@ -1,0 +1,164 @@
+"""Monitoring on the digital robot and on real recordings: contacts, false alarms, payload, friction, cost.
+
+    python benchmarks/monitoring.py [--contacts N] [--free MINUTES] [--data DIRECTORY]
+
+The model is calibrated on one simulated excitation (UR5e, 500 Hz), the tests are other motions. Pushes of 20 N at the
+tool begin at random times and in random directions; they count if a joint can see them: their torque is above the
+threshold of the monitor at that moment. With a directory of UR10e logs, pushes are added to free recordings as torques
+``J^T f``: the arm does not give way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import jointwise as jw
+from jointwise.monitoring import Monitor, monitor_log
+from jointwise.monitoring.core import Samples
+from jointwise.monitoring.signals import log_samples, stream_rate
+
+FORCE = 20.0
+"""N"""
+WITHIN = 0.02
+"""s"""
+
+
+def trained(seed: int = 1, duration: float = 60.0) -> jw.RobotModel:
+    """Return the model of a simulated UR5e from one excitation."""
+    log = jw.simulate("ur5e", "excitation", duration=duration, rate=500.0, seed=seed, keep=0).log
+    return jw.RobotModel(jw.calibrate(replace(log, torque=None, theta=None), jw.load_robot("ur5e"), physical=False))
+
+
+def simulated(seed: int, duration: float, **options: object) -> jw.Log:
+    """Return another motion of the simulated UR5e, with its channels as a robot records them."""
+    log = jw.simulate("ur5e", "excitation", duration=duration, rate=500.0, seed=seed, keep=0, **options).log  # type: ignore[arg-type]
+    return replace(log, torque=None, theta=None)
+
+
+def contacts(model: jw.RobotModel, count: int) -> None:
+    """Print how many pushes are found, and how fast."""
+    rng, delays, seen = np.random.default_rng(0), [], 0
+    for seed in range(100, 100 + count):
+        direction = rng.normal(size=3)
+        force = FORCE * direction / np.linalg.norm(direction)
+        start = float(rng.uniform(6.0, 9.0))
+        push = jw.Push(start, 0.3, tuple(force.tolist()))
+        log = simulated(seed, 10.0, events=jw.Events(pushes=[push]))
+        samples = log_samples(model, log)
+        monitor = Monitor(model, stream_rate(samples.t))
+        reports, _ = monitor.steps(monitor.init(), samples)
+        at = int(np.searchsorted(samples.t, start))
+        torque = model.jacobian(np.asarray(samples.q[at]))[:3].T @ force
+        fast, slow = monitor.limits
+        if not (np.abs(torque) > min(fast, slow) * reports.deviation[at]).any():
+            continue
+        seen += 1
+        found = np.flatnonzero(reports.contact[at:] != 0.0)
+        delays.append(float(samples.t[at + found[0]] - start) if len(found) else np.inf)
+    late = np.array(delays)
+    print(f"contacts: {seen} of {count} pushes of {FORCE:g} N can be seen; {np.mean(late <= WITHIN):.0%} within 20 ms, "
+          f"{np.mean(late <= 0.1):.0%} within 100 ms, median {1e3 * np.median(late):.1f} ms")  # fmt: skip
+
+
+def false_alarms(model: jw.RobotModel, minutes: float) -> None:
+    """Print the contacts in free motion."""
+    found, seconds = 0, 0.0
+    for seed in range(1000, 1000 + max(round(minutes / 2.0), 1)):
+        result = monitor_log(model, simulated(seed, 120.0)).result()
+        found, seconds = found + len(result.contacts), seconds + result.duration
+    print(f"false alarms: {found} in {seconds / 3600.0:.2f} h of free motion, {3600.0 * found / seconds:.2f} an hour")
+
+
+def payloads(model: jw.RobotModel) -> None:
+    """Print the error of the payload 5 s after the start of the motion."""
+    errors = []
+    for seed, mass in ((201, 2.0), (202, 3.0), (203, 4.0)):
+        load = jw.Payload(mass, (0.02, -0.03, 0.08))
+        log = simulated(seed, 6.0, plant=jw.PlantOptions(payload=load))
+        errors.append(monitor_log(model, log).result().payload.mass / mass - 1.0)
+    print("payload after 5.5 s:", ", ".join(f"{error:+.1%}" for error in errors))
+
+
+def friction(model: jw.RobotModel) -> None:
+    """Print dry friction after 10 min, with 10 % more of it at all joints."""
+    for name, options in (("nominal", {}), ("+10 %", {"plant": jw.PlantOptions(age={"friction": 0.1})})):
+        result = monitor_log(model, simulated(301, 600.0, **options)).result()
+        watched = [joint.joint for joint in result.friction if joint.status == "watch"]
+        print(f"friction {name}: a1", [round(joint.a1, 3) for joint in result.friction], "watched", watched)
+
+
+def cost(model: jw.RobotModel) -> None:
+    """Print the time per sample of all monitors in C."""
+    samples = log_samples(model, simulated(400, 20.0))
+    monitor = Monitor(model, 500.0)
+    best = np.inf
+    for _ in range(5):
+        started = time.perf_counter()
+        monitor.steps(monitor.init(), samples)
+        best = min(best, time.perf_counter() - started)
+    print(f"cost: {1e6 * best / len(samples):.2f} us per sample (6 joints)")
+
+
+def pushed(
+    model: jw.RobotModel, samples: Samples, force: float, rng: np.random.Generator
+) -> tuple[Samples, float, float]:
+    """Return samples with a push of a hand: random direction, 0.3 to 3 s, rising in 50 to 200 ms."""
+    direction = rng.normal(size=3)
+    length, rise = rng.uniform(0.3, 3.0), rng.uniform(0.05, 0.2)
+    start = float(samples.t[0] + rng.uniform(1.5, np.ptp(samples.t) - length - 0.3))
+    shape = np.clip((samples.t - start) / rise, 0, 1) * np.clip((start + length - samples.t) / rise, 0, 1)
+    J = model.jacobian(np.asarray(samples.q))[:, :3]
+    torque = np.einsum("kij,i->kj", J, force * direction / np.linalg.norm(direction)) * shape[:, None]
+    return replace(samples, output=np.asarray(samples.output) - torque / model.gains), start, start + length
+
+
+def recordings(directory: Path, tries: int) -> None:
+    """Print false alarms, payloads and found pushes of real UR10e logs."""
+    training = jw.read_log(directory / "id_20_02_12_50sec_12harm.csv")
+    model = jw.RobotModel(jw.calibrate(training, jw.load_robot("ur10e"), physical=False))
+    rng = np.random.default_rng(0)
+    for path in sorted(directory.glob("*.csv")):
+        samples = log_samples(model, jw.read_log(path))
+        result = monitor_log(model, jw.read_log(path)).result()
+        line = f"{path.stem}: {result.status}, {len(result.contacts)} contacts, payload {result.payload.mass:.2f} kg"
+        if result.payload.status != "watch":
+            rates = [_found(model, samples, force, tries, rng) for force in (10.0, 20.0, 30.0)]
+            line += ", pushes of 10, 20, 30 N found: " + ", ".join(f"{rate:.0%}" for rate in rates)
+        print(line)
+
+
+def _found(model: jw.RobotModel, samples: Samples, force: float, tries: int, rng: np.random.Generator) -> float:
+    monitor, hits = Monitor(model, stream_rate(samples.t)), 0
+    for _ in range(tries):
+        loaded, start, end = pushed(model, samples, force, rng)
+        reports, _ = monitor.steps(monitor.init(), loaded)
+        hits += bool((reports.contact[(samples.t >= start) & (samples.t <= end + 0.1)] != 0.0).any())
+    return hits / tries
+
+
+def main() -> None:
+    """Run all parts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--contacts", type=int, default=100)
+    parser.add_argument("--free", type=float, default=180.0, help="minutes of free motion")
+    parser.add_argument("--data", type=Path, help="directory of UR10e logs")
+    parser.add_argument("--only", choices=("simulation", "recordings"))
+    args = parser.parse_args()
+    if args.only != "recordings":
+        model = trained()
+        cost(model)
+        payloads(model)
+        contacts(model, args.contacts)
+        false_alarms(model, args.free)
+        friction(model)
+    if args.data is not None:
+        recordings(args.data, 20)
+
+
+if __name__ == "__main__":
+    main()
