@@ -1,4 +1,4 @@
-"""Controllers of an arm: PD with gravity, PID, computed torque, adaptive friction, elastic joints, hand guiding, LQR.
+"""Controllers of an arm: PD with gravity, PID, computed torque, torque feedback, adaptive friction, elastic, LQR.
 
 Each function takes a robot (described, or a calibrated `RobotModel` with its gravity), a motion and a rate, and
 returns a controller with ``init(sample)`` and ``step(state, sample)`` that any loop can run; `JointDrive` describes the
@@ -23,6 +23,7 @@ from jointwise.control.links import Links, friction_torques
 from jointwise.control.lqr import Tolerances, joint_system, lqr, lqr_gain
 from jointwise.control.pd import pd_gravity, pid
 from jointwise.control.reference import Reference, as_reference, part_of
+from jointwise.control.torque_feedback import FeedbackState, TorqueFeedback, TransmissionTorque, torque_feedback
 from jointwise.control.torque_rates import torque_rates
 from jointwise.model.friction.joint_friction import Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.periodic_table import PeriodicTable
@@ -42,6 +43,7 @@ __all__ = [
     "Cubic",
     "DriveMotion",
     "FeedbackLinearisation",
+    "FeedbackState",
     "Friction",
     "Gains",
     "HandGuiding",
@@ -58,6 +60,8 @@ __all__ = [
     "Stribeck",
     "ThermalFriction",
     "Tolerances",
+    "TorqueFeedback",
+    "TransmissionTorque",
     "adaptive",
     "as_reference",
     "bandwidth_gains",
@@ -77,5 +81,6 @@ __all__ = [
     "part_of",
     "pd_gravity",
     "pid",
+    "torque_feedback",
     "torque_rates",
 ]

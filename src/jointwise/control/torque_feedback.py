@@ -1,0 +1,265 @@
+"""Joint torque feedback: a torque loop and a friction observer on top of feed-forward and motion feedback.
+
+    τ_r = τ_ff + K_T (τ_J,d - τ̂_J) + f̂ + τ_err
+
+τ_ff and τ_err are the torque along the reference and the motion feedback of computed torque; τ_J,d is the torque that
+the links require along the reference, τ̂_J the measured one: from the link model at the measured motion, from the
+deflection and from the motor side, fused by their inverse variances. f̂ is what the friction observer finds beyond the
+friction of the feed-forward. The torque loop makes the rotor appear lighter, ``B / (1 + K_T)``; the observer removes
+changed friction below its bandwidth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jointwise.control.computed_torque import computed_torque
+from jointwise.control.control_law import Sample
+from jointwise.control.controller import AffineController, ControlState
+from jointwise.control.gains import Gains, rotor_inertias
+from jointwise.control.joint_drive import JointDrive
+from jointwise.control.links import Links, Task, friction_torques, make_task
+from jointwise.description.mounting import Mounting
+from jointwise.description.robot import Payload, Robot
+from jointwise.errors import ModelError, ShapeError
+from jointwise.runtime.observers import ObserverState, TorqueObserver, fuse
+from jointwise.spatial import Array
+
+if TYPE_CHECKING:
+    from jointwise.runtime import RobotModel
+
+TORQUE_GAIN = 1.0
+"""K_T: the rotor appears half as heavy."""
+FRICTION_BANDWIDTH = 60.0
+"""Bandwidth (rad/s) of the friction observer: above the motion of an arm, below its elastic modes."""
+ACCELERATION_BANDWIDTH = 120.0
+"""Bandwidth (rad/s) of differentiated speeds, which encoders quantise."""
+GEAR_ERROR = 3e-4
+"""Kinematic error and lost motion (rad) that are part of a measured deflection."""
+FRICTION_ERROR = 0.3
+"""Usual error of a friction model relative to the friction: temperature and wear."""
+ACCELERATION_ERROR = 0.5
+"""Error of a differentiated and filtered speed, rad/s²."""
+LOAD_ERROR = 0.02
+"""Error of the masses of the links relative to the load."""
+MOST_FRICTION = 0.5
+"""Largest f̂ as a share of the torque limit of a drive: an observer must not saturate the motor."""
+
+
+class FeedbackState(NamedTuple):
+    """Memory between periods.
+
+    Attributes:
+        motion: Memory of feed-forward and motion feedback.
+        torque: Last commanded torque, Nm.
+        links: Last speeds of the links, rad/s, and their accelerations, rad/s².
+        rotors: The same of the rotors.
+        friction: State of the friction observer.
+
+    """
+
+    motion: ControlState
+    torque: Array
+    links: tuple[Array, Array]
+    rotors: tuple[Array, Array]
+    friction: ObserverState
+
+
+class TransmissionTorque(NamedTuple):
+    """Torque of the transmissions (joints,), Nm: `fused` of all sides, `without_motor` of link side and deflection.
+
+    `sides` (joints, 3): link model, deflection, motor side; NaN where one is missing.
+    """
+
+    fused: Array
+    without_motor: Array
+    sides: Array
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueFeedback:
+    """The controller; see the module and `torque_feedback`, which makes it.
+
+    Attributes:
+        motion: Feed-forward and motion feedback.
+        arm: Links as mounted and loaded.
+        drives: One drive a joint.
+        load: τ_J,d (periods, joints), Nm.
+        friction: Friction of the feed-forward (periods, joints), Nm.
+        torque_gain: K_T.
+        observer: Friction observer; None for none.
+        variances: Variances of link side, deflection and motor side (joints, 3), Nm².
+        link_share: Share s of the friction that acts at the links.
+
+    """
+
+    motion: AffineController
+    arm: Links
+    drives: tuple[JointDrive, ...]
+    load: Array
+    friction: Array
+    torque_gain: float
+    observer: TorqueObserver | None
+    variances: Array
+    link_share: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Control rate, Hz."""
+        return self.motion.rate
+
+    @property
+    def periods(self) -> int:
+        """Control periods that the reference lasts."""
+        return self.motion.periods
+
+    def init(self, sample: Sample) -> FeedbackState:
+        """Return the memory at the start of the reference."""
+        zeros = np.zeros_like(sample.q)
+        observer = ObserverState(zeros, sample.speed) if self.observer is None else self.observer.init(sample.speed)
+        hold = self.arm.weight(sample.q[None])[0]
+        return FeedbackState(self.motion.init(sample), hold, (sample.qd, zeros), (sample.speed, zeros), observer)
+
+    def step(self, state: FeedbackState, sample: Sample) -> tuple[Array, FeedbackState]:
+        """Return the torque (joints,), Nm, of this period and the memory for the next."""
+        k = state.motion.period
+        torque, motion = self.motion.step(state.motion, sample)
+        links, rotors = self._accelerated(state.links, sample.qd), self._accelerated(state.rotors, sample.speed)
+        measured = self.transmission(state, sample, links[1], rotors[1])
+        friction = state.friction
+        if self.observer is not None:
+            known = measured.without_motor + (1.0 - self.link_share) * self.friction[k]
+            extra, friction = self.observer.step(friction, state.torque, known, sample.speed)
+            torque = torque + np.clip(extra, -self._most, self._most)
+        torque = torque + self.torque_gain * (self.load[k] - measured.fused)
+        torque = np.clip(torque, -self._limits, self._limits)
+        return torque, FeedbackState(motion, torque, links, rotors, friction)
+
+    def transmission(self, state: FeedbackState, sample: Sample, qdd: Array, rotor: Array) -> TransmissionTorque:
+        """Return the torque of the transmissions at a sample with accelerations of links and rotors, rad/s²."""
+        f = self.friction[state.motion.period]
+        link = self.arm.torque(sample.q[None], sample.qd[None], qdd[None])[0] + self.link_share * f
+        motor = state.torque - rotor_inertias(self.drives) * rotor - (1.0 - self.link_share) * f
+        sides = np.stack([link, self._deflection(sample), motor], axis=1)
+        without_motor, _ = fuse(sides[:, :2], self.variances[:, :2])
+        return TransmissionTorque(fuse(sides, self.variances)[0], without_motor, sides)
+
+    def _deflection(self, sample: Sample) -> Array:
+        """Return ``τ_E(φ) + D φ̇`` (joints,), Nm; NaN without a spring."""
+        phi, rate = sample.theta - sample.q, sample.speed - sample.qd
+        torques = [
+            math.nan if drive.spring is None else float(drive.spring.torque(x)) + drive.damping * float(v)
+            for drive, x, v in zip(self.drives, phi, rate, strict=True)
+        ]
+        return np.array(torques)
+
+    def _accelerated(self, before: tuple[Array, Array], speed: Array) -> tuple[Array, Array]:
+        """Return the speed and its filtered derivative."""
+        remains = math.exp(-ACCELERATION_BANDWIDTH / self.rate)
+        return speed, remains * before[1] + (1.0 - remains) * (speed - before[0]) * self.rate
+
+    @property
+    def _limits(self) -> Array:
+        return np.array([drive.limit for drive in self.drives])
+
+    @property
+    def _most(self) -> Array:
+        return MOST_FRICTION * self._limits
+
+
+def torque_feedback(
+    robot: Robot | RobotModel,
+    motion: Any,
+    rate: float = 1000.0,
+    *,
+    gains: Gains | None = None,
+    drives: Sequence[JointDrive] | None = None,
+    friction: Array | None = None,
+    gravity: Mounting | None = None,
+    payload: Payload | None = None,
+    duration: float | None = None,
+    torque_gain: float = TORQUE_GAIN,
+    friction_bandwidth: float | None = FRICTION_BANDWIDTH,
+    link_share: float = 0.0,
+    variances: Array | None = None,
+) -> TorqueFeedback:
+    """Return computed torque with a joint torque loop and a friction observer.
+
+    Args:
+        robot: The robot, described or calibrated.
+        motion: The motion to follow.
+        rate: Control rate, Hz.
+        gains: Gains of the motion feedback.
+        drives: Rotor, spring, friction and limits of every joint; without springs the deflection is not used.
+        friction: Friction of the feed-forward (periods, joints), Nm; by default the steady friction of the drives.
+        gravity: Mounting of the base.
+        payload: Payload at the tool.
+        duration: Duration of the motion, s; None for all of it.
+        torque_gain: K_T >= 0; 0 for no torque loop.
+        friction_bandwidth: Bandwidth of the friction observer, rad/s; None for none.
+        link_share: Share of the friction that acts at the links.
+        variances: Variances of link side, deflection and motor side (joints, 3), Nm²; by default from the usual errors
+            of masses, gears and friction.
+
+    Raises:
+        ModelError: A setting is outside its range, or the motion does not fit the robot.
+
+    """
+    if not (math.isfinite(torque_gain) and torque_gain >= 0.0):
+        raise ModelError(f"torque_gain must be finite and >= 0. Got {torque_gain} instead.")
+    if not 0.0 <= link_share <= 1.0:
+        raise ModelError(f"link_share must be in [0, 1]. Got {link_share} instead.")
+    arm = Links.of(robot, gravity, payload)
+    task = make_task(arm, motion, rate, duration, drives)
+    reference = task.reference
+    f = friction_torques(task.drives, task.ahead.qd) if friction is None else np.asarray(friction, dtype=np.float64)
+    chosen = _scaled(gains or task.default_gains(), task, torque_gain)
+    base = computed_torque(
+        robot, motion, rate,
+        gains=chosen, drives=drives, friction=f, gravity=gravity, payload=payload, duration=duration,
+    )  # fmt: skip
+    loads = arm.torque(reference.q, reference.qd, reference.qdd)
+    observer = None
+    if friction_bandwidth is not None:
+        observer = TorqueObserver(rotor_inertias(task.drives), friction_bandwidth, rate)
+    return TorqueFeedback(
+        motion=base,
+        arm=arm,
+        drives=task.drives,
+        load=loads + link_share * f,
+        friction=f,
+        torque_gain=torque_gain,
+        observer=observer,
+        variances=_usual_variances(task, loads, f) if variances is None else _checked(variances, len(task.drives)),
+        link_share=link_share,
+    )
+
+
+def _usual_variances(task: Task, loads: Array, friction: Array) -> Array:
+    """Return variances of the three sides (joints, 3), Nm², from usual errors along the motion."""
+    stiffness = [0.0 if drive.spring is None else float(drive.spring.stiffness(np.zeros(()))) for drive in task.drives]
+    size = np.sqrt(np.mean(np.square(loads), axis=0))
+    link = np.square(ACCELERATION_ERROR * task.inertias) + np.square(LOAD_ERROR * size)
+    motor = np.square(FRICTION_ERROR) * np.mean(np.square(friction), axis=0)
+    rotor = np.square(ACCELERATION_ERROR * rotor_inertias(task.drives))
+    floor = np.square(1e-3) * np.maximum(link + motor + rotor, 1.0)
+    return np.stack([link + floor, np.square(GEAR_ERROR * np.array(stiffness)) + floor, motor + rotor + floor], axis=1)
+
+
+def _checked(variances: Array, joints: int) -> Array:
+    values = np.asarray(variances, dtype=np.float64)
+    if values.shape != (joints, 3) or not (np.isfinite(values) & (values > 0.0)).all():
+        raise ShapeError(f"variances must be ({joints}, 3) numbers > 0. Got shape {values.shape} instead.")
+    return values
+
+
+def _scaled(gains: Gains, task: Task, torque_gain: float) -> Gains:
+    """Return motion gains for the inertia under the torque loop: ``((1 + K_T) M + B) / (M + B)`` times as large."""
+    links, rotors = task.inertias, rotor_inertias(task.drives)
+    factor = ((1.0 + torque_gain) * links + rotors) / (links + rotors)
+    return Gains(factor * gains.kp, factor * gains.kd, factor * gains.ki)
