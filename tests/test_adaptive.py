@@ -293,7 +293,7 @@ def test_the_integral_is_held_while_a_motor_saturates() -> None:
 
 def test_the_reference_in_blocks_is_the_reference() -> None:
     """The torque does not depend on the size of the blocks in which the reference is computed."""
-    module = import_module("jointwise.control.adaptive")
+    module = import_module("jointwise.control.adaptive_friction")
     digital, torques = planar(), []
     for block in (7, module.BLOCK):
         with pytest.MonkeyPatch.context() as patch:

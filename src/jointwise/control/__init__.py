@@ -5,7 +5,11 @@ returns a controller with ``init(sample)`` and ``step(state, sample)`` that any 
 drives.
 """
 
-from jointwise.control.adaptive import AdaptiveController, AdaptiveState, adaptive
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from jointwise.control.computed_torque import computed_torque
 from jointwise.control.control_law import AffineControl, Sample
 from jointwise.control.controller import AffineController, Controller, ControlState
@@ -17,19 +21,22 @@ from jointwise.control.feedback_linearisation import (
 )
 from jointwise.control.flexible import DriveMotion, drive_motion, flexible_feedforward
 from jointwise.control.gains import Gains, bandwidth_gains, default_bandwidth, default_gains, effective_inertias
-from jointwise.control.hand_guiding import HandGuiding, hand_guiding
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links, friction_torques
 from jointwise.control.lqr import Tolerances, joint_system, lqr, lqr_gain
 from jointwise.control.pd import pd_gravity, pid
 from jointwise.control.reference import Reference, as_reference, part_of
-from jointwise.control.torque_feedback import FeedbackState, TorqueFeedback, TransmissionTorque, torque_feedback
 from jointwise.control.torque_rates import torque_rates
 from jointwise.model.friction.joint_friction import Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.periodic_table import PeriodicTable
 from jointwise.model.spring import Cubic, OddPolynomial, Segments, Spring
-from jointwise.runtime.friction_adaptation import AdaptationOptions
-from jointwise.runtime.slip_friction import SlipFriction
+
+if TYPE_CHECKING:
+    from jointwise.control.adaptive_friction import AdaptiveController, AdaptiveState, adaptive
+    from jointwise.control.guiding import HandGuiding, hand_guiding
+    from jointwise.control.torque_loop import FeedbackState, TorqueFeedback, TransmissionTorque, torque_feedback
+    from jointwise.runtime.friction_adaptation import AdaptationOptions
+    from jointwise.runtime.slip_friction import SlipFriction
 
 __all__ = [
     "AdaptationOptions",
@@ -84,3 +91,25 @@ __all__ = [
     "torque_feedback",
     "torque_rates",
 ]
+
+_ONLINE = {
+    "control.adaptive_friction": ("AdaptiveController", "AdaptiveState", "adaptive"),
+    "control.guiding": ("HandGuiding", "hand_guiding"),
+    "control.torque_loop": ("FeedbackState", "TorqueFeedback", "TransmissionTorque", "torque_feedback"),
+    "runtime.friction_adaptation": ("AdaptationOptions",),
+    "runtime.slip_friction": ("SlipFriction",),
+}
+"""Controllers that stand on the runtime, which loads SciPy: imported on first use."""
+_ORIGIN = {name: module for module, names in _ONLINE.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a controller of `_ONLINE` on first use."""
+    if name in _ORIGIN:
+        return getattr(import_module(f"jointwise.{_ORIGIN[name]}"), name)
+    raise AttributeError(f"module 'jointwise.control' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return sorted(__all__)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointwise.control.adaptive import make_friction_model
+from jointwise.control.adaptive_friction import make_friction_model
 from jointwise.control.control_law import Sample
 from jointwise.control.gains import drives_for
 from jointwise.control.joint_drive import JointDrive
