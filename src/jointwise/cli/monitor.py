@@ -1,4 +1,4 @@
-"""Monitors a robot with its calibrated model: contacts, payload, friction, temperature, faults of the data."""
+"""Monitors a robot with its calibrated model: contacts, payload, friction, stiffness, temperature, faulty data."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from jointwise.cli.output import Progress, check_file, check_files, check_page, 
 if TYPE_CHECKING:
     from jointwise.data import Log
     from jointwise.data.effort import EffortUnit
+    from jointwise.joint import JointModel
     from jointwise.monitoring import Contact, Fault, History, MonitorResult, Session
     from jointwise.runtime import RobotModel
 
@@ -22,14 +23,15 @@ examples:
   jointwise monitor model.json shift1.csv shift2.csv
   jointwise monitor model.json shift.csv --json | jq .contacts
   jointwise monitor model.json shift.csv --report monitor.html --history robot.sqlite --name cell7
+  jointwise monitor model.json shift.parquet --joint joint1.json joint2.json
   jointwise monitor model.json growing.csv --follow
   my-robot-driver | jointwise monitor model.json - --json        {"t": 0.002, "q": [..], "qd": [..], "current": [..]}
 
-Exit code 0 if all is quiet, 3 if a contact or a fault was found, 1 for an error, 2 for wrong usage. With --json one
-object a log; of a stream also every contact as it begins and ends."""
+Exit code 0 if all is quiet, 3 if a contact, a fault or a worn joint was found, 1 for an error, 2 for wrong usage.
+With --json one object a log; of a stream also every contact as it begins and ends."""
 INTERMIXED = True
 FOUND = 3
-"""Exit code where a contact or a fault was found."""
+"""Exit code where a contact, a fault or a worn joint was found."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="what calibrate wrote")
     parser.add_argument("logs", metavar="LOG", nargs="+", help="logs, or - for JSON lines from stdin")
     parser.add_argument("--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="what the tool carries")
+    parser.add_argument(
+        "--joint",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="joint files ('jointwise joint'): monitor their stiffness, in logs with rotor positions (theta)",
+    )
     parser.add_argument(
         "--false-alarms", type=positive, default=1.0, metavar="N", help="contacts an hour without any (default: 1)"
     )
@@ -54,13 +63,14 @@ def run(args: argparse.Namespace) -> int:
     from jointwise.runtime import load_model
 
     page = check_page(args.report, "monitor.html")
-    check_files([args.model, *args.logs, args.columns], {}, page)
+    check_files([args.model, *args.logs, *args.joint, args.columns], {}, page)
     check_file(args.history)
     live = args.follow or "-" in args.logs
     if live and len(args.logs) > 1:
         raise UsageError("a stream (- or --follow) must be the only LOG.")
     model = load_model(args.model)
-    sessions = [_streamed(args, model)] if live else _monitored(args, model)
+    joints = _joints(args, model)
+    sessions = [_streamed(args, model)] if live else _monitored(args, model, joints)
     results = [session.result() for session in sessions]
     history = _history(args, results)
     changes = "" if history is None else history.summary(args.name or results[0].robot)
@@ -72,7 +82,19 @@ def run(args: argparse.Namespace) -> int:
     return 0 if all(result.is_quiet for result in results) else FOUND
 
 
-def _monitored(args: argparse.Namespace, model: RobotModel) -> list[Session]:
+def _joints(args: argparse.Namespace, model: RobotModel) -> list[JointModel]:
+    """Return the joints of the joint files; reject those that cannot be monitored before a log is read."""
+    if not args.joint:
+        return []
+    from jointwise.joint import load_joints
+    from jointwise.monitoring.wear import check_joints
+
+    joints = [joint for path in args.joint for joint in load_joints(path)]
+    check_joints(model, joints)
+    return joints
+
+
+def _monitored(args: argparse.Namespace, model: RobotModel, joints: list[JointModel]) -> list[Session]:
     """Return the sessions of logs."""
     from jointwise.monitoring import monitor_log
 
@@ -84,7 +106,7 @@ def _monitored(args: argparse.Namespace, model: RobotModel) -> list[Session]:
             if log is None:
                 found.append(_rows_of(args, model, path))
             else:
-                found.append(monitor_log(model, log, false_alarms=args.false_alarms, payload=payload))
+                found.append(monitor_log(model, log, false_alarms=args.false_alarms, payload=payload, joints=joints))
     return found
 
 
@@ -182,7 +204,8 @@ def _write_page(
         TimelineData(np.array(s.timeline.t), np.array(s.timeline.torque), np.array(s.timeline.ratio)) for s in sessions
     ]
     joints = range(1, len(results[0].friction) + 1) if history is not None else ()
-    found = [(joint, history.series(robot, joint)) for joint in joints] if history is not None else []
-    series = [HistorySeries(joint, *map(list, zip(*values, strict=True))) for joint, values in found if values]
+    keys = [(joint, name) for name in ("a1", "stiffness") for joint in joints]
+    found = [(*key, history.series(robot, *key)) for key in keys] if history is not None else []
+    series = [HistorySeries(j, *map(list, zip(*values, strict=True)), name) for j, name, values in found if values]
     changes = "" if history is None else history.summary(robot)
     write_monitoring_page([result.to_dict() for result in results], lines, page, series, changes)

@@ -30,6 +30,7 @@ from jointwise.monitoring.summary import (
     TemperatureRange,
 )
 from jointwise.monitoring.timeline import Timeline
+from jointwise.monitoring.wear import JointStiffness
 
 __all__ = [
     "Contact",
@@ -37,6 +38,7 @@ __all__ = [
     "Fault",
     "FrictionEstimate",
     "History",
+    "JointStiffness",
     "Known",
     "Monitor",
     "MonitorResult",

@@ -183,13 +183,13 @@ def _joint_rows(result: MonitorResult) -> list[tuple[Any, ...]]:
     temperatures: Sequence[float | None] = [None] * len(result.friction)
     if result.temperature is not None:
         temperatures = result.temperature.last
+    known = {joint.joint: joint for joint in result.stiffness or () if joint.status != "unknown"}
     rows = []
     for k, joint in enumerate(result.friction):
-        stiff = (result.stiffness or ({},) * len(result.friction))[k]
+        found = known.get(joint.joint)
+        stiffness = (None, None) if found is None else (found.stiffness, found.deviation)
         numbers = (joint.a1, joint.a1_deviation, joint.a2, joint.a2_deviation, joint.moved, temperatures[k])
-        rows.append(
-            (joint.joint, result.external_torque_rms[k], *numbers, stiff.get("stiffness"), stiff.get("deviation"))
-        )
+        rows.append((joint.joint, result.external_torque_rms[k], *numbers, *stiffness))
     return rows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from jointwise.data.log import Log
 from jointwise.description.robot import Payload
 from jointwise.errors import DataError, ModelError
 from jointwise.estimation.least_squares import Mask
+from jointwise.joint.model import JointModel
 from jointwise.model.terms import Temperature
 from jointwise.monitoring.core import Reports, Samples
 from jointwise.monitoring.events import Contact, Events, Fault, advance, finish
@@ -27,6 +28,7 @@ from jointwise.monitoring.summary import (
     payload_estimate,
 )
 from jointwise.monitoring.timeline import Timeline
+from jointwise.monitoring.wear import NOT_OF_STREAMS, Wear, check_joints, log_wear
 from jointwise.result.metrics import MOVING_SPEED
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
@@ -53,6 +55,7 @@ class Session:
         false_alarms: Contacts an hour that may be reported without any.
         payload: The payload that the robot is said to carry; None for that of the model.
         rate: Rate of the stream, Hz; None to take it from the first stamps.
+        wear: Stiffness of the joints; `monitor_log` determines it from a whole log.
 
     """
 
@@ -62,6 +65,7 @@ class Session:
     payload: Payload | None = None
     rate: float | None = None
     malformed: int = 0
+    wear: Wear = NOT_OF_STREAMS
     timeline: Timeline = field(default_factory=Timeline)
     contacts: list[Contact] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -159,6 +163,7 @@ def monitor_log(
     *,
     false_alarms: float = FALSE_ALARMS,
     payload: Payload | None = None,
+    joints: Sequence[JointModel] = (),
     on_event: EventCallback | None = None,
 ) -> Session:
     """Return the session of a whole log, the same as of a live stream of its samples.
@@ -168,15 +173,22 @@ def monitor_log(
         log: A log with the output of the model.
         false_alarms: Contacts an hour that may be reported without any.
         payload: The payload that the robot is said to carry; None for that of the log, else of the model.
+        joints: What is known of joints (`jointwise.joint.load_joints`); their stiffness is monitored.
         on_event: Called with every contact when it begins and ends, and with faults.
 
+    Raises:
+        DataError: The log has no output of the model, or cannot be monitored.
+        ModelError: The log or a joint file is of another robot, or a joint file cannot be used.
+
     """
+    check_joints(model, joints)
     session = Session(model, log.origin.path, false_alarms, log.payload if payload is None else payload)
     samples = log_samples(model, log)
     for first in range(0, len(samples), CHUNK):
         for event in session.feed(part_of(samples, slice(first, first + CHUNK))):
             if on_event is not None:
                 on_event(event)
+    session.wear = log_wear(session.model, log, joints)
     return session
 
 
@@ -272,11 +284,14 @@ def _result(
     mismatch = _mismatch(sums, known.adopted)
     count = max(sums.samples, 1)
     running, missing = _channels(monitor, measured, temperature is not None)
+    wear = session.wear if payload.status != "watch" else session.wear.not_judged()
     reasons = [*([mismatch] if mismatch else []), *_reasons(contacts, payload, friction, temperature, data)]
+    reasons += wear.reasons
     statuses = ["contact" if contacts else "ok", payload.status, data.status, *(joint.status for joint in friction)]
     statuses += ["fault"] if mismatch else []
     statuses += [temperature.status] if temperature is not None else []
-    worst: Status = next((s for s in ("fault", "contact", "watch") if s in statuses), "ok")
+    statuses += [joint.status for joint in wear.joints]
+    worst: Status = next((s for s in ("fault", "contact", "worn", "watch") if s in statuses), "ok")
     return MonitorResult(
         source=session.source,
         robot=model.name,
@@ -293,8 +308,9 @@ def _result(
         temperature=temperature,
         data=data,
         thresholds=known_spread(model).source,
-        running=tuple(running),
-        missing=tuple(missing),
+        running=(*running, *(["stiffness"] if wear.joints else [])),
+        missing=(*missing, *wear.missing),
+        stiffness=wear.joints or None,
     )
 
 
@@ -336,7 +352,6 @@ def _channels(monitor: Monitor, measured: Mask, warm: bool) -> tuple[list[str], 
     unmeasured = [str(j + 1) for j in range(len(measured)) if not measured[j]]
     if unmeasured:
         missing.append(f"joint {', '.join(unmeasured)}: no measured {monitor.model.output}")
-    missing.append("stiffness: no rotor position (theta)")
     return running, missing
 
 

@@ -12,6 +12,7 @@ from jointwise.description.robot import Payload
 from jointwise.estimation.least_squares import Mask
 from jointwise.monitoring.core import DROPPED, MOMENTS, SHARES, Known
 from jointwise.monitoring.events import Contact, Fault
+from jointwise.monitoring.wear import JointStiffness
 from jointwise.spatial import Array
 
 NORMAL = 1.959964
@@ -29,7 +30,7 @@ FRICTION_RATIO = 3.0
 LEAST_MOTION = 20.0
 """Time (s) that a joint must move for its friction to be judged."""
 
-Status = Literal["ok", "watch", "contact", "fault", "unknown"]
+Status = Literal["ok", "watch", "worn", "contact", "fault", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class MonitorResult:
     Attributes:
         source: Path of the log, or `stdin`.
         robot: Name of the robot.
-        status: fault, contact, watch or ok: the worst of all monitors.
+        status: fault, contact, worn, watch or ok: the worst of all monitors.
         reasons: One line for everything that is not ok.
         start: First stamp, s.
         duration: Last stamp less the first, s.
@@ -158,7 +159,7 @@ class MonitorResult:
         payload: The payload.
         friction: Friction of every joint.
         temperature: Temperatures; None where they are not measured.
-        stiffness: Stiffness of every joint; None without rotor positions.
+        stiffness: Stiffness of the joints with a joint file; None without rotor positions.
         data: Quality of the data.
         thresholds: Where the thresholds come from: `training`, `validation`, `assumed`.
         running: Monitors that run with the channels of the stream.
@@ -183,12 +184,12 @@ class MonitorResult:
     thresholds: str
     running: tuple[str, ...]
     missing: tuple[str, ...]
-    stiffness: tuple[dict[str, Any], ...] | None = None
+    stiffness: tuple[JointStiffness, ...] | None = None
 
     @property
     def is_quiet(self) -> bool:
-        """Whether neither a contact nor a fault was found."""
-        return self.status not in ("contact", "fault")
+        """Whether neither a contact, a fault nor a worn joint was found."""
+        return self.status not in ("contact", "fault", "worn")
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
@@ -206,7 +207,7 @@ class MonitorResult:
             "payload": self.payload.to_dict(),
             "friction": [joint.to_dict() for joint in self.friction],
             "temperature": None if self.temperature is None else self.temperature.to_dict(),
-            "stiffness": None if self.stiffness is None else list(self.stiffness),
+            "stiffness": None if self.stiffness is None else [joint.to_dict() for joint in self.stiffness],
             "data": self.data.to_dict(),
             "thresholds": self.thresholds,
             "running": list(self.running),

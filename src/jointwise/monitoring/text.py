@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jointwise.monitoring.events import Contact, Fault
 from jointwise.monitoring.summary import MonitorResult
+from jointwise.monitoring.wear import JointStiffness
 
 SHOWN = 20
 """Contacts that are listed one by one."""
@@ -25,6 +26,7 @@ def result_text(result: MonitorResult) -> str:
     if result.temperature is not None:
         degrees = "  ".join(f"{value:.0f}" for value in result.temperature.last)
         lines.append(f"  temperature [degC]         {degrees}")
+    lines += [_stiffness(joint) for joint in result.stiffness or ()]
     lines += [f"  not monitored: {text}" for text in result.missing]
     if result.thresholds == "assumed":
         lines.append("  thresholds are assumed: the model file has no residuals. Calibrate again for better ones.")
@@ -41,6 +43,13 @@ def event_text(event: Contact | Fault) -> str:
         force = f", tool force {sum(value * value for value in event.force) ** 0.5:.0f} N"
     limits = f"± {1.96 * event.deviation:.1f}"
     return f"{event.start:10.3f} - {end} s  joint {event.joint}  {event.peak:+.1f} {limits} Nm{force}"
+
+
+def _stiffness(joint: JointStiffness) -> str:
+    low, high = (f"{value:.0f}" for value in joint.interval)
+    least, most = (f"{100.0 * value:+.1f}" for value in joint.loss_interval)
+    loss = f"loss {100.0 * joint.loss:+.1f} [{least}, {most}] %"
+    return f"  stiffness j{joint.joint} [Nm/rad]      {joint.stiffness:.0f} [{low}, {high}], {loss}: {joint.status}"
 
 
 def _payload(result: MonitorResult) -> str:

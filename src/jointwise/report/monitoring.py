@@ -18,7 +18,7 @@ POINTS = 4000
 """Largest number of points of a curve."""
 SHOWN = 200
 """Contacts in the table of a log."""
-TONES = {"ok": "good", "watch": "fair", "contact": "poor", "fault": "poor", "unknown": "plain"}
+TONES = {"ok": "good", "watch": "fair", "worn": "poor", "contact": "poor", "fault": "poor", "unknown": "plain"}
 """Tone of a status."""
 
 Result = Mapping[str, Any]
@@ -36,12 +36,16 @@ class TimelineData:
 
 @dataclass(frozen=True)
 class HistorySeries:
-    """Dry friction relative to the model over the runs of a robot: dates (s since 1970), values, standard errors."""
+    """A quantity of a joint over the runs of a robot: dates (s since 1970), values, standard errors.
+
+    `quantity` is a1, dry friction relative to the model, or stiffness, k(0) in Nm/rad.
+    """
 
     joint: int
     dates: Sequence[float]
     values: Sequence[float]
     deviations: Sequence[float]
+    quantity: str = "a1"
 
 
 def write_monitoring_page(
@@ -57,7 +61,7 @@ def write_monitoring_page(
         results: What was found in every log.
         timelines: Their timelines.
         path: A page (.html) or a directory, which is created if it does not exist.
-        history: Friction of the joints over all runs in a history.
+        history: Friction and stiffness of the joints over all runs in a history.
         changes: What changed since commissioning, as text.
 
     """
@@ -120,6 +124,8 @@ def _log(result: Result, timeline: TimelineData) -> Html:
     if result["contacts"]:
         parts.append(_contacts(result["contacts"]))
     parts.append(_joints(result))
+    if result["stiffness"]:
+        parts.append(_stiffness(result["stiffness"]))
     if result["missing"]:
         parts.append(Html(paragraph("Not monitored with the channels of this log:") + items(result["missing"])))
     return join(parts)
@@ -218,7 +224,42 @@ def _joints(result: Result) -> Html:
     return table("Joints", head, rows, text_columns=(0, 1))
 
 
+def _stiffness(joints: Sequence[Mapping[str, Any]]) -> Html:
+    rows = [
+        [
+            f"joint {joint['joint']}",
+            _badge(joint["status"]),
+            _interval(joint["stiffness"], joint["interval"], "{:.0f}"),
+            f"{joint['stored']:.0f}",
+            _interval(joint["loss"], joint["loss_interval"], "{:+.1%}"),
+            _interval(joint["secant_loss"], joint["secant_loss_interval"], "{:+.1%}"),
+        ]
+        for joint in joints
+    ]
+    head = ["", "stiffness", "k(0) [Nm/rad]", "stored [Nm/rad]", "loss of k(0)", "loss of the secant"]
+    note = "95 % intervals. The loss is relative to the joint file; the status is the worse of the two."
+    return Html(table("Stiffness", head, rows, text_columns=(0, 1)) + paragraph(note))
+
+
+def _interval(value: float, limits: Sequence[float], form: str) -> str:
+    return f"{form.format(value)} [{form.format(limits[0])}, {form.format(limits[1])}]"
+
+
+HISTORIES = {
+    "a1": ("dry friction / model", "Dry friction of the joints, 95 % intervals."),
+    "stiffness": ("stiffness k(0) [Nm/rad]", "Stiffness of the joints, 95 % intervals."),
+}
+"""Axis and caption of the history of a quantity."""
+
+
 def _history(history: Sequence[HistorySeries], changes: str) -> Html:
+    names = [name for name in HISTORIES if any(series.quantity == name for series in history)]
+    figures = [_course([series for series in history if series.quantity == name], *HISTORIES[name]) for name in names]
+    return Html(join([items(changes.splitlines()) if changes else "", *figures]))
+
+
+def _course(history: Sequence[HistorySeries], label: str, caption: str) -> Html:
+    """Return the figure of one quantity over all runs."""
     traces = []
     for series in history:
         dates = [datetime.fromtimestamp(date, UTC).isoformat() for date in series.dates]
@@ -226,6 +267,5 @@ def _history(history: Sequence[HistorySeries], changes: str) -> Html:
         errors = {"type": "data", "array": [1.96 * value for value in series.deviations], "thickness": 1}
         trace = line(f"joint {series.joint}", dates, list(series.values), color, mode="lines+markers", error_y=errors)
         traces.append(trace)
-    layout = {"xaxis": {"type": "date"}, "yaxis": axis("dry friction / model")}
-    figure = Figure(traces, layout, "dry friction over all runs").html("Dry friction of the joints, 95 % intervals.")
-    return Html(join([items(changes.splitlines()) if changes else "", figure]))
+    layout = {"xaxis": {"type": "date"}, "yaxis": axis(label)}
+    return Figure(traces, layout, f"{label} over all runs").html(caption)

@@ -1,0 +1,183 @@
+"""Stiffness of the joints of a monitored log against their joint files: which joints, with what result, which not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jointwise.data.log import Log
+from jointwise.errors import DataError, EstimationError, ModelError
+from jointwise.joint.model import JointModel
+from jointwise.monitoring.stiffness import StiffnessReport, monitor_stiffness
+from jointwise.monitoring.stiffness.estimate import NORMAL
+from jointwise.monitoring.stiffness.estimator import Side
+from jointwise.monitoring.stiffness.status import Level
+from jointwise.runtime import RobotModel
+from jointwise.runtime.observers import observed_joint
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class JointStiffness:
+    """Stiffness of a joint (1-based) in a log against that of its joint file.
+
+    Attributes:
+        joint: The joint.
+        status: ok, watch, worn, or unknown where the log does not determine the stiffness.
+        stiffness: k(0), Nm/rad.
+        interval: Its 95 % confidence interval, Nm/rad.
+        stored: k(0) of the joint file, Nm/rad.
+        loss: Relative loss of k(0); below zero where the joint is stiffer than stored.
+        loss_interval: Its 95 % confidence interval.
+        secant_loss: Relative loss of the secant stiffness at half of the largest deflection.
+        secant_loss_interval: Its 95 % confidence interval. The status is the worse of the two losses.
+
+    """
+
+    joint: int
+    status: Level
+    stiffness: float
+    interval: Interval
+    stored: float
+    loss: float
+    loss_interval: Interval
+    secant_loss: float
+    secant_loss_interval: Interval
+
+    @property
+    def deviation(self) -> float:
+        """Standard error of k(0), Nm/rad."""
+        return (self.interval[1] - self.interval[0]) / (2.0 * NORMAL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the stiffness for JSON."""
+        return {
+            "joint": self.joint,
+            "status": self.status,
+            "stiffness": self.stiffness,
+            "interval": list(self.interval),
+            "deviation": self.deviation,
+            "stored": self.stored,
+            "loss": self.loss,
+            "loss_interval": list(self.loss_interval),
+            "secant_loss": self.secant_loss,
+            "secant_loss_interval": list(self.secant_loss_interval),
+        }
+
+
+@dataclass(frozen=True)
+class Wear:
+    """What is known about the stiffness in a stream: of these joints, and a line for why it is not of others."""
+
+    joints: tuple[JointStiffness, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def not_judged(self) -> Wear:
+        """Return the same without a status: the torque of the links is not known if the payload is another."""
+        line = ("stiffness is not judged: the payload is not the declared one",) if self.joints else ()
+        return Wear(tuple(replace(joint, status="unknown") for joint in self.joints), (*self.missing, *line))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """One line for every joint that is to be watched or worn."""
+        return tuple(
+            f"joint {joint.joint} is {'worn' if joint.status == 'worn' else 'to be watched'}: stiffness "
+            f"{-100.0 * max(joint.loss, joint.secant_loss):+.0f} % against the joint file"
+            for joint in self.joints
+            if joint.status in ("watch", "worn")
+        )
+
+
+NOT_OF_STREAMS = Wear(missing=("stiffness: determined from whole logs, not from a stream",))
+"""Where there is no whole log."""
+
+
+def check_joints(model: RobotModel, joints: Sequence[JointModel]) -> None:
+    """Reject joint files whose stiffness cannot be monitored on a robot.
+
+    Args:
+        model: The calibrated robot.
+        joints: Its joints, as `load_joints` returns them.
+
+    Raises:
+        ModelError: A joint is of another robot, is not there or there twice, or no joint has a stiffness.
+
+    """
+    numbers = [joint.joint for joint in joints]
+    for joint in joints:
+        name = f"joint {joint.joint + 1}"
+        if joint.robot != model.name:
+            raise ModelError(f"the joint files must be of {model.name}. Got {name} of {joint.robot} instead.")
+        if joint.joint >= model.dof:
+            raise ModelError(f"the joint files must be of joints 1 to {model.dof} of {model.name}. Got {name} instead.")
+        if numbers.count(joint.joint) > 1:
+            raise ModelError(f"{name} must be in one joint file. Got it {numbers.count(joint.joint)} times.")
+    known = [joint for joint in joints if "stiffness" in joint.parts]
+    if joints and not known:
+        raise ModelError("the joint files must have a stiffness ('jointwise joint stiffness'). Got none instead.")
+    for joint in known:
+        observed_joint(model.calibration.model.robot, joint)
+
+
+def log_wear(model: RobotModel, log: Log, joints: Sequence[JointModel]) -> Wear:
+    """Return the stiffness of the joints in a log.
+
+    Args:
+        model: The calibrated robot, with its payload.
+        log: A log, with rotor positions and currents if the stiffness is to be estimated.
+        joints: What is known of its joints.
+
+    """
+    if not joints or log.theta is None:
+        return Wear(missing=(missing_reason(bool(joints), log.theta is not None),))
+    found, missing = [], []
+    for joint in sorted(joints, key=lambda each: each.joint):
+        if "stiffness" not in joint.parts:
+            missing.append(f"stiffness of joint {joint.joint + 1}: not in its joint file")
+            continue
+        try:
+            found.append(_summary(_estimated(model, log, joint)))
+        except (DataError, EstimationError) as problem:
+            missing.append(f"stiffness of joint {joint.joint + 1}: {problem}")
+    without = sorted(set(range(1, model.dof + 1)) - {joint.joint + 1 for joint in joints})
+    if without:
+        missing.append(f"stiffness of joint {', '.join(map(str, without))}: no joint file (--joint)")
+    return Wear(tuple(found), tuple(missing))
+
+
+def missing_reason(known: bool, rotors: bool) -> str:
+    """Return why no stiffness is monitored, with `known` joint files and `rotors` measured."""
+    reasons = [*([] if rotors else ["no rotor position (theta)"]), *([] if known else ["no joint file (--joint)"])]
+    return f"stiffness: {', '.join(reasons)}"
+
+
+def _estimated(model: RobotModel, log: Log, joint: JointModel) -> StiffnessReport:
+    """Return the estimate from the motor and the described links, from the motor alone where none are described.
+
+    The identified bodies are no substitute: motions of rigid joints do not separate rotors from links.
+    """
+    described = replace(model.calibration.model.robot, superseded=False)
+    side: Side = "fused" if described.inertials.any() else "motor"
+    gravity = np.array(model.gravity_vector)
+    return monitor_stiffness(log, described, joint, side=side, mounting=gravity, payload=model.payload)
+
+
+def _summary(report: StiffnessReport) -> JointStiffness:
+    status = report.status
+    if status.stored_at_rest is None or status.loss is None or status.loss_at_rest is None:
+        raise EstimationError("the joint does not move in the log.")
+    return JointStiffness(
+        report.joint + 1,
+        status.status,
+        status.at_rest[0],
+        status.at_rest[1:],
+        status.stored_at_rest,
+        status.loss_at_rest[0],
+        status.loss_at_rest[1:],
+        status.loss[0],
+        status.loss[1:],
+    )

@@ -1,0 +1,150 @@
+"""Stiffness as a part of the monitor: ok and worn joints of the digital robot, history, page, what is missing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+import jointwise as jw
+from cli_runs import done, refused, run
+from jointwise.data.write import write_csv
+from jointwise.errors import ModelError
+from jointwise.estimation.structure import Structure
+from jointwise.joint import save_joint
+from jointwise.monitoring import Session, monitor_log
+from jointwise.monitoring.history import History
+from jointwise.monitoring.wear import Wear, check_joints, log_wear
+from jointwise.options import Options
+from online_joints import SIMPLE, moves, true_model
+
+QUICK = Options(structure=Structure(load="square"), free=(), position_cutoff=10.0, lag=0.0)
+LOSS = 0.2
+TRUTH = 15e3
+"""k(0) of the base of the digital UR5e, Nm/rad."""
+
+
+@pytest.fixture(scope="module")
+def model():
+    plant = jw.PlantOptions(without=SIMPLE)
+    log = jw.simulate("ur5e", "excitation", duration=20.0, rate=250.0, seed=1, keep=0, plant=plant).log
+    log = replace(log, torque=None, theta=None)
+    return jw.RobotModel(jw.calibrate(log, jw.load_robot("ur5e"), options=QUICK, physical=False))
+
+
+@pytest.fixture(scope="module")
+def base():
+    return true_model(moves()[1])
+
+
+@pytest.fixture(scope="module")
+def results(model, base):
+    """Return the results of a new arm and of a worn one."""
+    return [monitor_log(model, moves(stiffness=loss)[0], joints=[base]).result() for loss in (0.0, -LOSS)]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, model, base):
+    folder = tmp_path_factory.mktemp("stiffness")
+    jw.save_model(model, folder / "model.json")
+    save_joint(base, folder / "joint1.json")
+    write_csv(moves()[0], folder / "new.csv")
+    write_csv(moves(stiffness=-LOSS)[0], folder / "worn.csv")
+    write_csv(moves()[0].without(["theta"]), folder / "plain.csv")
+    return folder
+
+
+def test_new_and_worn_joints_are_distinguished(results):
+    new, worn = results
+    assert (new.status, new.is_quiet) == ("ok", True)
+    assert (worn.status, worn.is_quiet) == ("worn", False)
+    assert "joint 1 is worn: stiffness -20 %" in worn.reasons[0]
+    for result, truth in ((new, TRUTH), (worn, (1.0 - LOSS) * TRUTH)):
+        (joint,) = result.stiffness
+        assert joint.interval[0] < truth < joint.interval[1]
+        assert joint.stiffness == pytest.approx(truth, rel=0.01)
+        assert joint.loss == pytest.approx(1.0 - truth / TRUTH, abs=0.01)
+        assert joint.stored == pytest.approx(TRUTH)
+    assert "stiffness" in new.running
+    assert "stiffness of joint 2, 3, 4, 5, 6: no joint file (--joint)" in new.missing
+
+
+def test_what_does_not_run_is_listed(model, base):
+    log = moves()[0]
+    without = monitor_log(model, log).result()
+    assert without.stiffness is None
+    assert "stiffness: no joint file (--joint)" in without.missing
+    plain = log.without(["theta"])
+    assert log_wear(model, plain, [base]).missing == ("stiffness: no rotor position (theta)",)
+    assert log_wear(model, plain, []).missing == ("stiffness: no rotor position (theta), no joint file (--joint)",)
+    other = replace(base, joint=1, parts={"friction": base.parts["friction"]})
+    found = log_wear(model, log, [other, base])
+    assert [joint.joint for joint in found.joints] == [1]
+    assert found.missing[0] == "stiffness of joint 2: not in its joint file"
+    theta = log.theta.copy()
+    theta[:, 0] = float("nan")
+    (line, _) = log_wear(model, replace(log, theta=theta), [base]).missing
+    assert line.startswith("stiffness of joint 1: ")
+    assert Session(model).wear.joints == ()
+
+
+def test_an_undeclared_payload_is_not_wear(model, base):
+    worn = log_wear(model, moves(stiffness=-LOSS)[0], [base])
+    unknown = worn.not_judged()
+    assert [joint.status for joint in unknown.joints] == ["unknown"]
+    assert "not judged" in unknown.missing[-1]
+    assert unknown.reasons == () != worn.reasons
+    assert Wear().not_judged() == Wear()
+
+
+def test_wrong_joint_files_are_rejected(model, base):
+    for wrong, message in (
+        ([replace(base, robot="ur10e")], "must be of ur5e. Got joint 1 of ur10e"),
+        ([replace(base, joint=6)], "joints 1 to 6 of ur5e. Got joint 7"),
+        ([base, base], "joint 1 must be in one joint file"),
+        ([replace(base, parts={"friction": base.parts["friction"]})], "must have a stiffness"),
+        ([replace(base, parts={"stiffness": base.parts["stiffness"]})], "friction"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            check_joints(model, wrong)
+
+
+def test_the_trend_over_months_is_in_the_history(results, tmp_path):
+    history, (new, worn) = History(tmp_path / "h.sqlite"), results
+    for month in range(1, 9):
+        history.add(new if month <= 4 else worn, robot="cell7", date=datetime(2026, month, 1, tzinfo=UTC))
+    trend = next(t for t in history.trends("cell7") if t.quantity == "stiffness")
+    assert (trend.joint, trend.status, trend.runs) == (1, "watch", 8)
+    assert trend.change == pytest.approx(-LOSS * TRUTH, rel=0.05)
+    assert "joint 1: stiffness -" in history.summary("cell7")
+    (unknown,) = (replace(joint, status="unknown") for joint in worn.stiffness)
+    history.add(replace(worn, stiffness=(unknown,)), robot="cell7", date=datetime(2026, 9, 1, tzinfo=UTC))
+    assert len(history.series("cell7", 1, "stiffness")) == 8
+
+
+def test_the_command(files, tmp_path):
+    words = ("monitor", files / "model.json", files / "new.csv", "--joint", files / "joint1.json")
+    text = done(*words, "--history", tmp_path / "h.sqlite", "--report", tmp_path / "page")
+    assert "stiffness j1 [Nm/rad]" in text
+    page = (tmp_path / "page" / "monitor.html").read_text()
+    assert "loss of the secant" in page
+    assert "Stiffness of the joints, 95 % intervals." in page
+    worn = run("monitor", files / "model.json", files / "worn.csv", "--joint", files / "joint1.json", "--json")
+    assert worn.code == 3, worn
+    (joint,) = json.loads(worn.out)["stiffness"]
+    assert (joint["joint"], joint["status"]) == (1, "worn")
+    assert joint["loss_interval"][0] < LOSS + 0.005 < joint["loss_interval"][1] + 0.01
+    plain = done("monitor", files / "model.json", files / "plain.csv", "--joint", files / "joint1.json")
+    assert "not monitored: stiffness: no rotor position (theta)" in plain
+
+
+def test_the_command_rejects_wrong_joint_files(files, base, tmp_path):
+    words = ("monitor", files / "model.json", files / "new.csv", "--joint")
+    save_joint(replace(base, robot="ur10e"), tmp_path / "other.json")
+    save_joint(base, tmp_path / "friction.json", phenomena=["friction"])
+    assert "must be of ur5e" in refused(*words, tmp_path / "other.json")
+    assert "must have a stiffness" in refused(*words, tmp_path / "friction.json")
+    assert "one joint file" in refused(*words, files / "joint1.json", files / "joint1.json")
+    assert "no such file" in refused(*words, tmp_path / "none.json")
