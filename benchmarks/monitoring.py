@@ -18,14 +18,22 @@ from pathlib import Path
 import numpy as np
 
 import jointwise as jw
+from jointwise.estimation.structure import JointTerms
+from jointwise.model.terms import Temperature
 from jointwise.monitoring import Monitor, monitor_log
 from jointwise.monitoring.core import Samples
 from jointwise.monitoring.signals import log_samples, stream_rate
+from jointwise.options import Options
+from jointwise.simulation.robot import Thermal, digital_robot
 
 FORCE = 20.0
 """N"""
 WITHIN = 0.02
 """s"""
+WARM_UP = 180.0
+"""Time constant of the warm-up (s), faster than a real one."""
+CONDUCTANCE = 50.0
+"""W/K, so large that the joints approach the ambient temperature."""
 
 
 def trained(seed: int = 1, duration: float = 60.0) -> jw.RobotModel:
@@ -92,6 +100,39 @@ def friction(model: jw.RobotModel) -> None:
         print(f"friction {name}: a1", [round(joint.a1, 3) for joint in result.friction], "watched", watched)
 
 
+def warm_up(plain: jw.RobotModel) -> None:
+    """Print the friction of joints that warm up from 25 to 45 degC in 10 min, and of joints that stay cold.
+
+    The model with temperature is calibrated on three logs of 22, 35 and 48 degC, with the terms of `plain`.
+    """
+    warm = temperature_model(plain)
+    for name, age in (("nominal", 0.0), ("+10 %", 0.1)):
+        for what, start, ambient in (("25 to 45 degC", 25.0, 46.0), ("constant 22 degC", 22.0, 22.0)):
+            log = warming(301, 600.0, start, ambient, age)
+            for model, kind in ((plain, "without"), (warm, "with")):
+                result = monitor_log(model, log).result()
+                watched = [joint.joint for joint in result.friction if joint.status == "watch"]
+                a1 = [round(joint.a1, 3) for joint in result.friction]
+                print(f"friction {name}, {what}, model {kind} temperature: a1 {a1} watched {watched}", flush=True)
+
+
+def temperature_model(plain: jw.RobotModel) -> jw.RobotModel:
+    """Return a model with the terms of `plain` and the effect of temperature."""
+    levels = enumerate((22.0, 35.0, 48.0), start=1)
+    logs = [simulated(seed, 60.0, plant=jw.PlantOptions(temperature=level)) for seed, level in levels]
+    terms = enumerate(plain.calibration.model.terms)
+    options = Options(joints={joint: JointTerms((*found, Temperature()), firm=True) for joint, found in terms})
+    return jw.RobotModel(jw.calibrate(logs, jw.load_robot("ur5e"), physical=False, options=options))
+
+
+def warming(seed: int, duration: float, start: float, ambient: float, age: float) -> jw.Log:
+    """Return the log of joints that start at a temperature and approach another (degC) within minutes."""
+    heat = Thermal(WARM_UP * CONDUCTANCE, CONDUCTANCE, ambient)
+    joints = [replace(joint, thermal=heat) for joint in digital_robot(jw.load_robot("ur5e")).joints]
+    plant = jw.PlantOptions(joints=joints, temperature=start, age={"friction": age})
+    return simulated(seed, duration, plant=plant)
+
+
 def cost(model: jw.RobotModel) -> None:
     """Print the time per sample of all monitors in C."""
     samples = log_samples(model, simulated(400, 20.0))
@@ -147,15 +188,18 @@ def main() -> None:
     parser.add_argument("--contacts", type=int, default=100)
     parser.add_argument("--free", type=float, default=180.0, help="minutes of free motion")
     parser.add_argument("--data", type=Path, help="directory of UR10e logs")
-    parser.add_argument("--only", choices=("simulation", "recordings"))
+    parser.add_argument("--only", choices=("simulation", "recordings", "warm-up"))
     args = parser.parse_args()
-    if args.only != "recordings":
+    if args.only == "warm-up":
+        warm_up(trained())
+    elif args.only != "recordings":
         model = trained()
         cost(model)
         payloads(model)
         contacts(model, args.contacts)
         false_alarms(model, args.free)
         friction(model)
+        warm_up(model)
     if args.data is not None:
         recordings(args.data, 20)
 

@@ -14,12 +14,15 @@ from data_files import needs_shared
 from jointwise.errors import DataError, ModelError, ShapeError
 from jointwise.estimation.structure import Structure
 from jointwise.monitoring import Monitor, Samples, Session, monitor_log, residual_spread, tool_force
+from jointwise.monitoring.core import MOMENTS, SHARES
 from jointwise.monitoring.history import History
 from jointwise.monitoring.learn import MARGIN
 from jointwise.monitoring.reference import ReferenceWatch
 from jointwise.monitoring.session import part_of
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.monitoring.signals import log_samples, stream_rate
+from jointwise.monitoring.summary import friction_estimates
+from jointwise.monitoring.warming import thermal_note, warmer_than_known
 from jointwise.options import Options
 from jointwise.result.spread import LEAST_LIMIT, Tail
 from jointwise.runtime.stream import NumpyCore
@@ -213,6 +216,52 @@ def test_more_friction_is_found_at_its_joint(model, robot):
 
 
 # -- damaged streams --
+
+
+def trained_at(model, level):
+    """Return the model as if its training log had joints of a temperature (degC), or none (None)."""
+    calibration = model.calibration
+    warm = None if level is None else (level,) * model.dof
+    logs = tuple(replace(source, temperatures=warm) for source in calibration.provenance.logs)
+    return replace(model, calibration=replace(calibration, provenance=replace(calibration.provenance, logs=logs)))
+
+
+@pytest.mark.parametrize(
+    ("trained", "level", "change", "status"),
+    [
+        (25.0, 45.0, -0.15, "ok"),
+        (25.0, 45.0, +0.10, "watch"),
+        (25.0, 45.0, -0.35, "watch"),
+        (25.0, 25.0, -0.15, "watch"),
+        (25.0, 5.0, +0.15, "ok"),
+        (25.0, 5.0, -0.10, "watch"),
+        (None, 45.0, -0.15, "watch"),
+        (25.0, None, -0.15, "watch"),
+    ],
+)
+def test_warming_explains_less_friction_and_nothing_else(model, trained, level, change, status):
+    temperatures = [] if level is None else [np.full(model.dof, level)] * 3
+    warmer = warmer_than_known(trained_at(model, trained), temperatures)
+    monitor = Monitor(model, 100.0)
+    known = monitor.init().known
+    x, deviations = known.x.copy(), np.full(len(known.x), 1e-3)
+    x[MOMENTS::SHARES] = change
+    judged = friction_estimates(
+        replace(known, x=x, P=np.diag(deviations**2)), np.full(model.dof, 60.0), np.ones(model.dof, dtype=bool), warmer
+    )
+    assert {joint.status for joint in judged} == {status}
+    far = trained is not None and level is not None and trained != level
+    assert len(thermal_note(warmer)) == far
+
+
+def test_temperatures_of_the_calibration_are_stored(tmp_path, model, free, robot):
+    assert model.calibration.provenance.temperatures is None
+    warm = np.linspace(20.0, 30.0, free.samples)[:, None] + np.arange(6.0)
+    calibration = jw.calibrate(replace(recorded(robot, 1), temperature=warm), robot, options=QUICK, physical=False)
+    jw.save_model(calibration, tmp_path / "model.json")
+    low, high = jw.load_model(tmp_path / "model.json").calibration.provenance.temperatures
+    np.testing.assert_allclose(low, 25.0 + np.arange(6.0), atol=0.01)
+    assert low == high
 
 
 def test_every_dropped_sample_is_counted_and_the_monitor_recovers(model, free):

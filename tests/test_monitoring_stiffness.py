@@ -118,7 +118,7 @@ def test_the_trend_over_months_is_in_the_history(results, tmp_path):
     trend = next(t for t in history.trends("cell7") if t.quantity == "stiffness")
     assert (trend.joint, trend.status, trend.runs) == (1, "watch", 8)
     assert trend.change == pytest.approx(-LOSS * TRUTH, rel=0.05)
-    assert "joint 1: stiffness -" in history.summary("cell7")
+    assert "joint 1: stiffness -20.0 ± 0." in history.summary("cell7")
     (unknown,) = (replace(joint, status="unknown") for joint in worn.stiffness)
     history.add(replace(worn, stiffness=(unknown,)), robot="cell7", date=datetime(2026, 9, 1, tzinfo=UTC))
     assert len(history.series("cell7", 1, "stiffness")) == 8

@@ -456,8 +456,9 @@ def _refuse_missing_temperature(log: Log) -> None:
 def _source(inspection: DataQuality, output: str) -> Source:
     log, findings = inspection.log, tuple(finding.line() for finding in inspection.findings)
     name = Path(log.origin.path).name
-    known = sketch(log, output)
-    return Source(name, log.origin.sha256, log.samples, log.duration, inspection.verdict, findings, known)
+    known, T = sketch(log, output), log.temperature
+    warm = None if T is None or not np.isfinite(T).any(axis=0).all() else tuple(np.nanmean(T, axis=0).tolist())
+    return Source(name, log.origin.sha256, log.samples, log.duration, inspection.verdict, findings, known, warm)
 
 
 def _description(fit: Fit, terms_by_joint: Mapping[int, JointTerms]) -> str:

@@ -175,8 +175,10 @@ def change_text(trend: Trend) -> str:
     """Return a change since commissioning in words."""
     if trend.quantity == "a1":
         return f"dry friction {100.0 * trend.change:+.0f} ± {196.0 * trend.deviation:.0f} % since commissioning"
-    name, unit = {"a2": ("viscous friction", "Nm s/rad"), "stiffness": ("stiffness", "Nm/rad")}[trend.quantity]
-    return f"{name} {trend.change:+.3g} ± {1.96 * trend.deviation:.2g} {unit} since commissioning"
+    if trend.quantity == "stiffness":
+        change, limits = 100.0 * trend.change / trend.first, 196.0 * trend.deviation / abs(trend.first)
+        return f"stiffness {change:+.1f} ± {limits:.1f} % since commissioning"
+    return f"viscous friction {trend.change:+.3g} ± {1.96 * trend.deviation:.2g} Nm s/rad since commissioning"
 
 
 def _joint_rows(result: MonitorResult) -> list[tuple[Any, ...]]:

@@ -13,7 +13,6 @@ from jointwise.description.robot import Payload
 from jointwise.errors import DataError, ModelError
 from jointwise.estimation.least_squares import Mask
 from jointwise.joint.model import JointModel
-from jointwise.model.terms import Temperature
 from jointwise.monitoring.core import Reports, Samples
 from jointwise.monitoring.events import Contact, Events, Fault, advance, finish
 from jointwise.monitoring.monitor import FALSE_ALARMS, Monitor, MonitorState, declared
@@ -28,6 +27,7 @@ from jointwise.monitoring.summary import (
     payload_estimate,
 )
 from jointwise.monitoring.timeline import Timeline
+from jointwise.monitoring.warming import temperature_range, thermal_note, warmer_than_known
 from jointwise.monitoring.wear import NOT_OF_STREAMS, Wear, check_joints, log_wear
 from jointwise.result.metrics import MOVING_SPEED
 from jointwise.runtime import RobotModel
@@ -276,11 +276,12 @@ def _result(
     model, known = session.model, state.known
     measured = np.ones(model.dof, dtype=bool) if monitor.measured is None else monitor.measured
     payload = payload_estimate(known, model.payload, model.output == "current")
-    friction = friction_estimates(known, sums.moved, measured)
+    warmer = warmer_than_known(model, sums.temperatures)
+    friction = friction_estimates(known, sums.moved, measured, warmer)
     if payload.status == "watch":  # friction that grows with the load is not a change of the joint
         friction = tuple(replace(joint, status="unknown") if joint.status == "watch" else joint for joint in friction)
     data = data_quality(known, faults, session.malformed)
-    temperature = _temperature(model, sums)
+    temperature = temperature_range(model, sums.temperatures)
     mismatch = _mismatch(sums, known.adopted)
     count = max(sums.samples, 1)
     running, missing = _channels(monitor, measured, temperature is not None)
@@ -309,23 +310,9 @@ def _result(
         data=data,
         thresholds=known_spread(model).source,
         running=(*running, *(["stiffness"] if wear.joints else [])),
-        missing=(*missing, *wear.missing),
+        missing=(*missing, *thermal_note(warmer), *wear.missing),
         stiffness=wear.joints or None,
     )
-
-
-def _temperature(model: RobotModel, sums: _Sums) -> TemperatureRange | None:
-    """Return the temperatures; watch where a joint leaves the range for which its friction is known."""
-    if not sums.temperatures:
-        return None
-    low, high, last = sums.temperatures
-    outside = False
-    for j, terms in enumerate(model.calibration.model.terms):
-        for term in terms:
-            if isinstance(term, Temperature):
-                outside |= bool(low[j] < term.coldest or high[j] > term.hottest)
-    numbers = (tuple(values.tolist()) for values in (low, high, last))
-    return TemperatureRange("watch" if outside else "ok", *numbers)
 
 
 def _mismatch(sums: _Sums, adopted: int) -> str:

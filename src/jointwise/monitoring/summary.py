@@ -27,6 +27,9 @@ FRICTION_CHANGE = 0.07
 """Relative change of dry friction that is watched ..."""
 FRICTION_RATIO = 3.0
 """... if it is larger than this many standard errors."""
+WARMING = 0.01
+"""Relative loss of dry friction with every kelvin (1/K) that warming may explain where the model does not have the
+effect of temperature: about twice that of the digital robot (0.5 %/K)."""
 LEAST_MOTION = 20.0
 """Time (s) that a joint must move for its friction to be judged."""
 
@@ -244,14 +247,24 @@ def _center(total: Array, P: Array) -> tuple[tuple[float, ...], tuple[tuple[floa
     return tuple(com.tolist()), tuple(zip((com - half).tolist(), (com + half).tolist(), strict=True))
 
 
-def friction_estimates(known: Known, moved: Array, measured: Mask) -> tuple[FrictionEstimate, ...]:
-    """Return the friction of every joint; `moved` (joints,) s in motion, `measured` (joints,) whether it is watched."""
+def friction_estimates(known: Known, moved: Array, measured: Mask, warmer: Array) -> tuple[FrictionEstimate, ...]:
+    """Return the friction of every joint.
+
+    Args:
+        known: What the monitor knows.
+        moved: Times in motion (joints,), s.
+        measured: Whether a joint is watched, (joints,).
+        warmer: Temperatures (joints,) above those of the calibration, K, as far as the model does not describe their
+            effect: less friction of a warmer joint, or more of a colder one, is not a change up to `WARMING`.
+
+    """
     deviations, result = np.sqrt(np.maximum(np.diag(known.P), 0.0)), []
     for j, time in enumerate(moved.tolist()):
         first = MOMENTS + SHARES * j
         change, error = float(known.x[first]), float(deviations[first])
         judged = time >= LEAST_MOTION and bool(measured[j])
-        changed = abs(change) > max(FRICTION_CHANGE, FRICTION_RATIO * error)
+        expected = sorted((0.0, -WARMING * float(warmer[j])))
+        changed = abs(change - float(np.clip(change, *expected))) > max(FRICTION_CHANGE, FRICTION_RATIO * error)
         status: Status = "unknown" if not judged else "watch" if changed else "ok"
         numbers = (1.0 + change, error, float(known.x[first + 1]), float(deviations[first + 1]))
         result.append(FrictionEstimate(j + 1, status, *numbers, time))

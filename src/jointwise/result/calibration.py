@@ -52,7 +52,8 @@ SCALE_UNKNOWN = (
 class Source:
     """A training log: file name, SHA-256, samples, duration (s), and the verdict and findings of the inspection.
 
-    `sketch` recognises its samples in other files; None in models of earlier versions.
+    `sketch` recognises its samples in other files; None in models of earlier versions. `temperatures` are the means of
+    its joints, °C; None where they were not measured.
     """
 
     file: str
@@ -62,6 +63,7 @@ class Source:
     verdict: str
     findings: tuple[str, ...] = ()
     sketch: Sketch | None = None
+    temperatures: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,14 @@ class Provenance:
         if any(source.sketch is None and source.sha256 == log.origin.sha256 != "" for source in self.logs):
             return 1.0
         return sketched_fraction(log, [source.sketch for source in self.logs if source.sketch], output)
+
+    @property
+    def temperatures(self) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+        """Lowest and highest mean temperatures of the joints in the logs, °C; None where one does not have them."""
+        known = [source.temperatures for source in self.logs if source.temperatures is not None]
+        if not known or len(known) < len(self.logs):
+            return None
+        return tuple(map(min, zip(*known, strict=True))), tuple(map(max, zip(*known, strict=True)))
 
     @property
     def carried(self) -> Payload | None:

@@ -171,8 +171,9 @@ def _provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
     """Return the origin of a calibration without entries that are empty."""
     document = asdict(provenance)
     for log in document["logs"]:
-        if log["sketch"] is None:
-            del log["sketch"]
+        for name in ("sketch", "temperatures"):
+            if log[name] is None:
+                del log[name]
     return document if provenance.notes else {key: value for key, value in document.items() if key != "notes"}
 
 
