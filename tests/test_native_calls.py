@@ -8,6 +8,8 @@ import pytest
 from jointwise.description import load_robot
 from jointwise.model.rigid.chain import make_chain
 from jointwise.simulation.robot import digital_robot
+from jointwise.simulation.robot.run import SERIES
+from jointwise.simulation.robot.state import ROWS
 from jointwise.spatial import Array
 from peers import native
 
@@ -30,7 +32,7 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
     x, joints, backlash = series(SAMPLES), *ROBOT.packed
     state, pair, out = np.zeros(5), np.zeros((SAMPLES, 2)), np.zeros(SAMPLES)
     columns, gram = (SAMPLES, 3), np.zeros((8, 8))
-    push, record = series(SAMPLES, 6), np.zeros((SAMPLES, 91))
+    push, record = series(SAMPLES, 6), np.zeros((SAMPLES, 6 * len(SERIES) + 1))
     rest = ROBOT.rest(np.zeros(6)).values.copy()
     control = (np.zeros((SAMPLES, 6)), *(series(SAMPLES, 6) for _ in range(4)), *(np.zeros(6) for _ in range(5)), None)
     calls: dict[str, tuple[list[object], set[int]]] = {
@@ -190,7 +192,8 @@ def two_joints(periods: int) -> list[object]:
     chain = make_chain(load_robot("ur5e"))
     pair = (chain[0][:2], *(part[:2].copy() for part in chain[1:5]), chain[5])
     joints, backlash = (part[:2].copy() for part in ROBOT.packed)
-    return [pair, joints, backlash, np.zeros(3), np.zeros(39), 4, NOTHING, None, 1e-3, periods, 1, False, None, None]
+    state = np.zeros(2 * (len(ROWS) + 4) + 1)
+    return [pair, joints, backlash, np.zeros(3), state, 4, NOTHING, None, 1e-3, periods, 1, False, None, None]
 
 
 def test_a_number_of_periods_whose_arrays_would_wrap_is_refused() -> None:
