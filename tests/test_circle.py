@@ -54,7 +54,8 @@ def recorded(experiment: str, seed: int, *on: str) -> Log:
 
 def driven(lag: float = 0.0, limit: float = np.inf, rate: float = 500.0) -> Log:
     """Return a log of the rigid arm whose drives follow the target current after a lag (s), up to a limit (A)."""
-    joints = tuple(replace(joint, motor=replace(joint.motor, lag=lag, limit=limit)) for joint in default_joints(ROBOT))
+    motor = {"lag": lag, "limit": limit, "inductance": 0.0}
+    joints = tuple(replace(joint, motor=replace(joint.motor, **motor)) for joint in default_joints(ROBOT))
     off = tuple(name for name in PHENOMENA if name not in ("current_lag", "current_limit"))
     options = {"duration": 25.0, "rate": rate, "seed": 1, "plant": PlantOptions(without=off, joints=joints), "keep": 0}
     return jointwise.simulate(ROBOT, "bang-coast-bang", **options).log

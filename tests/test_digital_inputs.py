@@ -81,6 +81,12 @@ def test_a_file_overrules_single_values(tmp_path: Path) -> None:
     assert joints[0].kinematic_error == FULL.joints[0].kinematic_error
 
 
+def test_a_file_of_drives_without_lag_needs_no_inductance(tmp_path: Path) -> None:
+    path = tmp_path / "drives.toml"
+    path.write_text("schema = 1\n[drive]\nlag = 0.0\n")
+    assert {joint.motor.inductance for joint in load_joints(path, ROBOT)} == {0.0}
+
+
 def test_a_file_overrules_what_the_robot_is_described_with(tmp_path: Path) -> None:
     path = tmp_path / "joints.toml"
     path.write_text("schema = 1\nkinematic_error = []\n[drive]\ngain = 3.0\n")

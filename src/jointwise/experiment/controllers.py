@@ -148,11 +148,12 @@ class CustomLaw:
 
 
 class SteppedController:
-    """A user's controller with ``init(sample)`` and ``step(memory, sample)`` whose memory lasts from chunk to chunk."""
+    """A controller with ``init(sample)`` and ``step(memory, sample)`` whose memory lasts from chunk to chunk."""
 
-    def __init__(self, controller: Any) -> None:
-        """Start without a memory: `init` of the controller is called once."""
+    def __init__(self, controller: Any, name: str | None = None) -> None:
+        """Start without a memory: `init` of the controller is called once; `name` is that of its class by default."""
         self._controller = controller
+        self._name = name or type(controller).__name__
         self._memory: tuple[Any] | None = None
 
     def init(self, sample: Sample) -> Any:
@@ -170,8 +171,8 @@ class SteppedController:
         return answer
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name of the controller's class."""
-        return {"name": type(self._controller).__name__}
+        """Return the name of the controller."""
+        return {"name": self._name}
 
 
 def make_controller(
@@ -284,7 +285,7 @@ def _make_adaptive(
         gains=None if bandwidth is None else control.bandwidth_gains(bandwidth),
         gravity=digital.gravity, payload=digital.payload, duration=motion.duration + LEEWAY,
     )  # fmt: skip
-    return SteppedController(controller)
+    return SteppedController(controller, "adaptive")
 
 
 CONTROLLERS: dict[str, tuple[str, NamedFactory]] = {

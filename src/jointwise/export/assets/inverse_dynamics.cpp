@@ -36,7 +36,10 @@ Vector InverseDynamics::inverse_dynamics(const double * q, const double * qd, co
     reset(q);
   }
   Vector torque{};
-  jw_sample sample{q, qd, qdd, nullptr, nullptr, nullptr};
+  jw_sample sample{};
+  sample.q = q;
+  sample.qd = qd;
+  sample.qdd = qdd;
   jw_step(&robot_model, &memory_->state, &sample, torque.data());
   return torque;
 }

@@ -143,6 +143,8 @@ def _numbers(joint: Joint, specified: dict[str, Any]) -> dict[str, float]:
     size, motor = joint_size(joint), joint.motor
     described = {"inertia": motor.reflected_inertia, "gear_ratio": motor.gear_ratio, "gain": motor.joint_gain}
     known = {key: value for key, value in described.items() if value}
+    if specified.get("lag") == 0.0:
+        known["inductance"] = 0.0  # a current that follows at once has none, whatever the default
     return {key: _sized(value, size) for key, value in (_default_document()["drive"] | known | specified).items()}
 
 
