@@ -62,7 +62,7 @@ def contacts(model: jw.RobotModel, count: int) -> None:
         reports, _ = monitor.steps(monitor.init(), samples)
         at = int(np.searchsorted(samples.t, start))
         torque = model.jacobian(np.asarray(samples.q[at]))[:3].T @ force
-        fast, slow = monitor.limits
+        fast, slow, _ = monitor.limits
         if not (np.abs(torque) > min(fast, slow) * reports.deviation[at]).any():
             continue
         seen += 1

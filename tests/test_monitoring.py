@@ -24,7 +24,7 @@ from jointwise.monitoring.signals import log_samples, stream_rate
 from jointwise.monitoring.summary import friction_estimates
 from jointwise.monitoring.warming import thermal_note, warmer_than_known
 from jointwise.options import Options
-from jointwise.result.spread import LEAST_LIMIT, Tail
+from jointwise.result.spread import LEAST_LIMIT, ChangeSpread, Tail
 from jointwise.runtime.stream import NumpyCore
 from synthetic import synthetic_log
 
@@ -66,6 +66,13 @@ def run(model, samples, **options):
     return monitor.steps(monitor.init(), samples)
 
 
+def _with_changes(spread):
+    """Return a spread with arbitrary figures of sudden changes."""
+    joints = len(spread.joints)
+    change = ChangeSpread(100.0, ((1.2, -0.4),) * joints, (0.3,) * joints, (2.0,) * joints, Tail(4.0, 0.3))
+    return replace(spread, change=change)
+
+
 def damaged(samples):
     """Return a stream with a value that is missing, a repeated and a late stamp, a gap, a jump and a push."""
     t, q, output = np.array(samples.t), np.array(samples.q), np.array(samples.output)
@@ -85,7 +92,8 @@ def test_c_and_numpy_agree_on_a_damaged_stream(model, free, has_speed):
     samples = damaged(part_of(log_samples(model, free), slice(0, 420)))
     samples = samples if has_speed else replace(samples, qd=None)
     monitor = Monitor(model, 100.0, has_speed=has_speed)
-    numbers = core_monitor(model, 100.0, known_spread(model), limits=monitor.limits, derived=not has_speed)
+    spread, limits = _with_changes(known_spread(model)), (*monitor.limits[:2], 5.0 * has_speed)
+    numbers = core_monitor(model, 100.0, spread, limits=limits, derived=not has_speed)
     numbers = replace(numbers, lag=0.013)
     planned = model.calibration.for_use("feed-forward")
     from jointwise.monitoring.core import NativeWatch
@@ -100,6 +108,7 @@ def test_c_and_numpy_agree_on_a_damaged_stream(model, free, has_speed):
         one, two = getattr(ours, name), getattr(theirs, name)
         assert np.abs(one - two).max() < 1e-9 * max(np.abs(one).max(), 1.0), name
     assert ours.contact.any()
+    assert (ours.change.max() > 5.0) == has_speed
     one, two = native.known(memory), reference.known(other)
     assert one.counts == two.counts
     assert np.abs(one.P - two.P).max() < 1e-9 * one.P.max()
@@ -154,6 +163,30 @@ def test_the_same_push_on_shuffled_currents_is_no_single_contact(model, free):
     result = monitor_log(model, replace(free, current=np.asarray(free.current)[order])).result()
     assert result.status == "fault"
     assert "does not explain" in result.reasons[0]
+
+
+def test_a_sudden_push_is_found_within_20_ms():
+    made = [jw.simulate("ur5e", "excitation", duration=d, rate=500.0, seed=s, keep=0) for d, s in ((30.0, 1), (8.0, 2))]
+    training, free = (replace(item.log, torque=None, theta=None) for item in made)
+    fast = jw.RobotModel(jw.calibrate(training, jw.load_robot("ur5e"), options=QUICK))
+    change = residual_spread(fast, [training], "training").change
+    assert change.rate == pytest.approx(500.0)
+    samples, start = log_samples(fast, free), 6.0
+    assert Monitor(fast, 500.0).uses_changes
+    assert not Monitor(fast, 100.0).uses_changes
+    assert not Monitor(fast, 500.0, has_speed=False).uses_changes
+    quiet = run(fast, samples)[0]
+    assert quiet.change[samples.t > 0.5].max() < Monitor(fast, 500.0).limits[2]
+    assert not quiet.contact[samples.t < start + 0.3].any()
+    push = jw.Push(start, 0.3, (0.0, 14.0, 14.0))
+    events = jw.Events(pushes=[push])
+    log = jw.simulate("ur5e", "excitation", duration=8.0, rate=500.0, seed=2, keep=0, events=events).log
+    pushed_samples = log_samples(fast, replace(log, torque=None, theta=None))
+    found = np.flatnonzero(run(fast, pushed_samples)[0].contact)
+    assert 0.0 <= pushed_samples.t[found[0]] - start <= 0.02
+    old = replace(fast.calibration, spread=replace(fast.calibration.spread, change=None))
+    late = np.flatnonzero(run(jw.RobotModel(old), pushed_samples)[0].contact)
+    assert len(late) == 0 or late[0] > found[0]
 
 
 def test_a_singular_arm_has_no_tool_force(model):

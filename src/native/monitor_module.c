@@ -4,8 +4,8 @@
 
 #define CAPSULE "jointwise.monitor"
 #define STATE_SIZE ((Py_ssize_t)(sizeof(jw_watch_state) / sizeof(double)))
-#define JOINT_NUMBERS (2 * JW_FEATURES + 6)
-#define HEAD_NUMBERS (JW_MOMENTS * 10 + 6)
+#define JOINT_NUMBERS (2 * JW_FEATURES + 10)
+#define HEAD_NUMBERS (JW_MOMENTS * 10 + 7)
 #define ROWS 9 /* arrays of a report with one number a joint */
 
 const jw_model *model_of(PyObject *capsule); /* runtime_module.c */
@@ -31,6 +31,7 @@ static void read_monitor(const double *in, jw_monitor *out)
     out->moment = *in++;
     out->limit_fast = *in++;
     out->limit_slow = *in++;
+    out->limit_change = *in++;
     out->lag = *in++;
     out->derived = *in++ != 0.0;
     for (int j = 0; j < out->model->joints; j++) {
@@ -44,6 +45,10 @@ static void read_monitor(const double *in, jw_monitor *out)
         w->viscous = *in++;
         w->gain = *in++;
         w->measured = *in++ != 0.0;
+        w->predictor[0] = *in++;
+        w->predictor[1] = *in++;
+        w->change = *in++;
+        w->fastest = *in++;
     }
 }
 
@@ -113,10 +118,11 @@ static void write_report(const jw_watch_report *report, Py_ssize_t n, double *ou
     out[0] = report->contact;
     out[1] = report->joint;
     out[2] = report->verdict;
+    out[3] = report->change;
 }
 
 /* monitor_steps(monitor, state, samples, t, q, qd | None, output, temperature | None, reports): arrays of
- * (samples, joints) numbers, reports of (samples, 9 joints + 3); the state is updated. */
+ * (samples, joints) numbers, reports of (samples, 9 joints + 4); the state is updated. */
 static PyObject *monitor_steps(PyObject *self, PyObject *args)
 {
     (void)self;
@@ -131,7 +137,7 @@ static PyObject *monitor_steps(PyObject *self, PyObject *args)
     lent held = {.count = 0};
     const double *t, *in[4];
     double *state, *out;
-    Py_ssize_t n = monitor->model->joints, size = times(samples, n), width = ROWS * n + 3;
+    Py_ssize_t n = monitor->model->joints, size = times(samples, n), width = ROWS * n + 4;
     int ready = outputs(o[1], "state", STATE_SIZE, 0, &held, &state) && numbers(o[2], "t", samples, 0, &held, &t) &&
                 outputs(o[7], "reports", times(samples, width), 0, &held, &out);
     for (int k = 0; k < 4 && ready; k++)

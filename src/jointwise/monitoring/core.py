@@ -24,19 +24,25 @@ COLUMNS = ("external", "residual", "deviation", "ratio", "frozen", "speed", "ine
 
 @dataclass(frozen=True, eq=False)
 class WatchedJoint:
-    """A joint as `jw_watched`: spread (Nm), static friction (Nm), viscous change (Nm s/rad), gain, whether measured."""
+    """A joint as `jw_watched`: spread (Nm), static friction (Nm), viscous change (Nm s/rad), gain, whether measured.
+
+    `predictor`, `change` (Nm) and `fastest` (rad/s) are those of `ChangeSpread`.
+    """
 
     spread: JointSpread
     held: float
     viscous: float
     gain: float
     measured: bool
+    predictor: tuple[float, float] = (0.0, 0.0)
+    change: float = 1.0
+    fastest: float = 0.0
 
     def packed(self) -> list[float]:
         """Return the numbers in the order of the native reader."""
         s = self.spread
         rest = [s.rest_fast, s.rest_slow, self.held, self.viscous, self.gain, float(self.measured)]
-        return [*s.fast, *s.slow, *rest]
+        return [*s.fast, *s.slow, *rest, *self.predictor, self.change, self.fastest]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +56,7 @@ class CoreMonitor:
         moment: That of its first moments, kg m.
         limit_fast: Ratio to the spread above which the momentum observer shows a contact.
         limit_slow: The same of the direct residual.
+        limit_change: Sudden change of the momentum observer above which there is a contact; 0 if it is not used.
         lag: Time (s) by which the output is before the motion.
         derived: Whether speeds are differences of positions.
         period: Period of the uniform clock, s.
@@ -62,13 +69,15 @@ class CoreMonitor:
     moment: float
     limit_fast: float
     limit_slow: float
+    limit_change: float
     lag: float
     derived: bool
     period: float
 
     def packed(self) -> Array:
         """Return all numbers in the order of the native reader."""
-        heads = [self.mass, self.moment, self.limit_fast, self.limit_slow, self.lag, float(self.derived)]
+        limits = [self.limit_fast, self.limit_slow, self.limit_change]
+        heads = [self.mass, self.moment, *limits, self.lag, float(self.derived)]
         return np.array([*self.bodies.ravel(), *heads, *(x for joint in self.joints for x in joint.packed())])
 
 
@@ -104,6 +113,7 @@ class Reports:
         contact: Whether there is a contact, (samples,).
         joint: The joint (0-based) of the largest ratio, (samples,).
         verdict: Index into `VERDICTS`, (samples,).
+        change: Sudden change of the momentum observer over all joints, in standard deviations, (samples,).
 
     """
 
@@ -119,10 +129,11 @@ class Reports:
     contact: Array
     joint: Array
     verdict: Array
+    change: Array
 
     @classmethod
     def of(cls, table: Array, joints: int) -> Reports:
-        """Return the reports of a table of the native kernel, (samples, 9 joints + 3)."""
+        """Return the reports of a table of the native kernel, (samples, 9 joints + 4)."""
         parts = [table[:, k * joints : (k + 1) * joints] for k in range(len(COLUMNS))]
         return cls(*parts, *table[:, len(COLUMNS) * joints :].T)
 
@@ -180,7 +191,7 @@ class NativeWatch:
     def steps(self, memory: Array, samples: Samples) -> tuple[Reports, Array]:
         """Return the reports of samples and the memory after them."""
         after = memory.copy()
-        table = np.empty((len(samples), len(COLUMNS) * self._joints + 3))
+        table = np.empty((len(samples), len(COLUMNS) * self._joints + 4))
         channels = (samples.q, samples.qd, samples.output, samples.temperature)
         contiguous = [None if c is None else np.ascontiguousarray(c, dtype=np.float64) for c in channels]
         t = np.ascontiguousarray(samples.t, dtype=np.float64)

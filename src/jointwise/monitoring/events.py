@@ -34,7 +34,7 @@ class Contact:
         joint: Joint (1-based) whose residual is largest relative to its threshold.
         peak: Largest external torque of that joint, Nm, with its sign.
         deviation: Standard deviation of the external torque without contact, Nm.
-        ratio: Largest ratio of a residual to its threshold.
+        ratio: Largest ratio of a residual to its threshold; below 1 where only a sudden change of it was found.
         force: Force at the tool (3,) in the base frame at that sample, N, if a force there is what touched the robot;
             None where the arm is singular.
 

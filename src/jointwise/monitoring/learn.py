@@ -14,7 +14,7 @@ from jointwise.estimation.least_squares import Mask
 from jointwise.monitoring.core import NativeWatch, Reports, Samples
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.monitoring.signals import FASTEST, SLOWEST, SLOWNESS, log_samples, stream_rate
-from jointwise.result.spread import BLOCK, FEATURES, JointSpread, ResidualSpread, Tail
+from jointwise.result.spread import BLOCK, FEATURES, ChangeSpread, JointSpread, ResidualSpread, Tail
 from jointwise.runtime import RobotModel
 from jointwise.runtime.stream import NativeCore
 from jointwise.spatial import Array
@@ -37,6 +37,10 @@ MARGIN = {"training": 2.0, "validation": 1.5}
 """Factor of the spread of residuals: those of other days and other motions are larger by about that."""
 LAG = 30
 """Samples over which a residual at rest may change: the filter follows slower changes."""
+LEAST_RATE = 250.0
+"""Rate (Hz) from which sudden changes are used: at lower ones a change of the motion is as sudden as a contact."""
+CHANGE_MARGIN = 1.25
+"""Factor of the tail of sudden changes: other motions excite the gears more."""
 UNLIMITED = 1e9
 """Limit above which nothing is a contact."""
 NORMAL_QUANTILE = 0.6827
@@ -64,7 +68,8 @@ def residual_spread(
     spread = _spread(model, parts, source)
     if all(part.qd is None for part in parts):
         return spread
-    return replace(spread, without_speed=_spread(model, [replace(part, qd=None) for part in parts], source))
+    without = _spread(model, [replace(part, qd=None) for part in parts], source)
+    return replace(spread, without_speed=without, change=_change(model, parts, spread))
 
 
 def _spread(model: RobotModel, parts: Sequence[Samples], source: Literal["training", "validation"]) -> ResidualSpread:
@@ -80,6 +85,34 @@ def _spread(model: RobotModel, parts: Sequence[Samples], source: Literal["traini
     return ResidualSpread(spread.joints, fast, slow, seconds, source)
 
 
+def _change(model: RobotModel, parts: Sequence[Samples], spread: ResidualSpread) -> ChangeSpread | None:
+    """Return sudden changes of the momentum observer along the samples of one rate; None for slow ones."""
+    rate = stream_rate(parts[0].t)
+    used = [part for part in parts if part.qd is not None and abs(stream_rate(part.t) / rate - 1.0) < 1e-3]
+    if rate < LEAST_RATE or not used:
+        return None
+    external = [(r := _reports(model, part, spread)).external[_used(r)] for part in used]
+    fits = [_predictor([values[:, j] for values in external]) for j in range(model.dof)]
+    fastest = np.max([np.nanmax(np.abs(np.asarray(part.qd)), axis=0) for part in used], axis=0)
+    found = ChangeSpread(
+        rate, tuple(a for a, _ in fits), tuple(s for _, s in fits), tuple(fastest.tolist()), Tail(0.0, 1.0)
+    )
+    largest = []
+    for part in used:
+        reports = _reports(model, part, replace(spread, change=found))
+        largest.append(_block_maxima(reports.change[_used(reports)], (part.t - part.t[0])[_used(reports)]))
+    tail = _tail(np.concatenate(largest))
+    return replace(found, tail=Tail(CHANGE_MARGIN * tail.location, CHANGE_MARGIN * tail.scale))
+
+
+def _predictor(signals: Sequence[Array]) -> tuple[tuple[float, float], float]:
+    """Return the factors of the last two values that predict a signal best, and the deviation of the error."""
+    past = np.vstack([np.column_stack([x[1:-1], x[:-2]]) for x in signals])
+    now = np.concatenate([x[2:] for x in signals])
+    factors = np.linalg.lstsq(past, now, rcond=None)[0]
+    return (float(factors[0]), float(factors[1])), max(float(np.std(now - past @ factors)), 1e-9)
+
+
 def _has_rate(log: Log) -> bool:
     return SLOWEST <= log.clock.rate <= FASTEST
 
@@ -88,7 +121,7 @@ def _reports(model: RobotModel, samples: Samples, spread: ResidualSpread) -> Rep
     """Return the reports of a monitor that finds no contacts."""
     rate = stream_rate(samples.t)
     measured = np.asarray(np.isfinite(samples.output).any(axis=0))
-    limits, derived = (UNLIMITED, UNLIMITED), samples.qd is None
+    limits, derived = (UNLIMITED, UNLIMITED, 0.0 if spread.change is None else UNLIMITED), samples.qd is None
     numbers = core_monitor(model, rate, spread, limits=limits, measured=measured, derived=derived)
     planned = model.planned_core(rate)
     assert isinstance(planned, NativeCore)
@@ -157,10 +190,16 @@ def _ratios(reports: Reports, t: Array, spread: ResidualSpread) -> tuple[Array, 
         ratio = (np.abs(getattr(reports, channel)) / total).max(axis=1)[_used(reports)]
         if name == "fast":
             ratio = _persistent(ratio)
-        blocks = ((t - t[0])[_used(reports)] / BLOCK).astype(int)
-        edges = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
-        result.append(np.maximum.reduceat(ratio, edges))
+        result.append(_block_maxima(ratio, (t - t[0])[_used(reports)]))
     return result[0], result[1]
+
+
+def _block_maxima(values: Array, t: Array) -> Array:
+    """Return the largest values in blocks of `BLOCK` s; t (s) counts from the start and may be longer."""
+    blocks = (t / BLOCK).astype(int)[: len(values)]
+    edges = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
+    result: Array = np.maximum.reduceat(values, edges)
+    return result
 
 
 def _persistent(ratio: Array) -> Array:

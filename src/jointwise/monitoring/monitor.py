@@ -18,6 +18,8 @@ from jointwise.runtime import RobotModel
 from jointwise.runtime.arrays import checked_rate
 from jointwise.runtime.stream import NativeCore
 
+SAME_RATE = 0.02
+"""Relative difference of the rates of two streams whose changes are comparable."""
 FALSE_ALARMS = 1.0
 """Contacts an hour that a monitor may report without any."""
 
@@ -61,10 +63,21 @@ class Monitor:
             raise ModelError(f"false_alarms must be a positive number an hour. Got {self.false_alarms} instead.")
 
     @cached_property
-    def limits(self) -> tuple[float, float]:
-        """Ratios of the fast and the slow residual to their spread that are a contact; each has half the alarms."""
+    def limits(self) -> tuple[float, float, float]:
+        """Ratios of the fast and the slow residual to their spread, and sudden change, that are a contact.
+
+        Each has an equal part of the alarms; the last is 0 where changes are not used.
+        """
         spread = known_spread(self.model, self.has_speed)
-        return spread.fast.limit(0.5 * self.false_alarms), spread.slow.limit(0.5 * self.false_alarms)
+        change = spread.change if self.uses_changes else None
+        part = self.false_alarms / (2.0 if change is None else 3.0)
+        return spread.fast.limit(part), spread.slow.limit(part), 0.0 if change is None else change.tail.limit(part)
+
+    @property
+    def uses_changes(self) -> bool:
+        """Whether sudden changes are contacts: speeds are measured and the model knows changes at this rate."""
+        change = known_spread(self.model, self.has_speed).change
+        return self.has_speed and change is not None and abs(self.rate / change.rate - 1.0) < SAME_RATE
 
     @cached_property
     def core(self) -> WatchCore:

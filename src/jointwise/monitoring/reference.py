@@ -32,6 +32,7 @@ CALM_TIME, START_TIME = 2.0, 0.5
 FRICTION_SHARE, FRICTION_TIME, PAYLOAD_TIME, PAYLOAD_ERROR, UPDATE_TIME, CORRELATION = 0.15, 600.0, 1e5, 0.05, 0.05, 2.0
 PERSISTENCE, END_RATIO, END_SHARE, END_TIME, RELEASE_TIME, LONGEST = 3, 0.7, 0.5, 0.2, 0.5, 10.0
 GAP_STEPS, GAP_TIME, JUMP, RESTART_TIME, RESTART_COUNT, ON_TIME = 5.0, 0.05, 0.5, 1.0, 10, 1e-3
+STEADY, CHANGE_SHOCK, LEVEL_TIME, LEVEL_CAP, CHANGES = 4, 0.2, 0.1, 24.0, 3
 FROZEN_TIME, FROZEN_SPEED, SATURATED = 0.25, 0.05, 0.999
 NOT_FINITE, REPEATED, REORDERED, GAP, JUMPED, RESTART, GOOD = range(7)
 SMOOTH = (Offset, Viscous, Temperature, Spring, Inertia)
@@ -63,6 +64,11 @@ class _Memory:
     since: int = 0
     adopted: int = 0
     delayed: list[Array] = field(default_factory=list)
+    before: list[Array] = field(default_factory=list)
+    changes: list[float] = field(default_factory=list)
+    level: float = 1.0
+    steady: Array = field(default_factory=lambda: np.zeros(0))
+    rested: Array = field(default_factory=lambda: np.zeros(0))
     counts: Array = field(default_factory=lambda: np.zeros(len(VERDICTS)))
     report: dict[str, Any] = field(default_factory=dict)
 
@@ -104,7 +110,12 @@ class ReferenceWatch:
         zeros = ("same_q", "same_output", "highest")
         memory.s = {name: np.zeros(self.n) for name in zeros}
         per_joint = ("external", "residual", "deviation", "ratio", "frozen", "speed", "inertia", "shock", "rest")
-        memory.report = {name: np.zeros(self.n) for name in per_joint} | {"contact": 0.0, "joint": 0.0, "verdict": 0.0}
+        memory.report = {name: np.zeros(self.n) for name in per_joint} | {
+            "contact": 0.0,
+            "joint": 0.0,
+            "verdict": 0.0,
+            "change": 0.0,
+        }
         return memory
 
     def steps(self, memory: _Memory, samples: Samples) -> tuple[Reports, _Memory]:
@@ -214,7 +225,11 @@ class ReferenceWatch:
         self._rest(m, now)
         self._smooth(m, now)
         spread = self._compare(m, now)
-        self._decide(m)
+        above = bool((m.report["ratio"] > 1.0).any())
+        if self.numbers.limit_change > 0.0:
+            m.report["change"] = self._changed(m)
+            above = above or m.report["change"] > self.numbers.limit_change
+        self._decide(m, above)
         m.report["contact"] = float(m.contact)
         m.since += 1
         if m.since >= max(int(np.floor(UPDATE_TIME / self.T + 0.5)), 1):
@@ -225,6 +240,9 @@ class ReferenceWatch:
     def _begin(self, m: _Memory, q: Array, qd: Array, torque: Array) -> None:
         m.friction = self.core.init(q, None)
         zeros = np.zeros(self.n)
+        m.before = m.before or [zeros, zeros]
+        m.changes, m.level, m.steady = [0.0] * CHANGES, 1.0, zeros
+        m.rested = m.rested if len(m.rested) else zeros
         m.s |= {"position": q, "path": q, "anchor": q, "speed": qd, "mean_torque": torque}
         m.s |= dict.fromkeys(("acceleration", "shock", "over", "travel", "load"), zeros)
         rests = np.abs(qd) < REST_SPEED
@@ -378,11 +396,27 @@ class ReferenceWatch:
         report["joint"] = float(np.argmax(new["ratio"]))
         return spread
 
-    def _decide(self, m: _Memory) -> None:
+    def _changed(self, m: _Memory) -> float:
+        now, used = m.report["external"], self.measured
+        first, second = np.array([joint.predictor for joint in self.numbers.joints]).T
+        deviation, fastest = np.array([(joint.change, joint.fastest) for joint in self.numbers.joints]).T
+        error = now - first * m.before[0] - second * m.before[1]
+        m.steady = np.where(m.rested == m.s["at_rest"], m.steady + 1, 0)
+        m.rested = m.s["at_rest"]
+        squares = error**2 / (deviation**2 + (CHANGE_SHOCK * m.s["shock"]) ** 2)
+        known = bool((np.abs(m.s["speed"]) <= fastest).all())
+        m.before = [now, m.before[0]]
+        m.changes = [float(squares[used & (m.steady >= STEADY)].sum()) if known else 0.0, *m.changes[:-1]]
+        mean = sum(m.changes) / CHANGES
+        change = float(np.sqrt(mean / max(m.level, 1.0)))
+        m.level += _share(self.T, LEVEL_TIME) * (min(mean / max(used.sum(), 1), LEVEL_CAP) - m.level)
+        return change
+
+    def _decide(self, m: _Memory, above: bool) -> None:
         ratios = m.report["ratio"]
         ratio = float(ratios.max())
         if not m.contact:
-            if ratio <= 1.0 or m.age < START_TIME:
+            if not above or m.age < START_TIME:
                 return
             m.contact, m.lasted, m.quiet, m.peak = True, 0.0, 0.0, 0.0
         moves = bool(((ratios > 1.0) & (m.s["at_rest"] == 0.0)).any())

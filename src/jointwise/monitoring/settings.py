@@ -40,7 +40,7 @@ def core_monitor(
     rate: float,
     spread: ResidualSpread,
     *,
-    limits: tuple[float, float],
+    limits: tuple[float, float, float],
     measured: Mask | None = None,
     derived: bool = False,
 ) -> CoreMonitor:
@@ -50,7 +50,8 @@ def core_monitor(
         model: The model with the payload that the robot is said to carry.
         rate: Rate of the uniform clock, Hz.
         spread: Spread of the residuals.
-        limits: Ratios to the spread of the fast and the slow residual above which there is a contact.
+        limits: Ratios to the spread of the fast and the slow residual, and size of a sudden change, above which there
+            is a contact; 0 if changes are not used.
         measured: Which joints have a measured output, (joints,); None for all that the model predicts.
         derived: Whether speeds are differences of positions.
 
@@ -63,13 +64,26 @@ def core_monitor(
     mass = PAYLOAD_SHARE * _carried_mass(model)
     joints = tuple(
         WatchedJoint(
-            _with_least_rest(spread.joints[j], held[j]), held[j], viscous[j], float(model.gains[j]), bool(used[j])
+            _with_least_rest(spread.joints[j], held[j]),
+            held[j],
+            viscous[j],
+            float(model.gains[j]),
+            bool(used[j]),
+            *_change(spread, j),
         )
         for j in range(model.dof)
     )
     lag = max(model.calibration.filters.lag, 0.0)
     bodies = np.ascontiguousarray(moved[:, [9, 6, 7, 8]].T)
     return CoreMonitor(joints, bodies, mass, CENTER * mass, *limits, lag, derived, 1.0 / rate)
+
+
+def _change(spread: ResidualSpread, joint: int) -> tuple[tuple[float, float], float, float]:
+    """Return the predictor of a joint, the deviation of its error (Nm) and its largest speed (rad/s)."""
+    change = spread.change
+    if change is None:
+        return (0.0, 0.0), 1.0, 0.0
+    return change.predictors[joint], change.deviations[joint], change.fastest[joint]
 
 
 def _with_least_rest(spread: JointSpread, held: float) -> JointSpread:

@@ -50,6 +50,26 @@ class Tail:
 
 
 @dataclass(frozen=True)
+class ChangeSpread:
+    """Sudden changes of the momentum observer without contact: errors of ``r_k = a_1 r_(k-1) + a_2 r_(k-2)``.
+
+    Attributes:
+        rate: Rate of the stream, Hz; the predictors hold for it alone.
+        predictors: The two factors of every joint.
+        deviations: Standard deviation of the error of every joint, Nm.
+        fastest: Largest speed of every joint in these logs, rad/s; at higher ones changes are not used.
+        tail: Tail of the largest change over all joints.
+
+    """
+
+    rate: Positive
+    predictors: tuple[tuple[float, float], ...]
+    deviations: tuple[Positive, ...]
+    fastest: tuple[NonNegative, ...]
+    tail: Tail
+
+
+@dataclass(frozen=True)
 class ResidualSpread:
     """The spread of the residuals of a model without contact.
 
@@ -60,6 +80,7 @@ class ResidualSpread:
         seconds: Duration of the data, s.
         source: `training`, `validation`, or `assumed` for a model file without these figures.
         without_speed: The same for streams without measured speeds; None where the logs have none either.
+        change: Sudden changes; None for slow logs, logs without speeds and model files of earlier versions.
 
     """
 
@@ -69,3 +90,4 @@ class ResidualSpread:
     seconds: NonNegative
     source: str
     without_speed: ResidualSpread | None = None
+    change: ChangeSpread | None = None

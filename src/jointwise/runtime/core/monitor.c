@@ -29,6 +29,10 @@
 #define UPDATE_TIME JW(0.05) /* s between updates of the filter */
 #define CORRELATION JW(2.0)  /* residuals are correlated over several updates: their spread counts twice */
 #define PERSISTENCE JW(3.0)  /* samples in a row above the limit of the fast residual: a shock of one sample is none */
+#define STEADY JW(4.0)       /* samples after the begin or end of a rest in which a change of the observer is its own */
+#define CHANGE_SHOCK JW(0.2) /* part of a shock that is a change without contact */
+#define LEVEL_TIME JW(0.1)   /* s, of the usual size of changes: vibration of the gears rises and fades with speed */
+#define LEVEL_CAP JW(24.0)   /* largest mean square that counts for it: a contact does not hide the next one */
 #define START_TIME JW(0.5)   /* s after a start or a gap in which no contact begins: friction is not known yet */
 #define END_RATIO JW(0.7)    /* a contact ends below this ratio ... */
 #define END_SHARE JW(0.5)    /* ... or, with all joints over the limit at rest, below this part of its peak ... */
@@ -185,6 +189,9 @@ static void begin(const jw_monitor *m, jw_watch_state *s, const jw_real *q, cons
         s->at_rest[j] = rests ? JW(1.0) : JW(0.0);
         forget(s, unknown(n, 0), unknown(j, 2), rests ? held * held : JW(0.0));
     }
+    memset(s->changes, 0, sizeof(s->changes));
+    memset(s->steady, 0, sizeof(s->steady));
+    s->level = JW(1.0);
     s->contact = s->lasted = s->quiet = s->peak = JW(0.0);
     s->calm = CALM_TIME;
     s->age = JW(0.0);
@@ -334,6 +341,36 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
     return above;
 }
 
+/* Sudden change of the momentum observer: sqrt(mean of sum_j (e_j / sigma_j)^2 / level), where e is the error of the
+ * prediction from the last two values. Slow errors of the model and the vibration of the gears are predicted. */
+static jw_real changed(const jw_monitor *m, jw_watch_state *s, const jw_watch_report *report)
+{
+    jw_real sum = JW(0.0), mean = JW(0.0), count = JW(0.0);
+    int known = 1;
+    for (int j = 0; j < m->model->joints; j++) {
+        const jw_watched *w = &m->joint[j];
+        jw_real now = report->external[j], shock = CHANGE_SHOCK * s->shock[j];
+        jw_real error = now - w->predictor[0] * s->before[0][j] - w->predictor[1] * s->before[1][j];
+        s->before[1][j] = s->before[0][j];
+        s->before[0][j] = now;
+        s->steady[j] = s->rested[j] == s->at_rest[j] ? s->steady[j] + JW(1.0) : JW(0.0);
+        s->rested[j] = s->at_rest[j];
+        known &= jw_fabs(s->speed[j]) <= w->fastest;
+        if (w->measured) {
+            sum += s->steady[j] >= STEADY ? error * error / (w->change * w->change + shock * shock) : JW(0.0);
+            count += JW(1.0);
+        }
+    }
+    for (int k = JW_CHANGES - 1; k > 0; k--)
+        s->changes[k] = s->changes[k - 1];
+    s->changes[0] = known ? sum : JW(0.0);
+    for (int k = 0; k < JW_CHANGES; k++)
+        mean += s->changes[k] / (jw_real)JW_CHANGES;
+    jw_real change = jw_sqrt(mean / larger(s->level, JW(1.0)));
+    smooth(&s->level, smaller(mean / larger(count, JW(1.0)), LEVEL_CAP), share_of(m->model->period, LEVEL_TIME));
+    return change;
+}
+
 /* Takes what is left as the new state: another payload, another torque that friction holds. */
 static void adopt(const jw_monitor *m, jw_watch_state *s)
 {
@@ -386,7 +423,12 @@ static void tick(const jw_monitor *m, jw_watch_state *s, const jw_real *q, const
         memcpy(s->load, now.load, sizeof(s->load));
     rest(m, s, &now);
     smooth_all(m, s, &now);
-    decide(m, s, compare(m, s, &now, spread, report), report);
+    int above = compare(m, s, &now, spread, report);
+    if (m->limit_change > JW(0.0)) {
+        report->change = changed(m, s, report);
+        above |= report->change > m->limit_change;
+    }
+    decide(m, s, above, report);
     report->contact = s->contact;
     s->since += JW(1.0);
     if (s->since >= (jw_real)every) {

@@ -21,6 +21,7 @@ extern "C" {
 #define JW_SHARES 3   /* of a joint: dry and viscous friction, torque held at rest */
 #define JW_UNKNOWNS (JW_MOMENTS + JW_SHARES * JW_MOST_JOINTS)
 #define JW_MOST_DELAY 64
+#define JW_CHANGES 3    /* samples over which changes of the momentum observer are averaged */
 
 typedef struct {
     jw_real fast[JW_FEATURES], slow[JW_FEATURES]; /* spread of both residuals per unit of the features, Nm */
@@ -29,6 +30,8 @@ typedef struct {
     jw_real viscous;                              /* that of a change of the viscous coefficient, Nm s/rad */
     jw_real gain;                                 /* Nm per unit of the output */
     int measured;                                 /* whether the output is measured */
+    jw_real predictor[2], change;                 /* of the momentum observer from its last two values; error, Nm */
+    jw_real fastest;                              /* rad/s up to which changes are known */
 } jw_watched;
 
 typedef struct {
@@ -37,6 +40,7 @@ typedef struct {
     jw_real body[JW_MOMENTS][10]; /* unit mass and unit first moments in the tool frame as bodies of the last link */
     jw_real mass, moment;         /* standard deviations of a payload: kg, kg m */
     jw_real limit_fast, limit_slow; /* contact above these multiples of the spread */
+    jw_real limit_change;         /* contact above this change of the momentum observer; 0: not used */
     jw_real lag;                  /* s by which the output is before the motion */
     int derived;                  /* whether speeds are differences of positions: then the slow residual alone decides */
 } jw_monitor;
@@ -54,6 +58,7 @@ typedef struct {
     jw_real speed[JW_MOST_JOINTS], inertia[JW_MOST_JOINTS], shock[JW_MOST_JOINTS]; /* what the spread depends on */
     jw_real rest[JW_MOST_JOINTS];      /* whether the joint is at rest */
     jw_real contact, joint, verdict;   /* whether; joint of the largest ratio; what the sample was */
+    jw_real change;                    /* sudden change of the momentum observer, all joints, in standard deviations */
 } jw_watch_report;
 
 typedef struct {
@@ -73,6 +78,9 @@ typedef struct {
     jw_real x[JW_UNKNOWNS], P[JW_UNKNOWNS * JW_UNKNOWNS];
     jw_real over[JW_MOST_JOINTS];            /* samples in a row above the limit of the fast residual */
     jw_real contact, lasted, quiet, peak, largest; /* whether; s; s since it fell; largest ratio; joint of it */
+    jw_real before[2][JW_MOST_JOINTS];       /* last two values of the momentum observer */
+    jw_real rested[JW_MOST_JOINTS], steady[JW_MOST_JOINTS]; /* whether at rest before; samples since that changed */
+    jw_real changes[JW_CHANGES], level;      /* squared errors of their prediction, newest first; usual mean of them */
     jw_real since;                           /* samples since the last update of x */
     jw_real adopted;                         /* contacts that lasted and were taken as the new state */
     jw_real same_q[JW_MOST_JOINTS], same_output[JW_MOST_JOINTS]; /* s without any change while the joint moves */
