@@ -41,6 +41,8 @@ LEAST_RATE = 250.0
 """Rate (Hz) from which sudden changes are used: at lower ones a change of the motion is as sudden as a contact."""
 CHANGE_MARGIN = 1.25
 """Factor of the tail of sudden changes: other motions excite the gears more."""
+FASTER = 1.2
+"""Factor of the largest speed of the logs up to which sudden changes are known."""
 UNLIMITED = 1e9
 """Limit above which nothing is a contact."""
 NORMAL_QUANTILE = 0.6827
@@ -93,7 +95,7 @@ def _change(model: RobotModel, parts: Sequence[Samples], spread: ResidualSpread)
         return None
     external = [(r := _reports(model, part, spread)).external[_used(r)] for part in used]
     fits = [_predictor([values[:, j] for values in external]) for j in range(model.dof)]
-    fastest = np.max([np.nanmax(np.abs(np.asarray(part.qd)), axis=0) for part in used], axis=0)
+    fastest = FASTER * np.max([np.nanmax(np.abs(np.asarray(part.qd)), axis=0) for part in used], axis=0)
     found = ChangeSpread(
         rate, tuple(a for a, _ in fits), tuple(s for _, s in fits), tuple(fastest.tolist()), Tail(0.0, 1.0)
     )

@@ -336,6 +336,8 @@ def _channels(monitor: Monitor, measured: Mask, warm: bool) -> tuple[list[str], 
         missing.append("temperature: not measured")
     if not monitor.has_speed:
         missing.append("momentum observer: no measured speed (qd); contacts are found by the slower residual")
+    elif not monitor.uses_changes:
+        missing.append(f"sudden changes: the model has no figures for a stream of {monitor.rate:g} Hz")
     unmeasured = [str(j + 1) for j in range(len(measured)) if not measured[j]]
     if unmeasured:
         missing.append(f"joint {', '.join(unmeasured)}: no measured {monitor.model.output}")

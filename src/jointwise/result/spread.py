@@ -57,7 +57,7 @@ class ChangeSpread:
         rate: Rate of the stream, Hz; the predictors hold for it alone.
         predictors: The two factors of every joint.
         deviations: Standard deviation of the error of every joint, Nm.
-        fastest: Largest speed of every joint in these logs, rad/s; at higher ones changes are not used.
+        fastest: Speed of every joint up to which changes are known, rad/s: a little above that of these logs.
         tail: Tail of the largest change over all joints.
 
     """
