@@ -206,6 +206,10 @@ def _write_page(
     joints = range(1, len(results[0].friction) + 1) if history is not None else ()
     keys = [(joint, name) for name in ("a1", "stiffness") for joint in joints]
     found = [(*key, history.series(robot, *key)) for key in keys] if history is not None else []
-    series = [HistorySeries(j, *map(list, zip(*values, strict=True)), name) for j, name, values in found if values]
+    series = [
+        HistorySeries(j, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows], name)
+        for j, name, rows in found
+        if rows
+    ]
     changes = "" if history is None else history.summary(robot)
     write_monitoring_page([result.to_dict() for result in results], lines, page, series, changes)

@@ -263,8 +263,8 @@ def friction_estimates(known: Known, moved: Array, measured: Mask, warmer: Array
         first = MOMENTS + SHARES * j
         change, error = float(known.x[first]), float(deviations[first])
         judged = time >= LEAST_MOTION and bool(measured[j])
-        expected = sorted((0.0, -WARMING * float(warmer[j])))
-        changed = abs(change - float(np.clip(change, *expected))) > max(FRICTION_CHANGE, FRICTION_RATIO * error)
+        least, most = sorted((0.0, -WARMING * float(warmer[j])))
+        changed = abs(change - min(max(change, least), most)) > max(FRICTION_CHANGE, FRICTION_RATIO * error)
         status: Status = "unknown" if not judged else "watch" if changed else "ok"
         numbers = (1.0 + change, error, float(known.x[first + 1]), float(deviations[first + 1]))
         result.append(FrictionEstimate(j + 1, status, *numbers, time))

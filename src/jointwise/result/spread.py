@@ -12,7 +12,7 @@ FEATURES = ("constant", "speed", "inertia", "slowness", "shock")
 """What the spread (Nm) of a residual depends on: 1, |v| (rad/s), |M a| (Nm), exp(-(v/v0)²), shock (Nm)."""
 BLOCK = 1.0
 """Duration (s) of the blocks whose largest ratios make the tail."""
-LEAST_LIMIT = 4.5
+LEAST_LIMIT = 5.0
 """Least limit, in standard deviations: the tail of a short log may miss what happens once an hour."""
 
 NonNegative = Annotated[float, Meta(ge=0.0)]
