@@ -52,15 +52,9 @@ MOST_FRICTION = 0.5
 
 
 class FeedbackState(NamedTuple):
-    """Memory between periods.
+    """Memory between periods: of feed-forward and motion feedback (`motion`), of the friction observer (`friction`).
 
-    Attributes:
-        motion: Memory of feed-forward and motion feedback.
-        torque: Last commanded torque, Nm.
-        links: Last speeds of the links, rad/s, and their accelerations, rad/s².
-        rotors: The same of the rotors.
-        friction: State of the friction observer.
-
+    `torque` is the last commanded torque, Nm; `links` and `rotors` are last speeds, rad/s, and accelerations, rad/s².
     """
 
     motion: ControlState

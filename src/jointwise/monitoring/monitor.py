@@ -81,7 +81,7 @@ class Monitor:
 
     @cached_property
     def core(self) -> WatchCore:
-        """The evaluator of samples: in C, or in NumPy for models that C does not have."""
+        """Evaluator of samples in C, or in NumPy for models that C does not have."""
         from jointwise.monitoring.reference import ReferenceWatch
 
         numbers = core_monitor(
