@@ -13,7 +13,7 @@ import jointwise
 ROOT = Path(jointwise.__file__).parent
 FOUNDATIONS: list[set[str]] = [
     {"errors", "_native"},
-    {"atomic", "backend", "formatting", "toml"},
+    {"atomic", "backend", "formatting", "lazy", "toml"},
     {"document"},
     {"spatial"},
     {"motion"},

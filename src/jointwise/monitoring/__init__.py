@@ -5,32 +5,39 @@ collects contacts, numbers and a timeline of a stream, `History` keeps the resul
 `StiffnessEstimator` estimates the stiffness of a joint with two encoders while the robot works.
 """
 
-from jointwise.monitoring.core import Known, Reports, Samples
-from jointwise.monitoring.events import Contact, Fault, tool_force
-from jointwise.monitoring.history import History, Trend
-from jointwise.monitoring.learn import residual_spread
-from jointwise.monitoring.monitor import Monitor, MonitorState
-from jointwise.monitoring.session import Session, monitor_log
-from jointwise.monitoring.sources import follow_csv, follow_json
-from jointwise.monitoring.stiffness import (
-    StiffnessEstimate,
-    StiffnessEstimator,
-    StiffnessLimits,
-    StiffnessReport,
-    fit_stiffness,
-    monitor_stiffness,
-    secant_stiffness,
-    stiffness_status,
-)
-from jointwise.monitoring.summary import (
-    DataQuality,
-    FrictionEstimate,
-    MonitorResult,
-    PayloadEstimate,
-    TemperatureRange,
-)
-from jointwise.monitoring.timeline import Timeline
-from jointwise.monitoring.wear import JointStiffness
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jointwise.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from jointwise.monitoring.core import Known, Reports, Samples
+    from jointwise.monitoring.events import Contact, Fault, tool_force
+    from jointwise.monitoring.history import History, Trend
+    from jointwise.monitoring.learn import residual_spread
+    from jointwise.monitoring.monitor import Monitor, MonitorState
+    from jointwise.monitoring.session import Session, monitor_log
+    from jointwise.monitoring.sources import follow_csv, follow_json
+    from jointwise.monitoring.stiffness import (
+        StiffnessEstimate,
+        StiffnessEstimator,
+        StiffnessLimits,
+        StiffnessReport,
+        fit_stiffness,
+        monitor_stiffness,
+        secant_stiffness,
+        stiffness_status,
+    )
+    from jointwise.monitoring.summary import (
+        DataQuality,
+        FrictionEstimate,
+        MonitorResult,
+        PayloadEstimate,
+        TemperatureRange,
+    )
+    from jointwise.monitoring.timeline import Timeline
+    from jointwise.monitoring.wear import JointStiffness
 
 __all__ = [
     "Contact",
@@ -64,3 +71,29 @@ __all__ = [
     "stiffness_status",
     "tool_force",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "core": ("Known", "Reports", "Samples"),
+        "events": ("Contact", "Fault", "tool_force"),
+        "history": ("History", "Trend"),
+        "learn": ("residual_spread",),
+        "monitor": ("Monitor", "MonitorState"),
+        "session": ("Session", "monitor_log"),
+        "sources": ("follow_csv", "follow_json"),
+        "stiffness": (
+            "StiffnessEstimate",
+            "StiffnessEstimator",
+            "StiffnessLimits",
+            "StiffnessReport",
+            "fit_stiffness",
+            "monitor_stiffness",
+            "secant_stiffness",
+            "stiffness_status",
+        ),
+        "summary": ("DataQuality", "FrictionEstimate", "MonitorResult", "PayloadEstimate", "TemperatureRange"),
+        "timeline": ("Timeline",),
+        "wear": ("JointStiffness",),
+    },
+)

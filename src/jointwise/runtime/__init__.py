@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from jointwise.lazy import lazy_names
 
 if TYPE_CHECKING:
     from jointwise.runtime.bodies import Energy
@@ -12,22 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Energy", "IdentifiedPayload", "RobotModel", "identify_payload", "load_model"]
 
-_ORIGIN = {
-    "Energy": "bodies",
-    "IdentifiedPayload": "payload",
-    "RobotModel": "model",
-    "identify_payload": "payload",
-    "load_model": "model",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use: laws and filters of this package load without the calibrated model."""
-    if name in _ORIGIN:
-        return getattr(import_module(f"jointwise.runtime.{_ORIGIN[name]}"), name)
-    raise AttributeError(f"module 'jointwise.runtime' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    """Return the public names, for tab completion."""
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "bodies": ("Energy",),
+        "model": ("RobotModel", "load_model"),
+        "payload": ("IdentifiedPayload", "identify_payload"),
+    },
+)
