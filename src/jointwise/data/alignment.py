@@ -38,7 +38,6 @@ class MotionPair:
         after: Motion with payload.
         unloaded: Currents without payload.
         loaded: Currents with payload.
-
     """
 
     names: tuple[str, str]
@@ -58,14 +57,12 @@ class MotionPair:
     @property
     def difference(self) -> Array:
         """Current with minus current without payload (samples, joints), A."""
-        result: Array = self.loaded - self.unloaded
-        return result
+        return self.loaded - self.unloaded
 
     @property
     def speed(self) -> Array:
         """Mean speed of the two runs (samples, joints), rad/s."""
-        result: Array = 0.5 * (self.before[1] + self.after[1])
-        return result
+        return 0.5 * (self.before[1] + self.after[1])
 
 
 def align_pair(unloaded: Log, loaded: Log, cutoff: float = CUTOFF) -> MotionPair:
@@ -79,7 +76,6 @@ def align_pair(unloaded: Log, loaded: Log, cutoff: float = CUTOFF) -> MotionPair
     Raises:
         DataError: If a log has no currents, or the numbers of joints differ.
         EstimationError: If the motions differ.
-
     """
     first, second = (_longest_segment(log) for log in (unloaded, loaded))
     names = (unloaded.origin.path, loaded.origin.path)

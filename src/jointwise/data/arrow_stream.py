@@ -28,7 +28,6 @@ class ArrowStream:
 
         Raises:
             DataError: If the file is not an Arrow stream.
-
         """
         import pyarrow as pa
 

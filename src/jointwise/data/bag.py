@@ -66,7 +66,6 @@ def read_bag(
     Raises:
         DataError: If the bag is damaged, has no joint states, or its joints cannot be matched.
         MissingExtraError: If the library rosbags is not installed.
-
     """
     bag = _Bag(_storage(path), str(path))
     with bag.opened() as reader:

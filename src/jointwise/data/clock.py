@@ -113,7 +113,6 @@ def forward_samples(log: Log) -> NDArray[np.intp]:
 
     Raises:
         DataError: Stamps run backwards or time stands still; names the row.
-
     """
     if log.clock.faulty is not None:
         raise DataError(f"{log.origin.path}: {log.clock.faulty.message} {log.clock.faulty.advice}")

@@ -58,7 +58,6 @@ class Filters:
         parallel_cutoff: Cut-off of the same filter on both sides of the regression, Hz; None for none.
         decimation: Every n-th row of the regression is used.
         lag: The output at time t belongs to the motion at t + lag, s: drives act before the encoder shows it.
-
     """
 
     rate: float
@@ -154,7 +153,6 @@ def clean_log(log: Log) -> CleanLog:
 
     Raises:
         DataError: Stamps run backwards, or no segment has `SHORTEST_SEGMENT` samples.
-
     """
     kept, segments = _rows(log)
     if not segments:
@@ -214,7 +212,6 @@ class Span:
         times: The uniform clock, s from the first stamp of the log.
         rate: Rate of the uniform clock, Hz.
         rounding: Error of the stamps by their floating-point representation, s.
-
     """
 
     log: Log

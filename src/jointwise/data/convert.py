@@ -52,7 +52,6 @@ def convert(
     Raises:
         DataError: If the log cannot be read.
         OutputError: If the output has another ending or cannot be written.
-
     """
     suffix = Path(output).suffix.lower()
     if suffix not in (*SUFFIXES, MCAP):
@@ -79,7 +78,6 @@ def write_mcap(log: Log, output: str | Path, robot: Robot | None = None) -> None
 
     Raises:
         MissingExtraError: If the library rosbags is not installed.
-
     """
     try:
         from rosbags.rosbag2 import StoragePlugin, Writer

@@ -27,7 +27,6 @@ def model_log(log: Log, robot: Robot) -> Log:
 
     Returns:
         The log.
-
     """
     coupling = robot.transmission
     if coupling is None or log.joints != robot.dof:

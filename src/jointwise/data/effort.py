@@ -49,7 +49,6 @@ def effort_channel(q: Array, effort: Array, robot: Robot | None, unit: EffortUni
 
     Raises:
         DataError: If the evidence does not decide.
-
     """
     if unit is not None:
         return Effort(CHANNELS[unit], f"effort is in {unit}, as stated")

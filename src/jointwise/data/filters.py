@@ -94,8 +94,7 @@ def decimate(values: Array, taps: Array, step: int) -> Array:
         kernel.decimate(padded, taps, step, out)
         return out
     windows = np.lib.stride_tricks.sliding_window_view(padded, len(taps))[::step]
-    result: Array = windows[: len(out)] @ taps
-    return result
+    return windows[: len(out)] @ taps
 
 
 def leaky_sum(values: Array, decay: float) -> Array:

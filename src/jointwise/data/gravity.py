@@ -26,7 +26,6 @@ def mounting_of_logs(logs: Sequence[Log], requested: Mounting | None = None) -> 
 
     Raises:
         DataError: Two logs state different gravities, or one contradicts the requested mounting.
-
     """
     stating = [log for log in logs if log.origin.gravity is not None]
     if not stating:

@@ -159,7 +159,6 @@ class Log:
 
         Raises:
             DataError: There is no such joint.
-
         """
         wrong = [joint + 1 for joint in joints if not 0 <= joint < self.joints]
         if wrong:
@@ -183,7 +182,6 @@ class Log:
 
         Returns:
             The log.
-
         """
         return replace(self, payload=payload, run_in=None if self.run_in is None else self.run_in.with_payload(payload))
 

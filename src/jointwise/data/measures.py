@@ -89,8 +89,7 @@ class Measures:
     @property
     def moved(self) -> Flags:
         """True for joints that moved at all, (joints,)."""
-        flags: Flags = self.travel > statistics.STILL_RANGE
-        return flags
+        return self.travel > statistics.STILL_RANGE
 
 
 def measure(log: Log) -> Measures:

@@ -71,7 +71,6 @@ def refuse_repeated_samples(logs: Sequence[Log]) -> None:
 
     Raises:
         DataError: A log has samples of those before it.
-
     """
     for k, log in enumerate(logs):
         for output in ("current", "torque"):
@@ -120,5 +119,4 @@ def _hashed(rows: Array) -> Hashes:
     for column in bits.T:
         value = (value ^ column) * np.uint64(0xBF58476D1CE4E5B9)
         value ^= value >> np.uint64(29)
-    result: Hashes = value % np.uint64(EXACT)
-    return result
+    return value % np.uint64(EXACT)

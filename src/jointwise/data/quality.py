@@ -133,7 +133,6 @@ def check_quality(log: Log, robot: Robot | None = None) -> DataQuality:
 
     Returns:
         The numbers of the log, the findings (the most severe first) and a verdict.
-
     """
     numbers = _measures(log)
     findings = [*numbers.clock.findings]

@@ -51,7 +51,6 @@ def read_log(
 
     Raises:
         DataError: The file cannot be read, or not be trusted; names the row and the column.
-
     """
     from jointwise.data.arrow_stream import MAGIC as STREAM_MAGIC
     from jointwise.data.bag import is_bag, read_bag

@@ -66,7 +66,6 @@ def csv_rows(
 
     Raises:
         DataError: The file cannot be read, or its header does not name stamps and positions.
-
     """
     try:
         with Path(path).open("rb") as file:
@@ -195,7 +194,6 @@ class JsonRows:
         joints: Number of joints; a sample of another number is counted as malformed.
         malformed: Lines that were no samples so far.
         first_problem: What was wrong with the first of them.
-
     """
 
     joints: int

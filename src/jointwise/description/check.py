@@ -98,7 +98,6 @@ def require_sound(robot: Robot) -> None:
 
     Raises:
         DescriptionError: The first error that `check_robot` finds.
-
     """
     for finding in check_robot(robot):
         if finding.severity == "error":

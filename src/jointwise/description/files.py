@@ -178,7 +178,6 @@ def load_robot(
 
     Raises:
         DescriptionError: The robot is unknown, or its file cannot be read; names the file and the line.
-
     """
     return _with_coupling(_uncoupled(name, convention, (tip, base, fixed)), coupling, coordinates)
 

@@ -35,7 +35,6 @@ class Transmission:
         matrix: C of ``theta = C q``, shape (joints, joints).
         coordinates: Those of positions, speeds and torques in logs: "joint", or "motor" (angles divided by the gear
             ratio). Currents are always those of the motors.
-
     """
 
     matrix: Array
@@ -77,7 +76,6 @@ def refuse_coupled(robot: Robot, what: str, joint: int | None = None) -> None:
 
     Raises:
         DescriptionError: The robot, or the joint, is coupled.
-
     """
     if robot.transmission is None:
         return
@@ -100,7 +98,6 @@ def coupled(entries: Iterable[tuple[int, int, float]], joints: int, coordinates:
 
     Raises:
         DescriptionError: There is no such joint, or a coupling is stated twice.
-
     """
     matrix, seen = np.eye(joints), set[tuple[int, int]]()
     for motor, joint, ratio in entries:
@@ -119,7 +116,6 @@ def parse_coupling(text: str) -> list[tuple[int, int, float]]:
 
     Raises:
         DescriptionError: A part is not MOTOR:JOINT:RATIO.
-
     """
     entries = []
     for part in text.split(","):

@@ -68,7 +68,6 @@ class Experiment:
         clearance: Height (m) above the mounting plane that is kept, with the links apart; None if not checked.
         tool: Geometry of the tool for the clearance.
         source: Origin of a motion that was read from a file.
-
     """
 
     name: str
@@ -118,7 +117,6 @@ def make_experiment(
 
     Raises:
         ModelError: If the name is unknown, or the motion leaves the limits or does not keep the clearance.
-
     """
     if name not in EXPERIMENTS:
         raise ModelError(f"unknown experiment '{name}'. {nearest(name, EXPERIMENTS)}")

@@ -40,8 +40,7 @@ class FadedSeries(Differentiable):
     def position(self, t: Array) -> Array:
         """Return q (samples, joints)."""
         sin, cos, _ = self._waves(t)
-        result: Array = self.center + self._window(t)[0] * (sin @ self.sine + cos @ self.cosine)
-        return result
+        return self.center + self._window(t)[0] * (sin @ self.sine + cos @ self.cosine)
 
     def at(self, t: Array) -> States:
         """Return q, q̇ = ẇ f + w ḟ and q̈ = ẅ f + 2 ẇ ḟ + w f̈."""
@@ -65,8 +64,7 @@ class FadedSeries(Differentiable):
         """Return the derivative of Σ a sin k ω t + b cos k ω t: each order advances the phase by a right angle."""
         k = 2.0 * np.pi * self.base_frequency * np.arange(1.0, len(self.sine) + 1.0)
         phase = np.multiply.outer(t, k) + 0.5 * np.pi * order
-        result: Array = (k**order * np.sin(phase)) @ self.sine + (k**order * np.cos(phase)) @ self.cosine
-        return result
+        return (k**order * np.sin(phase)) @ self.sine + (k**order * np.cos(phase)) @ self.cosine
 
     def _window_derivative(self, t: Array, order: int) -> Array:
         """Return the derivative of the quintic window, (samples,)."""

@@ -228,7 +228,6 @@ def make_plan(
 
     Raises:
         ModelError: If an argument is invalid or a motion exceeds the limits of the robot.
-
     """
     if not 0 <= joint < robot.dof:
         raise ModelError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")

@@ -235,7 +235,6 @@ def experiment_from_log(robot: Robot, log: Log) -> Experiment:
 
     Raises:
         ModelError: if the samples are not a motion from rest to rest within the limits of the robot.
-
     """
     kept = forward_samples(log)
     channel = "q_des" if "q_des" in log.available else "q"

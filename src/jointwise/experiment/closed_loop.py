@@ -59,7 +59,6 @@ def run_loop(
 
     Raises:
         UnstableError: If the closed loop is unstable.
-
     """
     law: AffineControl | None = getattr(controller, "law", None)
     hertz, count = _clock(controller, law, rate, periods)

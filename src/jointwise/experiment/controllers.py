@@ -133,7 +133,6 @@ class CustomLaw:
 
         Raises:
             ModelError: if the law ends before the last of them.
-
         """
         if periods[-1] >= self.whole.periods:
             raise ModelError(

@@ -51,7 +51,6 @@ def excite(
         ModelError: If a setting is wrong, the description lacks limits, or the limits permit no motion.
         OutputError: If the directory holds other files.
         MissingExtraError: If plotly is not installed.
-
     """
     library, folder = plotly_script(), usable_directory(output)
     arm = load_robot(robot) if isinstance(robot, str) else robot

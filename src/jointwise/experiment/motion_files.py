@@ -52,7 +52,6 @@ def minimize_energy(
         ModelError: The task has no solution within the limits, or an argument is wrong.
         OutputError: The directory holds other files.
         MissingExtraError: If plotly is not installed.
-
     """
     library, folder = plotly_script(), usable_directory(output)
     make_directory(folder)

@@ -154,7 +154,6 @@ class PlantOptions:
         joints: Parameters of the joints, one `JointPlant` each; None for typical values of the joint sizes.
         temperature: Initial temperature of the joints in °C, one or one per joint; None for ambient temperature.
         age: Relative change of `friction` and `stiffness` since the robot was new (0.2 is +20 %).
-
     """
 
     payload: Payload | None = None
@@ -195,7 +194,6 @@ class ControllerOptions:
         bandwidth: Bandwidth in Hz of a named controller; None for its default.
         feedback: "states" feeds back the true positions and speeds; "sensors" the encoders, whose differences over a
             control period are the speeds.
-
     """
 
     controller: AnyController = DEFAULT_CONTROLLER

@@ -34,7 +34,6 @@ def write_plan(plan: Plan, folder: str | Path, *, rate: float = 125.0, programs:
 
     Raises:
         OutputError: If the rate is not positive, or the directory is not empty or cannot be created.
-
     """
     if not 0.0 < rate < np.inf:
         raise OutputError(f"rate must be a positive number of Hz. Got {rate} instead.")

@@ -41,7 +41,6 @@ class SimulationResult:
         run: True signals at the control rate, thinned if requested; None if none were kept.
         experiment: The experiment that was simulated.
         digital: The digital robot that performed it, as it was at the start.
-
     """
 
     log: Log

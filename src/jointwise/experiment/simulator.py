@@ -93,7 +93,6 @@ def simulate(
 
     Raises:
         ModelError: If an argument is invalid, the controller is unstable, or the arm cannot perform the motion.
-
     """
     _check_types(plant, events, sensors, seed, joint, keep)
     plant, events, control = plant or PlantOptions(), events or Events(), _controller_options(controller)

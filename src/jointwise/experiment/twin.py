@@ -66,7 +66,6 @@ class Twin:
         joints: Its joints.
         gravity: Gravity in the base frame, m/s².
         notes: What comes from default values, what is approximated, and what is not simulated.
-
     """
 
     robot: Robot
@@ -92,7 +91,6 @@ def make_twin(model: CalibratedModel, joints: Iterable[JointModel] = ()) -> Twin
 
     Raises:
         ModelError: The model has no physical parameters, or a joint is of another robot.
-
     """
     calibration = calibration_of(model).for_use("feed-forward")
     robot = calibration.robot_identified()

@@ -50,7 +50,6 @@ def joint_terms(model: JointModel, known: bool = False, rotor: bool = False) -> 
 
     Raises:
         ModelError: If the joint has no phenomenon that a calibration can use.
-
     """
     if not any(name in model.parts for name in USED):
         raise ModelError(
@@ -78,7 +77,6 @@ def drive_gain(model: JointModel, described: float | None = None, *, accept_impl
 
     Returns:
         The gain to use; None if none is known.
-
     """
     part = model.parts.get("motor")
     if part is None or (implausible_gain(part) and not accept_implausible):

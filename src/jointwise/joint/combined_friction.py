@@ -36,7 +36,6 @@ class FrictionMap:
             speed: Joint speeds (samples,), rad/s.
             load: Transmitted torques (samples,), Nm.
             temperature: Temperatures (samples,), °C; T_v by default.
-
         """
         w, tau, T = self._inputs(speed, load, temperature)
         total = self.velocity.torque(w)
@@ -80,7 +79,6 @@ def friction_map(parts: Sequence[Part]) -> FrictionMap:
 
     Raises:
         ModelError: If there is no friction part.
-
     """
     found = {part.phenomenon: part for part in parts}
     if "friction" not in found:

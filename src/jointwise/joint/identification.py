@@ -68,7 +68,6 @@ def identify(
 
     Raises:
         EstimationError: If the phenomenon is unknown or the record does not determine it.
-
     """
     if phenomenon not in PHENOMENA:
         raise EstimationError(f"phenomenon must be one of {', '.join(PHENOMENA)}. Got '{phenomenon}' instead.")
@@ -100,7 +99,6 @@ def identify_all(
 
     Raises:
         EstimationError: If `records` is empty.
-
     """
     by_name = records if isinstance(records, Mapping) else dict.fromkeys(PHENOMENA, records)
     run = _Run(_start(by_name, known), dict(by_name), robot, options)
@@ -137,7 +135,6 @@ def identify_motor_from_payload(
 
     Raises:
         EstimationError: If the logs do not determine the gain of this joint.
-
     """
     from jointwise.joint.motor import identify_gains_from_payload
 
@@ -170,7 +167,6 @@ def identify_motor_from_targets(logs: Sequence[Log], robot: Robot, joint: int) -
 
     Raises:
         EstimationError: If the logs do not determine the gain of this joint.
-
     """
     from jointwise.joint.motor import gains_from_targets, identify_current_loop
 

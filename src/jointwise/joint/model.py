@@ -55,7 +55,6 @@ def load_joints(path: str | Path) -> list[JointModel]:
 
     Raises:
         ModelError: An entry is missing, unknown or wrong, or a law cannot be evaluated; names the file and the entry.
-
     """
     document = load_document(path, KIND, _JointFile)
     return [JointModel(entry.robot, entry.joint - 1, entry.parts.known()) for entry in document.joints]
@@ -74,7 +73,6 @@ def load_joint(path: str | Path, robot: str, joint: int) -> JointModel:
 
     Raises:
         ModelError: If the file is damaged or holds joints of another robot.
-
     """
     models = _joints_of(path, robot)
     return next((model for model in models if model.joint == joint), JointModel(robot, joint))
@@ -94,7 +92,6 @@ def save_joint(model: JointModel, path: str | Path, phenomena: Collection[str] |
     Raises:
         ModelError: If the file is damaged or holds joints of another robot.
         OutputError: If the file cannot be written.
-
     """
     with output_set():
         lock_directory(path)

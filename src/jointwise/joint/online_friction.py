@@ -45,7 +45,6 @@ class OnlineFriction:
         steady: f_s over speed, load and temperature; None: f is that of the hysteresis alone.
         hysteresis: Slip elements, whose shares make H; other laws add their own dry friction to the viscous part. None:
             H = tanh(ω / width).
-
     """
 
     steady: FrictionMap | None = None
@@ -111,7 +110,6 @@ def online_friction(parts: Mapping[str, Part]) -> OnlineFriction:
 
     Raises:
         ModelError: Neither friction nor hysteresis was identified.
-
     """
     steady = friction_map(list(parts.values())) if "friction" in parts else None
     return OnlineFriction(steady, friction_law(parts["hysteresis"]) if "hysteresis" in parts else None)

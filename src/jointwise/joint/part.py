@@ -121,7 +121,6 @@ def make_curve(
         residual: y minus the model at the measured points.
         kind: Whether the measured values are points or a line.
         scale: Scale of x.
-
     """
     pairs = (points, line or ((), ()), band or ((), ()))
     x, y, line_x, line_y, low, high = (plain(values) for pair in pairs for values in pair)

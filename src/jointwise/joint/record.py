@@ -101,8 +101,7 @@ class JointRecord:
                 f"{self.place}: no drive gain is known. Give it (--gain, Nm/A), or identify it first: 'jointwise joint "
                 "motor' with the same robot, joint and output file."
             )
-        result: Array = self.motor - self.inertia * self.acceleration - self.load
-        return result
+        return self.motor - self.inertia * self.acceleration - self.load
 
     @property
     def place(self) -> str:
@@ -117,8 +116,7 @@ class JointRecord:
     @property
     def is_sliding(self) -> NDArray[np.bool_]:
         """Flags of the samples (samples,) whose direction of motion is certain."""
-        result: NDArray[np.bool_] = np.abs(self.speed) > SLIDING_SHARE * self.top_speed
-        return result
+        return np.abs(self.speed) > SLIDING_SHARE * self.top_speed
 
     def take(self, which: NDArray[Any]) -> JointRecord:
         """Return some samples (a mask or indices) as a record."""

@@ -184,8 +184,7 @@ def _cubic(x: tuple[Array, Array], v: tuple[Array, Array], s: Array, rate: float
     """Return Hermite's cubic at parts s of a period; x + s (...) so that s = 0 gives x to the bit."""
     step = x[1] - x[0]
     a, b = v[0] / rate - step, step - v[1] / rate
-    result: Array = x[0] + s * (step + (1.0 - s) * ((1.0 - s) * a + s * b))
-    return result
+    return x[0] + s * (step + (1.0 - s) * ((1.0 - s) * a + s * b))
 
 
 KIND = Kind(
@@ -227,7 +226,6 @@ def digital_robot_from_truth(document: Mapping[str, Any]) -> DigitalRobot:
 
     Raises:
         ModelError: The document is of another kind, or an entry is missing or wrong; names the entry.
-
     """
     known = check_kind(document, KIND)
     entries = {entry.name: known[entry.name] for entry in fields(_DigitalEntries) if entry.name in known}

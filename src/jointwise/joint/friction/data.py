@@ -32,8 +32,7 @@ VISIBLE_WARMING = 3.0
 
 def moving(record: JointRecord) -> Flags:
     """Return flags of the samples in motion."""
-    result: Flags = np.abs(record.speed) > STANDSTILL_SHARE * record.top_speed
-    return result
+    return np.abs(record.speed) > STANDSTILL_SHARE * record.top_speed
 
 
 def settled(record: JointRecord, travel: float = PRESLIDING_TRAVEL) -> Flags:
@@ -283,7 +282,6 @@ def _other_effects(record: JointRecord, mean: Callable[[Array], Array], speed: A
         mean: From values (samples,) to their means over each point.
         speed: Speed of each point, rad/s.
         friction: Friction of each point, Nm.
-
     """
     columns: dict[str, Array] = {}
     notes: list[str] = []
@@ -329,8 +327,7 @@ def _cycle_points(record: JointRecord, share: float) -> FrictionPoints:
     count = np.bincount(block)
 
     def mean(values: Array) -> Array:
-        result: Array = np.bincount(block, values[index]) / count
-        return result
+        return np.bincount(block, values[index]) / count
 
     speed, torque = mean(record.speed), mean(record.friction)
     low, high = np.quantile(np.abs(speed), SPEED_QUANTILES)

@@ -46,13 +46,11 @@ class FrictionFit:
 
     def curve(self, speed: Array) -> Array:
         """Return the friction at speeds (points,), Nm."""
-        result: Array = self.form.columns(speed, self.nonlinear) @ self.linear
-        return result
+        return self.form.columns(speed, self.nonlinear) @ self.linear
 
     def predict(self, points: FrictionPoints) -> Array:
         """Return the torque of points including the other effects, Nm."""
-        result: Array = self.curve(points.speed) + points.extra @ self.extra
-        return result
+        return self.curve(points.speed) + points.extra @ self.extra
 
     def sensitivity(self, speed: Array) -> Array:
         """Return the derivative of the curve by nonlinear and linear parameters, (points, size)."""
@@ -62,8 +60,7 @@ class FrictionFit:
     def _slope(self, speed: Array, k: int) -> Array:
         shift = np.eye(len(self.nonlinear))[k] * STEP
         ahead, behind = (self.form.columns(speed, self.nonlinear + s * shift) @ self.linear for s in (1.0, -1.0))
-        result: Array = (ahead - behind) / (2.0 * STEP)
-        return result
+        return (ahead - behind) / (2.0 * STEP)
 
     def law(self, points: FrictionPoints) -> VelocityLaw:
         """Return the curve as a law within the speeds of its points."""
@@ -106,8 +103,7 @@ def _grid(points: FrictionPoints, form: FrictionForm, lower: Array, upper: Array
 def _refine(points: FrictionPoints, form: FrictionForm, start: Array, lower: Array, upper: Array) -> FrictionFit:
     def residual(nonlinear: Array) -> Array:
         fit = _solve(points, form, nonlinear)
-        result: Array = points.weight * (points.torque - fit.predict(points))
-        return result
+        return points.weight * (points.torque - fit.predict(points))
 
     best = least_squares(residual, start, bounds=(lower, upper), x_scale="jac", xtol=1e-7, ftol=1e-9, max_nfev=60)
     return _solve(points, form, best.x)

@@ -59,7 +59,6 @@ def identify_friction(record: JointRecord, *, form: FrictionForm | None = None) 
 
     Raises:
         EstimationError: If the record does not determine friction over speed.
-
     """
     check_gravity(record)
     check_moving_unsaturated(record, "friction")

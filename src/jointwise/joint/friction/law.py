@@ -43,8 +43,7 @@ class VelocityLaw:
         side = np.sign(speed)
         w = np.clip(np.abs(speed), self.slowest, self.fastest)
         dry = self.coulomb + (self.static - self.coulomb) * stribeck(w, self.stribeck_speed, self.shape)
-        result: Array = np.abs(side) * ((side + self.asymmetry) * dry + self.viscous_torque(side * w) + self.offset)
-        return result
+        return np.abs(side) * ((side + self.asymmetry) * dry + self.viscous_torque(side * w) + self.offset)
 
     def viscous_torque(self, speed: Array) -> Array:
         """Return ``F_V1 ω + F_V2 |ω| ω + F_V3 ω³`` (samples,), Nm, at speeds clamped to the fastest measured one."""
@@ -54,13 +53,11 @@ class VelocityLaw:
     def outside(self, speed: Array) -> NDArray[np.bool_]:
         """Return flags of the speeds outside the measured range, which are clamped."""
         w = np.abs(speed)
-        result: NDArray[np.bool_] = (w > 0.0) & ((w < self.slowest) | (w > self.fastest))
-        return result
+        return (w > 0.0) & ((w < self.slowest) | (w > self.fastest))
 
     def even(self, speed: Array) -> Array:
         """Return the mean friction of both directions, Nm, at speeds > 0."""
-        result: Array = 0.5 * (self.torque(speed) - self.torque(-speed))
-        return result
+        return 0.5 * (self.torque(speed) - self.torque(-speed))
 
 
 def velocity_law_of(part: Part) -> VelocityLaw:

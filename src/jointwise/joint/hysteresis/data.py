@@ -87,7 +87,6 @@ class Loops:
         smallest: Smallest deformation limit (rad) that the data resolve.
         largest: Largest deformation limit (rad) that the swings reach.
         resolution: Difference (rad) below which two limits cannot be distinguished.
-
     """
 
     x: Array
@@ -153,7 +152,6 @@ def make_loops(record: JointRecord, backlash: Array | None, viscous: Array) -> L
 
     Raises:
         EstimationError: With too few reversals, or with a current at its limit.
-
     """
     segments = record.segments()
     turns = [_turning_points(segment.path) for segment in segments]
@@ -324,7 +322,6 @@ def candidate_growths(record: JointRecord, loops: Loops, load: str | Part) -> tu
     Raises:
         EstimationError: Where a law is requested and the load does not vary.
         ModelError: For an unknown law.
-
     """
     if isinstance(load, Part):
         law = load_law_of(load)

@@ -70,7 +70,6 @@ class HysteresisFit:
         grams: Gram matrices (blocks, p, p) of Jacobian and residual at the solution.
         held_out: Mean squared error of every block when its fold is held out, (blocks,) Nm².
         jumps: Standard errors of ln D_i and W_i from the choice of the limits (`choice_spread`), or None.
-
     """
 
     law: FrictionLaw
@@ -105,7 +104,6 @@ def fit_forces(loops: Loops, law: FrictionLaw, shares: Array | None = None) -> H
         loops: The data.
         law: The law with its limits, growth, rise and rate; its forces are not used.
         shares: Fixed shares of the elements, (elements,), so that one force is free; None for free forces.
-
     """
     if law.model in SLIP:
         law = replace(law, forces=np.empty(0))
@@ -127,7 +125,6 @@ def refine(loops: Loops, start: HysteresisFit, free: Names) -> HysteresisFit:
         loops: The data.
         start: Fit to start from.
         free: Names of the free parameters, as in the module; none leaves the start as it is.
-
     """
     best, damping = _pruned(loops, start), DAMPING
     for _ in range(MAX_STEPS if free else 0):

@@ -83,7 +83,6 @@ def identify_hysteresis(
     Raises:
         EstimationError: Where the data do not determine hysteresis.
         ModelError: For an unknown method or an impossible number of elements.
-
     """
     check_gravity(record)
     _check(method, elements)

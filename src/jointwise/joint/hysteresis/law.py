@@ -94,7 +94,6 @@ class FrictionLaw:
         load: Whether friction depends on the load.
         most_load: Largest load of the identification, Nm; above, friction stays at its level.
         power: p.
-
     """
 
     model: str
@@ -118,7 +117,6 @@ class FrictionLaw:
         Args:
             motion: Motion of the joint.
             nuisance: Add viscous friction and offset; False for a feed-forward that has them from elsewhere.
-
         """
         if isinstance(motion, JointRecord):
             motion = JointMotion.of_record(motion)
@@ -129,8 +127,7 @@ class FrictionLaw:
         load = np.clip(motion.load, -self.most_load, self.most_load)
         b = None if self.backlash is None else relative_backlash(self.backlash, motion.path)
         signals = LawInputs(motion.path, motion.speed, load, b, motion.period)
-        result: Array = force_columns(self, signals, rest_state(self, float(motion.path[0])))[0] @ self.forces
-        return result
+        return force_columns(self, signals, rest_state(self, float(motion.path[0])))[0] @ self.forces
 
 
 @dataclass(frozen=True, eq=False)

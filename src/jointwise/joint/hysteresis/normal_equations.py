@@ -46,7 +46,6 @@ def column_grams(loops: Loops, laws: Sequence[FrictionLaw], combine: Callable[[l
         loops: The data.
         laws: Laws whose force columns are computed along the data, each with a state of its own.
         combine: Columns of the fit (rows, columns) from those of the laws and the rows they belong to.
-
     """
     total: Array | None = None
     states: list[Array] = []
@@ -187,8 +186,7 @@ class Bank:
         """Return A in which limits within the resolution are collinear: a choice of both has a negative force."""
         close = np.abs(self.limits[:, None] - self.limits) < self.resolution
         root = np.sqrt(np.diag(A))
-        result: Array = np.where(close & ~np.eye(len(A), dtype=bool), np.outer(root, root), A)
-        return result
+        return np.where(close & ~np.eye(len(A), dtype=bool), np.outer(root, root), A)
 
     def columns(self, choice: Iterable[int], slopes: bool = False) -> list[int]:
         """Return the columns of some elements, of their derivatives (`slopes`), and the linear ones with friction."""
@@ -221,8 +219,7 @@ def gains(A: Array, b: Array, choices: Array) -> Array:
     chosen = A[choices[:, :, None], choices[:, None, :]] + 100.0 * RIDGE * np.eye(choices.shape[1])
     right = b[choices]
     forces = np.linalg.solve(chosen, right[:, :, None])[:, :, 0]
-    result: Array = np.where((forces >= 0.0).all(axis=1), (forces * right).sum(axis=1), -np.inf)
-    return result
+    return np.where((forces >= 0.0).all(axis=1), (forces * right).sum(axis=1), -np.inf)
 
 
 def _extended(A: Array, b: Array, choice: Choice) -> Choice:
@@ -295,7 +292,6 @@ class Known:
         map: Backlash over one turn, (points,), or None.
         growth: Growth of friction with the load.
         rise: Stribeck rise towards standstill, or None.
-
     """
 
     scale: float | None = None
@@ -335,7 +331,6 @@ class HysteresisProblem:
         ladder: Number of elements of pre-assigned ladders.
         elements: Number of elements of nlr.
         requested: The number of elements was requested: close ones are not merged.
-
     """
 
     loops: Loops

@@ -45,7 +45,6 @@ def make_part(
         fits: All fits.
         treatments: Fits under other treatments of the data, as in `estimate`.
         errors: Held-out errors (blocks,) by number of elements; empty where the number was requested.
-
     """
     loops, law, found = problem.loops, fit.law, estimate(fit, treatments)
     ordered = sorted(fits, key=lambda other: float(other.held_out.mean()))

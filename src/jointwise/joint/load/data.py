@@ -111,7 +111,6 @@ def _binned(record: JointRecord, run: slice, edges: Array) -> _Binned:
     count = np.bincount(index[inside], minlength=bins)
 
     def mean(values: Array) -> Array:
-        result: Array = np.bincount(index[inside], values[run][inside], minlength=bins) / np.maximum(count, 1)
-        return result
+        return np.bincount(index[inside], values[run][inside], minlength=bins) / np.maximum(count, 1)
 
     return _Binned(mean(record.friction + record.load), mean(record.load), count)

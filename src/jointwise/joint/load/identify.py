@@ -42,7 +42,6 @@ def identify_load(record: JointRecord, *, steady: Part | None = None) -> Part:
 
     Raises:
         EstimationError: If the record does not determine friction over load.
-
     """
     check_gravity(record)
     check_moving_unsaturated(record, "load")

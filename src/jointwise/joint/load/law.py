@@ -31,13 +31,11 @@ class LoadLaw:
         if self.kind == "none":
             return np.zeros_like(speed)
         size = np.minimum(np.abs(load), self.largest)
-        result: Array = self.factor * np.sign(speed) * load_growth(size, LOAD_POWERS[self.kind])
-        return result
+        return self.factor * np.sign(speed) * load_growth(size, LOAD_POWERS[self.kind])
 
     def outside(self, load: Array) -> NDArray[np.bool_]:
         """Return flags of the loads beyond the measured range, which are clamped."""
-        result: NDArray[np.bool_] = np.abs(load) > self.largest
-        return result
+        return np.abs(load) > self.largest
 
 
 def load_law_of(part: Part) -> LoadLaw:

@@ -67,7 +67,6 @@ class CurrentLoop:
         limit: Limit of the current, A.
         curve: Curve.
         notes: Notes.
-
     """
 
     lag: Value | None = None
@@ -248,8 +247,7 @@ def _limit(signals: _LoopSignals, fit: _LoopFit, replicates: Array, factor: floa
 
 def _constant(delay: Array | float, period: float) -> Array:
     """Return T = -h / ln a in s of a mean delay p = a / (1 - a) in samples."""
-    result: Array = period / np.log1p(1.0 / np.maximum(delay, 1e-3))
-    return result
+    return period / np.log1p(1.0 / np.maximum(delay, 1e-3))
 
 
 def _curve(signals: _LoopSignals, fit: _LoopFit) -> Curve:

@@ -50,7 +50,6 @@ class PayloadData:
         base: Load of the links without payload, Nm.
         known: ``m a + Δ``, Nm: torque of the known mass at the flange, and of the difference of the two motions.
         body: B (samples, joints, 9), Nm per unit of the unknown parameters of the payload.
-
     """
 
     mass: float

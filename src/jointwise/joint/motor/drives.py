@@ -49,7 +49,6 @@ class DriveInertia:
         alike: Probability of a spread as large among equal drives; None where there is no other.
         r2: Fraction of the variance of the target torque that links and rotor explain.
         rms: Root mean square residual of the target torque, Nm.
-
     """
 
     joint: int
@@ -82,7 +81,6 @@ def inertias_from_targets(
     Raises:
         DataError: A log lacks targets; names the RTDE fields.
         EstimationError: The motion is too short, or a joint does not accelerate.
-
     """
     recordings = log_list(logs)
     for log in recordings:
@@ -168,7 +166,6 @@ class DriveIdentification:
         parts: Motor part (gain, offset, friction, inertia), one per joint; None where it is not determined.
         reasons: Why it is not, "" where it is.
         alike: Whether like drives share their inertia.
-
     """
 
     robot: str
@@ -182,7 +179,6 @@ class DriveIdentification:
 
         Raises:
             EstimationError: No motor is determined.
-
         """
         if not any(self.parts):
             raise EstimationError(f"no motor is determined. {self.reasons[0]}")
@@ -249,7 +245,6 @@ def identify_drives(
     Raises:
         DataError: A log lacks targets.
         EstimationError: The motion does not determine the inertias. Motors that are not determined have a reason.
-
     """
     inertias = inertias_from_targets(logs, robot, mounting=mounting, payload=payload)
     parts: list[Part | None] = []

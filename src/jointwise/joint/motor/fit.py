@@ -161,7 +161,6 @@ class GainFit:
         fitted: NRMSE fit of every joint, %.
         held_out: The same on held-out data, %.
         error: Mean over the joints of the logarithm of the held-out mean squared error.
-
     """
 
     law: str

@@ -96,7 +96,6 @@ def identify_motor(
 
     Raises:
         EstimationError: Where the record does not determine a gain, or the gain is far from the known one.
-
     """
     if friction is not None and friction not in LAWS:
         raise EstimationError(f"friction must be one of {', '.join(LAWS)}. Got '{friction}' instead.")
@@ -164,8 +163,7 @@ class _LinkFit:
 
     def _predict(self, training: NDArray[np.bool_]) -> Array:
         """Return the current (samples,), A, of a fit to whole blocks of samples."""
-        result: Array = self.columns @ gram_solution(self.grams[np.unique(self.block[training])].sum(axis=0))
-        return result
+        return self.columns @ gram_solution(self.grams[np.unique(self.block[training])].sum(axis=0))
 
     def physical(self) -> tuple[Array, Array]:
         """Return (1/K, offset, F...) in A/Nm, A and Nm, and their standard errors."""

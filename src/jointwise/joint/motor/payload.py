@@ -59,7 +59,6 @@ def identify_gains_from_payload(
 
     Raises:
         EstimationError: Where the logs do not show the payload.
-
     """
     if payload_mass is None or not (np.isfinite(payload_mass) and payload_mass > 0.0):
         raise EstimationError(

@@ -46,7 +46,6 @@ class JointGain:
         alternatives: Models for comparison.
         curves: Curves.
         notes: Notes.
-
     """
 
     joint: int
@@ -93,7 +92,6 @@ class RobotGains:
 
         Raises:
             EstimationError: Where the gain is not determined.
-
         """
         found = self.joints[joint]
         if found.gain is None:

@@ -59,7 +59,6 @@ def gains_from_targets(logs: Log | Sequence[Log], robot: Robot) -> RobotGains:
 
     Raises:
         EstimationError: Without target signals, or where they do not determine any gain.
-
     """
     recordings = log_list(logs)
     for log in recordings:

@@ -98,8 +98,7 @@ class StiffnessRows:
 
         def mean(values: Array) -> Array:
             sums = np.add.reduceat(values, cuts, axis=0)
-            result: Array = sums / (counts if values.ndim == 1 else counts[:, None])
-            return result
+            return sums / (counts if values.ndim == 1 else counts[:, None])
 
         return replace(self._mapped(mean), block=self.block[cuts])
 
@@ -122,7 +121,6 @@ def stiffness_rows(record: JointRecord, maps: GearMaps | None = None, reach: flo
         record: Signals of the joint.
         maps: Known kinematic error and lost motion, subtracted from the deformation.
         reach: Travel (rad) over which unknown lost motion may build up in free motion; None for no lost motion.
-
     """
     if kind_of(record) == "locked":
         return _locked(record, maps)

@@ -108,8 +108,7 @@ class SpringFit:
     def deformation(self, rows: StiffnessRows) -> Array:
         """Return the deformation of the spring, rad: φ without offset and gear errors."""
         parts = self.layout.split(self.values)
-        result: Array = rows.phi - self.largest * (parts["offset"] + rows.shifts @ parts["shifts"])
-        return result
+        return rows.phi - self.largest * (parts["offset"] + rows.shifts @ parts["shifts"])
 
     @property
     def undamped(self) -> SpringFit:

@@ -52,7 +52,6 @@ def identify_stiffness(
 
     Raises:
         EstimationError: If the record does not determine a stiffness.
-
     """
     check_gravity(record)
     maps = _known_maps(record, transmission)

@@ -33,13 +33,11 @@ class StiffnessLaw(Spring):
     def torque(self, phi: Array) -> Array:
         """Return τ_J in Nm for deformations (any shape), rad."""
         inside, beyond = self._split(phi)
-        result: Array = self.spring.torque(inside) + self.spring.stiffness(inside) * beyond
-        return result
+        return self.spring.torque(inside) + self.spring.stiffness(inside) * beyond
 
     def damped_torque(self, phi: Array, rate: Array) -> Array:
         """Return ``τ_J = spring(φ) + D φ̇`` in Nm for deformations (rad) and their rates (rad/s), any shape."""
-        result: Array = self.torque(phi) + self.damping * rate
-        return result
+        return self.torque(phi) + self.damping * rate
 
     def stiffness(self, phi: Array) -> Array:
         """Return dτ_J/dφ in Nm/rad, constant beyond the range."""
@@ -54,8 +52,7 @@ class StiffnessLaw(Spring):
         """Return the stored energy in J: ``E(±φ_max) + (τ(±φ_max) + ½ k Δφ) Δφ`` beyond the range."""
         inside, beyond = self._split(phi)
         mean = self.spring.torque(inside) + 0.5 * self.spring.stiffness(inside) * beyond
-        result: Array = self.spring.energy(inside) + mean * beyond
-        return result
+        return self.spring.energy(inside) + mean * beyond
 
     def _split(self, phi: Array) -> tuple[Array, Array]:
         """Return φ clamped to the range and the excess, rad."""
@@ -122,8 +119,7 @@ class PolynomialSpring:
 
     def physical(self, values: Array, largest: float) -> Array:
         """Return the parameters in SI units for φ_max in rad."""
-        result: Array = values / largest ** (2 * np.arange(self.terms) + 1)
-        return result
+        return values / largest ** (2 * np.arange(self.terms) + 1)
 
 
 @dataclass(frozen=True)
@@ -148,8 +144,7 @@ class SegmentedSpring:
     def torque(self, values: Array, u: Array) -> Array:
         """Return τ_J in Nm."""
         slopes, knees = self._split(values)
-        result: Array = hinges(u, knees) @ slopes
-        return result
+        return hinges(u, knees) @ slopes
 
     def slope(self, values: Array, u: Array) -> Array:
         """Return dτ_J/du in Nm."""

@@ -97,8 +97,7 @@ def _gear_error(fit: SpringFit, values: Array, result: StiffnessResult) -> Array
     """Return the standard error of the parameters due to that of the known gear errors at either end of φ."""
     if isinstance(fit.layout.family, PolynomialSpring):
         return fit.layout.family.physical(np.full(len(values), abs(values[0]) * result.angle_error), fit.largest)
-    relative: Array = np.abs(values) * (result.angle_error / fit.largest)
-    return relative
+    return np.abs(values) * (result.angle_error / fit.largest)
 
 
 def _other_values(fit: SpringFit) -> list[Value]:

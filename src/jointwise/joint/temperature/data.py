@@ -49,8 +49,7 @@ class TemperaturePairs:
 
 def inverse_cube(temperature: Array) -> Array:
     """Return T⁻³ of temperatures, °C, limited to `COLDEST`."""
-    result: Array = np.maximum(temperature, COLDEST) ** -3.0
-    return result
+    return np.maximum(temperature, COLDEST) ** -3.0
 
 
 def temperature_pairs(record: JointRecord) -> TemperaturePairs:

@@ -34,7 +34,6 @@ def identify_temperature(record: JointRecord, *, steady: Part | None = None, ref
 
     Raises:
         EstimationError: If the record does not determine friction over temperature.
-
     """
     check_gravity(record)
     check_moving_unsaturated(record, "temperature")

@@ -54,13 +54,11 @@ class TemperatureLaw:
 
     def _exponential(self, speed: Array, T: Array | float) -> Array:
         """Return ``h = (A_0 + A_1 T) exp(-|ω| (b_0 + b_1 T))``, Nm."""
-        result: Array = (self.numbers[0] + self.numbers[1] * T) * thermal_decay(speed, T, self.numbers[2:])
-        return result
+        return (self.numbers[0] + self.numbers[1] * T) * thermal_decay(speed, T, self.numbers[2:])
 
     def outside(self, temperature: Array) -> NDArray[np.bool_]:
         """Return flags of the temperatures outside the measured range, which are clamped."""
-        result: NDArray[np.bool_] = (temperature < self.coldest) | (temperature > self.hottest)
-        return result
+        return (temperature < self.coldest) | (temperature > self.hottest)
 
 
 def temperature_law_of(part: Part) -> TemperatureLaw:
@@ -110,8 +108,7 @@ class TemperatureModel:
     def friction(self, values: Array) -> Array:
         """Return the friction (pairs,), Nm, of all parameters."""
         linear, rates = self._split(values)
-        result: Array = self.columns(rates) @ linear
-        return result
+        return self.columns(rates) @ linear
 
     def sensitivity(self, values: Array) -> Array:
         """Return the derivative of the friction by all parameters, (pairs, parameters)."""
@@ -151,8 +148,7 @@ class TemperatureModel:
 
         def residual(exponents: Array) -> Array:
             b = rates(exponents)
-            result: Array = (self.pairs.friction - self.columns(b) @ self._solve_linear(b, use))[use]
-            return result
+            return (self.pairs.friction - self.columns(b) @ self._solve_linear(b, use))[use]
 
         starts = [np.array(start) for start in product(EXPONENT_STARTS, repeat=2)]
         best = sorted(starts, key=lambda start: rms(residual(start)))[:STARTS]

@@ -52,8 +52,7 @@ class Strokes:
     @property
     def fold(self) -> NDArray[np.intp]:
         """Fold of each sample: cycles (two strokes) in turn."""
-        result: NDArray[np.intp] = (self.stroke // 2) % CYCLE_FOLDS
-        return result
+        return (self.stroke // 2) % CYCLE_FOLDS
 
     @property
     def held_out(self) -> Flags:
@@ -77,8 +76,7 @@ class Strokes:
     def passed_both_directions(self, points: int) -> Flags:
         """Return flags of the angles (points,) of a turn that were passed in both directions."""
         counts = [np.bincount(cells(self.theta[s], points), minlength=points) for s in (self.side > 0, self.side < 0)]
-        result: Flags = np.minimum(*counts) > 0
-        return result
+        return np.minimum(*counts) > 0
 
     def averaged(self, size: int) -> Strokes:
         """Return means over `size` samples of the same stroke."""
@@ -100,8 +98,7 @@ class Strokes:
 
 def cells(theta: Array, points: int) -> NDArray[np.intp]:
     """Return the point of a table with `points` per turn before each angle (samples,), rad."""
-    result: NDArray[np.intp] = np.floor(np.mod(theta, TURN) * (points / TURN)).astype(np.intp) % points
-    return result
+    return np.floor(np.mod(theta, TURN) * (points / TURN)).astype(np.intp) % points
 
 
 def usual_top_speed(record: JointRecord) -> float:

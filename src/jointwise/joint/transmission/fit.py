@@ -50,8 +50,7 @@ class SeriesFit:
     def predicted(self, strokes: Strokes) -> Array:
         """Return φ, rad (samples,)."""
         error, lost = self.series()
-        result: Array = error.at(strokes.theta) + strokes.side * lost.at(strokes.theta) + self.compliance * strokes.load
-        return result
+        return error.at(strokes.theta) + strokes.side * lost.at(strokes.theta) + self.compliance * strokes.load
 
 
 def _series(values: Array, orders: tuple[int, ...]) -> FourierSeries:
@@ -130,13 +129,11 @@ class TableFit:
     def predicted(self, strokes: Strokes) -> Array:
         """Return φ, rad (samples,)."""
         error = self.error.at(strokes.theta) + self.ripple.at(strokes.theta)
-        result: Array = error + strokes.side * self.lost.at(strokes.theta)
-        return result
+        return error + strokes.side * self.lost.at(strokes.theta)
 
     def known(self, theta: Array) -> Flags:
         """Return flags of the angles (samples,) that were passed in both directions."""
-        result: Flags = self.seen[cells(theta, len(self.seen))]
-        return result
+        return self.seen[cells(theta, len(self.seen))]
 
     def means(self, span: tuple[float, float]) -> Array:
         """Return the means (2,) of e and d over a range of angles, rad."""

@@ -67,7 +67,6 @@ def identify_transmission(
 
     Raises:
         EstimationError: If the record does not determine the maps.
-
     """
     check_gravity(record)
     spring = None if stiffness is None else stiffness_of(stiffness)

@@ -54,13 +54,11 @@ class RippledTable:
 
     def at(self, theta: Array) -> Array:
         """Return the value at angles of any shape, rad."""
-        result: Array = self.table.at(theta) + self.ripple.at(theta)
-        return result
+        return self.table.at(theta) + self.ripple.at(theta)
 
     def slope(self, theta: Array) -> Array:
         """Return the derivative over θ."""
-        result: Array = self.table.slope(theta) + self.ripple.slope(theta)
-        return result
+        return self.table.slope(theta) + self.ripple.slope(theta)
 
 
 GearMap = PeriodicTable | RippledTable | FourierSeries
@@ -99,8 +97,7 @@ class GearMaps:
 
     def lag(self, path: Array) -> Array:
         """Return d(θ) P in rad along a path θ (samples,) that starts relaxed."""
-        result: Array = self.backlash(path) * full_lag(path, self.reach)
-        return result
+        return self.backlash(path) * full_lag(path, self.reach)
 
     def slope(self, path: Array) -> Array:
         """Return d(e + d P)/dθ along a path θ (samples,): one minus it is the torque ratio of rotor and gear."""

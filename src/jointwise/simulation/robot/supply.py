@@ -49,7 +49,6 @@ class Supply:
 
         Raises:
             ModelError: The source cannot deliver the power.
-
         """
         root = self.voltage**2 - 4.0 * self.source * power
         if (root < 0.0).any():
