@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from jointwise.description.robot import Robot
 from jointwise.errors import DataError, JointwiseError, ModelError
 from jointwise.estimation.semidefinite import PriorKind
 from jointwise.estimation.structure import JointTerms, Structure
-from jointwise.joint.calibration_terms import USED, drive_gain, joint_terms
-from jointwise.joint.model import JointModel, load_joints
 from jointwise.model.terms import Hysteresis
+
+if TYPE_CHECKING:
+    from jointwise.joint.model import JointModel
 
 AUTOMATIC = ("ripple", "direction", "powers", "stribeck", "load")
 """Fields of the structure that are selected by default."""
@@ -75,6 +76,8 @@ class Options:
         `rotor`: the logs have rotor positions; `known`: the values of the friction are held, else estimated again;
         `accept_implausible`: use drive gains that contradict the description.
         """
+        from jointwise.joint.calibration_terms import USED, joint_terms
+
         used = [model for model in models if any(name in model.parts for name in USED)]
         joints = {model.joint: joint_terms(model, known, rotor) for model in used}
         gains = None if self.gains is not None else _identified_gains(models, robot, accept_implausible)
@@ -85,6 +88,8 @@ class Options:
 
 def _identified_gains(models: Sequence[JointModel], robot: Robot, accept_implausible: bool) -> list[float] | None:
     """Return the drive gains of joints whose motor was identified, those of the description for the others."""
+    from jointwise.joint.calibration_terms import drive_gain
+
     identified = {model.joint: model for model in models if "motor" in model.parts}
     if not identified:
         return None
@@ -125,6 +130,9 @@ def read_joints(paths: Sequence[str | Path], robot: Robot) -> list[JointModel]:
 
 def _usable_joints(path: str | Path) -> list[JointModel]:
     """Return the joints of a file, after a check that their friction can become terms."""
+    from jointwise.joint.calibration_terms import USED, joint_terms
+    from jointwise.joint.model import load_joints
+
     models = load_joints(path)
     try:
         for model in models:

@@ -7,8 +7,7 @@ drives.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jointwise.control.computed_torque import computed_torque
 from jointwise.control.control_law import AffineControl, Sample
@@ -27,6 +26,7 @@ from jointwise.control.lqr import Tolerances, joint_system, lqr, lqr_gain
 from jointwise.control.pd import pd_gravity, pid
 from jointwise.control.reference import Reference, as_reference, part_of
 from jointwise.control.torque_rates import torque_rates
+from jointwise.lazy import lazy_names
 from jointwise.model.friction.joint_friction import Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.periodic_table import PeriodicTable
 from jointwise.model.spring import Cubic, OddPolynomial, Segments, Spring
@@ -93,23 +93,11 @@ __all__ = [
 ]
 
 _ONLINE = {
-    "control.adaptive_friction": ("AdaptiveController", "AdaptiveState", "adaptive"),
-    "control.guiding": ("HandGuiding", "hand_guiding"),
-    "control.torque_loop": ("FeedbackState", "TorqueFeedback", "TransmissionTorque", "torque_feedback"),
-    "runtime.friction_adaptation": ("AdaptationOptions",),
-    "runtime.slip_friction": ("SlipFriction",),
+    "adaptive_friction": ("AdaptiveController", "AdaptiveState", "adaptive"),
+    "guiding": ("HandGuiding", "hand_guiding"),
+    "torque_loop": ("FeedbackState", "TorqueFeedback", "TransmissionTorque", "torque_feedback"),
+    "jointwise.runtime.friction_adaptation": ("AdaptationOptions",),
+    "jointwise.runtime.slip_friction": ("SlipFriction",),
 }
 """Controllers that stand on the runtime, which loads SciPy: imported on first use."""
-_ORIGIN = {name: module for module, names in _ONLINE.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a controller of `_ONLINE` on first use."""
-    if name in _ORIGIN:
-        return getattr(import_module(f"jointwise.{_ORIGIN[name]}"), name)
-    raise AttributeError(f"module 'jointwise.control' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    """Return the public names, for tab completion."""
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _ONLINE)

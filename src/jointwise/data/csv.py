@@ -249,10 +249,24 @@ def _parser(head: sniff.Head, columns: Layout) -> Any:
             return np.empty((0, len(used))) if "Empty CSV" in str(problem) else None
         matrix = np.empty((table.num_rows, len(used)))
         for k, column in enumerate(table.columns):
-            matrix[:, k] = seconds_of(column.to_pylist()) if used[k] in texts else column.to_numpy()
+            matrix[:, k] = seconds_of(column.to_pylist()) if used[k] in texts else _numbers(column)
         return columns.converted(matrix)
 
     return parse
+
+
+def _numbers(column: Any) -> Array:
+    """Return a pyarrow column of float64, (rows,), NaN where a value is missing; `to_numpy` would import pandas."""
+    parts = [np.empty(0)]
+    for chunk in column.chunks:
+        rows = slice(chunk.offset, chunk.offset + len(chunk))
+        validity, data = chunk.buffers()
+        values = np.frombuffer(data)[rows]
+        if chunk.null_count:
+            bits = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")[rows]
+            values = np.where(bits, values, np.nan)
+        parts.append(values)
+    return np.concatenate(parts)
 
 
 def _single_spaces(content: bytes) -> bytes:

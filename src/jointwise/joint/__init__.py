@@ -16,8 +16,9 @@ The motor has one file for each source of its gain instead of one `identify`.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from jointwise.lazy import lazy_names
 
 if TYPE_CHECKING:
     from jointwise.joint.calibration_terms import drive_gain
@@ -101,16 +102,4 @@ _MODULES = {
     "temperature": ("identify_temperature",),
     "transmission": ("identify_transmission",),
 }
-_ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use, so that the list of phenomena costs nothing to import."""
-    if name in _ORIGIN:
-        return getattr(import_module(f"jointwise.joint.{_ORIGIN[name]}"), name)
-    raise AttributeError(f"module 'jointwise.joint' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    """Return the public names, for tab completion."""
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -5,18 +5,19 @@ the controller (`targets`); `result` holds them. `drives` identifies inertia and
 `current_loop` identifies lag and limit of the current.
 """
 
-from jointwise.joint.motor.current_loop import CurrentLoop, identify_current_loop
-from jointwise.joint.motor.drives import DriveIdentification, DriveInertia, identify_drives, inertias_from_targets
-from jointwise.joint.motor.links import PowerFlowFriction, identify_motor, power_flow_of
-from jointwise.joint.motor.payload import identify_gains_from_payload
-from jointwise.joint.motor.result import (
-    JointGain,
-    RobotGains,
-    implausible_gain,
-    same_drives,
-    torque_constant,
-)
-from jointwise.joint.motor.targets import gains_from_targets
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jointwise.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from jointwise.joint.motor.current_loop import CurrentLoop, identify_current_loop
+    from jointwise.joint.motor.drives import DriveIdentification, DriveInertia, identify_drives, inertias_from_targets
+    from jointwise.joint.motor.links import PowerFlowFriction, identify_motor, power_flow_of
+    from jointwise.joint.motor.payload import identify_gains_from_payload
+    from jointwise.joint.motor.result import JointGain, RobotGains, implausible_gain, same_drives, torque_constant
+    from jointwise.joint.motor.targets import gains_from_targets
 
 __all__ = [
     "CurrentLoop",
@@ -36,3 +37,31 @@ __all__ = [
     "same_drives",
     "torque_constant",
 ]
+
+_MODULES = {
+    "current_loop": (
+        "CurrentLoop",
+        "identify_current_loop",
+    ),
+    "drives": (
+        "DriveIdentification",
+        "DriveInertia",
+        "identify_drives",
+        "inertias_from_targets",
+    ),
+    "links": (
+        "PowerFlowFriction",
+        "identify_motor",
+        "power_flow_of",
+    ),
+    "payload": ("identify_gains_from_payload",),
+    "result": (
+        "JointGain",
+        "RobotGains",
+        "implausible_gain",
+        "same_drives",
+        "torque_constant",
+    ),
+    "targets": ("gains_from_targets",),
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log, check_joints, log_list
@@ -148,7 +148,7 @@ def _with_like(j: int, found: Sequence[DriveInertia], robot: Robot) -> DriveIner
     mean = float(weights @ values / weights.sum())
     spread = float(weights @ (values - mean) ** 2)
     shared = value_of("inertia", "kg m²", mean, float(weights.sum() ** -0.5))
-    probability = float(chi2.sf(spread, len(like) - 1))
+    probability = float(chdtrc(len(like) - 1, spread))
     each = found[j]
     return DriveInertia(j, each.alone, shared, probability, each.r2, each.rms)
 

@@ -1,10 +1,17 @@
 """Stiffness of a joint while the robot works: recursive estimate, batch fit, secant, and status against wear."""
 
-from jointwise.monitoring.stiffness.estimate import StiffnessEstimate, fit_stiffness, secant_stiffness
-from jointwise.monitoring.stiffness.estimator import StiffnessEstimator, StiffnessState, StiffnessTrace
-from jointwise.monitoring.stiffness.replay import StiffnessReport, monitor_stiffness
-from jointwise.monitoring.stiffness.signals import JointSamples
-from jointwise.monitoring.stiffness.status import StiffnessLimits, StiffnessStatus, stiffness_status
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jointwise.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from jointwise.monitoring.stiffness.estimate import StiffnessEstimate, fit_stiffness, secant_stiffness
+    from jointwise.monitoring.stiffness.estimator import StiffnessEstimator, StiffnessState, StiffnessTrace
+    from jointwise.monitoring.stiffness.replay import StiffnessReport, monitor_stiffness
+    from jointwise.monitoring.stiffness.signals import JointSamples
+    from jointwise.monitoring.stiffness.status import StiffnessLimits, StiffnessStatus, stiffness_status
 
 __all__ = [
     "JointSamples",
@@ -20,3 +27,27 @@ __all__ = [
     "secant_stiffness",
     "stiffness_status",
 ]
+
+_MODULES = {
+    "estimate": (
+        "StiffnessEstimate",
+        "fit_stiffness",
+        "secant_stiffness",
+    ),
+    "estimator": (
+        "StiffnessEstimator",
+        "StiffnessState",
+        "StiffnessTrace",
+    ),
+    "replay": (
+        "StiffnessReport",
+        "monitor_stiffness",
+    ),
+    "signals": ("JointSamples",),
+    "status": (
+        "StiffnessLimits",
+        "StiffnessStatus",
+        "stiffness_status",
+    ),
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -3,9 +3,16 @@
 All of them are `init` and `step` with explicit state: the same on a recorded log, on the digital robot and live.
 """
 
-from jointwise.runtime.observers.fusion import FusedTorque, FusionState, TorqueFusion, fuse
-from jointwise.runtime.observers.joint import ObservedJoint, observed_joint
-from jointwise.runtime.observers.unknown_torque import ObserverState, TorqueObserver
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jointwise.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from jointwise.runtime.observers.fusion import FusedTorque, FusionState, TorqueFusion, fuse
+    from jointwise.runtime.observers.joint import ObservedJoint, observed_joint
+    from jointwise.runtime.observers.unknown_torque import ObserverState, TorqueObserver
 
 __all__ = [
     "FusedTorque",
@@ -17,3 +24,21 @@ __all__ = [
     "fuse",
     "observed_joint",
 ]
+
+_MODULES = {
+    "fusion": (
+        "FusedTorque",
+        "FusionState",
+        "TorqueFusion",
+        "fuse",
+    ),
+    "joint": (
+        "ObservedJoint",
+        "observed_joint",
+    ),
+    "unknown_torque": (
+        "ObserverState",
+        "TorqueObserver",
+    ),
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)
