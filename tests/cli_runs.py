@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
+import os
+import select
+import signal
+import sys
+import time
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import NoReturn
 
 import jointwise
 from data_files import SHARED
@@ -19,6 +27,8 @@ UR10E = SHARED / "ur10e"
 TRAINING = UR10E / "id_20_02_12_50sec_12harm.csv"
 PLAIN = ("--direction", "tanh", "--load", "none", "--viscous-powers", "1", "--stribeck", "0", "--no-ripple")
 """A joint model that is quick to fit."""
+CRASHED = 99
+"""Exit code of a forked process that ended by an exception."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,69 @@ def run(*argv: object) -> Done:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main([str(word) for word in argv])
     return Done(code, out.getvalue(), err.getvalue())
+
+
+@dataclass(frozen=True)
+class Measured(Done):
+    """How a command ended, its largest memory (MB, with what it inherits from the test) and its processor time (s)."""
+
+    megabytes: float
+    seconds: float
+
+
+PATIENCE = 120.0
+"""Seconds after which a command counts as endless."""
+MOST_ADDRESSES = 16 * 2**30
+"""Bytes of address space: above every limit that tests assert, below what makes the machine unusable."""
+
+
+def run_measured(*argv: object) -> Measured:
+    """Run a command in a process forked from this one, so that its memory, time and crashes are its alone.
+
+    The imports of this process are inherited: a fork takes milliseconds where a new interpreter takes a second.
+    """
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of the test runner: the child uses none of them
+        child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _send_result(writer, argv)
+    os.close(writer)
+    answer = _received(reader, child)
+    _, status, used = os.wait4(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    out, err = json.loads(answer) if answer else ("", "no answer: the process crashed or did not end")
+    kilobytes = used.ru_maxrss / (1024 if sys.platform == "darwin" else 1)
+    return Measured(code, out, err, kilobytes / 1024, used.ru_utime + used.ru_stime)
+
+
+def _send_result(writer: int, argv: tuple[object, ...]) -> NoReturn:
+    """Run a command in the forked process, write what it printed into a pipe and leave with its exit code."""
+    import resource
+
+    code = CRASHED
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
+        ended = run(*argv)
+        with os.fdopen(writer, "w") as stream:
+            json.dump((ended.out, ended.err), stream)
+        code = ended.code
+    finally:
+        os._exit(code)
+
+
+def _received(reader: int, child: int) -> bytes:
+    """Return all bytes of a pipe; a process that takes longer than `PATIENCE` is killed."""
+    end, parts = time.monotonic() + PATIENCE, []
+    with os.fdopen(reader, "rb", buffering=0) as stream:
+        while True:
+            if not select.select([stream], [], [], max(end - time.monotonic(), 0.0))[0]:
+                os.kill(child, signal.SIGKILL)
+            part = stream.read(1 << 16)
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
 
 
 def done(*argv: object) -> str:

@@ -306,6 +306,18 @@ def bad_logs() -> dict[str, bytes]:
     return {**text_junk(), **{name: changed_csv(change) for name, change in changes.items()}}
 
 
+def bomb() -> bytes:
+    """Return a small Parquet file of 120 million zeros, written in parts: the tests must not need its memory."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    part, sink = pa.table({name: np.zeros(1_000_000) for name in ("t", "q1", "q2", "i1")}), io.BytesIO()
+    with parquet.ParquetWriter(sink, part.schema, compression="zstd") as writer:
+        for _ in range(30):
+            writer.write_table(part)
+    return sink.getvalue()
+
+
 @functools.cache
 def bad_parquets() -> dict[str, bytes]:
     """Return damaged Parquet logs."""
@@ -341,7 +353,7 @@ def bad_parquets() -> dict[str, bytes]:
         "wrong gravity": stored(table.replace_schema_metadata({"jointwise.gravity": "[1e999, 0, 0]"})),
         "deep gravity": stored(table.replace_schema_metadata({"jointwise.gravity": "[" * 50_000})),
         "names twice": stored(table.rename_columns(["t", "q1", "q1", *names[3:]])),
-        "bomb": stored(pa.table({n: np.zeros(30_000_000) for n in ("t", "q1", "q2", "i1")}), compression="zstd"),
+        "bomb": bomb(),
         "out of range": stored(table.set_column(1, "q1", pa.array(np.full(len(table), 1e200)))),
     }
 
@@ -561,3 +573,18 @@ BAD: dict[str, Callable[[], dict[str, bytes]]] = {
     "sheet": bad_sheets,
 }
 """Wrong contents by file name."""
+
+ENDLESS = {
+    "a gap of years": ("simulate-motion", "motion", "t,q1,q2\n0,0,0\n0.01,0,0\n0.02,0,0\n1e9,0,0\n1e9,0,0\n"),
+    "times in ns": ("simulate-motion", "motion", "\n".join(["t,q1,q2", *(f"{k}e9,0,0" for k in range(2000)), ""])),
+    "endless loop": ("virtual-ur", "program.script", "movej([0,0,0,0,0,0])\nwhile True:\nend\n"),
+}
+"""Files that cost time or memory without end if a limit is missing: name -> command line, file, content."""
+LARGE = [
+    ("simulate", "--duration=1e5", "--rate=1e5"),
+    ("simulate", "--control-rate=0.001"),
+    ("joint-plan", "--rate=1e5", "--payload=1e5"),
+    ("excite", "--duration=1e5"),
+    ("export", "--rate=1e5"),
+]
+"""Numbers in the allowed range whose product is not: command line and options."""

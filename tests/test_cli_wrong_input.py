@@ -337,6 +337,47 @@ def test_interrupt_while_loading() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "jointwise: interrupted.\n")
 
 
+INTERRUPTED_START = """
+import os, signal
+signal.signal(signal.SIGINT, signal.{handler})  # a background shell ignores it
+import jointwise.__main__ as program
+import jointwise.cli
+
+def add_arguments(parser):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise AttributeError("as libraries do") from None
+
+import jointwise.cli.demo
+jointwise.cli.demo.add_arguments = add_arguments
+jointwise.cli.demo.run = lambda args: 0
+import sys
+sys.argv = ["jointwise", "demo"]
+program.start()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
+@pytest.mark.parametrize(("handler", "ending"), [("default_int_handler", (130, "interrupted")), ("SIG_IGN", (0, ""))])
+def test_interrupt_while_a_command_loads(handler: str, ending: tuple[int, str]) -> None:
+    script = INTERRUPTED_START.format(handler=handler)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    line = f"jointwise: {ending[1]}.\n" if ending[1] else ""
+    assert (ended.returncode, ended.stdout, ended.stderr) == (ending[0], "", line)
+
+
+def test_interrupt_that_a_library_turns_into_another_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def turned(_: object) -> int:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise RuntimeError("Error calling __set_name__") from None
+
+    monkeypatch.setattr("jointwise.cli.demo.run", turned)
+    assert refused("demo", code=130) == "jointwise: interrupted.\n"
+
+
 def test_memory_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def exhausted(_: object) -> int:
         raise MemoryError

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli_runs import run
+from cli_runs import run_measured
 from corpus import valid_files
 from test_corpus import check, words_of
 
@@ -107,7 +107,7 @@ def test_mutated_files(tmp_path: Path, kind: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         file.write_bytes(mutated(content, seed))
-        ended = run(*words_of(KINDS[kind], folder, **{kind.replace(".", "_"): file}))
+        ended = run_measured(*words_of(KINDS[kind], folder, **{kind.replace(".", "_"): file}))
         check(ended, folder, f"{kind}: JOINTWISE_FUZZ_SEED={seed}")
         seed += 1
     print(f"{kind}: {seed - SEED} cases from seed {SEED}")

@@ -13,7 +13,7 @@ import jointwise
 ROOT = Path(jointwise.__file__).parent
 FOUNDATIONS: list[set[str]] = [
     {"errors", "_native"},
-    {"atomic", "backend", "formatting", "lazy", "toml"},
+    {"atomic", "backend", "formatting", "interrupts", "lazy", "toml"},
     {"document"},
     {"spatial"},
     {"motion"},

@@ -1,13 +1,11 @@
 """Jointwise identifies the dynamics of robot arms from logs: ``import jointwise as jw``."""
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # that of typing; this module imports nothing, so that Ctrl-C is handled soon (__main__)
 if TYPE_CHECKING:
+    from typing import Any
+
     from jointwise import control as control
     from jointwise import design as design
     from jointwise import energy as energy
@@ -126,8 +124,10 @@ _ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = ["__version__", *sorted([*_ORIGIN, *_NAMESPACES])]  # noqa: PLE0604 - all of them are texts
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Import a public name on first use, so that importing the package costs nothing."""
+    from importlib import import_module
+
     if name in _NAMESPACES:
         return import_module(f"jointwise.{name}")
     if name not in _ORIGIN:

@@ -1,21 +1,23 @@
-"""The program `jointwise`, `python -m jointwise` too: small, so that an interrupt is heard while the rest loads."""
+"""The program `jointwise`, `python -m jointwise` too: small, so that an interrupt is handled while the rest loads."""
 
-import os
-import sys
+from jointwise import interrupts
 
-INTERRUPTED = 130
+interrupts.exit_at_interrupts()
+
+import os  # noqa: E402 - interrupts first
+import sys  # noqa: E402
 
 
 def start() -> None:
-    """Run the command line and leave with its exit code, interrupted while it was still loading or later."""
+    """Run the command line and leave with its exit code."""
+    code = interrupts.INTERRUPTED
     try:
         from jointwise.cli import main
 
         code = main()
     except KeyboardInterrupt:
-        print("jointwise: interrupted.", file=sys.stderr)
-        code = INTERRUPTED
-    if code == INTERRUPTED:  # Python may remember an interrupt that was dealt with and end by the signal instead
+        interrupts.exit_at_once()
+    if code == interrupts.INTERRUPTED:  # Python may remember the interrupt and end by the signal instead
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)

@@ -22,6 +22,7 @@ from jointwise.atomic import STDOUT, stream_number
 from jointwise.cli.arguments import UsageError
 from jointwise.cli.output import PlainText, drop_notes, one_line, print_notes
 from jointwise.errors import JointwiseError
+from jointwise.interrupts import INTERRUPTED, is_interrupt, raise_at_interrupts
 
 COMMANDS = {
     "robots": ("jointwise.cli.robots", "list the built-in robots, show or check a robot description"),
@@ -83,6 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (JointwiseError, KeyboardInterrupt, MemoryError, OSError) as problem:
         return _ended(problem)
     except Exception as problem:
+        if is_interrupt(problem):
+            return _ended(KeyboardInterrupt())
         if _debugging(words):
             raise
         return _unexpected(problem)
@@ -140,6 +143,7 @@ def _run(argv: list[str]) -> int:
     try:
         args = _parsed(subparser, command, argv[len(options) + 1 :])
         args.command_line = shlex.join(["jointwise", *argv])
+        raise_at_interrupts()
         with _text_beside_files(args):
             code: int = command.run(args)
     except UsageError as problem:
@@ -196,8 +200,8 @@ def _ended(problem: BaseException) -> int:
     """Print in one line why a command ended early, and return its exit code."""
     if isinstance(problem, BrokenPipeError):
         return _discard_output(141)
-    if isinstance(problem, KeyboardInterrupt):
-        return _failed("interrupted.", 130)
+    if is_interrupt(problem):
+        return _failed("interrupted.", INTERRUPTED)
     if isinstance(problem, MemoryError):
         return _failed("not enough memory.", 1)
     if isinstance(problem, OSError) and not isinstance(problem, JointwiseError):
