@@ -134,6 +134,8 @@ def physical_lines(physical: PhysicalParameters | None) -> list[str]:
     lines = [f"physically consistent bodies ({physical.prior} prior: {physical.prior_source}): {bodies}"]
     if physical.held_out is not None:
         lines.append(f"  cost of consistency: {100.0 * physical.held_out.cost:+.2g} % held-out error")
+    suspect = ", ".join(physical.suspect_masses)
+    lines += [f"  warning: {suspect}. Check the description, the payload and the drive gains"] if suspect else []
     edge = [physical.names[j] for j in physical.boundary]
     lines += [f"  at the boundary of what can exist: {', '.join(edge)}"] if edge else []
     share = [*(float(value) for row in physical.share for value in row), *physical.rotor_share]

@@ -16,6 +16,10 @@ THIN = 1e-2
 """Part of a simple shape of the same mass that a described body without extent (rod, point) is thickened by."""
 FLAT = 1e-9
 """Eigenvalue of a pseudo-inertia, relative to the largest, up to which it counts as zero."""
+MASS_TOLERANCE = 0.2
+"""Relative standard deviation of a described mass; those of catalogues are right within 10 to 30 %."""
+SHAPE_TOLERANCE = 1.0
+"""That of the mass of a simple shape: known to a factor of two."""
 SMALLEST_LENGTH = 0.1
 """m; longest link of an arm without link lengths."""
 
@@ -58,6 +62,7 @@ def body_prior(
         rotors=np.where(robot.rotor_inertias > 0.0, robot.rotor_inertias, np.nan)[: robot.dof * rotors],
         regions=tuple(link.region for link in robot.links),
         source=source,
+        mass_tolerance=np.where(known, MASS_TOLERANCE, SHAPE_TOLERANCE),
     )
 
 

@@ -3,19 +3,26 @@
 Base parameters β = P π leave the single bodies π open, and noise can put them where no body exists. Here all
 standard parameters and the joint terms x are fitted together on the factor [R_b R_x z] of the data:
 
-    minimise  ½ ‖R_b P π + R_x x - z‖² / N + λ Σ_j D(Q_j),   Q_j = C_j⁻¹ J_j C_j⁻ᵀ,   J_j⁰ = C_j C_jᵀ
+    minimise  ½ ‖R_b P π + R_x x - z‖² / N + λ Σ_j [D(Q_j) + d(m_j / m_j⁰) / δ_j²]
 
-subject to Q_j >= ε, centres of mass inside their regions, and rotor inertias and friction >= 0. J_j is the
-pseudo-inertia of link j and J_j⁰ that of its prior; D is ½ ‖Q - 1‖² (euclidean) or tr Q - log det Q - 4 (entropic).
-Both have the same curvature at the prior. In the coordinates Q all links have the same scale, whatever their mass.
+    Q_j = C_j⁻¹ J_j C_j⁻ᵀ,   J_j⁰ = C_j C_jᵀ
 
-N is the squared residual of all joints together, so that a λ that costs little in total may cost one joint much: a
-wrong prior of light links at the end of the arm. λ is therefore the largest of `PRIOR_WEIGHTS` with which no joint has
-a squared training residual more than `PRIOR_COST` above that with the smallest of them.
+subject to Q_j > 0, centres of mass inside their regions, and rotor inertias and friction >= 0. N is the squared
+residual of the unconstrained fit. J_j is the pseudo-inertia of link j (Wensing, Kim & Slotine, "Linear matrix
+inequalities for physically consistent inertial parameter identification", IEEE RA-L 3, 2018; Sousa & Cortesão, IJRR 33,
+2014) and J_j⁰ that of its prior; D is ½ ‖Q - 1‖² (euclidean) or tr Q - log det Q (entropic; Lee & Park, RA-L 3, 2018),
+which has the same curvature at the prior. In the coordinates Q all links have the same scale, whatever their mass.
+
+Descriptions state masses far better than shapes: d is the same divergence of the mass alone, and δ_j its tolerance. A
+mass that the data do not determine stays at the prior, one that they determine does not.
+
+λ is the largest of `PRIOR_WEIGHTS` with which the consistent bodies predict held-out folds of the training data as well
+as the unconstrained fit does. The training residual is no measure of it: what it gains by a weak prior is mostly noise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -25,18 +32,22 @@ from jointwise.description.robot import Link
 from jointwise.errors import EstimationError
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import Index, fold_blocks
-from jointwise.estimation.least_squares import Mask, Problem, Solution, squared_error
-from jointwise.estimation.semidefinite import MARGIN, ConicForm, PriorKind, symmetric
+from jointwise.estimation.least_squares import RIDGE, Mask, Problem, Solution, squared_error
+from jointwise.estimation.semidefinite import MARGIN, DefiniteLeastSquares, Iterate, PriorKind, symmetric
 from jointwise.spatial import Array
 
 NEAR_BOUNDARY = 2.0 * MARGIN
 """A link is at the boundary if its smallest relative eigenvalue is below this."""
-PRIOR_WEIGHTS = (1e-4, 1e-5, 1e-6, 1e-7)
+PRIOR_WEIGHTS = (1e-4, 1e-5, 1e-6)
 """λ beside the mean squared residual (1 by normalisation), from the largest. A body that differs from its prior by a
-factor of two costs about this part of the residual variance."""
-PRIOR_COST = 0.002
-"""Part by which the prior may increase the squared training residual of a joint. Other motions amplify it several
-times, and consistency shall cost at most 1 % there."""
+factor of two costs about this part of the residual variance. Logs too short to cross-validate get the first."""
+HELD_OUT_COST = 0.002
+"""Part by which the prior may increase the held-out error (geometric mean over the joints: one joint of six alone may
+lose 1.2 %). Other motions amplify it, and consistency shall cost at most 1 % there."""
+SUSPECT_MASS = 0.3
+"""Relative difference of a mass from its description worth a warning; catalogues are right within 10 to 30 %."""
+LEAST_FOLDS = 3
+"""Folds that a cross-validation needs."""
 SMALLEST_RESIDUAL = 1e-6
 """Residual variance (part of the mean square of the output) below which a fit counts as exact; noise-free data only."""
 
@@ -47,7 +58,8 @@ class BodyPrior:
 
     `inertials` (links, 10) are the prior bodies, `rotors` (links,) the reflected rotor inertias (kg m²; NaN where
     nothing is known, empty where the model has none); `regions` are the boxes that centres of mass lie in, (2, 3) in m,
-    None where unknown; `source` says where the bodies come from.
+    None where unknown; `source` says where the bodies come from; `mass_tolerance` (links,) is the relative standard
+    deviation of the masses.
     """
 
     names: tuple[str, ...]
@@ -55,6 +67,12 @@ class BodyPrior:
     rotors: Array
     regions: tuple[Array | None, ...]
     source: str
+    mass_tolerance: Array
+
+    @property
+    def described_masses(self) -> Array:
+        """Masses of the description (links,), kg; NaN where the prior is a simple shape."""
+        return np.where(self.mass_tolerance < 1.0, self.inertials[:, 9], np.nan)
 
     def __post_init__(self) -> None:
         """Reject a prior that contradicts itself, with the name of the link."""
@@ -97,7 +115,8 @@ class PhysicalParameters:
     a parameter rests on the data: 1 on the data only, 0 on the prior only. `eigenvalues` (links,) are the smallest
     ones of the pseudo-inertias relative to the prior; `boundary` the links (0-based) at the boundary of what can exist.
     `prior_weight` is λ.
-    `held_out` is None for logs too short to cross-validate.
+    `held_out` is None for logs too short to cross-validate. `described_masses` (links,) are those of the description,
+    with the payload, NaN where it has none; empty in files that do not state them.
     """
 
     names: tuple[str, ...]
@@ -112,6 +131,16 @@ class PhysicalParameters:
     prior_source: str
     prior_weight: float = PRIOR_WEIGHTS[0]
     held_out: Consistency | None = None
+    described_masses: Array = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def suspect_masses(self) -> tuple[str, ...]:
+        """Texts about the links whose mass differs from the description by more than `SUSPECT_MASS`."""
+        return tuple(
+            f"{name} {found:.3g} kg instead of the described {described:.3g} kg"
+            for name, found, described in zip(self.names, self.inertials[:, 9], self.described_masses, strict=False)
+            if abs(found / described - 1.0) > SUSPECT_MASS
+        )
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -139,7 +168,7 @@ def physical_parameters(
         JointwiseError: Clarabel is not installed.
 
     """
-    programme, fit = _affordable(Programme(problem, solution, projection, prior, kind))
+    programme, fit, held_out = _weighted(Programme(problem, solution, projection, prior, kind))
     eigenvalues = fit.eigenvalues()
     share, rotor_share = programme.shares(problem.whole(solution.sigma), fit)
     links = len(prior.names)
@@ -157,21 +186,35 @@ def physical_parameters(
         prior=kind,
         prior_source=prior.source,
         prior_weight=programme.weight,
-        held_out=programme.held_out(),
+        held_out=held_out,
+        described_masses=prior.described_masses,
     )
 
 
-def _affordable(programme: Programme) -> tuple[Programme, _Solved]:
-    """Return the programme with the largest weight of the prior that costs no joint too much, and its solution."""
-    rows = programme.problem.whole(programme.solution.sigma)
-    weakest = replace(programme, weight=PRIOR_WEIGHTS[-1])
-    least = weakest.solve(rows)
-    for weight in PRIOR_WEIGHTS[:-1]:
+def _weighted(programme: Programme) -> tuple[Programme, _Solved, Consistency | None]:
+    """Return the programme with the weight of the prior that the held-out errors allow, its solution, and the errors.
+
+    The largest weight that costs at most `HELD_OUT_COST`; where none does, that of the smallest error.
+    """
+    problem, sigma = programme.problem, programme.solution.sigma
+    rows = problem.whole(sigma)
+    if len(fold_blocks(len(problem.factors[0].triangles))) < LEAST_FOLDS:
+        return programme, programme.solve(rows), None
+    free, found, start = cross_validate(problem, sigma).mean, [], None
+    for weight in PRIOR_WEIGHTS:
         candidate = replace(programme, weight=weight)
-        fit = candidate.solve(rows)
-        if candidate.largest_cost(fit.values, least.values) <= PRIOR_COST:
-            return candidate, fit
-    return weakest, least
+        fit = candidate.solve(rows, start)
+        start = fit.point
+        error = cross_validate(problem, sigma, _folds_from(candidate, fit)).mean
+        found.append((candidate, fit, Consistency(free, error)))
+        if found[-1][-1].cost <= HELD_OUT_COST:
+            return found[-1]
+    return min(found, key=lambda item: item[-1].consistent)
+
+
+def _folds_from(programme: Programme, fit: _Solved) -> Callable[[Array], Array]:
+    """Return the parameters for the rows of some folds, from the solution for all rows."""
+    return lambda rows: programme.solve(rows, fit.point).values
 
 
 @dataclass(frozen=True)
@@ -182,6 +225,7 @@ class _Solved:
     values: Array
     relative: Array
     prior: BodyPrior
+    point: Iterate | None = None
 
     def eigenvalues(self) -> Array:
         """Return the smallest eigenvalue of every Q_j."""
@@ -224,7 +268,7 @@ class Programme:
         bodies = augmented[:, :base] @ self.projection @ self.whitening
         return np.hstack([bodies, augmented[:, self.active]]), augmented[:, -1]
 
-    def solve(self, augmented: Array) -> _Solved:
+    def solve(self, augmented: Array, start: Iterate | None = None) -> _Solved:
         """Return the solution for an augmented factor [W z] of rows divided by the deviations of their joints."""
         A, b = self.columns(augmented)
         size = np.sqrt(self._squared_residual(augmented))
@@ -232,19 +276,42 @@ class Programme:
         free[: self.whitening.shape[1]] &= self._without_prior()
         lengths = np.linalg.norm(A, axis=0)
         scale = np.where(free & (lengths > 1e-12 * lengths.max()), lengths / size, 1.0)
-        bound = np.concatenate([np.ones(len(self.prior.rotors), dtype=bool), self._bound()])
-        cones = ConicForm(len(self.prior.names), free[10 * len(self.prior.names) :], bound)
-        return self._solved(cones.solve(A / scale / size, b / size, self.kind, self.weight, self._regions()) / scale)
+        A, b = A / scale / size, b / size
+        ratios, firmness = self._ratios(A.shape[1])
+        cones = DefiniteLeastSquares(
+            curvature=A.T @ A + np.diag(RIDGE * free),
+            right=A.T @ b,
+            matrices=len(self.prior.names),
+            ratios=ratios,
+            firmness=firmness,
+            inequalities=self._inequalities(A.shape[1]),
+            kind=self.kind,
+            weight=self.weight,
+        )
+        point = cones.solve(start)
+        return replace(self._solved(point.v / scale), point=point)
 
-    def largest_cost(self, values: Array, others: Array) -> float:
-        """Return the largest relative increase of the squared training residual of a joint against other values."""
-        costs = [0.0]
-        for joint, index in zip(self.problem.factors, self.problem.layout.index, strict=True):
-            if not joint.empty:
-                R = joint.merged()
-                exact = SMALLEST_RESIDUAL * float(R[:, -1] @ R[:, -1])
-                costs.append(squared_error(R, values[index]) / max(squared_error(R, others[index]), exact) - 1.0)
-        return max(costs)
+    def _ratios(self, unknowns: int) -> tuple[Array, Array]:
+        """Return the rows of quantities relative to their prior, masses and described rotors, and their firmness."""
+        links = len(self.prior.names)
+        rotors = 10 * links + np.flatnonzero(~np.isnan(self.prior.rotors))
+        rows = np.zeros((links + len(rotors), unknowns))
+        for j in range(links):
+            rows[j, 10 * j : 10 * j + 10] = (
+                self.whitening[10 * j + 9, 10 * j : 10 * j + 10] / self.prior.inertials[j, 9]
+            )
+        rows[np.arange(links, len(rows)), rotors] = 1.0
+        return rows, np.concatenate([self.prior.mass_tolerance**-2.0, np.ones(len(rotors))])
+
+    def _inequalities(self, unknowns: int) -> Array:
+        """Return the rows G of G v >= 0: rotors, joint terms with a bound, regions of centres of mass."""
+        bound = np.concatenate([np.ones(len(self.prior.rotors), dtype=bool), self._bound()])
+        rows = [np.eye(unknowns)[10 * len(self.prior.names) + np.flatnonzero(bound)]]
+        for faces, j in self._regions():
+            row = np.zeros((len(faces), unknowns))
+            row[:, 10 * j : 10 * j + 10] = faces
+            rows.append(row)
+        return np.vstack(rows)
 
     def _without_prior(self) -> Mask:
         """Return which of the body parameters have no prior: rotors that are not described."""
@@ -290,10 +357,11 @@ class Programme:
         Q = np.linalg.qr(free)[0] if free.shape[1] else np.zeros((len(A), 0))
         left = A[:, :bodies] - Q @ (Q.T @ A[:, :bodies])
         H = left.T @ left / self._squared_residual(augmented)
-        weight = np.full(bodies, self.weight)
         alone = self._without_prior()  # their prior deviation: the value itself, or the inertia of the link
-        weight[alone] /= np.maximum(fit.standard, self._axis_inertias())[alone] ** 2
-        resolution = np.linalg.solve(H + np.diag(weight), H)
+        size = np.where(alone, np.maximum(fit.standard, self._axis_inertias()), 1.0)
+        ratios, firmness = self._ratios(bodies)
+        masses = ratios[:links].T @ (firmness[:links, None] * ratios[:links])
+        resolution = np.linalg.solve(H + self.weight * (np.diag(size**-2.0) + masses), H)
         inverse = np.linalg.inv(self.whitening)
         share = np.clip(np.sum((self.whitening @ resolution) * inverse.T, axis=1), 0.0, 1.0)
         rotors = share[10 * links :] if len(self.prior.rotors) else np.zeros(links)
@@ -303,14 +371,6 @@ class Programme:
         """Return the prior inertia of every link about its joint axis, at the positions of the rotors."""
         axis = self.prior.inertials[:, 5]
         return np.concatenate([np.zeros(self.prior.inertials.size), axis[: len(self.prior.rotors)]])
-
-    def held_out(self) -> Consistency | None:
-        """Return the held-out errors without and with the constraints; None where there are too few blocks."""
-        if len(fold_blocks(len(self.problem.factors[0].triangles))) < 3:
-            return None
-        sigma = self.solution.sigma
-        free = cross_validate(self.problem, sigma).mean
-        return Consistency(free, cross_validate(self.problem, sigma, lambda rows: self.solve(rows).values).mean)
 
 
 def _from_relative(prior: BodyPrior) -> Array:

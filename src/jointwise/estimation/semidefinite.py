@@ -1,23 +1,45 @@
-"""A least-squares problem over positive definite matrices in the conic form of an interior-point solver (Clarabel)."""
+"""Least squares over positive definite matrices and bounded scalars, by an interior-point method.
+
+    minimise  ½ ‖A v - b‖² + λ Σ_j D(Q_j) + λ Σ_k w_k d(r_k · v)    subject to  Q_j >= ε,  G v >= 0
+
+v holds ten entries of every matrix Q_j (4, 4), then scalars. D and d are divergences from 1: with X = Q - ε entropic
+(tr Q - log det X, r - log r) or Euclidean (½ ‖Q - 1‖², ½ (r - 1)²); both have the curvature 1 at the prior.
+
+The entropic divergence is the barrier of its own constraint: Q stays definite by the λ of the problem, without a limit
+of a barrier parameter towards zero (Lee, Wensing & Park, "Geometric robot dynamic identification", IEEE T-RO 36,
+2020). Inequalities have slacks s = G v and multipliers z, s z -> 0, by predictor and corrector steps (Mehrotra; Nocedal
+& Wright, "Numerical Optimization", 2006, section 16.6). The prior decides what the data leave open, and λ is a
+millionth of the residual: the Newton steps resolve it to `RESOLUTION` of λ, where conic solvers stop at a part of the
+whole objective, 1e-8 or worse, and return masses that are wrong by factors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from jointwise.errors import EstimationError, JointwiseError
+from jointwise.errors import EstimationError
 from jointwise.estimation.factors import Index
-from jointwise.estimation.least_squares import RIDGE, Mask
 from jointwise.spatial import Array
 
 PriorKind = Literal["entropic", "euclidean"]
 
 MARGIN = 1e-4
 """ε: smallest eigenvalue of a pseudo-inertia, relative to the prior of its link."""
-MAX_ITERATIONS = 200
-"""Iterations of the interior-point solver; 15 to 40 are usual."""
+MAX_ITERATIONS = 150
+"""Newton steps; 5 to 25 are usual."""
+RESOLUTION = 1e-4
+"""Part of λ to which the objective is minimised: divergences from the prior are exact to this."""
+TO_BOUNDARY = 0.95
+"""Part of the way to the boundary of the constraints that a step takes at most."""
+FIRST = 0.1
+"""Products of slacks and multipliers at the start."""
+PUSH = 1e-3
+"""Smallest slack and multiplier of a start at another optimum: columns and residual have unit size."""
 
 
 def triangle_index(size: int) -> tuple[Index, Index, Array]:
@@ -26,138 +48,192 @@ def triangle_index(size: int) -> tuple[Index, Index, Array]:
     return row, column, np.where(row == column, 1.0, np.sqrt(2.0))
 
 
-def symmetric(entries: Array) -> Array:
-    """Return the symmetric (4, 4) matrix of ten entries whose norm is that of the matrix."""
+def _units() -> Array:
+    """Return the matrices of the ten unit vectors, as rows (10, 16) of orthonormal entries."""
     row, column, scale = triangle_index(4)
-    Q = np.zeros((4, 4))
-    Q[row, column] = Q[column, row] = entries / scale
-    return Q
+    units = np.zeros((10, 4, 4))
+    for k in range(10):
+        units[k, row[k], column[k]] = units[k, column[k], row[k]] = 1.0 / scale[k]
+    return units.reshape(10, 16)
 
 
-class ConicForm:
-    """The conic form of the programme: minimise ½ vᵀ P v + qᵀ v subject to b - A v in a product of cones.
+UNITS = _units()
+IDENTITY: Array = UNITS @ np.eye(4).ravel()
+"""The ten entries of the unit matrix."""
 
-    The unknowns are ten entries a link, then rotors and joint terms, of which some are `free` of a prior and some are
-    `bound` at zero. The entropic form adds a lower triangle Z_j with [[Q_j, Z_j], [Z_jᵀ, diag Z_j]] >= 0 and
-    t_ji <= log Z_ji for every link, so that log det Q_j >= Σ_i t_ji, and t <= log v for rotors with a prior.
+
+def symmetric(entries: Array) -> Array:
+    """Return symmetric matrices (..., 4, 4) of ten entries each (..., 10) whose norm is that of the matrix."""
+    return (entries @ UNITS).reshape(*entries.shape[:-1], 4, 4)
+
+
+class Iterate(NamedTuple):
+    """A point of the method: unknowns v, slacks s and multipliers z of the inequalities, multipliers Z of matrices."""
+
+    v: Array
+    s: Array
+    z: Array
+    Z: Array
+
+
+@dataclass(frozen=True)
+class DefiniteLeastSquares:
+    """The problem of the module for one λ.
+
+    Args:
+        curvature: AᵀA, shape (unknowns, unknowns).
+        right: Aᵀb.
+        matrices: Number of matrices Q_j.
+        ratios: Rows r_k, shape (k, unknowns).
+        firmness: Weights w_k of the ratios beside those of the matrices, shape (k,).
+        inequalities: G, shape (m, unknowns).
+        kind: Divergence.
+        weight: λ.
+
     """
 
-    def __init__(self, links: int, free: Mask, bound: Mask) -> None:
-        """Assign positions to the unknowns."""
-        self.links, self.bodies = links, 10 * links
-        self.count = self.bodies + len(free)
-        self.rotors = self.bodies + np.flatnonzero(~free)
-        self.free = self.bodies + np.flatnonzero(free)
-        self.bound = self.bodies + np.flatnonzero(bound)
-        self.size = self.count
-        self.rows: list[Array] = []
-        self.right: list[Array] = []
-        self.cones: list[Any] = []
+    curvature: Array
+    right: Array
+    matrices: int
+    ratios: Array
+    firmness: Array
+    inequalities: Array
+    kind: PriorKind
+    weight: float
+    rows: Array = field(init=False)
+    products: Array = field(init=False)
+    product: float = field(init=False)
+    linear: Array = field(init=False)
+    quadratic: Array = field(init=False)
 
-    def solve(self, A: Array, b: Array, kind: PriorKind, weight: float, regions: Sequence[tuple[Array, int]]) -> Array:
-        """Return the unknowns v for the residual A v - b, with the prior of a `weight`."""
-        solver = _clarabel()
-        self.size += (14 * self.links + len(self.rotors)) if kind == "entropic" else 0
-        P, q = np.zeros((self.size, self.size)), np.zeros(self.size)
-        P[: self.count, : self.count] = A.T @ A
-        P[self.free, self.free] += RIDGE
-        q[: self.count] = -A.T @ b
-        self._bounds(solver, regions)
-        for j in range(self.links):
-            self._definite(solver, j)
-        known = np.concatenate([np.arange(self.bodies), self.rotors])
-        if kind == "entropic":
-            q[known] += weight * self._identity()
-            q[self.count :] -= weight * self._logarithms(solver)
-        else:
-            P[known, known] += weight
-            q[known] -= weight * self._identity()
-        return self._solution(solver, P, q)
+    def __post_init__(self) -> None:
+        """Set up the objective and the products of slack and multiplier at the optimum.
 
-    def _identity(self) -> Array:
-        """Return the coordinates of the prior: entries of unit matrices, and ones for the rotors."""
-        row, column, _ = triangle_index(4)
-        return np.concatenate([np.tile((row == column).astype(float), self.links), np.ones(len(self.rotors))])
+        An entropic divergence r - log r is a linear cost r with the inequality r >= 0 at the product λ instead of 0.
+        """
+        entropic, bodies = self.kind == "entropic", 10 * self.matrices
+        firm = self.weight * self.firmness
+        prior = np.zeros(len(self.right))
+        prior[:bodies] = self.weight * np.tile(IDENTITY, self.matrices)
+        prior += self.ratios.T @ firm
+        curvature = self.curvature.copy()
+        if not entropic:
+            curvature[np.arange(bodies), np.arange(bodies)] += self.weight
+            curvature += self.ratios.T @ (firm[:, None] * self.ratios)
+        object.__setattr__(self, "rows", np.vstack([self.inequalities, self.ratios[: len(firm) * entropic]]))
+        object.__setattr__(self, "products", np.append(np.zeros(len(self.inequalities)), firm[: len(firm) * entropic]))
+        object.__setattr__(self, "product", self.weight * entropic)
+        object.__setattr__(self, "linear", self.right + (-prior if entropic else prior))
+        object.__setattr__(self, "quadratic", curvature)
 
-    def _add(self, cone: Any, rows: Array, right: Array) -> None:
-        self.cones.append(cone)
-        self.rows.append(rows)
-        self.right.append(right)
+    def solve(self, start: Iterate | None = None) -> Iterate:
+        """Return the optimum, from a `start` that may be the optimum of a similar problem.
 
-    def _bounds(self, solver: Any, regions: Sequence[tuple[Array, int]]) -> None:
-        """Add rotors >= 0, joint terms >= 0, and the regions of the centres of mass."""
-        start = len(self.bound)
-        rows = np.zeros((start + sum(len(faces) for faces, _ in regions), self.size))
-        rows[np.arange(start), self.bound] = -1.0
-        for faces, j in regions:
-            rows[start : start + len(faces), 10 * j : 10 * j + 10] = -faces
-            start += len(faces)
-        if len(rows):
-            self._add(solver.NonnegativeConeT(len(rows)), rows, np.zeros(len(rows)))
+        Raises:
+            EstimationError: No optimum was found: the constraints contradict each other.
 
-    def _definite(self, solver: Any, link: int) -> None:
-        """Add Q_j - ε >= 0."""
-        rows = np.zeros((10, self.size))
-        rows[:, 10 * link : 10 * link + 10] = -np.eye(10)
-        row, column, _ = triangle_index(4)
-        self._add(solver.PSDTriangleConeT(4), rows, np.where(row == column, -MARGIN, 0.0))
+        """
+        point = self._first() if start is None else _pushed(start)
+        with suppress(LinAlgError):  # the multipliers of constraints that exclude each other grow without limit
+            for _ in range(MAX_ITERATIONS):
+                point, finished = _Step(self, point).taken()
+                if finished:
+                    return point
+        raise EstimationError(
+            "no physically consistent bodies found: the constraints contradict each other or the data. Check the "
+            "described bodies, or calibrate without them (--no-physical)."
+        )
 
-    def _logarithms(self, solver: Any) -> Array:
-        """Add the cones of log det Q_j and of the logarithms of rotors; return which added unknowns they are."""
-        row, column, _ = triangle_index(4)
-        diagonal, logs = np.flatnonzero(row == column), np.zeros(self.size - self.count)
-        for j in range(self.links):
-            lower = self.count + 14 * j
-            self._add(solver.PSDTriangleConeT(8), self._block_rows(10 * j, lower), np.zeros(36))
-            for i in range(4):
-                self._add_logarithm(solver, lower + 10 + i, int(lower + diagonal[i]))
-            logs[14 * j + 10 : 14 * j + 14] = 1.0
-        for k, rotor in enumerate(self.rotors):
-            self._add_logarithm(solver, self.count + 14 * self.links + k, int(rotor))
-        logs[14 * self.links :] = 1.0
-        return logs
-
-    def _block_rows(self, body: int, lower: int) -> Array:
-        """Return -rows of the entries of [[Q, Z], [Zᵀ, diag Z]]; Z is lower triangular, stored as its transpose."""
-        rows = np.zeros((36, self.size))
-        small = {(int(r), int(c)): k for k, (r, c) in enumerate(zip(*triangle_index(4)[:2], strict=True))}
-        for k, (r, c, scale) in enumerate(zip(*triangle_index(8), strict=True)):
-            if c < 4:
-                rows[k, body + small[int(r), int(c)]] = -1.0
-            elif r < 4 and r >= c - 4:  # Z[r, c - 4] of the lower triangle
-                rows[k, lower + small[int(c) - 4, int(r)]] = -scale
-            elif r == c:
-                rows[k, lower + small[int(r) - 4, int(r) - 4]] = -1.0
-        return rows
-
-    def _add_logarithm(self, solver: Any, log: int, value: int) -> None:
-        """Add v[log] <= log v[value] as an exponential cone (x, y, z): y exp(x / y) <= z."""
-        rows = np.zeros((3, self.size))
-        rows[0, log] = rows[2, value] = -1.0
-        self._add(solver.ExponentialConeT(), rows, np.array([0.0, 1.0, 0.0]))
-
-    def _solution(self, solver: Any, P: Array, q: Array) -> Array:
-        """Return the first unknowns of the optimum."""
-        from scipy.sparse import csc_matrix, triu
-
-        settings = solver.DefaultSettings()
-        settings.verbose, settings.max_iter, settings.max_threads = False, MAX_ITERATIONS, 1
-        A, b = csc_matrix(np.vstack(self.rows)), np.concatenate(self.right)
-        outcome = solver.DefaultSolver(csc_matrix(triu(P)), q, A, b, self.cones, settings).solve()
-        if outcome.status not in (solver.SolverStatus.Solved, solver.SolverStatus.AlmostSolved):
-            raise EstimationError(
-                f"no physically consistent bodies found ({outcome.status}): the constraints contradict each other or "
-                "the data. Check the described bodies, or calibrate without them (--no-physical)."
-            )
-        result: Array = np.array(outcome.x[: self.count])
-        return result
+    def _first(self) -> Iterate:
+        """Return the matrices of the prior with the scalars that fit them best."""
+        v, bodies = np.zeros(len(self.right)), 10 * self.matrices
+        v[:bodies] = np.tile(IDENTITY, self.matrices)
+        rest = self.right[bodies:] - self.curvature[bodies:, :bodies] @ v[:bodies]
+        v[bodies:] = np.linalg.solve(self.curvature[bodies:, bodies:], rest)
+        slack = np.maximum(self.rows @ v, 1.0)
+        return Iterate(v, slack, FIRST / slack, np.tile(FIRST * np.eye(4), (self.matrices, 1, 1)))
 
 
-def _clarabel() -> Any:
-    try:
-        import clarabel
-    except ImportError:
-        raise JointwiseError(
-            "physical parameters need the solver clarabel. Install it with: pip install clarabel, or use --no-physical."
-        ) from None
-    return clarabel
+def _pushed(start: Iterate) -> Iterate:
+    """Return a start away from the boundary, so that other constraints may become active."""
+    return Iterate(start.v, np.maximum(start.s, PUSH), np.maximum(start.z, PUSH), start.Z + PUSH * np.eye(4)[None])
+
+
+class _Step:
+    """One predictor and corrector step (Helmberg, Kojima & Monteiro's direction for the matrices)."""
+
+    def __init__(self, problem: DefiniteLeastSquares, point: Iterate) -> None:
+        """Factorise the Newton matrix."""
+        self.problem, self.point, self.bodies = problem, point, 10 * problem.matrices
+        self.definite = symmetric(point.v[: self.bodies].reshape(-1, 10) - MARGIN * IDENTITY)
+        self.inverse = np.linalg.inv(self.definite)
+        self.missing = problem.rows @ point.v - point.s
+        self.gradient = problem.quadratic @ point.v - problem.linear
+        self.matrix = self._curvature()
+        self.factor = cho_factor(self.matrix, check_finite=False)
+
+    def _curvature(self) -> Array:
+        """Return the Newton matrix of the unknowns."""
+        (_, s, z, Z), rows = self.point, self.problem.rows
+        H: Array = self.problem.quadratic + rows.T @ ((z / s)[:, None] * rows)
+        pairs = np.einsum("lac,lbd->labcd", self.inverse, Z).reshape(-1, 16, 16)
+        for j, block in enumerate(UNITS @ pairs @ UNITS.T):
+            H[10 * j : 10 * j + 10, 10 * j : 10 * j + 10] += 0.5 * (block + block.T)
+        return H
+
+    def _direction(self, excess: float, before: Iterate | None = None) -> Iterate:
+        """Return the direction towards products that exceed those of the optimum by `excess`.
+
+        `before` is the predictor, whose second-order error is taken into account.
+        """
+        (_, s, z, Z), rows = self.point, self.problem.rows
+        products = self.problem.products + excess - (0.0 if before is None else before.s * before.z)
+        matrices = np.tile((self.problem.product + excess) * np.eye(4), (self.problem.matrices, 1, 1))
+        if before is not None:
+            matrices -= symmetric(before.v[: self.bodies].reshape(-1, 10)) @ before.Z
+        centre = _even(self.inverse @ matrices)
+        right = rows.T @ ((products - z * self.missing) / s) - self.gradient
+        right[: self.bodies] += (centre.reshape(-1, 16) @ UNITS.T).ravel()
+        dv = cho_solve(self.factor, right, check_finite=False)
+        ds = rows @ dv + self.missing
+        change = symmetric(dv[: self.bodies].reshape(-1, 10))
+        return Iterate(dv, ds, (products - z * ds) / s - z, centre - Z - _even(self.inverse @ change @ Z))
+
+    def _room(self, direction: Iterate) -> float:
+        """Return the largest step up to the boundary."""
+        change = symmetric(direction.v[: self.bodies].reshape(-1, 10))
+        rates: list[Array] = [direction.s / self.point.s, direction.z / self.point.z]
+        for matrix, rate in ((self.definite, change), (self.point.Z, direction.Z)):
+            lower = np.linalg.inv(np.linalg.cholesky(matrix))
+            eigenvalues = np.linalg.eigvalsh(lower @ rate @ lower.transpose(0, 2, 1))
+            rates.append(np.asarray(eigenvalues[:, 0], dtype=float))
+        return 1.0 / max(-min(float(rate.min(initial=0.0)) for rate in rates), 1e-12)
+
+    def _moved(self, direction: Iterate, length: float) -> Iterate:
+        return Iterate(*(at + length * change for at, change in zip(self.point, direction, strict=True)))
+
+    def _excess(self, point: Iterate) -> float:
+        """Return the mean distance of the products s z and X Z from those of the optimum."""
+        X = symmetric(point.v[: self.bodies].reshape(-1, 10) - MARGIN * IDENTITY)
+        scalars = np.abs(point.s * point.z - self.problem.products)
+        matrices = np.abs(np.einsum("lab,lab->l", X, point.Z) / 4.0 - self.problem.product)
+        return float(scalars.sum() + 4.0 * matrices.sum()) / (len(scalars) + 4 * len(matrices))
+
+    def taken(self) -> tuple[Iterate, bool]:
+        """Return the next point, and whether it is the optimum."""
+        excess = self._excess(self.point)
+        predictor = self._direction(0.0)
+        ahead = self._excess(self._moved(predictor, min(1.0, self._room(predictor))))
+        direction = self._direction(excess * min(ahead / max(excess, 1e-300), 1.0) ** 3, predictor)
+        length = min(1.0, TO_BOUNDARY * self._room(direction))
+        decrement = float(direction.v @ (self.matrix @ direction.v))
+        limit = RESOLUTION * self.problem.weight
+        finished = (
+            length > 0.5 and max(decrement, excess) <= limit and float(np.abs(self.missing).max(initial=0.0)) < PUSH
+        )
+        return self._moved(direction, length), finished
+
+
+def _even(matrices: Array) -> Array:
+    """Return the symmetric part of matrices (..., 4, 4)."""
+    return 0.5 * (matrices + matrices.swapaxes(-1, -2))

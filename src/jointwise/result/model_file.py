@@ -194,6 +194,7 @@ class _Body:
     rotor_share: float
     eigenvalue: Positive
     at_boundary: bool = False
+    described_mass: Positive | None = None
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,7 @@ class _Physical:
             prior_source=self.prior_source,
             prior_weight=self.prior_weight,
             held_out=self.held_out,
+            described_masses=np.array([body.described_mass or np.nan for body in self.links]),
         )
 
 

@@ -139,9 +139,11 @@ def physical_to_dict(physical: PhysicalParameters) -> dict[str, Any]:
         strict=True,
     )
     keys = ("name", "inertial", "share", "rotor_inertia", "rotor_share", "eigenvalue")
+    masses = {int(j): float(physical.described_masses[j]) for j in np.flatnonzero(physical.described_masses > 0.0)}
     return {
         "links": [
-            dict(zip(keys, row, strict=True)) | {"at_boundary": j in physical.boundary} for j, row in enumerate(rows)
+            dict(zip(keys, row, strict=True)) | {"at_boundary": j in physical.boundary, "described_mass": masses.get(j)}
+            for j, row in enumerate(rows)
         ],
         "values": physical.values.tolist(),
         "prior": physical.prior,

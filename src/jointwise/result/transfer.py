@@ -112,7 +112,9 @@ def _loaded_bodies(physical: PhysicalParameters | None, body: Array, change: Arr
     inertials[-1] += body
     if np.linalg.eigvalsh(pseudo_inertia(inertials[-1]))[0] <= 0.0:
         return None
-    return replace(physical, inertials=inertials, values=physical.values + change)
+    masses = physical.described_masses.copy()
+    masses[-1:] += body[9]
+    return replace(physical, inertials=inertials, values=physical.values + change, described_masses=masses)
 
 
 def _moved_bodies(calibration: Calibration, moved: Dynamics) -> PhysicalParameters | None:

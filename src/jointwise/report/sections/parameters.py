@@ -170,6 +170,8 @@ def _bodies(data: ReportData) -> Html:
         f"({physical.prior_source}, weight {physical.prior_weight:.0e}). A share of 1 means that a number follows from "
         f"the data, 0 from the prior.{cost}"
     )
+    if physical.suspect_masses:
+        text += f" Check the description, payload and drive gains: {', '.join(physical.suspect_masses)}."
     grid = table("Physically consistent bodies", head, rows, text_columns=(0, 8))
     return join([element("h3", "Bodies"), paragraph(text), grid])
 
