@@ -111,7 +111,7 @@ def test_the_programme_agrees_with_an_independent_modelling_tool(kind: Any) -> N
     limits = [q - MARGIN * np.eye(4) >> 0 for q in Q] + [rotors >= 0.0, terms >= 0.0]
     oracle = cvxpy.Problem(cvxpy.Minimize(cost + PRIOR_WEIGHT * divergence), limits)
     oracle.solve(solver="SCS", eps=1e-7, max_iters=200_000)
-    found = parts(programme, programme.solve(rows))
+    found = parts(programme, programme.solve(programme.moments()))
     theirs = objective(programme, np.array([q.value for q in Q]), rotors.value, terms.value)
     assert objective(programme, *found) == pytest.approx(theirs, rel=1e-5)
     np.testing.assert_allclose(found[1], rotors.value, rtol=0.01)
@@ -122,8 +122,7 @@ def test_the_optimum_satisfies_its_conditions(kind: Any) -> None:
     """At the optimum the gradient is a multiplier of the constraints, and zero where they are not active."""
     problem, solution, projection, prior = problem_of(noise=20.0, rows=20)
     programme = Programme(problem, solution, projection, prior, kind)
-    rows = problem.whole(solution.sigma)
-    relative, rotors, terms = parts(programme, programme.solve(rows))
+    relative, rotors, terms = parts(programme, programme.solve(programme.moments()))
 
     def change(*variables: Array) -> float:
         return objective(programme, *variables) - at_optimum
@@ -150,8 +149,9 @@ def test_log_cholesky_refinement_reaches_the_same_optimum() -> None:
     problem, solution, projection, prior = problem_of()
     programme = Programme(problem, solution, projection, prior, "entropic")
     rows = problem.whole(solution.sigma)
-    found = parts(programme, programme.solve(rows))
-    A, b = programme.columns(rows)
+    found = parts(programme, programme.solve(programme.moments()))
+    A = np.hstack([rows[:, : len(projection)] @ projection @ programme.whitening, rows[:, len(projection) : -1]])
+    b = rows[:, -1]
     start = rows[:, :-1] @ solution.values - rows[:, -1]
     lower, diagonal = np.tril_indices(4, -1), np.diag_indices(4)
     mass_rows = np.array([programme.whitening[10 * j + 9, 10 * j : 10 * j + 10] for j in range(6)])
@@ -223,7 +223,8 @@ def test_a_wrong_prior_gets_less_weight_and_costs_little_held_out_error() -> Non
     assert good.held_out.cost <= HELD_OUT_COST and found.held_out.cost <= HELD_OUT_COST
     strong = Programme(problem, solution, projection, wrong, "entropic")
     free, held = (
-        cross_validate(problem, solution.sigma, solve).mean for solve in (None, lambda rows: strong.solve(rows).values)
+        cross_validate(problem, solution.sigma, solve).mean
+        for solve in (None, lambda square: strong.solve(square).values)
     )
     assert held / free - 1.0 > HELD_OUT_COST
 
@@ -233,7 +234,7 @@ def test_a_wrong_prior_gets_less_weight_and_costs_little_held_out_error() -> Non
 def test_a_mass_without_effect_stays_at_the_prior_however_weak(kind: Any, weight: float) -> None:
     problem, solution, projection, prior = problem_of()
     programme = Programme(problem, solution, projection, prior, kind, weight)
-    found = programme.solve(problem.whole(solution.sigma)).standard[:10]
+    found = programme.solve(programme.moments()).standard[:10]
     assert base_parameters(UR5E, rotors=True).classification["m1"] == "none"
     assert found[9] == pytest.approx(UR5E.inertials[0][9], rel=1e-3)
 
@@ -255,9 +256,9 @@ def test_a_mass_that_the_data_do_not_determine_stays_near_a_wrong_description() 
 
 def test_the_optimum_is_independent_of_the_start() -> None:
     problem, solution, projection, prior = problem_of()
-    rows = problem.whole(solution.sigma)
     weak, strong = (Programme(problem, solution, projection, prior, "entropic", weight) for weight in (1e-6, 1e-2))
-    cold, warm = weak.solve(rows), weak.solve(rows, strong.solve(rows).point)
+    square = weak.moments()
+    cold, warm = weak.solve(square), weak.solve(square, strong.solve(square).point)
     np.testing.assert_allclose(warm.standard, cold.standard, rtol=1e-3, atol=1e-4)
 
 
@@ -267,7 +268,7 @@ def test_regions_that_exclude_each_other_end_with_a_message() -> None:
     impossible = replace(prior)
     object.__setattr__(impossible, "regions", (np.array([[1.0, 0.0, 0.0], [0.9, 0.1, 0.1]]), *(None,) * 5))
     with pytest.raises(EstimationError, match=r"no physically consistent bodies found: .*--no-physical"):
-        replace(programme, prior=impossible).solve(problem.whole(solution.sigma))
+        replace(programme, prior=impossible).solve(programme.moments())
 
 
 def test_more_data_take_the_bodies_from_the_prior_to_the_truth() -> None:

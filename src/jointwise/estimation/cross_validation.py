@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from jointwise.errors import EstimationError
-from jointwise.estimation.factors import Index, fold_blocks, triangle
-from jointwise.estimation.least_squares import Layout, Problem, bounded_from_moments, moments, squared_error, stacked
+from jointwise.estimation.factors import Index, fold_blocks
+from jointwise.estimation.least_squares import Problem, bounded_from_moments, moments, squared_error
 from jointwise.spatial import Array
 
 Mask = NDArray[np.bool_]
@@ -75,34 +75,21 @@ def cross_validate(problem: Problem, sigma: Array, solve: Callable[[Array], Arra
     """Return the held-out error; all joints are fitted together on the other folds, each divided by its `sigma`.
 
     Joints whose output was not measured do not count; a joint without output in one fold is neutral there. `solve`
-    returns the parameters for an augmented matrix [W y]; bounded least squares if None.
+    returns the parameters for the moments ``[W y]ᵀ [W y]`` of the other folds; bounded least squares if None.
     """
     factors, layout = problem.factors, problem.layout
     folds = fold_blocks(len(factors[0].triangles))
     if len(folds) < 3:
         raise EstimationError("the log is too short to cross-validate: choose the joint model by hand.")
     parts = [[joint.merged(fold) for joint in factors] for fold in folds]
-    fitted = _fitted_to_others(parts, layout, sigma) if solve is None else _solved(parts, layout, sigma, solve)
-    errors = np.zeros((len(folds), len(factors)))
-    for f, (part, values) in enumerate(zip(parts, fitted, strict=True)):
-        errors[f] = [squared_error(R, values[index]) for R, index in zip(part, layout.index, strict=True)]
-    return _score(problem, folds, errors)
-
-
-def _fitted_to_others(parts: Sequence[Sequence[Array]], layout: Layout, sigma: Array) -> list[Array]:
-    """Return the least-squares fit to the other folds, for each fold."""
     squares = [moments(part, layout, sigma) for part in parts]
     total = np.sum(squares, axis=0)
-    return [bounded_from_moments(total - square, layout.bound) for square in squares]
-
-
-def _solved(
-    parts: Sequence[Sequence[Array]], layout: Layout, sigma: Array, solve: Callable[[Array], Array]
-) -> Iterator[Array]:
-    """Yield the parameters that `solve` returns for the other folds, for each fold."""
-    wide = [triangle(stacked(part, layout, sigma)) for part in parts]
-    for f in range(len(parts)):
-        yield solve(np.vstack(wide[:f] + wide[f + 1 :]))
+    solve = solve or (lambda square: bounded_from_moments(square, layout.bound))
+    errors = np.zeros((len(folds), len(factors)))
+    for f, (part, square) in enumerate(zip(parts, squares, strict=True)):
+        values = solve(total - square)
+        errors[f] = [squared_error(R, values[index]) for R, index in zip(part, layout.index, strict=True)]
+    return _score(problem, folds, errors)
 
 
 def _score(problem: Problem, folds: Sequence[Sequence[int]], errors: Array) -> Score:

@@ -32,7 +32,7 @@ from jointwise.description.robot import Link
 from jointwise.errors import EstimationError
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import Index, fold_blocks
-from jointwise.estimation.least_squares import RIDGE, Mask, Problem, Solution, squared_error
+from jointwise.estimation.least_squares import RIDGE, Mask, Problem, Solution, moments
 from jointwise.estimation.semidefinite import MARGIN, DefiniteLeastSquares, Iterate, PriorKind, symmetric
 from jointwise.spatial import Array
 
@@ -170,7 +170,7 @@ def physical_parameters(
     """
     programme, fit, held_out = _weighted(Programme(problem, solution, projection, prior, kind))
     eigenvalues = fit.eigenvalues()
-    share, rotor_share = programme.shares(problem.whole(solution.sigma), fit)
+    share, rotor_share = programme.shares(fit)
     links = len(prior.names)
     boundary = tuple(j for j in range(links) if eigenvalues[j] < NEAR_BOUNDARY or fit.at_region(j))
     rotors = fit.standard[10 * links :] if len(prior.rotors) else np.zeros(links)
@@ -197,13 +197,13 @@ def _weighted(programme: Programme) -> tuple[Programme, _Solved, Consistency | N
     The largest weight that costs at most `HELD_OUT_COST`; where none does, that of the smallest error.
     """
     problem, sigma = programme.problem, programme.solution.sigma
-    rows = problem.whole(sigma)
+    square = programme.moments()
     if len(fold_blocks(len(problem.factors[0].triangles))) < LEAST_FOLDS:
-        return programme, programme.solve(rows), None
+        return programme, programme.solve(square), None
     free, found, start = cross_validate(problem, sigma).mean, [], None
     for weight in PRIOR_WEIGHTS:
         candidate = replace(programme, weight=weight)
-        fit = candidate.solve(rows, start)
+        fit = candidate.solve(square, start)
         start = fit.point
         error = cross_validate(problem, sigma, _folds_from(candidate, fit)).mean
         found.append((candidate, fit, Consistency(free, error)))
@@ -213,8 +213,8 @@ def _weighted(programme: Programme) -> tuple[Programme, _Solved, Consistency | N
 
 
 def _folds_from(programme: Programme, fit: _Solved) -> Callable[[Array], Array]:
-    """Return the parameters for the rows of some folds, from the solution for all rows."""
-    return lambda rows: programme.solve(rows, fit.point).values
+    """Return the parameters for the moments of some folds, from the solution for all of them."""
+    return lambda square: programme.solve(square, fit.point).values
 
 
 @dataclass(frozen=True)
@@ -256,40 +256,43 @@ class Programme:
     def __post_init__(self) -> None:
         """Compute the map from relative coordinates to standard parameters, and which joint terms have an effect."""
         object.__setattr__(self, "whitening", _from_relative(self.prior))
-        whole = self.problem.whole(self.solution.sigma)
-        lengths = np.linalg.norm(whole[:, :-1], axis=0)
-        base = len(self.projection)
+        lengths, base = np.sqrt(np.diag(self.moments())[:-1]), len(self.projection)
         active = base + np.flatnonzero(lengths[base:] > 1e-12 * lengths.max())
         object.__setattr__(self, "active", active)
 
-    def columns(self, augmented: Array) -> tuple[Array, Array]:
-        """Return the matrix A and b of the residual A v - b in the unknowns (Q entries, rotors, active terms)."""
-        base = len(self.projection)
-        bodies = augmented[:, :base] @ self.projection @ self.whitening
-        return np.hstack([bodies, augmented[:, self.active]]), augmented[:, -1]
+    def moments(self) -> Array:
+        """Return ``[W y]ᵀ [W y]`` of all rows, those of each joint divided by its residual deviation."""
+        return moments(self.problem.merged(), self.problem.layout, self.solution.sigma)
 
-    def solve(self, augmented: Array, start: Iterate | None = None) -> _Solved:
-        """Return the solution for an augmented factor [W z] of rows divided by the deviations of their joints."""
-        A, b = self.columns(augmented)
-        size = np.sqrt(self._squared_residual(augmented))
-        free = np.arange(A.shape[1]) >= 10 * len(self.prior.names)
+    def curvature(self, square: Array) -> tuple[Array, Array]:
+        """Return AᵀA and Aᵀb of the residual A v - b in the unknowns (Q entries, rotors, active terms)."""
+        to_values = np.zeros((len(square) - 1, self.whitening.shape[1] + len(self.active)))
+        to_values[: len(self.projection), : self.whitening.shape[1]] = self.projection @ self.whitening
+        to_values[self.active, np.arange(self.whitening.shape[1], to_values.shape[1])] = 1.0
+        return to_values.T @ square[:-1, :-1] @ to_values, to_values.T @ square[:-1, -1]
+
+    def solve(self, square: Array, start: Iterate | None = None) -> _Solved:
+        """Return the solution for the moments ``[W y]ᵀ [W y]`` of rows divided by the deviations of their joints."""
+        H, right = self.curvature(square)
+        size = np.sqrt(self._squared_residual(square))
+        free = np.arange(len(right)) >= 10 * len(self.prior.names)
         free[: self.whitening.shape[1]] &= self._without_prior()
-        lengths = np.linalg.norm(A, axis=0)
-        scale = np.where(free & (lengths > 1e-12 * lengths.max()), lengths / size, 1.0)
-        A, b = A / scale / size, b / size
-        ratios, firmness = self._ratios(A.shape[1])
-        cones = DefiniteLeastSquares(
-            curvature=A.T @ A + np.diag(RIDGE * free),
-            right=A.T @ b,
+        lengths = np.sqrt(np.diag(H))
+        scale = size * np.where(free & (lengths > 1e-12 * lengths.max()), lengths / size, 1.0)
+        ratios, firmness = self._ratios(len(right))
+        bound = np.concatenate([np.ones(len(self.prior.rotors), dtype=bool), self._bound()])
+        point = DefiniteLeastSquares(
+            curvature=H / np.outer(scale, scale) + np.diag(RIDGE * free),
+            right=right / scale / size,
             matrices=len(self.prior.names),
             ratios=ratios,
             firmness=firmness,
-            inequalities=self._inequalities(A.shape[1]),
+            bound=10 * len(self.prior.names) + np.flatnonzero(bound),
+            inequalities=self._regions(len(right)),
             kind=self.kind,
             weight=self.weight,
-        )
-        point = cones.solve(start)
-        return replace(self._solved(point.v / scale), point=point)
+        ).solve(start)
+        return replace(self._solved(point.v * size / scale), point=point)
 
     def _ratios(self, unknowns: int) -> tuple[Array, Array]:
         """Return the rows of quantities relative to their prior, masses and described rotors, and their firmness."""
@@ -303,37 +306,29 @@ class Programme:
         rows[np.arange(links, len(rows)), rotors] = 1.0
         return rows, np.concatenate([self.prior.mass_tolerance**-2.0, np.ones(len(rotors))])
 
-    def _inequalities(self, unknowns: int) -> Array:
-        """Return the rows G of G v >= 0: rotors, joint terms with a bound, regions of centres of mass."""
-        bound = np.concatenate([np.ones(len(self.prior.rotors), dtype=bool), self._bound()])
-        rows = [np.eye(unknowns)[10 * len(self.prior.names) + np.flatnonzero(bound)]]
-        for faces, j in self._regions():
-            row = np.zeros((len(faces), unknowns))
-            row[:, 10 * j : 10 * j + 10] = faces
-            rows.append(row)
-        return np.vstack(rows)
-
     def _without_prior(self) -> Mask:
         """Return which of the body parameters have no prior: rotors that are not described."""
         return np.concatenate([np.zeros(10 * len(self.prior.names), dtype=bool), np.isnan(self.prior.rotors)])
 
-    def _squared_residual(self, augmented: Array) -> float:
+    def _squared_residual(self, square: Array) -> float:
         """Return the squared residual of the unconstrained solution, N, by which that of the programme is divided."""
-        z = augmented[:, -1]
-        return max(squared_error(augmented, self.solution.values), SMALLEST_RESIDUAL * float(z @ z))
+        signed = np.append(self.solution.values, -1.0)
+        return float(max(signed @ square @ signed, SMALLEST_RESIDUAL * square[-1, -1]))
 
     def _bound(self) -> Mask:
         return self.problem.layout.bound[self.active]
 
-    def _regions(self) -> list[tuple[Array, int]]:
-        """Return rows g with g q_j >= 0 for every region: m upper - mc and mc - m lower, with the link."""
-        result = []
+    def _regions(self, unknowns: int) -> Array:
+        """Return rows g with g v >= 0 for every region: m upper - mc and mc - m lower."""
+        rows = [np.zeros((0, unknowns))]
         for j, region in enumerate(self.prior.regions):
             if region is not None:
                 B = self.whitening[10 * j : 10 * j + 10, 10 * j : 10 * j + 10]
                 faces = np.vstack([B[6:9] - np.outer(region[0], B[9]), np.outer(region[1], B[9]) - B[6:9]])
-                result.append((faces / np.maximum(np.abs(faces).max(axis=1, keepdims=True), 1e-300), j))
-        return result
+                rows.append(np.zeros((len(faces), unknowns)))
+                size = np.maximum(np.abs(faces).max(axis=1, keepdims=True), 1e-300)
+                rows[-1][:, 10 * j : 10 * j + 10] = faces / size
+        return np.vstack(rows)
 
     def _solved(self, v: Array) -> _Solved:
         links, bodies = len(self.prior.names), self.whitening.shape[1]
@@ -345,18 +340,20 @@ class Programme:
         relative = np.array([symmetric(v[10 * j : 10 * j + 10]) for j in range(links)])
         return _Solved(standard, values, relative, self.prior)
 
-    def shares(self, augmented: Array, fit: _Solved) -> tuple[Array, Array]:
+    def shares(self, fit: _Solved) -> tuple[Array, Array]:
         """Return the diagonal of the resolution (H + Λ)⁻¹ H, within 0 and 1.
 
         It is the part of a change of each parameter that the estimate follows through the data. H is the curvature of
         the data with the joint terms free, Λ that of the prior.
         """
-        A, _ = self.columns(augmented)
+        square = self.moments()
+        whole, _ = self.curvature(square)
         bodies, links = self.whitening.shape[1], len(self.prior.names)
-        free = A[:, bodies:][:, (self.solution.values[self.active] != 0.0) | ~self._bound()]
-        Q = np.linalg.qr(free)[0] if free.shape[1] else np.zeros((len(A), 0))
-        left = A[:, :bodies] - Q @ (Q.T @ A[:, :bodies])
-        H = left.T @ left / self._squared_residual(augmented)
+        free = bodies + np.flatnonzero((self.solution.values[self.active] != 0.0) | ~self._bound())
+        lengths = np.sqrt(np.diag(whole)[free])
+        across = whole[free, :bodies] / lengths[:, None]
+        inner = whole[np.ix_(free, free)] / np.outer(lengths, lengths) + RIDGE * np.eye(len(free))
+        H = (whole[:bodies, :bodies] - across.T @ np.linalg.solve(inner, across)) / self._squared_residual(square)
         alone = self._without_prior()  # their prior deviation: the value itself, or the inertia of the link
         size = np.where(alone, np.maximum(fit.standard, self._axis_inertias()), 1.0)
         ratios, firmness = self._ratios(bodies)

@@ -86,7 +86,8 @@ class DefiniteLeastSquares:
         matrices: Number of matrices Q_j.
         ratios: Rows r_k, shape (k, unknowns).
         firmness: Weights w_k of the ratios beside those of the matrices, shape (k,).
-        inequalities: G, shape (m, unknowns).
+        bound: Unknowns >= 0, which are part of G.
+        inequalities: The other rows of G, shape (m, unknowns).
         kind: Divergence.
         weight: λ.
 
@@ -97,6 +98,7 @@ class DefiniteLeastSquares:
     matrices: int
     ratios: Array
     firmness: Array
+    bound: Index
     inequalities: Array
     kind: PriorKind
     weight: float
@@ -120,8 +122,9 @@ class DefiniteLeastSquares:
         if not entropic:
             curvature[np.arange(bodies), np.arange(bodies)] += self.weight
             curvature += self.ratios.T @ (firm[:, None] * self.ratios)
+        zeros = np.zeros(len(self.bound) + len(self.inequalities))
         object.__setattr__(self, "rows", np.vstack([self.inequalities, self.ratios[: len(firm) * entropic]]))
-        object.__setattr__(self, "products", np.append(np.zeros(len(self.inequalities)), firm[: len(firm) * entropic]))
+        object.__setattr__(self, "products", np.append(zeros, firm[: len(firm) * entropic]))
         object.__setattr__(self, "product", self.weight * entropic)
         object.__setattr__(self, "linear", self.right + (-prior if entropic else prior))
         object.__setattr__(self, "quadratic", curvature)
@@ -144,13 +147,30 @@ class DefiniteLeastSquares:
             "described bodies, or calibrate without them (--no-physical)."
         )
 
+    def slacks(self, v: Array) -> Array:
+        """Return G v: unknowns with a bound, other inequalities, ratios."""
+        return np.concatenate([v[self.bound], self.rows @ v])
+
+    def adjoint(self, y: Array) -> Array:
+        """Return Gᵀ y."""
+        result: Array = y[len(self.bound) :] @ self.rows
+        result[self.bound] += y[: len(self.bound)]
+        return result
+
+    def newton_matrix(self, rates: Array) -> Array:
+        """Return the curvature of the objective with Gᵀ diag(rates) G."""
+        few = rates[len(self.bound) :]
+        H: Array = self.quadratic + self.rows.T @ (few[:, None] * self.rows)
+        H[self.bound, self.bound] += rates[: len(self.bound)]
+        return H
+
     def _first(self) -> Iterate:
         """Return the matrices of the prior with the scalars that fit them best."""
         v, bodies = np.zeros(len(self.right)), 10 * self.matrices
         v[:bodies] = np.tile(IDENTITY, self.matrices)
         rest = self.right[bodies:] - self.curvature[bodies:, :bodies] @ v[:bodies]
         v[bodies:] = np.linalg.solve(self.curvature[bodies:, bodies:], rest)
-        slack = np.maximum(self.rows @ v, 1.0)
+        slack = np.maximum(self.slacks(v), 1.0)
         return Iterate(v, slack, FIRST / slack, np.tile(FIRST * np.eye(4), (self.matrices, 1, 1)))
 
 
@@ -167,16 +187,15 @@ class _Step:
         self.problem, self.point, self.bodies = problem, point, 10 * problem.matrices
         self.definite = symmetric(point.v[: self.bodies].reshape(-1, 10) - MARGIN * IDENTITY)
         self.inverse = np.linalg.inv(self.definite)
-        self.missing = problem.rows @ point.v - point.s
+        self.missing = problem.slacks(point.v) - point.s
         self.gradient = problem.quadratic @ point.v - problem.linear
         self.matrix = self._curvature()
         self.factor = cho_factor(self.matrix, check_finite=False)
 
     def _curvature(self) -> Array:
         """Return the Newton matrix of the unknowns."""
-        (_, s, z, Z), rows = self.point, self.problem.rows
-        H: Array = self.problem.quadratic + rows.T @ ((z / s)[:, None] * rows)
-        pairs = np.einsum("lac,lbd->labcd", self.inverse, Z).reshape(-1, 16, 16)
+        H = self.problem.newton_matrix(self.point.z / self.point.s)
+        pairs = np.einsum("lac,lbd->labcd", self.inverse, self.point.Z).reshape(-1, 16, 16)
         for j, block in enumerate(UNITS @ pairs @ UNITS.T):
             H[10 * j : 10 * j + 10, 10 * j : 10 * j + 10] += 0.5 * (block + block.T)
         return H
@@ -186,20 +205,20 @@ class _Step:
 
         `before` is the predictor, whose second-order error is taken into account.
         """
-        (_, s, z, Z), rows = self.point, self.problem.rows
+        _, s, z, Z = self.point
         products = self.problem.products + excess - (0.0 if before is None else before.s * before.z)
         matrices = np.tile((self.problem.product + excess) * np.eye(4), (self.problem.matrices, 1, 1))
         if before is not None:
             matrices -= symmetric(before.v[: self.bodies].reshape(-1, 10)) @ before.Z
         centre = _even(self.inverse @ matrices)
-        right = rows.T @ ((products - z * self.missing) / s) - self.gradient
+        right = self.problem.adjoint((products - z * self.missing) / s) - self.gradient
         right[: self.bodies] += (centre.reshape(-1, 16) @ UNITS.T).ravel()
         dv = cho_solve(self.factor, right, check_finite=False)
-        ds = rows @ dv + self.missing
+        ds = self.problem.slacks(dv) + self.missing
         change = symmetric(dv[: self.bodies].reshape(-1, 10))
         return Iterate(dv, ds, (products - z * ds) / s - z, centre - Z - _even(self.inverse @ change @ Z))
 
-    def _room(self, direction: Iterate) -> float:
+    def _largest_step(self, direction: Iterate) -> float:
         """Return the largest step up to the boundary."""
         change = symmetric(direction.v[: self.bodies].reshape(-1, 10))
         rates: list[Array] = [direction.s / self.point.s, direction.z / self.point.z]
@@ -223,9 +242,9 @@ class _Step:
         """Return the next point, and whether it is the optimum."""
         excess = self._excess(self.point)
         predictor = self._direction(0.0)
-        ahead = self._excess(self._moved(predictor, min(1.0, self._room(predictor))))
+        ahead = self._excess(self._moved(predictor, min(1.0, self._largest_step(predictor))))
         direction = self._direction(excess * min(ahead / max(excess, 1e-300), 1.0) ** 3, predictor)
-        length = min(1.0, TO_BOUNDARY * self._room(direction))
+        length = min(1.0, TO_BOUNDARY * self._largest_step(direction))
         decrement = float(direction.v @ (self.matrix @ direction.v))
         limit = RESOLUTION * self.problem.weight
         finished = (
