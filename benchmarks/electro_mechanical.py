@@ -19,7 +19,8 @@ import jointwise as jw
 from jointwise.design import Body, Clearance
 from jointwise.design.waypoints import clear_points, waypoint_trajectory
 from jointwise.experiment.result import SimulationResult
-from jointwise.joint.motor import DriveIdentification, identify_drives, power_flow_of
+from jointwise.joint.motor.drives import DriveIdentification, identify_drives
+from jointwise.joint.motor.links import power_flow_of
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.simulation.robot import Friction, JointPlant, default_joints
 from jointwise.spatial import Array

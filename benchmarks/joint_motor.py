@@ -6,7 +6,8 @@ from pathlib import Path
 
 import jointwise
 from jointwise.data import read_log
-from jointwise.joint.motor import gains_from_targets, identify_gains_from_payload
+from jointwise.joint.motor.payload import identify_gains_from_payload
+from jointwise.joint.motor.targets import gains_from_targets
 
 LOGS = Path(__file__).parents[1].parent / "shared" / "data" / "ur10e"
 PAIRS = (

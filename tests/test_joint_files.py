@@ -18,7 +18,7 @@ from jointwise.errors import JointwiseError, ModelError
 from jointwise.joint import Curve, JointModel, Part, Surface, TriedModel, load_joints, save_joints
 from jointwise.joint.friction.law import VelocityLaw, settings_of
 from jointwise.joint.hysteresis.law import FrictionLaw, law_settings
-from jointwise.joint.laws import _LAWS
+from jointwise.joint.model import _LAWS
 from jointwise.joint.part import value_of
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.options import Options, read_joints

@@ -18,18 +18,20 @@ from jointwise.design import make_experiment
 from jointwise.errors import EstimationError, ModelError
 from jointwise.joint.calibration_terms import joint_terms
 from jointwise.joint.friction.law import known_rise
-from jointwise.joint.hysteresis import (
+from jointwise.joint.hysteresis import normal_equations
+from jointwise.joint.hysteresis.data import make_loops
+from jointwise.joint.hysteresis.identify import identify_hysteresis
+from jointwise.joint.hysteresis.law import (
     METHODS,
+    FrictionLaw,
     JointMotion,
     friction_law,
     hysteresis_term,
-    identify_hysteresis,
-    normal_equations,
     rated_term,
+    relative_table,
 )
-from jointwise.joint.hysteresis.data import make_loops, relative_backlash
-from jointwise.joint.hysteresis.law import FrictionLaw
-from jointwise.joint.hysteresis.normal_equations import best_choices, gains, slip_grams
+from jointwise.joint.hysteresis.limit_search import best_choices, gains
+from jointwise.joint.hysteresis.normal_equations import slip_grams
 from jointwise.joint.hysteresis.result import _searched
 from jointwise.joint.identification import HysteresisOptions, identify
 from jointwise.joint.model import JointModel
@@ -248,7 +250,7 @@ def test_the_law_of_a_load_part_is_used() -> None:
 def test_a_backlash_map_improves_the_fit_and_equals_that_of_the_calibration_term() -> None:
     x, speed = reciprocation(80.0, swing=0.4)
     backlash = 1.0 + 0.5 * np.sin(np.linspace(0.0, 2.0 * np.pi, 60, endpoint=False))
-    friction = slip_friction(x, relative_backlash(backlash, x)) + colored(len(x), 0.3, 2)
+    friction = slip_friction(x, relative_table(backlash).at(x)) + colored(len(x), 0.3, 2)
     with_map = identify_hysteresis(record_of(x, speed, friction), method="nlr", elements=2, backlash=1e-3 * backlash)
     without = identify_hysteresis(record_of(x, speed, friction), method="nlr", elements=2)
     assert with_map.held_out > without.held_out
@@ -284,7 +286,7 @@ def test_rate_dependent_slip_is_identified() -> None:
 def rated_record(method: str, power: float, factor: float, backlash: Array | None = None) -> JointRecord:
     """Return rate-dependent friction, 10 Nm that grow by ``factor |τ|^power`` under a load up to 120 Nm."""
     x, speed = reciprocation(32.0, swing=0.2)
-    level, b = steady_level(speed, 0.3, 0.02), None if backlash is None else relative_backlash(backlash, x)
+    level, b = steady_level(speed, 0.3, 0.02), None if backlash is None else relative_table(backlash).at(x)
     if method == "lugre":
         dry = 10.0 * lugre_deflection(x, level, 4e-4, lugre_state(x[0]), backlash=b)[0]
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 
@@ -13,15 +12,14 @@ from cli_runs import run
 from jointwise.design import EXPERIMENTS
 from jointwise.design.purpose import PURPOSES
 from jointwise.errors import EstimationError
-from jointwise.joint import PHENOMENA, JointModel, Part, identify, laws
-from jointwise.joint.hysteresis import METHODS
+from jointwise.joint import PHENOMENA, JointModel, Part, identify, model
+from jointwise.joint.hysteresis.law import METHODS
 from jointwise.report.joint import joint_sections
 
 
 def test_every_phenomenon_can_be_identified_read_planned_and_simulated() -> None:
-    packages = {name: import_module(f"jointwise.joint.{name}") for name in PHENOMENA}
-    assert all(callable(getattr(package, f"identify_{name}")) for name, package in packages.items())
-    assert set(laws._LAWS) == set(PHENOMENA)
+    assert all(callable(getattr(jointwise.joint, f"identify_{name}")) for name in PHENOMENA)
+    assert set(model._LAWS) == set(PHENOMENA)
     assert {name for item in PURPOSES.values() for name in item.phenomena} == set(PHENOMENA)
     assert {item.experiment for item in PHENOMENA.values()} <= set(EXPERIMENTS)
     assert all(item.name == name for name, item in PHENOMENA.items())

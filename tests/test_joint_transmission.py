@@ -15,9 +15,9 @@ from jointwise.design import make_experiment, reciprocation
 from jointwise.errors import EstimationError
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord, joint_record
-from jointwise.joint.stiffness import identify_stiffness
-from jointwise.joint.transmission import backlash_table, identify_transmission, transmission_of
-from jointwise.joint.transmission.law import FourierSeries, full_lag
+from jointwise.joint.stiffness.identify import identify_stiffness
+from jointwise.joint.transmission.identify import identify_transmission
+from jointwise.joint.transmission.law import FourierSeries, backlash_table, full_lag, transmission_of
 from jointwise.model.periodic_table import PeriodicTable
 from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.sensors import Sensors

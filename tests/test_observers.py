@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from jointwise.errors import ModelError, ShapeError
-from jointwise.joint.combined_friction import FrictionMap
+from jointwise.joint.combined_friction import FrictionMap, OnlineFriction
 from jointwise.joint.friction.law import VelocityLaw
 from jointwise.joint.hysteresis.law import FrictionLaw, JointMotion
-from jointwise.joint.online_friction import JointPath, OnlineFriction
 from jointwise.joint.record import LinkLoad
 from jointwise.joint.stiffness.law import StiffnessLaw
 from jointwise.model.spring import Cubic
@@ -157,11 +156,11 @@ def test_friction_in_parts_is_the_whole_and_equals_the_steady_law_in_slip() -> N
     friction = OnlineFriction(FrictionMap(velocity), slip)
     t = np.arange(0.0, 6.0, 1e-3)
     position, speed = 0.5 * np.sin(2.0 * t), np.cos(2.0 * t)
-    path = JointPath(position, speed, np.zeros(len(t)), None, 1e-3)
+    path = JointMotion(position, speed, np.zeros(len(t)), 1e-3)
     whole, H, end = friction.torque(friction.init(0.0), path)
     state, parts = friction.init(0.0), []
     for rows in np.array_split(np.arange(len(t)), 11):
-        part = JointPath(position[rows], speed[rows], np.zeros(len(rows)), None, 1e-3)
+        part = JointMotion(position[rows], speed[rows], np.zeros(len(rows)), 1e-3)
         torque, _, state = friction.torque(state, part)
         parts.append(torque)
     np.testing.assert_allclose(np.concatenate(parts), whole, atol=1e-12)
@@ -177,7 +176,7 @@ def test_other_laws_of_hysteresis_keep_their_own_dry_friction(model: str) -> Non
     law = FrictionLaw(model, np.array([1e-3]) if model == "lugre" else np.zeros(0), forces, viscous=3.0)
     t = np.arange(0.0, 4.0, 1e-3)
     position, speed = 0.5 * np.sin(2.0 * t), np.cos(2.0 * t)
-    path = JointPath(position, speed, np.zeros(len(t)), None, 1e-3)
+    path = JointMotion(position, speed, np.zeros(len(t)), 1e-3)
     alone = OnlineFriction(hysteresis=law)
     expected = law.torque(JointMotion(position, speed, np.zeros(len(t)), 1e-3))
     np.testing.assert_allclose(alone.torque(alone.init(position[0]), path)[0], expected, atol=1e-9)
@@ -200,7 +199,7 @@ def test_the_three_sides_agree_with_the_torque_of_the_gear() -> None:
     links = LinkLoad(new.robot, np.array([0.0, 0.0, -9.81]), None)(x.value[:, 2:], x.first[:, 2:], x.second[:, 2:])[
         :, 0
     ]
-    path = JointPath(x.value[:, 0], x.first[:, 0], links, None, 1e-3)
+    path = JointMotion(x.value[:, 0], x.first[:, 0], links, 1e-3)
     friction, _, _ = joint.friction.torque(joint.friction.init(theta[0]), path)
     phi, rate = x.value[:, 0] - x.value[:, 2], x.first[:, 0] - x.first[:, 2]
     sides = np.column_stack(

@@ -171,7 +171,7 @@ def _check_method(args: argparse.Namespace) -> None:
     """Reject an unknown method of hysteresis."""
     if getattr(args, "method", "auto") == "auto":
         return
-    from jointwise.joint.hysteresis import METHODS
+    from jointwise.joint.hysteresis.law import METHODS
 
     if args.method not in METHODS:
         raise UsageError(f"--method must be auto or one of {', '.join(METHODS)}. Got '{args.method}' instead")
@@ -292,7 +292,7 @@ def _record(
 def _known_gain(robot: Robot, known: JointModel | None, accept_implausible: bool) -> float | None:
     """Return the drive gain of an identified motor, None if there is none; print a note if it replaces another."""
     from jointwise.joint import drive_gain
-    from jointwise.joint.motor import implausible_gain
+    from jointwise.joint.motor.result import implausible_gain
 
     if known is None or "motor" not in known.parts:
         return None

@@ -23,8 +23,8 @@ from jointwise.lazy import lazy_names
 if TYPE_CHECKING:
     from jointwise.joint.calibration_terms import drive_gain
     from jointwise.joint.combined_friction import FrictionMap, friction_map
-    from jointwise.joint.friction import identify_friction
-    from jointwise.joint.hysteresis import identify_hysteresis
+    from jointwise.joint.friction.identify import identify_friction
+    from jointwise.joint.hysteresis.identify import identify_hysteresis
     from jointwise.joint.identification import (
         HysteresisOptions,
         JointIdentification,
@@ -33,15 +33,16 @@ if TYPE_CHECKING:
         identify_motor_from_payload,
         identify_motor_from_targets,
     )
-    from jointwise.joint.load import identify_load
+    from jointwise.joint.load.identify import identify_load
     from jointwise.joint.model import JointModel, load_joint, load_joints, save_joint, save_joints
-    from jointwise.joint.motor import identify_drives, identify_motor, inertias_from_targets
+    from jointwise.joint.motor.drives import identify_drives, inertias_from_targets
+    from jointwise.joint.motor.links import identify_motor
     from jointwise.joint.part import Curve, Part, Surface, TriedModel, Value
     from jointwise.joint.phenomenon import PHENOMENA, Phenomenon
     from jointwise.joint.record import JointRecord, join_records, joint_record
-    from jointwise.joint.stiffness import identify_stiffness
-    from jointwise.joint.temperature import identify_temperature
-    from jointwise.joint.transmission import identify_transmission
+    from jointwise.joint.stiffness.identify import identify_stiffness
+    from jointwise.joint.temperature.identify import identify_temperature
+    from jointwise.joint.transmission.identify import identify_transmission
 
 __all__ = [
     "PHENOMENA",
@@ -79,27 +80,30 @@ __all__ = [
     "save_joints",
 ]
 
-_MODULES = {
-    "calibration_terms": ("drive_gain",),
-    "friction": ("identify_friction",),
-    "combined_friction": ("FrictionMap", "friction_map"),
-    "hysteresis": ("identify_hysteresis",),
-    "identification": (
-        "HysteresisOptions",
-        "JointIdentification",
-        "identify",
-        "identify_all",
-        "identify_motor_from_payload",
-        "identify_motor_from_targets",
-    ),
-    "load": ("identify_load",),
-    "model": ("JointModel", "load_joint", "load_joints", "save_joint", "save_joints"),
-    "motor": ("identify_drives", "identify_motor", "inertias_from_targets"),
-    "part": ("TriedModel", "Curve", "Part", "Surface", "Value"),
-    "phenomenon": ("PHENOMENA", "Phenomenon"),
-    "record": ("JointRecord", "join_records", "joint_record"),
-    "stiffness": ("identify_stiffness",),
-    "temperature": ("identify_temperature",),
-    "transmission": ("identify_transmission",),
-}
-__getattr__, __dir__ = lazy_names(__name__, _MODULES)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "calibration_terms": ("drive_gain",),
+        "combined_friction": ("FrictionMap", "friction_map"),
+        "friction.identify": ("identify_friction",),
+        "hysteresis.identify": ("identify_hysteresis",),
+        "identification": (
+            "HysteresisOptions",
+            "JointIdentification",
+            "identify",
+            "identify_all",
+            "identify_motor_from_payload",
+            "identify_motor_from_targets",
+        ),
+        "load.identify": ("identify_load",),
+        "model": ("JointModel", "load_joint", "load_joints", "save_joint", "save_joints"),
+        "motor.drives": ("identify_drives", "inertias_from_targets"),
+        "motor.links": ("identify_motor",),
+        "part": ("TriedModel", "Curve", "Part", "Surface", "Value"),
+        "phenomenon": ("PHENOMENA", "Phenomenon"),
+        "record": ("JointRecord", "join_records", "joint_record"),
+        "stiffness.identify": ("identify_stiffness",),
+        "temperature.identify": ("identify_temperature",),
+        "transmission.identify": ("identify_transmission",),
+    },
+)

@@ -1,8 +1,8 @@
-"""Friction of a joint over speed, load and temperature, combined from its parts."""
+"""Friction of a joint combined from its parts: over speed, load and temperature, and along a motion with hysteresis."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointwise.errors import ModelError
 from jointwise.joint.friction.law import VelocityLaw, velocity_law_of
+from jointwise.joint.hysteresis.law import SLIP, FrictionLaw, JointMotion, friction_law, rest_state
 from jointwise.joint.load.law import LoadLaw, load_law_of
 from jointwise.joint.part import SURFACE_POINTS, Part, Surface, plain
 from jointwise.joint.temperature.law import TemperatureLaw, temperature_law_of
+from jointwise.model.friction import direction, slip_elements
 from jointwise.spatial import Array
 
 
@@ -114,3 +116,79 @@ def map_surfaces(friction: FrictionMap) -> tuple[Surface, ...]:
 
 def _surface(title: str, y_label: str, w: Array, y: Array, z: tuple[tuple[float, ...], ...]) -> Surface:
     return Surface(title, "speed [rad/s]", y_label, "friction [Nm]", plain(w), plain(y), z)
+
+
+# -- along a motion --
+
+DIRECTION_WIDTH = 0.005
+"""Width (rad/s) of the direction tanh(ω / width) where no hysteresis was identified: speeds below it are not resolved
+by common encoders at 1 kHz."""
+SLOWEST = 1e-9
+"""Speed (rad/s) at which steady friction is evaluated at standstill: its level, which the direction multiplies."""
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineFriction:
+    """``f = H f_s(|ω|, τ, T)``: steady friction f_s of a direction times the state H in [-1, 1] of the hysteresis.
+
+    Attributes:
+        steady: f_s over speed, load and temperature; None: f is that of the hysteresis alone.
+        hysteresis: Slip elements, whose shares make H; other laws add their own dry friction to the viscous part. None:
+            H = tanh(ω / width).
+    """
+
+    steady: FrictionMap | None = None
+    hysteresis: FrictionLaw | None = None
+
+    def __post_init__(self) -> None:
+        """Reject a friction without any law."""
+        if self.steady is None and self.hysteresis is None:
+            raise ModelError("friction needs a friction or a hysteresis part. Got neither: identify one of them first.")
+
+    def init(self, position: float) -> Array:
+        """Return the state of relaxed elements at a rotor position (rad)."""
+        return np.zeros(0) if self.hysteresis is None else rest_state(self.hysteresis, position)
+
+    def torque(self, state: Array, motion: JointMotion) -> tuple[Array, Array, Array]:
+        """Return friction (samples,) in Nm, H (samples,), and the state after the last sample."""
+        if self.steady is None or not self._has_elements:
+            return self._law_torque(state, motion)
+        H, state = self._direction(state, motion)
+        size = np.maximum(np.abs(motion.speed), SLOWEST)
+        forwards, backwards = (self.steady.torque(side * size, motion.load, motion.temperature) for side in (1.0, -1.0))
+        return np.where(H >= 0.0, H * forwards, -H * backwards), H, state
+
+    @property
+    def _has_elements(self) -> bool:
+        return self.hysteresis is None or self.hysteresis.model in SLIP
+
+    def _direction(self, state: Array, motion: JointMotion) -> tuple[Array, Array]:
+        law = self.hysteresis
+        if law is None:
+            return direction(motion.speed, DIRECTION_WIDTH), state
+        u, state = slip_elements(motion.path, law.limits, state, backlash=law.relative_backlash(motion.path))
+        result: Array = u @ (law.forces / law.forces.sum())
+        return result, state
+
+    def _law_torque(self, state: Array, motion: JointMotion) -> tuple[Array, Array, Array]:
+        """Return friction where hysteresis is not a factor of the steady friction: dry and viscous part added."""
+        law = self.hysteresis
+        assert law is not None
+        dry, state = law.dry(motion, state)
+        steady, speed = self.steady, motion.speed
+        viscous = law.viscous * speed if steady is None else steady.velocity.viscous_torque(speed)
+        return dry + viscous, dry / max(float(np.abs(law.forces).sum()), SLOWEST), state
+
+
+def online_friction(parts: Mapping[str, Part]) -> OnlineFriction:
+    """Return the friction of a joint from its identified phenomena.
+
+    Args:
+        parts: Parts by phenomenon: "friction" with "load" and "temperature" where they are there, or "hysteresis", or
+            both.
+
+    Raises:
+        ModelError: Neither friction nor hysteresis was identified.
+    """
+    steady = friction_map(list(parts.values())) if "friction" in parts else None
+    return OnlineFriction(steady, friction_law(parts["hysteresis"]) if "hysteresis" in parts else None)

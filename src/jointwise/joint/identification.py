@@ -136,7 +136,7 @@ def identify_motor_from_payload(
     Raises:
         EstimationError: If the logs do not determine the gain of this joint.
     """
-    from jointwise.joint.motor import identify_gains_from_payload
+    from jointwise.joint.motor.payload import identify_gains_from_payload
 
     estimate = identify_gains_from_payload(logs, loaded, robot, payload_mass, mounting=mounting)
     motor = robot.joints[joint].motor
@@ -146,7 +146,7 @@ def identify_motor_from_payload(
 
 def _gain_of_links(logs: Sequence[Log], robot: Robot, joint: int, mounting: Mounting) -> Value | None:
     """Return the drive gain that follows from the described links, None where the logs do not determine it."""
-    from jointwise.joint.motor import identify_motor
+    from jointwise.joint.motor.links import identify_motor
 
     try:
         return identify_motor(joint_record(logs, robot, joint, mounting=mounting)).value("gain")
@@ -168,7 +168,8 @@ def identify_motor_from_targets(logs: Sequence[Log], robot: Robot, joint: int) -
     Raises:
         EstimationError: If the logs do not determine the gain of this joint.
     """
-    from jointwise.joint.motor import gains_from_targets, identify_current_loop
+    from jointwise.joint.motor.current_loop import identify_current_loop
+    from jointwise.joint.motor.targets import gains_from_targets
 
     part = gains_from_targets(logs, robot).part(joint, robot.joints[joint].motor.gear_ratio)
     measured = [log for log in logs if log.current is not None]
@@ -319,19 +320,20 @@ def _identify(
     name: str, record: JointRecord, robot: Robot, parts: Mapping[str, Part], options: HysteresisOptions
 ) -> Part:
     """Identify one phenomenon; `parts` are the phenomena identified before, by name."""
-    from jointwise.joint import friction, hysteresis, load, motor, stiffness, temperature, transmission
+    from jointwise import joint as package  # each identification is imported on its first use
+    from jointwise.joint.motor.current_loop import identify_current_loop
 
     ratio, steady = robot.joints[record.joint].motor.gear_ratio, parts.get("friction")
     gear, known_gain = parts.get("transmission"), record.gain if record.unit == "Nm" else None
     methods: dict[str, Callable[[], Part]] = {
-        "stiffness": lambda: stiffness.identify_stiffness(record, transmission=gear),
-        "transmission": lambda: transmission.identify_transmission(
+        "stiffness": lambda: package.identify_stiffness(record, transmission=gear),
+        "transmission": lambda: package.identify_transmission(
             record, stiffness=parts.get("stiffness"), gear_ratio=ratio
         ),
-        "friction": lambda: friction.identify_friction(record),
-        "load": lambda: load.identify_load(record, steady=steady),
-        "temperature": lambda: temperature.identify_temperature(record, steady=steady),
-        "hysteresis": lambda: hysteresis.identify_hysteresis(
+        "friction": lambda: package.identify_friction(record),
+        "load": lambda: package.identify_load(record, steady=steady),
+        "temperature": lambda: package.identify_temperature(record, steady=steady),
+        "hysteresis": lambda: package.identify_hysteresis(
             record,
             method=options.method,
             elements=options.elements,
@@ -339,8 +341,8 @@ def _identify(
             load=options.load or parts.get("load") or "auto",
             steady=steady,
         ),
-        "motor": lambda: motor.identify_current_loop(record).added(
-            motor.identify_motor(record, gear_ratio=ratio, known=known_gain)
+        "motor": lambda: identify_current_loop(record).added(
+            package.identify_motor(record, gear_ratio=ratio, known=known_gain)
         ),
     }
     return methods[name]()

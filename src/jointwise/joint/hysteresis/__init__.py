@@ -3,23 +3,3 @@
 `data` cuts a record into swings and holds what is known beforehand, `law` is the friction law, `normal_equations` and
 `fit` estimate it with its uncertainty, `identify` is the entry point, `result` makes the part.
 """
-
-from jointwise.joint.hysteresis.identify import identify_hysteresis
-from jointwise.joint.hysteresis.law import (
-    METHODS,
-    FrictionLaw,
-    JointMotion,
-    friction_law,
-    hysteresis_term,
-    rated_term,
-)
-
-__all__ = [
-    "METHODS",
-    "FrictionLaw",
-    "JointMotion",
-    "friction_law",
-    "hysteresis_term",
-    "identify_hysteresis",
-    "rated_term",
-]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -12,16 +11,10 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from jointwise.data.statistics import intervals
-from jointwise.errors import ModelError
 from jointwise.estimation.jackknife import MAX_BLOCKS
 from jointwise.joint.checks import MIN_REVERSALS, check_unsaturated, few_reversals, refuse
-from jointwise.joint.friction.data import LOAD_QUANTILES
-from jointwise.joint.friction.law import viscous_of
-from jointwise.joint.load.law import load_law_of
-from jointwise.joint.part import Part
+from jointwise.joint.hysteresis.law import relative_table
 from jointwise.joint.record import JointRecord
-from jointwise.model.friction import LOAD_POWERS, load_growth
-from jointwise.model.periodic_table import PeriodicTable
 from jointwise.spatial import Array
 
 SMALLEST_SWING = 1e-4
@@ -44,9 +37,6 @@ SMALLEST_LIMIT = 5e-7
 """...and none below this one (rad), a tenth of the resolution of joint encoders."""
 SEARCH_SAMPLES = 40_000
 """Samples on which non-linear parameters are searched; forces are then solved on all samples."""
-
-Viscous = Callable[[Array, Array | None], Array]
-"""Known viscous friction (samples,) in Nm as a function of speed (samples,) in rad/s and temperature (°C or None)."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +162,7 @@ def make_loops(record: JointRecord, backlash: Array | None, viscous: Array) -> L
         speed=record.speed,
         acceleration=record.acceleration if record.inertia == 0.0 else np.zeros(record.samples),
         load=record.load,
-        backlash=None if backlash is None else relative_backlash(backlash, record.path),
+        backlash=None if backlash is None else relative_table(backlash).at(record.path),
         period=1.0 / record.rate,
         chunks=chunks,
         blocks=blocks,
@@ -182,11 +172,6 @@ def make_loops(record: JointRecord, backlash: Array | None, viscous: Array) -> L
         largest=largest,
         resolution=resolution,
     )
-
-
-def relative_backlash(values: Array, theta: Array) -> Array:
-    """Return B(θ) / mean B (samples,) of a map (points,) over one turn from θ = 0, periodic and linear in between."""
-    return PeriodicTable(tuple((values / values.mean()).tolist())).at(theta)
 
 
 def at_rest(x: Array, rate: float) -> NDArray[np.bool_]:
@@ -276,100 +261,3 @@ def _chunks(
         bounds = [*range(start, stop, CHUNK), stop]
         chunks += [SwingChunk(a, b, block, first and a == start) for a, b in pairwise(bounds)]
     return tuple(chunks), -(-used // together)
-
-
-# -- what is known beforehand: viscous friction and the growth with the load --
-
-MIN_LOAD = 1.0
-"""Load (Nm) below which its growth of friction is not visible beside sensor noise."""
-MIN_LOAD_SPAN = 0.2
-"""Smallest range of the load, relative to the largest one, in which growth is estimated."""
-GROWTH_RANGE = (0.01, 10.0)
-"""Range of the dry friction added by the largest load, relative to that without load, in which a search starts."""
-
-
-def viscous_friction(steady: Viscous | Part | None, record: JointRecord) -> Array:
-    """Return known viscous friction (samples,), Nm; that of a part is ``F_V1 ω + F_V2 |ω| ω + F_V3 ω³``."""
-    if steady is None:
-        return np.zeros(record.samples)
-    if not isinstance(steady, Part):
-        return steady(record.speed, record.temperature)
-    return viscous_of(steady, record.speed)
-
-
-@dataclass(frozen=True)
-class Growth:
-    """Growth of dry friction with the load, ``F_C (1 + c |τ|^p)``.
-
-    `start`: c at which the search starts, None for friction that does not depend on the load. `power`: p. `fixed`: c is
-    known and not estimated.
-    """
-
-    start: float | None = None
-    power: float = 2.0
-    fixed: bool = False
-
-
-NO_GROWTH = Growth()
-
-
-def candidate_growths(record: JointRecord, loops: Loops, load: str | Part) -> tuple[Growth, ...]:
-    """Return the load laws to try, the simplest first.
-
-    A load part fixes the law. Its factor came from other data: where the load varies here, it is estimated again, else
-    it is kept. A load part that found no growth leaves the choice to these data.
-
-    Raises:
-        EstimationError: Where a law is requested and the load does not vary.
-        ModelError: For an unknown law.
-    """
-    if isinstance(load, Part):
-        law = load_law_of(load)
-        if law.kind != "none" and not _load_varies(loops):
-            return (_kept(loops, LOAD_POWERS[law.kind], law.factor),)
-        load = "auto" if law.kind == "none" else law.kind
-    if load in LOAD_POWERS:
-        _check_load(record, loops)
-        return (_started(loops, LOAD_POWERS[load]),)
-    if load not in ("auto", "none"):
-        choices = ", ".join(("auto", "none", *LOAD_POWERS))
-        raise ModelError(f"load must be one of {choices}, or a load part. Got '{load}' instead.")
-    powers = LOAD_POWERS.values() if load == "auto" and _load_varies(loops) else ()
-    return (NO_GROWTH, *map(partial(_started, loops), powers))
-
-
-def _check_load(record: JointRecord, loops: Loops) -> None:
-    if not _load_varies(loops):
-        low, high = _load_range(loops)
-        raise refuse(record, "hysteresis", f"the load never varies ({low:.3g} to {high:.3g} Nm)")
-
-
-def _load_range(loops: Loops) -> Array:
-    return np.quantile(np.abs(loops.load), LOAD_QUANTILES)
-
-
-def _load_varies(loops: Loops) -> bool:
-    """Return whether the load is large enough and varies."""
-    low, high = _load_range(loops)
-    return bool(high >= MIN_LOAD and high - low >= MIN_LOAD_SPAN * high)
-
-
-def _started(loops: Loops, power: float) -> Growth:
-    """Return c of ``F_C (1 + c |τ|^p) sgn ω``, without viscous friction, which takes all of it at a single speed."""
-    level, grown = _dry_forces(loops, load_growth(loops.load, power))
-    least, most = np.array(GROWTH_RANGE) / float(_load_range(loops)[1]) ** power
-    return Growth(float(np.clip(grown / max(level, 1e-9), least, most)), power)
-
-
-def _kept(loops: Loops, power: float, factor: float) -> Growth:
-    """Return the c at which the known growth ``F_l |τ|^p`` is part of the measured friction."""
-    level = _dry_forces(loops)[0] - factor * float(np.mean(load_growth(loops.load[loops.used], power)))
-    return Growth(factor / level, power, fixed=True) if level > 0.0 and factor > 0.0 else NO_GROWTH
-
-
-def _dry_forces(loops: Loops, *factors: Array) -> Array:
-    """Return the coefficients of sgn ω and of it times each factor, by least squares with an offset."""
-    direction, used = np.sign(loops.speed), loops.used
-    columns = np.column_stack([direction, *(factor * direction for factor in factors), np.ones(len(direction))])[used]
-    result: Array = np.linalg.lstsq(columns, loops.friction[used], rcond=None)[0][:-1]
-    return result

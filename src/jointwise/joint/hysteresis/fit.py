@@ -7,7 +7,6 @@ factor of all limits), "growth" (c), "rise" (e and ln V), "rate" (ln of the slip
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,18 +15,13 @@ from scipy.linalg import block_diag
 from jointwise.estimation.gram import (
     as_residual,
     damped_step,
-    gram_covariance,
     held_out_block_errors,
     joined_columns,
     non_negative_solution,
 )
-from jointwise.estimation.jackknife import student_factor
-from jointwise.joint.friction.law import Rise, known_rise, perturbed_parts
-from jointwise.joint.hysteresis.data import Loops, Viscous, make_loops, viscous_friction
-from jointwise.joint.hysteresis.law import LADDERS, RATED, SLIP, STATIC, FrictionLaw
+from jointwise.joint.hysteresis.data import Loops
+from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, FrictionLaw
 from jointwise.joint.hysteresis.normal_equations import LINEAR, column_grams, slip_grams
-from jointwise.joint.part import Part
-from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_growth
 from jointwise.spatial import Array
 
@@ -256,117 +250,3 @@ def _separated(limits: Array, resolution: float) -> Array:
     for i in range(1, len(limits)):
         limits[i] = max(limits[i], limits[i - 1] + resolution, limits[i - 1] * (1.0 + 1e-6))
     return limits
-
-
-# -- uncertainty --
-
-SHARED = ("growth", "extra", "speed", "rate", "inertia", "viscous", "offset")
-"""Parameters behind those of the elements in a parameter vector; logarithms of speed and rate."""
-
-
-@dataclass(frozen=True, eq=False)
-class LawEstimate:
-    """Covariance of the parameters [W_i, ln D_i, c, e, ln V, ln rate, inertia, F_V, f_0] of a fit.
-
-    `factor`: half width of a 95 % confidence interval in standard errors.
-    """
-
-    fit: HysteresisFit
-    covariance: Array
-    factor: float
-
-    @property
-    def forces(self) -> Array:
-        """Gradients of the forces, (forces, parameters)."""
-        return np.eye(len(self.covariance))[: len(self.fit.law.forces)]
-
-    @property
-    def limits(self) -> Array:
-        """Gradients of ln D_i, (elements, parameters)."""
-        start = len(self.fit.law.forces)
-        return np.eye(len(self.covariance))[start : start + len(self.fit.law.limits)]
-
-    def gradient(self, name: str) -> Array:
-        """Return the gradient (parameters,) of one of the `SHARED` parameters."""
-        gradient: Array = np.eye(len(self.covariance))[SHARED.index(name) - len(SHARED)]
-        return gradient
-
-    def standard_error(self, gradient: Array) -> float:
-        """Return the standard error of a quantity with a gradient (parameters,)."""
-        return float(np.sqrt(max(float(gradient @ self.covariance @ gradient), 0.0)))
-
-
-def estimate(fit: HysteresisFit, treatments: Sequence[Sequence[HysteresisFit]] = ()) -> LawEstimate:
-    """Return the covariance of a fit; `treatments`: for every question the fits under other treatments.
-
-    Leaving out blocks shows how well the data of one treatment determine the parameters. It does not show that a path
-    with another smoothing, or limits that keep to no ladder, have other parameters, nor the uncertainty of friction
-    that was taken as known. Each of these questions adds the mean of ΔΔᵀ over its fits to the covariance.
-    """
-    jacobian = _jacobian(fit)
-    covariance = jacobian @ gram_covariance(fit.grams) @ jacobian.T
-    centre = _vector(fit)
-    for fits in treatments:
-        moves = [_vector(other) - centre for other in fits if len(other.law.limits) == len(fit.law.limits)]
-        if moves:
-            covariance = covariance + np.mean([np.outer(move, move) for move in moves], axis=0)
-    return LawEstimate(fit, covariance, student_factor(len(fit.grams) - 1))
-
-
-def _vector(fit: HysteresisFit) -> Array:
-    law = fit.law
-    shared = law.growth, law.extra, np.log(law.speed), np.log(law.rate), fit.inertia, law.viscous, law.offset
-    return np.concatenate([law.forces, np.log(law.limits), shared])
-
-
-def _jacobian(fit: HysteresisFit) -> Array:
-    """Return the derivative of the parameter vector with respect to the unknowns of `grams`."""
-    forces, limits, places = len(fit.law.forces), len(fit.law.limits), fit.unknowns()
-    J = np.zeros((forces + limits + len(SHARED), fit.grams.shape[1] - 1))
-    if limits:
-        J[:forces, places["forces"]] = np.eye(forces) if fit.shares is None else fit.shares[:, None]
-    else:  # static laws have no columns of forces at zero
-        J[np.flatnonzero(fit.law.forces > 0.0), np.arange(np.count_nonzero(fit.law.forces > 0.0))] = 1.0
-    rows = {"limits": np.arange(limits), "growth": [limits], "rise": [limits + 1, limits + 2], "rate": [limits + 3]}
-    for name in fit.free:
-        if name == "scale":
-            J[forces : forces + limits, places[name]] = 1.0
-        else:
-            J[forces + np.array(rows[name]), np.r_[places[name]]] = 1.0
-    J[-LINEAR:, -LINEAR:] = np.eye(LINEAR)
-    return J
-
-
-def other_treatments(
-    record: JointRecord, loops: Loops, fit: HysteresisFit, backlash: Array | None, steady: Viscous | Part | None
-) -> list[list[HysteresisFit]]:
-    """Return the fits of a slip model with other paths, without a ladder and with other known friction; () for others.
-
-    Other known friction is one standard error from the `steady` part along each principal axis of its covariance.
-    """
-    law = fit.law
-    if law.model not in SLIP:
-        return []
-    free = tuple(name for name in fit.free if name != "scale")
-    paths = [record.position] if record.theta is None else [record.position, record.theta]
-    viscous = viscous_friction(steady, record)
-    others = [make_loops(replace(record, path=path), backlash, viscous) for path in paths]
-    questions = [[refine(other, fit_forces(other, law, fit.shares), free) for other in others]]
-    if law.model in LADDERS:
-        questions.append([refine(loops, fit_forces(loops, law), ("limits", *free))])
-    if isinstance(steady, Part):
-        questions += [_with_known(record, loops, fit, pair, free) for pair in perturbed_parts(steady)]
-    return questions
-
-
-def _with_known(
-    record: JointRecord, loops: Loops, fit: HysteresisFit, parts: Sequence[Part], free: tuple[str, ...]
-) -> list[HysteresisFit]:
-    """Return the fits with other friction parts taken as known."""
-    fits = []
-    for steady in parts:
-        other = replace(loops, friction=record.friction - viscous_friction(steady, record))
-        rise = known_rise(steady) or Rise(fit.law.extra, fit.law.speed, fit.law.exponent)
-        law = replace(fit.law, extra=rise.extra, speed=rise.speed, exponent=rise.exponent)
-        fits.append(refine(other, fit_forces(other, law, fit.shares), free))
-    return fits

@@ -10,14 +10,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.errors import ModelError
-from jointwise.joint.hysteresis.data import relative_backlash
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import (
@@ -33,6 +33,7 @@ from jointwise.model.friction import (
     steady_level,
     stribeck,
 )
+from jointwise.model.periodic_table import PeriodicTable
 from jointwise.model.terms import Hysteresis, Rated
 from jointwise.spatial import Array
 
@@ -51,9 +52,10 @@ METHODS = (*SLIP, *RATED, *STATIC)
 
 @dataclass(frozen=True, eq=False)
 class JointMotion:
-    """Motion of one joint, (samples,): `path` of the rotor in rad, `speed` in rad/s, `load` in Nm, `period` in s.
+    """Motion of one joint, (samples,): `path` of the rotor in rad, `speed` in rad/s, `load` in Nm; `period` in s.
 
-    `segment` numbers the gap-free segments of the samples; None for a single one.
+    `segment` numbers the gap-free segments of the samples, None for a single one; `temperature` in °C, None where it is
+    not measured.
     """
 
     path: Array
@@ -61,6 +63,7 @@ class JointMotion:
     load: Array
     period: float
     segment: NDArray[np.intp] | None = None
+    temperature: Array | None = None
 
     @classmethod
     def of_record(cls, record: JointRecord) -> JointMotion:
@@ -120,25 +123,23 @@ class FrictionLaw:
         """
         if isinstance(motion, JointRecord):
             motion = JointMotion.of_record(motion)
-        dry = np.concatenate([self._dry(segment) for segment in motion.segments()])
+        starts = [(piece, rest_state(self, float(piece.path[0]))) for piece in motion.segments()]
+        dry = np.concatenate([self.dry(piece, state)[0] for piece, state in starts])
         return dry + self.viscous * motion.speed + self.offset if nuisance else dry
 
-    def _dry(self, motion: JointMotion) -> Array:
+    def dry(self, motion: JointMotion, state: Array) -> tuple[Array, Array]:
+        """Return dry friction (samples,), Nm, along a motion without gaps, and the state after its last sample."""
         load = np.clip(motion.load, -self.most_load, self.most_load)
-        b = None if self.backlash is None else relative_backlash(self.backlash, motion.path)
-        signals = LawInputs(motion.path, motion.speed, load, b, motion.period)
-        return force_columns(self, signals, rest_state(self, float(motion.path[0])))[0] @ self.forces
+        columns, state = force_columns(self, replace(motion, load=load), self.relative_backlash(motion.path), state)
+        return columns @ self.forces, state
 
+    def relative_backlash(self, path: Array) -> Array | None:
+        """Return b(θ) = B(θ) / mean B (samples,) at angles (samples,), rad; None where backlash is constant."""
+        return None if self._table is None else self._table.at(path)
 
-@dataclass(frozen=True, eq=False)
-class LawInputs:
-    """Samples of one segment, (samples,): path rad, speed rad/s, load Nm, b(θ) or None; the period in s."""
-
-    path: Array
-    speed: Array
-    load: Array
-    backlash: Array | None
-    period: float
+    @cached_property
+    def _table(self) -> PeriodicTable | None:
+        return None if self.backlash is None else relative_table(self.backlash)
 
 
 def rest_state(law: FrictionLaw, position: float) -> Array:
@@ -150,15 +151,22 @@ def rest_state(law: FrictionLaw, position: float) -> Array:
     return slip_state(position, len(law.limits))
 
 
-def force_columns(law: FrictionLaw, signals: LawInputs, state: Array) -> tuple[Array, Array]:
-    """Return the columns of the forces, ``f_dry = C W``, (samples, forces), and the next state."""
+def force_columns(law: FrictionLaw, motion: JointMotion, backlash: Array | None, state: Array) -> tuple[Array, Array]:
+    """Return the columns C of the forces, ``f_dry = C W``, (samples, forces), and the next state.
+
+    Args:
+        law: The law; its forces are not used.
+        motion: Motion without gaps.
+        backlash: b(θ) = B(θ) / mean B along the path, (samples,); None if constant.
+        state: State of the elements before the first sample, see `rest_state`.
+    """
     if law.model in STATIC:
-        return _static_columns(law, signals), state
+        return _static_columns(law, motion), state
     if law.model not in RATED:
-        u, state = slip_elements(signals.path, law.limits, state, backlash=signals.backlash)
-        return dry_level(law, signals.speed, signals.load)[:, None] * u, state
-    columns, state = _rated_columns(law, signals, state)
-    return (1.0 + law.growth * load_growth(signals.load, law.power))[:, None] * columns, state
+        u, state = slip_elements(motion.path, law.limits, state, backlash=backlash)
+        return dry_level(law, motion.speed, motion.load)[:, None] * u, state
+    columns, state = _rated_columns(law, motion, backlash, state)
+    return (1.0 + law.growth * load_growth(motion.load, law.power))[:, None] * columns, state
 
 
 def dry_level(law: FrictionLaw, speed: Array, load: Array) -> Array:
@@ -167,23 +175,27 @@ def dry_level(law: FrictionLaw, speed: Array, load: Array) -> Array:
     return level + law.growth * load_growth(load, law.power) if law.growth else level
 
 
-def _rated_columns(law: FrictionLaw, signals: LawInputs, state: Array) -> tuple[Array, Array]:
+def _rated_columns(law: FrictionLaw, motion: JointMotion, backlash: Array | None, state: Array) -> tuple[Array, Array]:
     """Return u_i of the elements, or u and du/dt (1/s) of the bristles, without load, and the next state."""
-    level = steady_level(signals.speed, law.extra, law.speed, law.exponent)
+    level = steady_level(motion.speed, law.extra, law.speed, law.exponent)
     if law.model == "rate-gms":
-        rate = law.rate * signals.period
-        return rate_slip(signals.path, level, law.limits, rate, state, backlash=signals.backlash)
+        return rate_slip(motion.path, level, law.limits, law.rate * motion.period, state, backlash=backlash)
     before = state[0]
-    u, state = lugre_deflection(signals.path, level, float(law.limits[0]), state, backlash=signals.backlash)
-    return np.column_stack([u, np.diff(u, prepend=before) / signals.period]), state
+    u, state = lugre_deflection(motion.path, level, float(law.limits[0]), state, backlash=backlash)
+    return np.column_stack([u, np.diff(u, prepend=before) / motion.period]), state
 
 
-def _static_columns(law: FrictionLaw, signals: LawInputs) -> Array:
-    d = direction(signals.speed, law.speed if law.model == "tanh" else 0.0)
-    columns = [d, load_growth(signals.load, law.power) * d] if law.load else [d]
+def _static_columns(law: FrictionLaw, motion: JointMotion) -> Array:
+    d = direction(motion.speed, law.speed if law.model == "tanh" else 0.0)
+    columns = [d, load_growth(motion.load, law.power) * d] if law.load else [d]
     if law.model == "stribeck":
-        columns.append(d * stribeck(signals.speed, law.speed, law.exponent))
+        columns.append(d * stribeck(motion.speed, law.speed, law.exponent))
     return np.column_stack(columns)
+
+
+def relative_table(backlash: Array) -> PeriodicTable:
+    """Return b(θ) = B(θ) / mean B of a map B (points,) over one turn, equally spaced from θ = 0."""
+    return PeriodicTable(tuple((backlash / backlash.mean()).tolist()))
 
 
 # -- files and terms -------------------------------------------------------------------------------------------------
@@ -261,4 +273,4 @@ def _load_name(law: FrictionLaw) -> str:
 
 def _relative_map(law: FrictionLaw) -> tuple[float, ...]:
     """Return the backlash map relative to its mean, () where it is constant."""
-    return () if law.backlash is None else tuple((law.backlash / law.backlash.mean()).tolist())
+    return () if law.backlash is None else relative_table(law.backlash).values

@@ -10,9 +10,10 @@ import numpy as np
 
 from jointwise.estimation.cross_validation import FOLDS
 from jointwise.joint.hysteresis.data import ENCODER_STEPS, Loops
-from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, LawEstimate, estimate, limit_range
+from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, limit_range
 from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, JointMotion, dry_level, law_settings
-from jointwise.joint.hysteresis.normal_equations import HysteresisProblem
+from jointwise.joint.hysteresis.methods import HysteresisProblem
+from jointwise.joint.hysteresis.uncertainty import LawEstimate, estimate
 from jointwise.joint.part import CURVE_BINS, Curve, Part, TriedModel, Value, make_curve, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_law_name, load_unit, slip_after_reversal

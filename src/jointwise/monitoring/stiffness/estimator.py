@@ -19,7 +19,7 @@ import numpy as np
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.recursive import RecursiveLeastSquares, RecursiveState, Variant
-from jointwise.joint.online_friction import JointPath
+from jointwise.joint.hysteresis.law import JointMotion
 from jointwise.joint.record import LoadModel
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.monitoring.stiffness.estimate import TERMS, StiffnessEstimate, powers
@@ -236,7 +236,7 @@ class StiffnessEstimator:
         joint = self.joint
         links = None if self.links is None else self.links(x.q, x.qd, x.qdd)[:, self.index]
         load = self._load(x) if links is None else links
-        path = JointPath(x.theta, x.speed, load, x.temperature, 1.0 / self.rate)
+        path = JointMotion(x.theta, x.speed, load, 1.0 / self.rate, temperature=x.temperature)
         friction, _, state = joint.friction.torque(state, path)
         damped = joint.damping * x.phi_rate
         motor = joint.motor_torque(x.current, x.acceleration, friction) - damped

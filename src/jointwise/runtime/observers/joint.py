@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.joint.calibration_terms import drive_gain
+from jointwise.joint.combined_friction import OnlineFriction, online_friction
 from jointwise.joint.model import JointModel
-from jointwise.joint.online_friction import OnlineFriction, online_friction
 from jointwise.joint.stiffness.law import StiffnessLaw, stiffness_of
 from jointwise.joint.transmission.law import GearMaps, transmission_of
 from jointwise.spatial import Array
