@@ -10,8 +10,9 @@ import jointwise
 from joint_runs import RATE, log_of, run_experiment
 from jointwise.data.log import Log
 from jointwise.design import make_experiment
-from jointwise.joint.friction.law import VelocityLaw, settings_of
-from jointwise.joint.hysteresis.law import FrictionLaw, law_settings
+from jointwise.document import plain_json
+from jointwise.joint.friction.law import VelocityLaw
+from jointwise.joint.hysteresis.law import FrictionLaw
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, value_of
 from jointwise.simulation.robot import DigitalRobot, digital_robot
@@ -43,10 +44,8 @@ def true_model(digital: DigitalRobot, joint: int = 0) -> JointModel:
     spring_settings = {"kind": "polynomial", "coefficients": [a1, a2]}
     parts = (
         Part("stiffness", "cubic", values, 99.0, settings=spring_settings, ranges={"phi": (-3e-3, 3e-3)}),
-        Part(
-            "friction", "Stribeck", (value_of("F_C", "Nm", f.coulomb, 0.1),), 99.0, settings={"law": settings_of(law)}
-        ),
-        Part("hysteresis", "nlr", (), 99.0, settings={"law": law_settings(slip), "method": "nlr", "elements": 4}),
+        Part("friction", "Stribeck", (value_of("F_C", "Nm", f.coulomb, 0.1),), 99.0, settings={"law": plain_json(law)}),
+        Part("hysteresis", "nlr", (), 99.0, settings={"law": plain_json(slip), "method": "nlr", "elements": 4}),
     )
     model = JointModel(digital.robot.name, joint)
     for part in parts:

@@ -14,10 +14,11 @@ import pytest
 
 import jointwise
 from cli_runs import PLAIN, bench, refused, run
+from jointwise.document import plain_json
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.joint import Curve, JointModel, Part, Surface, TriedModel, load_joints, save_joints
-from jointwise.joint.friction.law import VelocityLaw, settings_of
-from jointwise.joint.hysteresis.law import FrictionLaw, law_settings
+from jointwise.joint.friction.law import VelocityLaw
+from jointwise.joint.hysteresis.law import FrictionLaw
 from jointwise.joint.model import _LAWS
 from jointwise.joint.part import value_of
 from jointwise.joint.phenomenon import PHENOMENA
@@ -36,7 +37,7 @@ VALUES: dict[str, dict[str, float]] = {
 }
 SETTINGS: dict[str, dict[str, Any]] = {
     "stiffness": {"kind": "polynomial", "coefficients": [15000.0, 5e7]},
-    "friction": {"law": settings_of(VelocityLaw(3.0, 4.0, 0.05, viscous=2.0, fastest=3.0)), "temperature": 25.0},
+    "friction": {"law": plain_json(VelocityLaw(3.0, 4.0, 0.05, viscous=2.0, fastest=3.0)), "temperature": 25.0},
     "load": {"law": {"kind": "square", "factor": 1e-3, "largest": 60.0}},
     "temperature": {
         "law": {
@@ -54,7 +55,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "reach": 0.03,
     },
     "hysteresis": {
-        "law": law_settings(
+        "law": plain_json(
             FrictionLaw("nlr", np.array([1e-4, 1e-3]), np.array([1.0, 2.0]), 0.5, 0.1, backlash=np.array([1e-3, 2e-3]))
         )
     },
@@ -188,7 +189,11 @@ NAMED = {
     "curve has text": ((*FRICTION, "curves", 0, "y", 1), put("4"), "parts.friction.curves[0].y[1] must be a number"),
     "curve is short": ((*FRICTION, "curves", 0, "y"), put([1.0]), "y of 'A' must have as many points as x"),
     "surface is short": ((*FRICTION, "surfaces", 0, "z", 1), put([1.0]), "z of 'B' must be 3 rows of 2 numbers"),
-    "law has text": ((*FRICTION, "settings", "law", "viscous"), put("2"), "friction: the law cannot be built"),
+    "law has text": (
+        (*FRICTION, "settings", "law", "viscous"),
+        put("2"),
+        "friction: settings: law.viscous must be a number",
+    ),
     "law is not finite": ((*FRICTION, "settings", "law", "stribeck_speed"), put(0), "friction: the law does not give"),
     "settings are deep": ((*FRICTION, "settings", "more"), put([[[[[[[[[[1]]]]]]]]]]), "levels deep"),
     "covariance is short": (

@@ -356,15 +356,17 @@ def test_known_viscous_friction_is_subtracted() -> None:
     record = made_record()
     part = identify_hysteresis(record, method="nlr", elements=2, steady=lambda speed, _: 8.0 * speed)
     assert part.value("F_V").covers(0.0)
-    known = Part("friction", "polynomial", (replace(part.values[0], name="F_V1", value=8.0),), 90.0)
+    known = Part(
+        "friction", "polynomial", (replace(part.values[0], name="F_V1", value=8.0),), 90.0, settings={"law": {}}
+    )
     assert identify_hysteresis(record, method="nlr", elements=2, steady=known)["F_V"] == pytest.approx(part["F_V"])
 
 
 def known_friction(deviation: float, covariance: list[list[float]] | None = None) -> Part:
     """Return viscous friction that is known with a standard error."""
     values = tuple(value_of(name, "", *pair) for name, *pair in (("F_V1", 8.0, deviation), ("F_V2", 0.0, deviation)))
-    settings = {} if covariance is None else {"covariance": {"names": ["F_V1", "F_V2"], "values": covariance}}
-    return Part("friction", "polynomial", values, 90.0, settings=settings)
+    stored = {} if covariance is None else {"covariance": {"names": ["F_V1", "F_V2"], "values": covariance}}
+    return Part("friction", "polynomial", values, 90.0, settings={"law": {}, **stored})
 
 
 def test_intervals_include_the_uncertainty_of_known_viscous_friction() -> None:

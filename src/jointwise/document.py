@@ -112,11 +112,23 @@ def decode(value: Any, type_: type[T]) -> T:
     """Return plain JSON as a dataclass; unknown, missing and wrong entries raise ModelError with their path."""
     check_limits(value)
     try:
-        result = msgspec.convert(value, type_)
+        result = msgspec.convert(value, type_, dec_hook=_as_array)
     except msgspec.ValidationError as problem:
         raise ModelError(_clear(str(problem), value, type_)) from None
     _check_known(value, _info(cast(Hashable, type_)))
     return result
+
+
+def plain_json(value: Any) -> Any:
+    """Return a dataclass as plain JSON, the inverse of `decode`: arrays as lists, numbers of NumPy as numbers."""
+    return msgspec.to_builtins(value, enc_hook=lambda item: item.tolist())
+
+
+def _as_array(_: Any, value: Any) -> Any:
+    """Return a list of numbers as an array (items,), the only type of a dataclass beside those of JSON."""
+    import numpy as np
+
+    return np.array(msgspec.convert(value, list[float]), dtype=np.float64)
 
 
 def parse_json(content: bytes) -> Any:

@@ -10,7 +10,7 @@ from jointwise.errors import ModelError
 from jointwise.estimation.structure import JointTerms
 from jointwise.joint.load.law import load_law_of
 from jointwise.joint.model import JointModel
-from jointwise.joint.motor.result import implausible_gain
+from jointwise.joint.motor.result import MotorSettings, implausible_gain
 from jointwise.joint.part import Part
 from jointwise.joint.temperature.law import TemperatureLaw, temperature_law_of
 from jointwise.model.terms import Coulomb, Hysteresis, JointSignals, Offset, Stribeck, Temperature, Term, Viscous
@@ -82,7 +82,8 @@ def drive_gain(model: JointModel, described: float | None = None, *, accept_impl
     if part is None or (implausible_gain(part) and not accept_implausible):
         return described
     found = part.value("gain")
-    is_consistent = part.settings.get("method") == "links" or (described is not None and found.covers(described))
+    is_from_links = part.settings_as("motor", MotorSettings).method == "links"
+    is_consistent = is_from_links or (described is not None and found.covers(described))
     return described if described is not None and is_consistent else found.value
 
 

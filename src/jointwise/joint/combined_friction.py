@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointwise.errors import ModelError
-from jointwise.joint.friction.law import VelocityLaw, velocity_law_of
+from jointwise.joint.friction.law import VelocityLaw, friction_settings
 from jointwise.joint.hysteresis.law import SLIP, FrictionLaw, JointMotion, friction_law, rest_state
 from jointwise.joint.load.law import LoadLaw, load_law_of
 from jointwise.joint.part import SURFACE_POINTS, Part, Surface, plain
@@ -86,11 +86,12 @@ def friction_map(parts: Sequence[Part]) -> FrictionMap:
     if "friction" not in found:
         raise ModelError(f"a friction map needs a friction part. Got {', '.join(found) or 'none'} instead.")
     load, thermal = found.get("load"), found.get("temperature")
+    steady = friction_settings(found["friction"])
     return FrictionMap(
-        velocity=velocity_law_of(found["friction"]),
+        velocity=steady.law,
         load=None if load is None else load_law_of(load),
         thermal=None if thermal is None else temperature_law_of(thermal),
-        temperature=found["friction"].settings.get("temperature"),
+        temperature=steady.temperature,
     )
 
 

@@ -221,9 +221,8 @@ def _transmission(part: Part) -> list[Array]:
 
 
 def _friction(part: Part) -> list[Array]:
-    from jointwise.joint.friction.law import stored_covariance, velocity_law_of
+    from jointwise.joint.friction.law import velocity_law_of
 
-    stored_covariance(part)
     return [SIGNED, velocity_law_of(part).torque(SIGNED)]
 
 
@@ -250,23 +249,15 @@ def _hysteresis(part: Part) -> list[Array]:
     from jointwise.model.friction import LOAD_POWERS
 
     law = friction_law(part)
-    if law.model not in METHODS or not (_is_list(law.forces) and _is_positive_list(law.limits)):
-        raise ModelError("hysteresis: the law must be a known one, with a list of forces and of limits above 0.")
+    if law.model not in METHODS or not (law.limits > 0.0).all():
+        raise ModelError("hysteresis: the law must be a known one, with limits above 0.")
     if not law.growth >= 0.0 or law.power not in LOAD_POWERS.values():
         raise ModelError("hysteresis: its growth with the load must be at least 0, with the power 1 or 2.")
-    if law.backlash is not None and not _is_positive_list(law.backlash):
+    if law.backlash is not None and not (law.backlash > 0.0).all():
         raise ModelError("hysteresis: the backlash map must be a list of numbers above 0.")
     if len(law.limits) and not law.forces.sum() > 0.0:
         raise ModelError("hysteresis: the forces must add up to more than 0.")
     return [SWING, law.torque(JointMotion(SWING, np.gradient(SWING, STEP), SWING, STEP))]
-
-
-def _is_list(values: Array) -> bool:
-    return values.ndim == 1
-
-
-def _is_positive_list(values: Array) -> bool:
-    return _is_list(values) and bool((values > 0.0).all())
 
 
 def _motor(part: Part) -> list[Array]:

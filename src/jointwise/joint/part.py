@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,8 @@ from jointwise.errors import ModelError
 from jointwise.estimation.jackknife import NORMAL_FACTOR
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.spatial import Array
+
+S = TypeVar("S")
 
 MOST_POINTS = 2000
 """Most points of a curve: a plot shows no more."""
@@ -151,8 +153,9 @@ class Part:
     """One identified phenomenon.
 
     `model` names the law; `values` are its parameters; `settings` holds everything without a standard error (tables,
-    shapes, choices) as plain JSON; `ranges` the identified range of every input (low, high); `fitted` and `held_out`
-    the NRMSE % on all and on held-out data; `alternatives` the candidate models, including this one; `logs` the files.
+    shapes, choices) as plain JSON, typed by a dataclass of each phenomenon (`settings_as`); `ranges` the identified
+    range of every input (low, high); `fitted` and `held_out` the NRMSE % on all and on held-out data; `alternatives`
+    the candidate models, including this one; `logs` the files.
     """
 
     phenomenon: str
@@ -189,11 +192,23 @@ class Part:
         """Return the value of a parameter by its name, or the default if there is none."""
         return next((value.value for value in self.values if value.name == name), default)
 
-    def setting(self, phenomenon: str, name: str) -> Any:
-        """Return a setting of a part of a phenomenon; ModelError for a part of another one or without the setting."""
-        if self.phenomenon != phenomenon or name not in self.settings:
-            raise ModelError(f"part must be of {phenomenon} with its '{name}'. Got '{self.phenomenon}' instead.")
-        return self.settings[name]
+    def settings_as(self, phenomenon: str, type_: type[S]) -> S:
+        """Return the settings as the dataclass of a phenomenon, such as `FrictionSettings`.
+
+        Args:
+            phenomenon: Phenomenon that the part must be of.
+            type_: Dataclass of its settings; entries that it does not have are ignored.
+
+        Raises:
+            ModelError: For a part of another phenomenon, and for an entry that is missing or wrong.
+        """
+        if self.phenomenon != phenomenon:
+            raise ModelError(f"part must be of {phenomenon}. Got '{self.phenomenon}' instead.")
+        known = {item.name for item in fields(type_)}  # type: ignore[arg-type]
+        try:
+            return decode({name: value for name, value in self.settings.items() if name in known}, type_)
+        except ModelError as problem:
+            raise ModelError(f"{phenomenon}: settings: {problem}") from None
 
     def value(self, name: str) -> Value:
         """Return a parameter with its confidence interval by its name."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.document import decode
 from jointwise.errors import ModelError
 from jointwise.joint.part import Part
 from jointwise.model.friction import stribeck, viscous_columns, viscous_torque
@@ -60,14 +59,44 @@ class VelocityLaw:
         return 0.5 * (self.torque(speed) - self.torque(-speed))
 
 
+@dataclass(frozen=True)
+class StoredCovariance:
+    """The covariance of the values named `names` of a friction part, (names, names); logarithms of V_S and mu."""
+
+    names: tuple[str, ...] = ()
+    values: tuple[tuple[float, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Reject a matrix that is not square."""
+        count = len(self.names)
+        if len(self.values) != count or any(len(row) != count for row in self.values):
+            raise ModelError(f"covariance must be {count} rows of {count} numbers.")
+
+
+@dataclass(frozen=True)
+class FrictionSettings:
+    """Settings of a friction part.
+
+    `temperature` (°C) at which the curve holds, None where it was not measured; `points`: "runs" or "cycles"; `beside`:
+    coefficients of the effects that were fitted with the curve; `band_check`: fractions of held-out points in the band.
+    """
+
+    law: VelocityLaw
+    covariance: StoredCovariance = StoredCovariance()
+    temperature: float | None = None
+    points: str = "runs"
+    beside: Mapping[str, float] = field(default_factory=dict)
+    band_check: Mapping[str, float] = field(default_factory=dict)
+
+
+def friction_settings(part: Part) -> FrictionSettings:
+    """Return the settings of a part from `identify_friction`."""
+    return part.settings_as("friction", FrictionSettings)
+
+
 def velocity_law_of(part: Part) -> VelocityLaw:
     """Return the law of a part from `identify_friction`."""
-    return VelocityLaw(**part.setting("friction", "law"))
-
-
-def settings_of(law: VelocityLaw) -> dict[str, float]:
-    """Return the parameters of a law as plain JSON."""
-    return {name: float(value) for name, value in asdict(law).items()}
+    return friction_settings(part).law
 
 
 @dataclass(frozen=True)
@@ -198,34 +227,9 @@ def perturbed_parts(part: Part) -> Iterator[tuple[Part, Part]]:
             yield _perturbed(part, names, step), _perturbed(part, names, -step)
 
 
-@dataclass(frozen=True)
-class StoredCovariance:
-    """The covariance of some values in the settings of a friction part."""
-
-    names: tuple[str, ...] = ()
-    values: tuple[tuple[float, ...], ...] = ()
-
-    def __post_init__(self) -> None:
-        """Reject a matrix that is not square."""
-        count = len(self.names)
-        if len(self.values) != count or any(len(row) != count for row in self.values):
-            raise ModelError(f"covariance must be {count} rows of {count} numbers.")
-
-
-@dataclass(frozen=True)
-class _Settings:
-    covariance: StoredCovariance
-
-
-def stored_covariance(part: Part) -> StoredCovariance:
-    """Return the covariance that a friction part stores; an empty one where it stores none."""
-    document = part.settings.get("covariance")
-    return StoredCovariance() if document is None else decode({"covariance": document}, _Settings).covariance
-
-
 def _covariance(part: Part, names: list[str]) -> Array:
     """Return the covariance of some values, logarithms instead of V_S and mu."""
-    stored = stored_covariance(part)
+    stored = friction_settings(part).covariance
     if set(names) <= set(stored.names):
         at = [stored.names.index(name) for name in names]
         return np.array([[stored.values[i][j] for j in at] for i in at])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointwise.document import plain_json
 from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.friction.data import (
     LOAD_QUANTILES,
@@ -13,7 +14,7 @@ from jointwise.joint.friction.data import (
     unaccelerated,
 )
 from jointwise.joint.friction.fit import FrictionFit, cell_means
-from jointwise.joint.friction.law import VelocityLaw, settings_of
+from jointwise.joint.friction.law import FrictionSettings, StoredCovariance, VelocityLaw
 from jointwise.joint.part import LINE_POINTS, Curve, Part, Value, make_curve, value_of
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
@@ -37,7 +38,7 @@ def friction_part(
         model=fit.form.title,
         values=friction_values(fit, uncertainty),
         fitted=nrmse_percent(points.torque, fit.predict(points)),
-        settings=_settings(record, points, fit, uncertainty) | {"band_check": band_check},
+        settings=plain_json(_settings(record, points, fit, uncertainty, band_check)),
         ranges=_ranges(record, points, law),
         curves=(_curve(points, fit, uncertainty, law),),
         notes=(_side_note(points), *_temperature_notes(record)),
@@ -90,16 +91,21 @@ def _propagated(uncertainty: JackknifeFit, names: list[str], gradient: dict[str,
 
 
 def _settings(
-    record: JointRecord, points: FrictionPoints, fit: FrictionFit, uncertainty: JackknifeFit
-) -> dict[str, object]:
-    names = [name.removeprefix("log ") for name in (*fit.form.nonlinear, *fit.form.linear)]
-    return {
-        "law": settings_of(fit.law(points)),
-        "covariance": {"names": names, "values": uncertainty.covariance.tolist()},
-        "points": points.kind,
-        "temperature": reference_temperature(record),
-        "beside": {name: float(x) for name, x in zip(points.names, fit.extra, strict=True)},
-    }
+    record: JointRecord,
+    points: FrictionPoints,
+    fit: FrictionFit,
+    uncertainty: JackknifeFit,
+    band_check: dict[str, float],
+) -> FrictionSettings:
+    names = tuple(name.removeprefix("log ") for name in (*fit.form.nonlinear, *fit.form.linear))
+    return FrictionSettings(
+        law=fit.law(points),
+        covariance=StoredCovariance(names, tuple(map(tuple, uncertainty.covariance.tolist()))),
+        temperature=reference_temperature(record),
+        points=points.kind,
+        beside={name: float(x) for name, x in zip(points.names, fit.extra, strict=True)},
+        band_check=band_check,
+    )
 
 
 def _ranges(record: JointRecord, points: FrictionPoints, law: VelocityLaw) -> dict[str, tuple[float, float]]:

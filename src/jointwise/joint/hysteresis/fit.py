@@ -138,7 +138,7 @@ def complete(loops: Loops, fit: HysteresisFit, free: Names) -> HysteresisFit:
     """Return a fit with its Gram matrices and held-out errors."""
     law = fit.law
     loaded = law.load if law.model in STATIC else law.growth > 0.0
-    law = replace(law, load=bool(loaded), most_load=loops.largest_load if loaded else np.inf)
+    law = replace(law, load=bool(loaded), most_load=loops.largest_load if loaded else None)
     fit = replace(fit, law=law, free=free, grams=residual_grams(loops, fit, free))
     places = fit.unknowns()
     relative = [np.r_[places[name]] for name in ("limits", "scale", "rise", "rate") if name in places]

@@ -17,7 +17,7 @@ from jointwise.joint.hysteresis.law import USUAL_SPEED, FrictionLaw, usual_expon
 from jointwise.joint.load.law import load_law_of
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
-from jointwise.joint.transmission.law import backlash_table
+from jointwise.joint.transmission.law import backlash_table, transmission_of
 from jointwise.model.friction import LOAD_POWERS, load_growth
 from jointwise.spatial import Array
 
@@ -104,8 +104,8 @@ def mean_and_map(backlash: Backlash | None) -> tuple[float | None, Array | None]
     if backlash is None:
         return None, None
     if isinstance(backlash, Part):
-        table = backlash_table(backlash)
-        return None, table if backlash.settings["reach"] > 0.0 and (table > 0.0).all() else None
+        maps, table = transmission_of(backlash), backlash_table(backlash)
+        return None, table if maps.reach > 0.0 and (table > 0.0).all() else None
     values = np.atleast_1d(np.asarray(backlash, dtype=float))
     if values.ndim != 1 or not np.isfinite(values).all() or not (values > 0.0).all():
         raise EstimationError("backlash must be positive: one value in rad, or values over one turn.")

@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,7 @@ class FrictionLaw:
         rate: Rate of slip of "rate-gms", 1/s.
         backlash: Backlash map B(θ) over one turn, equally spaced from θ = 0, (points,); None if constant.
         load: Whether friction depends on the load.
-        most_load: Largest load of the identification, Nm; above, friction stays at its level.
+        most_load: Largest load of the identification, Nm; above, friction stays at its level. None: no limit.
         power: p.
     """
 
@@ -111,7 +111,7 @@ class FrictionLaw:
     rate: float = 1.0
     backlash: Array | None = None
     load: bool = False
-    most_load: float = np.inf
+    most_load: float | None = None
     power: float = 2.0
 
     def torque(self, motion: JointMotion | JointRecord, nuisance: bool = True) -> Array:
@@ -129,7 +129,7 @@ class FrictionLaw:
 
     def dry(self, motion: JointMotion, state: Array) -> tuple[Array, Array]:
         """Return dry friction (samples,), Nm, along a motion without gaps, and the state after its last sample."""
-        load = np.clip(motion.load, -self.most_load, self.most_load)
+        load = motion.load if self.most_load is None else np.clip(motion.load, -self.most_load, self.most_load)
         columns, state = force_columns(self, replace(motion, load=load), self.relative_backlash(motion.path), state)
         return columns @ self.forces, state
 
@@ -201,23 +201,22 @@ def relative_table(backlash: Array) -> PeriodicTable:
 # -- files and terms -------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class HysteresisSettings:
+    """Settings of a hysteresis part; `elements` is the number of slip elements."""
+
+    law: FrictionLaw
+    method: str = ""
+    elements: int = 0
+
+
 def friction_law(part: Part) -> FrictionLaw:
     """Return the law of a hysteresis part."""
-    stored = part.setting("hysteresis", "law")
-    values: dict[str, Any] = {"exponent": usual_exponent(stored["model"]), **stored}
-    values["backlash"] = np.array(values["backlash"]) if values.get("backlash") else None
-    values["limits"], values["forces"] = np.array(values["limits"]), np.array(values["forces"])
-    values["most_load"] = np.inf if values["most_load"] is None else values["most_load"]
-    return FrictionLaw(**values)
-
-
-def law_settings(law: FrictionLaw) -> dict[str, Any]:
-    """Return a law as plain JSON, the inverse of `friction_law`."""
-    values = {field.name: getattr(law, field.name) for field in fields(law)}
-    values["backlash"] = None if law.backlash is None else law.backlash.tolist()
-    values["limits"], values["forces"] = law.limits.tolist(), law.forces.tolist()
-    values["most_load"] = None if np.isinf(law.most_load) else law.most_load
-    return values
+    stored = part.settings.get("law")
+    if isinstance(stored, Mapping) and "exponent" not in stored:  # files of the first versions
+        law = {**stored, "exponent": usual_exponent(str(stored.get("model")))}
+        part = replace(part, settings={**part.settings, "law": law})
+    return part.settings_as("hysteresis", HysteresisSettings).law
 
 
 def usual_exponent(model: str) -> float:

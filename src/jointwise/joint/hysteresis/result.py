@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointwise.document import plain_json
 from jointwise.estimation.cross_validation import FOLDS
 from jointwise.joint.hysteresis.data import ENCODER_STEPS, Loops
 from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, limit_range
-from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, JointMotion, dry_level, law_settings
+from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, HysteresisSettings, JointMotion, dry_level
 from jointwise.joint.hysteresis.methods import HysteresisProblem
 from jointwise.joint.hysteresis.uncertainty import LawEstimate, estimate
 from jointwise.joint.part import CURVE_BINS, Curve, Part, TriedModel, Value, make_curve, value_of
@@ -55,7 +56,7 @@ def make_part(
         values=_values(found, loops, problem.known.scale),
         fitted=_training_fit(loops, fit),
         held_out=held_out_fit(loops, fit),
-        settings={"law": law_settings(law), "method": law.model, "elements": len(law.limits)},
+        settings=plain_json(HysteresisSettings(law, law.model, len(law.limits))),
         ranges=_ranges(loops),
         alternatives=tuple(
             TriedModel(other.law.model, _training_fit(loops, other), held_out_fit(loops, other), _summary(other))

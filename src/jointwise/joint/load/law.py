@@ -38,6 +38,13 @@ class LoadLaw:
         return np.abs(load) > self.largest
 
 
+@dataclass(frozen=True)
+class LoadSettings:
+    """Settings of a load part."""
+
+    law: LoadLaw
+
+
 def load_law_of(part: Part) -> LoadLaw:
     """Return the law of a part from `identify_load`."""
-    return LoadLaw(**part.setting("load", "law"))
+    return part.settings_as("load", LoadSettings).law

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.document import plain_json
 from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.load.data import RunPairs
-from jointwise.joint.load.law import LoadLaw
+from jointwise.joint.load.law import LoadLaw, LoadSettings
 from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, value_of
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
@@ -46,7 +47,7 @@ def load_part(record: JointRecord, fit: LoadFit, tried: tuple[TriedModel, ...], 
         values=_values(fit),
         fitted=nrmse_percent(fit.y, fit.fitted),
         held_out=next(item.held_out for item in tried if item.model == fit.law),
-        settings={"law": asdict(fit.load_law)},
+        settings=plain_json(LoadSettings(fit.load_law)),
         ranges={"load": (float(load.min()), float(load.max())), "speed": _speed_range(fit.points)},
         alternatives=tried,
         curves=(_friction_curve(fit), _gravity_curve(fit)),

@@ -18,7 +18,14 @@ from jointwise.estimation.cross_validation import held_out_predictions, simplest
 from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, equal_blocks, jackknife, student_factor
 from jointwise.joint.checks import check_gravity, check_unsaturated, refuse
-from jointwise.joint.motor.result import GAIN_TOLERANCE, MASS_ERROR, RELATION, inverse_value, torque_constant
+from jointwise.joint.motor.result import (
+    GAIN_TOLERANCE,
+    MASS_ERROR,
+    RELATION,
+    MotorSettings,
+    inverse_value,
+    torque_constant,
+)
 from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, value_of
 from jointwise.joint.quality import nrmse_percent, with_common_notes
 from jointwise.joint.record import JointRecord
@@ -73,8 +80,9 @@ class PowerFlowFriction:
 
 def power_flow_of(part: Part) -> PowerFlowFriction:
     """Return the friction law of a motor part that was identified with power flow."""
-    if part.settings.get("friction") != "power flow":
-        raise EstimationError(f"the motor part has friction '{part.settings.get('friction')}', not 'power flow'.")
+    friction = part.settings_as("motor", MotorSettings).friction
+    if friction != "power flow":
+        raise EstimationError(f"the motor part has friction '{friction}', not 'power flow'.")
     names = ("direct", "reverse", "viscous", "square")
     return PowerFlowFriction(**{name: part[name] for name in names}, fastest=part.ranges["speed"][1])
 

@@ -31,6 +31,20 @@ RELATION = "the torque constant at the shaft is gain / gear ratio = (3 p / 2) Ps
 
 
 @dataclass(frozen=True)
+class MotorSettings:
+    """Settings of a motor part: what its gain comes from, and where it is implausible the reason.
+
+    `method`: "links", "payload" or "targets"; `friction`: law of friction with which the gain was fitted.
+    """
+
+    method: str = ""
+    status: str = ""
+    friction: str = ""
+    gear_ratio: float | None = None
+    implausible: str = ""
+
+
+@dataclass(frozen=True)
 class JointGain:
     """Drive gain of one joint.
 
@@ -142,7 +156,7 @@ def _contradiction(gain: float, expected: Value | float | None) -> str:
 
 def implausible_gain(part: Part | None) -> str:
     """Return why the gain of a motor part is implausible, "" where it is not."""
-    return "" if part is None else str(part.settings.get("implausible", ""))
+    return "" if part is None else part.settings_as("motor", MotorSettings).implausible
 
 
 def inverse_value(name: str, unit: str, inverse: float, deviation: float, factor: float) -> Value | None:

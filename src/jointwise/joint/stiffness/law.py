@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -60,13 +61,27 @@ class StiffnessLaw(Spring):
         return inside, phi - inside
 
 
+@dataclass(frozen=True)
+class StiffnessSettings:
+    """Settings of a stiffness part.
+
+    `coefficients` a_1, a_3, ... of the polynomial, Nm/rad^(2p-1); `data`: "locked" or "free"; `offset` of the encoders,
+    rad.
+    """
+
+    kind: Literal["polynomial", "segments"]
+    coefficients: tuple[float, ...] = ()
+    data: str = ""
+    offset: float = 0.0
+
+
 def stiffness_of(part: Part) -> StiffnessLaw:
     """Return the spring of a part from `identify_stiffness`."""
-    kind, largest = part.setting("stiffness", "kind"), max(abs(bound) for bound in part.ranges["phi"])
+    settings, largest = part.settings_as("stiffness", StiffnessSettings), max(map(abs, part.ranges["phi"]))
     damping = max(part.get("damping"), 0.0)
-    if kind == "segments":
+    if settings.kind == "segments":
         return StiffnessLaw(Segments(*(part[name] for name in ("K1", "K2", "K3", "T1", "T2"))), largest, damping)
-    return StiffnessLaw(OddPolynomial(tuple(part.settings["coefficients"])), largest, damping)
+    return StiffnessLaw(OddPolynomial(settings.coefficients), largest, damping)
 
 
 # -- families of springs with free parameters, in units of the largest deformation --

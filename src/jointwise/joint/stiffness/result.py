@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.document import plain_json
 from jointwise.estimation.cross_validation import SIGNIFICANT
 from jointwise.estimation.jackknife import standard_error
 from jointwise.joint.part import CURVE_BINS, LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, plain, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.data import StiffnessRows
 from jointwise.joint.stiffness.fit import SpringFit
-from jointwise.joint.stiffness.law import PolynomialSpring
+from jointwise.joint.stiffness.law import PolynomialSpring, StiffnessSettings
 from jointwise.joint.transmission.law import GearMaps
 from jointwise.spatial import Array
 
@@ -60,14 +61,14 @@ def stiffness_part(
     damping, damping_note = find_damping(fit, result.maps is not None)
     damped = () if damping is None else (damping,)
     unseen = (UNSEEN_GEAR,) if result.is_gear_unseen else ()
-    coefficients = fit.physical(fit.values).tolist()
+    coefficients = tuple(fit.physical(fit.values).tolist())
     return Part(
         phenomenon="stiffness",
         model=fit.layout.family.title,
         values=(*_values(fit, result), *_values(result.segments, result), *damped, *_other_values(fit)),
         fitted=fit.quality(rows),
         held_out=held_out,
-        settings={"kind": "polynomial", "coefficients": coefficients, "data": rows.kind, "offset": fit.offset},
+        settings=plain_json(StiffnessSettings("polynomial", coefficients, rows.kind, fit.offset)),
         ranges={"phi": _range(fit.deformation(rows))} | {n: _range(tau) for n, tau in rows.torques.items()},
         alternatives=tried,
         curves=(*_curves(result), *(damping_curve(fit, rows, value) for value in damped)),

@@ -7,6 +7,7 @@ import numpy as np
 from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors, unit_folds
 from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
 from jointwise.joint.friction.data import Flags
+from jointwise.joint.friction.law import friction_settings
 from jointwise.joint.part import Part, TriedModel
 from jointwise.joint.quality import MIN_QUALITY, with_common_notes
 from jointwise.joint.record import JointRecord
@@ -55,7 +56,7 @@ def identify_temperature(record: JointRecord, *, steady: Part | None = None, ref
 def _reference(pairs: TemperaturePairs, steady: Part | None, requested: float | None) -> float:
     """Return T0, °C: as requested, else that of the velocity law, else the mean; within the measured range."""
     T = pairs.temperature
-    known = None if steady is None else steady.settings.get("temperature")
+    known = None if steady is None else friction_settings(steady).temperature
     chosen = next((x for x in (requested, known) if x is not None), float(T.mean()))
     return float(np.clip(chosen, T.min(), T.max()))
 

@@ -61,10 +61,16 @@ class TemperatureLaw:
         return (temperature < self.coldest) | (temperature > self.hottest)
 
 
+@dataclass(frozen=True)
+class TemperatureSettings:
+    """Settings of a temperature part."""
+
+    law: TemperatureLaw
+
+
 def temperature_law_of(part: Part) -> TemperatureLaw:
     """Return the law of a part from `identify_temperature`."""
-    stored = part.setting("temperature", "law")
-    return TemperatureLaw(**{**stored, "numbers": tuple(stored["numbers"])})
+    return part.settings_as("temperature", TemperatureSettings).law
 
 
 # -- fit to pairs of runs --

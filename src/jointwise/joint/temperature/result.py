@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 
+from jointwise.document import plain_json
 from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.friction.law import velocity_law_of
@@ -24,7 +25,7 @@ from jointwise.joint.part import (
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
 from jointwise.joint.temperature.data import COLDEST, TemperaturePairs, inverse_cube
-from jointwise.joint.temperature.law import TemperatureLaw, TemperatureModel
+from jointwise.joint.temperature.law import TemperatureLaw, TemperatureModel, TemperatureSettings
 from jointwise.spatial import Array
 
 HISTORY_POINTS = 500
@@ -48,7 +49,7 @@ def temperature_part(
         values=_values(model, fit),
         fitted=temperature_quality(pairs, model.friction(fit.values), everything),
         held_out=next(item.held_out for item in tried if item.model == model.law),
-        settings={"law": asdict(law) | {"numbers": list(law.numbers)}},
+        settings=plain_json(TemperatureSettings(law)),
         ranges={"temperature": (law.coldest, law.hottest), "speed": (slowest, law.fastest)},
         alternatives=tried,
         curves=(*_curves(model, fit), _history(record)),

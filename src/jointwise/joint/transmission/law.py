@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from jointwise.errors import ModelError
 from jointwise.joint.part import Part
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.periodic_table import TURN, PeriodicTable
@@ -113,33 +112,58 @@ def full_lag(path: Array, reach: float) -> Array:
     return slip_elements(path, np.array([max(reach, MIN_REACH)]), slip_state(path[0], 1))[0][:, 0]
 
 
+@dataclass(frozen=True)
+class MapSettings:
+    """A gear map in a file: a table (`values`, rad), a Fourier series, or both."""
+
+    values: tuple[float, ...] | None = None
+    mean: float = 0.0
+    orders: tuple[int, ...] | None = None
+    amplitudes: tuple[float, ...] = ()
+    phases: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, gear_map: GearMap) -> MapSettings:
+        """Return the settings of a map."""
+        if isinstance(gear_map, PeriodicTable):
+            return cls(gear_map.values)
+        series = gear_map.ripple if isinstance(gear_map, RippledTable) else gear_map
+        table = gear_map.table.values if isinstance(gear_map, RippledTable) else None
+        return cls(table, series.mean, series.orders, series.amplitudes, series.phases)
+
+    def gear_map(self) -> GearMap:
+        """Return the map."""
+        table = None if self.values is None else PeriodicTable(self.values)
+        if table is not None and self.orders is None:
+            return table
+        if self.orders is None:
+            raise ModelError("a gear map must have values or orders. Got neither.")
+        series = FourierSeries(self.mean, self.orders, self.amplitudes, self.phases)
+        return series if table is None else RippledTable(table, series)
+
+
+@dataclass(frozen=True)
+class TransmissionSettings:
+    """Settings of a transmission part: both maps, reach of the lag and travel after which it is full, rad.
+
+    `deviation` is the standard error of the kinematic error at an angle, rad.
+    """
+
+    kinematic_error: MapSettings
+    lost_motion: MapSettings
+    reach: float
+    settled: float = 0.0
+    deviation: float = 0.0
+
+
 def transmission_of(part: Part) -> GearMaps:
     """Return the maps of a part from `identify_transmission`."""
-    error, lost = (_map(part.setting("transmission", name)) for name in ("kinematic_error", "lost_motion"))
-    deviation = float(part.settings.get("deviation", 0.0))
+    stored = part.settings_as("transmission", TransmissionSettings)
+    error, lost = stored.kinematic_error.gear_map(), stored.lost_motion.gear_map()
     span = part.ranges.get("theta", (0.0, TURN))
-    return GearMaps(error, lost, float(part.settings["reach"]), part["offset"], deviation, span)
+    return GearMaps(error, lost, stored.reach, part["offset"], stored.deviation, span)
 
 
 def backlash_table(part: Part, points: int = 1000) -> Array:
     """Return d(θ) in rad at `points` equally spaced angles of a turn from θ = 0, (points,)."""
     return transmission_of(part).backlash(TURN * np.arange(points) / points)
-
-
-def map_settings(gear_map: GearMap) -> dict[str, Any]:
-    """Return a map as plain JSON."""
-    if isinstance(gear_map, PeriodicTable):
-        return {"values": list(gear_map.values)}
-    if isinstance(gear_map, RippledTable):
-        return map_settings(gear_map.table) | map_settings(gear_map.ripple)
-    lists = {name: list(getattr(gear_map, name)) for name in ("orders", "amplitudes", "phases")}
-    return {"mean": gear_map.mean, **lists}
-
-
-def _map(settings: Mapping[str, Any]) -> GearMap:
-    table = PeriodicTable(tuple(settings["values"])) if "values" in settings else None
-    if table is not None and "orders" not in settings:
-        return table
-    orders = tuple(int(m) for m in settings["orders"])
-    series = FourierSeries(float(settings["mean"]), orders, tuple(settings["amplitudes"]), tuple(settings["phases"]))
-    return series if table is None else RippledTable(table, series)

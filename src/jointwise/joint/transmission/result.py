@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jointwise.document import plain_json
 from jointwise.estimation.jackknife import NORMAL_FACTOR, standard_error, student_factor
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, plain, value_of
 from jointwise.joint.quality import rms
@@ -27,7 +28,7 @@ from jointwise.joint.transmission.fit import (
     table_name,
 )
 from jointwise.joint.transmission.lag import SMOOTHING_ERROR, Lag
-from jointwise.joint.transmission.law import FourierSeries, map_settings
+from jointwise.joint.transmission.law import FourierSeries, MapSettings, TransmissionSettings
 from jointwise.model.friction import slip_after_reversal
 from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.spatial import Array
@@ -82,13 +83,15 @@ def transmission_part(
         values=_values(result),
         fitted=map_quality(result.fit, result.rows),
         held_out=held_out,
-        settings={
-            "kinematic_error": map_settings(error),
-            "lost_motion": map_settings(lost),
-            "reach": result.lag.reach,
-            "settled": result.lag.settled,
-            "deviation": _map_error(result),
-        },
+        settings=plain_json(
+            TransmissionSettings(
+                kinematic_error=MapSettings.of(error),
+                lost_motion=MapSettings.of(lost),
+                reach=result.lag.reach,
+                settled=result.lag.settled,
+                deviation=_map_error(result),
+            )
+        ),
         ranges={
             "theta": (low, low + TURN if result.is_whole else high),
             "speed": (0.0, float(np.percentile(np.abs(record.speed), TOP_PERCENTILE))),
