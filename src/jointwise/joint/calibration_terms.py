@@ -201,6 +201,8 @@ def _hysteresis_rise(part: Part | None) -> _Piece:
 
 GRID = 12
 """Speeds, and temperatures, at which a temperature law is approximated."""
+SINGULAR = 1e-6
+"""Relative singular value below which the two parameters of the term look alike over the range."""
 SLOWEST_SHARE = 0.05
 """Slowest of these speeds as a fraction of the fastest."""
 
@@ -226,7 +228,7 @@ def _projected(term: Temperature, law: TemperatureLaw) -> dict[str, Estimate]:
     J = term.columns(JointSignals(1.0, zero, w, zero, temperature=T))[0]
     scale = np.linalg.norm(J, axis=0)
     y = law.torque(w, T)
-    values, _, _, singular_values = np.linalg.lstsq(J / scale, y, rcond=1e-6)
+    values, _, _, singular_values = np.linalg.lstsq(J / scale, y, rcond=SINGULAR)
     misfit = float(np.std(y - J / scale @ values)) / float(singular_values[0])
     names = [parameter.name for parameter in term.parameters()]
     return {name: (float(x / s), misfit / float(s)) for name, x, s in zip(names, values, scale, strict=True)}

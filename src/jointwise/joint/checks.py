@@ -12,7 +12,7 @@ from jointwise.data.statistics import intervals, limited, noise
 from jointwise.errors import EstimationError
 from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.joint.phenomenon import PHENOMENA
-from jointwise.joint.quality import rms
+from jointwise.joint.quality import PERFECT, TINY, rms
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import direction, viscous_columns
 from jointwise.spatial import Array
@@ -114,7 +114,7 @@ def _estimated_gravity(record: JointRecord, pull: Array, assumed: Array) -> tupl
     if not kept.any():
         return None
     estimated = Vt[kept].T @ ((U[:, kept].T @ y) / s[kept])
-    estimated *= min(1.0, size / max(float(np.linalg.norm(estimated)), 1e-9))
+    estimated *= min(1.0, size / max(float(np.linalg.norm(estimated)), TINY))
     visible = Vt[kept].T @ (Vt[kept] @ assumed)
     is_better = rms(y - P @ estimated) < MAX_RESIDUAL_RATIO * rms(y - P @ visible)
     return (estimated, visible) if is_better else None
@@ -134,6 +134,8 @@ EXTREME_TOLERANCE = 1e-5
 """Samples within this fraction of the range from an extreme are at it: the resolution of a 16-bit converter..."""
 MIN_RUN = 5
 """...if this many in a row are."""
+SINGULAR = 1e-9
+"""Relative singular value below which a combination of explanatory columns is left out, such as wind-up and load."""
 AVERAGING_TIME = 0.05
 """Time (s) over which a noisy torque is averaged."""
 MIN_WINDOWS = 10
@@ -156,7 +158,7 @@ def check_unsaturated(record: JointRecord, phenomenon: str) -> None:
     if share > MAX_SATURATED:
         name, unit = ("current", "A") if record.has_current else ("torque", record.unit)
         top = np.abs(record.motor).max() / record.gain
-        reason = f"the {name} is saturated in {100.0 * share:.1f} % of the samples, at about {top:.3g} {unit}"
+        reason = f"the {name} is saturated in {PERFECT * share:.1f} % of the samples, at about {top:.3g} {unit}"
         raise refuse(record, phenomenon, reason)
 
 
@@ -259,5 +261,5 @@ def _window_means(record: JointRecord, values: Array) -> Array:
 
 def _excess(columns: Array, torque: Array, free: Flags) -> tuple[Array, float]:
     """Return by how much the torque fitted to the free windows exceeds the measured one; and its rms residual there."""
-    excess = columns @ scaled_solution(columns[free], torque[free], rcond=1e-9) - torque
+    excess = columns @ scaled_solution(columns[free], torque[free], rcond=SINGULAR) - torque
     return excess, rms(excess[free])

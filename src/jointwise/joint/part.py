@@ -18,6 +18,8 @@ from jointwise.spatial import Array
 
 S = TypeVar("S")
 
+DIGITS = (4, 9)
+"""Fewest and most significant digits of a printed value."""
 MOST_POINTS = 2000
 """Most points of a curve: a plot shows no more."""
 SURFACE_POINTS = 41
@@ -49,8 +51,8 @@ class Value:
     def digits(self) -> int:
         """Significant digits to print: four, or as many as show two digits of the standard error."""
         if not (self.deviation > 0.0 and self.value != 0.0):
-            return 4
-        return int(np.clip(math.ceil(math.log10(abs(self.value) / self.deviation)) + 2, 4, 9))
+            return DIGITS[0]
+        return int(np.clip(math.ceil(math.log10(abs(self.value) / self.deviation)) + 2, *DIGITS))
 
     def covers(self, truth: float) -> bool:
         """Return whether a number lies inside the confidence interval."""

@@ -11,6 +11,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 
 from jointwise.data.statistics import intervals
 from jointwise.joint.checks import refuse
+from jointwise.joint.quality import PERFECT
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import root_speed
 from jointwise.spatial import Array
@@ -61,6 +62,8 @@ AVERAGING_TIMES = ((0.2, 0.0), (0.8, 1.5))
 """(averaging time of the speed, shortest run), s: any run, and longer ones whose speed oscillates."""
 WINDOW = 0.3
 """Time (s) within which a constant speed changes...."""
+MIN_WINDOW = 3
+"""...over at least this many samples: one to either side..."""
 MAX_CHANGE = 0.1
 """...by at most this fraction of itself..."""
 MAX_CHANGE_OF_TOP = 0.002
@@ -148,7 +151,7 @@ def _is_constant(piece: JointRecord, top: float) -> Flags:
 
 def _is_constant_averaged(piece: JointRecord, top: float, averaging: float, shortest: float) -> Flags:
     speed = uniform_filter1d(piece.speed, max(1, int(averaging * piece.rate)), mode="nearest")
-    window = max(3, int(WINDOW * piece.rate))
+    window = max(MIN_WINDOW, int(WINDOW * piece.rate))
     change = maximum_filter1d(speed, window) - minimum_filter1d(speed, window)
     allowed = np.maximum(MAX_CHANGE * np.abs(speed), MAX_CHANGE_OF_TOP * top)
     flat: Flags = (change <= allowed) & (np.abs(speed) > STANDSTILL_SHARE * top)
@@ -335,7 +338,7 @@ def _cycle_points(record: JointRecord, share: float) -> FrictionPoints:
         raise refuse(record, "friction", f"only one speed ({np.median(np.abs(speed)):.3g} rad/s) in the log")
     other = _other_effects(record, mean, speed, torque)
     note = (
-        f"constant speeds make up {100.0 * share:.0f} % of the moving time: all sliding samples away from reversals "
+        f"constant speeds make up {PERFECT * share:.0f} % of the moving time: all sliding samples away from reversals "
         "were used, and an inertia was fitted together with the friction."
     )
     return FrictionPoints(

@@ -25,6 +25,12 @@ MAX_ASYMMETRY = 0.9
 """Largest asymmetry a: above 1 friction would drive the joint in one direction."""
 GRID = {"log V_S": 8, "log mu": 4, "asymmetry": 1}
 """Grid points of each nonlinear parameter."""
+SEARCH = {"xtol": 1e-7, "ftol": 1e-9, "max_nfev": 60}
+"""Stopping rules of the search: far below the standard errors of log V_S and log μ, of 1e-3 and more."""
+SINGULAR = 1e-12
+"""Relative singular value of scaled columns below which they are collinear to rounding."""
+NNLS_ROUNDS = 100
+"""Iterations of non-negative least squares per parameter; it needs about three."""
 STEP = 1e-5
 """Step of the numerical derivative by the nonlinear parameters, which are of order one."""
 
@@ -105,7 +111,7 @@ def _refine(points: FrictionPoints, form: FrictionForm, start: Array, lower: Arr
         fit = _solve(points, form, nonlinear)
         return points.weight * (points.torque - fit.predict(points))
 
-    best = least_squares(residual, start, bounds=(lower, upper), x_scale="jac", xtol=1e-7, ftol=1e-9, max_nfev=60)
+    best = least_squares(residual, start, bounds=(lower, upper), x_scale="jac", **SEARCH)
     return _solve(points, form, best.x)
 
 
@@ -123,9 +129,9 @@ def _bounded(A: Array, y: Array, nonnegative: int) -> tuple[Array, float]:
     R = qr(np.column_stack([A / scale, y]), mode="r", check_finite=False)[0]
     k = A.shape[1]
     square, right = R[:k, :k], R[:k, k]
-    x = np.linalg.lstsq(square, right, rcond=1e-12)[0]
+    x = np.linalg.lstsq(square, right, rcond=SINGULAR)[0]
     if (x[:nonnegative] < 0.0).any():
-        split, _ = nnls(np.column_stack([square, -square[:, nonnegative:]]), right, maxiter=100 * k)
+        split, _ = nnls(np.column_stack([square, -square[:, nonnegative:]]), right, maxiter=NNLS_ROUNDS * k)
         x = split[:k] - np.concatenate([np.zeros(nonnegative), split[k:]])
     residual = y - A @ (x / scale)
     return x / scale, float(residual @ residual)

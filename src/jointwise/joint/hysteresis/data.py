@@ -25,6 +25,10 @@ USUAL_SWING = 0.75
 """Quantile of the swings over half of which elements are sought: fewer than a quarter of the swings are longer."""
 REST_TIME = 1.0
 """Time (s) without motion after which the deformation of the elements is no longer known (it relaxes)."""
+MIN_REST = 3
+"""Fewest samples of a rest: one to either side."""
+MILLI, MICRO = 1e-3, 1e-6
+"""Units of angles in texts and curves, rad."""
 CHUNK = 2048
 """Samples that are processed together, so that their columns stay in the cache."""
 ENCODER_STEPS = 4.0
@@ -151,7 +155,7 @@ def make_loops(record: JointRecord, backlash: Array | None, viscous: Array) -> L
     largest = min(LARGEST_LIMIT, 0.5 * float(np.quantile(_swings(segments, turns), USUAL_SWING)))
     resolution = ENCODER_STEPS * record.resolution
     if resolution > largest / ENCODER_STEPS:
-        reason = f"positions are recorded in steps of {1e6 * record.resolution:.3g} µrad, too coarse for hysteresis"
+        reason = f"positions are recorded in steps of {record.resolution / MICRO:.3g} µrad, too coarse for hysteresis"
         raise refuse(record, "hysteresis", reason)
     chunks, blocks = _chunks(segments, turns, largest)
     if blocks < MIN_REVERSALS:
@@ -176,7 +180,7 @@ def make_loops(record: JointRecord, backlash: Array | None, viscous: Array) -> L
 
 def at_rest(x: Array, rate: float) -> NDArray[np.bool_]:
     """Return which samples of a path (rad) stay within the smallest swing for `REST_TIME` around them."""
-    size = max(3, round(REST_TIME * rate))
+    size = max(MIN_REST, round(REST_TIME * rate))
     travel = maximum_filter1d(x, size, mode="nearest") - minimum_filter1d(x, size, mode="nearest")
     result: NDArray[np.bool_] = travel < SMALLEST_SWING
     return result

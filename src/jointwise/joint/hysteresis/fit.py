@@ -45,6 +45,8 @@ RATED_LIMITS = (1e-6, 0.05)
 """Range (rad) of the limits of rate-dependent elements and of the length of bristles."""
 SPEEDS = (2e-3, 1.0)
 """Range (rad/s) of the Stribeck speed V: slower ones vanish in the noise of speed, faster ones are viscous friction."""
+SEPARATION = 1e-6
+"""Smallest relative difference of two limits where the positions resolve any."""
 EXTRAS = (-0.9, 5.0)
 """Range of the rise e; not below zero for rate-dependent models."""
 RATES = (0.1, 1e4)
@@ -248,5 +250,5 @@ def limit_range(law: FrictionLaw, loops: Loops) -> tuple[float, float]:
 def _separated(limits: Array, resolution: float) -> Array:
     """Return limits in order, at least the resolution apart."""
     for i in range(1, len(limits)):
-        limits[i] = max(limits[i], limits[i - 1] + resolution, limits[i - 1] * (1.0 + 1e-6))
+        limits[i] = max(limits[i], limits[i - 1] + resolution, limits[i - 1] * (1.0 + SEPARATION))
     return limits

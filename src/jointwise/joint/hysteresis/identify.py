@@ -10,7 +10,7 @@ from jointwise.errors import ModelError, nearest
 from jointwise.estimation.cross_validation import exceeds, first_or_best, simplest_candidate
 from jointwise.joint.checks import check_gravity, refuse
 from jointwise.joint.friction.law import Rise, known_rise
-from jointwise.joint.hysteresis.data import Loops, make_loops
+from jointwise.joint.hysteresis.data import MILLI, Loops, make_loops
 from jointwise.joint.hysteresis.fit import HysteresisFit
 from jointwise.joint.hysteresis.known import (
     Backlash,
@@ -156,7 +156,7 @@ def _refuse_without_slip(record: JointRecord, loops: Loops, bank: Bank) -> None:
     if not explained > MIN_EXPLAINED:
         raise refuse(record, "hysteresis", "friction does not follow the motion (sign or order of the current)")
     if best == len(bank.limits) - 1:
-        travel = 2e3 * loops.largest
+        travel = 2.0 * loops.largest / MILLI
         raise refuse(
             record, "hysteresis", f"the travel between reversals ({travel:.3g} mrad) is too short for the gear to slip"
         )

@@ -30,6 +30,8 @@ MIN_LOAD = 1.0
 """Load (Nm) below which its growth of friction is not visible beside sensor noise."""
 MIN_LOAD_SPAN = 0.2
 """Smallest range of the load, relative to the largest one, in which growth is estimated."""
+NO_FRICTION = 1e-9
+"""Dry friction (Nm) without load below which it is taken as this one: its growth is then at the end of the range."""
 GROWTH_RANGE = (0.01, 10.0)
 """Range of the dry friction added by the largest load, relative to that without load, in which a search starts."""
 
@@ -157,7 +159,7 @@ def _started(loops: Loops, power: float) -> Growth:
     """Return c of ``F_C (1 + c |τ|^p) sgn ω``, without viscous friction, which takes all of it at a single speed."""
     level, grown = _dry_forces(loops, load_growth(loops.load, power))
     least, most = np.array(GROWTH_RANGE) / float(_load_range(loops)[1]) ** power
-    return Growth(float(np.clip(grown / max(level, 1e-9), least, most)), power)
+    return Growth(float(np.clip(grown / max(level, NO_FRICTION), least, most)), power)
 
 
 def _kept(loops: Loops, power: float, factor: float) -> Growth:

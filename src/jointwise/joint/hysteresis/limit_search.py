@@ -17,12 +17,16 @@ from jointwise.estimation.jackknife import standard_error
 from jointwise.joint.hysteresis.data import Loops
 from jointwise.joint.hysteresis.law import FrictionLaw
 from jointwise.joint.hysteresis.normal_equations import LINEAR, slip_grams
+from jointwise.joint.quality import TINY
 from jointwise.spatial import Array
 
 GRID = 60
 """Limits of the grid: neighbours differ by some 15 %, which the local refinement bridges."""
 EXHAUSTIVE = 2
 """Number of elements up to which all choices are tried; larger ones are found by adding one and exchanging."""
+
+CHOICE_RIDGE = 100.0 * RIDGE
+"""Ridge on columns of unit length: neighbours on the grid are alike, and a choice of both must not blow up."""
 
 Choice = tuple[int, ...]
 
@@ -43,7 +47,7 @@ class Bank:
         """Return a sum of blocks as A (grid, grid), b (grid,): columns of unit length, the linear ones eliminated."""
         columns = self.columns(range(len(self.limits)))
         A, b = gram[np.ix_(columns, columns)][:-1, :-1], gram[columns, -1][:-1]
-        size = np.sqrt(np.maximum(np.diag(A), 1e-300))
+        size = np.sqrt(np.maximum(np.diag(A), TINY))
         A, b = eliminated(A / np.outer(size, size), b / size, len(self.limits))
         return self._without_close_pairs(A), b
 
@@ -81,7 +85,7 @@ def best_choices(A: Array, b: Array, most: int) -> list[Choice]:
 
 def gains(A: Array, b: Array, choices: Array) -> Array:
     """Return the reduction of the squared error by each choice (choices, elements); -inf with a negative force."""
-    chosen = A[choices[:, :, None], choices[:, None, :]] + 100.0 * RIDGE * np.eye(choices.shape[1])
+    chosen = A[choices[:, :, None], choices[:, None, :]] + CHOICE_RIDGE * np.eye(choices.shape[1])
     right = b[choices]
     forces = np.linalg.solve(chosen, right[:, :, None])[:, :, 0]
     return np.where((forces >= 0.0).all(axis=1), (forces * right).sum(axis=1), -np.inf)

@@ -36,6 +36,8 @@ RATED_TRIALS = 100
 """Evaluations of the simplex search from each start; the refinement that follows converges from there."""
 SIMPLEX = 0.3
 """Size of the first simplex in ln D, e, ln V and ln of the rate."""
+SIMPLEX_TOLERANCE = 1e-2
+"""Size of the simplex at which the search stops: the refinement converges from there."""
 SLIP_RATES = (20.0, 500.0)
 """Starts (1/s) of the rate of slip: the memory is slower or faster than a reversal."""
 BRISTLE_LENGTHS = (0.03, 0.3)
@@ -142,7 +144,7 @@ def _simplex(loops: Loops, start: FrictionLaw, names: tuple[str, ...]) -> Hyster
 
     zero = np.zeros(len(names) + 1)
     simplex = np.vstack([zero, SIMPLEX * np.eye(len(zero))])
-    options = {"maxfev": RATED_TRIALS, "xatol": 1e-2, "fatol": 0.0, "initial_simplex": simplex}
+    options = {"maxfev": RATED_TRIALS, "xatol": SIMPLEX_TOLERANCE, "fatol": 0.0, "initial_simplex": simplex}
     found = minimize(lambda steps: fit_forces(loops, law_at(steps)).error, zero, method="Nelder-Mead", options=options)
     return fit_forces(loops, law_at(found.x))
 

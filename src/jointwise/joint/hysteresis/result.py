@@ -10,12 +10,13 @@ import numpy as np
 
 from jointwise.document import plain_json
 from jointwise.estimation.cross_validation import FOLDS
-from jointwise.joint.hysteresis.data import ENCODER_STEPS, Loops
+from jointwise.joint.hysteresis.data import ENCODER_STEPS, MICRO, MILLI, Loops
 from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, limit_range
 from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, HysteresisSettings, JointMotion, dry_level
 from jointwise.joint.hysteresis.methods import HysteresisProblem
 from jointwise.joint.hysteresis.uncertainty import LawEstimate, estimate
 from jointwise.joint.part import CURVE_BINS, Curve, Part, TriedModel, Value, make_curve, value_of
+from jointwise.joint.quality import nrmse_of_error, rounding_error
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_law_name, load_unit, slip_after_reversal
 from jointwise.spatial import Array
@@ -26,6 +27,8 @@ CURVE_REACH = 4.0
 """Travel that the curve of friction after a reversal shows, in units of the largest limit: elements slip after two."""
 EDGE_SHARE = 0.99
 """Fraction of the largest identifiable limit above which a limit lies at the edge."""
+NO_FRICTION = 1e-12
+"""Coulomb friction (Nm) below which it is taken as this one in a relative error."""
 MIN_BIN = 3
 """Fewest samples whose mean is a point of that curve."""
 
@@ -71,12 +74,12 @@ def make_part(
 def held_out_fit(loops: Loops, fit: HysteresisFit) -> float:
     """Return the NRMSE fit (%) on held-out data."""
     error = float(np.average(fit.held_out, weights=fit.grams[:, -2, -2]))
-    return 100.0 * (1.0 - math.sqrt(error / loops.variance))
+    return nrmse_of_error(error, loops.variance)
 
 
 def _training_fit(loops: Loops, fit: HysteresisFit) -> float:
     error = max(fit.error, 0.0) / int(loops.used.sum())
-    return 100.0 * (1.0 - math.sqrt(error / loops.variance))
+    return nrmse_of_error(error, loops.variance)
 
 
 def _ranges(loops: Loops) -> dict[str, tuple[float, float]]:
@@ -126,7 +129,7 @@ def _slip_values(found: LawEstimate, loops: Loops, scale: float | None) -> list[
 
 def _position_error(loops: Loops) -> float:
     """Return the standard error (rad) of a position that is recorded in steps: step / √12."""
-    return loops.resolution / (ENCODER_STEPS * math.sqrt(12.0))
+    return rounding_error(loops.resolution / ENCODER_STEPS)
 
 
 def _rated_values(found: LawEstimate, loops: Loops) -> list[Value]:
@@ -137,7 +140,7 @@ def _rated_values(found: LawEstimate, loops: Loops) -> list[Value]:
     values = [_linear(found, "F_C", "Nm", _coulomb(found), coulomb), *_rise(found, coulomb), *_growth(found, coulomb)]
     if lugre:
         length, damping, D = found.limits[0], float(law.forces[1]), float(law.limits[0])
-        stiffness = found.standard_error(coulomb / max(_coulomb(found), 1e-12) - length)
+        stiffness = found.standard_error(coulomb / max(_coulomb(found), NO_FRICTION) - length)
         step = _position_error(loops) / D
         values.append(_searched("length", "rad", D, math.hypot(found.standard_error(length), step), factor, limits))
         values.append(_positive("s0", "Nm/rad", _coulomb(found) / D, math.hypot(stiffness, step), factor))
@@ -224,7 +227,7 @@ def _curves(loops: Loops, found: LawEstimate, errors: dict[int, Array]) -> tuple
 def _reversal_curve(loops: Loops, found: LawEstimate) -> Curve:
     """Return dry friction against the travel since a reversal from full slip, both directions folded into one."""
     travel, friction = _after_reversals(loops, found.fit)
-    edges = np.geomspace(max(loops.smallest, 1e-6), CURVE_REACH * loops.largest, CURVE_BINS + 1)
+    edges = np.geomspace(max(loops.smallest, MICRO), CURVE_REACH * loops.largest, CURVE_BINS + 1)
     bins = np.digitize(travel, edges) - 1
     filled = [k for k in range(CURVE_BINS) if (bins == k).sum() >= MIN_BIN]
     x = np.array([travel[bins == k].mean() for k in filled])
@@ -232,8 +235,8 @@ def _reversal_curve(loops: Loops, found: LawEstimate) -> Curve:
     line, band = _reversal_line(found, edges)
     return make_curve(
         ("Dry friction after a reversal", "travel since the reversal [mrad]", "friction [Nm]"),
-        (1e3 * x, y),
-        (1e3 * edges, line),
+        (x / MILLI, y),
+        (edges / MILLI, line),
         (line - band, line + band),
         residual=y - np.interp(x, edges, line),
         scale="log",
@@ -270,7 +273,7 @@ def _loop_curve(loops: Loops, fit: HysteresisFit) -> Curve:
     starts = sorted(loops.starts)
     rows = slice(starts[-3] if len(starts) > 2 else starts[0], starts[-1] if len(starts) > 1 else len(loops.x))
     model = fit.law.torque(JointMotion(loops.x, loops.speed, loops.load, loops.period))[rows]
-    x = 1e3 * (loops.x[rows] - loops.x[rows].mean())
+    x = (loops.x[rows] - loops.x[rows].mean()) / MILLI
     return make_curve(
         ("Friction over two swings", "position from the middle of the swing [mrad]", "friction [Nm]"),
         (x, loops.friction[rows]),
@@ -281,7 +284,7 @@ def _loop_curve(loops: Loops, fit: HysteresisFit) -> Curve:
 
 
 def _element_curve(errors: dict[int, Array], variance: float) -> Curve:
-    quality = [100.0 * (1.0 - math.sqrt(float(error.mean()) / variance)) for error in errors.values()]
+    quality = [nrmse_of_error(float(error.mean()), variance) for error in errors.values()]
     return make_curve(
         ("Fit on held-out data over the number of elements", "elements", "fit [%]"),
         (np.array([*errors], dtype=float), np.array(quality)),
@@ -296,8 +299,8 @@ def _summary(fit: HysteresisFit) -> str:
     if law.model in STATIC:
         return "no memory" if law.model == "sgn" else f"no memory, width {law.speed:.3g} rad/s"
     if law.model == "lugre":
-        return f"bristle {1e3 * law.limits[0]:.3g} mrad, V_S {law.speed:.3g} rad/s, e {law.extra:.2g}"
-    limits = ", ".join(f"{1e3 * D:.3g}" for D in law.limits)
+        return f"bristle {law.limits[0] / MILLI:.3g} mrad, V_S {law.speed:.3g} rad/s, e {law.extra:.2g}"
+    limits = ", ".join(f"{D / MILLI:.3g}" for D in law.limits)
     return f"D {limits} mrad" + (f", slip rate {law.rate:.3g} 1/s" if law.model == "rate-gms" else "")
 
 
@@ -308,8 +311,8 @@ def _notes(problem: HysteresisProblem, fit: HysteresisFit, chosen: bool) -> tupl
         f"{loops.reversals} reversals; cross-validation with {min(FOLDS, loops.blocks)} folds of {loops.blocks} blocks "
         "of swings.",
         f"{(~loops.used).sum()} samples are not used: after a start or a rest the deformation of the elements is known "
-        f"once the path has covered {2e3 * loops.largest:.3g} mrad.",
-        f"Limits between {1e3 * loops.smallest:.2g} and {1e3 * loops.largest:.3g} mrad are identifiable.",
+        f"once the path has covered {2.0 * loops.largest / MILLI:.3g} mrad.",
+        f"Limits between {loops.smallest / MILLI:.2g} and {loops.largest / MILLI:.3g} mrad are identifiable.",
     ]
     if chosen:
         some = "element" if problem.elements == 1 else "elements"

@@ -51,6 +51,16 @@ WORTHWHILE = 0.8
 """...and a limit reduces the sum of squared residuals below this fraction."""
 STARTS = ((0.5, 0.1), (1.0, 2.0), (1.0, 10.0))
 """Starts of dead time and mean delay, in samples: a fast, a usual and a slow drive."""
+INSIDE = 1e-6
+"""Distance of a start from the bounds of the search."""
+STEP = 1e-4
+"""Relative step of the numerical derivative: the interpolated target has corners at the samples."""
+MIN_LIMIT = 1e-3
+"""Smallest limit that is sought, relative to the largest target."""
+SHORTEST_DELAY = 1e-3
+"""Mean delay (samples) below which a time constant is zero to all purposes."""
+MILLI = 1e-3
+"""Milliseconds in texts, s."""
 LIMIT = 4
 """Index of the limit L among the values s, p, g, i_0, L of a fit."""
 EXCERPT = 60
@@ -197,14 +207,14 @@ def _least(signals: _LoopSignals, start: Array) -> _LoopFit:
     from scipy.optimize import least_squares
 
     most = float(np.abs(signals.target).max())
-    low = np.array([-MAX_LAG, 0.0, -np.inf, -np.inf, 1e-3 * most])[: len(start)]
+    low = np.array([-MAX_LAG, 0.0, -np.inf, -np.inf, MIN_LIMIT * most])[: len(start)]
     high = np.array([MAX_LAG, MAX_LAG, np.inf, np.inf, most])[: len(start)]
     found = least_squares(
         lambda x: signals.current - signals.modelled(x),
-        np.clip(start, low + 1e-6, high - 1e-9),
+        np.clip(start, low + INSIDE, high - INSIDE),
         bounds=(low, high),
         x_scale=np.array([1.0, 1.0, 1.0, 1.0, most])[: len(start)],
-        diff_step=1e-4,
+        diff_step=STEP,
     )
     return _LoopFit(found.x, found.fun, found.jac)
 
@@ -220,7 +230,7 @@ def _result(record: JointRecord, signals: _LoopSignals, fit: _LoopFit, block: ND
         return CurrentLoop(limit=limit, notes=(f"lag of the current is not determined: {objection}", *notes))
     scope = (
         "the lag of the current includes the time that the controller needs to pass a target on; a sample takes "
-        f"{1e3 * period:.3g} ms"
+        f"{period / MILLI:.3g} ms"
     )
     constant = _time_constant(fit, replicates, period, factor)
     return CurrentLoop(lag, constant, limit, _curve(signals, fit), (scope, *notes))
@@ -247,7 +257,7 @@ def _limit(signals: _LoopSignals, fit: _LoopFit, replicates: Array, factor: floa
 
 def _constant(delay: Array | float, period: float) -> Array:
     """Return T = -h / ln a in s of a mean delay p = a / (1 - a) in samples."""
-    return period / np.log1p(1.0 / np.maximum(delay, 1e-3))
+    return period / np.log1p(1.0 / np.maximum(delay, SHORTEST_DELAY))
 
 
 def _curve(signals: _LoopSignals, fit: _LoopFit) -> Curve:

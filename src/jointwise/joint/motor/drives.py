@@ -22,6 +22,7 @@ from jointwise.joint.model import JointModel
 from jointwise.joint.motor.links import identify_motor
 from jointwise.joint.motor.result import MASS_ERROR
 from jointwise.joint.part import Part, Value, value_of
+from jointwise.joint.quality import TINY
 from jointwise.joint.record import LinkLoad, joint_record
 from jointwise.spatial import Array
 
@@ -34,6 +35,8 @@ TARGETS = {
 """Channels that determine the inertias, and the RTDE fields that hold them."""
 BLOCK_DURATION = 0.5
 """Shortest block of the jackknife (s): targets have neither friction nor noise, only the path correlates residuals."""
+MIN_DEVIATION = 1e-12
+"""Smallest standard error (kg m²) of an inertia in a mean: targets of a simulated controller have none."""
 SIGNIFICANCE = 0.05
 """Probability below which like drives count as different."""
 
@@ -133,7 +136,7 @@ def _alone(j: int, torque: Array, links: Array, acceleration: Array, block: NDAr
             f"joint {j + 1}: the targets lead to a negative inertia ({value.value:.3g} kg m²): the described links or "
             "the payload are heavier than those of the controller."
         )
-    variance = max(float(np.var(torque)), 1e-30)
+    variance = max(float(np.var(torque)), TINY)
     return DriveInertia(j, value, value, None, 1.0 - float(np.var(residual)) / variance, float(residual.std()))
 
 
@@ -144,7 +147,7 @@ def _with_like(j: int, found: Sequence[DriveInertia], robot: Robot) -> DriveIner
     if len(like) < 2:
         return found[j]
     values = np.array([each.alone.value for each in like])
-    weights = 1.0 / np.maximum([each.alone.deviation for each in like], 1e-12) ** 2
+    weights = 1.0 / np.maximum([each.alone.deviation for each in like], MIN_DEVIATION) ** 2
     mean = float(weights @ values / weights.sum())
     spread = float(weights @ (values - mean) ** 2)
     shared = value_of("inertia", "kg m²", mean, float(weights.sum() ** -0.5))

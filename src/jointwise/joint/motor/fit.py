@@ -26,6 +26,8 @@ ASYMMETRY = 0.1
 """That difference, as a fraction. It looks like a gain, so its effect on the gains widens their intervals."""
 REWEIGHTINGS = 3
 """Solutions with updated weights and friction under load; the third changes the gains by less than 0.1 %."""
+MIN_VARIANCE = 1e-12
+"""Smallest variance (A²) of a current for its weight: a simulated one may fit to rounding."""
 MAX_STEPS = 40
 """Gauss-Newton steps."""
 CONVERGED = 1e-10
@@ -188,7 +190,7 @@ def fit_payload(data: PayloadData, law: str, known: GainFit | None = None) -> Ga
         products = Products(grams.sum(axis=0), np.arange(data.joints), body_scales(data.mass))
         solution = solve(products, weights, solution)
         variance = np.maximum(_squares(products, solution), 0.0) / np.maximum(data.used.sum(axis=0), 1)
-        weights, body = 1.0 / np.maximum(variance, 1e-12), solution.body
+        weights, body = 1.0 / np.maximum(variance, MIN_VARIANCE), solution.body
     assert solution is not None
     modelled = _modelled(columns, solution)
     predicted = _predicted(data, columns, grams, weights, solution)

@@ -27,7 +27,7 @@ from jointwise.joint.motor.result import (
     torque_constant,
 )
 from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, value_of
-from jointwise.joint.quality import nrmse_percent, with_common_notes
+from jointwise.joint.quality import PERFECT, TINY, nrmse_percent, percent_off, with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import (
     LOAD_POWERS,
@@ -129,7 +129,7 @@ def _moving(record: JointRecord) -> JointRecord:
         raise refuse(record, "motor", "the joint does not move")
     if min(np.mean(moving.speed > 0.0), np.mean(moving.speed < 0.0)) < MIN_DIRECTION:
         raise refuse(record, "motor", "the joint moves in one direction only")
-    if moving.load.std() < MIN_LOAD * moving.motor.std() or moving.load.std() < 1e-9:
+    if moving.load.std() < MIN_LOAD * moving.motor.std() or moving.load.std() < TINY:
         raise refuse(record, "motor", f"the load never varies ({moving.load.std():.3g} Nm rms)")
     return moving
 
@@ -257,7 +257,7 @@ def _mass_errors(found: Array, names: tuple[tuple[str, str], ...]) -> Array:
 
 def _too_far(record: JointRecord, gain: float, known: float) -> EstimationError:
     """Return the error of a gain that the uncertainty of the described links does not explain."""
-    off = f"{100.0 * (gain / known - 1.0):+.0f} % off the known {known:.4g}"
+    off = f"{percent_off(gain, known):+.0f} % off the known {known:.4g}"
     return EstimationError(
         f"{record.place}: the load of the links leads to a gain of {gain:.4g} Nm/A, {off}; motor is not fitted. Give "
         "the payload if it carried one (--payload KG,X,Y,Z), or the gain if it is wrong (--gain); a pair of logs "
@@ -267,11 +267,11 @@ def _too_far(record: JointRecord, gain: float, known: float) -> EstimationError:
 
 def _notes(gain: Value, known: float | None) -> tuple[str, ...]:
     notes = [
-        f"the gain is as accurate as the described masses, whose standard error is taken as {100.0 * MASS_ERROR:g} %; "
-        "later commands keep a described gain (--gain sets this one)"
+        "the gain is as accurate as the described masses, whose standard error is taken as "
+        f"{PERFECT * MASS_ERROR:g} %; later commands keep a described gain (--gain sets this one)"
     ]
     if known is not None:
-        notes.append(f"known gain {known:g} Nm/A: {100.0 * (gain.value / known - 1.0):+.1f} %")
+        notes.append(f"known gain {known:g} Nm/A: {percent_off(gain.value, known):+.1f} %")
     notes.append("an offset and Coulomb friction that differs with direction are the same current")
     return (*notes, RELATION)
 

@@ -25,6 +25,7 @@ from jointwise.joint.motor.data import PayloadData, aligned_pairs, payload_data
 from jointwise.joint.motor.fit import ASYMMETRIC, GainFit, Products, body_scales, fit_payload, solve
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status, inverse_value, same_drives
 from jointwise.joint.part import LINE_POINTS, Curve, TriedModel, make_curve
+from jointwise.joint.quality import percent_off
 from jointwise.model.friction import LOAD_POWERS
 from jointwise.spatial import Array
 
@@ -168,7 +169,7 @@ def _notes(robot: Robot, joint: JointGain, alike: tuple[int, ...]) -> tuple[str,
             "is explained, and a change of friction between the runs may be part of the gain"
         )
     if joint.gain is not None and described:
-        notes.append(f"described gain {described:g} Nm/A: {100.0 * (joint.gain.value / described - 1.0):+.1f} %")
+        notes.append(f"described gain {described:g} Nm/A: {percent_off(joint.gain.value, described):+.1f} %")
     if joint.shared is not None:
         names = ", ".join(str(k + 1) for k in alike)
         notes.append(f"one gain for joints {names}, which are described with the same drive; gain_alone is of this one")

@@ -11,6 +11,7 @@ import numpy as np
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
 from jointwise.joint.part import Curve, Part, TriedModel, Value
+from jointwise.joint.quality import PERFECT, percent_off
 from jointwise.spatial import Array
 
 Status = Literal["determined", "hardly determined", "not determined"]
@@ -149,7 +150,7 @@ def _contradiction(gain: float, expected: Value | float | None) -> str:
     if abs(gain / known - 1.0) <= GAIN_TOLERANCE:
         return ""
     return (
-        f"the gain is {100.0 * (gain / known - 1.0):+.0f} % off the {known:.4g} Nm/A {source}; later commands do not "
+        f"the gain is {percent_off(gain, known):+.0f} % off the {known:.4g} Nm/A {source}; later commands do not "
         "use it unless --accept-implausible is given. Weigh the payload again, or correct the description"
     )
 
@@ -173,7 +174,7 @@ def inverse_value(name: str, unit: str, inverse: float, deviation: float, factor
     )
 
 
-def gain_status(value: Value | None, held_out: float = 100.0) -> Status:
+def gain_status(value: Value | None, held_out: float = PERFECT) -> Status:
     """Return how well a gain is determined, by its interval and by its NRMSE fit (%) on held-out data."""
     if value is None:
         return "not determined"

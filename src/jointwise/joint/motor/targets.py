@@ -17,7 +17,7 @@ from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_bloc
 from jointwise.joint.motor.data import SLOW
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status
 from jointwise.joint.part import LINE_POINTS, Curve, Value, make_curve, value_of
-from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.quality import PERFECT, TINY, nrmse_percent, percent_off, rounding_error
 from jointwise.joint.record import refuse_faulty
 from jointwise.model.friction import direction, viscous_columns
 from jointwise.spatial import Array
@@ -30,8 +30,12 @@ MIN_CURRENT = 0.01
 """Current (A) below which a ratio of torque and current is noise."""
 RESOLUTION = 1e-4
 """Last digit (A) of a target current where the log does not show a finer one: it limits the accuracy of a ratio."""
+DIGITS = 9
+"""Decimals of a current (A) within which two values are the same."""
 MIN_STEPS = 100.0
 """Range of the currents at standstill, in steps of their resolution, from which a slope is fitted."""
+MIN_STANDING = 3
+"""Fewest samples at standstill: one more than a line has parameters."""
 MIN_SAMPLES = 100
 """Fewest samples in motion."""
 CLEAN = 0.01
@@ -97,7 +101,7 @@ def _joint_gain(logs: list[Log], j: int) -> JointGain:
         only = standing if standing is not None else moving
         assert only is not None
         return only
-    off = 100.0 * (moving.gain.value / standing.gain.value - 1.0)
+    off = percent_off(moving.gain.value, standing.gain.value)
     note = f"in motion {moving.gain.value:.4g} [{moving.gain.low:.4g}, {moving.gain.high:.4g}] Nm/A ({off:+.1f} %)"
     return replace(standing, notes=(*standing.notes, note))
 
@@ -128,7 +132,7 @@ def _standing(signals: _TargetSignals, j: int) -> JointGain | None:
     """Return the gain at standstill: a line over all samples, through zero where the current does not vary."""
     used = signals.stand >= 0
     x, y = signals.x[used], signals.y[used]
-    if len(x) < 3 or np.abs(x).max() < MIN_CURRENT:
+    if len(x) < MIN_STANDING or np.abs(x).max() < MIN_CURRENT:
         return None
     step = min(RESOLUTION, _resolution(signals.x))
     varies = bool(np.ptp(x) > max(MIN_CURRENT, MIN_STEPS * step))
@@ -139,7 +143,7 @@ def _standing(signals: _TargetSignals, j: int) -> JointGain | None:
     offset = float(np.median(x - y / gain)) if varies else 0.0
     residual = y - gain * (x - offset)
     numbers = len(np.unique(signals.stand[used]))
-    noise = max(float(residual.std()), gain * step / np.sqrt(12.0))
+    noise = max(float(residual.std()), gain * rounding_error(step))
     deviation = noise / float(np.sqrt(numbers * np.mean(spread**2)))
     value = value_of("gain", "Nm/A", gain, deviation)
     notes = () if varies else ("one load only: the offset is taken as zero",)
@@ -147,7 +151,7 @@ def _standing(signals: _TargetSignals, j: int) -> JointGain | None:
         joint=j,
         alone=value,
         status=gain_status(value),
-        fitted=nrmse_percent(y, y - residual) if np.ptp(y) > 0.0 else 100.0,
+        fitted=nrmse_percent(y, y - residual) if np.ptp(y) > 0.0 else PERFECT,
         offset=value_of("offset", "A", offset, noise / gain / np.sqrt(numbers)) if varies else None,
         model="gain of the controller at standstill",
         curves=(_curve(x, y, gain, offset, value),),
@@ -157,7 +161,7 @@ def _standing(signals: _TargetSignals, j: int) -> JointGain | None:
 
 def _resolution(x: Array) -> float:
     """Return the smallest step between values of a signal, A."""
-    steps = np.diff(np.unique(np.round(x, 9)))
+    steps = np.diff(np.unique(np.round(x, DIGITS)))
     return float(steps.min()) if steps.size else RESOLUTION
 
 
@@ -169,7 +173,7 @@ def _robust_slope(x: Array, y: Array, varies: bool) -> float:
         a, b = (x - x[keep].mean(), y - y[keep].mean()) if varies else (x, y)
         slope = float(a[keep] @ b[keep] / (a[keep] @ a[keep]))
         residual = np.abs(b - slope * a)
-        keep = residual <= max(OUTLIER * MAD * float(np.median(residual)), CLEAN * float(b.std()), 1e-9)
+        keep = residual <= max(OUTLIER * MAD * float(np.median(residual)), CLEAN * float(b.std()), TINY)
     return slope
 
 
@@ -185,7 +189,7 @@ def _moving(signals: _TargetSignals, j: int) -> JointGain | None:
     factor = student_factor(blocks - 1)
     without = columns[:, 1:-1] @ np.linalg.lstsq(columns[:, 1:-1], y, rcond=None)[0]
     modelled = columns[:, :-1] @ found
-    explained = 1.0 - np.sum((y - modelled) ** 2) / max(float(np.sum((y - without) ** 2)), 1e-30)
+    explained = 1.0 - np.sum((y - modelled) ** 2) / max(float(np.sum((y - without) ** 2)), TINY)
     if explained < MIN_EXPLAINED or found[0] - factor * errors[0] <= 0.0:
         return None
     value = value_of("gain", "Nm/A", found[0], errors[0], factor)
@@ -194,7 +198,7 @@ def _moving(signals: _TargetSignals, j: int) -> JointGain | None:
         alone=value,
         status=gain_status(value),
         fitted=nrmse_percent(y, modelled),
-        offset=value_of("offset", "A", -found[4] / found[0], errors[4] / found[0], factor),
+        offset=value_of("offset", "A", -found[-1] / found[0], errors[-1] / found[0], factor),
         model="gain of the controller in motion, with its friction compensation",
         notes=("from motion alone: the joint never stands under load",),
     )

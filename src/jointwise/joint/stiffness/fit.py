@@ -24,6 +24,10 @@ LARGEST_PERCENTILE = 99.5
 """Percentile of |φ| that counts as the largest deformation: outliers do not."""
 MAX_OFFSET = 10.0
 """Largest start of the encoder offset, in units of the largest deformation."""
+SEARCH = {"ftol": 1e-7, "max_nfev": 40}
+"""Stopping rules of the search: the last steps change the spring by less than 1e-4 of its standard error."""
+MIN_SLOPE = 1e-3
+"""Smallest slope (Nm over the largest deformation) at which a search starts."""
 FRICTION_POWER = 2.0
 """Power of the load with which the rotor friction grows."""
 FRICTION_START = 0.1
@@ -186,7 +190,7 @@ class _Problem:
         free = np.full(self.layout.others, np.inf)
         bounds = (np.append(low, -free), np.append(high, free))
         starts = [start] if start is not None else self._starts()
-        fits = [least_squares(residual, x, bounds=bounds, x_scale="jac", ftol=1e-7, max_nfev=40) for x in starts]
+        fits = [least_squares(residual, x, bounds=bounds, x_scale="jac", **SEARCH) for x in starts]
         best = min(fits, key=lambda fit: float(fit.cost))
         return best.x, best.fun, best.jac
 
@@ -207,7 +211,7 @@ class _Problem:
     def _starts(self) -> list[Array]:
         """Return starts: a linear spring on the first torque, with what it implies for the other parameters."""
         slope, others = self._free_start() if self.rows.kind == "free" else self._locked_start()
-        return [np.concatenate([spring, others]) for spring in self.layout.family.starts(max(slope, 1e-3))]
+        return [np.concatenate([spring, others]) for spring in self.layout.family.starts(max(slope, MIN_SLOPE))]
 
     def _locked_start(self) -> tuple[float, Array]:
         torque = next(iter(self.rows.torques.values()))

@@ -11,7 +11,7 @@ from jointwise.estimation.cross_validation import held_out_predictions, simplest
 from jointwise.estimation.jackknife import standard_error
 from jointwise.joint.checks import check_gravity, refuse
 from jointwise.joint.part import Part, TriedModel
-from jointwise.joint.quality import MIN_QUALITY, nrmse_percent, with_common_notes
+from jointwise.joint.quality import MIN_QUALITY, TINY, nrmse_percent, with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.data import StiffnessRows, kind_of, stiffness_rows
 from jointwise.joint.stiffness.fit import SpringFit, fit_spring, linear_motion
@@ -125,7 +125,7 @@ def _check_certain(record: JointRecord, fit: SpringFit, rows: StiffnessRows) -> 
     error = float(standard_error(np.array([fit.stiffness(x, np.zeros(1))[0] for x in fit.replicates])))
     if slope <= 0.0 or error > MAX_RELATIVE_ERROR * slope:
         size = max(float(np.ptp(torque)) for torque in rows.torques.values())
-        relative = error / max(abs(slope), 1e-9)
+        relative = error / max(abs(slope), TINY)
         reason = f"the load varies by {size:.2g} Nm only, so the stiffness has a standard error of {relative:.0%}"
         raise refuse(record, "stiffness", reason)
 

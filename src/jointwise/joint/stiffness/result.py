@@ -114,6 +114,8 @@ def _other_values(fit: SpringFit) -> list[Value]:
 
 # -- damping --
 
+MILLI = 1e-3
+"""Milliseconds in texts, s."""
 SMOOTHING_ERROR = 0.005
 """Relative standard error added to the damping: the error due to smoothing."""
 
@@ -131,9 +133,9 @@ def find_damping(fit: SpringFit, is_gear_known: bool) -> tuple[Value | None, str
     value = value_of("damping", "Nm s/rad", found, float(np.hypot(error, SMOOTHING_ERROR * found)), fit.factor)
     slope = float(fit.stiffness(fit.values, np.zeros(1))[0])
     if value.high < 0.0:
-        delay = f"as if the torque were stamped {-1e3 * found / slope:.2g} ms late"
+        delay = f"as if the torque were stamped {-found / slope / MILLI:.2g} ms late"
         return None, f"damping is not determined: the torque is behind the twist, {delay}"
-    limit = f"the time stamps of torque and twist must agree to well below {1e3 * value.high / slope:.2g} ms"
+    limit = f"the time stamps of torque and twist must agree to well below {value.high / slope / MILLI:.2g} ms"
     return value, f"damping makes the torque lead the twist: {limit}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jointwise.estimation.jackknife import equal_blocks
 from jointwise.joint.checks import refuse
@@ -15,6 +16,8 @@ from jointwise.spatial import Array
 
 COLDEST = 2.0
 """Temperature (°C) below which T⁻³ is not used: it diverges at 0 °C."""
+CUBE = -3.0
+"""Power of the temperature in the three-parameter law."""
 MIN_PAIRS = 12
 """Fewest pairs of runs for a fit: three times the parameters of the largest law."""
 WRONG_SIGN_SHARE = 0.9
@@ -47,9 +50,9 @@ class TemperaturePairs:
         return np.asarray(self.block % TEST_EVERY == TEST_EVERY // 2)
 
 
-def inverse_cube(temperature: Array) -> Array:
+def inverse_cube(temperature: ArrayLike) -> Array:
     """Return T⁻³ of temperatures, °C, limited to `COLDEST`."""
-    return np.maximum(temperature, COLDEST) ** -3.0
+    return np.maximum(temperature, COLDEST) ** CUBE
 
 
 def temperature_pairs(record: JointRecord) -> TemperaturePairs:

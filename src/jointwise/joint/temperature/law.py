@@ -16,7 +16,7 @@ from jointwise.estimation.linear_fit import JackknifeFit, jackknife_fit, scaled_
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.part import Part
 from jointwise.joint.quality import STARTS, rms
-from jointwise.joint.temperature.data import TemperaturePairs
+from jointwise.joint.temperature.data import TemperaturePairs, inverse_cube
 from jointwise.model.friction import root_speed, thermal_decay, thermal_factors
 from jointwise.spatial import Array
 
@@ -79,6 +79,10 @@ MAX_EXPONENT = 4.0
 """Largest exponent |ω| (b_0 + b_1 T) that is sought: beyond, the exponential has vanished."""
 EXPONENT_STARTS = (-2.0, -0.3, 0.4, 2.2)
 """Starts of the exponents at the coldest and at the hottest temperature."""
+MAX_TRIALS = 80
+"""Evaluations of a search; one needs about 20."""
+SINGULAR = 1e-10
+"""Relative singular value of scaled columns below which they are collinear."""
 STEP = 1e-6
 """Step of the numerical derivative by the rates b_0 and b_1, whose size is about 0.01 to 1."""
 
@@ -108,7 +112,7 @@ class TemperatureModel:
             now, then = (thermal_decay(pairs.speed, t, rates) for t in (T, T0))
             return np.column_stack([base, now - then, T * now - T0 * then])
         root = root_speed(pairs.speed)
-        columns = [root * (T - T0), root * (pairs.inverse_cube - T0**-3.0)]
+        columns = [root * (T - T0), root * (pairs.inverse_cube - inverse_cube(T0))]
         return np.column_stack([base, *columns[: {"none": 0, "linear": 1}.get(self.law, 2)]])
 
     def friction(self, values: Array) -> Array:
@@ -138,7 +142,7 @@ class TemperatureModel:
         return values[:count], values[count:]
 
     def _solve_linear(self, rates: Array, use: Flags) -> Array:
-        return scaled_solution(self.columns(rates)[use], self.pairs.friction[use], rcond=1e-10)
+        return scaled_solution(self.columns(rates)[use], self.pairs.friction[use], rcond=SINGULAR)
 
     def _fit_rates(self, use: Flags) -> Array:
         """Return b_0 and b_1 by variable projection from several starts.
@@ -158,5 +162,7 @@ class TemperatureModel:
 
         starts = [np.array(start) for start in product(EXPONENT_STARTS, repeat=2)]
         best = sorted(starts, key=lambda start: rms(residual(start)))[:STARTS]
-        fits = [least_squares(residual, start, bounds=(-MAX_EXPONENT, MAX_EXPONENT), max_nfev=80) for start in best]
+        fits = [
+            least_squares(residual, start, bounds=(-MAX_EXPONENT, MAX_EXPONENT), max_nfev=MAX_TRIALS) for start in best
+        ]
         return rates(min(fits, key=lambda fit: float(fit.cost)).x)

@@ -87,7 +87,7 @@ def _values(model: TemperatureModel, fit: JackknifeFit) -> tuple[Value, ...]:
 def _constant(model: TemperatureModel, fit: JackknifeFit) -> Value:
     """Return ``F_T1 = -(F_T2 T0 + F_T3 T0⁻³)``."""
     gradient, k = np.zeros(len(fit.values)), model.pairs.levels
-    gradient[k:] = -np.array([model.reference, model.reference**-3.0])[: len(fit.values) - k]
+    gradient[k:] = -np.array([model.reference, float(inverse_cube(model.reference))])[: len(fit.values) - k]
     deviation = float(np.sqrt(gradient @ fit.covariance @ gradient))
     return value_of("F_T1", ROOT_UNIT, float(gradient @ fit.values), deviation, fit.factor)
 

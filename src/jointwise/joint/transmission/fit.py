@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from jointwise.estimation.cross_validation import simplest_candidate, unit_errors
 from jointwise.estimation.gram import normal_solution
 from jointwise.estimation.jackknife import equal_blocks, newton_replicates, standard_error
-from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.quality import TINY, nrmse_percent
 from jointwise.joint.transmission.data import Flags, Strokes, cells
-from jointwise.joint.transmission.law import FourierSeries, GearMap, RippledTable
+from jointwise.joint.transmission.law import POINTS, FourierSeries, GearMap, RippledTable
 from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.spatial import Array
 
@@ -194,15 +194,13 @@ def peak_orders(table: PeriodicTable) -> tuple[int, ...]:
     orders, amplitudes = spectrum(table)
     noise = median_filter(amplitudes, min(2 * NEIGHBOURS + 1, len(amplitudes)), mode="reflect")
     least = np.maximum(PEAK_RATIO * noise, MIN_PEAK_SHARE * amplitudes.max())
-    found = np.flatnonzero(amplitudes > np.maximum(least, 1e-12))
+    found = np.flatnonzero(amplitudes > np.maximum(least, TINY))
     largest = found[np.argsort(amplitudes[found])[::-1][:MAX_PEAKS]]
     return tuple(int(m) for m in np.sort(orders[largest]))
 
 
 # -- models --
 
-POINTS = 1000
-"""Points of a table."""
 COARSE_POINTS = 240
 """Points of the coarse table: one per reversal of the usual experiment."""
 FINE_POINTS = 2048

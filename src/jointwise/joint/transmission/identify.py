@@ -8,7 +8,7 @@ import numpy as np
 
 from jointwise.joint.checks import check_gravity, refuse
 from jointwise.joint.part import Part, TriedModel
-from jointwise.joint.quality import with_common_notes
+from jointwise.joint.quality import TINY, with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.law import StiffnessLaw, stiffness_of
 from jointwise.joint.transmission.data import CYCLE_FOLDS, TOP_PERCENTILE, Flags, Strokes, find_strokes
@@ -144,7 +144,7 @@ def _high_orders(every: Strokes, lag: Lag, ratio: float | None, elastic: bool) -
 def _averaged(strokes: Strokes, order: float) -> Strokes:
     """Return means over so few samples that an order is not attenuated."""
     fastest = float(np.percentile(np.abs(np.diff(strokes.theta)), TOP_PERCENTILE))
-    return strokes.averaged(int(np.clip(MAX_PHASE / (order * max(fastest, 1e-12)), 1, MAX_AVERAGE)))
+    return strokes.averaged(int(np.clip(MAX_PHASE / (order * max(fastest, TINY)), 1, MAX_AVERAGE)))
 
 
 def _check_strokes(record: JointRecord, strokes: Strokes, lag: Lag) -> None:

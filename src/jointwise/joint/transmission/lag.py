@@ -11,6 +11,7 @@ from jointwise.estimation.cross_validation import SIGNIFICANT
 from jointwise.estimation.gram import normal_solution
 from jointwise.estimation.jackknife import standard_error
 from jointwise.joint.part import CURVE_BINS
+from jointwise.joint.quality import TINY
 from jointwise.joint.transmission.data import Strokes, cells
 from jointwise.joint.transmission.fit import Orders, SeriesFit, cycle_blocks, fit_series, series_columns, solve_blocks
 from jointwise.joint.transmission.law import full_lag
@@ -28,6 +29,10 @@ REACHES = 24
 """Reaches of the first search, in equal ratios."""
 NEWTON_STEPS = 3
 """Gauss-Newton steps of the reach."""
+NO_LOAD = 1e-12
+"""Variation of the load (Nm) below which it is taken as this one in the error of the compliance."""
+STEP = 1e-3
+"""Step of the numerical derivative by the reach, relative to it."""
 MAX_STEP = 0.2
 """Largest step as a fraction of the reach."""
 RIPPLE_ORDERS = (10, 500)
@@ -152,7 +157,7 @@ def _lag(strokes: Strokes, reach: float, orders: Orders, elastic: bool) -> Lag:
 def _compliance_error(strokes: Strokes, fit: SeriesFit, error: float) -> float:
     """Return the standard error of the compliance, rad/Nm, with that of a lag correlated with the load."""
     lost = float(np.abs(fit.series()[1].at(strokes.theta)).mean())
-    return float(np.hypot(error, SMOOTHING_ERROR * lost / max(float(np.std(strokes.load)), 1e-12)))
+    return float(np.hypot(error, SMOOTHING_ERROR * lost / max(float(np.std(strokes.load)), NO_LOAD)))
 
 
 def _has_backlash(strokes: Strokes, fit: SeriesFit, replicates: Array) -> bool:
@@ -182,12 +187,12 @@ def _residual_share(strokes: Strokes, reach: float, orders: Orders, elastic: boo
     lagged = _lagged(strokes, reach)
     W = series_columns(lagged, orders, elastic)
     x = normal_solution(W.T @ W, W.T @ lagged.phi)
-    return float(np.mean(np.square(W @ x - lagged.phi)) / max(float(np.var(lagged.phi)), 1e-300))
+    return float(np.mean(np.square(W @ x - lagged.phi)) / max(float(np.var(lagged.phi)), TINY))
 
 
 def _columns_with_reach(strokes: Strokes, fit: SeriesFit, reach: float) -> Array:
     """Return the columns (samples, n + 1) of a fit and the derivative of φ by the reach."""
-    step = 1e-3 * reach
+    step = STEP * reach
     before, here, after = (_lagged(strokes, reach + change) for change in (-step, 0.0, step))
     lost = fit.series()[1].at(here.theta)
     W = series_columns(here, (fit.error_orders, fit.lost_orders), fit.elastic)

@@ -14,6 +14,8 @@ from jointwise.spatial import Array
 
 MIN_REACH = 1e-9
 """Reach (rad) of a lag that is the sign of the motion."""
+POINTS = 1000
+"""Points of a table over a turn: ten for a wave of the order of a usual gear ratio."""
 WHOLE_TURN = 0.97
 """Fraction of a turn from which on maps are known everywhere."""
 KNOWN_SHARE = 0.99
@@ -164,6 +166,6 @@ def transmission_of(part: Part) -> GearMaps:
     return GearMaps(error, lost, stored.reach, part["offset"], stored.deviation, span)
 
 
-def backlash_table(part: Part, points: int = 1000) -> Array:
+def backlash_table(part: Part, points: int = POINTS) -> Array:
     """Return d(θ) in rad at `points` equally spaced angles of a turn from θ = 0, (points,)."""
     return transmission_of(part).backlash(TURN * np.arange(points) / points)

@@ -16,7 +16,6 @@ from jointwise.joint.transmission.data import CYCLE_FOLDS, TOP_PERCENTILE, Strok
 from jointwise.joint.transmission.fit import (
     COARSE_POINTS,
     FINE_POINTS,
-    POINTS,
     SERIES,
     MapFit,
     SeriesFit,
@@ -28,13 +27,15 @@ from jointwise.joint.transmission.fit import (
     table_name,
 )
 from jointwise.joint.transmission.lag import SMOOTHING_ERROR, Lag
-from jointwise.joint.transmission.law import FourierSeries, MapSettings, TransmissionSettings
+from jointwise.joint.transmission.law import POINTS, FourierSeries, MapSettings, TransmissionSettings
 from jointwise.model.friction import slip_after_reversal
 from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.spatial import Array
 
 SPRING_ERROR = 5e-3
 """Relative standard error added to the compliance: the spring is not quite linear."""
+MICRO = 1e-6
+"""Microradians in texts, rad."""
 SPRING_RIPPLE = 0.02
 """Fraction of the ripple of the spring at an order that is added to its standard error: an error of the compliance
 appears as kinematic error."""
@@ -269,8 +270,8 @@ def _compensation_note(result: TransmissionResult) -> str:
     before = test.phi - test.phi.mean()
     after = test.phi - split_offset(result.trained)[0].at(test.theta)
     return (
-        f"compensation θ - e(θ) on cycles held out: rms of θ - q {1e6 * rms(before):.3g} µrad before, "
-        f"{1e6 * rms(after - after.mean()):.3g} µrad after"
+        f"compensation θ - e(θ) on cycles held out: rms of θ - q {rms(before) / MICRO:.3g} µrad before, "
+        f"{rms(after - after.mean()) / MICRO:.3g} µrad after"
     )
 
 
@@ -280,14 +281,14 @@ def _order_notes(result: TransmissionResult) -> list[str]:
     if isinstance(series, SeriesFit):
         named = zip(("kinematic error", "backlash"), series.series(), strict=True)
         return [
-            f"{name}, order {m}: {1e6 * a:.3g} µrad ({order_name(m, ratio)})"
+            f"{name}, order {m}: {a / MICRO:.3g} µrad ({order_name(m, ratio)})"
             for name, s in named
             for m, a in _sorted(s)
         ]
     table = result.fits[table_name(COARSE_POINTS)]
     assert isinstance(table, TableFit)
     part = f"{result.seen_share:.0%} of a turn was passed in both directions"
-    ripple = [f"kinematic error, order {m}: {1e6 * a:.3g} µrad added to the table" for m, a in _sorted(table.ripple)]
+    ripple = [f"kinematic error, order {m}: {a / MICRO:.3g} µrad added to the table" for m, a in _sorted(table.ripple)]
     return [f"{part}: no Fourier series, and the table holds only there", *ripple]
 
 
