@@ -9,7 +9,7 @@ import pytest
 
 import jointwise as jw
 from jointwise.data.channels import CHANNELS
-from jointwise.data.presets import presets
+from jointwise.data.mapping import presets
 
 JOINTS = 6
 

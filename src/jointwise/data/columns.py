@@ -18,8 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from jointwise.data.channels import CHANNELS, POSITION, SPELLINGS, TIME, Conversion, conversion, default_names
-from jointwise.data.mapping import Wanted
-from jointwise.data.presets import with_preset
+from jointwise.data.mapping import Wanted, with_preset
 from jointwise.errors import DataError, nearest
 from jointwise.spatial import Array
 
@@ -28,7 +27,7 @@ _MOST_SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """The columns of a file that make a log, channel after channel in the order of `CHANNELS`.
 
     `positions` 0-based columns in the file, `names` their names there, per channel; `conversions` to SI where
@@ -43,7 +42,7 @@ class Layout:
 
     @property
     def columns(self) -> list[int]:
-        """Columns of the file in the order of the log's matrix."""
+        """ColumnValues of the file in the order of the log's matrix."""
         return [column for columns in self.positions.values() for column in columns]
 
     @property
@@ -75,7 +74,7 @@ class Layout:
         return np.asarray(matrix * scales + offsets)
 
 
-class Columns(Protocol):
+class ColumnValues(Protocol):
     """What is known of the values of a file's columns before it is read."""
 
     def is_number(self, column: int) -> bool:
@@ -91,8 +90,8 @@ def layout(
     wanted: Wanted,
     joints: int | None,
     where: str,
-    columns: Columns | None = None,
-) -> Layout:
+    columns: ColumnValues | None = None,
+) -> TableLayout:
     """Return the layout of a file with `count` columns named `header` (None: no header row); `where` opens errors.
 
     Of several columns of stamps the one that is a number and no counter is used, if `columns` shows that.
@@ -117,7 +116,7 @@ def layout(
 
 def _build(
     found: dict[str, list[tuple[int, str]]], header: Sequence[str] | None, count: int, wanted: Wanted, where: str
-) -> Layout:
+) -> TableLayout:
     """Assemble the layout in the order of the channels, with its notes."""
     ordered = {channel: found[channel] for channel in CHANNELS if channel in found}
     conversions = _conversions(wanted.units, ordered, where)
@@ -126,7 +125,7 @@ def _build(
     notes = [f"{name}: converted from {wanted.units[name]} to {CHANNELS[name].unit}" for name in conversions]
     if ignored:
         notes.append(f"columns ignored: {_shown(ignored)}")
-    return Layout(
+    return TableLayout(
         MappingProxyType(positions),
         MappingProxyType({channel: tuple(dict(columns).values()) for channel, columns in ordered.items()}),
         MappingProxyType(conversions),
@@ -168,7 +167,7 @@ def _by_order(
 
 
 def _by_name(
-    header: Sequence[str], wanted: Wanted, where: str, columns: Columns | None
+    header: Sequence[str], wanted: Wanted, where: str, columns: ColumnValues | None
 ) -> dict[str, list[tuple[int, str]]]:
     """Assign columns by the user's names first, then by the known ones."""
     index = {name: k for k, name in enumerate(header)}
@@ -178,7 +177,7 @@ def _by_name(
     return _without_single(found, wanted)
 
 
-def _other_stamps(index: Mapping[str, int], columns: Columns | None) -> set[str]:
+def _other_stamps(index: Mapping[str, int], columns: ColumnValues | None) -> set[str]:
     """Return the columns of stamps that are texts or counters, where there is another one."""
     stamps = [name for name in index if (known := known_column(name)) is not None and known[0] == TIME]
     if len(stamps) < 2 or columns is None:

@@ -2,7 +2,7 @@
 
 1. `clean_log` drops samples with a repeated stamp and samples that repeat the positions of the one before while the
    arm moves, rejects stamps that run backwards, and divides the log into gap-free segments.
-2. `Span` brings channels of a part of a segment to the uniform clock by a cubic spline through the true stamps.
+2. `UniformSpan` brings channels of a part of a segment to the uniform clock by a cubic spline through the true stamps.
 3. `condition` smooths positions without lag and differentiates them; it adds the path that drives hysteresis, the
    tracked position, the speed ripple, the rotor positions and the temperature where the log has them.
 
@@ -133,14 +133,14 @@ class CleanLog:
         parts = [_windows(segment, share) for segment in self.segments]
         return replace(self, segments=tuple(window for windows in parts for window in windows))
 
-    def span(self, rows: slice, rate: float) -> Span:
+    def span(self, rows: slice, rate: float) -> UniformSpan:
         """Return a part of a segment (a slice of `kept`) on the uniform clock of a rate (Hz)."""
         kept = self.kept[rows]
         t = np.asarray(self.log.t[kept]) - self.log.t[0]
         rounding = 4.0 * float(np.spacing(np.abs(self.log.t[kept[-1]])))
-        return Span(self.log, kept, t, uniform_times(t, rate, rounding), rate, rounding)
+        return UniformSpan(self.log, kept, t, uniform_times(t, rate, rounding), rate, rounding)
 
-    def spans(self, rate: float, shortest: float) -> Iterator[Span]:
+    def spans(self, rate: float, shortest: float) -> Iterator[UniformSpan]:
         """Yield the segments of at least `shortest` s on the uniform clock of a rate (Hz)."""
         for segment in self.segments:
             first, last = self.log.t[self.kept[[segment.start, segment.stop - 1]]]
@@ -202,7 +202,7 @@ def _windows(segment: slice, share: float) -> list[slice]:
 
 
 @dataclass(frozen=True, eq=False)
-class Span:
+class UniformSpan:
     """A gap-free part of a log and its uniform clock.
 
     Attributes:
@@ -237,7 +237,7 @@ class Span:
         return np.column_stack([np.interp(self.times, self.t, column) for column in values.T])
 
 
-def condition(span: Span, cutoff: float) -> Motion:
+def condition(span: UniformSpan, cutoff: float) -> Motion:
     """Return the motion of a span with a position cut-off in Hz."""
     log, rate = span.log, span.rate
     raw = span.resampled(log.q)
@@ -266,7 +266,7 @@ class MotionChunk:
     and hysteresis settle.
     """
 
-    span: Span
+    span: UniformSpan
     motion: Motion
     inner: slice
     rows: slice

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
@@ -19,13 +19,11 @@ import numpy as np
 
 from jointwise.data import sniff
 from jointwise.data.channels import CHANNELS, TIME, Conversion
-from jointwise.data.columns import Layout, extra_columns, layout
-from jointwise.data.gate import Gate, refuse_missing, refuse_short
+from jointwise.data.columns import TableLayout, extra_columns, layout
+from jointwise.data.gate import Gate, ReadOptions, refuse_missing, refuse_short
 from jointwise.data.log import Log, Origin, log_from_matrix
-from jointwise.data.mapping import Wanted
-from jointwise.data.sniff import MISSING, NUMBER, Head, split_fields
+from jointwise.data.sniff import MISSING, NUMBER, Head, seconds_of, split_fields
 from jointwise.data.spool import Spool
-from jointwise.data.stamps import seconds_of
 from jointwise.data.tall import is_tall, table_of
 from jointwise.errors import DataError
 from jointwise.spatial import Array
@@ -85,45 +83,28 @@ class Lines:
         return block
 
 
-def read_csv(
-    path: Path,
-    wanted: Wanted,
-    joints: int | None,
-    needed: Collection[str],
-    spool_bytes: int | None,
-    extra: Sequence[str] = (),
-    ignored: Collection[int] = (),
-) -> Log:
+def read_csv(path: Path, options: ReadOptions) -> Log:
     """Return the log of a text file; see `read_log`."""
     with path.open("rb") as file:
         head = sniff.sniff(file.read(sniff.HEAD_BYTES), str(path))
         if not is_tall(head):
-            return _read_table(file, path, head, wanted, joints, needed, spool_bytes, extra, ignored)
-    table = table_of(path, head, None if wanted.order is None else len(wanted.order))
+            return _read_table(file, path, head, options)
+    table = table_of(path, head, None if options.wanted.order is None else len(options.wanted.order))
     with BytesIO(table.text) as content:
         head = sniff.sniff(table.text[: sniff.HEAD_BYTES], str(path))
-        log = _read_table(content, path, head, wanted, joints, needed, spool_bytes, extra, ignored)
+        log = _read_table(content, path, head, options)
     note = "one value per line: read as a table"
     origin = replace(log.origin, sha256=table.sha256, size=table.size, first_line=None, notes=(*log.origin.notes, note))
     return replace(log, origin=origin)
 
 
-def _read_table(
-    file: IO[bytes],
-    path: Path,
-    head: sniff.Head,
-    wanted: Wanted,
-    joints: int | None,
-    needed: Collection[str],
-    spool_bytes: int | None,
-    extra: Sequence[str],
-    ignored: Collection[int],
-) -> Log:
+def _read_table(file: IO[bytes], path: Path, head: sniff.Head, options: ReadOptions) -> Log:
     """Return the log of a text with one sample per line."""
-    columns = layout(head.header, head.count, wanted, joints, str(path), head)
+    columns = layout(head.header, head.count, options.wanted, options.joints, str(path), head)
     file.seek(0)
-    log = _Reader(path, head, columns, Gate(columns, needed, ignored)).read(file, spool_bytes)
-    others = extra_columns(head.header or (), extra, str(path))
+    gate = Gate(columns, options.needed, options.ignored)
+    log = _Reader(path, head, columns, gate).read(file, options.spool_bytes)
+    others = extra_columns(head.header or (), options.extra, str(path))
     if not others:
         return log
     file.seek(0)
@@ -132,7 +113,7 @@ def _read_table(
 
 def _extra_columns(file: IO[bytes], path: Path, head: sniff.Head, names: Mapping[str, int]) -> dict[str, Array]:
     """Return other columns of a file, (samples,) each, NaN where a value is missing."""
-    columns = Layout({"extra": tuple(names.values())}, {"extra": tuple(names)}, {}, (), ())
+    columns = TableLayout({"extra": tuple(names.values())}, {"extra": tuple(names)}, {}, (), ())
     parse, parts = _parser(head, columns), list[Array]()
     for block in Lines(path, head.bare_returns).blocks(file, head.offset, head.first_line):
         matrix = parse(block.content)
@@ -148,7 +129,7 @@ class _Reader:
 
     path: Path
     head: sniff.Head
-    layout: Layout
+    layout: TableLayout
     gate: Gate
 
     def read(self, file: IO[bytes], spool_bytes: int | None) -> Log:
@@ -204,7 +185,7 @@ class _Reader:
         raise DataError(_fault_text(first, more, all_seen, block, str(self.path)))
 
 
-def _fault_text(first: list[Fault], more: int, all_seen: bool, block: Block, where: str) -> str:
+def _fault_text(first: list[BadRow], more: int, all_seen: bool, block: Block, where: str) -> str:
     """Return the line for the user."""
     if not first:
         return f"{where}: rows from {block.line} on cannot be read as numbers."
@@ -214,7 +195,7 @@ def _fault_text(first: list[Fault], more: int, all_seen: bool, block: Block, whe
     return f"{where}: {place}: {fault.reason}{count}. {fault.advice}"
 
 
-def _parser(head: sniff.Head, columns: Layout) -> Any:
+def _parser(head: sniff.Head, columns: TableLayout) -> Any:
     """Return a function from the bytes of whole lines to SI values (rows, columns), None where pyarrow refuses.
 
     Whole blocks are parsed one after another in this thread: pyarrow's own streaming reader reads ahead in a
@@ -281,7 +262,7 @@ def _without_blank_rows(content: bytes, blank: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class Fault:
+class BadRow:
     """A bad row: its 1-based line, the column's name (empty: the whole row), what is wrong and what to do."""
 
     line: int
@@ -290,13 +271,13 @@ class Fault:
     advice: str
 
 
-def faults(content: bytes, line: int, head: Head, layout: Layout) -> list[Fault]:
+def faults(content: bytes, line: int, head: Head, layout: TableLayout) -> list[BadRow]:
     """Return the first fault of each bad row of a block whose first line is `line`."""
     return [fault for row, text in rows(content, line) if (fault := _fault(text, row, head, layout)) is not None]
 
 
 def missing_place(
-    content: bytes, line: int, head: Head, layout: Layout, columns: Collection[int]
+    content: bytes, line: int, head: Head, layout: TableLayout, columns: Collection[int]
 ) -> tuple[int, str, str] | None:
     """Return row, channel and name of the first missing value of a block in some columns of the log, if any."""
     every = list(zip(layout.columns, layout.channels, layout.labels, strict=True))
@@ -322,10 +303,10 @@ def _fields(text: str, head: Head) -> list[str]:
     return fields if head.decimal == "." else [field.replace(",", ".", 1) for field in fields]
 
 
-def _fault(text: str, row: int, head: Head, layout: Layout) -> Fault | None:
+def _fault(text: str, row: int, head: Head, layout: TableLayout) -> BadRow | None:
     """Return what is wrong with a row, if anything."""
     if "\r" in text:
-        return Fault(row, "", "a stray carriage return", "Delete the row or repair the file.")
+        return BadRow(row, "", "a stray carriage return", "Delete the row or repair the file.")
     fields = _fields(text, head)
     if len(fields) != head.count:
         return _ragged(len(fields), row, head)
@@ -340,28 +321,28 @@ def _fault(text: str, row: int, head: Head, layout: Layout) -> Fault | None:
     return None
 
 
-def _ragged(found: int, row: int, head: Head) -> Fault:
+def _ragged(found: int, row: int, head: Head) -> BadRow:
     """Return the fault of a row with the wrong number of fields."""
     reason = f"{found} fields instead of {head.count}"
     if found == 2 * head.count and head.delimiter == ",":
-        return Fault(row, "", reason, "Decimal commas? Save the file with decimal points.")
+        return BadRow(row, "", reason, "Decimal commas? Save the file with decimal points.")
     if found < head.count:
-        return Fault(row, "", reason, "Is the row cut off? Delete it or repair the file.")
-    return Fault(row, "", reason, "Delete the row or repair the file.")
+        return BadRow(row, "", reason, "Is the row cut off? Delete it or repair the file.")
+    return BadRow(row, "", reason, "Delete the row or repair the file.")
 
 
-def _bad_value(text: str, row: int, channel: str, label: str, step: Conversion) -> Fault | None:
+def _bad_value(text: str, row: int, channel: str, label: str, step: Conversion) -> BadRow | None:
     """Return what is wrong with a field, if anything; a missing value is no fault here."""
     shown = repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "...")
     if text in MISSING:
         return None
     if NUMBER.fullmatch(text) is None:
         if NUMBER.fullmatch(text.replace(",", ".", 1)) is not None:
-            return Fault(row, label, f"{shown} has a decimal comma", "Save the file with decimal points.")
-        return Fault(row, label, f"{shown} is not a number", "Delete the row or repair the file.")
+            return BadRow(row, label, f"{shown} has a decimal comma", "Save the file with decimal points.")
+        return BadRow(row, label, f"{shown} is not a number", "Delete the row or repair the file.")
     value = step.scale * float(text) + step.offset
     if math.isfinite(value) and abs(value) > CHANNELS[channel].largest:
-        return Fault(
+        return BadRow(
             row,
             label,
             f"{value:.3g} {CHANNELS[channel].unit} is out of range",

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.channels import OUTPUTS, POSITION, TIME
-from jointwise.data.columns import Layout
+from jointwise.data.columns import TableLayout
+from jointwise.data.mapping import Wanted
 from jointwise.errors import DataError
 from jointwise.spatial import Array
 
 NEEDED = (TIME, POSITION, "current", "torque")
 """Channels whose missing values reject the log; any other channel with missing values is left out, with a note."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a file becomes a log, as `read_log` describes it.
+
+    `wanted` columns, number of `joints` (None: any), `needed` channels, `spool_bytes` in memory (None: the default),
+    names or patterns of `extra` columns, and joints (0-based) whose output is `ignored`.
+    """
+
+    wanted: Wanted
+    joints: int | None
+    needed: Collection[str]
+    spool_bytes: int | None
+    extra: Sequence[str] = ()
+    ignored: Collection[int] = ()
 
 
 @dataclass
@@ -25,7 +42,7 @@ class Gate:
     no values at all.
     """
 
-    layout: Layout
+    layout: TableLayout
     needed: Collection[str] = NEEDED
     ignored: Collection[int] = ()
     largest: Array = field(init=False)

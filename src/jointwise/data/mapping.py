@@ -1,4 +1,4 @@
-"""What a user says about the columns of a log that names them differently, or not at all.
+"""What the columns of a log are that names them differently, or not at all: by a user, or by a known interface.
 
 Three spellings, all giving a `Wanted`::
 
@@ -13,8 +13,11 @@ A unit may follow with `@`; ``q=@deg`` states only the unit of columns that are 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +195,61 @@ def _counted(first: str, last: str, where: str) -> tuple[str, ...]:
         raise DataError(f"{where}: '{first}..{last}' is more than {MOST_COLUMNS} columns.")
     width = len(begin[2]) if begin[2].startswith("0") else 0
     return tuple(f"{begin[1]}{k:0{width}d}{begin[3]}" for k in range(low, high + 1))
+
+
+# -- names of known interfaces (`presets.toml`) --
+
+_COLUMN = re.compile(r"^(.*?)(?:_?(\d{1,4})|\[(\d{1,4})\])?$")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Names of one interface: title, source, stems that must be there, stem and unit of every channel."""
+
+    title: str
+    source: str
+    detect: tuple[str, ...]
+    columns: dict[str, str]
+    units: dict[str, str]
+
+
+@cache
+def presets() -> dict[str, Preset]:
+    """Return all presets by name."""
+    tables = tomllib.loads((files("jointwise.data") / "presets.toml").read_text(encoding="utf-8"))
+    return {
+        name: Preset(
+            table["title"],
+            table["source"],
+            tuple(table["detect"]),
+            dict(table["columns"]),
+            dict(table.get("units", {})),
+        )
+        for name, table in tables.items()
+    }
+
+
+def with_preset(header: Sequence[str], wanted: Wanted) -> tuple[Wanted, str | None]:
+    """Return a mapping completed by the preset of a header, and a note that names the preset; None if none applies.
+
+    What the user states takes precedence.
+    """
+    if wanted.names or wanted.order is not None:
+        return wanted, None
+    stems = _stems(header)
+    for preset in presets().values():
+        if all(stem in stems for stem in preset.detect):
+            names = {channel: stems[stem] for channel, stem in preset.columns.items() if stem in stems}
+            units = {channel: unit for channel, unit in preset.units.items() if channel in names}
+            return replace(wanted, names=names, units=units | dict(wanted.units)), f"columns of the {preset.title}"
+    return wanted, None
+
+
+def _stems(header: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the columns of every stem in the order of their numbers."""
+    numbered: dict[str, list[tuple[int, str]]] = {}
+    for name in header:
+        match = _COLUMN.match(name)
+        if match is not None:
+            numbered.setdefault(match[1], []).append((int(match[2] or match[3] or -1), name))
+    return {stem: tuple(name for _, name in sorted(columns)) for stem, columns in numbered.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ import numpy as np
 
 from jointwise.data.arrow_stream import MAGIC as STREAM_MAGIC
 from jointwise.data.arrow_stream import ArrowStream
-from jointwise.data.columns import Layout, extra_columns, layout
-from jointwise.data.gate import Gate, refuse_missing, refuse_short
+from jointwise.data.columns import TableLayout, extra_columns, layout
+from jointwise.data.gate import Gate, ReadOptions, refuse_missing, refuse_short
 from jointwise.data.gravity import KEY, gravity_from_bytes
 from jointwise.data.log import Log, Origin, log_from_matrix
 from jointwise.data.mapping import MOST_COLUMNS, Wanted
@@ -36,29 +36,21 @@ _SMALL = 64 * 1024 * 1024
 _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
-def read_parquet(
-    path: Path,
-    wanted: Wanted,
-    joints: int | None,
-    needed: Collection[str],
-    spool_bytes: int | None,
-    extra: Sequence[str] = (),
-    ignored: Collection[int] = (),
-) -> Log:
+def read_parquet(path: Path, options: ReadOptions) -> Log:
     """Return the log of a Parquet file or of an Arrow stream; see `read_log`."""
     import pyarrow as pa
 
     try:
         with _opened(path) as file:
             _refuse_bomb(file, path)
-            columns = _layout(file.schema_arrow, wanted, joints, str(path))
+            columns = _layout(file.schema_arrow, options.wanted, options.joints, str(path))
             gravity = gravity_from_bytes((file.schema_arrow.metadata or {}).get(KEY), str(path))
-            gate = Gate(columns, needed, ignored)
-            spool = Spool(len(columns.columns), spool_bytes)
+            gate = Gate(columns, options.needed, options.ignored)
+            spool = Spool(len(columns.columns), options.spool_bytes)
             for matrix in _batches(file, columns):
                 _pass(gate, matrix, spool.rows, str(path))
                 spool.append(matrix)
-            others = _extra_columns(file, extra, str(path))
+            others = _extra_columns(file, options.extra, str(path))
     except (pa.ArrowException, OverflowError, UnicodeDecodeError, ValueError) as problem:
         raise DataError(f"{path}: damaged Parquet file ({_one_line(problem)}).") from None
     refuse_short(spool.rows, str(path))
@@ -95,7 +87,7 @@ def _refuse_bomb(file: Any, path: Path) -> None:
         raise DataError(f"{path}: {file.metadata.num_rows} rows in {path.stat().st_size} bytes. This is not a log.")
 
 
-def _layout(schema: Any, wanted: Wanted, joints: int | None, where: str) -> Layout:
+def _layout(schema: Any, wanted: Wanted, joints: int | None, where: str) -> TableLayout:
     """Return the layout of a schema; refuses channels that are no plain numbers."""
     if len(schema.names) > MOST_COLUMNS:
         raise DataError(f"{where}: {len(schema.names)} columns; at most {MOST_COLUMNS} are read.")
@@ -119,7 +111,7 @@ def _is_number(kind: Any) -> bool:
     )
 
 
-def _batches(file: Any, columns: Layout) -> Iterator[Array]:
+def _batches(file: Any, columns: TableLayout) -> Iterator[Array]:
     """Yield the channels of a file as SI matrices (rows, columns)."""
     names = [file.schema_arrow.names[column] for column in columns.columns]
     for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=names, use_threads=False):
@@ -150,7 +142,7 @@ def _pass(gate: Gate, matrix: Array, start: int, where: str) -> None:
         )
 
 
-def _log(path: Path, columns: Layout, gate: Gate, spool: Spool, gravity: tuple[float, ...] | None) -> Log:
+def _log(path: Path, columns: TableLayout, gate: Gate, spool: Spool, gravity: tuple[float, ...] | None) -> Log:
     """Assemble the log; refuses missing values of needed channels."""
     matrix, pages = spool.finish()
     for k in gate.fatal():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jointwise.data.effort import EffortUnit
-from jointwise.data.gate import NEEDED
+from jointwise.data.gate import NEEDED, ReadOptions
 from jointwise.data.log import Log
 from jointwise.data.mapping import parse_columns
 from jointwise.description.robot import Robot
@@ -66,7 +66,7 @@ def read_log(
             _check_count(log, count)
             return log.ignore_output(ignore_output)
         reader = read_parquet if _magic(path) in (MAGIC, STREAM_MAGIC) else read_csv
-        log = reader(path, wanted, count, ("t", "q", *needed), spool_bytes, extra, ignore_output)
+        log = reader(path, ReadOptions(wanted, count, ("t", "q", *needed), spool_bytes, extra, ignore_output))
         return log.ignore_output(ignore_output)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file.") from None

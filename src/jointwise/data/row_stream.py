@@ -18,10 +18,9 @@ import numpy as np
 
 from jointwise.data import sniff
 from jointwise.data.channels import SPELLINGS, TIME
-from jointwise.data.columns import Layout, layout
+from jointwise.data.columns import TableLayout, layout
 from jointwise.data.mapping import Wanted, parse_columns
-from jointwise.data.sniff import Head, split_fields
-from jointwise.data.stamps import seconds_of
+from jointwise.data.sniff import Head, seconds_of, split_fields
 from jointwise.errors import DataError
 from jointwise.spatial import Array
 
@@ -32,7 +31,7 @@ POLL = 0.05
 
 
 @dataclass(frozen=True)
-class Rows:
+class StreamRows:
     """Samples: channels by name, (rows,) for `t`, (rows, joints) else; `malformed` lines were no samples."""
 
     channels: Mapping[str, Array]
@@ -52,7 +51,7 @@ def csv_rows(
     idle: float | None = None,
     batch: int = 1000,
     sleep: Callable[[float], object] = time.sleep,
-) -> Iterator[Rows]:
+) -> Iterator[StreamRows]:
     """Yield the samples of a CSV file, which may still grow.
 
     Args:
@@ -117,7 +116,7 @@ def _lines(file: Any, follow: bool, idle: float | None, sleep: Callable[[float],
             waited += POLL
 
 
-def _batches(reader: _Reader, first: list[bytes], lines: Iterator[bytes], batch: int) -> Iterator[Rows]:
+def _batches(reader: _Reader, first: list[bytes], lines: Iterator[bytes], batch: int) -> Iterator[StreamRows]:
     """Yield rows in batches; a batch ends where the file has no more."""
     waiting = list(first)
     for line in lines:
@@ -135,13 +134,13 @@ class _Reader:
     """Reads the lines of a table."""
 
     head: Head
-    layout: Layout
+    layout: TableLayout
 
     @classmethod
     def of(cls, head: Head, wanted: Wanted, joints: int | None, where: str) -> _Reader:
         return cls(head, layout(head.header, head.count, wanted, joints, where, head))
 
-    def rows(self, lines: Iterable[bytes]) -> Rows:
+    def rows(self, lines: Iterable[bytes]) -> StreamRows:
         """Return the samples of lines."""
         values, malformed = [], 0
         for line in lines:
@@ -155,7 +154,7 @@ class _Reader:
         matrix = np.array(values, dtype=float).reshape(len(values), len(self.layout.columns))
         matrix = self.layout.converted(matrix)
         matrix[np.abs(matrix) > self.layout.largest] = np.nan
-        return Rows(_split(matrix, self.layout), malformed)
+        return StreamRows(_split(matrix, self.layout), malformed)
 
     def _fields(self, line: bytes) -> list[float] | None:
         """Return the numbers of a line; None if it has another number of fields."""
@@ -174,7 +173,7 @@ class _Reader:
             return math.nan
 
 
-def _split(matrix: Array, columns: Layout) -> dict[str, Array]:
+def _split(matrix: Array, columns: TableLayout) -> dict[str, Array]:
     """Return the channels of a matrix."""
     result, first = {}, 0
     for channel, width in columns.widths.items():
@@ -201,7 +200,7 @@ class JsonRows:
     first_problem: str = ""
     _channels: tuple[str, ...] = field(default=(), repr=False)
 
-    def read(self, line: str) -> Rows | None:
+    def read(self, line: str) -> StreamRows | None:
         """Return the sample of a line; None for a line that is empty or no sample."""
         if not line.strip():
             return None
@@ -211,7 +210,7 @@ class JsonRows:
             self.malformed += 1
             self.first_problem = self.first_problem or str(problem)
             return None
-        return Rows(channels)
+        return StreamRows(channels)
 
     def _parsed(self, line: str) -> dict[str, Array]:
         document = json.loads(line)
@@ -220,15 +219,13 @@ class JsonRows:
         found = {SPELLINGS[key]: value for key, value in document.items() if key in SPELLINGS}
         if TIME not in found or "q" not in found:
             raise KeyError("a line must have t and q")
-        channels = {name: _numbers(value) for name, value in found.items()}
-        for name, values in channels.items():
-            expected = 1 if name == TIME else self.joints
-            if values.shape != (1, expected):
-                raise ValueError(f"{name} must be {expected} numbers. Got {values.shape[1]} instead")
-        return {name: values[:, 0] if name == TIME else values for name, values in channels.items()}
+        channels = {name: _numbers(value, name, self.joints) for name, value in found.items() if name != TIME}
+        return {TIME: _numbers(found[TIME], TIME, 1)[:, 0], **channels}
 
 
-def _numbers(value: Any) -> Array:
+def _numbers(value: Any, name: str, count: int) -> Array:
     """Return a number or a list of numbers as (1, count), null as NaN."""
     entries = value if isinstance(value, list) else [value]
+    if len(entries) != count:
+        raise ValueError(f"{name} must be {count} numbers. Got {len(entries)} instead")
     return np.array([[math.nan if entry is None else float(entry) for entry in entries]], dtype=float)

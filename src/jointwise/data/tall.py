@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jointwise.data.columns import known_column
-from jointwise.data.sniff import NUMBER, Head, split_fields, with_line_feeds
-from jointwise.data.stamps import is_stamp
+from jointwise.data.sniff import NUMBER, Head, is_stamp, split_fields, with_line_feeds
 from jointwise.errors import DataError
 
 MOST_BYTES = 512 * 1024 * 1024

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.data.conditioning import Span, clean_log, condition
+from jointwise.data.conditioning import UniformSpan, clean_log, condition
 from jointwise.data.filters import differences, low_pass
 from jointwise.data.finding import Finding
 from jointwise.data.gravity import mounting_of_logs
@@ -248,7 +248,7 @@ class _Setting:
         plain = log.without(("qd",) if log.qd is not None else ())  # no method here uses the measured speed
         return [self._record(span) for span in clean_log(plain).spans(log.clock.uniform_rate, SHORTEST)]
 
-    def _record(self, span: Span) -> JointRecord:
+    def _record(self, span: UniformSpan) -> JointRecord:
         log, joint = span.log, self.joint
         motion = condition(span, self.cutoff)
         raw, theta = span.resampled(log.q[:, joint]), _of_joint(span, log.theta, joint)
@@ -295,7 +295,7 @@ class _Setting:
             return None, None
         return self.load.pull(q, self.joint), tuple(map(float, self.load.gravity))
 
-    def _motor(self, span: Span) -> tuple[Array, str, float]:
+    def _motor(self, span: UniformSpan) -> tuple[Array, str, float]:
         """Return the motor torque (or current, where no gain is known), its unit and the gain."""
         current = _of_joint(span, span.log.current, self.joint)
         if current is None:
@@ -304,7 +304,7 @@ class _Setting:
         return (current, "A", 1.0) if not known else (known * current, "Nm", float(known))
 
 
-def _of_joint(span: Span, channel: Array | None, joint: int) -> Array | None:
+def _of_joint(span: UniformSpan, channel: Array | None, joint: int) -> Array | None:
     """Return a channel of a joint on the uniform clock, None where the log does not have it."""
     column = _column(channel, joint)
     return None if column is None else span.resampled(column)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.data.row_stream import JsonRows, Rows, csv_rows
+from jointwise.data.row_stream import JsonRows, StreamRows, csv_rows
 from jointwise.errors import DataError
 from jointwise.monitoring.core import Samples
 from jointwise.monitoring.events import Contact, Fault
@@ -17,7 +17,7 @@ from jointwise.monitoring.session import Session
 from jointwise.runtime import RobotModel
 
 
-def row_samples(model: RobotModel, rows: Rows, where: str) -> Samples:
+def row_samples(model: RobotModel, rows: StreamRows, where: str) -> Samples:
     """Return rows as samples for the monitor of a model.
 
     Raises:
@@ -77,12 +77,12 @@ def follow_json(session: Session, lines: Iterable[str]) -> Iterator[Contact | Fa
         raise DataError(f"{session.source}: no sample. {reader.first_problem or 'It is empty.'}")
 
 
-def _expected(model: RobotModel, rows: Rows) -> Samples:
+def _expected(model: RobotModel, rows: StreamRows) -> Samples:
     """Return the first sample, whose channels all others must have."""
     return row_samples(model, rows, "stdin")
 
 
-def row_samples_or_nan(model: RobotModel, rows: Rows) -> Samples:
+def row_samples_or_nan(model: RobotModel, rows: StreamRows) -> Samples:
     """Return a row as a sample, with NaN for an output that is missing."""
     channels = rows.channels
     output = channels.get(model.output, np.full_like(channels["q"], np.nan))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.data.conditioning import Span, clean_log
+from jointwise.data.conditioning import UniformSpan, clean_log
 from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
@@ -214,7 +214,7 @@ def _segments(log: Log, estimator: StiffnessEstimator) -> Iterator[tuple[Array, 
             yield span.times[first:], JointSamples(*(x[first:] for x in values))
 
 
-def _on_clock(span: Span, channel: Array) -> Array:
+def _on_clock(span: UniformSpan, channel: Array) -> Array:
     """Return a channel (log samples, ...) on the uniform clock; NaN beside samples that are not finite."""
     values = np.asarray(channel[span.rows])
     whole = np.isfinite(values).reshape(len(values), -1).all(axis=1)
