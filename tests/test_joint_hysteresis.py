@@ -365,8 +365,8 @@ def test_known_viscous_friction_is_subtracted() -> None:
 def known_friction(deviation: float, covariance: list[list[float]] | None = None) -> Part:
     """Return viscous friction that is known with a standard error."""
     values = tuple(value_of(name, "", *pair) for name, *pair in (("F_V1", 8.0, deviation), ("F_V2", 0.0, deviation)))
-    stored = {} if covariance is None else {"covariance": {"names": ["F_V1", "F_V2"], "values": covariance}}
-    return Part("friction", "polynomial", values, 90.0, settings={"law": {}, **stored})
+    settings = {} if covariance is None else {"covariance": {"names": ["F_V1", "F_V2"], "values": covariance}}
+    return Part("friction", "polynomial", values, 90.0, settings=settings)
 
 
 def test_intervals_include_the_uncertainty_of_known_viscous_friction() -> None:

@@ -74,6 +74,13 @@ class StoredCovariance:
 
 
 @dataclass(frozen=True)
+class _Uncertainty:
+    """The part of the settings that describes uncertainty; a part that is known otherwise may have none."""
+
+    covariance: StoredCovariance = StoredCovariance()
+
+
+@dataclass(frozen=True)
 class FrictionSettings:
     """Settings of a friction part.
 
@@ -229,7 +236,7 @@ def perturbed_parts(part: Part) -> Iterator[tuple[Part, Part]]:
 
 def _covariance(part: Part, names: list[str]) -> Array:
     """Return the covariance of some values, logarithms instead of V_S and mu."""
-    stored = friction_settings(part).covariance
+    stored = part.settings_as("friction", _Uncertainty).covariance
     if set(names) <= set(stored.names):
         at = [stored.names.index(name) for name in names]
         return np.array([[stored.values[i][j] for j in at] for i in at])
