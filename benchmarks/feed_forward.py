@@ -16,17 +16,21 @@ from timing import use_one_thread
 use_one_thread()
 
 import argparse  # noqa: E402
+import sys  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 from dataclasses import replace  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
 
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the point-to-point motion, which is test support
+
 import jointwise as jw  # noqa: E402
-from jointwise.design.point_to_point import PointToPoint, point_to_point_trajectory  # noqa: E402
 from jointwise.estimation.structure import Structure  # noqa: E402
 from jointwise.model.terms import Hysteresis  # noqa: E402
 from jointwise.simulation.robot.defaults import default_joints, joints_from_toml  # noqa: E402
 from jointwise.spatial import Array  # noqa: E402
+from synthetic.point_to_point import PointToPoint, point_to_point_trajectory  # noqa: E402
 
 RATE = 100.0
 WIDE = "schema = 1\n[drive]\nbacklash = 0.004\nlost_motion = 0.05\nstiction = { value = 1.0, power = 1.0 }\n"

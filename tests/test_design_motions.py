@@ -22,7 +22,6 @@ from jointwise.design import (
     hold,
     joint_moves,
     line_trajectory,
-    point_to_point_trajectory,
     succession,
     thesis_waypoints,
     waypoint_trajectory,
@@ -33,6 +32,7 @@ from jointwise.errors import JointwiseError, ModelError
 from jointwise.model.inverse_kinematics import ReachError
 from jointwise.model.rigid import forward_kinematics, jacobian
 from jointwise.spatial import Array
+from synthetic.point_to_point import point_to_point_trajectory
 
 UR5 = load_robot("ur5")
 READY = np.array([np.pi, -1.6, 1.6, -1.6, -1.57, 0.0])

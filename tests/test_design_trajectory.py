@@ -11,11 +11,11 @@ from jointwise.description import Robot, list_robots, load_robot
 from jointwise.design import (
     Trajectory,
     fourier_trajectory,
-    point_to_point_trajectory,
     single_joint_trajectory,
 )
 from jointwise.design.limits import motion_limits
 from jointwise.errors import JointwiseError
+from synthetic.point_to_point import point_to_point_trajectory
 
 Maker = Callable[[Robot, float, int], Trajectory]
 

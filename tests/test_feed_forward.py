@@ -12,7 +12,6 @@ import jointwise as jw
 from data_files import SHARED, needs_shared
 from jointwise.calibration import make_regression
 from jointwise.cli import main
-from jointwise.design.point_to_point import point_to_point_trajectory
 from jointwise.errors import ModelError
 from jointwise.estimation.feed_forward import (
     relaxations_in_rests,
@@ -25,6 +24,7 @@ from jointwise.estimation.structure import LADDER, Structure
 from jointwise.options import Options
 from jointwise.result import load_calibration, save_model
 from jointwise.result.feed_forward import Use
+from synthetic.point_to_point import point_to_point_trajectory
 
 SENSORS = ("qd", "theta")
 REST, MOVE = 7.0, 1.5

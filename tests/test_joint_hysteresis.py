@@ -356,9 +356,7 @@ def test_known_viscous_friction_is_subtracted() -> None:
     record = made_record()
     part = identify_hysteresis(record, method="nlr", elements=2, steady=lambda speed, _: 8.0 * speed)
     assert part.value("F_V").covers(0.0)
-    known = Part(
-        "friction", "polynomial", (replace(part.values[0], name="F_V1", value=8.0),), 90.0, settings={"law": {}}
-    )
+    known = Part("friction", "polynomial", (replace(part.values[0], name="F_V1", value=8.0),), 90.0)
     assert identify_hysteresis(record, method="nlr", elements=2, steady=known)["F_V"] == pytest.approx(part["F_V"])
 
 

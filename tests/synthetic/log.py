@@ -12,7 +12,6 @@ from jointwise.data.log import Log, Origin
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot, frozen_array
 from jointwise.design.fourier import fourier_trajectory
-from jointwise.design.point_to_point import point_to_point_trajectory
 from jointwise.design.trajectory import Trajectory
 from jointwise.errors import ModelError, ShapeError, nearest
 from jointwise.simulation.robot.defaults import joint_size
@@ -20,6 +19,7 @@ from jointwise.simulation.sensors import JitterMode, Sensors
 from jointwise.spatial import Array
 from synthetic.friction import JointFriction, LoadDependence, default_friction
 from synthetic.plant import Plant
+from synthetic.point_to_point import point_to_point_trajectory
 from synthetic.truth import Truth
 
 TrajectoryMaker = Callable[[Robot, float, int], Trajectory]

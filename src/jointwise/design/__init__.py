@@ -1,6 +1,5 @@
 """References: motions to follow, from trapezoids to paths of the tool, and the experiments that use them, by name."""
 
-from jointwise.design.bang_coast_bang import bang_coast_bang
 from jointwise.design.body import APART, Body, Nearest
 from jointwise.design.bspline import SplineMotion, bspline_trajectory
 from jointwise.design.clearance import (
@@ -10,7 +9,6 @@ from jointwise.design.clearance import (
     PlaneError,
     farthest_reach,
     lowest_height,
-    nearest_links,
     straight_path,
 )
 from jointwise.design.excitation import Excitation, optimize_excitation
@@ -20,15 +18,14 @@ from jointwise.design.fourier import fourier_trajectory, single_joint_trajectory
 from jointwise.design.limits import check_limits
 from jointwise.design.piecewise import Piecewise, hold, joint_moves
 from jointwise.design.plan import Plan, PlannedExperiment, make_plan
-from jointwise.design.point_to_point import point_to_point_trajectory
 from jointwise.design.posture import upright_posture
 from jointwise.design.purpose import PURPOSES, Purpose
 from jointwise.design.sampled import sampled_motion
 from jointwise.design.single_joint import constant_speed_runs, load_runs, reciprocation, warm_up
+from jointwise.design.straight_moves import THESIS_POINTS, bang_coast_bang, thesis_waypoints, waypoint_trajectory
 from jointwise.design.torque_profile import TorqueProfile, torque_ramps
 from jointwise.design.trajectory import Differentiable, States, Succession, Trajectory, derivative, succession
 from jointwise.design.urscript import urscript
-from jointwise.design.waypoints import THESIS_POINTS, thesis_waypoints, waypoint_trajectory
 from jointwise.design.workspace import PathMotion, ellipse_trajectory, line_trajectory
 
 __all__ = [
@@ -71,9 +68,7 @@ __all__ = [
     "lowest_height",
     "make_experiment",
     "make_plan",
-    "nearest_links",
     "optimize_excitation",
-    "point_to_point_trajectory",
     "reciprocation",
     "sampled_motion",
     "single_joint_trajectory",

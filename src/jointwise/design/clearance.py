@@ -129,11 +129,6 @@ def farthest_reach(robot: Robot, q: Array, tool: Tool | None = None) -> float:
     return Body(robot, tool).reach(q)
 
 
-def nearest_links(robot: Robot, q: Array, tool: Tool | None = None) -> Nearest | None:
-    """Return where two parts of an arm come nearest along q (samples, joints); None if none can collide."""
-    return Body(robot, tool).nearest(q)
-
-
 def straight_path(begin: Array, end: Array) -> Array:
     """Return postures (points, joints) on the straight path in joint space between two."""
     return np.linspace(begin, end, PATH_POINTS)

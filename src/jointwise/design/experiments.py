@@ -11,7 +11,6 @@ import numpy as np
 
 from jointwise.description.mounting import gravity_vector
 from jointwise.description.robot import Robot
-from jointwise.design.bang_coast_bang import bang_coast_bang
 from jointwise.design.body import Body
 from jointwise.design.bspline import bspline_trajectory
 from jointwise.design.clearance import Clearance, straight_path
@@ -35,15 +34,16 @@ from jointwise.design.single_joint import (
     reciprocation,
     warm_up,
 )
-from jointwise.design.torque_profile import TorqueProfile, torque_ramps
-from jointwise.design.trajectory import Trajectory, check_positive
-from jointwise.design.waypoints import (
+from jointwise.design.straight_moves import (
     THESIS_POINTS,
+    bang_coast_bang,
     clear_points,
     random_points,
     thesis_waypoints,
     waypoint_trajectory,
 )
+from jointwise.design.torque_profile import TorqueProfile, torque_ramps
+from jointwise.design.trajectory import Trajectory, check_positive
 from jointwise.design.workspace import ellipse_trajectory
 from jointwise.errors import ModelError, nearest
 from jointwise.model.inverse_kinematics import position_limits

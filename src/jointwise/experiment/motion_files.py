@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from jointwise.atomic import atomic_write, make_directory, output_set
 from jointwise.description.robot import Robot
 from jointwise.design.bspline import SplineMotion
-from jointwise.design.excitation import OVERSAMPLING, RATE
 from jointwise.design.urscript import motion_script, supports_urscript
-from jointwise.document import Kind, write_document
+from jointwise.document import Kind
 from jointwise.energy import MinimumEnergyMotion, PowerModel, optimize_motion
 from jointwise.energy.motion_task import MotionEnergy
-from jointwise.experiment.excitation_files import STATE_FILE, joint_trajectory, usable_directory, write_trajectory
+from jointwise.experiment.motion_directory import program_notes, search_in, write_motion_files
 from jointwise.report.minimum_energy import MotionSignals, render_minimum_energy
-from jointwise.report.page import plotly_script
 from jointwise.result.calibration import CalibratedModel
 
 RESULT_FILE = "energy.json"
@@ -53,36 +47,21 @@ def minimize_energy(
         OutputError: The directory holds other files.
         MissingExtraError: If plotly is not installed.
     """
-    library, folder = plotly_script(), usable_directory(output)
-    make_directory(folder)
-    state = folder / STATE_FILE
-    try:
-        result = optimize_motion(model, power, state=state, **task)
-        write_motion(result, folder, library)
-    finally:
-        if not any(folder.iterdir()):
-            folder.rmdir()
-    state.unlink(missing_ok=True)
-    return result
+
+    def search(state: Path) -> MinimumEnergyMotion:
+        return optimize_motion(model, power, state=state, **task)
+
+    return search_in(output, search, write_motion)
 
 
 def write_motion(result: MinimumEnergyMotion, folder: Path, library: str) -> list[Path]:
     """Write all files of a minimum-energy motion, or none; `library` is the source code of plotly.js."""
-    motion, robot = result.optimized.trajectory, result.robot
-    document = result.to_dict()
-    page = render_minimum_energy(
-        robot, result.model.gravity, document, _signals(result.original), _signals(result.optimized), library
-    )
-    texts = {"joint_trajectory.json": json.dumps(joint_trajectory(robot, motion), allow_nan=False), "energy.html": page}
+    motion, robot, document = result.optimized.trajectory, result.robot, result.to_dict()
+    signals = _signals(result.original), _signals(result.optimized)
+    texts = {"energy.html": render_minimum_energy(robot, result.model.gravity, document, *signals, library)}
     if supports_urscript(robot) and isinstance(motion, SplineMotion):
         texts["motion.script"] = _program(result, motion)
-    with output_set():
-        for name, text in texts.items():
-            with atomic_write(folder / name) as file:
-                file.write(text)
-        write_document(RESULT_KIND.stamped(document), folder / RESULT_FILE)
-        write_trajectory(motion, folder / "trajectory.csv")
-    return [folder / name for name in (*texts, RESULT_FILE, "trajectory.csv")]
+    return write_motion_files(folder, robot, motion, texts, (RESULT_FILE, RESULT_KIND.stamped(document)))
 
 
 def _signals(motion: MotionEnergy) -> MotionSignals:
@@ -91,17 +70,10 @@ def _signals(motion: MotionEnergy) -> MotionSignals:
 
 def _program(result: MinimumEnergyMotion, motion: SplineMotion) -> str:
     """Return the URScript program."""
-    uses = ", ".join(f"{use.kind} {100.0 * use.share:.0f} % ({use.where})" for use in result.optimized.uses)
-    plane = result.limits.clearance.plane
+    approach = "The path from the current pose to the first one is not checked: move the arm near it first."
     notes = [
         f"Minimum-energy motion: {result.optimized.energy:.1f} J, {100.0 * result.saving:.1f} % saved.",
         f"Robot {result.robot.name}, {motion.duration:g} s.",
-        f"Use of the limits: {uses}; checked at {OVERSAMPLING * RATE:g} Hz.",
-        f"Height above the mounting plane at least {plane:g} m."
-        if np.isfinite(plane)
-        else "THE MOUNTING PLANE IS NOT CHECKED.",
-        "The path from the current pose to the first one is not checked: move the arm near it first.",
-        "COLLISIONS WITH THE CELL ARE NOT CHECKED, nor of cables and payload: test at 10 % speed with a hand on the "
-        "stop button.",
+        *program_notes(result.optimized.uses, result.limits.clearance.plane, approach),
     ]
     return motion_script(result.robot, motion, motion.center, "jointwise_motion", notes, returns=False)

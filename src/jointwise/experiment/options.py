@@ -10,11 +10,10 @@ import numpy as np
 
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
-from jointwise.errors import ModelError
+from jointwise.errors import ModelError, check_positive, check_type, is_number
 from jointwise.experiment.controllers import AnyController
 from jointwise.simulation.recording import payload_to_dict
 from jointwise.simulation.robot import DigitalRobot, JointPlant, digital_robot
-from jointwise.simulation.robot.checks import check_positive, check_type, is_number
 from jointwise.simulation.robot.joint import COLDEST, HOTTEST
 from jointwise.spatial import Array
 

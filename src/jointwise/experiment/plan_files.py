@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.atomic import SUFFIX, atomic_write, make_directory, output_set
+from jointwise.atomic import atomic_write, make_directory, output_set
 from jointwise.design.plan import Plan, PlannedExperiment
 from jointwise.design.urscript import supports_urscript, urscript
 from jointwise.errors import OutputError
+from jointwise.experiment.motion_directory import usable_directory, write_texts
 from jointwise.report.plan import page
 from jointwise.spatial import Array
 
@@ -40,12 +41,10 @@ def write_plan(plan: Plan, folder: str | Path, *, rate: float = 125.0, programs:
     steps = {f"{number}-{step.purpose.name}": step for number, step in enumerate(plan.steps, start=1)}
     planned = {stem: step for stem, step in steps.items() if step.rejection is None}
     texts = _texts(plan, steps, rate, supports_urscript(plan.robot) if programs is None else programs)
-    target = _empty(folder)
+    target = usable_directory(folder)
     with output_set():
         make_directory(target)
-        for name, text in texts.items():
-            with atomic_write(target / name) as file:
-                file.write(text)
+        write_texts(target, texts)
         for stem, step in planned.items():
             _write_motion(step, target / f"{stem}.csv", rate)
     return [*(target / name for name in texts), *(target / f"{stem}.csv" for stem in planned)]
@@ -79,16 +78,6 @@ def _document(plan: Plan, facts: list[dict[str, Any]], rate: float) -> str:
         "experiments": facts,
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
-def _empty(folder: str | Path) -> Path:
-    """Return the path of the directory; reject one that is not empty. Files of a killed run do not count."""
-    target = Path(folder)
-    if target.exists() and not target.is_dir():
-        raise OutputError(f"{target}: is a file. Choose a new directory.")
-    if target.exists() and any(not path.name.endswith(SUFFIX) for path in target.iterdir()):
-        raise OutputError(f"{target}: is not empty, and nothing is overwritten. Choose a new directory.")
-    return target
 
 
 def _write_motion(step: PlannedExperiment, path: Path, rate: float) -> None:

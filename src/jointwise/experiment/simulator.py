@@ -17,7 +17,7 @@ from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.design import Body, Clearance, Experiment, check_limits, make_experiment
 from jointwise.design.trajectory import DurationError, Trajectory
-from jointwise.errors import ModelError
+from jointwise.errors import ModelError, check_integer, check_positive, check_type
 from jointwise.experiment.controllers import AnyController, DelayedMotion, make_controller
 from jointwise.experiment.options import ControllerOptions, Events, PlantOptions
 from jointwise.experiment.result import SimulationResult
@@ -26,7 +26,6 @@ from jointwise.model.rigid.dynamics import mass_matrix
 from jointwise.model.skeleton import Tool
 from jointwise.simulation.recording import Recorder, digital_robot_to_dict
 from jointwise.simulation.robot import Run
-from jointwise.simulation.robot.checks import check_integer, check_positive, check_type
 from jointwise.simulation.sensors import Sensors
 
 if TYPE_CHECKING:

@@ -1,0 +1,125 @@
+"""The directory of a designed motion: trajectory, robot programs, document and page; a search in it can be resumed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from jointwise.atomic import SUFFIX, atomic_write, make_directory, output_set
+from jointwise.description.robot import Robot
+from jointwise.design.excitation import OVERSAMPLING, RATE
+from jointwise.design.excitation_limits import Use
+from jointwise.design.trajectory import Trajectory
+from jointwise.document import write_document
+from jointwise.errors import OutputError
+from jointwise.report.page import plotly_script
+
+STATE_FILE = "state.json"
+"""Finished steps of an interrupted search; removed when the other files are complete."""
+TRAJECTORY_FILE = "trajectory.csv"
+ROS_RATE = 100.0
+"""Rate (Hz) of the points of the ROS 2 message: controllers interpolate between them by quintics."""
+
+R = TypeVar("R")
+
+
+def search_in(output: str | Path, search: Callable[[Path], R], write: Callable[[R, Path, str], object]) -> R:
+    """Return the result of a search whose files are in a directory; an interrupted search is resumed by the next call.
+
+    Args:
+        output: Directory; it must be absent, empty, or that of an interrupted call.
+        search: Called with the file of the finished steps; returns the result.
+        write: Called with result, directory and the source code of plotly.js; writes all files or none.
+
+    Raises:
+        OutputError: If the directory holds other files.
+        MissingExtraError: If plotly is not installed.
+    """
+    library, folder = plotly_script(), usable_directory(output, (STATE_FILE,))
+    make_directory(folder)
+    state = folder / STATE_FILE
+    try:
+        result = search(state)
+        write(result, folder, library)
+    finally:
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    state.unlink(missing_ok=True)
+    return result
+
+
+def usable_directory(output: str | Path, known: Collection[str] = ()) -> Path:
+    """Return a directory for files; reject one with other files than the `known` ones and those of a killed run."""
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}: is a file. Choose a new directory.")
+    if folder.exists() and any(not path.name.endswith(SUFFIX) and path.name not in known for path in folder.iterdir()):
+        raise OutputError(f"{folder}: is not empty, and nothing is overwritten. Choose a new directory.")
+    return folder
+
+
+def write_motion_files(
+    folder: Path, robot: Robot, motion: Trajectory, texts: Mapping[str, str], document: tuple[str, Mapping[str, Any]]
+) -> list[Path]:
+    """Write texts by file name, a document (name, content) and the motion in two formats, or nothing."""
+    message = json.dumps(joint_trajectory(robot, motion), allow_nan=False)
+    every = {"joint_trajectory.json": message, **texts}
+    name, content = document
+    with output_set():
+        write_texts(folder, every)
+        write_document(content, folder / name)
+        write_trajectory(motion, folder / TRAJECTORY_FILE)
+    return [folder / name for name in (*every, name, TRAJECTORY_FILE)]
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write texts by file name into a directory."""
+    for name, text in texts.items():
+        with atomic_write(folder / name) as file:
+            file.write(text)
+
+
+def joint_trajectory(robot: Robot, motion: Trajectory) -> dict[str, Any]:
+    """Return a motion as a message trajectory_msgs/JointTrajectory of ROS 2."""
+    states = motion.sample(ROS_RATE)
+    points = [
+        {
+            "positions": q.tolist(),
+            "velocities": qd.tolist(),
+            "accelerations": qdd.tolist(),
+            "effort": [],
+            "time_from_start": {"sec": int(t), "nanosec": round(1e9 * (t - int(t)))},
+        }
+        for t, q, qd, qdd in zip(
+            states.t.tolist(), states.q.round(9), states.qd.round(9), states.qdd.round(9), strict=True
+        )
+    ]
+    header = {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""}
+    return {"header": header, "joint_names": [joint.name for joint in robot.joints], "points": points}
+
+
+def write_trajectory(motion: Trajectory, path: Path) -> None:
+    """Write a motion as CSV at 500 Hz to its end, where it stands: t, q1.., qd1.., qdd1.."""
+    states = motion.at(np.arange(int(np.ceil(motion.duration * RATE - 1e-6)) + 1) / RATE)
+    names = ["t", *(f"{name}{j + 1}" for name in ("q", "qd", "qdd") for j in range(motion.joints))]
+    with atomic_write(path) as file:
+        file.write(",".join(names) + "\n")
+        rows = np.column_stack([states.t, states.q, states.qd, states.qdd]) + 0.0
+        np.savetxt(file, rows, fmt="%.9g", delimiter=",")
+
+
+def program_notes(uses: Sequence[Use], plane: float, approach: str) -> list[str]:
+    """Return the notes of a robot program on limits, mounting plane (height in m), approach and collisions."""
+    listed = ", ".join(f"{use.kind} {100.0 * use.share:.0f} % ({use.where})" for use in uses)
+    height = f"Height above the mounting plane at least {plane:g} m."
+    return [
+        f"Use of the limits: {listed}; checked at {OVERSAMPLING * RATE:g} Hz.",
+        height if np.isfinite(plane) else "THE MOUNTING PLANE IS NOT CHECKED.",
+        approach,
+        "COLLISIONS WITH THE CELL ARE NOT CHECKED, nor of cables and payload: test at 10 % speed with a hand on the "
+        "stop button.",
+    ]
