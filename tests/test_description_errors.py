@@ -11,7 +11,7 @@ import pytest
 import jointwise
 from jointwise import spatial
 from jointwise.description import Joint, Link, Payload, Robot, gravity_vector, list_robots, load_robot
-from jointwise.description.check import Finding, check_file, check_robot
+from jointwise.description.check import Remark, check_file, check_robot
 from jointwise.description.files import LARGEST_BYTES
 from jointwise.description.toml import robot_from_toml
 from jointwise.description.urdf import robot_from_urdf
@@ -259,7 +259,7 @@ def test_unknown_names() -> None:
 # what can be read and is yet wrong
 
 
-def changed(inertial: np.ndarray | None = None, **limits: float) -> list[Finding]:
+def changed(inertial: np.ndarray | None = None, **limits: float) -> list[Remark]:
     """Return the findings about the pendulum with another body or other limits."""
     robot = load_robot("planar1")
     link = robot.links[0] if inertial is None else Link("link1", inertial)
@@ -267,7 +267,7 @@ def changed(inertial: np.ndarray | None = None, **limits: float) -> list[Finding
     return check_robot(replace(robot, joints=(joint,), links=(link,)))
 
 
-def with_body(mass: float, moments: tuple[float, ...], center: tuple[float, ...] = (0.0, 0.0, 0.0)) -> list[Finding]:
+def with_body(mass: float, moments: tuple[float, ...], center: tuple[float, ...] = (0.0, 0.0, 0.0)) -> list[Remark]:
     return changed(Link.from_center("l", mass, center, np.diag(moments)).inertial)
 
 
@@ -292,7 +292,7 @@ def with_body(mass: float, moments: tuple[float, ...], center: tuple[float, ...]
         (changed(upper=360.0), "warning", "Is it in degrees?"),
     ],
 )
-def test_doubts(found: list[Finding], severity: str, message: str) -> None:
+def test_doubts(found: list[Remark], severity: str, message: str) -> None:
     assert any(finding.severity == severity and message in finding.message for finding in found), found
 
 
@@ -326,18 +326,18 @@ def test_findings_carry_the_line(tmp_path: Path) -> None:
     toml.write_text(TOML + "velocity = -1\n\n" + JOINT)
     table.write_text("# convention: dh\n\na,alpha,d\n# first\n99,0,0\n\n0,0,0\n")
     tree.write_text(one(ENDS + '<limit effort="-1"/>', rest="\n" + HAND))
-    assert Finding(
+    assert Remark(
         "error", f"{toml}, line 3, joint 1 'joint1'", "the velocity limit must be > 0. Got -1 instead."
     ) in check_file(toml)
     missing = "no limit for lower, upper, velocity, effort."
-    assert Finding("warning", f"{toml}, line 9, joint 2 'joint2'", missing) in check_file(toml)
+    assert Remark("warning", f"{toml}, line 9, joint 2 'joint2'", missing) in check_file(toml)
     assert {f"{table}, line 5, joint 1 'joint1'", f"{table}, line 7, joint 2 'joint2'"} <= {
         f.where for f in check_file(table)
     }
-    assert Finding(
+    assert Remark(
         "error", f"{tree}, line 5, joint 1 'j'", "the effort limit must be > 0. Got -1 instead."
     ) in check_file(tree)
-    assert Finding("warning", f"{tree}, line 6, joint 2 'k'", missing) in check_file(tree)
+    assert Remark("warning", f"{tree}, line 6, joint 2 'k'", missing) in check_file(tree)
 
 
 def test_findings_without_a_line_where_the_layout_hides_it(tmp_path: Path) -> None:
@@ -350,8 +350,8 @@ def test_an_unreadable_file_is_one_error(tmp_path: Path) -> None:
     file = tmp_path / "arm.csv"
     file.write_text("a,alpha,d\n1,2\n")
     found = check_file(file, "dh")
-    assert found == [Finding("error", f"{file}, line 2", "2 values, but the header names 3 columns.")]
-    assert check_file(tmp_path / "none.csv") == [Finding("error", str(tmp_path / "none.csv"), "no such file.")]
+    assert found == [Remark("error", f"{file}, line 2", "2 values, but the header names 3 columns.")]
+    assert check_file(tmp_path / "none.csv") == [Remark("error", str(tmp_path / "none.csv"), "no such file.")]
 
 
 def test_a_first_moment_without_mass_is_not_written() -> None:

@@ -32,7 +32,7 @@ def test_the_electrical_energy_balance_closes(rigid: bool):
     assert fine.copper[-1] > 1.0
     assert np.ptp(fine.magnetic) > 1e-3  # what the inductances store is part of the balance
 
-    def windings(energy: jw.simulation.robot.Energy) -> float:
+    def windings(energy: jw.simulation.robot.EnergyAccount) -> float:
         stored = energy.magnetic - energy.magnetic[0]
         return float(np.abs(energy.electrical - energy.copper - energy.supplied - stored).max())
 

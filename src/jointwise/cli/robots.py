@@ -10,7 +10,7 @@ import jointwise
 from jointwise.cli.arguments import finite, format_options
 from jointwise.cli.output import as_json, table
 from jointwise.description import Robot, gravity_vector, list_robots, load_robot
-from jointwise.description.check import Finding, check_file, check_robot
+from jointwise.description.check import Remark, check_file, check_robot
 from jointwise.description.table import CONVENTIONS
 from jointwise.description.urdf_text import rpy_angles
 from jointwise.model.base import base_parameters
@@ -172,7 +172,7 @@ def _named_columns(joints: list[dict[str, Any]], key: str) -> str:
     return table(("name", *names), [(joint["name"], *(joint[key][name] for name in names)) for joint in joints])
 
 
-def _findings_text(found: list[Finding]) -> str:
+def _findings_text(found: list[Remark]) -> str:
     lines = [f"{finding.where}: {finding.severity}: {finding.message}" for finding in found]
     count = {kind: sum(finding.severity == kind for finding in found) for kind in ("error", "warning", "note")}
     return "\n".join([*lines, ", ".join(f"{number} {kind}{'s' * (number != 1)}" for kind, number in count.items())])

@@ -27,7 +27,7 @@ WIDEST_TURN = 8.0 * np.pi
 
 
 @dataclass(frozen=True)
-class Finding:
+class Remark:
     """One remark: `error` must be corrected before use, `warning` should be examined, `note` is for information."""
 
     severity: Severity
@@ -35,13 +35,13 @@ class Finding:
     message: str
 
 
-def check_robot(robot: Robot) -> list[Finding]:
+def check_robot(robot: Robot) -> list[Remark]:
     """Return what is wrong or doubtful about a robot, joint by joint."""
     places = [f"joint {number} '{joint.name}'" for number, joint in enumerate(robot.joints, start=1)]
     return _findings(robot, f"robot '{robot.name}'", places)
 
 
-def check_file(path: str | Path, convention: str | None = None, tip: str | None = None) -> list[Finding]:
+def check_file(path: str | Path, convention: str | None = None, tip: str | None = None) -> list[Remark]:
     """Return the findings about a description file, with line numbers; one that cannot be read is one error."""
     file = Path(path)
     try:
@@ -57,12 +57,12 @@ def check_file(path: str | Path, convention: str | None = None, tip: str | None 
     return _findings(robot, str(file), places)
 
 
-def _unreadable(file: Path, problem: str) -> Finding:
+def _unreadable(file: Path, problem: str) -> Remark:
     """Split 'file, place: message' where the place ends."""
     place, _, message = problem.removeprefix(str(file)).partition(": ")
     if not message or not problem.startswith(str(file)):
-        return Finding("error", str(file), problem)
-    return Finding("error", f"{file}{place}", message)
+        return Remark("error", str(file), problem)
+    return Remark("error", f"{file}{place}", message)
 
 
 def _joint_lines(file: Path, robot: Robot) -> list[int]:
@@ -82,13 +82,13 @@ def _joint_lines(file: Path, robot: Robot) -> list[int]:
 Remarks = Iterator[tuple[Severity, str]]
 
 
-def _findings(robot: Robot, whole: str, places: Sequence[str]) -> list[Finding]:
-    found = [Finding(severity, whole, message) for severity, message in _robot_remarks(robot)]
+def _findings(robot: Robot, whole: str, places: Sequence[str]) -> list[Remark]:
+    found = [Remark(severity, whole, message) for severity, message in _robot_remarks(robot)]
     previous: Joint | None = None
     for joint, link, place in zip(robot.joints, robot.links, places, strict=True):
         remarks = [*_axis_remarks(previous, joint), *_placement_remarks(joint), *_limit_remarks(joint)]
         remarks += _body_remarks(link) if robot.inertials.any() else ()
-        found += [Finding(severity, place, message) for severity, message in remarks]
+        found += [Remark(severity, place, message) for severity, message in remarks]
         previous = joint
     return found
 

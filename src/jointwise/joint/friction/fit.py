@@ -1,4 +1,9 @@
-"""Fit of a friction curve by variable projection: linear for every Stribeck speed, exponent and asymmetry."""
+"""Fit of a friction curve by variable projection: linear for every Stribeck speed, exponent and asymmetry.
+
+References:
+    Golub, Pereyra: The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
+    separate, SIAM J. Numerical Analysis 10(2), 1973.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Steady friction of a joint over its speed: the law, and its forms as regressors."""
+"""Steady friction of a joint over its speed: the law, and its forms as regressors.
+
+References:
+    Armstrong-Hélouvry, Dupont, Canudas de Wit: A survey of models, analysis tools and compensation methods for the
+    control of machines with friction, Automatica 30(7), 1994.
+"""
 
 from __future__ import annotations
 

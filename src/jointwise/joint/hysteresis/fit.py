@@ -1,8 +1,9 @@
 """Least squares of a friction law: forces by linear least squares, the other parameters by Levenberg-Marquardt.
 
-Variable projection: at every trial of the non-linear parameters the forces (>= 0), rotor inertia, viscous friction and
-offset are solved anew. The names of free non-linear parameters are, in this order: "limits" (ln D_i) or "scale" (one
-factor of all limits), "growth" (c), "rise" (e and ln V), "rate" (ln of the slip rate).
+Variable projection (Golub, Pereyra, SIAM J. Numerical Analysis 10(2), 1973): at every trial of the non-linear
+parameters the forces (>= 0), rotor inertia, viscous friction and offset are solved anew. The names of free non-linear
+parameters are, in this order: "limits" (ln D_i) or "scale" (one factor of all limits), "growth" (c), "rise" (e and ln
+V), "rate" (ln of the slip rate).
 """
 
 from __future__ import annotations

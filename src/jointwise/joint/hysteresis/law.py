@@ -6,6 +6,11 @@
 - "rate-gms": ``f_dry = (1 + c |τ|^p) Σ_i W_i u_i``, elements whose slip follows ``h = 1 + e exp(-(|ω|/V)^μ)``;
 - "lugre": ``f_dry = (1 + c |τ|^p) (W_1 u + W_2 du/dt)``, the bristles of the LuGre model with the same h;
 - "sgn", "tanh", "stribeck": ``f_dry = (W_1 + W_2 |τ|^p) d(ω) + W_3 d(ω) exp(-(|ω|/V)^μ)`` with the direction d.
+
+References:
+    Al-Bender, Lampaert, Swevers: The generalized Maxwell-slip model, IEEE Trans. Automatic Control 50(11), 2005.
+    Canudas de Wit, Olsson, Åström, Lischinsky: A new model for control of systems with friction, IEEE Trans. Automatic
+    Control 40(3), 1995 (LuGre).
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 Maxwell-slip models have limits D_i that are a fixed ladder times the backlash B ("gms", "lr-linear", "lr-polynomial")
 or free ("nlr", "nlr-stribeck").
+
+References:
+    Rizos, Fassois: Presliding friction identification based upon the Maxwell slip model structure, Chaos 14(2), 2004
+    (linear and nonlinear regression, here "lr" and "nlr").
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Load-dependent friction ``f_l = F_l sgn(ω) |τ|^p``."""
+"""Load-dependent friction ``f_l = F_l sgn(ω) |τ|^p``.
+
+References:
+    Bittencourt, Gunnarsson: Static friction in a robot joint - modeling and identification of load and temperature
+    effects, ASME J. Dynamic Systems, Measurement, and Control 134(5), 2012.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,10 @@
 first moments and inertia x of the payload are estimated with the gains, as every joint moves the same body. Δ is the
 torque of the described links for the slightly different motion. Friction changes between the runs by an offset, a
 Coulomb and a viscous part (the joints warm up), and with the load.
+
+References:
+    Gautier, Briot: Global identification of joint drive gains and dynamic parameters of robots, ASME J. Dynamic
+    Systems, Measurement, and Control 136(5), 2014.
 """
 
 from __future__ import annotations

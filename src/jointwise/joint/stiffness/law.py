@@ -1,4 +1,10 @@
-"""Springs of a gear: the identified law within its range, and the families of springs that are fitted."""
+"""Springs of a gear: the identified law within its range, and the families of springs that are fitted.
+
+References:
+    Tuttle, Seering: A nonlinear model of a harmonic drive gear transmission, IEEE Trans. Robotics and Automation 12(3),
+    1996 (cubic spring).
+    Spong: Modeling and control of elastic joint robots, ASME J. Dynamic Systems, Measurement, and Control 109(4), 1987.
+"""
 
 from __future__ import annotations
 

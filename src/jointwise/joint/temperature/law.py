@@ -1,6 +1,10 @@
 """Temperature-dependent friction of a joint: the law, and its fit to pairs of runs.
 
 Every speed has its friction at the reference temperature, and the law adds to it.
+
+References:
+    Bittencourt, Gunnarsson: Static friction in a robot joint - modeling and identification of load and temperature
+    effects, ASME J. Dynamic Systems, Measurement, and Control 134(5), 2012.
 """
 
 from __future__ import annotations

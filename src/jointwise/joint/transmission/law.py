@@ -1,4 +1,9 @@
-"""Periodic maps of a gear: kinematic error and lost motion over the rotor angle at the output."""
+"""Periodic maps of a gear: kinematic error and lost motion over the rotor angle at the output.
+
+References:
+    Tuttle, Seering: A nonlinear model of a harmonic drive gear transmission, IEEE Trans. Robotics and Automation 12(3),
+    1996 (kinematic error).
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from jointwise.simulation.robot.integrator import (
 )
 from jointwise.simulation.robot.joint import Backlash, Elasticity, Harmonic, JointPlant, LostMotion, MotorPlant, Thermal
 from jointwise.simulation.robot.packing import SlipPath, follow_path
-from jointwise.simulation.robot.run import Energy, Run, Saturation, saturation
+from jointwise.simulation.robot.run import EnergyAccount, Run, Saturation, saturation
 from jointwise.simulation.robot.state import State
 from jointwise.simulation.robot.supply import Supply, motor_voltages
 from jointwise.simulation.robot.variants import GROUPS, PHENOMENA, SWITCHES, aged_joint
@@ -34,7 +34,7 @@ __all__ = [
     "DigitalRobot",
     "Elasticity",
     "Encoders",
-    "Energy",
+    "EnergyAccount",
     "Friction",
     "Harmonic",
     "InstabilityError",

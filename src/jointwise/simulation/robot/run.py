@@ -20,7 +20,7 @@ SERIES = (
 
 
 @dataclass(frozen=True)
-class Energy:
+class EnergyAccount:
     """Energy in J, (samples,) each: what was put in since the start, where it went, and what is stored.
 
     In: `electrical` at the terminals of the motors, of which the windings turn `copper` into heat and store `magnetic`
@@ -104,12 +104,12 @@ class Run:
     final: State
 
     @cached_property
-    def energy(self) -> Energy:
+    def energy(self) -> EnergyAccount:
         """Energy accounts of the whole robot."""
         kinetic, potential = self._link_energies()
         names = ("supplied", "damped", "held", "elastic", "friction_loss", "electrical", "copper")
         sums = {name: getattr(self, name).sum(axis=1) for name in names}
-        return Energy(
+        return EnergyAccount(
             supplied=sums["supplied"],
             external=self.external,
             friction=sums["friction_loss"],
