@@ -300,7 +300,15 @@ def log_from_matrix(
     origin: Origin,
     pages: mmap.mmap | None = None,
 ) -> Log:
-    """Return the log of a matrix (samples, columns) whose channels stand side by side, `widths` columns each."""
+    """Return the log of a matrix whose channels stand side by side.
+
+    Args:
+        matrix: Values (samples, columns) in SI units.
+        widths: Number of columns by channel, in the order of the matrix.
+        names: Names of the columns by channel.
+        origin: Where the values come from.
+        pages: Memory map that holds the matrix; None for plain memory.
+    """
     parts: dict[str, Any] = {}
     column = 0
     for name, width in widths.items():

@@ -29,16 +29,23 @@ def robot_from_urdf(
     base: str | None = None,
     fixed: Mapping[str, float] | None = None,
 ) -> Robot:
-    """Return the serial robot from the link `base` (default: the root) of a URDF to the link `tip`.
-
-    The base frame of the robot is that of `base`, and what lies before it is left out. Joints in `fixed` are held at a
-    value (rad or m): their links are merged like those of fixed joints.
+    """Return the serial robot from the link `base` of a URDF to the link `tip`.
 
     Without `tip` the tree must have one chain of moving joints; the tool is then the one link at the end of the fixed
     joints after it, or, where these branch, the last moving link itself. Links on fixed joints are merged into the
     moving link that carries them, those before the first moving joint into the base. With `tip`, branches with moving
     joints of their own are left out and `sources["inertials"]` names them. Meshes are never opened; <dynamics>,
     <transmission> and <safety_controller> are not read.
+
+    Args:
+        text: The URDF.
+        origin: Name of the file, for messages.
+        tip: Last link of the chain; None if there is only one chain.
+        base: First link, whose frame is the base frame; what lies before it is left out. None for the root.
+        fixed: Joints that are held at a value (rad or m): their links are merged like those of fixed joints.
+
+    Raises:
+        DescriptionError: The text is no URDF, or the chain is not unique.
     """
     tree = _Tree.of(_with_fixed(read_urdf(text, origin), fixed or {}, origin), origin)
     tree = tree if base is None else tree.from_link(base)

@@ -53,9 +53,18 @@ def urscript(step: PlannedExperiment) -> str:
 def motion_script(
     robot: Robot, motion: FadedSeries | SplineMotion, home: Array, name: str, notes: Sequence[str], returns: bool = True
 ) -> str:
-    """Return the program of a Fourier series or spline that begins, and ends if it `returns`, in a pose `home`.
+    """Return the URScript program of a Fourier series or spline.
 
-    `notes` are the paragraphs of the comment at the top.
+    Args:
+        robot: Arm with six revolute joints.
+        motion: The motion.
+        home: Pose (joints,), rad, in which the program begins.
+        name: Name of the program.
+        notes: Paragraphs of the comment at the top.
+        returns: Whether the program also ends in the pose `home`.
+
+    Raises:
+        ModelError: For an arm of other joints.
     """
     if robot.dof != AXES or not robot.revolute.all():
         raise ModelError(f"URScript needs six revolute joints. Robot '{robot.name}' has {robot.dof}.")

@@ -20,6 +20,8 @@ S = TypeVar("S")
 
 DIGITS = (4, 9)
 """Fewest and most significant digits of a printed value."""
+MAX_LOG_ERROR = 50.0
+"""Standard error of a logarithm above which it is written as this one: its exponential must fit into a file."""
 MOST_POINTS = 2000
 """Most points of a curve: a plot shows no more."""
 SURFACE_POINTS = 41
@@ -60,9 +62,24 @@ class Value:
 
 
 def value_of(name: str, unit: str, value: float, deviation: float, factor: float = NORMAL_FACTOR) -> Value:
-    """Return a parameter with the confidence interval ``value ± factor · deviation``."""
+    """Return a parameter with the 95 % confidence interval ``value ± factor · deviation``.
+
+    Args:
+        name: Name of the parameter.
+        unit: Its unit.
+        value: Estimate.
+        deviation: Standard error.
+        factor: Half width of the interval in standard errors; the normal quantile by default.
+    """
     half = factor * deviation
     return Value(name, unit, float(value), float(deviation), float(value - half), float(value + half))
+
+
+def positive_value(name: str, unit: str, value: float, log_error: float, factor: float = NORMAL_FACTOR) -> Value:
+    """Return a positive parameter whose logarithm has a standard error, with the interval ``value exp(± factor s)``."""
+    error = min(log_error, MAX_LOG_ERROR)
+    ratio = math.exp(min(factor * error, MAX_LOG_ERROR))
+    return Value(name, unit, float(value), float(value * error), float(value / ratio), float(value * ratio))
 
 
 @dataclass(frozen=True)
@@ -130,6 +147,22 @@ def make_curve(
     x, y, line_x, line_y, low, high = (plain(values) for pair in pairs for values in pair)
     beside = () if residual is None else plain(residual)
     return Curve(*labels, x, y, line_x, line_y, low, high, beside, kind, scale)
+
+
+def slope_curve(
+    labels: tuple[str, str, str],
+    points: tuple[Array, Array],
+    slope: float,
+    bounds: tuple[float, float],
+    *,
+    offset: float = 0.0,
+    residual: Array | None = None,
+) -> Curve:
+    """Return a curve of the line ``slope (x - offset)`` over measured points, with the band between two slopes."""
+    line = np.linspace(points[0].min(), points[0].max(), LINE_POINTS)
+    low, high = (bound * (line - offset) for bound in bounds)
+    band = np.minimum(low, high), np.maximum(low, high)
+    return make_curve(labels, points, (line, slope * (line - offset)), band, residual=residual)
 
 
 @dataclass(frozen=True)

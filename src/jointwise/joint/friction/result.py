@@ -15,7 +15,7 @@ from jointwise.joint.friction.data import (
 )
 from jointwise.joint.friction.fit import FrictionFit, cell_means
 from jointwise.joint.friction.law import FrictionSettings, StoredCovariance, VelocityLaw
-from jointwise.joint.part import LINE_POINTS, Curve, Part, Value, make_curve, value_of
+from jointwise.joint.part import LINE_POINTS, Curve, Part, Value, make_curve, positive_value, value_of
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
 
@@ -62,8 +62,7 @@ def _value(name: str, value: float, deviation: float, factor: float) -> Value:
     if name not in ("log V_S", "log mu"):
         return value_of(name, UNITS.get(name, "1"), value, deviation, factor)
     short, unit = ("V_S", "rad/s") if name == "log V_S" else ("mu", "1")
-    size, half = np.exp(value), factor * deviation
-    return Value(short, unit, size, size * deviation, size * np.exp(-half), size * np.exp(half))
+    return positive_value(short, unit, float(np.exp(value)), deviation, factor)
 
 
 def _derived(fit: FrictionFit, uncertainty: JackknifeFit, names: list[str]) -> list[Value]:

@@ -15,14 +15,12 @@ from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, limit_r
 from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, HysteresisSettings, JointMotion, dry_level
 from jointwise.joint.hysteresis.methods import HysteresisProblem
 from jointwise.joint.hysteresis.uncertainty import LawEstimate, estimate
-from jointwise.joint.part import CURVE_BINS, Curve, Part, TriedModel, Value, make_curve, value_of
+from jointwise.joint.part import CURVE_BINS, Curve, Part, TriedModel, Value, make_curve, positive_value, value_of
 from jointwise.joint.quality import nrmse_of_error, rounding_error
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_law_name, load_unit, slip_after_reversal
 from jointwise.spatial import Array
 
-MAX_LOG_ERROR = 50.0
-"""Standard error of a logarithm above which it is written as this one: its exponential must fit into a file."""
 CURVE_REACH = 4.0
 """Travel that the curve of friction after a reversal shows, in units of the largest limit: elements slip after two."""
 EDGE_SHARE = 0.99
@@ -113,7 +111,7 @@ def _slip_values(found: LawEstimate, loops: Loops, scale: float | None) -> list[
     jump_D = np.hypot(jump_D, _position_error(loops) / law.limits)
 
     def limit(name: str, i: int, value: float) -> Value:
-        return _positive(name, "rad", value, math.hypot(found.standard_error(found.limits[i]), jump_D[i]), factor)
+        return positive_value(name, "rad", value, math.hypot(found.standard_error(found.limits[i]), jump_D[i]), factor)
 
     values = [_linear(found, "F_C", "Nm", float(law.forces.sum()), total)]
     values.append(limit("B", -1, float(law.limits[-1]) if scale is None else scale))
@@ -123,7 +121,7 @@ def _slip_values(found: LawEstimate, loops: Loops, scale: float | None) -> list[
         values.append(_not_negative(value_of(f"W{i + 1}", "Nm", W, force, factor)))
         values.append(limit(f"D{i + 1}", i, D))
         error = math.hypot(stiffness, jump_D[i], jump_W[i] / W)
-        values.append(_positive(f"k{i + 1}", "Nm/rad", W / D, error, factor))
+        values.append(positive_value(f"k{i + 1}", "Nm/rad", W / D, error, factor))
     return [*values, *_growth(found, total), *(_rise(found, total) if "rise" in fit.free else [])]
 
 
@@ -143,7 +141,7 @@ def _rated_values(found: LawEstimate, loops: Loops) -> list[Value]:
         stiffness = found.standard_error(coulomb / max(_coulomb(found), NO_FRICTION) - length)
         step = _position_error(loops) / D
         values.append(_searched("length", "rad", D, math.hypot(found.standard_error(length), step), factor, limits))
-        values.append(_positive("s0", "Nm/rad", _coulomb(found) / D, math.hypot(stiffness, step), factor))
+        values.append(positive_value("s0", "Nm/rad", _coulomb(found) / D, math.hypot(stiffness, step), factor))
         s1 = _linear(found, "s1", "Nm s/rad", damping / D, (found.forces[1] - damping * length) / D)
         return [*values, _not_negative(s1)]
     for i, (W, D) in enumerate(zip(law.forces, law.limits, strict=True)):
@@ -193,19 +191,12 @@ def _linear(found: LawEstimate, name: str, unit: str, value: float, gradient: Ar
     return value_of(name, unit, value, found.standard_error(gradient), found.factor)
 
 
-def _positive(name: str, unit: str, value: float, error: float, factor: float) -> Value:
-    """Return a positive value whose logarithm has the standard error `error`."""
-    error = min(error, MAX_LOG_ERROR)
-    ratio = math.exp(min(factor * error, MAX_LOG_ERROR))
-    return Value(name, unit, float(value), float(value * error), float(value / ratio), float(value * ratio))
-
-
 def _searched(name: str, unit: str, value: float, error: float, factor: float, bounds: tuple[float, float]) -> Value:
     """Return a positive value that was searched within bounds: its interval lies inside, or is all of them."""
     low, high = bounds
     if error <= 0.0:
         return Value(name, unit, float(value), high - low, low, high)
-    found = _positive(name, unit, value, error, factor)
+    found = positive_value(name, unit, value, error, factor)
     return replace(found, low=max(found.low, min(low, value)), high=min(found.high, max(high, value)))
 
 

@@ -26,7 +26,7 @@ from jointwise.joint.motor.result import (
     inverse_value,
     torque_constant,
 )
-from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, value_of
+from jointwise.joint.part import Curve, Part, TriedModel, Value, slope_curve, value_of
 from jointwise.joint.quality import PERFECT, TINY, nrmse_percent, percent_off, with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import (
@@ -243,7 +243,7 @@ def _part(
             "load": (float(moving.load.min()), float(moving.load.max())),
         },
         alternatives=tuple(_alternative(law, other) for law, other in fits.items()),
-        curves=(_curve(moving, fit, gain),),
+        curves=(_curve(fit, gain),),
         notes=_notes(gain, known),
         logs=record.logs,
     )
@@ -281,17 +281,11 @@ def _alternative(law: str, fit: _LinkFit) -> TriedModel:
     return TriedModel(f"friction: {law}", *quality)
 
 
-def _curve(moving: JointRecord, fit: _LinkFit, gain: Value) -> Curve:
+def _curve(fit: _LinkFit, gain: Value) -> Curve:
     """Return the current without friction over the torque of links and rotor."""
-    torque = fit.columns[:, 0]
-    residual = fit.current - fit.modelled
-    order = np.argsort(torque, kind="stable")
-    line = np.linspace(torque.min(), torque.max(), LINE_POINTS)
-    bounds = line / gain.low, line / gain.high
-    return make_curve(
-        ("Current over the torque of links and rotor", "torque [Nm]", "current without friction [A]"),
-        (torque[order], (torque * fit.found[0] + residual)[order]),
-        (line, line * fit.found[0]),
-        (np.minimum(*bounds), np.maximum(*bounds)),
-        residual=residual[order],
+    labels = ("Current over the torque of links and rotor", "torque [Nm]", "current without friction [A]")
+    order, slope = np.argsort(fit.columns[:, 0], kind="stable"), float(fit.found[0])
+    torque, residual = fit.columns[order, 0], (fit.current - fit.modelled)[order]
+    return slope_curve(
+        labels, (torque, torque * slope + residual), slope, (1.0 / gain.low, 1.0 / gain.high), residual=residual
     )

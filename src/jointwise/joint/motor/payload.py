@@ -28,7 +28,7 @@ from jointwise.estimation.jackknife import jackknife, student_factor
 from jointwise.joint.motor.data import PayloadData, aligned_pairs, payload_data
 from jointwise.joint.motor.fit import ASYMMETRIC, GainFit, Products, body_scales, fit_payload, solve
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status, inverse_value, same_drives
-from jointwise.joint.part import LINE_POINTS, Curve, TriedModel, make_curve
+from jointwise.joint.part import Curve, TriedModel, make_curve, slope_curve
 from jointwise.joint.quality import percent_off
 from jointwise.model.friction import LOAD_POWERS
 from jointwise.spatial import Array
@@ -182,21 +182,20 @@ def _notes(robot: Robot, joint: JointGain, alike: tuple[int, ...]) -> tuple[str,
 
 def _curves(data: PayloadData, fit: GainFit, j: int, half: float) -> tuple[Curve, ...]:
     """Return the current over the torque of the payload, and the difference of the currents along the motion."""
-    used = data.used[:, j]
-    torque, inverse = fit.payload[used, j], fit.solution.gains[j]
+    used, inverse = data.used[:, j], float(fit.solution.gains[j])
     residual = data.difference[used, j] - fit.modelled[used, j]
-    line = np.linspace(torque.min(), torque.max(), LINE_POINTS)
-    order = np.argsort(torque, kind="stable")
-    over_torque = make_curve(
+    order = np.argsort(fit.payload[used, j], kind="stable")
+    torque, scatter = fit.payload[used, j][order], residual[order]
+    over_torque = slope_curve(
         (
             "Current of the payload over its torque",
             "torque of the payload [Nm]",
             "difference of the currents without friction [A]",
         ),
-        (torque[order], (inverse * torque + residual)[order]),
-        (line, inverse * line),
-        (inverse * line - half * np.abs(line), inverse * line + half * np.abs(line)),
-        residual=residual[order],
+        (torque, inverse * torque + scatter),
+        inverse,
+        (inverse - half, inverse + half),
+        residual=scatter,
     )
     sample = np.flatnonzero(used).astype(float)
     along = make_curve(

@@ -16,7 +16,7 @@ from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
 from jointwise.joint.motor.data import SLOW
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status
-from jointwise.joint.part import LINE_POINTS, Curve, Value, make_curve, value_of
+from jointwise.joint.part import Curve, Value, slope_curve, value_of
 from jointwise.joint.quality import PERFECT, TINY, nrmse_percent, percent_off, rounding_error
 from jointwise.joint.record import refuse_faulty
 from jointwise.model.friction import direction, viscous_columns
@@ -205,17 +205,9 @@ def _moving(signals: _TargetSignals, j: int) -> JointGain | None:
 
 
 def _curve(x: Array, y: Array, gain: float, offset: float, value: Value) -> Curve:
-    line = np.linspace(x.min(), x.max(), LINE_POINTS)
-    return make_curve(
-        ("Target torque over target current at standstill", "target current [A]", "target torque [Nm]"),
-        (x, y),
-        (line, gain * (line - offset)),
-        (
-            np.minimum(value.low * (line - offset), value.high * (line - offset)),
-            np.maximum(value.low * (line - offset), value.high * (line - offset)),
-        ),
-        residual=y - gain * (x - offset),
-    )
+    labels = ("Target torque over target current at standstill", "target current [A]", "target torque [Nm]")
+    residual = y - gain * (x - offset)
+    return slope_curve(labels, (x, y), gain, (value.low, value.high), offset=offset, residual=residual)
 
 
 def _check_log(log: Log, robot: Robot) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from jointwise.document import plain_json
 from jointwise.estimation.cross_validation import SIGNIFICANT
 from jointwise.estimation.jackknife import standard_error
-from jointwise.joint.part import CURVE_BINS, LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, plain, value_of
+from jointwise.joint.part import CURVE_BINS, LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.data import StiffnessRows
 from jointwise.joint.stiffness.fit import SpringFit
@@ -26,6 +26,7 @@ GEAR_ENDS = 2.0
 """Standard errors of a known gear error at φ_max that count for each spring parameter: a slope at rest is affected by
 the errors at both ends."""
 UNSEEN_GEAR = "the transmission part does not cover these angles and was not used; reciprocate over them"
+NO_POINTS = np.empty(0), np.empty(0)
 CHANNELS = {"gauge": "the gauge", "motor": "the current", "links": "the links"}
 
 
@@ -181,14 +182,14 @@ def _curves(result: StiffnessResult) -> tuple[Curve, ...]:
     band = max(result.relative_error, result.angle_error / fit.largest)
     spring, curves = fit.torque(fit.values, phi), []
     for name, torque in rows.torques.items():
-        points = (phi, torque, torque - predicted[name])
-        curves.append(_curve((f"Torque over deformation ({name})", "torque [Nm]"), fit, fit.torque, line, band, points))
+        labels, residual = (f"Torque over deformation ({name})", "torque [Nm]"), torque - predicted[name]
+        curves.append(_curve(labels, fit, fit.torque, line, band, (phi, torque), residual))
     curves.append(_curve(("Stiffness over deformation", "stiffness [Nm/rad]"), fit, fit.stiffness, line, band))
     labels = ("Three segments", "torque [Nm]")
     curves.append(_curve(labels, segments, segments.torque, line, band, (phi, spring)))
     if "motor" in rows.torques:
-        x, y = plain(phi), plain(rows.torques["motor"] - spring)
-        curves.append(Curve("Hysteresis of the locked rotor", "deformation [rad]", "friction [Nm]", x, y, kind="line"))
+        loop = ("Hysteresis of the locked rotor", "deformation [rad]", "friction [Nm]")
+        curves.append(make_curve(loop, (phi, rows.torques["motor"] - spring), kind="line"))
     return tuple(curves)
 
 
@@ -198,26 +199,15 @@ def _curve(
     law: Callable[[Array, Array], Array],
     line: Array,
     relative_error: float,
-    points: tuple[Array, ...] = (),
+    points: tuple[Array, Array] = NO_POINTS,
+    residual: Array | None = None,
 ) -> Curve:
-    """Return a curve of a law with its 95 % band, which includes a relative error; `points`: x, y and residual."""
+    """Return a curve of a law with its 95 % band, which includes a relative error."""
     y = law(fit.values, line)
     error = standard_error(np.array([law(values, line) for values in fit.replicates]))
     half = fit.factor * np.hypot(error, relative_error * np.abs(y))
-    measured, nothing = [plain(values) for values in points], ((), (), ())
-    x, y_measured, residual = (*measured, *nothing)[: len(nothing)]
-    return Curve(
-        title=labels[0],
-        x_label="deformation [rad]",
-        y_label=labels[1],
-        x=x,
-        y=y_measured,
-        line_x=plain(line),
-        line_y=plain(y),
-        low=plain(y - half),
-        high=plain(y + half),
-        residual=residual,
-    )
+    title = (labels[0], "deformation [rad]", labels[1])
+    return make_curve(title, points, (line, y), (y - half, y + half), residual=residual)
 
 
 # -- notes --

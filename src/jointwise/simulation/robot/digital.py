@@ -152,7 +152,15 @@ def digital_robot(
     model: CouplingModel = "spong",
     joints: Sequence[JointPlant] | None = None,
 ) -> DigitalRobot:
-    """Return the digital robot of a description; by default with typical joints of the size of its drives."""
+    """Return the digital robot of a description.
+
+    Args:
+        robot: The robot.
+        gravity: Mounting, or gravity (3,) in the base frame, m/s².
+        payload: Payload at the tool.
+        model: Coupling of rotors and links, "spong" or "complete".
+        joints: One plant per joint; None for typical ones of the size of its drives.
+    """
     return DigitalRobot(robot, default_joints(robot) if joints is None else tuple(joints), gravity, payload, model)
 
 

@@ -111,14 +111,26 @@ def integrate(
     substeps: int | None = None,
     feedback: Encoders | None = None,
 ) -> Run:
-    """Return the motion of a robot from a state on, one sample a control period of 1 / `rate` s.
+    """Return the motion of a robot from a state on, one sample per control period.
 
-    `control` is a controller, or motor torques (periods, joints) in Nm held over each period - currents in A if
-    `current`. `wrench` (6,) or (periods, 6): force (N) and moment (Nm) on the tool, at its origin in base axes.
-    `payloads` gives times (s, since the start of the run) at which the payload changes, and to what. `locked` fixes the
-    links where they are. `substeps` integration steps a period, None for what friction and the fastest mode need.
-    A controller reads the states, or with `feedback` these encoders, whose differences over a period are its speeds.
-    The integrator is native; there is no slow twin of it, so without the kernel this raises a `ModelError`.
+    Args:
+        digital: The digital robot.
+        state: Its initial state.
+        control: A controller, or motor torques (periods, joints), Nm, held over each period.
+        rate: Control rate, Hz.
+        current: Whether `control` is currents in A instead of torques.
+        wrench: Force (N) and moment (Nm) on the tool, at its origin in base axes, (6,) or (periods, 6).
+        payloads: Payload by the time (s since the start of the run) from which it is carried.
+        locked: Whether the links are fixed where they are.
+        substeps: Integration steps per period; None for what friction and the fastest mode need.
+        feedback: Encoders that a controller reads, speeds as differences over a period; None for the true states.
+
+    Returns:
+        The states at the start of every control period.
+
+    Raises:
+        ModelError: Without the native kernel, the only implementation of the integrator.
+        InstabilityError: If the motion grows without bounds.
     """
     commands = _commands(digital, control, current)
     pushes = _pushes(wrench, commands.periods)
