@@ -5,8 +5,9 @@
 Real logs (skipped where the folder is absent) and simulated ones, each validated on another motion. The described
 bodies of simulated robots are wrong on purpose (masses and inertias up to 30 %, centres of mass up to 2 cm), and every
 fourth log is calibrated without described bodies. Printed for each log: the smallest eigenvalue of all pseudo-inertias,
-the change of the held-out error against the unconstrained fit, and the time for the bodies including their
-cross-validation.
+the change of the held-out error against the unconstrained fit, the largest difference of a mass from its description
+(nan without one), the error of the base parameters over that of the unconstrained fit (in its standard errors, rms; nan
+for real logs), and the time for the bodies including their cross-validation.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np  # noqa: E402
 import jointwise as jw  # noqa: E402
 from jointwise import spatial  # noqa: E402
 from jointwise.options import Options  # noqa: E402
+from jointwise.spatial import Array  # noqa: E402
 
 UR10E = ("id_20_02_12_40sec_12harm", "id_20_02_19_14harm50sec", "id_20_02_05_20sec_8harm")
 DURATION, RATE = 20.0, 250.0
@@ -40,6 +42,7 @@ class Case:
     held_out: tuple[jw.Log, ...]
     robot: jw.Robot
     options: Options
+    truth: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Row:
     cross_validated: float
     seconds: float
     boundary: int
+    mass: float
+    error: float
 
 
 def wrong_bodies(robot: jw.Robot, seed: int) -> jw.Robot:
@@ -80,7 +85,8 @@ def simulated(name: str, seed: int) -> Case:
     made = [jw.simulate(robot, duration=DURATION, rate=RATE, seed=2 * seed + k, keep=0) for k in (0, 1)]
     described = without_bodies(robot) if seed % 4 == 3 else wrong_bodies(robot, seed)
     options = Options(gains=made[0].truth["gains"])
-    return Case(f"{name} {seed}", made[0].log, (made[1].log,), described, options)
+    truth = np.append(np.ravel(made[0].truth["inertials"]), made[0].truth["rotor_inertias"])
+    return Case(f"{name} {seed}", made[0].log, (made[1].log,), described, options, truth)
 
 
 def real(folder: Path) -> Iterator[Case]:
@@ -114,7 +120,21 @@ def measure(case: Case, prior: str) -> Row:
     ]
     smallest = min(float(np.linalg.eigvalsh(spatial.pseudo_inertia(body))[0]) for body in physical.inertials)
     cross = float("nan") if physical.held_out is None else physical.held_out.cost
-    return Row(case.name, smallest, max(errors), cross, stages[start + 1][1] - stages[start][1], len(physical.boundary))
+    mass = float(np.abs(physical.inertials[:, 9] / physical.described_masses - 1.0).max())
+    seconds = stages[start + 1][1] - stages[start][1]
+    boundary = len(physical.boundary)
+    return Row(case.name, smallest, max(errors), cross, seconds, boundary, mass, error_ratio(case, calibration))
+
+
+def error_ratio(case: Case, calibration: jw.Calibration) -> float:
+    """Return the rms error of the base parameters of the consistent bodies over that of the unconstrained fit."""
+    if case.truth is None:
+        return float("nan")
+    base, estimate = calibration.model.base, calibration.estimate
+    truth = base.from_standard(case.truth[: base.projection.shape[1]])
+    fits = (calibration.consistent().estimate.values, estimate.values)
+    bodies, free = (np.linalg.norm((v[: base.count] - truth) / estimate.deviation[: base.count]) for v in fits)
+    return float(bodies / free)
 
 
 def summary(rows: Sequence[Row], failures: int) -> str:
@@ -122,11 +142,13 @@ def summary(rows: Sequence[Row], failures: int) -> str:
     if not rows:
         return f"no logs, {failures} failures"
     costs, seconds = np.array([row.cost for row in rows]), [row.seconds for row in rows]
+    masses, errors = ([getattr(row, name) for row in rows] for name in ("mass", "error"))
     return (
         f"{len(rows)} logs, {failures} failures; smallest eigenvalue {min(row.eigenvalue for row in rows):.2g}; "
         f"cost on held-out logs median {100 * np.median(costs):+.2f} %, 95th percentile "
         f"{100 * np.quantile(costs, 0.95):+.2f} %, largest {100 * costs.max():+.2f} %, "
-        f"{int((costs > 0.01).sum())} above 1 %; "
+        f"{int((costs > 0.01).sum())} above 1 %; masses within {100 * np.nanmax(masses):.0f} % of the description; "
+        f"errors of base parameters {np.nanmedian(errors):.2f} times; "
         f"time median {np.median(seconds):.2f} s, largest {max(seconds):.2f} s"
     )
 
@@ -144,7 +166,8 @@ def run(cases: Iterator[Case], prior: str = "entropic") -> tuple[list[Row], int]
         rows.append(row)
         print(
             f"{row.name:<14} eigenvalue {row.eigenvalue:.2g}  held-out {100 * row.cost:+.2f} %  cross-validated "
-            f"{100 * row.cross_validated:+.2f} %  {row.seconds:.2f} s  {row.boundary} links at the boundary",
+            f"{100 * row.cross_validated:+.2f} %  mass {100 * row.mass:.0f} %  error {row.error:.2f}  "
+            f"{row.seconds:.2f} s  {row.boundary} links at the boundary",
             flush=True,
         )
     return rows, failures

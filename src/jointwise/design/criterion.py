@@ -1,4 +1,10 @@
-"""What an optimal excitation minimises: the confidence region, by volume or by squares, and the condition number."""
+"""What an optimal excitation minimises: the confidence region, by volume or by squares, and the condition number.
+
+The weighted regressor W of a motion has the information M = Σ_j C_j C_jᵀ / σ_j², the inverse of the covariance of the
+estimate. D-optimal motions maximise log det M, A-optimal ones minimise the trace of M⁻¹ (Swevers, Ganseman, Tükel, De
+Schutter & Van Brussel, "Optimal robot excitation and identification", IEEE T-RA 13, 1997; the condition number of W:
+Gautier & Khalil, "Exciting trajectories for the identification of base inertial parameters of robots", IJRR 11, 1992).
+"""
 
 from __future__ import annotations
 

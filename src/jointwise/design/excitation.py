@@ -197,21 +197,32 @@ def _information_model(robot: Robot, limits: ExcitationLimits, options: Excitati
     """Return the model with the described values, or those of a reference where it has them."""
     x, y, z = gravity_vector(options.mounting).tolist()
     dynamics = Dynamics(robot, (x, y, z), True, tuple(friction_terms() for _ in range(robot.dof)))
-    rotors = [joint.motor.reflected_inertia or 0.0 for joint in robot.joints]
-    bodies = dynamics.base.from_standard(np.concatenate([robot.inertials.ravel(), rotors]))
-    friction = [(0.0, joint.motor.coulomb or 0.0, 0.0, joint.motor.viscous or 0.0) for joint in robot.joints]
-    values = np.concatenate([bodies, np.ravel(friction)])
-    known = options.reference or {}
+    values, known = _described_values(dynamics), options.reference or {}
     if options.reference is not None and not set(dynamics.base.names) & set(known):
         raise ModelError(f"reference must have parameters of robot '{robot.name}'. Was it made for another robot?")
     values = np.array([known.get(info.name, value) for info, value in zip(dynamics.parameters, values, strict=True)])
-    if options.noise is not None and len(options.noise) != robot.dof:
+    return InformationModel(dynamics, values, _torque_noise(robot, limits, options), options.goal)
+
+
+def _described_values(dynamics: Dynamics) -> Array:
+    """Return the parameters (parameters,) of the described bodies, rotors and friction; zero where not described."""
+    robot = dynamics.robot
+    rotors = [joint.motor.reflected_inertia or 0.0 for joint in robot.joints]
+    bodies = dynamics.base.from_standard(np.concatenate([robot.inertials.ravel(), rotors]))
+    friction = [(0.0, joint.motor.coulomb or 0.0, 0.0, joint.motor.viscous or 0.0) for joint in robot.joints]
+    return np.concatenate([bodies, np.ravel(friction)])
+
+
+def _torque_noise(robot: Robot, limits: ExcitationLimits, options: ExcitationOptions) -> Array:
+    """Return the torque noise (joints,), Nm: that of the options, or the usual share of the effort limits."""
+    if options.noise is None:
+        return np.asarray(TORQUE_NOISE * limits.effort)
+    if len(options.noise) != robot.dof:
         raise ModelError(
             f"noise must be {robot.dof} numbers, one per joint of robot '{robot.name}'. Got {len(options.noise)} "
             "instead. Was the calibration made for another robot?"
         )
-    noise = TORQUE_NOISE * limits.effort if options.noise is None else np.array(options.noise)
-    return InformationModel(dynamics, values, noise, options.goal)
+    return np.array(options.noise)
 
 
 def _key(search: Search, options: ExcitationOptions) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -80,12 +80,16 @@ class ExcitationOptions:
             )
         if self.speed > 1.0:
             raise ModelError(f"speed must be a share of the speed limits, 0 to 1. Got {self.speed:g} instead.")
-        if self.noise is not None:
-            check_positive(**{f"noise of joint {j + 1}": value for j, value in enumerate(self.noise)})
-        if self.inflation is not None:
-            check_positive(**{f"inflation of {name}": value for name, value in self.inflation.items()})
-            if not self.inflation:
-                raise ModelError("inflation must have at least one parameter.")
+        _check_prediction(self.noise, self.inflation)
+
+
+def _check_prediction(noise: Sequence[float] | None, inflation: Mapping[str, float] | None) -> None:
+    """Reject torque noise or factors of standard errors that are not positive."""
+    check_positive(**{f"noise of joint {j + 1}": value for j, value in enumerate(noise or ())})
+    if inflation is not None:
+        check_positive(**{f"inflation of {name}": value for name, value in inflation.items()})
+        if not inflation:
+            raise ModelError("inflation must have at least one parameter.")
 
 
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -6,6 +6,8 @@ W is correlated with the residual. The columns Z along the reference motion are 
     β = (Zᵀ Ω⁻¹ W)⁻¹ Zᵀ Ω⁻¹ y
 
 Ω holds the residual variance of every joint. Parameters that least squares holds at zero (their bound) stay there.
+(Janot, Vandanjon & Gautier, "A generic instrumental variable approach for industrial robot identification", IEEE T-CST
+22, 2014, with the columns of a simulation; references that the controller follows serve as well and need none.)
 """
 
 from __future__ import annotations
