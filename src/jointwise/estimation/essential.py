@@ -2,9 +2,9 @@
 
 Backward elimination: the base parameter of largest relative standard error is dropped and the rest fitted again, as
 long as its relative standard error exceeds `LARGEST_RELATIVE_ERROR` and the held-out error stays within a tolerance of
-that of the full model. A parameter whose loss costs more is kept, and the next one is tried. The relative standard error
-alone is the usual criterion (Gautier, Khalil & Restrepo, "Identification of the dynamic parameters of a closed loop
-robot", IEEE ICRA 1995); the held-out error makes sure that a prediction does not need what is dropped.
+that of the full model. A parameter whose loss costs more is kept, and the next one is tried. The relative standard
+error alone is the usual criterion (Gautier, Khalil & Restrepo, "Identification of the dynamic parameters of a closed
+loop robot", IEEE ICRA 1995); the held-out error makes sure that a prediction does not need what is dropped.
 """
 
 from __future__ import annotations
