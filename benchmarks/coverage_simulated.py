@@ -5,9 +5,9 @@
 
 Four robots (two with described drive gains, two whose gains are estimated), 100 to 1000 Hz, clocks with jitter,
 feedback of true states or of encoders; every log has another seed. Each is calibrated twice: with everything selected
-by the program, and with the selected joint model and filters as known ones, whose intervals stand for those of an
-oracle. Results are appended to the file log by log, so a run can be stopped and continued, and files of several runs
-can be concatenated.
+by the program, and with the selected joint model as a known one, whose intervals stand for those of an oracle.
+Results are appended to the file log by log, so a run can be stopped and continued, and files of several runs can be
+concatenated.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ def measure(number: int, seed: int) -> dict[str, Any]:
     )
     robot = jw.load_robot(case["robot"])
     automatic = jw.calibrate(made.log, robot, physical=False, accept_implausible=True)
-    filters = automatic.filters
-    known = Options(structure=automatic.structure, free=(), lag=filters.lag, position_cutoff=filters.position_cutoff)
+    known = Options(structure=automatic.structure, free=())
     fixed = jw.calibrate(made.log, robot, physical=False, accept_implausible=True, options=known)
     names = automatic.model.base.names
     truth = np.array([made.truth["base"][name] for name in names])

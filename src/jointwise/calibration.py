@@ -255,9 +255,9 @@ class _Stages:
         if free:
             self.progress("choosing the joint model")
             structure, choices, alternatives = self._selected(regression, drives, free)
-            alternatives += alternative_filters(
-                regression, drives.values, structure, options.lag is None, options.position_cutoff is None
-            )
+        selected = options.lag is None, options.position_cutoff is None
+        if any(selected):
+            alternatives += alternative_filters(regression, drives.values, structure, *selected)
         if drives.estimated:
             drives = gains_again(regression, self.robot, structure, drives, self.payload)
         if options.scaled and structure.direction == "hysteresis":
