@@ -1,12 +1,14 @@
 """Wrong set-ups of a calibration: how many are noticed, with the right cause, and how many right ones are not accepted.
 
     python benchmarks/plausibility.py [--part report] [--seeds 1] [--only ur10e] [--verbose]
+    python benchmarks/plausibility.py --random 2 [--part report] [--results FILE.jsonl]
 
 A set-up is one or more logs with a declaration (robot, mounting, payload, columns). Wrong ones are made from right
 ones: signs, orders, zeros, mountings, robots, payloads, gains, offsets, delays, lost samples, short logs. A wrong one
 is harmful if the error of its model on an unseen, right log is more than twice that of the right model. Thresholds were
 developed on part `develop`; part `report` has other logs, other robots and other seeds. Real logs are used where
-../shared/data exists.
+../shared/data exists. With `--random N` kinds, joints, sizes and directions are drawn, N errors for each of many right
+set-ups, every fourth with a second error. Results are appended to a file, from which a run continues.
 """
 
 from __future__ import annotations
@@ -16,11 +18,13 @@ from timing import use_one_thread
 use_one_thread()
 
 import argparse  # noqa: E402
+import json  # noqa: E402
 import sys  # noqa: E402
 import time  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
-from dataclasses import dataclass, replace  # noqa: E402
+from dataclasses import asdict, dataclass, replace  # noqa: E402
 from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the wrong set-ups, which are test support
 
@@ -29,9 +33,10 @@ import numpy as np  # noqa: E402
 import jointwise as jw  # noqa: E402
 from data_files import SHARED  # noqa: E402
 from jointwise.estimation.structure import Structure  # noqa: E402
+from jointwise.experiment.options import ControllerOptions  # noqa: E402
 from jointwise.model.terms import Hysteresis  # noqa: E402
 from jointwise.result.plausibility import worst_status  # noqa: E402
-from wrong_setups import Setup, WrongSetups, beginning  # noqa: E402
+from wrong_setups import RandomSetups, Setup, WrongSetups, beginning  # noqa: E402
 
 OPTIONS = jw.Options(
     structure=Structure("hysteresis", "none", (1.0, 2.0), limits=Hysteresis.polynomial_limits(4, 5e-3)), free=()
@@ -47,7 +52,9 @@ HARMFUL = 2.0
 class Outcome:
     """What the program says about a set-up, and the error of its model on the unseen log."""
 
-    setup: Setup
+    name: str
+    wrong: str
+    causes: tuple[str, ...]
     status: str
     named: tuple[str, ...]
     line: str
@@ -62,24 +69,25 @@ class Outcome:
     @property
     def cause_named(self) -> bool:
         """Whether a cause that is wrong is named."""
-        return self.status == "refused before" or bool(set(self.named) & set(self.setup.causes))
+        return self.status == "refused before" or bool(set(self.named) & set(self.causes))
 
 
 def evaluate(setup: Setup) -> Outcome:
     """Calibrate a set-up and validate its model on the unseen log."""
     started = time.process_time()
+    head = setup.name, setup.wrong, setup.causes
     try:
         model = jw.calibrate(
             setup.logs, setup.robot, mounting=setup.mounting, payload=setup.payload, options=OPTIONS,
             physical=False, accept_implausible=True,
         )  # fmt: skip
     except jw.JointwiseError as problem:
-        return Outcome(setup, "refused before", (), str(problem), np.inf, time.process_time() - started)
+        return Outcome(*head, "refused before", (), str(problem), np.inf, time.process_time() - started)
     found = [check for check in model.plausibility if check.status != "ok"]
     error = jw.validate(model, setup.unseen).mean_nmse
     line = " | ".join(f"{check.check} {check.status}: {check.evidence}" for check in found)
     seconds = time.process_time() - started
-    return Outcome(setup, worst_status(found), tuple(check.check for check in found), line, error, seconds)
+    return Outcome(*head, worst_status(found), tuple(check.check for check in found), line, error, seconds)
 
 
 def real_log(name: str) -> jw.Log:
@@ -113,21 +121,37 @@ MOUNTINGS = ("table", "ceiling", (6.94, 0.0, -6.94), "table")
 SIMULATED = {"develop": ("ur5e", "panda"), "report": ("ur3e", "ur16e", "puma560", "ur5e", "panda")}
 
 
+def simulated_setup(
+    robot: str, seed: int, mounting: Any, rate: float, feedback: str = "states", payload: jw.Payload | None = None
+) -> Setup:
+    """Return a right set-up of a simulated log, with a second log of the same arm to validate on."""
+    plant, controller = jw.PlantOptions(gravity=mounting, payload=payload), ControllerOptions(feedback=feedback)
+    logs = [
+        jw.simulate(
+            robot, duration=25.0, rate=rate, seed=seed + s, plant=plant, controller=controller, keep=0
+        ).log
+        for s in (1, 2)
+    ]  # fmt: skip
+    training, unseen = (replace(log, origin=replace(log.origin, gravity=None)) for log in logs)
+    name = f"{robot} {mounting if isinstance(mounting, str) else 'tilted'} seed {seed}"
+    return Setup(name, (training,), jw.load_robot(robot), unseen, mounting, payload)
+
+
+def without_set_points(setup: Setup) -> Setup:
+    """Return the set-up without the set points of the outputs in its logs."""
+    channels = ("current_des", "torque_des")
+    logs = tuple(log.without(channels) for log in setup.logs)
+    return replace(setup, logs=logs, unseen=setup.unseen.without(channels))
+
+
 def simulated_setups(part: str, seeds: range) -> Iterator[Setup]:
     """Yield the right set-ups of simulated logs: robots, mountings, payloads, rates, with and without set points."""
     for robot in SIMULATED[part]:
         for k, seed in enumerate(seeds):
-            mounting, rate = MOUNTINGS[k % len(MOUNTINGS)], (200.0, 125.0, 500.0)[k % 3]
             payload = jw.Payload(1.0 + k, (0.02, 0.0, 0.05)) if k % 3 == 2 else None
-            plant = jw.PlantOptions(gravity=mounting, payload=payload)
-            logs = [
-                jw.simulate(robot, duration=25.0, rate=rate, seed=seed + s, plant=plant, keep=0).log for s in (1, 2)
-            ]
-            logs = [replace(log, origin=replace(log.origin, gravity=None)) for log in logs]
-            if k % 2 == 0:
-                logs = [log.without(("current_des", "torque_des")) for log in logs]
-            name = f"{robot} {mounting if isinstance(mounting, str) else 'tilted'} seed {seed}"
-            yield Setup(name, (logs[0],), jw.load_robot(robot), logs[1], mounting, payload)
+            rate = (200.0, 125.0, 500.0)[k % 3]
+            setup = simulated_setup(robot, seed, MOUNTINGS[k % len(MOUNTINGS)], rate, payload=payload)
+            yield without_set_points(setup) if k % 2 == 0 else setup
 
 
 def right_variants(setup: Setup) -> Iterator[Setup]:
@@ -182,6 +206,71 @@ def corpus(part: str, seeds: range) -> Iterator[tuple[Setup, list[Setup]]]:
         yield replace(setup, name=f"{setup.name} (right)", wrong="", logs=(setup.unseen,), payload=None), [setup]
 
 
+RANDOM_ROBOTS = {
+    "develop": ("ur5e", "iiwa14", "ur3e", "panda"),
+    "report": ("ur16e", "puma560", "panda", "ur5e", "ur10e", "ur3e"),
+}
+RANDOM_LOGS = {
+    "develop": ("id_20_02_12_50sec_12harm", "id_20_01_31_unload", "joint_20_01_22_joint_2"),
+    "report": (
+        "id_20_02_19_14harm50sec",
+        "id_20_02_05_20sec_8harm",
+        "id_20_02_12_40sec_12harm",
+        "joint_20_01_22_joint_3",
+    ),
+}
+SENSORS = ("ur5e", "ur10e", "ur16e")
+"""Arms that the usual gains hold with feedback of the encoders."""
+
+
+def random_bases(part: str, first: int) -> Iterator[Setup]:
+    """Yield right set-ups: real logs, of a Panda and of a UR10 parts of one log; simulated ones with another seed."""
+    if SHARED.is_dir():
+        unseen = {"develop": "id_20_02_12_40sec_12harm", "report": "id_20_01_31_unload"}[part]
+        for name in RANDOM_LOGS[part]:
+            logs = (real_log(f"ur10e/{name}"),)
+            yield Setup(f"UR10e {name}", logs, jw.load_robot("ur10e"), real_log(f"ur10e/{unseen}"))
+        for robot, file in {
+            "panda": "panda/traj1_first60.csv",
+            "ur10": "ur10_ros2/ur10_exciting_trajectory.db3",
+        }.items():
+            log = jw.read_log(SHARED / file, joints=jw.load_robot(robot))
+            training, rest = jw.holdout(log, 0.3)
+            yield Setup(f"real {robot}", (training,), jw.load_robot(robot), rest)
+    for k, robot in enumerate(RANDOM_ROBOTS[part]):
+        rate, mounting = (250.0, 125.0, 500.0, 100.0)[k % 4], ("table", "ceiling", "table", (0.0, -4.9, -8.5))[k % 4]
+        feedback = "sensors" if robot in SENSORS else "states"
+        setup = simulated_setup(robot, first + 10 * k, mounting, rate, feedback)
+        yield without_set_points(setup) if k % 2 == 0 else setup
+
+
+def random_corpus(part: str, first: int, count: int) -> Iterator[tuple[Setup, list[Setup]]]:
+    """Yield right set-ups with wrong ones that were drawn, and right variants."""
+    for k, setup in enumerate(random_bases(part, first)):
+        yield setup, list(RandomSetups(first + k).draw(setup, count))
+        if "joint" not in setup.name:
+            yield from ((variant, []) for variant in right_variants(setup))
+
+
+class Results:
+    """Outcomes by name, kept in a file from which a run continues."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Read the outcomes of earlier runs."""
+        self.path = path
+        lines = path.read_text().splitlines() if path is not None and path.exists() else []
+        self.known = {row["name"]: Outcome(**row) for row in map(json.loads, lines)}
+
+    def outcome(self, setup: Setup) -> Outcome:
+        """Return the outcome of a set-up, computed if it is not known."""
+        if setup.name not in self.known:
+            self.known[setup.name] = found = evaluate(setup)
+            if self.path is not None:
+                with self.path.open("a") as file:
+                    file.write(json.dumps(asdict(found)) + "\n")
+        return self.known[setup.name]
+
+
 def main() -> None:
     """Evaluate the corpus and print the shares."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -191,34 +280,35 @@ def main() -> None:
     parser.add_argument("--verbose", action="store_true", help="print every set-up")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every n-th wrong set-up")
     parser.add_argument("--first-seed", type=int, help="seed of the first simulated log (default: 0, report 100)")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="draw n wrong set-ups from each right one")
+    parser.add_argument("--results", type=Path, help="file to which outcomes are appended")
     args = parser.parse_args()
     first = 100 * (args.part == "report") if args.first_seed is None else args.first_seed
     seeds = range(first, first + 10 * args.seeds, 10)
-    rights, wrongs = list[Outcome](), list[tuple[Outcome, float]]()
-    for right, wrong in corpus(args.part, seeds):
+    pairs = random_corpus(args.part, first, args.random) if args.random else corpus(args.part, seeds)
+    rights, wrongs, results = list[Outcome](), list[tuple[Outcome, float]](), Results(args.results)
+    for right, wrong in pairs:
         if args.only not in right.name:
             continue
-        base = evaluate(right)
+        base = results.outcome(right)
         rights.append(base)
         show(base, 1.0, args.verbose)
         for setup in wrong[len(rights) % args.every :: args.every]:
-            outcome = evaluate(setup)
+            outcome = results.outcome(setup)
             wrongs.append((outcome, outcome.error / base.error))
             show(outcome, outcome.error / base.error, args.verbose)
-        if args.verbose:
-            report(rights, wrongs)
     report(rights, wrongs)
 
 
 def show(outcome: Outcome, ratio: float, verbose: bool) -> None:
     """Print a set-up: all of them, or those that were not judged as they should be."""
-    missed = bool(outcome.setup.wrong) and not outcome.noticed and ratio > HARMFUL
-    false = not outcome.setup.wrong and outcome.noticed
-    unnamed = bool(outcome.setup.wrong) and outcome.noticed and not outcome.cause_named
+    missed = bool(outcome.wrong) and not outcome.noticed and ratio > HARMFUL
+    false = not outcome.wrong and outcome.noticed
+    unnamed = bool(outcome.wrong) and outcome.noticed and not outcome.cause_named
     flag = "MISSED" if missed else "FALSE" if false else "cause?" if unnamed else ""
     if verbose or flag:
         print(
-            f"{flag:6} {outcome.status:12} x{ratio:7.1f} {outcome.seconds:4.1f} s  {outcome.setup.name}: ",
+            f"{flag:6} {outcome.status:12} x{ratio:7.1f} {outcome.seconds:4.1f} s  {outcome.name}: ",
             outcome.line[:260],
             sep="",
             flush=True,

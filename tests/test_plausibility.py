@@ -15,10 +15,12 @@ from jointwise.description.robot import Payload, Robot
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.result.plausibility.assess import assess
-from jointwise.result.plausibility.evidence import Declaration, Samples, evidence
+from jointwise.result.plausibility.declaration import Declaration
+from jointwise.result.plausibility.evidence import evidence
+from jointwise.result.plausibility.samples import Samples
 from jointwise.spatial import Array
 
-RATE, DURATION = 50.0, 20.0
+RATE, DURATION = 20.0, 20.0
 LIMITS = np.array([1e-4, 1e-3, 6e-3])
 TABLE = gravity_vector("table")
 CATALOG = ("ur3e", "ur5e", "ur10e", "panda")
@@ -29,7 +31,7 @@ def samples(name: str = "ur5e", payload: float = 0.0, seed: int = 0, shift: floa
     """Return samples of a Fourier motion with friction and 1 % noise, as a log of that robot would give."""
     robot = load_robot(name)
     rng = np.random.default_rng(seed)
-    lags = np.arange(-5, 6) * 0.02
+    lags = np.array([-0.1, 0.0, 0.04, 0.08])
     t = np.arange(0.0, DURATION, 1.0 / RATE)
     weights = rng.normal(0.0, 0.4, (robot.dof, 4, 2))
     torque = {k: _torque(robot, _motion(weights, t + lag - shift), payload) for k, lag in enumerate(lags)}
@@ -137,6 +139,44 @@ def test_undeclared_payload_is_named_with_its_mass() -> None:
     assert check.status == "contradicted"
     mass = float(check.evidence.split("about ")[1].split(" kg")[0])
     assert abs(mass - 3.0) < 0.3
+
+
+def test_a_declared_payload_that_is_absent_is_named() -> None:
+    data = samples()
+    declaration = Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), data, Payload(4.0, (0.0, 0.0, 0.06)))
+    check = next(check for check in assess(data, declaration) if check.check == "payload")
+    assert check.status != "ok"
+    assert "instead of the declared 4.0 kg" in check.evidence
+    right = Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), samples(payload=3.0), Payload(3.1, (0, 0, 0.05)))
+    assert all(check.status == "ok" for check in assess(samples(payload=3.0), right))
+
+
+def test_exchanged_and_inverted_joints_are_named() -> None:
+    data = samples()
+    order = [0, 1, 3, 2, 4, 5]
+    swapped = replace(
+        data, q=data.q[:, order], qd=data.qd[:, order], qdd=data.qdd[:, order],
+        output=data.output[:, order], friction=data.friction[order],
+    )  # fmt: skip
+    assert findings(swapped).get("joint order") == "contradicted"
+    sign = np.array([1.0, 1.0, -1.0, 1.0, 1.0, 1.0])
+    friction = data.friction.copy()
+    friction[2, :, :-1] *= -1.0
+    turned = replace(
+        data, q=data.q * sign, qd=data.qd * sign, qdd=data.qdd * sign, output=data.output * sign[:, None],
+        friction=friction,
+    )  # fmt: skip
+    assert findings(turned).get("joint sign") == "contradicted"
+
+
+def test_what_the_data_cannot_decide_is_said() -> None:
+    data = samples()
+    declaration = Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), data)
+    checks = assess(data, declaration, [replace(load_robot("ur5e"), name="twin")])
+    robot = next(check for check in checks if check.check == "robot")
+    assert robot.status == "ok"
+    assert robot.undecided
+    assert robot.evidence == "the data cannot decide: the robot 'twin' would fit as well"
 
 
 def test_wrong_gain_of_one_channel_is_named() -> None:

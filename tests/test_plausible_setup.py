@@ -14,7 +14,7 @@ import jointwise as jw
 from cli_runs import done, refused
 from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Hysteresis
-from jointwise.result.plausibility import with_status, worst_status
+from jointwise.result.plausibility import Check, with_status, worst_status
 from jointwise.result.verdict import log_verdict, parameter_verdict
 from wrong_setups import Setup, delayed, dropped, scaled, shifted, swapped
 
@@ -141,6 +141,10 @@ def test_each_log_is_judged_as_what_it_is() -> None:
     still = replace(still, q=np.tile(still.q[:1], (200, 1)), qd=np.zeros((200, 6)))
     assert log_verdict(jw.validate(model(), still)).kind == "standstill"
     assert parameter_verdict(replace(model(), scale_known=False))[0] == "poor"
+    same = Check("robot", "ok", "the data cannot decide: the robot 'twin' would fit as well")
+    grade, reason = parameter_verdict(replace(model(), plausibility=(same,)))
+    assert grade == "fair"
+    assert reason.endswith(same.evidence)
 
 
 def test_headline_ignores_standstill_before_and_after() -> None:

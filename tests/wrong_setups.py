@@ -109,6 +109,7 @@ def _times(values: Array, joints: Sequence[int], factor: float) -> Array:
 
 
 POSITIONS = ("q", "qd", "theta", "q_des", "qd_des", "qdd_des")
+OUTPUTS = ("current", "torque", "current_des", "torque_des")
 GAIN = ("gain", "robot", "bodies", "payload")
 
 
@@ -204,3 +205,191 @@ class WrongSetups:
     def _draw(self, count: int, first: int = 0) -> list[int]:
         """Return different joints, from `first` on."""
         return [int(j) for j in first + self.rng.permutation(self.joints - first)[:count]]
+
+
+FACTORS = (1.2, 2.0)
+"""Range of the factors of gains and lengths that are drawn; half of them are inverted."""
+
+
+@dataclass(frozen=True)
+class RandomSetups:
+    """Draws wrong variants of right set-ups from a seed: one error each, every fourth with a second one.
+
+    Unlike `WrongSetups`, joints, sizes and directions are continuous or free, so no list of the program contains them.
+    """
+
+    seed: int = 0
+    rng: np.random.Generator = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Start the random numbers."""
+        object.__setattr__(self, "rng", np.random.default_rng(self.seed))
+
+    def draw(self, right: Setup, count: int) -> Iterator[Setup]:
+        """Yield wrong variants; kinds repeat only after all of them were drawn."""
+        kinds = [
+            self.output_sign, self.position_sign, self.both_signs, self.output_order, self.position_order,
+            self.both_orders, self.small_zero, self.large_zero, self.tilt, self.mounting, self.robot, self.payload,
+            self.gain, self.all_gains, self.late_output, self.late_outputs, self.late_position, self.low_pass,
+            self.length,
+        ]  # fmt: skip
+        order = [k for _ in range(-(-count // len(kinds))) for k in self.rng.permutation(len(kinds))][:count]
+        for number, k in enumerate(order):
+            made = kinds[k](right)
+            if number % 4 == 3:
+                second = kinds[(k + 1 + int(self.rng.integers(len(kinds) - 1))) % len(kinds)](made)
+                made = replace(second, causes=(*made.causes, *second.causes), wrong=f"{made.wrong}; {second.wrong}")
+            yield made
+
+    def output_sign(self, right: Setup) -> Setup:
+        """Return the sign of one output changed."""
+        (j,) = self._joints(right, 1)
+        causes = ("output sign", "position sign")
+        return right.with_logs(f"sign of output {j + 1}", causes, lambda log: scaled(log, (right.output,), (j,), -1.0))
+
+    def position_sign(self, right: Setup) -> Setup:
+        """Return the sign of one position changed."""
+        (j,) = self._joints(right, 1)
+        causes = ("position sign", "output sign", "zero offset")
+        return right.with_logs(f"sign of position {j + 1}", causes, lambda log: scaled(log, POSITIONS, (j,), -1.0))
+
+    def both_signs(self, right: Setup) -> Setup:
+        """Return position and output of one joint with the opposite sign."""
+        (j,) = self._joints(right, 1)
+        causes = ("joint sign", "position sign", "output sign")
+        channels = (*POSITIONS, *OUTPUTS)
+        return right.with_logs(f"both signs of joint {j + 1}", causes, lambda log: scaled(log, channels, (j,), -1.0))
+
+    def output_order(self, right: Setup) -> Setup:
+        """Return two outputs exchanged."""
+        a, b = self._joints(right, 2)
+        causes = ("output order", "position order")
+        name = f"outputs {a + 1} and {b + 1} exchanged"
+        return right.with_logs(name, causes, lambda log: swapped(log, (right.output,), a, b))
+
+    def position_order(self, right: Setup) -> Setup:
+        """Return two positions exchanged."""
+        a, b = self._joints(right, 2)
+        causes = ("output order", "position order")
+        name = f"positions {a + 1} and {b + 1} exchanged"
+        return right.with_logs(name, causes, lambda log: swapped(log, POSITIONS, a, b))
+
+    def both_orders(self, right: Setup) -> Setup:
+        """Return all columns of two joints exchanged."""
+        a, b = self._joints(right, 2)
+        causes = ("joint order", "output order", "position order")
+        name = f"all columns of joints {a + 1} and {b + 1} exchanged"
+        return right.with_logs(name, causes, lambda log: swapped(log, (*POSITIONS, *OUTPUTS), a, b))
+
+    def small_zero(self, right: Setup) -> Setup:
+        """Return a zero that is 10 to 30 degrees off."""
+        return self._zero(right, float(self.rng.uniform(10.0, 30.0)))
+
+    def large_zero(self, right: Setup) -> Setup:
+        """Return a zero that is 30 to 180 degrees off."""
+        return self._zero(right, float(self.rng.uniform(30.0, 180.0)))
+
+    def _zero(self, right: Setup, degrees: float) -> Setup:
+        (j,) = self._joints(right, 1, first=1)
+        degrees *= float(self.rng.choice([-1.0, 1.0]))
+        name = f"zero of joint {j + 1} {degrees:.0f} degrees"
+        shift = partial(shifted, channel="q", joint=j, value=math.radians(degrees))
+        return right.with_logs(name, ("zero offset", "position sign"), shift)
+
+    def tilt(self, right: Setup) -> Setup:
+        """Return a base that is tilted by 5 to 30 degrees in any direction."""
+        degrees = float(self.rng.uniform(5.0, 30.0))
+        true = gravity_vector(right.mounting)
+        side = np.cross(true, self.rng.normal(size=3))
+        side *= np.linalg.norm(true) / np.linalg.norm(side)
+        gravity = math.cos(math.radians(degrees)) * true + math.sin(math.radians(degrees)) * side
+        name = f"mounting tilted by {degrees:.0f} degrees"
+        return right.altered(name, ("mounting",), mounting=tuple(float(g) for g in gravity))
+
+    def mounting(self, right: Setup) -> Setup:
+        """Return a base with any other orientation."""
+        true = gravity_vector(right.mounting)
+        while (gravity := self.rng.normal(size=3)) @ true > 0.8 * np.linalg.norm(gravity) * np.linalg.norm(true):
+            pass
+        gravity *= 9.81 / np.linalg.norm(gravity)
+        name = f"gravity {gravity.round(1).tolist()}"
+        return right.altered(name, ("mounting",), mounting=tuple(float(g) for g in gravity))
+
+    def robot(self, right: Setup) -> Setup:
+        """Return another robot of the catalogue."""
+        others = [robot for name in list_robots() if (robot := load_robot(name)).dof == right.robot.dof]
+        others = [robot for robot in others if robot.name != right.robot.name]
+        robot = others[int(self.rng.integers(len(others)))]
+        return right.altered(f"robot {robot.name}", ("robot", "bodies", "gain", "payload"), robot=robot)
+
+    def payload(self, right: Setup) -> Setup:
+        """Return a payload of 0.5 to 5 kg that is declared though absent, or of a wrong mass and centre."""
+        carried = 0.0 if right.payload is None else right.payload.mass
+        mass = carried + float(self.rng.uniform(0.5, 5.0))
+        center = tuple(float(x) for x in self.rng.uniform(-0.1, 0.15, 3))
+        name = f"payload of {mass:.1f} kg instead of {carried:.1f} kg"
+        return right.altered(name, ("payload", "bodies"), payload=Payload(mass, center))
+
+    def gain(self, right: Setup) -> Setup:
+        """Return one output with a wrong gain."""
+        (j,) = self._joints(right, 1)
+        factor = self._factor()
+        name = f"output {j + 1} times {factor:.2f}"
+        return right.with_logs(name, GAIN, lambda log: scaled(log, (right.output,), (j,), factor))
+
+    def all_gains(self, right: Setup) -> Setup:
+        """Return all outputs with the same wrong gain."""
+        factor = self._factor()
+        every = range(right.robot.dof)
+        name = f"all outputs times {factor:.2f}"
+        return right.with_logs(name, GAIN, lambda log: scaled(log, (right.output,), every, factor))
+
+    def late_output(self, right: Setup) -> Setup:
+        """Return one output 20 to 100 ms late."""
+        (j,) = self._joints(right, 1)
+        late = float(self.rng.uniform(0.02, 0.1))
+        name = f"output {j + 1} {1e3 * late:.0f} ms late"
+        return right.with_logs(name, ("time shift",), lambda log: delayed(log, right.output, (j,), late))
+
+    def late_outputs(self, right: Setup) -> Setup:
+        """Return all outputs 20 to 100 ms late."""
+        late, every = float(self.rng.uniform(0.02, 0.1)), range(right.robot.dof)
+        name = f"all outputs {1e3 * late:.0f} ms late"
+        return right.with_logs(name, ("time shift",), lambda log: delayed(log, right.output, every, late))
+
+    def late_position(self, right: Setup) -> Setup:
+        """Return position and speed of one joint 20 to 100 ms late."""
+        (j,) = self._joints(right, 1)
+        late = float(self.rng.uniform(0.02, 0.1))
+
+        def change(log: Log) -> Log:
+            return delayed(delayed(log, "q", (j,), late), "qd", (j,), late)
+
+        return right.with_logs(f"position {j + 1} {1e3 * late:.0f} ms late", ("time shift",), change)
+
+    def low_pass(self, right: Setup) -> Setup:
+        """Return one output through a low-pass of 1 to 3 Hz."""
+        (j,) = self._joints(right, 1)
+        cutoff = float(self.rng.uniform(1.0, 3.0))
+        name = f"output {j + 1} through {cutoff:.1f} Hz"
+        return right.with_logs(name, ("time shift", "gain"), lambda log: smoothed(log, right.output, (j,), cutoff))
+
+    def length(self, right: Setup) -> Setup:
+        """Return a robot one of whose lengths is wrong."""
+        sizes = np.linalg.norm(right.robot.translations[1:], axis=1)
+        k = 1 + int(self.rng.choice(np.flatnonzero(sizes > 0.2)))
+        factor = self._factor()
+        joints = list(right.robot.joints)
+        joints[k] = replace(joints[k], translation=factor * joints[k].translation)
+        robot = replace(right.robot, name=f"{right.robot.name}-altered", joints=tuple(joints))
+        return right.altered(f"length of link {k} times {factor:.2f}", ("robot", "bodies", "zero offset"), robot=robot)
+
+    def _factor(self) -> float:
+        factor = float(self.rng.uniform(*FACTORS))
+        return factor if self.rng.random() < 0.5 else 1.0 / factor
+
+    def _joints(self, right: Setup, count: int, first: int = 0) -> list[int]:
+        """Return different joints from `first` on, those that move before the others."""
+        joints = self.rng.permutation(np.arange(first, right.robot.dof))
+        moves = np.asarray(right.logs[0].q).std(axis=0)[joints] > 0.05
+        return [int(j) for j in (*joints[moves], *joints[~moves])][:count]

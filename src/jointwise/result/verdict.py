@@ -103,7 +103,10 @@ def parameter_verdict(calibration: Calibration) -> tuple[Grade, str]:
     text = f"{100.0 * share:.0f} % of the body parameters have an interval that excludes zero"
     if worst_status(calibration.plausibility) == "suspect":
         return "fair", f"the set-up is suspect; {text}"
-    return ("good" if share >= WELL_DETERMINED else "fair"), text
+    undecided = [check for check in calibration.plausibility if check.undecided]
+    text = "; ".join([text, *(check.evidence for check in undecided)])
+    good = share >= WELL_DETERMINED and all(check.check != "robot" for check in undecided)
+    return ("good" if good else "fair"), text
 
 
 def effective_error(joint: Pooled) -> float | None:

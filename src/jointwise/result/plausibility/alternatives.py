@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from jointwise.description.robot import Link, Robot
-from jointwise.result.plausibility.coupling import Coupling, coupled_pairs
-from jointwise.result.plausibility.evidence import Declaration, Samples, swapped, with_item
+from jointwise.result.plausibility.declaration import Coupling, Declaration, coupled_pairs, swapped, with_item
+from jointwise.result.plausibility.samples import Samples
 from jointwise.spatial import Array
 
 Cause = Literal[
@@ -20,6 +20,8 @@ Cause = Literal[
     "position sign",
     "output order",
     "position order",
+    "joint sign",
+    "joint order",
     "zero offset",
     "mounting",
     "robot",
@@ -61,45 +63,74 @@ class Alternative:
 
 def output_alternatives(declaration: Declaration, samples: Samples) -> Iterator[Alternative]:
     """Yield declarations that change the outputs only: signs, order, gains, time shifts."""
-    n = declaration.robot.dof
-    factor = declaration.factor
     moving = [int(j) for j in np.flatnonzero(samples.moving)]
-    for j in moving:
-        yield Alternative("output sign", replace(declaration, factor=with_item(factor, j, -factor[j])), (j,))
-    yield Alternative("output sign", replace(declaration, factor=tuple(-f for f in factor)))
+    groups: list[tuple[int, ...]] = [(), *((j,) for j in moving)]
+    yield from (replace(with_gain(declaration, joints, -1.0), cause="output sign") for joints in groups)
     if declaration.gains_known and declaration.described():
-        for value in GAIN_FACTORS:
-            yield from (with_gain(declaration, joints, value) for joints in [(), *((j,) for j in moving)])
+        yield from (with_gain(declaration, joints, value) for value in GAIN_FACTORS for joints in groups)
     for i, j in combinations(moving, 2):
         order = swapped(declaration.channel, i, j)
         yield Alternative("output order", replace(declaration, channel=order), (i, j))
-    for k, lag in enumerate(samples.lags):
-        if EARLIEST + 1e-9 < lag < LATEST - 1e-9:
-            continue
-        yield Alternative("time shift", replace(declaration, lag=(k,) * n), (), float(lag))
-        for j in moving:
-            shifted = replace(declaration, lag=with_item(declaration.lag, j, k))
-            yield Alternative("time shift", shifted, (j,), float(lag))
+    yield from _time_shifts(declaration, samples, groups)
 
 
-def motion_alternatives(declaration: Declaration, catalog: Iterable[Robot]) -> Iterator[Alternative]:
+def _time_shifts(
+    declaration: Declaration, samples: Samples, groups: Iterable[tuple[int, ...]]
+) -> Iterator[Alternative]:
+    """Yield outputs of groups of joints that are late or early."""
+    shifts = [k for k, lag in enumerate(samples.lags) if lag >= LATEST - 1e-9 or lag <= EARLIEST + 1e-9]
+    yield from (_with_lag(declaration, joints, k, float(samples.lags[k])) for k in shifts for joints in groups)
+
+
+def _with_lag(declaration: Declaration, joints: tuple[int, ...], k: int, seconds: float) -> Alternative:
+    """Return the alternative in which the outputs of some joints (all if empty) are taken at lag k."""
+    lags = tuple(k if not joints or j in joints else lag for j, lag in enumerate(declaration.lag))
+    return Alternative("time shift", replace(declaration, lag=lags), joints, seconds)
+
+
+def motion_alternatives(declaration: Declaration, samples: Samples, catalog: Iterable[Robot]) -> Iterator[Alternative]:
     """Yield declarations that change positions, gravity, bodies or the robot."""
-    n = declaration.robot.dof
     if declaration.robot.transmission is not None:
         return  # the columns of friction are those of the declared motors
-    for j in range(n):
-        yield Alternative("position sign", replace(declaration, sign=with_item(declaration.sign, j, -1.0)), (j,))
-        for degrees in ZERO_OFFSETS:
-            yield with_offset(declaration, j, degrees)
-    yield Alternative("position sign", replace(declaration, sign=(-1.0,) * n))
-    for i, j in combinations(range(n), 2):
-        yield Alternative("position order", replace(declaration, order=swapped(declaration.order, i, j)), (i, j))
+    yield from _position_signs(declaration, samples)
+    yield from (with_offset(declaration, j, degrees) for j in range(samples.joints) for degrees in ZERO_OFFSETS)
+    yield from _position_orders(declaration, samples)
     yield from _mountings(declaration)
-    if declaration.described():
-        for mass in PAYLOADS:
-            yield Alternative("payload", replace(declaration, payload_mass=mass), (), mass)
+    yield from _payloads(declaration)
     for robot in catalog:
         yield from _robots(declaration, robot)
+
+
+def _payloads(declaration: Declaration) -> Iterator[Alternative]:
+    """Yield an unknown payload of several sizes, beside a declared one and instead of it."""
+    if not declaration.described():
+        return
+    for mass in PAYLOADS:
+        yield Alternative("payload", replace(declaration, payload_mass=mass), (), mass)
+    if declaration.payload is not None:
+        for mass in (0.0, *PAYLOADS):
+            yield Alternative("payload", replace(declaration, payload=None, payload_mass=mass), (), mass)
+
+
+def _position_signs(declaration: Declaration, samples: Samples) -> Iterator[Alternative]:
+    """Yield opposite signs of single positions, with and without those of their outputs, and of all positions."""
+    n = declaration.robot.dof
+    for j in range(n):
+        turned = replace(declaration, sign=with_item(declaration.sign, j, -1.0))
+        yield Alternative("position sign", turned, (j,))
+        if samples.moving[j]:
+            yield replace(with_gain(turned, (j,), -1.0), cause="joint sign")
+    yield Alternative("position sign", replace(declaration, sign=(-1.0,) * n))
+
+
+def _position_orders(declaration: Declaration, samples: Samples) -> Iterator[Alternative]:
+    """Yield exchanged positions of two joints, with and without their outputs."""
+    for i, j in combinations(range(declaration.robot.dof), 2):
+        moved = replace(declaration, order=swapped(declaration.order, i, j))
+        yield Alternative("position order", moved, (i, j))
+        if samples.moving[i] and samples.moving[j]:
+            both = replace(moved, channel=swapped(declaration.channel, i, j))
+            yield Alternative("joint order", both, (i, j))
 
 
 def coupling_alternatives(declaration: Declaration, samples: Samples) -> Iterator[Alternative]:

@@ -24,9 +24,17 @@ from jointwise.result.plausibility.alternatives import (
     with_gravity,
     with_offset,
 )
-from jointwise.result.plausibility.check import Check, Status
-from jointwise.result.plausibility.evidence import Declaration, Evidence, Samples, evidence, make_moments, with_item
-from jointwise.result.plausibility.excitation import expected_error
+from jointwise.result.plausibility.check import UNDECIDED, Check, Status
+from jointwise.result.plausibility.declaration import PAYLOAD_MASS, Declaration, with_item
+from jointwise.result.plausibility.evidence import (
+    FEW_ITERATIONS,
+    ITERATIONS,
+    Evidence,
+    evidence,
+    expected_error,
+    make_moments,
+)
+from jointwise.result.plausibility.samples import Samples
 
 SUSPECT = 20.0
 """Gain of log evidence by another declaration that makes the declared one suspect (models are not exact)."""
@@ -75,18 +83,21 @@ def assess(samples: Samples, declaration: Declaration, catalog: Iterable[Robot] 
     if not samples.moving.any():
         return (Check("excitation", "ok", "no joint with a measured output moves long enough to compare anything"),)
     excitation = _excitation_check(samples, declaration)
-    if excitation.status == "contradicted":
-        return (excitation,)
     declared, ranked = rank(samples, declaration, catalog)
-    errors = [declared.error, *(scored.found.error for scored in ranked[:1])]
-    if min(float(np.nanmedian(error)) for error in errors) > HOPELESS:
+    if excitation.status == "contradicted" and not any(scored.gain > CONTRADICTED for scored in ranked):
+        return (excitation,)
+    if _is_hopeless(declared, ranked):
         return (Check("fit", "ok", "no declaration explains the output: see the error of the fit"),)
-    blamed = [s for s in ranked if s.gain >= _threshold(s.alternative.cause, "suspect")]
-    best = blamed[0] if blamed else None
-    checks = [_cause_check(cause, ranked, best) for cause in get_args(Cause)]
+    best = next((s for s in ranked if s.gain >= _threshold(s.alternative.cause, "suspect")), None)
+    checks = [_cause_check(cause, ranked, best, declaration) for cause in get_args(Cause)]
     checks += [_offset_check(declared), _body_check(declaration, declared, best)]
-    checks += [_log_check(samples, declaration), excitation]
-    return tuple(checks)
+    return (*checks, _log_check(samples, declaration), excitation)
+
+
+def _is_hopeless(declared: Evidence, ranked: Sequence[Scored]) -> bool:
+    """Return whether neither the declaration nor the best alternative explains the output of half of the joints."""
+    errors = [declared.error, *(scored.found.error for scored in ranked[:1])]
+    return min(float(np.nanmedian(error)) for error in errors) > HOPELESS
 
 
 def _threshold(cause: Cause, status: Status) -> float:
@@ -101,19 +112,19 @@ def rank(samples: Samples, declaration: Declaration, catalog: Iterable[Robot]) -
     shared = make_moments(samples, declaration, tuple(range(len(samples.lags))))
     declared = evidence(samples, declaration, shared)
 
-    def score(alternative: Alternative) -> Scored:
+    def score(alternative: Alternative, iterations: int = ITERATIONS) -> Scored:
         same = alternative.declaration.same_motion(declaration)
-        found = evidence(samples, alternative.declaration, shared if same else None)
+        found = evidence(samples, alternative.declaration, shared if same else None, iterations)
         return Scored(alternative, found, found.log_evidence - declared.log_evidence)
 
-    alternatives = [*output_alternatives(declaration, samples), *motion_alternatives(declaration, catalog)]
+    alternatives = [*output_alternatives(declaration, samples), *motion_alternatives(declaration, samples, catalog)]
     alternatives += coupling_alternatives(declaration, samples)
-    scored = [score(alternative) for alternative in alternatives]
+    scored = [score(alternative, FEW_ITERATIONS) for alternative in alternatives]
     kept = []
     for cause in get_args(Cause):
         group = sorted((s for s in scored if s.alternative.cause == cause), key=lambda s: -s.gain)
         for item in group[:2]:
-            refined = _refined(item, declaration, samples, score)
+            refined = _refined(score(item.alternative), declaration, samples, score)
             if _material(refined, declaration):
                 kept.append(refined)
     return declared, sorted(kept, key=lambda s: -s.gain)
@@ -192,9 +203,18 @@ def _material(scored: Scored, declaration: Declaration) -> bool:
     if alternative.cause == "mounting":
         return alternative.value >= LEAST_TILT
     if alternative.cause == "payload":
-        mass, error = payload_mass(scored.found, declaration)
-        return mass > max(LEAST_PAYLOAD, 2.0 * error)
+        return _is_payload(*payload_mass(scored.found, declaration), declaration)
     return True
+
+
+def _is_payload(mass: float, error: float, declaration: Declaration) -> bool:
+    """Return whether a payload (kg) with its standard error is one, and not the declared one."""
+    declared = _declared_mass(declaration)
+    return mass > -2.0 * error and abs(mass - declared) > max(LEAST_PAYLOAD, PAYLOAD_MASS * declared, 2.0 * error)
+
+
+def _declared_mass(declaration: Declaration) -> float:
+    return 0.0 if declaration.payload is None else declaration.payload.mass
 
 
 def payload_mass(found: Evidence, declaration: Declaration) -> tuple[float, float]:
@@ -203,15 +223,19 @@ def payload_mass(found: Evidence, declaration: Declaration) -> tuple[float, floa
     return float(found.values[k] - declaration.robot.links[-1].mass), float(found.deviation[k])
 
 
-def _cause_check(cause: Cause, ranked: Sequence[Scored], best: Scored | None) -> Check:
+def _cause_check(cause: Cause, ranked: Sequence[Scored], best: Scored | None, declaration: Declaration) -> Check:
     """Return the check of one cause: it is blamed if it explains the data best, or nearly as well as the best."""
     first = next((s for s in ranked if s.alternative.cause == cause), None)
     if first is None:
         return Check(cause, "ok", "no alternative to compare with")
+    difference = describe(first, declaration)
+    if best is None and abs(first.gain) < NEAR:
+        return Check(cause, "ok", f"{UNDECIDED}: {difference} would fit as well")
     if best is None or first.gain < _threshold(cause, "suspect") or first.gain < best.gain - NEAR:
         return Check(cause, "ok", f"the best alternative changes the log evidence by {first.gain:+.0f}")
     status: Status = "contradicted" if first.gain >= _threshold(cause, "contradicted") else "suspect"
-    return Check(cause, status, describe(first), suggestion(first))
+    text = f"the data fit better with {difference} (log evidence {first.gain:+.0f})"
+    return Check(cause, status, text, suggestion(first))
 
 
 def _log_check(samples: Samples, declaration: Declaration) -> Check:
@@ -243,8 +267,8 @@ def _payload_of_log(samples: Samples, declaration: Declaration, log: int) -> flo
         key=lambda found: found.log_evidence,
     )
     mass, error = payload_mass(loaded, declaration)
-    significant = loaded.log_evidence - declared.log_evidence >= SUSPECT and mass > max(LEAST_PAYLOAD, 2.0 * error)
-    return mass if significant else 0.0
+    significant = loaded.log_evidence - declared.log_evidence >= SUSPECT and _is_payload(mass, error, declaration)
+    return mass if significant and mass > 0.0 else 0.0
 
 
 def _excitation_check(samples: Samples, declaration: Declaration) -> Check:
@@ -285,25 +309,26 @@ def _body_check(declaration: Declaration, declared: Evidence, best: Scored | Non
     )
 
 
-def describe(scored: Scored) -> str:
-    """Return in one sentence what would explain the data better."""
+def describe(scored: Scored, declaration: Declaration) -> str:
+    """Return what an alternative declares differently from a declaration."""
     alternative = scored.alternative
-    gain = f"log evidence {scored.gain:+.0f}"
     joints = _joint_text(alternative.joints)
     texts = {
-        "output sign": f"the data fit better with the opposite sign of the output of {joints}",
-        "position sign": f"the data fit better with the opposite sign of the position of {joints}",
-        "output order": f"the data fit better with the outputs of {joints} exchanged",
-        "position order": f"the data fit better with the positions of {joints} exchanged",
-        "zero offset": f"the data fit better with the zero of {joints} shifted by {alternative.value:.0f} degrees",
-        "mounting": f"the data fit better with gravity {_direction(alternative)}",
-        "robot": f"the data fit better with the robot '{alternative.name}'",
-        "payload": f"the data fit better with a payload of about {_mass_text(scored)} kg at the flange",
-        "gain": f"the data fit better with the output of {joints} times {alternative.value:.2g}",
-        "time shift": f"the data fit better with the output of {joints} shifted by {1e3 * alternative.value:+.0f} ms",
-        "coupling": f"the data fit better with a coupled transmission ({_coupling_text(alternative)})",
+        "output sign": f"the opposite sign of the output of {joints}",
+        "position sign": f"the opposite sign of the position of {joints}",
+        "output order": f"the outputs of {joints} exchanged",
+        "position order": f"the positions of {joints} exchanged",
+        "joint sign": f"the opposite sign of position and output of {joints}",
+        "joint order": f"all columns of {joints} exchanged",
+        "zero offset": f"the zero of {joints} shifted by {alternative.value:.0f} degrees",
+        "mounting": f"gravity {_direction(alternative)}",
+        "robot": f"the robot '{alternative.name}'",
+        "payload": _payload_text(scored, _declared_mass(declaration)),
+        "gain": f"the output of {joints} times {alternative.value:.2g}",
+        "time shift": f"the output of {joints} shifted by {1e3 * alternative.value:+.0f} ms",
+        "coupling": f"a coupled transmission ({_coupling_text(alternative)})",
     }
-    return f"{texts[alternative.cause]} ({gain})"
+    return texts[alternative.cause]
 
 
 def suggestion(scored: Scored) -> str:
@@ -316,10 +341,12 @@ def suggestion(scored: Scored) -> str:
         "position sign": f"Invert the position columns of {joints} in the log, or check the direction of the axis.",
         "output order": f"Check the order of the current or torque columns of {joints} (--columns).",
         "position order": f"Check the order of the position columns of {joints} (--columns).",
+        "joint sign": f"Check the direction of {joints}: invert its position and output columns, or its axis.",
+        "joint order": f"Check the order of the joints: exchange the columns of {joints} (--columns).",
         "zero offset": f"Check the zero position of {joints} in the description (joint offset).",
         "mounting": f"Declare the mounting: --gravity {gravity}.",
         "robot": f"Check --robot: '{alternative.name}' explains the log better.",
-        "payload": f"Declare it: --payload {_mass_text(scored)},X,Y,Z, or use logs without a payload.",
+        "payload": _payload_advice(scored),
         "gain": f"Check the drive gain and the unit of the output of {joints} (--gains).",
         "time shift": f"Check the time stamps of the output of {joints}, or set --lag.",
         "coupling": f"Declare it if the transmission is coupled: --coupling {_coupling_option(alternative)}.",
@@ -350,5 +377,16 @@ def _direction(alternative: Alternative) -> str:
     return f"({g}) m/s^2, {alternative.value:.0f} degrees from the declared direction"
 
 
-def _mass_text(scored: Scored) -> str:
-    return f"{payload_mass(scored.found, scored.alternative.declaration)[0]:.1f}"
+def _payload_text(scored: Scored, declared: float) -> str:
+    mass = payload_mass(scored.found, scored.alternative.declaration)[0]
+    if mass < LEAST_PAYLOAD:
+        return f"no payload instead of the declared {declared:.1f} kg"
+    instead = f" instead of the declared {declared:.1f} kg" if declared > 0.0 else ""
+    return f"a payload of about {mass:.1f} kg at the flange{instead}"
+
+
+def _payload_advice(scored: Scored) -> str:
+    mass = payload_mass(scored.found, scored.alternative.declaration)[0]
+    if mass < LEAST_PAYLOAD:
+        return "Declare no payload for this log."
+    return f"Declare it: --payload {mass:.1f},X,Y,Z, or use logs without a payload."

@@ -9,6 +9,9 @@ from typing import Literal, get_args
 Status = Literal["ok", "suspect", "contradicted"]
 """ok: nothing explains the data better; suspect: something else probably does; contradicted: it certainly does."""
 
+UNDECIDED = "the data cannot decide"
+"""Beginning of the evidence where another declaration fits as well as the declared one."""
+
 
 @dataclass(frozen=True)
 class Check:
@@ -18,6 +21,11 @@ class Check:
     status: Status
     evidence: str
     suggestion: str = ""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether another declaration fits as well as the declared one."""
+        return self.evidence.startswith(UNDECIDED)
 
     def line(self) -> str:
         """Return evidence and suggestion as one line."""

@@ -9,23 +9,26 @@ drives the joint.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import log_ndtr
 
-from jointwise.description.robot import Payload, Robot, loaded_inertials
 from jointwise.model.transmission import motor_regressor
-from jointwise.result.plausibility.coupling import Coupling, motor_outputs, with_motor_friction, with_transmission
+from jointwise.result.plausibility.declaration import (
+    Declaration,
+    Tolerance,
+    body_prior,
+    motor_outputs,
+    with_motor_friction,
+    with_transmission,
+)
+from jointwise.result.plausibility.samples import Samples
 from jointwise.spatial import Array
 
 Index = NDArray[np.intp]
-T = TypeVar("T")
 
 INDEPENDENT_RATE = 4.0
 """Independent samples per second of motion: residuals are coloured, the bandwidth of an arm is about 2 Hz."""
@@ -39,121 +42,8 @@ MOST_DOUBT = 200.0
 """Largest loss of log evidence by friction that drives a joint, one joint: the linear model is not exact."""
 ITERATIONS = 5
 """Alternations between residual variances and parameters; they settle to 1 % in three."""
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """How far real bodies may be from the described ones (one standard deviation).
-
-    `mass` relative, `least_mass` kg, `center` m plus `center_share` of the link's length, `inertia` and `rotor`
-    relative; `free_rotor` kg m² for a rotor that is not described. Makers' data of UR and Franka arms are within these.
-    """
-
-    mass: float = 0.05
-    least_mass: float = 0.05
-    center: float = 0.02
-    center_share: float = 0.05
-    inertia: float = 0.3
-    rotor: float = 0.5
-    free_rotor: float = 3.0
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Conditioned samples of the training logs, thinned out.
-
-    `q`, `qd`, `qdd` (samples, joints): rad, rad/s, rad/s². `output` (samples, joints, lags): the measurement (A or Nm)
-    at t + lag, for `lags` (s) that include zero. `friction` (joints, samples, columns): friction columns along each
-    position channel, odd in the motion, the last one the constant offset. `log` (samples,): index of the log.
-    `duration` (logs,) s of motion. `moving` (joints,): joints that move; the others carry no evidence.
-    """
-
-    q: Array
-    qd: Array
-    qdd: Array
-    output: Array
-    friction: Array
-    log: Index
-    duration: Array
-    lags: Array
-    moving: NDArray[np.bool_]
-
-    @property
-    def joints(self) -> int:
-        """Number of joints."""
-        return int(self.q.shape[1])
-
-    @cached_property
-    def zero_lag(self) -> int:
-        """Index of lag zero."""
-        return int(np.argmin(np.abs(self.lags)))
-
-
-@dataclass(frozen=True, eq=False)
-class Declaration:
-    """What a user says about a log, and what may be wrong with it.
-
-    `gains` (joints,) Nm per unit of the output. Joint j moves by ``sign[j] · q[order[j]] + offset[j]``; its output is
-    ``factor[j] · output[channel[j]]`` at lag index `lag[j]`. `payload` is the declared one; `payload_mass` (kg) is the
-    size of one that nobody declared, 0 for none. `logs`: the logs that count, all if empty. Gains that are not
-    `gains_known` are estimated from the described bodies anew for every declaration. `couplings` are some that nobody
-    declared; with them outputs that are `joint_torques` belong to the joints, all others to the motors.
-    """
-
-    robot: Robot
-    gravity: Array
-    gains: Array
-    order: tuple[int, ...]
-    sign: tuple[float, ...]
-    offset: tuple[float, ...]
-    channel: tuple[int, ...]
-    factor: tuple[float, ...]
-    lag: tuple[int, ...]
-    payload_mass: float = 0.0
-    logs: tuple[int, ...] = ()
-    payload: Payload | None = None
-    gains_known: bool = True
-    couplings: tuple[Coupling, ...] = ()
-    joint_torques: bool = False
-
-    @classmethod
-    def plain(
-        cls,
-        robot: Robot,
-        gravity: Sequence[float] | Array,
-        gains: Array,
-        samples: Samples,
-        payload: Payload | None = None,
-        gains_known: bool = True,
-    ) -> Declaration:
-        """Return the declaration that takes every channel as it is."""
-        n = robot.dof
-        straight = tuple(range(n))
-        ones, zeros = (1.0,) * n, (0.0,) * n
-        lag = (samples.zero_lag,) * n
-        motion = (straight, ones, zeros)
-        channels = (straight, ones, lag)
-        return cls(
-            robot, np.asarray(gravity, float), gains, *motion, *channels, payload=payload, gains_known=gains_known
-        )
-
-    def same_motion(self, other: Declaration) -> bool:
-        """Return whether both lead to the same regressor and prior, so that only the outputs differ."""
-        return (
-            self.robot is other.robot
-            and self.couplings == other.couplings
-            and np.array_equal(self.gravity, other.gravity)
-            and (self.order, self.sign, self.offset, self.logs) == (other.order, other.sign, other.offset, other.logs)
-        )
-
-    def described(self) -> bool:
-        """Return whether the description has bodies."""
-        return any(link.mass > 0.0 for link in self.robot.links)
-
-    @property
-    def unknown_rotors(self) -> NDArray[np.bool_]:
-        """Which joints have a rotor that is not described, (joints,)."""
-        return np.array([not joint.motor.reflected_inertia for joint in self.robot.joints])
+FEW_ITERATIONS = 2
+"""The same where alternatives of one cause are only ranked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,50 +86,38 @@ def make_moments(samples: Samples, declaration: Declaration, lags: tuple[int, ..
     """Return the second moments of a declaration's columns with every output, at its declared lag or at all `lags`."""
     lags = lags or tuple(sorted(set(declaration.lag)))
     order, sign = list(declaration.order), np.array(declaration.sign)
-    keep = np.isin(samples.log, declaration.logs) if declaration.logs else np.ones(len(samples.q), bool)
+    keep = samples.of_logs(declaration.logs)
     q, qd, qdd = (np.ascontiguousarray(x[keep][:, order] * sign) for x in (samples.q, samples.qd, samples.qdd))
-    q = q + np.array(declaration.offset)
     friction = samples.friction[order][:, keep].copy()
     friction[:, :, :-1] *= sign[:, None, None]
-    output, robot = samples.output[keep], declaration.robot
+    output, robot = samples.output[keep][:, :, list(lags)], declaration.robot
     if declaration.couplings:
         robot = with_transmission(robot, declaration.couplings)
         friction = with_motor_friction(friction, qd, declaration.couplings)
         output = motor_outputs(output, declaration.couplings) if declaration.joint_torques else output
     gravity = tuple(float(x) for x in declaration.gravity)
+    q = q + np.array(declaration.offset)
     regressor = motor_regressor(robot, q, qd, qdd, gravity=gravity, rotors=True).matrices()
-    outputs = output[:, :, list(lags)].reshape(len(q), -1)
-    matrices = []
-    for j in range(samples.joints):
-        columns = np.concatenate([regressor[:, j], friction[j], outputs], axis=1)
-        matrices.append(columns.T @ columns / len(q))
     speed = qd if robot.transmission is None else robot.transmission.motor(qd)
-    power = np.stack([friction[j].T @ speed[:, j] / len(q) for j in range(samples.joints)])
-    duration = samples.duration[list(declaration.logs)].sum() if declaration.logs else samples.duration.sum()
-    return Moments(np.array(matrices), regressor.shape[2], friction.shape[2], power, len(q), float(duration), lags)
+    power = np.stack([columns.T @ v for columns, v in zip(friction, speed.T, strict=True)]) / len(q)
+    matrices = _products(regressor, friction, output.reshape(len(q), -1), robot.transmission is not None)
+    duration = float(samples.duration[list(declaration.logs) or slice(None)].sum())
+    return Moments(matrices, regressor.shape[2], friction.shape[2], power, len(q), duration, lags)
 
 
-def body_prior(declaration: Declaration, tolerance: Tolerance) -> tuple[Array, Array]:
-    """Return mean and standard deviation (11 joints,) of standard parameters and reflected rotor inertias."""
-    robot = declaration.robot
-    n = robot.dof
-    mean, deviation = np.zeros(11 * n), np.zeros(11 * n)
-    carried = 0.0 if declaration.payload is None else declaration.payload.mass
-    mean[: 10 * n] = loaded_inertials(robot, declaration.payload).ravel()
-    for j, link in enumerate(robot.links):
-        after = robot.translations[j + 1] if j + 1 < n else robot.tool_translation
-        length = max(float(np.linalg.norm(after)), 0.05)
-        extra = float(np.hypot(declaration.payload_mass, PAYLOAD_TOLERANCE * carried)) if j == n - 1 else 0.0
-        if declaration.described():
-            spread = _link_deviation(link.inertial, link.center_of_mass, length, extra, tolerance)
-        else:
-            spread = _free_deviation(length)
-        deviation[10 * j : 10 * j + 10] = spread
-    for j, joint in enumerate(robot.joints):
-        rotor = joint.motor.reflected_inertia
-        mean[10 * n + j] = rotor or 0.0
-        deviation[10 * n + j] = tolerance.rotor * rotor if rotor else tolerance.free_rotor
-    return mean, deviation
+def _products(regressor: Array, friction: Array, outputs: Array, coupled: bool) -> Array:
+    """Return the means of the products of all columns, (joints, columns, columns).
+
+    The torque of joint j depends on no link before it, so their columns are zero unless motors are `coupled`.
+    """
+    count, joints, bodies = regressor.shape
+    size = bodies + friction.shape[2] + outputs.shape[1]
+    result = np.zeros((joints, size, size))
+    for j in range(joints):
+        first = 0 if coupled else 10 * j
+        columns = np.concatenate([regressor[:, j, first:], friction[j], outputs], axis=1)
+        result[j, first:, first:] = columns.T @ columns / count
+    return result
 
 
 STRONG = 0.2
@@ -278,35 +156,11 @@ def gains_from_bodies(blocks: Array, bodies: Array, joints: Index, unknown_rotor
     return gains
 
 
-FREE_MASS = 10.0
-"""Standard deviation (kg) of the mass of a link that is not described."""
-
-
-def _free_deviation(length: float) -> Array:
-    """Return standard deviations (10,) of the parameters of a link that is not described."""
-    arm = 0.5 * length + 0.1
-    return np.concatenate([np.full(6, FREE_MASS * arm**2), np.full(3, FREE_MASS * arm), [FREE_MASS]])
-
-
-PAYLOAD_TOLERANCE = 0.3
-"""Part of its mass by which a declared payload may differ: its centre is seldom known better."""
-PAYLOAD_ARM = 0.15
-"""Distance (m) from the flange within which the centre of an undeclared payload is expected."""
-
-
-def _link_deviation(inertial: Array, center: Array, length: float, payload: float, tolerance: Tolerance) -> Array:
-    """Return standard deviations (10,) of a link's parameters from the tolerance of mass, centre and inertia."""
-    mass = float(inertial[9])
-    mass_sd = tolerance.mass * mass + tolerance.least_mass
-    center_sd = tolerance.center + tolerance.center_share * length
-    size = float(np.linalg.norm(center)) + 0.5 * length + 0.05
-    moment = np.sqrt((tolerance.mass * mass * center) ** 2 + (mass * center_sd) ** 2 + (payload * PAYLOAD_ARM) ** 2)
-    inertia = tolerance.inertia * np.abs(inertial[:6]) + mass * center_sd * size + payload * PAYLOAD_ARM**2
-    return np.concatenate([inertia + 1e-3, moment + 1e-3, [np.hypot(mass_sd, payload)]])
-
-
 def evidence(
-    samples: Samples, declaration: Declaration, moments: Moments | None = None, tolerance: Tolerance | None = None
+    samples: Samples,
+    declaration: Declaration,
+    moments: Moments | None = None,
+    iterations: int = ITERATIONS,
 ) -> Evidence:
     """Return the evidence of a declaration.
 
@@ -314,11 +168,11 @@ def evidence(
         samples: Conditioned samples.
         declaration: Robot, gravity, gains and channels.
         moments: Those of a declaration with the same motion, if known.
-        tolerance: Of the described bodies.
+        iterations: Alternations between residual variances and parameters.
 
     """
     moments = moments or make_moments(samples, declaration)
-    return _Linear(samples, declaration, moments, tolerance or Tolerance()).summary()
+    return _Linear(samples, declaration, moments, Tolerance()).summary(iterations)
 
 
 def body_covariance(samples: Samples, declaration: Declaration, tolerance: Tolerance) -> tuple[Array, Array]:
@@ -381,11 +235,11 @@ class _Linear:
         block[-1, -1] = whole[column, column]
         return block
 
-    def solve(self) -> _Solution:
+    def solve(self, iterations: int = ITERATIONS) -> _Solution:
         """Return the parameters for residual variances that agree with them; friction is eliminated joint by joint."""
         p, c = self.moments.bodies, self.moments.friction
         residual = 0.01 * self.variance
-        for _ in range(ITERATIONS):
+        for _ in range(iterations):
             weight = self.independent / np.maximum(residual, NOISE_FLOOR * self.variance)
             local = weight[:, None, None] * self.matrix[:, p:, p:] + np.eye(c)
             coupling = weight[:, None, None] * self.matrix[:, p:, :p]
@@ -414,9 +268,9 @@ class _Linear:
         variance = (power * shares).sum(axis=1) + (carried @ found.covariance * carried).sum(axis=1)
         return np.asarray((power * found.friction).sum(axis=1) / np.sqrt(variance + 1e-12))
 
-    def summary(self) -> Evidence:
+    def summary(self, iterations: int) -> Evidence:
         """Return the evidence."""
-        found = self.solve()
+        found = self.solve(iterations)
         dissipation = self.dissipation(found)
         noise = np.maximum(found.residual, NOISE_FLOOR * self.variance)
         distance = float(((found.bodies - self.mean) ** 2).sum())
@@ -439,11 +293,26 @@ class _Linear:
         return result
 
 
-def with_item(items: tuple[T, ...], j: int, value: T) -> tuple[T, ...]:
-    """Return the items with item j replaced."""
-    return (*items[:j], value, *items[j + 1 :])
+UNKNOWN_BODIES = Tolerance(mass=1.0, least_mass=5.0, center=0.3, center_share=1.0, inertia=2.0, rotor=2.0)
+"""Bodies of which hardly anything is known: what remains uncertain is what the logs do not determine."""
+STATES = 200
+"""Random states at which the torque is predicted."""
 
 
-def swapped(items: tuple[T, ...], i: int, j: int) -> tuple[T, ...]:
-    """Return the items with items i and j exchanged."""
-    return with_item(with_item(items, i, items[j]), j, items[i])
+def expected_error(samples: Samples, declaration: Declaration) -> Array:
+    """Return the expected MSE/variance of the torque of bodies on other motions, (joints,), NaN where a joint rests.
+
+    The variance ``Y C Yᵀ`` of the predicted torque, C the covariance of the bodies given the logs alone, at random
+    positions of the moving joints with the speeds and accelerations of the logs, relative to the torque's variance.
+    """
+    values, covariance = body_covariance(samples, declaration, UNKNOWN_BODIES)
+    rng = np.random.default_rng(0)
+    shape = (STATES, samples.joints)
+    q = np.where(samples.moving, rng.uniform(-np.pi, np.pi, shape), samples.q.mean(axis=0))
+    qd, qdd = rng.normal(size=shape) * samples.qd.std(axis=0), rng.normal(size=shape) * samples.qdd.std(axis=0)
+    gravity = tuple(float(x) for x in declaration.gravity)
+    regressor = motor_regressor(declaration.robot, q, qd, qdd, gravity=gravity, rotors=True).matrices()
+    uncertain = np.einsum("sjp,pq,sjq->j", regressor, covariance, regressor) / STATES
+    measured = samples.output[:, :, samples.zero_lag].var(axis=0) * declaration.gains**2
+    size = (regressor @ values).var(axis=0) + measured
+    return np.where(samples.moving, uncertain / size, np.nan)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from jointwise.estimation.regression import Regression
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.transmission import motor_motion
 from jointwise.motion import Motion
-from jointwise.result.plausibility.evidence import Samples
 from jointwise.spatial import Array
 
 ROWS = 400
@@ -27,6 +27,41 @@ POSITION_CUTOFF, OUTPUT_CUTOFF = 8.0, 12.0
 """Cut-offs (Hz) of positions and output: bodies and friction of an arm act below."""
 MOVING = 0.02
 """Speed (rad/s) above which a joint moves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Conditioned samples of the training logs, thinned out.
+
+    `q`, `qd`, `qdd` (samples, joints): rad, rad/s, rad/s². `output` (samples, joints, lags): the measurement (A or Nm)
+    at t + lag, for `lags` (s) that include zero. `friction` (joints, samples, columns): friction columns along each
+    position channel, odd in the motion, the last one the constant offset. `log` (samples,): index of the log.
+    `duration` (logs,) s of motion. `moving` (joints,): joints that move; the others carry no evidence.
+    """
+
+    q: Array
+    qd: Array
+    qdd: Array
+    output: Array
+    friction: Array
+    log: NDArray[np.intp]
+    duration: Array
+    lags: Array
+    moving: NDArray[np.bool_]
+
+    @property
+    def joints(self) -> int:
+        """Number of joints."""
+        return int(self.q.shape[1])
+
+    def of_logs(self, logs: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Return which samples belong to some logs, all if empty, (samples,)."""
+        return np.isin(self.log, logs) if logs else np.ones(len(self.log), dtype=bool)
+
+    @cached_property
+    def zero_lag(self) -> int:
+        """Index of lag zero."""
+        return int(np.argmin(np.abs(self.lags)))
 
 
 def collect_samples(regression: Regression) -> Samples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from jointwise.estimation.regression import Regression
 from jointwise.result.plausibility.assess import LEAST_PAYLOAD, assess
 from jointwise.result.plausibility.channels import check_set_points, check_zeros
 from jointwise.result.plausibility.check import Check, worst_status
-from jointwise.result.plausibility.evidence import Declaration
+from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.samples import collect_samples
 
 MISSING_SHARE = 0.03
@@ -39,21 +39,31 @@ def check_setup(
         One check for each part of the declaration.
 
     """
+    checks = {check.check: check for check in _assessed(regression, drives, payload)}
+    contradicted = worst_status(checks.values()) == "contradicted"  # then estimated gains are meaningless
+    missing = [] if contradicted else _payload_checks(drives, regression.bodies.robot)
+    loaded = _may_be_loaded(regression, payload, checks.values())
+    for check in [*missing, *_signal_checks(regression, loaded, lag_known)]:
+        if check.check not in checks or checks[check.check].status == "ok":
+            checks[check.check] = check
+    return tuple(checks.values())
+
+
+def _assessed(regression: Regression, drives: DriveGains, payload: Payload | None) -> tuple[Check, ...]:
+    """Return what the samples say about the declaration, compared with others and with robots of the catalogue."""
     robot = regression.bodies.robot
     samples = collect_samples(regression)
     gravity = np.array(regression.bodies.gravity)
     declaration = Declaration.plain(robot, gravity, drives.values, samples, payload, not drives.estimated)
     declaration = replace(declaration, joint_torques=regression.output == "torque")
-    catalog = [catalog_robot(name) for name in list_robots()]
-    checks = {check.check: check for check in assess(samples, declaration, [r for r in catalog if r.dof == robot.dof])}
-    suspected = any(checks[name].status != "ok" for name in ("payload", "logs") if name in checks)
-    loaded = payload is not None or suspected or any(carried is not None for carried in regression.carried or ())
-    wrong = worst_status(checks.values()) == "contradicted"  # then the gains are meaningless
-    missing = [] if wrong else _payload_checks(drives, robot)
-    for check in [*missing, *_signal_checks(regression, loaded, lag_known)]:
-        if check.check not in checks or checks[check.check].status == "ok":
-            checks[check.check] = check
-    return tuple(checks.values())
+    catalog = [other for name in list_robots() if (other := catalog_robot(name)).dof == robot.dof]
+    return assess(samples, declaration, catalog)
+
+
+def _may_be_loaded(regression: Regression, payload: Payload | None, checks: Iterable[Check]) -> bool:
+    """Return whether a payload is declared for some log, or suspected."""
+    suspected = any(check.status != "ok" for check in checks if check.check in ("payload", "logs"))
+    return payload is not None or suspected or any(carried is not None for carried in regression.carried or ())
 
 
 def _payload_checks(drives: DriveGains, robot: Robot) -> Iterator[Check]:
