@@ -122,7 +122,7 @@ SIMULATED = {"develop": ("ur5e", "panda"), "report": ("ur3e", "ur16e", "puma560"
 
 
 def simulated_setup(
-    robot: str, seed: int, mounting: Any, rate: float, feedback: str = "states", payload: jw.Payload | None = None
+    robot: str, seed: int, mounting: Any, rate: float, feedback: Any = "states", payload: jw.Payload | None = None
 ) -> Setup:
     """Return a right set-up of a simulated log, with a second log of the same arm to validate on."""
     plant, controller = jw.PlantOptions(gravity=mounting, payload=payload), ControllerOptions(feedback=feedback)
