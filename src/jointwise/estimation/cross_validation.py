@@ -11,8 +11,16 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from jointwise.errors import EstimationError
-from jointwise.estimation.factors import Index, fold_blocks
-from jointwise.estimation.least_squares import Problem, bounded_from_moments, moments, squared_error
+from jointwise.estimation.factors import Index, JointMoments, fold_blocks, triangle
+from jointwise.estimation.least_squares import (
+    Problem,
+    QuickProblem,
+    assembled,
+    bounded_from_moments,
+    squared_error,
+    squared_error_from_moments,
+    stacked,
+)
 from jointwise.spatial import Array
 
 Mask = NDArray[np.bool_]
@@ -71,32 +79,50 @@ class Score:
         return most > WORTHWHILE and float(gain.mean()) > SIGNIFICANT * standard_error_of_mean(gain)
 
 
-def cross_validate(problem: Problem, sigma: Array, solve: Callable[[Array], Array] | None = None) -> Score:
+def cross_validate(problem: Problem | QuickProblem, sigma: Array) -> Score:
     """Return the held-out error; all joints are fitted together on the other folds, each divided by its `sigma`.
 
-    Joints whose output was not measured do not count; a joint without output in one fold is neutral there. `solve`
-    returns the parameters for the moments ``[W y]ᵀ [W y]`` of the other folds; bounded least squares if None.
+    Joints whose output was not measured do not count; a joint without output in one fold is neutral there.
     """
-    factors, layout = problem.factors, problem.layout
-    folds = fold_blocks(len(factors[0].triangles))
-    if len(folds) < 3:
-        raise EstimationError("the log is too short to cross-validate: choose the joint model by hand.")
-    parts = [[joint.merged(fold) for joint in factors] for fold in folds]
-    squares = [moments(part, layout, sigma) for part in parts]
+    quick = (problem.quick() if isinstance(problem, Problem) else problem).folded()
+    _refuse_few_folds(len(quick.joints[0].squares))
+    folds = list(zip(*(joint.squares for joint in quick.joints), strict=True))
+    squares = [assembled(fold, quick.layout, sigma) for fold in folds]
     total = np.sum(squares, axis=0)
-    solve = solve or (lambda square: bounded_from_moments(square, layout.bound))
-    errors = np.zeros((len(folds), len(factors)))
-    for f, (part, square) in enumerate(zip(parts, squares, strict=True)):
-        values = solve(total - square)
-        errors[f] = [squared_error(R, values[index]) for R, index in zip(part, layout.index, strict=True)]
-    return _score(problem, folds, errors)
+    fitted = [bounded_from_moments(total - square, quick.layout.bound) for square in squares]
+    errors = [
+        [squared_error_from_moments(G, values[index]) for G, index in zip(fold, quick.layout.index, strict=True)]
+        for fold, values in zip(folds, fitted, strict=True)
+    ]
+    return _score(quick.joints, np.array(errors))
 
 
-def _score(problem: Problem, folds: Sequence[Sequence[int]], errors: Array) -> Score:
-    """Return squared errors (folds, joints) as shares of the variance; `folds` are the blocks of each."""
-    weight = np.array([[sum(joint.weight[k] for k in fold) for joint in problem.factors] for fold in folds])
-    variance = np.array([max(joint.variance, 1e-300) for joint in problem.factors])
-    used = np.flatnonzero([not joint.empty for joint in problem.factors])
+def cross_validate_solver(problem: Problem, sigma: Array, solve: Callable[[Array], Array]) -> Score:
+    """Return the held-out error of `cross_validate` for another solver, from an augmented matrix [W y] to parameters.
+
+    The solver sees the factors of the other folds, all joints together, with all their digits.
+    """
+    folds = fold_blocks(len(problem.factors[0].triangles))
+    _refuse_few_folds(len(folds))
+    parts = [[joint.merged(fold) for joint in problem.factors] for fold in folds]
+    wide = [triangle(stacked(part, problem.layout, sigma)) for part in parts]
+    errors = []
+    for f, part in enumerate(parts):
+        values = solve(np.vstack(wide[:f] + wide[f + 1 :]))
+        errors.append([squared_error(R, values[index]) for R, index in zip(part, problem.layout.index, strict=True)])
+    return _score(problem.quick().folded().joints, np.array(errors))
+
+
+def _refuse_few_folds(folds: int) -> None:
+    if folds < 3:
+        raise EstimationError("the log is too short to cross-validate: choose the joint model by hand.")
+
+
+def _score(joints: Sequence[JointMoments], errors: Array) -> Score:
+    """Return squared errors (folds, joints) as shares of the variance; the blocks of the joints are the folds."""
+    weight = np.array([joint.weight for joint in joints]).T
+    variance = np.array([max(joint.variance, 1e-300) for joint in joints])
+    used = np.flatnonzero([not joint.empty for joint in joints])
     errors, weight, variance = errors[:, used], weight[:, used], variance[used]
     by_joint = np.maximum(errors.sum(axis=0) / weight.sum(axis=0) / variance, 1e-12)
     relative = np.divide(errors, weight * variance, out=np.tile(by_joint, (len(errors), 1)), where=weight > 0.0)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.estimation.factors import Index, JointFactors
-from jointwise.estimation.least_squares import Layout, Mask, Problem, quick_weighted_fit
+from jointwise.estimation.factors import Index, JointMoments
+from jointwise.estimation.least_squares import Layout, Mask, QuickProblem, quick_weighted_fit
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.structure import Structure, element_shapes
 from jointwise.model.terms import Coulomb, Hysteresis, Inertia, Offset, SpeedRipple, Stribeck, Term, Viscous
@@ -32,27 +32,27 @@ class Menu:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """Factors of [Y_b | every column | y] of each joint by fold, and the positions of the columns of each key.
+    """Second moments of [Y_b | every column | y] of each joint by fold, and the positions of the columns of each key.
 
     `rigid` are the base parameters (of `base` in all) that act on each joint. `columns` count from the first column
     after Y_b; `bound` marks those that may not be negative.
     """
 
-    factors: list[JointFactors]
+    joints: list[JointMoments]
     rigid: list[Index]
     base: int
     columns: dict[Key, list[int]]
     bound: Mask
 
-    def select(self, structure: Structure) -> Problem:
+    def select(self, structure: Structure) -> QuickProblem:
         """Return the regression with the columns that a structure uses."""
         chosen = np.array([k for key in keys_of(structure) for k in self.columns[key]], dtype=np.intp)
-        factors, index = [], []
-        for j, (joint, which) in enumerate(zip(self.factors, self.rigid, strict=True)):
-            factors.append(joint.columns(np.concatenate([np.arange(len(which)), len(which) + chosen])))
+        joints, index = [], []
+        for j, (joint, which) in enumerate(zip(self.joints, self.rigid, strict=True)):
+            joints.append(joint.columns(np.concatenate([np.arange(len(which)), len(which) + chosen])))
             index.append(np.concatenate([which, self.base + j * len(chosen) + np.arange(len(chosen))]))
-        bound = np.concatenate([np.zeros(self.base, dtype=bool), np.tile(self.bound[chosen], len(self.factors))])
-        return Problem(factors, Layout(index, bound))
+        bound = np.concatenate([np.zeros(self.base, dtype=bool), np.tile(self.bound[chosen], len(self.joints))])
+        return QuickProblem(joints, Layout(index, bound))
 
     def residual_deviations(self, structure: Structure) -> Array:
         """Return the residual standard deviation of each joint under a structure, Nm."""
@@ -89,8 +89,8 @@ def plain_dictionary(regression: Regression, gains: Array, menu: Menu) -> Dictio
     for key, term in entries:
         columns[key] = list(range(start, start + len(term.parameters())))
         start += len(term.parameters())
-    factors = regression.factors([terms] * regression.bodies.robot.dof)
-    return _dictionary(regression, factors, gains, columns, terms)
+    problem = regression.quick_problem([terms] * regression.bodies.robot.dof)
+    return _dictionary(regression, problem.scaled(gains), columns)
 
 
 def _plain_entries(regression: Regression, menu: Menu) -> Iterator[Entry]:
@@ -134,14 +134,14 @@ def load_dictionary(
     """
     problem = plain.select(structure)
     values = quick_weighted_fit(problem)[0]
-    friction = values[plain.base :].reshape(len(problem.factors), -1)
+    friction = values[plain.base :].reshape(len(problem.joints), -1)
     terms = [_loaded_terms(structure, joint, dependences) for joint in friction]
     columns, start = {}, 0
     for key, size in _loaded_layout(structure, dependences):
         columns[key] = list(range(start, start + size))
         start += size
-    factors = regression.factors(terms, lambda rigid: regression.bodies.load_torque(rigid, values))
-    return _dictionary(regression, factors, gains, columns, terms[0])
+    loaded = regression.quick_problem(terms, lambda rigid: regression.bodies.load_torque(rigid, values))
+    return _dictionary(regression, loaded.scaled(gains), columns)
 
 
 def _loaded_terms(structure: Structure, values: Array, dependences: Sequence[str]) -> list[Term]:
@@ -171,15 +171,8 @@ def _loaded_layout(structure: Structure, dependences: Sequence[str]) -> list[tup
     return layout
 
 
-def _dictionary(
-    regression: Regression,
-    factors: list[JointFactors],
-    gains: Array,
-    columns: dict[Key, list[int]],
-    terms: Sequence[Term],
-) -> Dictionary:
-    """Return the dictionary of factors in units of the output; its own are in Nm and by fold."""
-    rigid = [which for _, which in regression.bodies.rigid_index]
-    bound = np.array([parameter.non_negative for term in terms for parameter in term.parameters()])
-    folds = [joint.scaled(float(gain)).folded() for joint, gain in zip(factors, gains, strict=True)]
-    return Dictionary(folds, rigid, regression.bodies.base.count, columns, bound)
+def _dictionary(regression: Regression, problem: QuickProblem, columns: dict[Key, list[int]]) -> Dictionary:
+    """Return the dictionary of the columns of a problem in Nm."""
+    rigid, base = [which for _, which in regression.bodies.rigid_index], regression.bodies.base.count
+    count = sum(len(indices) for indices in columns.values())
+    return Dictionary(problem.folded().joints, rigid, base, columns, problem.layout.bound[base : base + count])

@@ -13,7 +13,7 @@ from jointwise.estimation.fit import Fit, fit_structure
 from jointwise.estimation.gains import GainEstimate, described_gains, estimate_gains, gain_slopes
 from jointwise.estimation.least_squares import Problem
 from jointwise.estimation.regression import Regression
-from jointwise.estimation.select_filters import probe_problem
+from jointwise.estimation.select_filters import probe_structure
 from jointwise.estimation.structure import Structure
 from jointwise.estimation.uncertainty import Alternatives
 from jointwise.spatial import Array
@@ -126,7 +126,7 @@ def catalogue_gains(robot: Robot) -> Array:
 
 
 def _under_probe(regression: Regression, robot: Robot, payload: Payload | None) -> GainEstimate:
-    return _estimate(regression, robot, probe_problem(regression, np.ones(robot.dof)), payload)
+    return _estimate(regression, robot, regression.problem([probe_structure(regression).terms()] * robot.dof), payload)
 
 
 def _under_structure(

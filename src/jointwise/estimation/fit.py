@@ -9,8 +9,16 @@ import numpy as np
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.factors import Index
-from jointwise.estimation.least_squares import KnownSum, Layout, Problem, Solution, weighted_least_squares
-from jointwise.estimation.regression import Regression, Rows, RowWeights, term_columns
+from jointwise.estimation.least_squares import (
+    KnownSum,
+    Layout,
+    Problem,
+    QuickProblem,
+    Solution,
+    quick_weighted_fit,
+    weighted_least_squares,
+)
+from jointwise.estimation.regression import LoadOf, Regression, Rows, RowWeights, term_columns
 from jointwise.estimation.structure import NO_JOINT_TERMS, JointTerms, Structure, element_shapes
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Hysteresis, Inertia, Term
@@ -82,11 +90,7 @@ def fit_structure(
     if not fitter.needs_load:
         fit = fitter.solve(regression, fitter.plain_terms(regression))
     else:
-        sample = regression.excerpt()  # a first load torque needs no hour of data
-        fit = fitter.solve(sample, fitter.plain_terms(sample))
-        if sample is not regression:
-            fit = fitter.iterate_load(sample, fit)
-        fit = fitter.iterate_load(regression, fit)
+        fit = fitter.iterate_load(regression, fitter.first_load(regression.excerpt()))
     return fitter.reweight(regression, fit) if method == "huber" else fit
 
 
@@ -151,11 +155,11 @@ class _Fitter:
         single = {j: terms.without_load() for j, terms in self.joint_terms.items()}
         return [single[j] if j in single else plain.terms(joint=j) for j in joints]
 
-    def loaded_terms(self, fit: Fit) -> list[tuple[Term, ...]]:
-        """Return the terms of every joint, slip elements sharing their growth with the load as in a fit."""
+    def loaded_terms(self, model: Dynamics, values: Array) -> list[tuple[Term, ...]]:
+        """Return the terms of every joint, slip elements sharing their growth with the load as in a fitted model."""
         result = []
-        for j in range(fit.model.robot.dof):
-            shapes = element_shapes(fit.model.terms[j], fit.solution.values[fit.model.joint_slices[j]])
+        for j in range(model.robot.dof):
+            shapes = element_shapes(model.terms[j], values[model.joint_slices[j]])
             single = self.joint_terms.get(j)
             result.append(self.structure.terms(shapes, j) if single is None else _with_shapes(single.terms, shapes))
         return result
@@ -169,25 +173,59 @@ class _Fitter:
     ) -> Fit:
         """Return the fit of some terms; the load torque is that of the values `before`."""
         model = replace(regression.bodies, terms=tuple(terms))
-        load_of = None if before is None else lambda rigid: model.load_torque(rigid, before)
-        known = known_values(model, self.joint_terms)[0]
-        if self.bodies is not None:
-            known[: len(self.bodies)] = self.bodies
-        problem = Problem(regression.factors(terms, load_of, row_weights), layout_of(model)).scaled(self.gains)
-        problem = problem.with_known(known).with_sums(known_sums(model, self.joint_terms))
+        known, sums = self._known(model)
+        factors = regression.factors(terms, _load_of(model, before), row_weights)
+        problem = Problem(factors, layout_of(model)).scaled(self.gains).with_known(known).with_sums(sums)
         solution = weighted_least_squares(problem, weighted=self.method != "ols")
         solution = replace(solution, values=np.where(np.isnan(known), solution.values, known))
         structure = self.structure if before is not None else self.structure.without_load()
         return Fit(model, structure, problem, solution, LoadIteration(0, True, 0.0))
 
-    def iterate_load(self, regression: Regression, fit: Fit) -> Fit:
-        """Return the fit after the iteration of the load torque."""
-        for passes in range(1, MAX_PASSES + 1):
-            after = self.solve(regression, self.loaded_terms(fit), fit.solution.values)
-            change = _load_change(after, fit.solution.values)
-            fit = replace(after, load=LoadIteration(passes, change < CONVERGED, change))
+    def _known(self, model: Dynamics) -> tuple[Array, list[KnownSum]]:
+        """Return the known values of a model's parameters, NaN where they are estimated, and known sums of them."""
+        known = known_values(model, self.joint_terms)[0]
+        if self.bodies is not None:
+            known[: len(self.bodies)] = self.bodies
+        return known, known_sums(model, self.joint_terms)
+
+    def quick(self, regression: Regression, terms: list[tuple[Term, ...]], before: Array | None = None) -> _QuickFit:
+        """Return the values of `solve` from second moments: for a load torque, not for a result."""
+        model = replace(regression.bodies, terms=tuple(terms))
+        known, sums = self._known(model)
+        moments = regression.quick_moments(terms, _load_of(model, before))
+        problem = QuickProblem(moments, layout_of(model)).scaled(self.gains).with_known(known).with_sums(sums)
+        values = quick_weighted_fit(problem, weighted=self.method != "ols")[0]
+        values = np.where(np.isnan(known), values, known)
+        return _QuickFit(
+            model, values, 1.0 if before is None else _load_change(model, problem.merged(), values, before)
+        )
+
+    def first_load(self, regression: Regression) -> _QuickFit:
+        """Return the fit before the one in which the load torque converges, from second moments.
+
+        The last pass is left to `iterate_load`, which repeats it with all digits, and with all data of a long log.
+        """
+        fit = self.quick(regression, self.plain_terms(regression))
+        for _ in range(MAX_PASSES - 1):
+            after = self.quick(regression, self.loaded_terms(fit.model, fit.values), fit.values)
+            if after.change < CONVERGED:
+                break
+            fit = replace(after, passes=fit.passes + 1)
+            if regression.bodies.load_basis == "row_sum":
+                break
+        return fit
+
+    def iterate_load(self, regression: Regression, first: _QuickFit) -> Fit:
+        """Return the fit after the iteration of the load torque, which continues that of `first`."""
+        model, values = first.model, first.values
+        for passes in range(first.passes + 1, first.passes + MAX_PASSES + 1):
+            fit = self.solve(regression, self.loaded_terms(model, values), values)
+            merged = [R.T @ R for R in fit.problem.merged()]
+            change = _load_change(fit.model, merged, fit.solution.values, values)
+            fit = replace(fit, load=LoadIteration(passes, change < CONVERGED, change))
             if change < CONVERGED or regression.bodies.load_basis == "row_sum":
                 break
+            model, values = fit.model, fit.solution.values
         return fit
 
     def reweight(self, regression: Regression, fit: Fit) -> Fit:
@@ -223,12 +261,26 @@ def _with_shapes(terms: tuple[Term, ...], shapes: Sequence[tuple[float, ...]]) -
     return tuple(replace(term, shape=next(rest)) if isinstance(term, Hysteresis) else term for term in terms)
 
 
-def _load_change(fit: Fit, before: Array) -> float:
-    """Return the relative change of the load torque between two estimates, over all joints, from the factors."""
+@dataclass(frozen=True)
+class _QuickFit:
+    """Values of a model from second moments, the relative change of the load torque, and the passes before it."""
+
+    model: Dynamics
+    values: Array
+    change: float
+    passes: int = 0
+
+
+def _load_of(model: Dynamics, values: Array | None) -> LoadOf | None:
+    """Return the load torque that follows from some values, None without them."""
+    return None if values is None else lambda rigid: model.load_torque(rigid, values)
+
+
+def _load_change(model: Dynamics, moments: Sequence[Array], values: Array, before: Array) -> float:
+    """Return the relative change of the load torque between two estimates, over all joints, from second moments."""
     moved = size = 0.0
-    for joint, (_, which) in zip(fit.problem.factors, fit.model.rigid_index, strict=True):
-        R = joint.merged()[:, : len(which)]
-        now = R @ fit.solution.values[which]
-        moved += float(np.sum((now - R @ before[which]) ** 2))
-        size += float(now @ now)
-    return float(np.sqrt(moved / size)) if size > 0.0 else 0.0
+    for squares, (_, which) in zip(moments, model.rigid_index, strict=True):
+        G, step = squares[: len(which), : len(which)], values[which] - before[which]
+        moved += float(step @ G @ step)
+        size += float(values[which] @ G @ values[which])
+    return float(np.sqrt(max(moved, 0.0) / size)) if size > 0.0 else 0.0

@@ -19,7 +19,7 @@ import numpy as np
 
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.fit import Fit, known_sums, known_values, layout_of
-from jointwise.estimation.least_squares import Problem, bounded_from_moments, moments
+from jointwise.estimation.least_squares import Problem, bounded_from_moments
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.structure import JointTerms
 from jointwise.estimation.uncertainty import WITHIN_CELL, Alternatives
@@ -92,6 +92,5 @@ def neglected_effects(
 
 
 def _base_parameters(problem: Problem, sigma: Array, base: int) -> Array:
-    squares = moments(problem.merged(), problem.layout, sigma)
-    values: Array = bounded_from_moments(squares, problem.layout.bound)[:base]
+    values: Array = bounded_from_moments(problem.quick().whole(sigma), problem.layout.bound)[:base]
     return values

@@ -32,7 +32,7 @@ from jointwise.description.robot import Link
 from jointwise.errors import EstimationError
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import Index, fold_blocks
-from jointwise.estimation.least_squares import RIDGE, Mask, Problem, Solution, moments
+from jointwise.estimation.least_squares import RIDGE, Mask, Problem, Solution
 from jointwise.estimation.semidefinite import MARGIN, DefiniteLeastSquares, Iterate, PriorKind, symmetric
 from jointwise.spatial import Array
 
@@ -262,7 +262,7 @@ class Programme:
 
     def moments(self) -> Array:
         """Return ``[W y]ᵀ [W y]`` of all rows, those of each joint divided by its residual deviation."""
-        return moments(self.problem.merged(), self.problem.layout, self.solution.sigma)
+        return self.problem.quick().whole(self.solution.sigma)
 
     def curvature(self, square: Array) -> tuple[Array, Array]:
         """Return AᵀA and Aᵀb of the residual A v - b in the unknowns (Q entries, rotors, active terms)."""

@@ -11,8 +11,8 @@ import numpy as np
 from jointwise.data.conditioning import CleanLog, Filters, Index, MotionChunk, motion_chunks
 from jointwise.data.filters import decimate, decimation_taps
 from jointwise.errors import DataError
-from jointwise.estimation.factors import JointFactors
-from jointwise.estimation.least_squares import Layout, Problem
+from jointwise.estimation.factors import JointFactors, JointMoments
+from jointwise.estimation.least_squares import Layout, Problem, QuickProblem
 from jointwise.model.dynamics import Dynamics, joint_signals
 from jointwise.model.terms import Term
 from jointwise.model.transmission import motor_motion
@@ -208,32 +208,60 @@ class Regression:
         `load_of` gives the load torque from the rigid columns; `row_weights` multiplies the weights of the rows
         (robust fits).
         """
-        return self.lagged_factors(terms, (self.filters.lag,), load_of, row_weights)[0]
+        factors = [JointFactors() for _ in terms]
+        for j, series, weights in self._blocks(terms, (self.filters.lag,), load_of, row_weights):
+            factors[j].add(series.T, weights)
+        return factors
 
-    def lagged_factors(
+    def quick_problem(self, terms: Sequence[Sequence[Term]], load_of: LoadOf | None = None) -> QuickProblem:
+        """Return the regression on terms, as many at every joint, from second moments, y in its own unit."""
+        return QuickProblem(self.quick_moments(terms, load_of), self.layout(terms[0]))
+
+    def quick_moments(self, terms: Sequence[Sequence[Term]], load_of: LoadOf | None = None) -> list[JointMoments]:
+        """Return the second moments of [Y_b | terms | y] of every joint; see `factors`."""
+        return self._lagged_moments(terms, (self.filters.lag,), load_of)[0]
+
+    def lagged_problems(
+        self, terms: Sequence[Sequence[Term]], lags: Sequence[float], load_of: LoadOf | None = None
+    ) -> list[QuickProblem]:
+        """Return `quick_problem` for several lags (s) of the output; the columns are computed only once."""
+        layout = self.layout(terms[0])
+        return [QuickProblem(joints, layout) for joints in self._lagged_moments(terms, lags, load_of)]
+
+    def _lagged_moments(
+        self, terms: Sequence[Sequence[Term]], lags: Sequence[float], load_of: LoadOf | None
+    ) -> list[list[JointMoments]]:
+        """Return the second moments of every lag and joint."""
+        moments = [[JointMoments() for _ in terms] for _ in lags]
+        for j, series, weights in self._blocks(terms, lags, load_of, None):
+            weighted = series * np.sqrt(weights)
+            squares, width = weighted @ weighted.T, len(series) - len(lags)
+            for lag, joints in enumerate(moments):
+                chosen = np.append(np.arange(width), width + lag)
+                joints[j].append(squares[chosen[:, None], chosen], weights, series[width + lag])
+        return moments
+
+    def _blocks(
         self,
         terms: Sequence[Sequence[Term]],
         lags: Sequence[float],
-        load_of: LoadOf | None = None,
-        row_weights: RowWeights | None = None,
-    ) -> list[list[JointFactors]]:
-        """Return the factors for several lags (s) of the output at once; the columns are computed only once."""
-        factors = [[JointFactors() for _ in terms] for _ in lags]
+        load_of: LoadOf | None,
+        row_weights: RowWeights | None,
+    ) -> Iterator[tuple[int, Array, Array]]:
+        """Yield joint, series [W | y of every lag] (columns, samples) and row weights (samples,), block by block."""
         for clean, carried in zip(self.logs, self.carried or (None,) * len(self.logs), strict=True):
             for rows in regression_rows(clean, self.output, self.filters, lags):
-                self._add(factors, rows, terms, carried, load_of, row_weights)
-        return factors
+                yield from self._chunk_blocks(rows, terms, carried, load_of, row_weights)
 
-    def _add(
+    def _chunk_blocks(
         self,
-        factors: list[list[JointFactors]],
         rows: Rows,
         terms: Sequence[Sequence[Term]],
         carried: Array | None,
         load_of: LoadOf | None,
         row_weights: RowWeights | None,
-    ) -> None:
-        """Add the rows of a chunk to the factors, which are by lag and joint."""
+    ) -> Iterator[tuple[int, Array, Array]]:
+        """Yield the blocks of a chunk; see `_blocks`."""
         motion, needed = rows.motion, self._needed(rows.chunk)
         rigid = self.bodies.rigid_columns(_states(motion, needed))
         load = None if load_of is None else load_of(rigid)
@@ -243,14 +271,19 @@ class Regression:
         weights = rows.weights[needed]
         if row_weights is not None:
             weights = weights * row_weights(rows, needed, rigid, load)
-        counted = rows.chunk.rows
-        blocks = max(1, round(BLOCKS * (counted.stop - counted.start) / self.samples))
         motor = motor_motion(self.bodies.robot, with_substitutes(motion), self.bodies.rotor_side)
         for j, joint_terms in enumerate(terms):
             columns = term_columns(joint_terms, motor, j, load)[:, needed]
             series = np.concatenate([rigid[j], columns, rows.outputs[:, needed, j]])
-            matrix, kept = _parallel_filtered(series, needed, rows.chunk.inner, self.filters)
-            _add_blocks(factors, j, matrix, weights[kept, j], blocks)
+            series, kept = _parallel_filtered(series, needed, rows.chunk.inner, self.filters)
+            for block in self._block_slices(rows.chunk, len(kept)):
+                yield j, series[:, block], weights[kept[block], j]
+
+    def _block_slices(self, chunk: MotionChunk, rows: int) -> Iterator[slice]:
+        """Yield the blocks that some rows of a chunk are divided into: `BLOCKS` for all logs together."""
+        share = (chunk.rows.stop - chunk.rows.start) / self.samples
+        edges = np.array_split(np.arange(rows), max(1, round(BLOCKS * share)))
+        yield from (slice(int(part[0]), int(part[-1]) + 1) for part in edges if len(part))
 
     def _without_payload(
         self, rows: Rows, needed: Index, torque: Array, load: Array | None
@@ -279,11 +312,10 @@ class Regression:
                 measured, instruments = (
                     self._columns(motion, needed, terms, load_of) for motion in (rows.motion, reference)
                 )
-                blocks = max(1, round(BLOCKS * (rows.chunk.rows.stop - rows.chunk.rows.start) / self.samples))
                 for j, joint in enumerate(factors):
                     y = rows.outputs[0, needed, j]
                     matrix = np.column_stack([instruments[j].T, measured[j].T, y])
-                    for block in np.array_split(np.arange(len(matrix)), blocks):
+                    for block in self._block_slices(rows.chunk, len(matrix)):
                         joint.add(matrix[block], rows.weights[needed][block, j])
         return factors
 
@@ -333,23 +365,11 @@ def term_columns(terms: Sequence[Term], motion: Motion, joint: int, load: Array 
 
 
 def _parallel_filtered(series: Array, needed: Index, inner: slice, filters: Filters) -> tuple[Array, Index]:
-    """Return rows [W | y ...] that count, filtered in parallel and decimated, and their places in `needed`."""
+    """Return the columns of series [W | y ...] that count, filtered in parallel and decimated, and their places."""
     if filters.parallel_cutoff is None:
-        return series.T, np.arange(len(needed))
+        return series, np.arange(len(needed))
     taps = decimation_taps(filters.parallel_cutoff, filters.rate)
     series = np.stack([decimate(values, taps, filters.decimation) for values in series])
     kept = needed[:: filters.decimation]
     inside = (kept >= inner.start) & (kept < inner.stop)
-    return series[:, inside].T, kept[inside]
-
-
-def _add_blocks(factors: list[list[JointFactors]], joint: int, rows: Array, weights: Array, blocks: int) -> None:
-    """Add rows [W | y of every lag] of a joint in some blocks; the columns of W are factorised once for all lags."""
-    lags = len(factors)
-    width = rows.shape[1] - lags
-    for block in np.array_split(np.arange(len(rows)), blocks):
-        shared = JointFactors()
-        shared.add(rows[block], weights[block])
-        for lag, joints in enumerate(factors):
-            y = rows[block, width + lag]
-            joints[joint].append(shared.triangles[0][:, [*range(width), width + lag]], weights[block], y)
+    return series[:, inside], kept[inside]

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from jointwise.estimation.cross_validation import WORTHWHILE, Choice, Score, cross_validate
-from jointwise.estimation.least_squares import Problem, quick_weighted_fit
+from jointwise.estimation.least_squares import QuickProblem, quick_weighted_fit
 from jointwise.estimation.regression import LoadOf, Regression
 from jointwise.estimation.structure import Structure, element_shapes
 from jointwise.estimation.uncertainty import Alternatives, filter_alternatives
@@ -41,10 +41,10 @@ def probe_structure(regression: Regression) -> Structure:
     return replace(PROBE, ripple=regression.period if has_ripple else 0.0, extra=regression.extra)
 
 
-def probe_problem(regression: Regression, gains: Array) -> Problem:
+def _probe_problem(regression: Regression, gains: Array) -> QuickProblem:
     """Return the regression of the probe structure, in Nm."""
     terms = probe_structure(regression).terms()
-    return regression.problem([terms] * regression.bodies.robot.dof).scaled(gains)
+    return regression.quick_problem([terms] * regression.bodies.robot.dof).scaled(gains)
 
 
 def select_filters(
@@ -87,8 +87,7 @@ def _select_lag(regression: Regression, gains: Array) -> tuple[Regression, Choic
     terms, load_of = _lag_terms(regression, gains)
     cutoff = min(LAG_CUTOFF, regression.filters.parallel_cutoff or LAG_CUTOFF)
     smooth = regression.filtered(parallel_cutoff=cutoff)
-    layout = smooth.layout(terms[0])
-    problems = [Problem(part, layout).scaled(gains) for part in smooth.lagged_factors(terms, LAGS, load_of)]
+    problems = [problem.scaled(gains) for problem in smooth.lagged_problems(terms, LAGS, load_of)]
     sigma = quick_weighted_fit(problems[none])[1]
     tried: dict[int, Score] = {}
 
@@ -119,7 +118,7 @@ def _lag_terms(regression: Regression, gains: Array) -> tuple[list[tuple[Term, .
     drivers = ("rotor",) if regression.has_rotor else ("q",)  # an elastic gear makes friction late on the link side
     plain = replace(PROBE, powers=(1.0, 2.0), drivers=drivers, extra=regression.extra)
     joints, base = regression.bodies.robot.dof, regression.bodies.base.count
-    values = quick_weighted_fit(regression.problem([plain.terms()] * joints).scaled(gains))[0]
+    values = quick_weighted_fit(regression.quick_problem([plain.terms()] * joints).scaled(gains))[0]
     shapes = [element_shapes(plain.terms(), part) for part in values[base:].reshape(joints, -1)]
     loaded = replace(plain, load="square")
     terms = [
@@ -136,11 +135,11 @@ def _select_cutoff(regression: Regression, gains: Array) -> tuple[Regression, Ch
     """
     allowed = _allowed_cutoffs(regression)
     start = min(range(len(allowed)), key=lambda k: abs(allowed[k] - FIRST_CUTOFF))
-    sigma = quick_weighted_fit(probe_problem(regression, gains))[1]
+    sigma = quick_weighted_fit(_probe_problem(regression, gains))[1]
 
     @cache
     def score(k: int) -> float:
-        return cross_validate(probe_problem(regression.filtered(position_cutoff=allowed[k]), gains), sigma).mean
+        return cross_validate(_probe_problem(regression.filtered(position_cutoff=allowed[k]), gains), sigma).mean
 
     best, scores = descend(len(allowed), start, score)
     good = (1.0 + NEAR_BEST) * scores[best]

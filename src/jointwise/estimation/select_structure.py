@@ -16,7 +16,7 @@ import numpy as np
 from jointwise.estimation.cross_validation import Choice, Score, cross_validate
 from jointwise.estimation.dictionary import Dictionary, Menu, drivers_of, load_dictionary, plain_dictionary
 from jointwise.estimation.fit import fit_structure
-from jointwise.estimation.least_squares import weighted_least_squares
+from jointwise.estimation.least_squares import quick_weighted_fit
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.structure import JointTerms, Structure
 from jointwise.estimation.uncertainty import Alternatives, structure_alternatives
@@ -224,8 +224,8 @@ def select_scales(regression: Regression, gains: Array, structure: Structure) ->
     sigma: Array | None = None
     for scale in SCALES:
         terms = replace(plain, scales=(scale,) * joints).terms()
-        problem = regression.problem([terms] * joints).scaled(gains)
-        sigma = weighted_least_squares(problem).sigma if sigma is None else sigma
+        problem = regression.quick_problem([terms] * joints).scaled(gains)
+        sigma = quick_weighted_fit(problem)[1] if sigma is None else sigma
         scores.append(cross_validate(problem, sigma))
     best = np.argmin([score.joints for score in scores], axis=0)
     scales = tuple(SCALES[k] for k in best)

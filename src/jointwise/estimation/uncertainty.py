@@ -189,6 +189,5 @@ def _base_parameters(dictionary: Dictionary, structure: Structure) -> Array:
 def _lagged_fits(regression: Regression, gains: Array, structure: Structure, lags: Sequence[float]) -> list[Array]:
     """Return the base parameters for some lags (s) of the output."""
     joints, base = range(regression.bodies.robot.dof), regression.bodies.base.count
-    layout = regression.layout(structure.terms())
-    factors = regression.lagged_factors([structure.terms(joint=j) for j in joints], lags)
-    return [quick_weighted_fit(Problem(part, layout).scaled(gains))[0][:base] for part in factors]
+    problems = regression.lagged_problems([structure.terms(joint=j) for j in joints], lags)
+    return [quick_weighted_fit(problem.scaled(gains))[0][:base] for problem in problems]
