@@ -11,7 +11,17 @@ from setuptools import Extension, setup
 
 CORE = "src/jointwise/runtime/core"
 """C sources that exports ship too; hence inside the package."""
-SOURCES = ("module", "signals", "plant", "hysteresis", "runtime_module", "recursive", "adaptation", "monitor_module")
+SOURCES = (
+    "module",
+    "signals",
+    "linear",
+    "plant",
+    "hysteresis",
+    "runtime_module",
+    "recursive",
+    "adaptation",
+    "monitor_module",
+)
 LIMITED_API = "0x030B0000"
 OPTIMISE = ["/O2"] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-std=c11", "-Wall"]
 

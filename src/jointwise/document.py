@@ -57,8 +57,9 @@ class Kind:
 
 def write_document(document: Mapping[str, Any], path: str | Path) -> None:
     """Write a document; the file appears only when it is complete. A number that is not finite raises ValueError."""
+    text = json.dumps(document, allow_nan=False, ensure_ascii=False)  # without indentation in C, with it in Python
     with atomic_write(path) as file:
-        json.dump(document, file, indent=1, allow_nan=False, ensure_ascii=False)
+        file.write(msgspec.json.format(text, indent=1))
         file.write("\n")
 
 

@@ -76,6 +76,8 @@ class Options:
         `rotor`: the logs have rotor positions; `known`: the values of the friction are held, else estimated again;
         `accept_implausible`: use drive gains that contradict the description.
         """
+        if not models:
+            return self
         from jointwise.joint.calibration_terms import USED, joint_terms
 
         used = [model for model in models if any(name in model.parts for name in USED)]

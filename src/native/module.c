@@ -364,6 +364,7 @@ static PyMethodDef METHODS[] = {
 };
 
 extern PyMethodDef SIGNAL_METHODS[]; /* signals.c */
+extern PyMethodDef LINEAR_METHODS[]; /* linear.c */
 extern PyMethodDef PLANT_METHODS[];  /* plant.c */
 extern PyMethodDef HYSTERESIS_METHODS[]; /* hysteresis.c */
 extern PyMethodDef RUNTIME_METHODS[]; /* runtime_module.c */
@@ -381,20 +382,11 @@ PyMODINIT_FUNC PyInit__native(void)
             active = &KERNELS[k];
             break;
         }
+    PyMethodDef *const parts[] = {SIGNAL_METHODS,    LINEAR_METHODS,     PLANT_METHODS,   HYSTERESIS_METHODS, RUNTIME_METHODS,
+                                  RECURSIVE_METHODS, ADAPTATION_METHODS, MONITOR_METHODS};
     PyObject *module = PyModule_Create(&MODULE);
-    if (module != NULL && PyModule_AddFunctions(module, SIGNAL_METHODS) != 0)
-        Py_CLEAR(module);
-    if (module != NULL && PyModule_AddFunctions(module, PLANT_METHODS) != 0)
-        Py_CLEAR(module);
-    if (module != NULL && PyModule_AddFunctions(module, HYSTERESIS_METHODS) != 0)
-        Py_CLEAR(module);
-    if (module != NULL && PyModule_AddFunctions(module, RUNTIME_METHODS) != 0)
-        Py_CLEAR(module);
-    if (module != NULL && PyModule_AddFunctions(module, RECURSIVE_METHODS) != 0)
-        Py_CLEAR(module);
-    if (module != NULL && PyModule_AddFunctions(module, ADAPTATION_METHODS) != 0)
-        Py_CLEAR(module);
-    if (module != NULL && PyModule_AddFunctions(module, MONITOR_METHODS) != 0)
-        Py_CLEAR(module);
+    for (size_t k = 0; module != NULL && k < sizeof parts / sizeof parts[0]; k++)
+        if (PyModule_AddFunctions(module, parts[k]) != 0)
+            Py_CLEAR(module);
     return module;
 }

@@ -19,8 +19,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
+from jointwise.backend import native
 from jointwise.data.clock import forward_samples
 from jointwise.data.filters import differences, leaky_sum, low_pass, monotone_low_pass, settling_time
 from jointwise.data.log import RUN_IN, Log
@@ -312,7 +312,13 @@ def resample(t: Array, values: Array, times: Array, rounding: float = 0.0) -> Ar
     """
     if len(times) == len(t) and np.abs(times - t).max() < max(ON_TIME * (t[-1] - t[0]) / len(t), rounding):
         return values
-    result: Array = CubicSpline(t, values)(np.clip(times, t[0], t[-1]))
+    times, kernel = np.clip(times, t[0], t[-1]), native()
+    if kernel is None or len(t) < 4:
+        from scipy.interpolate import CubicSpline
+
+        return np.asarray(CubicSpline(t, values)(times))
+    result = np.empty((len(times), *values.shape[1:]))
+    kernel.cubic_spline(np.ascontiguousarray(t), np.ascontiguousarray(values, dtype=float), times, result)
     return result
 
 

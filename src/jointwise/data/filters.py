@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
-from scipy.ndimage import gaussian_filter1d
 
 from jointwise.backend import native
 from jointwise.spatial import Array
@@ -25,7 +23,7 @@ def low_pass(values: Array, cutoff: float, rate: float) -> Array:
     if cutoff >= 0.45 * rate or len(values) < 3:
         return values
     padding = min(len(values) - 1, int(6.0 * rate / cutoff))
-    length = next_fast_len(len(values) + 2 * padding, real=True)
+    length = fast_length(len(values) + 2 * padding)
     before = 2.0 * values[0] - values[padding:0:-1]
     after = 2.0 * values[-1] - values[-2 : -padding - 2 : -1]
     padded = np.concatenate([before, values, after])
@@ -33,9 +31,23 @@ def low_pass(values: Array, cutoff: float, rate: float) -> Array:
     with np.errstate(over="ignore"):
         ratio = np.tan(np.pi * np.fft.rfftfreq(length)) / np.tan(np.pi * cutoff / rate)
         gain = 1.0 / (1.0 + ratio ** (2 * ORDER))
-    spectrum = rfft(padded - line, length, axis=0) * gain.reshape(-1, *[1] * (values.ndim - 1))
-    result: Array = irfft(spectrum, length, axis=0)[: len(padded)] + line
+    spectrum = np.fft.rfft(padded - line, length, axis=0) * gain.reshape(-1, *[1] * (values.ndim - 1))
+    result: Array = np.fft.irfft(spectrum, length, axis=0)[: len(padded)] + line
     return result[padding : padding + len(values)]
+
+
+def fast_length(samples: int) -> int:
+    """Return the smallest length >= `samples` whose prime factors are 2, 3 and 5: Fourier transforms of it are fast."""
+    best = 1 << max(samples - 1, 0).bit_length()
+    five = 1
+    while five < best:
+        three = five
+        while three < best:
+            two = max(-(-samples // three) - 1, 0).bit_length()
+            best = min(best, three << two)
+            three *= 3
+        five *= 5
+    return best
 
 
 def monotone_low_pass(values: Array, cutoff: float, rate: float) -> Array:
@@ -44,8 +56,11 @@ def monotone_low_pass(values: Array, cutoff: float, rate: float) -> Array:
     A Butterworth filter rings where a motion stops, which a hysteresis would take for reversals.
     """
     width = np.sqrt(np.log(2.0)) / (2.0 * np.pi * cutoff)
-    result: Array = gaussian_filter1d(values, width * rate, axis=0, mode="nearest", truncate=5.0)
-    return result
+    half = int(5.0 * width * rate + 0.5)
+    taps = np.exp(-0.5 * (np.arange(-half, half + 1) / (width * rate)) ** 2)
+    taps /= taps.sum()
+    columns = values.reshape(len(values), -1).T
+    return np.stack([decimate(column, taps, 1) for column in columns], axis=1).reshape(values.shape)
 
 
 def settling_time(cutoff: float) -> float:

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
+from jointwise.distributions import student_cdf
 from jointwise.errors import EstimationError
 from jointwise.estimation.factors import Index, JointMoments, fold_blocks, triangle
 from jointwise.estimation.least_squares import (
@@ -67,7 +67,7 @@ class Score:
         """
         gain = np.log(other.errors / self.errors).mean(axis=1)
         error = max(standard_error_of_mean(gain), 1e-12)
-        return float(stdtr(len(gain) - 1, float(gain.mean()) / error))
+        return student_cdf(len(gain) - 1, float(gain.mean()) / error)
 
     def improves_a_joint(self, simpler: Score) -> bool:
         """Return whether this is significantly better over all joints and worthwhile at one of them at least.

@@ -206,13 +206,12 @@ class _Fitter:
         The last pass is left to `iterate_load`, which repeats it with all digits, and with all data of a long log.
         """
         fit = self.quick(regression, self.plain_terms(regression))
-        for _ in range(MAX_PASSES - 1):
+        known_load = regression.bodies.load_basis == "row_sum"
+        for _ in range(0 if known_load else MAX_PASSES - 1):
             after = self.quick(regression, self.loaded_terms(fit.model, fit.values), fit.values)
             if after.change < CONVERGED:
                 break
             fit = replace(after, passes=fit.passes + 1)
-            if regression.bodies.load_basis == "row_sum":
-                break
         return fit
 
     def iterate_load(self, regression: Regression, first: _QuickFit) -> Fit:

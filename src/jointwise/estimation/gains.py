@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import null_space
 
 from jointwise.estimation.factors import JointFactors
 from jointwise.estimation.least_squares import (
@@ -118,7 +117,7 @@ def coupled_ratios(problem: Problem, gains: Array, unknown: Mask) -> Ratios:
     Directions that the data see less than the prior `ALIKE` does are dropped. The covariance is that of the jackknife
     and that of independent rows: a few blocks may agree by chance.
     """
-    directions = null_space(np.ones((1, len(gains)))) if unknown.all() else np.eye(len(gains))[:, unknown]
+    directions = _zero_sums(len(gains)) if unknown.all() else np.eye(len(gains))[:, unknown]
     scaled = problem.scaled(gains)
     count, start = problem.layout.count, weighted_least_squares(scaled)
     merged = scaled.one_block()
@@ -129,6 +128,11 @@ def coupled_ratios(problem: Problem, gains: Array, unknown: Mask) -> Ratios:
     spread = uncertainty_of(_with_gains(scaled, start, directions), solution).covariance[count:, count:]
     G = _unexplained(wide, start.sigma, count)
     return Ratios(directions, directions.T @ np.log(gains) + step, spread + np.linalg.inv(G.T @ G))
+
+
+def _zero_sums(count: int) -> Array:
+    """Return an orthonormal basis (count, count - 1) of the vectors whose entries sum to zero."""
+    return np.linalg.svd(np.ones((1, count)))[2][1:].T
 
 
 def _combined(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
+from jointwise.distributions import student_quantile
 from jointwise.spatial import Array
 
 BLOCK_DURATION = 2.0
@@ -119,4 +119,4 @@ def student_factor(degrees_of_freedom: int) -> float:
 
     The jackknife over B blocks has B - 1 degrees of freedom.
     """
-    return float(stdtrit(max(degrees_of_freedom, 1), 0.5 * (1.0 + CONFIDENCE)))
+    return student_quantile(max(degrees_of_freedom, 1), 0.5 * (1.0 + CONFIDENCE))

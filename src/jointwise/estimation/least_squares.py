@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import nnls
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.factors import BlockSums, Index, JointFactors, JointMoments, triangle
+from jointwise.estimation.non_negative import non_negative, non_negative_least_squares
 from jointwise.spatial import Array
 
 Mask = NDArray[np.bool_]
@@ -279,15 +278,15 @@ def _condition(matrix: Array) -> float:
     return float(sizes[0] / sizes[-1]) if sizes.size and sizes[-1] > 0.0 else float("inf")
 
 
-def bounded_least_squares(augmented: Array, non_negative: Mask, ridge: float = RIDGE) -> Array:
-    """Return x that minimises ‖A x - b‖² + ridge ‖D x‖² with x >= 0 where `non_negative`; `augmented` is [A b].
+def bounded_least_squares(augmented: Array, bound: Mask, ridge: float = RIDGE) -> Array:
+    """Return x that minimises ‖A x - b‖² + ridge ‖D x‖² with x >= 0 where `bound`; `augmented` is [A b].
 
     D holds the lengths of the columns. QR with the free columns first leaves a smaller problem in the bounded ones,
     which is a non-negative least-squares problem; the free ones follow by back-substitution.
     """
     A, b = augmented[:, :-1], augmented[:, -1]
     lengths = np.linalg.norm(A, axis=0)
-    order, split = _free_first(lengths, non_negative)
+    order, split = _free_first(lengths, bound)
     rows = np.zeros((len(A) + order.size, order.size + 1))
     rows[: len(A), :-1] = A[:, order] / lengths[order]
     rows[: len(A), -1] = b
@@ -298,37 +297,42 @@ def bounded_least_squares(augmented: Array, non_negative: Mask, ridge: float = R
     return x
 
 
-def bounded_from_moments(moments: Array, non_negative: Mask, ridge: float = RIDGE) -> Array:
-    """Return the solution of `bounded_least_squares` from ``[A b]ᵀ [A b]``, by Cholesky instead of QR.
+def bounded_from_moments(moments: Array, bound: Mask, ridge: float = RIDGE) -> Array:
+    """Return the solution of `bounded_least_squares` from ``[A b]ᵀ [A b]``, by elimination instead of QR.
 
-    Many times faster and half as many digits: for held-out errors and weights, not for reported values. The ridge keeps
-    the factor positive definite.
+    The Schur complement S = H₂₂ - H₂₁ H₁₁⁻¹ H₁₂ leaves the normal equations of the bounded unknowns; the free ones
+    follow. Many times faster and half as many digits: for held-out errors and weights, not for reported values. The
+    ridge keeps S positive definite.
     """
     lengths = np.sqrt(np.diag(moments)[:-1])
-    order, split = _free_first(lengths, non_negative)
+    order, split = _free_first(lengths, bound)
     x = np.zeros(len(lengths))
     if order.size:
-        scaled = moments[np.ix_(order, order)] / np.outer(lengths[order], lengths[order])
-        R = cholesky(scaled + ridge * np.eye(order.size), check_finite=False)
-        z = solve_triangular(R, moments[order, -1] / lengths[order], trans="T", check_finite=False)
-        x[order] = _back_substituted(R, z, split) / lengths[order]
+        scale = lengths[order]
+        H = moments[order[:, None], order] / (scale[:, None] * scale)
+        H.flat[:: order.size + 1] += ridge
+        f = moments[order, -1] / scale
+        across = H[:split, split:]
+        solved = np.linalg.solve(H[:split, :split], np.column_stack([across, f[:split]]))
+        bounded = non_negative(H[split:, split:] - across.T @ solved[:, :-1], f[split:] - across.T @ solved[:, -1])
+        x[order] = np.concatenate([solved[:, -1] - solved[:, :-1] @ bounded, bounded]) / scale
     return x
 
 
-def _free_first(lengths: Array, non_negative: Mask) -> tuple[Index, int]:
+def _free_first(lengths: Array, bound: Mask) -> tuple[Index, int]:
     """Return the columns that have a length, those without a bound first, and the number of these."""
     active = lengths > 1e-12 * lengths.max(initial=0.0)
-    free = np.flatnonzero(active & ~non_negative)
-    return np.concatenate([free, np.flatnonzero(active & non_negative)]), free.size
+    free = np.flatnonzero(active & ~bound)
+    return np.concatenate([free, np.flatnonzero(active & bound)]), free.size
 
 
 def _back_substituted(R: Array, z: Array, split: int) -> Array:
     """Return x that minimises ‖R x - z‖ for a triangular R, not negative from index `split` on."""
     x = np.zeros(len(z))
     if split < len(z):
-        x[split:] = nnls(R[split:, split:], z[split:])[0]
+        x[split:] = non_negative_least_squares(R[split:, split:], z[split:])
     if split:
-        x[:split] = solve_triangular(R[:split, :split], z[:split] - R[:split, split:] @ x[split:], check_finite=False)
+        x[:split] = np.linalg.solve(R[:split, :split], z[:split] - R[:split, split:] @ x[split:])
     return x
 
 

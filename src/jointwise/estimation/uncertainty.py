@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from jointwise.estimation.dictionary import Dictionary
 from jointwise.estimation.factors import Index, triangle
@@ -75,25 +74,27 @@ def uncertainty_of(problem: Problem, solution: Solution) -> Uncertainty:
     R = whole[:, active] / lengths[active]
     undetermined[active] |= np.abs(open_directions(R)).max(axis=1, initial=0.0) > OPEN_SHARE
     R = triangle(np.vstack([R, np.sqrt(1e-9 * np.eye(active.size))]))
+    inverse = np.asarray(np.linalg.inv(R), dtype=float)
     blocks = len(problem.factors[0].triangles)
     steps = [
-        _step_without(problem.block(b, solution.sigma), solution.values, R, active, lengths) for b in range(blocks)
+        _step_without(problem.block(b, solution.sigma), solution.values, inverse, active, lengths)
+        for b in range(blocks)
     ]
     covariance = np.zeros((problem.layout.count, problem.layout.count))
     covariance[np.ix_(active, active)] = jackknife_covariance(np.array(steps))
     variance, noise = np.diag(covariance).copy(), np.zeros(problem.layout.count)
-    noise[active] = np.square(solve_triangular(R, np.eye(active.size))).sum(axis=1) / lengths[active] ** 2
+    noise[active] = np.square(inverse).sum(axis=1) / lengths[active] ** 2
     noise = np.minimum(noise, variance)
     parts: dict[Cause, Array] = {"independent noise": noise, "correlated residuals": variance - noise}
     return Uncertainty(covariance, np.sqrt(variance), student_factor(blocks - 1), undetermined, at_bound, parts)
 
 
-def _step_without(rows: Array, values: Array, R: Array, active: Index, lengths: Array) -> Array:
+def _step_without(rows: Array, values: Array, inverse: Array, active: Index, lengths: Array) -> Array:
     """Return the change of the active parameters when the rows of one block are left out."""
     residual = rows[:, -1] - rows[:, :-1] @ values
-    A = solve_triangular(R, (rows[:, active] / lengths[active]).T, trans="T", check_finite=False).T
+    A = (rows[:, active] / lengths[active]) @ inverse
     rest = np.linalg.solve(np.eye(active.size) * (1.0 + 1e-9) - A.T @ A, A.T @ residual)
-    step: Array = -solve_triangular(R, rest, check_finite=False) / lengths[active]
+    step: Array = -(inverse @ rest) / lengths[active]
     return step
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import nnls
 
 from jointwise.data.log import Log
 from jointwise.estimation.least_squares import Mask
+from jointwise.estimation.non_negative import non_negative
 from jointwise.monitoring.core import NativeWatch, Reports, Samples
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.monitoring.signals import FASTEST, SLOWEST, SLOWNESS, log_samples, stream_rate
@@ -23,6 +23,8 @@ PASSES = 3
 """Passes over the logs: the spread weights what the filter explains, which changes the rest."""
 REWEIGHTINGS = 10
 """Iterations of the fit of the spread, whose rows are divided by the spread itself."""
+RIDGE = 1e-12
+"""Relative weight of small factors, which decides between features that a log does not separate."""
 MEAN_ABSOLUTE = np.sqrt(2.0 / np.pi)
 """Mean absolute value of a normal variable of unit standard deviation."""
 LEAST_SHARE = 0.3
@@ -165,7 +167,10 @@ def _factors(columns: Array, sizes: Array, least: float, factor: float, before: 
     target, mean = sizes / MEAN_ABSOLUTE, float(sizes.mean()) / MEAN_ABSOLUTE
     spread, c = np.full(len(sizes), mean), np.zeros(len(FEATURES))
     for _ in range(REWEIGHTINGS):
-        c = nnls(columns / spread[:, None], target / spread)[0]
+        scaled = columns / spread[:, None]
+        squares = scaled.T @ scaled
+        squares.flat[:: len(c) + 1] += RIDGE * squares.max()
+        c = non_negative(squares, scaled.T @ (target / spread))
         spread = np.maximum(columns @ c, 0.2 * mean)
     c[0], c[4] = max(c[0], LEAST_SHARE * mean), max(c[4], least / factor)
     return tuple((factor * c).tolist())

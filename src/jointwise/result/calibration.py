@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
-from scipy.special import stdtrit
 
 from jointwise.data.conditioning import Filters
 from jointwise.data.log import Log
 from jointwise.data.overlap import Sketch, sketched_fraction
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
+from jointwise.distributions import student_quantile
 from jointwise.errors import MissingExtraError, ModelError
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.essential import Essential
@@ -159,8 +159,10 @@ class Estimate:
         low, high = 1.0, 1e6
         for _ in range(60):  # bisection: the quantile falls with the degrees of freedom
             middle = np.sqrt(low * high)
-            low, high = (middle, high) if stdtrit(middle, 0.5 + 0.5 * CONFIDENCE) > self.factor else (low, middle)
-        return float(stdtrit(low, 0.5 + 0.5 * level))
+            low, high = (
+                (middle, high) if student_quantile(middle, 0.5 + 0.5 * CONFIDENCE) > self.factor else (low, middle)
+            )
+        return student_quantile(low, 0.5 + 0.5 * level)
 
     def worst_partner(self, k: int) -> tuple[int, float]:
         """Return the parameter most correlated with parameter k, and the correlation; (k, 0) where there is none."""

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter
 
 from jointwise.data import statistics
 from jointwise.data.log import Log
@@ -49,9 +48,15 @@ def _zero_share(log: Log, output: str) -> Array:
     """Return the share of samples (joints,) that are exactly zero and far from the median of their neighbours."""
     values = np.where(log.unmeasured(output), 1.0, log.channel(output))
     noise = statistics.noise(values)
-    around = median_filter(values, size=(7, 1), mode="nearest")
+    around = _running_median(values)
     limit = np.maximum(5.0 * noise, 0.05 * np.abs(around).max(axis=0))
     return np.asarray(((values == 0.0) & (np.abs(around) > limit)).mean(axis=0))
+
+
+def _running_median(values: Array) -> Array:
+    """Return the median of every sample (samples, joints) and its three neighbours on either side, the ends held."""
+    wide = np.pad(values, ((3, 3), (0, 0)), mode="edge")
+    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(wide, 7, axis=0), axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
