@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 from jointwise.data import Log
 from jointwise.data.conditioning import clean_log, complementary, condition, interpolate, resample, uniform_times
@@ -65,6 +66,15 @@ def test_resampling_is_exact_on_a_cubic() -> None:
         return np.column_stack([1.0 + x - 2.0 * x**2 + 0.5 * x**3, 3.0 * x**3])
 
     np.testing.assert_allclose(resample(t, cubic(t), times), cubic(times), atol=1e-11)
+
+
+@pytest.mark.parametrize("samples", [2, 3, 4, 5, 64, 500])
+def test_splines_through_uneven_stamps_are_those_of_scipy(samples: int) -> None:
+    rng = np.random.default_rng(samples)
+    t, values = np.cumsum(rng.uniform(0.5, 1.5, samples)), rng.normal(size=(samples, 3)).cumsum(axis=0)
+    times = np.concatenate([t[[0, -1]], rng.uniform(t[0], t[-1], 3 * samples)])  # not in order
+    np.testing.assert_allclose(resample(t, values, times), CubicSpline(t, values)(times), atol=1e-11)
+    np.testing.assert_allclose(resample(t, values[:, 0], times), CubicSpline(t, values[:, 0])(times), atol=1e-11)
 
 
 def test_resampling_holds_the_ends() -> None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import lsq_linear
+from scipy.optimize import lsq_linear, nnls
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.factors import FOLDS, MAX_BLOCKS, JointFactors, fold_blocks, triangle
 from jointwise.estimation.least_squares import (
+    KnownSum,
     Layout,
     Problem,
+    bounded_from_moments,
     bounded_least_squares,
+    quick_weighted_fit,
     squared_error,
+    squared_error_from_moments,
     stacked,
     weighted_least_squares,
 )
+from jointwise.estimation.non_negative import non_negative, non_negative_least_squares
 from jointwise.estimation.uncertainty import uncertainty_of
 from jointwise.spatial import Array
 
@@ -48,6 +53,27 @@ def factors_of(rows: Array, weights: Array, blocks: int) -> JointFactors:
 def error_of(rows: Array, weights: Array, x: Array) -> float:
     """Return Σ w (W x - y)² from the rows themselves."""
     return float(weights @ (rows[:, :-1] @ x - rows[:, -1]) ** 2)
+
+
+# -- non-negative unknowns -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_non_negative_least_squares_meets_lawson_and_hanson(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = int(rng.integers(1, 90))
+    A = rng.normal(size=(columns + 20, columns)) @ (np.eye(columns) + rng.uniform(0.0, 1.0, (columns, columns)))
+    A /= np.linalg.norm(A, axis=0)
+    z = A @ np.maximum(rng.normal(size=columns), 0.0) + 0.1 * rng.normal(size=len(A))
+    expected = nnls(A, z)[0]
+    np.testing.assert_allclose(non_negative_least_squares(A, z), expected, atol=1e-9 * expected.max(initial=1.0))
+    found = non_negative(A.T @ A, A.T @ z)
+    np.testing.assert_allclose(found, expected, atol=1e-5 * expected.max(initial=1.0))
+    assert (found >= 0.0).all()
+
+
+def test_without_unknowns_there_is_no_non_negative_solution() -> None:
+    assert non_negative(np.zeros((0, 0)), np.zeros(0)).shape == (0,)
 
 
 # -- one factor ------------------------------------------------------------------------------------------------------
@@ -142,6 +168,32 @@ def test_every_view_of_the_factors_keeps_the_sums_of_squares() -> None:
     np.testing.assert_allclose(squared_error(factors.merged([2, 5]), x), expected, rtol=1e-11)
 
 
+def test_second_moments_keep_the_sums_of_squares_of_factors() -> None:
+    rows, weights = joint_rows(3)
+    factors, x = factors_of(rows, weights, 12), np.arange(5.0)
+    moments = factors.moments()
+    assert squared_error_from_moments(moments.merged(), x) == pytest.approx(error_of(rows, weights, x), rel=1e-11)
+    assert (moments.variance, moments.empty) == (factors.variance, factors.empty)
+    for fold, square in zip(fold_blocks(12), moments.folded().squares, strict=True):
+        expected = squared_error(factors.merged(fold), x)
+        assert squared_error_from_moments(square, x) == pytest.approx(expected, rel=1e-11)
+    some, louder = np.array([0, 3]), factors.scaled(7.0)
+    assert squared_error_from_moments(moments.columns(some).merged(), x[some]) == pytest.approx(
+        squared_error(factors.columns(some).merged(), x[some]), rel=1e-11
+    )
+    assert squared_error_from_moments(moments.scaled(7.0).merged(), x) == pytest.approx(
+        squared_error(louder.merged(), x), rel=1e-11
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bounded_least_squares_from_moments_is_that_from_factors(seed: int) -> None:
+    augmented, bound = random_problem(seed)
+    expected = bounded_least_squares(augmented, bound)
+    found = bounded_from_moments(augmented.T @ augmented, bound)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("gain", [1.0, -3.0, 12.0])
 def test_variance_is_that_of_the_weighted_output(gain: float) -> None:
     rows, weights = joint_rows(3)
@@ -211,6 +263,24 @@ def test_weighted_least_squares_is_the_textbook_estimate() -> None:
 def replace_bound(layout: Layout) -> Layout:
     """Return a layout without bounds."""
     return Layout(layout.index, np.zeros(layout.count, dtype=bool))
+
+
+def test_the_quick_fit_is_that_of_weighted_least_squares() -> None:
+    problem = problem_of(two_joints(1))
+    exact = weighted_least_squares(problem)
+    values, sigma = quick_weighted_fit(problem.quick())
+    np.testing.assert_allclose(values, exact.values, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(sigma, exact.sigma, rtol=1e-6)
+
+
+def test_known_values_and_sums_are_the_same_from_moments_and_factors() -> None:
+    problem = problem_of(two_joints(1))
+    known = np.full(problem.layout.count, np.nan)
+    known[0] = 0.7
+    sums = [KnownSum(np.array([1]), 0.4, 0.1)]
+    exact = weighted_least_squares(problem.with_known(known).with_sums(sums))
+    values, _ = quick_weighted_fit(problem.quick().with_known(known).with_sums(sums))
+    np.testing.assert_allclose(values, exact.values, rtol=1e-5, atol=1e-6)
 
 
 def test_weighting_serves_the_parameters_that_a_quiet_joint_knows() -> None:

@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from jointwise.distributions import student_cdf
 from jointwise.errors import EstimationError
-from jointwise.estimation.factors import Index, JointMoments, fold_blocks, triangle
+from jointwise.estimation.factors import Index, JointMoments
 from jointwise.estimation.least_squares import (
     Problem,
     QuickProblem,
     assembled,
     bounded_from_moments,
-    squared_error,
     squared_error_from_moments,
-    stacked,
 )
 from jointwise.spatial import Array
 
@@ -79,38 +77,26 @@ class Score:
         return most > WORTHWHILE and float(gain.mean()) > SIGNIFICANT * standard_error_of_mean(gain)
 
 
-def cross_validate(problem: Problem | QuickProblem, sigma: Array) -> Score:
+def cross_validate(
+    problem: Problem | QuickProblem, sigma: Array, solve: Callable[[Array], Array] | None = None
+) -> Score:
     """Return the held-out error; all joints are fitted together on the other folds, each divided by its `sigma`.
 
-    Joints whose output was not measured do not count; a joint without output in one fold is neutral there.
+    Joints whose output was not measured do not count; a joint without output in one fold is neutral there. `solve`
+    returns the parameters for the moments ``[W y]ᵀ [W y]`` of the other folds; bounded least squares if None.
     """
     quick = (problem.quick() if isinstance(problem, Problem) else problem).folded()
     _refuse_few_folds(len(quick.joints[0].squares))
     folds = list(zip(*(joint.squares for joint in quick.joints), strict=True))
     squares = [assembled(fold, quick.layout, sigma) for fold in folds]
     total = np.sum(squares, axis=0)
-    fitted = [bounded_from_moments(total - square, quick.layout.bound) for square in squares]
+    solve = solve or (lambda square: bounded_from_moments(square, quick.layout.bound))
+    fitted = [solve(total - square) for square in squares]
     errors = [
         [squared_error_from_moments(G, values[index]) for G, index in zip(fold, quick.layout.index, strict=True)]
         for fold, values in zip(folds, fitted, strict=True)
     ]
     return _score(quick.joints, np.array(errors))
-
-
-def cross_validate_solver(problem: Problem, sigma: Array, solve: Callable[[Array], Array]) -> Score:
-    """Return the held-out error of `cross_validate` for another solver, from an augmented matrix [W y] to parameters.
-
-    The solver sees the factors of the other folds, all joints together, with all their digits.
-    """
-    folds = fold_blocks(len(problem.factors[0].triangles))
-    _refuse_few_folds(len(folds))
-    parts = [[joint.merged(fold) for joint in problem.factors] for fold in folds]
-    wide = [triangle(stacked(part, problem.layout, sigma)) for part in parts]
-    errors = []
-    for f, part in enumerate(parts):
-        values = solve(np.vstack(wide[:f] + wide[f + 1 :]))
-        errors.append([squared_error(R, values[index]) for R, index in zip(part, problem.layout.index, strict=True)])
-    return _score(problem.quick().folded().joints, np.array(errors))
 
 
 def _refuse_few_folds(folds: int) -> None:
