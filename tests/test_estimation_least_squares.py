@@ -20,7 +20,7 @@ from jointwise.estimation.least_squares import (
     stacked,
     weighted_least_squares,
 )
-from jointwise.estimation.non_negative import non_negative, non_negative_least_squares
+from jointwise.estimation.normal_equations import cholesky_solution, non_negative, non_negative_least_squares
 from jointwise.estimation.uncertainty import uncertainty_of
 from jointwise.spatial import Array
 
@@ -55,7 +55,14 @@ def error_of(rows: Array, weights: Array, x: Array) -> float:
     return float(weights @ (rows[:, :-1] @ x - rows[:, -1]) ** 2)
 
 
-# -- non-negative unknowns -------------------------------------------------------------------------------------------
+# -- normal equations ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 120])
+def test_a_cholesky_factor_solves_normal_equations(size: int) -> None:
+    rng = np.random.default_rng(size)
+    A, x = rng.normal(size=(size + 5, size)), rng.normal(size=size)
+    np.testing.assert_allclose(cholesky_solution(np.linalg.cholesky(A.T @ A), A.T @ A @ x), x, rtol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -13,11 +13,7 @@ import jointwise
 ROOT = Path(jointwise.__file__).parent
 FOUNDATIONS: list[set[str]] = [
     {"errors", "_native"},
-<<<<<<< HEAD
-    {"atomic", "backend", "formatting", "interrupts", "lazy", "toml"},
-=======
-    {"atomic", "backend", "distributions", "formatting", "lazy", "toml"},
->>>>>>> 33f4865 (Second moments, non-negative least squares, splines and distributions tested against factors and SciPy)
+    {"atomic", "backend", "distributions", "formatting", "interrupts", "lazy", "toml"},
     {"document"},
     {"spatial"},
     {"motion"},

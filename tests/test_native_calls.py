@@ -39,6 +39,7 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
         "decimate": ([x, np.ones(3), 2, np.zeros(2)], {3}),
         "leaky_sum": ([x, 0.5], {0}),
         "cubic_spline": ([x, series(SAMPLES, 2), series(3), np.zeros((3, 2))], {3}),
+        "cholesky_solve": ([np.eye(3), series(3)], {1}),
         "nnls": ([np.eye(3), series(3), np.zeros(3)], {2}),
         "phase_steps": (
             [np.ones(3) / 3.0, 2, 1e3, np.zeros(15), series(SAMPLES, 2), np.zeros((SAMPLES, 3, 2))],

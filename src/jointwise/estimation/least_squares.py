@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.factors import BlockSums, Index, JointFactors, JointMoments, triangle
-from jointwise.estimation.non_negative import non_negative, non_negative_least_squares
+from jointwise.estimation.normal_equations import non_negative, non_negative_least_squares
 from jointwise.spatial import Array
 
 Mask = NDArray[np.bool_]

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.factors import Index
+from jointwise.estimation.normal_equations import cholesky_solution
 from jointwise.spatial import Array
 
 PriorKind = Literal["entropic", "euclidean"]
@@ -137,7 +137,9 @@ class DefiniteLeastSquares:
 
         """
         point = self._first() if start is None else _pushed(start)
-        with suppress(LinAlgError):  # the multipliers of constraints that exclude each other grow without limit
+        with suppress(
+            np.linalg.LinAlgError
+        ):  # the multipliers of constraints that exclude each other grow without limit
             for _ in range(MAX_ITERATIONS):
                 point, finished = _Step(self, point).taken()
                 if finished:
@@ -190,7 +192,7 @@ class _Step:
         self.missing = problem.slacks(point.v) - point.s
         self.gradient = problem.quadratic @ point.v - problem.linear
         self.matrix = self._curvature()
-        self.factor = cho_factor(self.matrix, check_finite=False)
+        self.factor = np.asarray(np.linalg.cholesky(self.matrix), dtype=float)
 
     def _curvature(self) -> Array:
         """Return the Newton matrix of the unknowns."""
@@ -213,7 +215,7 @@ class _Step:
         centre = _even(self.inverse @ matrices)
         right = self.problem.adjoint((products - z * self.missing) / s) - self.gradient
         right[: self.bodies] += (centre.reshape(-1, 16) @ UNITS.T).ravel()
-        dv = cho_solve(self.factor, right, check_finite=False)
+        dv = cholesky_solution(self.factor, right)
         ds = self.problem.slacks(dv) + self.missing
         change = symmetric(dv[: self.bodies].reshape(-1, 10))
         return Iterate(dv, ds, (products - z * ds) / s - z, centre - Z - _even(self.inverse @ change @ Z))

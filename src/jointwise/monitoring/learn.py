@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise.data.log import Log
 from jointwise.estimation.least_squares import Mask
-from jointwise.estimation.non_negative import non_negative
+from jointwise.estimation.normal_equations import non_negative
 from jointwise.monitoring.core import NativeWatch, Reports, Samples
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.monitoring.signals import FASTEST, SLOWEST, SLOWNESS, log_samples, stream_rate

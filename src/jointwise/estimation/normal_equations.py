@@ -1,4 +1,4 @@
-"""Least squares with unknowns that may not be negative, from normal equations.
+"""Normal equations ``H x = f`` of small dense problems, also with unknowns that may not be negative.
 
 Block principal pivoting exchanges all infeasible unknowns at once between those at zero and the others, so that a
 solution with dozens of non-zero unknowns takes a few small Cholesky factors: J. Kim and H. Park, "Fast nonnegative
@@ -14,6 +14,16 @@ import numpy as np
 from jointwise.backend import native
 from jointwise.estimation.factors import triangle
 from jointwise.spatial import Array
+
+
+def cholesky_solution(L: Array, f: Array) -> Array:
+    """Return x (n,) of ``L Lᵀ x = f`` for a lower triangular L (n, n), as `numpy.linalg.cholesky` returns it."""
+    kernel = native()
+    if kernel is None:
+        return np.asarray(np.linalg.solve(L.T, np.linalg.solve(L, f)))
+    x = np.array(f, dtype=float)
+    kernel.cholesky_solve(np.ascontiguousarray(L), x)
+    return x
 
 
 def non_negative(H: Array, f: Array) -> Array:
