@@ -132,13 +132,9 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
 
 def _note_implausible_gains(joints: list[JointModel], accept: bool) -> None:
     """Print a note for every drive gain that contradicts the description."""
-<<<<<<< HEAD
-    from jointwise.joint.motor.result import implausible_gain
-=======
     if not joints:
         return
-    from jointwise.joint.motor import implausible_gain
->>>>>>> 1fbbf30 (Splines, non-negative least squares and the evidence of set-ups without SciPy: native kernels and batches)
+    from jointwise.joint.motor.result import implausible_gain
 
     for model in joints:
         if reason := implausible_gain(model.parts.get("motor")):

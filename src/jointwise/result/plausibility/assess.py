@@ -31,6 +31,7 @@ from jointwise.result.plausibility.evidence import (
     ITERATIONS,
     Evidence,
     evidence,
+    evidences,
     expected_error,
     make_moments,
 )
@@ -112,14 +113,19 @@ def rank(samples: Samples, declaration: Declaration, catalog: Iterable[Robot]) -
     shared = make_moments(samples, declaration, tuple(range(len(samples.lags))))
     declared = evidence(samples, declaration, shared)
 
-    def score(alternative: Alternative, iterations: int = ITERATIONS) -> Scored:
-        same = alternative.declaration.same_motion(declaration)
-        found = evidence(samples, alternative.declaration, shared if same else None, iterations)
-        return Scored(alternative, found, found.log_evidence - declared.log_evidence)
+    def scores(alternatives: Sequence[Alternative], iterations: int) -> list[Scored]:
+        declarations = [alternative.declaration for alternative in alternatives]
+        moments = [shared if d.same_motion(declaration) else make_moments(samples, d) for d in declarations]
+        found = evidences(samples, list(zip(declarations, moments, strict=True)), iterations)
+        pairs = zip(alternatives, found, strict=True)
+        return [Scored(alternative, each, each.log_evidence - declared.log_evidence) for alternative, each in pairs]
+
+    def score(alternative: Alternative) -> Scored:
+        return scores([alternative], ITERATIONS)[0]
 
     alternatives = [*output_alternatives(declaration, samples), *motion_alternatives(declaration, samples, catalog)]
     alternatives += coupling_alternatives(declaration, samples)
-    scored = [score(alternative, FEW_ITERATIONS) for alternative in alternatives]
+    scored = scores(alternatives, FEW_ITERATIONS)
     kept = []
     for cause in get_args(Cause):
         group = sorted((s for s in scored if s.alternative.cause == cause), key=lambda s: -s.gain)

@@ -9,13 +9,13 @@ drives the joint.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
-from scipy.special import log_ndtr
 
+from jointwise.distributions import log_normal_cdf
 from jointwise.model.transmission import motor_regressor
 from jointwise.result.plausibility.declaration import (
     Declaration,
@@ -29,6 +29,7 @@ from jointwise.result.plausibility.samples import Samples
 from jointwise.spatial import Array
 
 Index = NDArray[np.intp]
+DESCRIBED_BODIES = Tolerance()
 
 INDEPENDENT_RATE = 4.0
 """Independent samples per second of motion: residuals are coloured, the bandwidth of an arm is about 2 Hz."""
@@ -171,23 +172,39 @@ def evidence(
         iterations: Alternations between residual variances and parameters.
 
     """
-    moments = moments or make_moments(samples, declaration)
-    return _Linear(samples, declaration, moments, Tolerance()).summary(iterations)
+    return evidences(samples, [(declaration, moments or make_moments(samples, declaration))], iterations)[0]
+
+
+BATCH = 32
+"""Declarations that are evaluated together: their matrices fit in a few megabytes."""
+
+
+def evidences(
+    samples: Samples, declared: Sequence[tuple[Declaration, Moments]], iterations: int = ITERATIONS
+) -> list[Evidence]:
+    """Return the evidence of many declarations with the second moments of their columns; see `evidence`."""
+    joints, found = np.flatnonzero(samples.moving), list[Evidence]()
+    for first in range(0, len(declared), BATCH):
+        problems = [_problem(declaration, moments, joints) for declaration, moments in declared[first : first + BATCH]]
+        found += _summaries(_Linear.joined(problems), joints, iterations)
+    return found
 
 
 def body_covariance(samples: Samples, declaration: Declaration, tolerance: Tolerance) -> tuple[Array, Array]:
     """Return bodies and rotors (11 joints,) and their covariance under a tolerance of the description."""
-    problem = _Linear(samples, declaration, make_moments(samples, declaration), tolerance)
-    solution = problem.solve()
-    return problem.spread * solution.bodies, np.outer(problem.spread, problem.spread) * solution.covariance
+    moments, joints = make_moments(samples, declaration), np.flatnonzero(samples.moving)
+    problem = _Linear.joined([_problem(declaration, moments, joints, tolerance)])
+    solution, spread = problem.solve(), problem.spread[0]
+    return spread * solution.bodies[0], np.outer(spread, spread) * solution.covariance[0]
 
 
 @dataclass(frozen=True, eq=False)
 class _Solution:
-    """Bodies (p,) with covariance, friction (m, c) of the moving joints, all in prior standard deviations.
+    """Bodies (d, p) with covariance, friction (d, m, c) of the moving joints, all in prior standard deviations.
 
-    `response` (m, c, p): change of the friction with the bodies, negative; `precision` (m, c, c) of the friction with
-    known bodies; `residual` (m,) Nm²; `volume`: half of the log determinant of the precision of all parameters.
+    `response` (d, m, c, p): change of the friction with the bodies, negative; `precision` (d, m, c, c) of the friction
+    with known bodies; `residual` (d, m) Nm²; `volume` (d,): half of the log determinant of the precision of all
+    parameters.
     """
 
     bodies: Array
@@ -196,101 +213,141 @@ class _Solution:
     response: Array
     precision: Array
     residual: Array
-    volume: float
+    volume: Array
 
 
+@dataclass(frozen=True, eq=False)
 class _Linear:
-    """The Bayesian linear problem of one declaration: m moving joints, p body and c friction parameters each."""
+    """Bayesian linear problems of d declarations: m moving joints, p body and c friction parameters each.
 
-    def __init__(self, samples: Samples, declaration: Declaration, moments: Moments, tolerance: Tolerance) -> None:
-        p, c = moments.bodies, moments.friction
-        self.moments, self.joints = moments, np.flatnonzero(samples.moving)
-        mean, self.spread = body_prior(declaration, tolerance)
-        self.mean = mean / self.spread
-        blocks = np.stack([self._block(declaration, int(j)) for j in self.joints])
-        gains = declaration.gains[self.joints]
-        if not declaration.gains_known and declaration.described():
-            gains = gains_from_bodies(blocks, mean, self.joints, declaration.unknown_rotors[self.joints])
-        signed = gains * np.array(declaration.factor)[self.joints]
-        blocks[:, -1] *= signed[:, None]
-        blocks[:, :, -1] *= signed[:, None]
-        self.square = blocks[:, -1, -1]
-        self.variance = np.maximum(self.square - blocks[:, -1, p + c - 1] ** 2, 1e-12)
-        size = np.maximum(np.sqrt(np.diagonal(blocks, axis1=1, axis2=2)[:, p : p + c]), 1e-6)
-        scale = np.array([FRICTION_SCALE] * (c - 1) + [OFFSET_SCALE])
-        self.friction_spread = scale * np.sqrt(self.variance)[:, None] / size
-        spread = np.concatenate([np.tile(self.spread, (len(self.joints), 1)), self.friction_spread], axis=1)
-        self.matrix = blocks[:, :-1, :-1] * spread[:, :, None] * spread[:, None, :]
-        self.right = blocks[:, :-1, -1] * spread
-        self.independent = INDEPENDENT_RATE * moments.duration
+    In units of the prior standard deviations `spread` (d, p) and `friction_spread` (d, m, c): prior `mean` (d, p),
+    second moments `matrix` (d, m, p + c, p + c) of the columns and `right` (d, m, p + c) with the torque, whose mean
+    `square` and `variance` are (d, m) in Nm²; friction `power` (d, m, c); number of `independent` samples (d,).
+    """
 
-    def _block(self, declaration: Declaration, j: int) -> Array:
-        """Return the second moments of [Y_j | F_j | u_j], u_j in the unit of the output."""
-        p, c = self.moments.bodies, self.moments.friction
-        lags = self.moments.lags
-        column = p + c + declaration.channel[j] * len(lags) + lags.index(declaration.lag[j])
-        whole, block = self.moments.matrices[j], np.empty((p + c + 1, p + c + 1))
-        block[:-1, :-1] = whole[: p + c, : p + c]
-        block[:-1, -1] = block[-1, :-1] = whole[: p + c, column]
-        block[-1, -1] = whole[column, column]
-        return block
+    mean: Array
+    spread: Array
+    friction_spread: Array
+    matrix: Array
+    right: Array
+    square: Array
+    variance: Array
+    power: Array
+    independent: Array
+
+    @classmethod
+    def joined(cls, problems: Sequence[_Linear]) -> _Linear:
+        """Return problems of one declaration each as one."""
+        return cls(*(np.stack([getattr(problem, item.name) for problem in problems]) for item in fields(cls)))
 
     def solve(self, iterations: int = ITERATIONS) -> _Solution:
         """Return the parameters for residual variances that agree with them; friction is eliminated joint by joint."""
-        p, c = self.moments.bodies, self.moments.friction
+        d, p = self.mean.shape
+        c = self.friction_spread.shape[2]
+        body_squares = self.matrix[:, :, :p, :p].reshape(d, -1, p * p)
         residual = 0.01 * self.variance
         for _ in range(iterations):
-            weight = self.independent / np.maximum(residual, NOISE_FLOOR * self.variance)
-            local = weight[:, None, None] * self.matrix[:, p:, p:] + np.eye(c)
-            coupling = weight[:, None, None] * self.matrix[:, p:, :p]
-            target = weight[:, None] * self.right[:, p:]
-            solved = np.linalg.solve(local, np.concatenate([coupling, target[:, :, None]], axis=2))
-            response, free = solved[:, :, :p], solved[:, :, p]
-            joined = coupling.reshape(-1, p)
-            precision = np.eye(p) + np.tensordot(weight, self.matrix[:, :p, :p], 1) - joined.T @ response.reshape(-1, p)
-            right = self.mean + weight @ self.right[:, :p] - joined.T @ free.ravel()
-            factor = cho_factor(precision, lower=True, check_finite=False)
-            bodies = cho_solve(factor, right, check_finite=False)
-            friction = free - response @ bodies
-            values = np.concatenate([np.tile(bodies, (len(friction), 1)), friction], axis=1)
-            fitted = (self.matrix @ values[:, :, None])[:, :, 0] - 2.0 * self.right
-            residual = np.maximum(self.square + (values * fitted).sum(axis=1), 0.0)
-        volume = np.log(np.diag(factor[0])).sum() + 0.5 * np.linalg.slogdet(local)[1].sum()
-        covariance = cho_solve(factor, np.eye(p), check_finite=False)
-        return _Solution(bodies, covariance, friction, response, local, residual, float(volume))
+            weight = self.independent[:, None] / np.maximum(residual, NOISE_FLOOR * self.variance)
+            local = weight[:, :, None, None] * self.matrix[:, :, p:, p:] + np.eye(c)
+            coupling = weight[:, :, None, None] * self.matrix[:, :, p:, :p]
+            target = weight[:, :, None] * self.right[:, :, p:]
+            solved = np.linalg.solve(local, np.concatenate([coupling, target[:, :, :, None]], axis=3))
+            response, free = solved[:, :, :, :p], solved[:, :, :, p]
+            across = coupling.reshape(d, -1, p).transpose(0, 2, 1)
+            precision = (weight[:, None] @ body_squares).reshape(d, p, p) - across @ response.reshape(d, -1, p)
+            precision += np.eye(p)
+            right = (weight[:, None] @ self.right[:, :, :p])[:, 0] - (across @ free.reshape(d, -1, 1))[:, :, 0]
+            bodies = np.asarray(np.linalg.solve(precision, (self.mean + right)[:, :, None])[:, :, 0], dtype=float)
+            friction = free - (response @ bodies[:, None, :, None])[..., 0]
+            values = np.concatenate([np.broadcast_to(bodies[:, None], (*friction.shape[:2], p)), friction], axis=2)
+            fitted = (self.matrix @ values[..., None])[..., 0] - 2.0 * self.right
+            residual = np.maximum(self.square + (values * fitted).sum(axis=2), 0.0)
+        volume = 0.5 * (np.linalg.slogdet(precision)[1] + np.linalg.slogdet(local)[1].sum(axis=1))
+        covariance = np.asarray(np.linalg.inv(precision), dtype=float)
+        return _Solution(bodies, covariance, friction, response, local, residual, volume)
 
     def dissipation(self, found: _Solution) -> Array:
-        """Return the mean friction power (m,) in standard errors."""
-        power = self.moments.power[self.joints].copy() * self.friction_spread
-        power[:, -1] = 0.0
-        carried = (power[:, None] @ found.response)[:, 0]
-        shares = np.linalg.solve(found.precision, power[:, :, None])[:, :, 0]
-        variance = (power * shares).sum(axis=1) + (carried @ found.covariance * carried).sum(axis=1)
-        return np.asarray((power * found.friction).sum(axis=1) / np.sqrt(variance + 1e-12))
+        """Return the mean friction power (d, m) in standard errors."""
+        power = self.power * self.friction_spread
+        power[:, :, -1] = 0.0
+        carried = (power[:, :, None] @ found.response)[:, :, 0]
+        shares = np.linalg.solve(found.precision, power[..., None])[..., 0]
+        variance = (power * shares).sum(axis=2) + (carried @ found.covariance * carried).sum(axis=2)
+        return np.asarray((power * found.friction).sum(axis=2) / np.sqrt(variance + 1e-12))
 
-    def summary(self, iterations: int) -> Evidence:
-        """Return the evidence."""
-        found = self.solve(iterations)
-        dissipation = self.dissipation(found)
-        noise = np.maximum(found.residual, NOISE_FLOOR * self.variance)
-        distance = float(((found.bodies - self.mean) ** 2).sum())
-        fit = self.independent * (np.log(noise / self.variance) + found.residual / noise).sum()
-        brakes = np.maximum(log_ndtr(dissipation), -MOST_DOUBT).sum() + len(self.joints) * np.log(2.0)
-        return Evidence(
-            log_evidence=float(-0.5 * (fit + distance + (found.friction**2).sum()) - found.volume + brakes),
-            error=self._by_joint(found.residual / self.variance),
-            distance=distance,
-            values=self.spread * found.bodies,
-            deviation=self.spread * np.sqrt(np.diag(found.covariance)),
-            dissipation=self._by_joint(dissipation),
-            offset=self._by_joint(self.friction_spread[:, -1] * found.friction[:, -1] / np.sqrt(self.variance)),
-        )
 
-    def _by_joint(self, values: Array) -> Array:
+def _problem(
+    declaration: Declaration, moments: Moments, joints: Index, tolerance: Tolerance = DESCRIBED_BODIES
+) -> _Linear:
+    """Return the problem of one declaration, without the first axis."""
+    p, c = moments.bodies, moments.friction
+    mean, spread = body_prior(declaration, tolerance)
+    blocks = np.stack([_block(moments, declaration, int(j)) for j in joints])
+    gains = declaration.gains[joints]
+    if not declaration.gains_known and declaration.described():
+        gains = gains_from_bodies(blocks, mean, joints, declaration.unknown_rotors[joints])
+    signed = gains * np.array(declaration.factor)[joints]
+    blocks[:, -1] *= signed[:, None]
+    blocks[:, :, -1] *= signed[:, None]
+    square = blocks[:, -1, -1]
+    variance = np.maximum(square - blocks[:, -1, p + c - 1] ** 2, 1e-12)
+    size = np.maximum(np.sqrt(np.diagonal(blocks, axis1=1, axis2=2)[:, p : p + c]), 1e-6)
+    scale = np.array([FRICTION_SCALE] * (c - 1) + [OFFSET_SCALE])
+    friction_spread = scale * np.sqrt(variance)[:, None] / size
+    wide = np.concatenate([np.tile(spread, (len(joints), 1)), friction_spread], axis=1)
+    return _Linear(
+        mean / spread,
+        spread,
+        friction_spread,
+        blocks[:, :-1, :-1] * wide[:, :, None] * wide[:, None, :],
+        blocks[:, :-1, -1] * wide,
+        square,
+        variance,
+        moments.power[joints],
+        np.asarray(INDEPENDENT_RATE * moments.duration),
+    )
+
+
+def _block(moments: Moments, declaration: Declaration, j: int) -> Array:
+    """Return the second moments of [Y_j | F_j | u_j], u_j in the unit of the output."""
+    p, c, lags = moments.bodies, moments.friction, moments.lags
+    column = p + c + declaration.channel[j] * len(lags) + lags.index(declaration.lag[j])
+    chosen = np.append(np.arange(p + c), column)
+    return np.asarray(moments.matrices[j][chosen[:, None], chosen])
+
+
+def _summaries(problem: _Linear, joints: Index, iterations: int) -> list[Evidence]:
+    """Return the evidence of every declaration of a problem."""
+    found = problem.solve(iterations)
+    dissipation = problem.dissipation(found)
+    noise = np.maximum(found.residual, NOISE_FLOOR * problem.variance)
+    distance = ((found.bodies - problem.mean) ** 2).sum(axis=1)
+    fit = problem.independent * (np.log(noise / problem.variance) + found.residual / noise).sum(axis=1)
+    logs = np.array([[log_normal_cdf(float(x)) for x in row] for row in dissipation])
+    brakes = np.maximum(logs, -MOST_DOUBT).sum(axis=1) + len(joints) * np.log(2.0)
+    log_evidence = -0.5 * (fit + distance + (found.friction**2).sum(axis=(1, 2))) - found.volume + brakes
+    deviation = problem.spread * np.sqrt(np.diagonal(found.covariance, axis1=1, axis2=2))
+    offset = problem.friction_spread[:, :, -1] * found.friction[:, :, -1] / np.sqrt(problem.variance)
+    robot_joints = problem.mean.shape[1] // 11
+
+    def by_joint(values: Array) -> Array:
         """Return the values of moving joints at their places, NaN for the others."""
-        result = np.full(len(self.moments.matrices), np.nan)
-        result[self.joints] = values
+        result = np.full(robot_joints, np.nan)
+        result[joints] = values
         return result
+
+    return [
+        Evidence(
+            log_evidence=float(log_evidence[k]),
+            error=by_joint(found.residual[k] / problem.variance[k]),
+            distance=float(distance[k]),
+            values=problem.spread[k] * found.bodies[k],
+            deviation=deviation[k],
+            dissipation=by_joint(dissipation[k]),
+            offset=by_joint(offset[k]),
+        )
+        for k in range(len(distance))
+    ]
 
 
 UNKNOWN_BODIES = Tolerance(mass=1.0, least_mass=5.0, center=0.3, center_share=1.0, inertia=2.0, rotor=2.0)
