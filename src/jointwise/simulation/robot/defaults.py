@@ -11,7 +11,7 @@ from typing import Any
 
 from jointwise.atomic import read_limited
 from jointwise.description.robot import Joint, Robot
-from jointwise.errors import DataError, ModelError, check_range, is_number, nearest
+from jointwise.errors import DataError, ModelError, check_range, nearest
 from jointwise.model.friction.joint_friction import Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.spring import Cubic, Segments
 from jointwise.simulation.robot.joint import Backlash, Harmonic, JointPlant, LostMotion, MotorPlant, Thermal
@@ -109,7 +109,7 @@ def _checked_drive(table: Any, where: str) -> dict[str, Any]:
     _check_keys(table, [*_default_document()["drive"], *SEGMENTS], where)
     for key, value in table.items():
         parts = value if isinstance(value, dict) else {"value": value}
-        if not {"value"} <= parts.keys() <= {"value", "power"} or not all(map(is_number, parts.values())):
+        if not {"value"} <= parts.keys() <= {"value", "power"} or not all(map(_is_real, parts.values())):
             raise ModelError(f"{where}: {key} must be a number or {{ value, power }}. Got {value!r} instead.")
     return dict(table)
 
@@ -118,10 +118,15 @@ def _checked_waves(rows: Any, origin: str) -> list[dict[str, float]]:
     """Return the tables of the kinematic error, each with amplitude, order and phase."""
     keys = {"amplitude", "order", "phase"}
     if not isinstance(rows, list) or not all(
-        isinstance(row, dict) and row.keys() == keys and all(map(is_number, row.values())) for row in rows
+        isinstance(row, dict) and row.keys() == keys and all(map(_is_real, row.values())) for row in rows
     ):
         raise ModelError(f"{origin}: each [[kinematic_error]] must hold the numbers amplitude, order and phase.")
     return rows
+
+
+def _is_real(value: object) -> bool:
+    """Return whether a value is a number, which may be infinite: a current limit."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _joint_of(
