@@ -22,9 +22,8 @@ from jointwise.design import (
     waypoint_trajectory,
 )
 from jointwise.design.joint_posture import widest_interval
-from jointwise.design.limits import motion_limits
+from jointwise.design.limits import default_posture, motion_limits
 from jointwise.design.plan import make_plan
-from jointwise.design.posture import default_posture
 from jointwise.errors import ModelError
 from jointwise.model.rigid import forward_kinematics
 from jointwise.model.skeleton import Skeleton, Tool

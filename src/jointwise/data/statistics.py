@@ -7,6 +7,7 @@ contiguous windows, so that time and memory do not grow with its length.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,20 @@ def slope(t: Array, values: Array, reach: int) -> Array:
     right = np.minimum(np.arange(len(t)) + reach, len(t) - 1)
     span = (t[right] - t[left])[:, None]
     return np.divide(values[right] - values[left], span, out=np.zeros_like(values), where=span > 0)
+
+
+def group_means(group: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where means over `size` consecutive rows of the same group begin, (means,), and how many rows each has.
+
+    ``np.add.reduceat(values, cuts) / counts`` are the means; the last mean of a group may have fewer rows.
+
+    Args:
+        group: Number of the group of every row, (rows,); rows of a group follow each other.
+        size: Rows of a mean.
+    """
+    edges = np.array([0, *(np.flatnonzero(np.diff(group)) + 1), len(group)])
+    cuts = np.concatenate([np.arange(a, b, size) for a, b in pairwise(edges)])
+    return cuts, np.diff(np.append(cuts, len(group)))
 
 
 def noise(values: Array) -> Array:

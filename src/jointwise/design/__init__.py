@@ -15,10 +15,9 @@ from jointwise.design.excitation import Excitation, optimize_excitation
 from jointwise.design.excitation_options import ExcitationOptions
 from jointwise.design.experiments import EXPERIMENTS, Experiment, make_experiment
 from jointwise.design.fourier import fourier_trajectory, single_joint_trajectory
-from jointwise.design.limits import check_limits
+from jointwise.design.limits import check_limits, upright_posture
 from jointwise.design.piecewise import Piecewise, hold, joint_moves
 from jointwise.design.plan import Plan, PlannedExperiment, make_plan
-from jointwise.design.posture import upright_posture
 from jointwise.design.purpose import PURPOSES, Purpose
 from jointwise.design.sampled import sampled_motion
 from jointwise.design.single_joint import constant_speed_runs, load_runs, reciprocation, warm_up

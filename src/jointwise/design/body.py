@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.description.robot import Robot
-from jointwise.design.limits import motion_limits
-from jointwise.design.posture import upright_posture
+from jointwise.design.limits import motion_limits, upright_posture
 from jointwise.model.skeleton import Skeleton, Tool
 from jointwise.spatial import Array, segment_distance
 

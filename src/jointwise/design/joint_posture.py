@@ -8,8 +8,14 @@ from jointwise.description.mounting import STANDARD_GRAVITY, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.design.body import RESERVE
 from jointwise.design.clearance import Clearance, straight_path
-from jointwise.design.limits import MotionLimits, motion_limits
-from jointwise.design.posture import SWEEPS, candidate_positions, default_posture, upright_posture
+from jointwise.design.limits import (
+    SWEEPS,
+    MotionLimits,
+    candidate_positions,
+    default_posture,
+    motion_limits,
+    upright_posture,
+)
 from jointwise.model.rigid import forward_kinematics, gravity_torque
 from jointwise.spatial import Array
 

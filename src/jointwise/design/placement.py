@@ -10,8 +10,7 @@ import numpy as np
 from jointwise.description.robot import Robot
 from jointwise.design.body import RESERVE
 from jointwise.design.clearance import Clearance, straight_path
-from jointwise.design.limits import motion_limits
-from jointwise.design.posture import upright_posture
+from jointwise.design.limits import motion_limits, upright_posture
 from jointwise.spatial import Array
 
 DRAWS = 50

@@ -15,7 +15,7 @@ from jointwise.description.robot import Payload, Robot
 from jointwise.design.body import APART, Body, Nearest
 from jointwise.design.clearance import ClearanceError, describe_gap, describe_height, straight_path, visited_postures
 from jointwise.design.experiments import Experiment, make_experiment
-from jointwise.design.posture import upright_posture
+from jointwise.design.limits import upright_posture
 from jointwise.design.purpose import PURPOSES, Purpose
 from jointwise.design.trajectory import States
 from jointwise.errors import ModelError, nearest

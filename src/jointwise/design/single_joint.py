@@ -18,9 +18,8 @@ from jointwise.design.joint_posture import (
     loaded_posture,
     widest_interval,
 )
-from jointwise.design.limits import check_joint, motion_limits, unit_of
+from jointwise.design.limits import check_joint, default_posture, motion_limits, unit_of
 from jointwise.design.piecewise import PEAKS, Piece, Piecewise, Ramp, join, rest, run
-from jointwise.design.posture import default_posture
 from jointwise.design.trajectory import DurationError, check_positive
 from jointwise.errors import ModelError
 from jointwise.spatial import Array

@@ -10,10 +10,16 @@ from numpy.typing import ArrayLike
 
 from jointwise.description.robot import Robot
 from jointwise.design.clearance import Clearance
-from jointwise.design.limits import MotionLimits, check_joint, check_limits, motion_limits
+from jointwise.design.limits import (
+    MotionLimits,
+    check_joint,
+    check_limits,
+    default_posture,
+    motion_limits,
+    upright_posture,
+)
 from jointwise.design.piecewise import Piece, Piecewise, Ramp, join, joint_moves, move, rest
 from jointwise.design.placement import draw_target
-from jointwise.design.posture import default_posture, upright_posture
 from jointwise.design.trajectory import DurationError, check_positive
 from jointwise.errors import ModelError, ShapeError
 from jointwise.spatial import Array

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.filters import differences, low_pass
-from jointwise.data.statistics import noise, quantum
+from jointwise.data.statistics import group_means, noise, quantum
 from jointwise.errors import EstimationError
 from jointwise.estimation.jackknife import equal_blocks
 from jointwise.joint.checks import check_unsaturated, refuse
@@ -91,10 +90,7 @@ class StiffnessRows:
         """Return means over `size` rows of the same block."""
         if size <= 1:
             return self
-        _, starts = np.unique(self.block, return_index=True)
-        edges = np.append(np.sort(starts), len(self.block))
-        cuts = np.concatenate([np.arange(a, b, size) for a, b in pairwise(edges)])
-        counts = np.diff(np.append(cuts, len(self.block)))
+        cuts, counts = group_means(self.block, size)
 
         def mean(values: Array) -> Array:
             sums = np.add.reduceat(values, cuts, axis=0)

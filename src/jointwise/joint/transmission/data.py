@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.data.statistics import group_means
 from jointwise.joint.checks import MIN_REVERSALS, few_reversals, refuse
 from jointwise.joint.record import JointRecord
 from jointwise.model.periodic_table import TURN
@@ -82,10 +82,7 @@ class Strokes:
         """Return means over `size` samples of the same stroke."""
         if size <= 1 or not len(self.stroke):
             return self
-        change = np.flatnonzero(np.diff(self.stroke)) + 1
-        edges = np.array([0, *change, len(self.stroke)])
-        cuts = np.concatenate([np.arange(a, b, size) for a, b in pairwise(edges)])
-        counts = np.diff(np.append(cuts, len(self.stroke)))
+        cuts, counts = group_means(self.stroke, size)
 
         def mean(values: Array) -> Array:
             return np.add.reduceat(values, cuts) / counts
