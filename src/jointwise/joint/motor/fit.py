@@ -1,7 +1,7 @@
 """Fit of drive gains and a payload: the difference of the currents under one law of friction over load.
 
 ``y_j = g_j (a_j + B_j x) + F_j f_j`` over all joints j at once, with the inverse gains g, the unknown parameters x of
-the payload, and friction F_j f_j. Gauss-Newton on normal products, as the sum over samples does not depend on g and x.
+the payload, and friction F_j f_j. Solved on normal products, as the sum over samples does not depend on g and x.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import least_squares
 
 from jointwise.estimation.cross_validation import held_out_predictions, unit_folds
 from jointwise.estimation.gram import normal_solution
 from jointwise.joint.motor.data import BODY, PayloadData
-from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.quality import TINY, nrmse_percent
 from jointwise.model.friction import LOAD_POWERS, load_growth
 from jointwise.spatial import Array
 
@@ -28,12 +29,8 @@ REWEIGHTINGS = 3
 """Solutions with updated weights and friction under load; the third changes the gains by less than 0.1 %."""
 MIN_VARIANCE = 1e-12
 """Smallest variance (A²) of a current for its weight: a simulated one may fit to rounding."""
-MAX_STEPS = 40
-"""Gauss-Newton steps."""
-CONVERGED = 1e-10
-"""Relative reduction of the cost below which the solution has converged."""
-HALVINGS = 12
-"""How often a step is halved until it reduces the cost."""
+SEARCH = {"ftol": 1e-10, "xtol": 1e-10}
+"""Stopping rules of the search: changes far below the standard errors of 1e-3."""
 SINGULAR = 1e-13
 """Relative singular value of the normal equations below which a direction is left out."""
 
@@ -68,16 +65,57 @@ class GainSolution:
 
 
 def solve(products: Products, weights: Array, start: GainSolution | None = None) -> GainSolution:
-    """Return the least-squares solution with `weights` 1/σ² (joints,): Gauss-Newton steps, halved until they help."""
-    solution = _one_gain(products, weights) if start is None else start
-    cost = _cost(products, weights, solution)
-    for _ in range(MAX_STEPS):
-        step = _step(products, weights, solution)
-        moved, lower = _improved(products, weights, solution, step, cost)
-        if moved is None or cost - lower <= CONVERGED * abs(cost):
-            return solution if moved is None else moved
-        solution, cost = moved, lower
-    return solution
+    """Return the least-squares solution with `weights` 1/σ² (joints,).
+
+    Friction is linear and eliminated from the normal products of every joint; what remains is bilinear in g and x.
+    Without a `start` the search begins with one gain for all joints, which is linear in (g, g x).
+    """
+    kept = np.r_[: BODY + 1, products.grams.shape[1] - 1]
+    roots = np.sqrt(weights)[:, None, None] * np.array([_root(gram, kept) for gram in products.grams])
+    groups, count = products.groups, int(products.groups.max()) + 1
+
+    def residual(unknowns: Array) -> Array:
+        g, x = unknowns[:count][groups], unknowns[count:]
+        coefficients = np.column_stack([np.outer(g, np.append(1.0, x)), -np.ones(len(g))])
+        return np.append(np.einsum("jab,jb->ja", roots, coefficients).ravel(), x / products.scales)
+
+    first = _one_gain(roots, count) if start is None else np.append(_first_of(start.gains, groups), start.body)
+    found = least_squares(residual, first, method="lm", x_scale="jac", **SEARCH).x
+    gains, body = found[:count][groups], found[count:]
+    return GainSolution(gains, body, _friction(products, gains, body))
+
+
+def _first_of(values: Array, groups: NDArray[np.intp]) -> Array:
+    """Return the value (groups,) of the first joint of every group."""
+    return values[np.unique(groups, return_index=True)[1]]
+
+
+def _one_gain(roots: Array, count: int) -> Array:
+    """Return `count` equal gains and x: one gain for all joints is linear in (g, g x), so it has a single minimum."""
+    rows = roots.reshape(-1, BODY + 2)
+    found = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=SINGULAR)[0]
+    gain = found[0] or 1.0
+    return np.append(np.full(count, gain), found[1:] / gain)
+
+
+def _friction(products: Products, gains: Array, body: Array) -> Array:
+    """Return the least-squares friction f (joints, columns) for known gains and payload."""
+    F, torque = slice(BODY + 1, -1), slice(BODY + 1)
+    known = np.outer(gains, np.append(1.0, body))
+    pairs = zip(products.grams, known, strict=True)
+    return np.array([normal_solution(G[F, F], G[F, -1] - G[F, torque] @ c, SINGULAR) for G, c in pairs])
+
+
+def _root(gram: Array, kept: NDArray[np.intp]) -> Array:
+    """Return R with ``RᵀR`` the Gram matrix of the kept columns without the component along the friction columns."""
+    size = np.sqrt(np.maximum(np.diag(gram), TINY))
+    scaled = gram / np.outer(size, size)
+    others = np.setdiff1d(np.arange(len(gram)), kept)
+    across = scaled[np.ix_(kept, others)]
+    reduced = scaled[np.ix_(kept, kept)] - across @ np.linalg.pinv(scaled[np.ix_(others, others)], SINGULAR) @ across.T
+    values, vectors = np.linalg.eigh(reduced)
+    root: Array = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * size[kept]
+    return root
 
 
 def _squares(products: Products, solution: GainSolution) -> Array:
@@ -85,65 +123,6 @@ def _squares(products: Products, solution: GainSolution) -> Array:
     c = np.column_stack([solution.coefficients(), -np.ones(len(solution.gains))])
     result: Array = np.einsum("ja,jab,jb->j", c, products.grams, c)
     return result
-
-
-def _cost(products: Products, weights: Array, solution: GainSolution) -> float:
-    prior = float(np.sum((solution.body / products.scales) ** 2))
-    return float(weights @ _squares(products, solution)) + prior
-
-
-def _one_gain(products: Products, weights: Array) -> GainSolution:
-    """Return the solution with one gain for all joints: linear in (g, g x), so it has a single minimum."""
-    joints, columns = products.grams.shape[:2]
-    friction = columns - BODY - 2
-    size = BODY + 1 + joints * friction
-    H, b = np.zeros((size, size)), np.zeros(size)
-    for j, gram in enumerate(products.grams):
-        at = np.r_[: BODY + 1, BODY + 1 + j * friction : BODY + 1 + (j + 1) * friction]
-        H[np.ix_(at, at)] += weights[j] * gram[:-1, :-1]
-        b[at] += weights[j] * gram[:-1, -1]
-    x = normal_solution(H, b, SINGULAR)
-    gain = x[0] if x[0] != 0.0 else 1.0
-    return GainSolution(np.full(joints, gain), x[1 : BODY + 1] / gain, x[BODY + 1 :].reshape(joints, friction))
-
-
-def _step(products: Products, weights: Array, solution: GainSolution) -> Array:
-    """Return the Gauss-Newton step of (gains of groups, body, friction)."""
-    joints, columns = products.grams.shape[:2]
-    count = int(products.groups.max()) + 1
-    friction = columns - BODY - 2
-    size = count + BODY + joints * friction
-    H, b = np.zeros((size, size)), np.zeros(size)
-    for j, (gram, coefficients) in enumerate(zip(products.grams, solution.coefficients(), strict=True)):
-        J = np.zeros((columns - 1, size))
-        J[0, products.groups[j]] = 1.0
-        J[1 : BODY + 1, products.groups[j]] = solution.body
-        J[1 : BODY + 1, count : count + BODY] = solution.gains[j] * np.eye(BODY)
-        start = count + BODY + j * friction
-        J[BODY + 1 :, start : start + friction] = np.eye(friction)
-        H += weights[j] * J.T @ gram[:-1, :-1] @ J
-        b += weights[j] * J.T @ (gram[:-1, -1] - gram[:-1, :-1] @ coefficients)
-    body = np.arange(count, count + BODY)
-    H[body, body] += products.scales**-2.0
-    b[body] -= solution.body / products.scales**2
-    return normal_solution(H, b, SINGULAR)
-
-
-def _improved(
-    products: Products, weights: Array, solution: GainSolution, step: Array, cost: float
-) -> tuple[GainSolution | None, float]:
-    """Return the solution after the longest of the halved steps that reduces the cost, and its cost."""
-    count = int(products.groups.max()) + 1
-    for fraction in 0.5 ** np.arange(float(HALVINGS)):
-        moved = GainSolution(
-            solution.gains + fraction * step[:count][products.groups],
-            solution.body + fraction * step[count : count + BODY],
-            solution.friction + fraction * step[count + BODY :].reshape(solution.friction.shape),
-        )
-        lower = _cost(products, weights, moved)
-        if lower < cost:
-            return moved, lower
-    return None, cost
 
 
 # -- fit of one law --------------------------------------------------------------------------------------------------
