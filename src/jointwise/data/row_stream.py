@@ -72,15 +72,11 @@ def csv_rows(
             first = _head_lines(lines)
             head = sniff.sniff(b"".join(first)[: sniff.HEAD_BYTES], str(path))
             reader = _Reader.of(head, parse_columns(columns), joints, str(path))
-            yield from _batches(reader, [line for line in first[_header_lines(head) :] if line], lines, batch)
+            yield from _batches(reader, [line for line in first[head.first_line - 1 :] if line], lines, batch)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file.") from None
     except IsADirectoryError:
         raise DataError(f"{path}: is a directory. Give a CSV log.") from None
-
-
-def _header_lines(head: Head) -> int:
-    return head.first_line - 1
 
 
 def _head_lines(lines: Iterator[bytes]) -> list[bytes]:

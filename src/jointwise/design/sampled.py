@@ -246,12 +246,10 @@ def experiment_from_log(robot: Robot, log: Log) -> Experiment:
         raise ModelError(f"{log.origin.path}: {problem}{_degrees_hint(robot, q)}") from None
     name = PurePath(log.origin.path).name
     source = {"file": name, "sha256": log.origin.sha256, "channel": channel, "samples": len(t)}
-    notes = [f"{channel} of {name}", *_repeated_note(log.samples - len(t)), *_smoothing_note(robot, motion, t, q)]
+    repeated = log.samples - len(t)
+    dropped = [f"{repeated} samples dropped that repeat the time stamp of the previous one"] if repeated else []
+    notes = [f"{channel} of {name}", *dropped, *_smoothing_note(robot, motion, t, q)]
     return Experiment("motion", motion, gravity_vector(), ", ".join(notes), source=source)
-
-
-def _repeated_note(samples: int) -> list[str]:
-    return [f"{samples} samples dropped that repeat the time stamp of the previous one"] if samples else []
 
 
 def _smoothing_note(robot: Robot, motion: SplineMotion, t: Array, q: Array) -> list[str]:

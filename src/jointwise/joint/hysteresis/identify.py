@@ -92,7 +92,8 @@ def identify_hysteresis(
         ]
     )
     fits = {name: fit_method(problem, name) for name in _methods(method, rise)}
-    chosen = fits[_simplest_slip_model(fits) if method == "auto" else method]
+    slip = {name: fits[name].held_out for name in SLIP if name in fits}
+    chosen = fits[simplest_candidate(slip) if method == "auto" else method]
     if method not in STATIC:
         _refuse_without_memory(record, loops, fits)
     treatments = other_treatments(record, loops, chosen, backlash_map, steady)
@@ -114,10 +115,6 @@ def _methods(method: str, rise: Rise | None) -> tuple[str, ...]:
     if method != "auto":
         return tuple(dict.fromkeys((method, "nlr", *STATIC)))
     return METHODS if rise is None else tuple(name for name in METHODS if name != "nlr-stribeck")
-
-
-def _simplest_slip_model(fits: dict[str, HysteresisFit]) -> str:
-    return simplest_candidate({name: fits[name].held_out for name in SLIP if name in fits})
 
 
 def _problem(

@@ -46,20 +46,18 @@ def column_grams(loops: Loops, laws: Sequence[FrictionLaw], combine: Callable[[l
     for chunk in loops.chunks:
         if chunk.first:
             states = [rest_state(law, float(loops.x[chunk.start])) for law in laws]
-        motion, b = _motion(loops, chunk.rows), _at(loops.backlash, chunk.rows)
+        rows = chunk.rows
+        motion = JointMotion(loops.x[rows], loops.speed[rows], loops.load[rows], loops.period)
+        b = _at(loops.backlash, rows)
         pairs = [force_columns(law, motion, b, state) for law, state in zip(laws, states, strict=True)]
         states = [state for _, state in pairs]
         if chunk.block < 0:
             continue
-        columns = np.column_stack([combine([column for column, _ in pairs], chunk.rows), loops.linear[chunk.rows]])
+        columns = np.column_stack([combine([column for column, _ in pairs], rows), loops.linear[rows]])
         total = np.zeros((loops.blocks, *2 * columns.shape[1:])) if total is None else total
         total[chunk.block] += columns.T @ columns
     assert total is not None
     return total
-
-
-def _motion(loops: Loops, rows: slice) -> JointMotion:
-    return JointMotion(loops.x[rows], loops.speed[rows], loops.load[rows], loops.period)
 
 
 def slip_grams(loops: Loops, law: FrictionLaw, free: tuple[str, ...] = ()) -> Array:

@@ -40,7 +40,7 @@ class LoadFit:
 
 def load_part(record: JointRecord, fit: LoadFit, tried: tuple[TriedModel, ...], note: str, steady: Part | None) -> Part:
     """Return the phenomenon "load" of a fit, with friction over speed and load if `steady` is known."""
-    load = fit.points.load
+    load, speed = fit.points.load, fit.points.speed
     part = Part(
         phenomenon="load",
         model=fit.law,
@@ -48,7 +48,10 @@ def load_part(record: JointRecord, fit: LoadFit, tried: tuple[TriedModel, ...], 
         fitted=nrmse_percent(fit.y, fit.fitted),
         held_out=next(item.held_out for item in tried if item.model == fit.law),
         settings=plain_json(LoadSettings(fit.load_law)),
-        ranges={"load": (float(load.min()), float(load.max())), "speed": _speed_range(fit.points)},
+        ranges={
+            "load": (float(load.min()), float(load.max())),
+            "speed": (float(speed.min()), float(speed.max())),
+        },
         alternatives=tried,
         curves=(_friction_curve(fit), _gravity_curve(fit)),
         notes=_notes(record, fit, note, steady),
@@ -57,10 +60,6 @@ def load_part(record: JointRecord, fit: LoadFit, tried: tuple[TriedModel, ...], 
     from jointwise.joint.combined_friction import with_surfaces  # imports this package
 
     return with_surfaces(part, steady)
-
-
-def _speed_range(points: RunPairs) -> tuple[float, float]:
-    return float(points.speed.min()), float(points.speed.max())
 
 
 def _values(fit: LoadFit) -> tuple[Value, ...]:

@@ -79,15 +79,11 @@ def solve(products: Products, weights: Array, start: GainSolution | None = None)
         coefficients = np.column_stack([np.outer(g, np.append(1.0, x)), -np.ones(len(g))])
         return np.append(np.einsum("jab,jb->ja", roots, coefficients).ravel(), x / products.scales)
 
-    first = _one_gain(roots, count) if start is None else np.append(_first_of(start.gains, groups), start.body)
+    members = np.unique(groups, return_index=True)[1]
+    first = _one_gain(roots, count) if start is None else np.append(start.gains[members], start.body)
     found = least_squares(residual, first, method="lm", x_scale="jac", **SEARCH).x
     gains, body = found[:count][groups], found[count:]
     return GainSolution(gains, body, _friction(products, gains, body))
-
-
-def _first_of(values: Array, groups: NDArray[np.intp]) -> Array:
-    """Return the value (groups,) of the first joint of every group."""
-    return values[np.unique(groups, return_index=True)[1]]
 
 
 def _one_gain(roots: Array, count: int) -> Array:
@@ -160,7 +156,8 @@ def fit_payload(data: PayloadData, law: str, known: GainFit | None = None) -> Ga
 
     With a `known` fit they are those of that fit.
     """
-    weights = 1.0 / _deviation(data) ** 2 if known is None else known.weights
+    variances = np.array([data.difference[used, j].var() for j, used in enumerate(data.used.T)])
+    weights = 1.0 / variances if known is None else known.weights
     body = np.zeros(BODY) if known is None else known.solution.body
     solution: GainSolution | None = None
     for _ in range(REWEIGHTINGS if known is None else 1):
@@ -229,10 +226,6 @@ def _modelled(columns: Array, solution: GainSolution) -> Array:
 def body_scales(mass: float) -> Array:
     """Return rough sizes of the inertia (6, kg m²) and first moments (3, kg m) of a payload."""
     return np.array([mass * LEVER**2] * 6 + [mass * LEVER] * 3)
-
-
-def _deviation(data: PayloadData) -> Array:
-    return np.array([data.difference[used, j].std() for j, used in enumerate(data.used.T)])
 
 
 def _qualities(data: PayloadData, modelled: Array) -> Array:

@@ -187,16 +187,12 @@ def _locked_torques(record: JointRecord, theta: Array, maps: GearMaps | None) ->
     for name, torque in torques.items():
         if np.ptp(torque) < MIN_RESOLUTION * _noise(torque) or np.ptp(torque) == 0.0:
             raise refuse(record, "stiffness", f"the load never varies beyond noise ({name})")
-    if len(torques) == 2 and not (correlation := _correlation(torques)) > MIN_CORRELATION:
+    if len(torques) == 2 and not (correlation := float(np.corrcoef([*torques.values()])[0, 1])) > MIN_CORRELATION:
         reason = (
             f"the gauge and the current contradict each other (correlation {correlation:.2f}): sign, order or joint"
         )
         raise refuse(record, "stiffness", reason)
     return torques
-
-
-def _correlation(torques: dict[str, Array]) -> float:
-    return float(np.corrcoef(np.array(list(torques.values())))[0, 1])
 
 
 # -- free motion --

@@ -10,7 +10,7 @@ from jointwise.joint.checks import check_gravity, refuse
 from jointwise.joint.part import Part, TriedModel
 from jointwise.joint.quality import TINY, with_common_notes
 from jointwise.joint.record import JointRecord
-from jointwise.joint.stiffness.law import StiffnessLaw, stiffness_of
+from jointwise.joint.stiffness.law import stiffness_of
 from jointwise.joint.transmission.data import CYCLE_FOLDS, TOP_PERCENTILE, Flags, Strokes, find_strokes
 from jointwise.joint.transmission.fit import (
     COARSE_POINTS,
@@ -70,7 +70,9 @@ def identify_transmission(
     """
     check_gravity(record)
     spring = None if stiffness is None else stiffness_of(stiffness)
-    strokes = _without_spring(find_strokes(record), spring)
+    strokes = find_strokes(record)
+    if spring is not None:
+        strokes = replace(strokes, phi=strokes.phi - spring.deformation(strokes.load))
     lag, rows, is_whole, short = _settled_rows(record, strokes, gear_ratio, elastic=spring is None)
     training, test = rows.take(~rows.held_out), rows.take(rows.held_out)
     trained = fit_models(training, is_whole, short)
@@ -114,11 +116,6 @@ def _settled_rows(
     rows = _settled(every, lag)
     _check_angles(record, rows)
     return lag, rows, is_whole, significant_ripple(rows, short)
-
-
-def _without_spring(strokes: Strokes, spring: StiffnessLaw | None) -> Strokes:
-    """Return the strokes without the deformation of a known spring."""
-    return strokes if spring is None else replace(strokes, phi=strokes.phi - spring.deformation(strokes.load))
 
 
 def _settled(strokes: Strokes, lag: Lag) -> Strokes:
