@@ -78,9 +78,11 @@ def _particular_lines(calibration: Calibration) -> list[str]:
 
 def plausibility_lines(checks: Sequence[Check]) -> list[str]:
     """Return what contradicts the set-up or makes it suspect, one line each; or that nothing does."""
+    from jointwise.result.plausibility import undecided_text
+
     found = [check for check in checks if check.status != "ok"]
     if checks and not found:
-        return [f"set-up: plausible ({len(checks)} checks)"]
+        return ["; ".join(filter(None, [f"set-up: plausible ({len(checks)} checks)", undecided_text(checks)]))]
     return [f"set-up {check.status} ({check.check}): {check.line()}" for check in found]
 
 

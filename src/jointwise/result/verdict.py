@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise.result.calibration import Calibration
 from jointwise.result.metrics import JointMetrics, Pooled, Validation, pool
-from jointwise.result.plausibility import worst_status
+from jointwise.result.plausibility import undecided_text, worst_status
 
 Grade = Literal["good", "fair", "poor", "plain"]
 """plain: there are no data to judge by."""
@@ -103,10 +103,9 @@ def parameter_verdict(calibration: Calibration) -> tuple[Grade, str]:
     text = f"{100.0 * share:.0f} % of the body parameters have an interval that excludes zero"
     if worst_status(calibration.plausibility) == "suspect":
         return "fair", f"the set-up is suspect; {text}"
-    undecided = [check for check in calibration.plausibility if check.undecided]
-    text = "; ".join([text, *(check.evidence for check in undecided)])
-    good = share >= WELL_DETERMINED and all(check.check != "robot" for check in undecided)
-    return ("good" if good else "fair"), text
+    robot_known = not any(check.check == "robot" and check.undecided for check in calibration.plausibility)
+    text = "; ".join(filter(None, [text, undecided_text(calibration.plausibility)]))
+    return ("good" if share >= WELL_DETERMINED and robot_known else "fair"), text
 
 
 def effective_error(joint: Pooled) -> float | None:

@@ -236,7 +236,7 @@ def _cause_check(cause: Cause, ranked: Sequence[Scored], best: Scored | None, de
         return Check(cause, "ok", "no alternative to compare with")
     difference = describe(first, declaration)
     if best is None and abs(first.gain) < NEAR:
-        return Check(cause, "ok", f"{UNDECIDED}: {difference} would fit as well")
+        return Check(cause, "ok", UNDECIDED.format(difference))
     if best is None or first.gain < _threshold(cause, "suspect") or first.gain < best.gain - NEAR:
         return Check(cause, "ok", f"the best alternative changes the log evidence by {first.gain:+.0f}")
     status: Status = "contradicted" if first.gain >= _threshold(cause, "contradicted") else "suspect"

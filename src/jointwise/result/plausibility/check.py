@@ -9,8 +9,8 @@ from typing import Literal, get_args
 Status = Literal["ok", "suspect", "contradicted"]
 """ok: nothing explains the data better; suspect: something else probably does; contradicted: it certainly does."""
 
-UNDECIDED = "the data cannot decide"
-"""Beginning of the evidence where another declaration fits as well as the declared one."""
+UNDECIDED = "the data cannot decide: {} would fit as well"
+"""Evidence where another declaration fits as well as the declared one."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Check:
     @property
     def undecided(self) -> bool:
         """Whether another declaration fits as well as the declared one."""
-        return self.evidence.startswith(UNDECIDED)
+        before, after = UNDECIDED.split("{}")
+        return self.evidence.startswith(before) and self.evidence.endswith(after)
 
     def line(self) -> str:
         """Return evidence and suggestion as one line."""
@@ -40,6 +41,13 @@ def worst_status(checks: Iterable[Check]) -> Status:
 def with_status(checks: Sequence[Check], status: Status) -> list[Check]:
     """Return the checks with a status."""
     return [check for check in checks if check.status == status]
+
+
+def undecided_text(checks: Iterable[Check]) -> str:
+    """Return in one sentence which other declarations fit as well as the declared one; empty if there are none."""
+    before, after = UNDECIDED.split("{}")
+    others = [c.evidence.removeprefix(before).removesuffix(after) for c in checks if c.undecided]
+    return UNDECIDED.format(", or ".join(others)) if others else ""
 
 
 def refusal(checks: Sequence[Check]) -> str:
