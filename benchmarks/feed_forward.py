@@ -1,6 +1,6 @@
 """Predictions from positions only on motions unlike the training motion: rests, single joints, fast moves.
 
-    python benchmarks/feed_forward.py [--robots ur10e ur5e] [--seeds 1] [--duration 40]
+    python benchmarks/feed_forward.py [--robots ur10e ur5e] [--seeds 1] [--first 21] [--duration 40]
 
 Every arm is trained on a simulated excitation and tested on point-to-point motions with rests of 3 to 8 s, on fast ones
 with short rests, on moves of one joint at a time and on another excitation. Its joints are those of the digital robot,
@@ -97,12 +97,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--robots", nargs="+", default=["ur10e", "ur5e"])
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first", type=int, default=21, help="seed of the first arm")
+    parser.add_argument("--joints", nargs="+", default=["wide", "default"], choices=("wide", "default"))
     parser.add_argument("--duration", type=float, default=40.0, help="training log, s")
     options = parser.parse_args()
     for name in options.robots:
-        for joints in ("wide", "default"):
+        for joints in options.joints:
             for seed in range(options.seeds):
-                compare(name, joints, 21 + 20 * seed, options.duration)
+                compare(name, joints, options.first + 20 * seed, options.duration)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from jointwise.description.mounting import gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.rigid import inverse_dynamics
+from jointwise.result.plausibility import refusal
 from jointwise.result.plausibility.assess import assess
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.evidence import evidence
@@ -177,6 +178,20 @@ def test_what_the_data_cannot_decide_is_said() -> None:
     assert robot.status == "ok"
     assert robot.undecided
     assert robot.evidence == "the data cannot decide: the robot 'twin' would fit as well"
+
+
+def test_logs_with_and_without_a_payload_contradict_each_other() -> None:
+    empty, loaded = samples(), samples(payload=3.0, seed=1)
+    arrays = {
+        name: np.concatenate([getattr(empty, name), getattr(loaded, name)]) for name in ("q", "qd", "qdd", "output")
+    }
+    log = np.concatenate([empty.log, loaded.log + 1])
+    friction = np.concatenate([empty.friction, loaded.friction], axis=1)
+    both = replace(empty, friction=friction, log=log, duration=np.array([DURATION, DURATION]), **arrays)
+    checks = assess(both, Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), both))
+    text = refusal(checks)
+    assert text.startswith("the logs contradict each other: some logs carry a payload and others do not (log 2 about ")
+    assert "--payload LOG=KG" in text
 
 
 def test_wrong_gain_of_one_channel_is_named() -> None:

@@ -90,9 +90,10 @@ def assess(samples: Samples, declaration: Declaration, catalog: Iterable[Robot] 
     if _is_hopeless(declared, ranked):
         return (Check("fit", "ok", "no declaration explains the output: see the error of the fit"),)
     best = next((s for s in ranked if s.gain >= _threshold(s.alternative.cause, "suspect")), None)
-    checks = [_cause_check(cause, ranked, best, declaration) for cause in get_args(Cause)]
-    checks += [_offset_check(declared), _body_check(declaration, declared, best)]
-    return (*checks, _log_check(samples, declaration), excitation)
+    logs = _log_check(samples, declaration)
+    causes = [cause for cause in get_args(Cause) if cause != "payload" or logs.status == "ok"]  # one mass fits no log
+    checks = [_cause_check(cause, ranked, best, declaration) for cause in causes]
+    return logs, *checks, _offset_check(declared), _body_check(declaration, declared, best), excitation
 
 
 def _is_hopeless(declared: Evidence, ranked: Sequence[Scored]) -> bool:
@@ -234,6 +235,7 @@ def _cause_check(cause: Cause, ranked: Sequence[Scored], best: Scored | None, de
     first = next((s for s in ranked if s.alternative.cause == cause), None)
     if first is None:
         return Check(cause, "ok", "no alternative to compare with")
+    first = _with_equals(first, ranked)
     difference = describe(first, declaration)
     if best is None and abs(first.gain) < NEAR:
         return Check(cause, "ok", UNDECIDED.format(difference))
@@ -242,6 +244,14 @@ def _cause_check(cause: Cause, ranked: Sequence[Scored], best: Scored | None, de
     status: Status = "contradicted" if first.gain >= _threshold(cause, "contradicted") else "suspect"
     text = f"the data fit better with {difference} (log evidence {first.gain:+.0f})"
     return Check(cause, status, text, suggestion(first))
+
+
+def _with_equals(first: Scored, ranked: Sequence[Scored]) -> Scored:
+    """Return the best robot with the names of those that explain the data nearly as well; other causes as they are."""
+    if first.alternative.cause != "robot":
+        return first
+    near = [s.alternative.name for s in ranked if s.alternative.cause == "robot" and s.gain >= first.gain - NEAR]
+    return replace(first, alternative=replace(first.alternative, name="' or '".join(dict.fromkeys(near))))
 
 
 def _log_check(samples: Samples, declaration: Declaration) -> Check:

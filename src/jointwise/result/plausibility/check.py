@@ -54,4 +54,7 @@ def refusal(checks: Sequence[Check]) -> str:
     """Return in one line what contradicts, what would fit, and how to declare it."""
     first, *more = with_status(checks, "contradicted")
     others = f" (also contradicted: {', '.join(check.check for check in more)})" if more else ""
-    return f"the data contradict the declared {first.check}: {first.line()}{others}"
+    what = (
+        "the logs contradict each other" if first.check == "logs" else f"the data contradict the declared {first.check}"
+    )
+    return f"{what}: {first.line()}{others}"
