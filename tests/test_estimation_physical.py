@@ -16,6 +16,7 @@ from jointwise import spatial
 from jointwise.calibration import Options, calibrate
 from jointwise.description.toml import robot_from_toml
 from jointwise.errors import DescriptionError, EstimationError, ModelError
+from jointwise.estimation.body_prior import body_prior
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import JointFactors
 from jointwise.estimation.least_squares import Layout, Problem, Solution, weighted_least_squares
@@ -36,24 +37,29 @@ def smallest(inertials: Array) -> float:
     return min(float(np.linalg.eigvalsh(spatial.pseudo_inertia(body))[0]) for body in inertials)
 
 
-def problem_of(seed: int = 0, noise: float = 3.0, rows: int = 60) -> tuple[Problem, Solution, Array, BodyPrior]:
-    """Return a short noisy regression of a UR5e with viscous friction, and its described bodies as the prior."""
+def regression(robot: jw.Robot, seed: int, noise: float, rows: int) -> tuple[Problem, Solution, Array]:
+    """Return a short noisy regression of an arm with viscous friction and rotors of 0.5 kg m², and its projection."""
     rng = np.random.default_rng(seed)
-    base = base_parameters(UR5E, rotors=True)
-    factors = [JointFactors() for _ in range(6)]
-    truth = np.concatenate([UR5E.inertials.ravel(), np.full(6, 0.5)])
-    index = [np.append(np.arange(base.count), base.count + j) for j in range(6)]
+    base, n = base_parameters(robot, rotors=True), robot.dof
+    factors = [JointFactors() for _ in range(n)]
+    truth = np.concatenate([robot.inertials.ravel(), np.full(n, 0.5)])
+    index = [np.append(np.arange(base.count), base.count + j) for j in range(n)]
     for _ in range(8):
-        q, qd, qdd = rng.uniform(-np.pi, np.pi, (3, rows, 6))
-        Y = compute_regressor(UR5E, q, qd, qdd, rotors=True).matrices()
+        q, qd, qdd = rng.uniform(-np.pi, np.pi, (3, rows, n))
+        Y = compute_regressor(robot, q, qd, qdd, rotors=True).matrices()
         tau = Y @ truth + 5.0 * qd + noise * rng.normal(size=qd.shape)
-        for j in range(6):
+        for j in range(n):
             factors[j].add(np.column_stack([Y[:, j][:, base.kept], qd[:, j], tau[:, j]]), np.ones(rows))
-    layout = Layout(index, np.array([False] * base.count + [True] * 6))
+    layout = Layout(index, np.array([False] * base.count + [True] * n))
     problem = Problem(factors, layout)
+    return problem, weighted_least_squares(problem), base.projection
+
+
+def problem_of(seed: int = 0, noise: float = 3.0, rows: int = 60) -> tuple[Problem, Solution, Array, BodyPrior]:
+    """Return a short noisy regression of a UR5e, and its described bodies as the prior."""
     names = tuple(link.name for link in UR5E.links)
     prior = BodyPrior(names, UR5E.inertials, np.full(6, 0.4), (None,) * 6, "test", np.full(6, TOLERANCE))
-    return problem, weighted_least_squares(problem), base.projection, prior
+    return *regression(UR5E, seed, noise, rows), prior
 
 
 def objective(programme: Programme, relative: Array, rotors: Array, terms: Array) -> float:
@@ -252,6 +258,33 @@ def test_a_mass_that_the_data_do_not_determine_stays_near_a_wrong_description() 
     assert found.suspect_masses == ()
     loaded = replace(found, inertials=found.inertials * np.array([[1], [1], [2], [1], [1], [1]]))
     assert [text.split()[0] for text in loaded.suspect_masses] == ["link3"]
+
+
+def scaled_masses(robot: jw.Robot, factors: Array) -> jw.Robot:
+    """Return a robot whose links have other masses and inertias, and the same centres of mass."""
+    pairs = zip(robot.links, factors, strict=True)
+    return replace(robot, links=tuple(replace(link, inertial=factor * link.inertial) for link, factor in pairs))
+
+
+@pytest.mark.parametrize("name", [name for name in jw.list_robots() if jw.load_robot(name).inertials[:, 9].all()])
+def test_bodies_of_every_robot_of_the_catalogue(name: str) -> None:
+    """Combinations that the data determine are right, masses that they leave open stay near the description."""
+    robot = jw.load_robot(name)
+    problem, solution, projection = regression(robot, 1, noise=1e-3 * np.abs(robot.inertials[:, 9]).sum(), rows=150)
+    truth, factors = np.append(robot.inertials.ravel(), np.full(robot.dof, 0.5)), np.resize([1.2, 0.85], robot.dof)
+    described = scaled_masses(robot, factors)
+    unknown = scaled_masses(robot, np.zeros(robot.dof))
+    for arm in (robot, described, unknown):
+        prior = body_prior(arm, None, True, projection, problem, solution)
+        found = physical_parameters(problem, solution, projection, prior)
+        assert smallest(found.inertials) > 0.0 and found.held_out is not None and found.held_out.cost < 0.01
+        size = np.linalg.norm(projection @ truth)
+        assert np.linalg.norm(found.values[: len(projection)] - projection @ truth) < 0.01 * size
+        if arm is not unknown:
+            np.testing.assert_allclose(found.inertials[:, 9], arm.inertials[:, 9], rtol=0.3)
+            assert found.suspect_masses == ()
+        else:
+            assert 0.2 < found.inertials[:, 9].sum() / robot.inertials[:, 9].sum() < 3.0
 
 
 def test_the_optimum_is_independent_of_the_start() -> None:
