@@ -36,6 +36,8 @@ ON_TIME = 1e-6
 """Part of a period within which a stamp counts as on the uniform clock."""
 CHUNK = 60_000
 """Samples of a log that are in memory at a time."""
+KEPT_MOTIONS = 2
+"""Filters whose motions of a short log are kept: the selected ones, and those that are compared with them."""
 SHORTEST_SEGMENT = 64
 """Samples that a segment must have to be used."""
 MAX_STALE = 0.2
@@ -127,6 +129,11 @@ class CleanLog:
     def samples(self) -> int:
         """Number of samples in the segments."""
         return sum(segment.stop - segment.start for segment in self.segments)
+
+    @cached_property
+    def motions(self) -> dict[tuple[float, float], tuple[MotionChunk, ...]]:
+        """Motions of a short log by rate and position cut-off (Hz); see `motion_chunks`."""
+        return {}
 
     def excerpt(self, share: float) -> CleanLog:
         """Return the log reduced to a share of every segment: windows evenly spread over it."""
@@ -273,7 +280,23 @@ class MotionChunk:
 
 
 def motion_chunks(clean: CleanLog, filters: Filters) -> Iterator[MotionChunk]:
-    """Yield a log chunk by chunk, each with enough run-in for filters and hysteresis to settle."""
+    """Yield a log chunk by chunk, each with enough run-in for filters and hysteresis to settle.
+
+    Motions of a log that fits in memory are kept for the next passes with the same filters.
+    """
+    if clean.samples > CHUNK:
+        yield from _new_chunks(clean, filters)
+        return
+    key, kept = (filters.rate, filters.position_cutoff), clean.motions
+    if key not in kept:
+        for oldest in list(kept)[: len(kept) - KEPT_MOTIONS + 1]:
+            del kept[oldest]
+        kept[key] = tuple(_new_chunks(clean, filters))
+    yield from kept[key]
+
+
+def _new_chunks(clean: CleanLog, filters: Filters) -> Iterator[MotionChunk]:
+    """Yield the chunks of `motion_chunks`."""
     before = int(RUN_IN / clean.period)
     after = int(settling_time(filters.position_cutoff) / clean.period)
     for segment in clean.segments:
