@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryFile, mkdtemp
 from typing import NoReturn
 
 import jointwise
@@ -62,7 +62,7 @@ MOST_ADDRESSES = 16 * 2**30
 """Bytes of address space: above every limit that tests assert, below what makes the machine unusable."""
 
 
-def run_measured(*argv: object) -> Measured:
+def run_measured(*argv: object, stdin: bytes = b"") -> Measured:
     """Run a command in a process forked from this one, so that its memory, time and crashes are its alone.
 
     The imports of this process are inherited: a fork takes milliseconds where a new interpreter takes a second.
@@ -73,7 +73,7 @@ def run_measured(*argv: object) -> Measured:
         child = os.fork()
     if child == 0:
         os.close(reader)
-        _send_result(writer, argv)
+        _send_result(writer, argv, stdin)
     os.close(writer)
     answer = _received(reader, child)
     _, status, used = os.wait4(child, 0)
@@ -83,13 +83,18 @@ def run_measured(*argv: object) -> Measured:
     return Measured(code, out, err, kilobytes / 1024, used.ru_utime + used.ru_stime)
 
 
-def _send_result(writer: int, argv: tuple[object, ...]) -> NoReturn:
+def _send_result(writer: int, argv: tuple[object, ...], stdin: bytes) -> NoReturn:
     """Run a command in the forked process, write what it printed into a pipe and leave with its exit code."""
     import resource
 
     code = CRASHED
     try:
         resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
+        with TemporaryFile() as file:
+            file.write(stdin)
+            file.seek(0)
+            os.dup2(file.fileno(), 0)
+        sys.stdin = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
         ended = run(*argv)
         with os.fdopen(writer, "w") as stream:
             json.dump((ended.out, ended.err), stream)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from cli_runs import Measured, run, run_measured
 from corpus import BAD, COMMANDS, ENDLESS, LARGE, NUMBERS, WRONG_NUMBERS, WRONG_SIZES, valid_files
+from corpus_lines import LINES, bad_inputs, bad_outputs
 from jointwise import cli
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork a process to measure it")
@@ -42,18 +44,22 @@ SKIPPED = {
 
 
 def words_of(command: str, folder: Path, **files: Path) -> list[str]:
-    """Return a command line with its files: valid ones, or those given by name."""
-    known = {name.replace("_", "."): path for name, path in files.items()}
+    """Return a command line of the corpus with its files: valid ones, or those given by name."""
+    return filled_words(COMMANDS[command], folder, {name.replace("_", "."): str(path) for name, path in files.items()})
+
+
+def filled_words(words: Sequence[str], folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Return words with their files: new ones in a folder, those given by name, and else valid ones."""
 
     def filled(word: str) -> str:
         match = re.fullmatch(r"\{(.+?)\}(.*)", word)
         if match is None:
             return word
-        if match[1].startswith("out"):
-            return str(folder / f"{match[1]}{match[2]}")
-        return str(known.get(match[1], valid_files().path(match[1])))
+        if match[1] in files:
+            return f"{files[match[1]]}{match[2]}"
+        return str((folder / match[1]) if match[1].startswith("out") else valid_files().path(match[1])) + match[2]
 
-    return [filled(word) for word in COMMANDS[command]]
+    return [filled(word) for word in words]
 
 
 def check(ended: Measured, folder: Path, label: str) -> None:
@@ -89,6 +95,47 @@ def test_damaged_files(tmp_path: Path, command: str, slot: str) -> None:
     for k, (name, content) in enumerate(BAD[slot]().items()):
         refused += check_file(tmp_path / str(k), command, slot, content, name)
     assert refused >= 10
+
+
+PATHS = [slot for slot in SLOTS if slot[0] not in UNREACHABLE]
+
+
+@pytest.mark.parametrize(("command", "slot"), PATHS)
+def test_paths_that_lead_to_no_file(tmp_path: Path, command: str, slot: str) -> None:
+    out, places = tmp_path / "out", tmp_path / "places"
+    out.mkdir()
+    places.mkdir()
+    for name, path in bad_inputs(places).items():
+        ended = run_measured(*filled_words(COMMANDS[command], out, {slot: path}))
+        check(ended, out, f"{command}, {slot}: {name}")
+        assert ended.code in (1, 2), (command, slot, name)
+
+
+@pytest.mark.parametrize("command", [name for name, words in COMMANDS.items() if "{out" in " ".join(words)])
+def test_outputs_that_cannot_be_written(tmp_path: Path, command: str) -> None:
+    out, places = tmp_path / "out", tmp_path / "places"
+    out.mkdir()
+    places.mkdir()
+    for name, path in bad_outputs(places).items():
+        slots = {word[1:].split("}")[0] for word in COMMANDS[command] if word.startswith("{out")}
+        before = sorted(places.iterdir())
+        ended = run_measured(*filled_words(COMMANDS[command], out, dict.fromkeys(slots, path)))
+        check(ended, out, f"{command}: {name}")
+        assert (ended.code in (1, 2), sorted(places.iterdir())) == (True, before), (command, name, ended)
+
+
+@pytest.mark.parametrize(("line", "content"), LINES)
+def test_wrong_command_lines(tmp_path: Path, line: str, content: str) -> None:
+    out, words = tmp_path / "out", line.split(" ")
+    out.mkdir()
+    named = {word[1:-1] for word in words if word.startswith("{bad")}
+    for name in named:
+        (tmp_path / name).write_text(content)
+    files = {name: str(tmp_path / name) for name in named}
+    ended = run_measured(*filled_words(words, out, files), stdin=content.encode())
+    check(ended, out, line)
+    assert ended.code in (1, 2), (line, ended)
+    assert all((tmp_path / name).read_text() == content for name in named), line
 
 
 @pytest.mark.parametrize("name", ENDLESS)

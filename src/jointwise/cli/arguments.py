@@ -246,7 +246,11 @@ def payload_of_log(text: str) -> tuple[str | None, tuple[float, ...]]:
 def temperature_of_log(text: str) -> tuple[str | None, float]:
     """Return the log, None for all of them, and the temperature of `[LOG=]DEGC`."""
     log, equals, number = text.rpartition("=")
-    return (log if equals else None), finite(number)
+    return (log if equals else None), within(COLDEST, HOTTEST)(number)
+
+
+COLDEST, HOTTEST = -273.15, 1000.0
+"""Temperatures (degC) that a joint can have: from absolute zero to where gears melt."""
 
 
 def payload_of(numbers: tuple[float, ...] | None) -> Payload | None:

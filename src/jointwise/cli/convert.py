@@ -27,6 +27,6 @@ def run(args: argparse.Namespace) -> int:
     from jointwise.data.convert import convert
 
     check_files([args.log, args.columns], {"OUTPUT": args.output})
-    samples = convert(args.log, args.output, robot=robot_of(args) if args.robot else None, **reading(args))
+    samples = convert(args.log, args.output, robot=None if args.robot is None else robot_of(args), **reading(args))
     print(f"{args.output}: {samples} samples")
     return 0

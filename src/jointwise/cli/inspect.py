@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from jointwise.data import read_log
     from jointwise.inspection import inspect
 
-    robot, mounting = robot_of(args) if args.robot else None, mounting_of(args)
+    robot, mounting = None if args.robot is None else robot_of(args), mounting_of(args)
     with Progress(args.json) as progress:
         progress("inspecting")
         log = read_log(args.log, joints=robot, **reading(args))

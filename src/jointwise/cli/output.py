@@ -195,7 +195,7 @@ def check_files(inputs: Iterable[str | None], outputs: Mapping[str, str | None],
 def _refuse_overlap(written: Mapping[str, str]) -> None:
     """Reject outputs (path by option) that are the same file, or one a directory of the other."""
     for (one, first), (other, second) in combinations(written.items(), 2):
-        if _same(first, second) or Path(first).resolve() in Path(second).resolve().parents:
+        if _same(first, second) or _real(first) in _real(second).parents:
             raise UsageError(f"{one} and {other} must be different files. Got {first} for both.")
 
 
@@ -203,7 +203,12 @@ def _same(one: str, other: str) -> bool:
     """Return whether two paths lead to the same file, whether it exists or not."""
     if Path(one).exists() and Path(other).exists():
         return Path(one).samefile(other)
-    return Path(one).resolve() == Path(other).resolve()
+    return _real(one) == _real(other)
+
+
+def _real(path: str) -> Path:
+    """Return a path without symbolic links; those that lead in a circle stay."""
+    return Path(os.path.realpath(path))
 
 
 def check_file(path: str | None) -> None:
@@ -229,6 +234,8 @@ def check_directory(path: str | None, name: str = "report.html") -> str | None:
     """Return the page `name` in the directory of a report; reject a path that cannot become a directory."""
     if path is None:
         return None
+    if not path:
+        raise OutputError("the directory of a report must have a name. Got '' instead.")
     target = Path(path)
     _refuse_long(target)
     if target.exists() and not target.is_dir():

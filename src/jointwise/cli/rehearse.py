@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     """Rehearse, and print the result."""
     from jointwise.rehearsal import rehearse
 
-    args.robot = args.robot or "ur5e"
+    args.robot = "ur5e" if args.robot is None else args.robot
     with Progress(args.json) as progress:
         result = rehearse(
             robot_of(args), args.output, duration=args.duration, seed=args.seed,

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.model is not None and args.robot is not None:
         raise UsageError("--model replaces --robot")
-    args.robot = args.robot or "ur5e"
+    args.robot = "ur5e" if args.robot is None else args.robot
     with Progress() as progress:
         twin = None if args.model is None else make_twin(load_model(args.model))
         joints = None if twin is None else twin.joints
