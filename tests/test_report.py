@@ -484,6 +484,12 @@ def test_browser_reports_no_errors(page: Path, tmp_path: Path) -> None:
         assert view.evaluate("document.querySelectorAll('[role=tab]').length") == 6 + 6 + 6 + 7
         assert view.complaints == []
         assert [url for url in view.requests if not url.startswith(("data:", "blob:"))] == [page.as_uri()]
+        assert view.evaluate(WIDE_TABLES) == ""
+
+
+WIDE_TABLES = """[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth)
+  .map(box => box.querySelector('caption').innerText).join()"""
+"""JavaScript: captions of the tables of which a part is hidden."""
 
 
 def test_without_validation_the_worse_error_counts(calibration: Calibration, logs: tuple[Log, Log]) -> None:

@@ -6,7 +6,7 @@ import math
 
 from jointwise.formatting import number
 from jointwise.report.data import EvaluatedLog, ReportData
-from jointwise.report.markup import Html, badge, items, join, paragraph, table
+from jointwise.report.markup import Html, badge, element, items, join, paragraph, table
 from jointwise.result.verdict import Grade, log_verdict, parameter_verdict
 
 KINDS = {
@@ -36,5 +36,5 @@ def _row(item: EvaluatedLog) -> list[object]:
     verdict = log_verdict(item.validation)
     grades = (verdict.feed_forward, verdict.monitoring, verdict.simulation)
     figures = [number(None if math.isnan(x) else x, 2) for x in (verdict.error, verdict.all_samples)]
-    role = f"{item.name} ({item.label})"
-    return [role, KINDS[verdict.kind], *figures, *(badge(WORDS[grade], grade) for grade in grades)]
+    name = element("span", f"{item.name} ({item.label})", class_="file")
+    return [name, KINDS[verdict.kind], *figures, *(badge(WORDS[grade], grade) for grade in grades)]

@@ -65,11 +65,11 @@ def _training_paths(data: ReportData) -> list[str]:
 
 def _files(data: ReportData) -> Html:
     training = [
-        (source.file, "training data", f"{source.samples:,}", _hash(source.sha256))
+        (_file(source.file), "training data", f"{source.samples:,}", _hash(source.sha256))
         for source in data.calibration.provenance.logs
     ]
     validation = [
-        (Path(item.log.origin.path).name, item.label, f"{item.log.samples:,}", _hash(item.log.origin.sha256))
+        (_file(Path(item.log.origin.path).name), item.label, f"{item.log.samples:,}", _hash(item.log.origin.sha256))
         for item in data.validation
     ]
     head = ("File", "Role", "Samples", "SHA-256")
@@ -78,3 +78,7 @@ def _files(data: ReportData) -> Html:
 
 def _hash(sha256: str) -> Html:
     return element("code", sha256 or MISSING)
+
+
+def _file(name: str) -> Html:
+    return element("span", name, class_="file")
