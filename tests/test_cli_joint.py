@@ -14,7 +14,7 @@ import pytest
 
 import jointwise
 from cli_runs import done, refused, run
-from jointwise.cli.joint import _parsed
+from jointwise.cli.joint_logs import split_word
 from jointwise.data.log import Log
 from jointwise.data.write import write_log
 from jointwise.errors import DataError
@@ -168,7 +168,7 @@ def test_a_file_may_have_any_name(
     for name in ("run@home.csv", "plain.csv", "odd.csv@wall", "load=odd.csv"):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
-    assert _parsed(word) == reported
+    assert split_word(word) == reported
 
 
 @pytest.mark.parametrize("gravity", ["1,2", "roof", "1,2,x", "nan,0,0", "0,0,0,0"])

@@ -8,33 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from jointwise.atomic import output_set
 from jointwise.cli import joint_online_stiffness, joint_plan
-from jointwise.cli.arguments import (
-    UsageError,
-    add_columns,
-    add_gravity,
-    add_json,
-    add_robot,
-    count,
-    format_options,
-    gain,
-    heavy,
-    mounting_of,
-    payload_numbers,
-    payload_of,
-    reading,
-    robot_of,
+from jointwise.cli.arguments import UsageError, add_json, count, format_options, heavy, mounting_of
+from jointwise.cli.joint_logs import (
+    add_joint_logs,
+    joint_record_of,
+    joint_records,
+    logs_of,
+    robot_with_joint,
+    split_word,
 )
-from jointwise.cli.joint_examples import examples_of
 from jointwise.cli.output import Progress, as_json, check_files, check_page, mounting_for, note, table
-from jointwise.errors import EstimationError, JointwiseError, ModelError
+from jointwise.errors import EstimationError
 from jointwise.joint.phenomenon import PHENOMENA
 
 if TYPE_CHECKING:
-    from jointwise.data import Log
     from jointwise.description import Robot
-    from jointwise.description.mounting import Mounting
-    from jointwise.joint import HysteresisOptions, JointIdentification, JointModel, JointRecord, Part
-    from jointwise.result.bodies import CalibratedBodies
+    from jointwise.joint import HysteresisOptions, JointIdentification, JointModel, Part
 
 EXAMPLES = """\
 examples:
@@ -49,6 +38,45 @@ examples:
 
 'jointwise joint WHAT --help' lists the options of each. A phenomenon is added to the output file, and phenomena in that
 file are used: friction over speed is subtracted before load, temperature and hysteresis are identified."""
+
+EXAMPLE_LINES = {
+    "stiffness": (
+        "stiffness locked.parquet --robot ur5e --joint 2 --output joint2.json",
+        "stiffness locked.csv --robot ur5e --joint 2 --gravity 0 9.81 0 --output joint2.json --report joint2.html",
+    ),
+    "transmission": (
+        "transmission slow.parquet --robot ur5e --joint 2 --output joint2.json",
+        "transmission slow.csv --robot ur5e --joint 2 --mounting wall --output joint2.json --report joint2.html",
+    ),
+    "friction": (
+        "friction speeds.parquet --robot ur5e --joint 2 --output joint2.json --report joint2.html",
+        "friction speeds.csv --robot ur10e --joint 1 --gain 11.3 --output joint1.json",
+    ),
+    "load": (
+        "load slow.csv --robot ur5e --joint 2 --output joint2.json",
+        "load slow.csv --robot ur5e --joint 2 --payload 5,0,0,0.1 --output joint2.json",
+    ),
+    "temperature": (
+        "temperature warm-up.parquet --robot ur5e --joint 2 --output joint2.json",
+        "temperature morning.csv noon.csv --robot ur5e --joint 2 --mounting wall --output joint2.json",
+    ),
+    "hysteresis": (
+        "hysteresis slow.parquet --robot ur5e --joint 2 --output joint2.json",
+        "hysteresis slow.csv --robot ur5e --joint 1 --method nlr --elements 4 --output joint1.json",
+    ),
+    "motor": (
+        "motor slow.csv --robot ur5e --joint 2 --output joint2.json",
+        "motor empty.csv --loaded full.csv --payload-mass 2.8 --robot ur10e --joint 2 --output joint2.json",
+        "motor log.csv --targets --robot ur10e --joint 2 --output joint2.json",
+    ),
+    "all": (
+        "all locked.parquet speeds.parquet slow.parquet --robot ur5e --joint 2 --output joint2.json",
+        "all friction=speeds.csv@0,9.81,0 load=slow.csv --robot ur5e --joint 2 --output joint2.json",
+    ),
+}
+"""Arguments of `jointwise joint` in the help of each phenomenon, and of all."""
+EXAMPLE_NOTE = """\
+What is found is added to what the output file knows already, and what is known there helps."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,22 +114,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _command(commands: Any, name: str, line: str, logs: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
-        name, help=line, description=line, **format_options(examples_of(name))
+        name, help=line, description=line, **format_options(_examples(name))
     )
-    command.add_argument("logs", nargs="+", metavar="LOG", help=logs)
-    add_robot(command)
-    command.add_argument("--joint", type=count, required=True, metavar="J", help="the joint, counted from 1")
-    add_gravity(command)
-    add_columns(command)
-    command.add_argument(
-        "--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="payload in the logs, centre in m"
-    )
-    command.add_argument(
-        "--gain",
-        type=gain,
-        metavar="K",
-        help="drive gain, Nm/A (default: from the output file, else from the robot description)",
-    )
+    add_joint_logs(command, logs)
     command.add_argument(
         "--model", metavar="MODEL", help="calibrated model for the load (default: bodies of the robot description)"
     )
@@ -113,6 +128,11 @@ def _command(commands: Any, name: str, line: str, logs: str) -> argparse.Argumen
     add_json(command)
     command.add_argument("--quiet", action="store_true", help="print nothing but errors")
     return command
+
+
+def _examples(name: str) -> str:
+    """Return the examples of a phenomenon, or of `all`, for the end of its help."""
+    return "\n".join(["examples:", *(f"  jointwise joint {line}" for line in EXAMPLE_LINES[name]), "", EXAMPLE_NOTE])
 
 
 def _add_hysteresis(parser: argparse.ArgumentParser) -> None:
@@ -142,9 +162,7 @@ def run(args: argparse.Namespace) -> int:
     check_files(_inputs(args), {"--output": args.output}, check_page(args.report, "joint.html"))
     with Progress(args.json or args.quiet) as progress:
         progress("reading")
-        robot = robot_of(args)
-        if args.joint > robot.dof:
-            raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead")
+        robot = robot_with_joint(args)
         result = _identified(args, robot, _known(args, robot), progress)
         page = _written(args, result)
     _print(args, result, page)
@@ -153,7 +171,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _inputs(args: argparse.Namespace) -> list[str | None]:
     """Return all input files but the output file, which is extended."""
-    logs = [_parsed(word)[1] for word in args.logs] if args.what == "all" else args.logs
+    logs = [split_word(word)[1] for word in args.logs] if args.what == "all" else args.logs
     return [*logs, *getattr(args, "loaded", []), args.model, args.robot, args.columns]
 
 
@@ -189,7 +207,7 @@ def _identified(args: argparse.Namespace, robot: Robot, known: JointModel, progr
     from jointwise.joint import JointIdentification, identify, identify_all
 
     if args.what == "all":
-        result = identify_all(_records(args, robot, known), robot, known, _options(args), progress)
+        result = identify_all(joint_records(args, robot, known), robot, known, _options(args), progress)
         if not result.found:
             raise EstimationError(next(iter(result.refused.values()))[0])
         return result
@@ -197,7 +215,7 @@ def _identified(args: argparse.Namespace, robot: Robot, known: JointModel, progr
         progress("drive gains")
         part = _motor(args, robot)
     else:
-        record = _record(args, robot, args.logs, mounting_of(args), None if args.what == "motor" else known)
+        record = joint_record_of(args, robot, args.logs, mounting_of(args), None if args.what == "motor" else known)
         progress(args.what)
         part = identify(args.what, record, robot, known, _options(args))
     return JointIdentification(known.with_part(part), (args.what,), {})
@@ -213,122 +231,11 @@ def _motor(args: argparse.Namespace, robot: Robot) -> Part:
     """Return the motor of the joint from logs without and with a payload, or from the targets of the controller."""
     from jointwise.joint import identify_motor_from_payload, identify_motor_from_targets
 
-    logs, loaded = _logs(args, robot, args.logs), _logs(args, robot, args.loaded)
+    logs, loaded = logs_of(args, robot, args.logs), logs_of(args, robot, args.loaded)
     if args.targets:
         return identify_motor_from_targets(logs, robot, args.joint - 1)
     mounting = mounting_for([*logs, *loaded], mounting_of(args))
     return identify_motor_from_payload(logs, loaded, robot, args.joint - 1, args.payload_mass, mounting=mounting)
-
-
-def _records(args: argparse.Namespace, robot: Robot, known: JointModel) -> dict[str, list[JointRecord]]:
-    """Return the records of each phenomenon: those with its name, else all without a name."""
-    named: dict[str, list[JointRecord]] = {}
-    unnamed: list[JointRecord] = []
-    for word in args.logs:
-        name, path, gravity = _parsed(word)
-        record = _record(args, robot, [path], gravity or mounting_of(args), known)
-        (named.setdefault(name, []) if name else unnamed).append(record)
-    return {name: named.get(name, unnamed) for name in PHENOMENA}
-
-
-def _parsed(word: str) -> tuple[str | None, str, str | list[float] | None]:
-    """Return phenomenon, file and gravity of `[PHENOMENON=]LOG[@GRAVITY]`; an existing file is not split."""
-    if Path(word).exists():
-        return None, word, None
-    name, rest = _split_name(word)
-    path, sign, text = rest.rpartition("@")
-    if not sign or Path(rest).exists():
-        return name, rest, None
-    gravity = _gravity(text)
-    if gravity is None and Path(path).exists():
-        raise UsageError(f"gravity after @ must be X,Y,Z or a mounting. Got '{text}' instead")
-    return (name, rest, None) if gravity is None else (name, path, gravity)
-
-
-def _split_name(word: str) -> tuple[str | None, str]:
-    """Return the phenomenon before = (None if there is none) and the rest of a word."""
-    name, sign, rest = word.partition("=")
-    if sign and name in PHENOMENA:
-        return name, rest
-    if any(path and Path(path).is_file() for path in (rest, rest.rpartition("@")[0])):
-        raise UsageError(f"the name before = must be one of {', '.join(PHENOMENA)}. Got '{name}' instead")
-    return None, word
-
-
-def _gravity(text: str) -> str | list[float] | None:
-    """Return gravity from a text: three numbers (m/s²) or a mounting; None if it is neither."""
-    from jointwise.description import gravity_vector
-
-    words = text.split(",")
-    try:
-        gravity = text if len(words) == 1 else [float(word) for word in words]
-        gravity_vector(gravity)
-    except (ValueError, JointwiseError):
-        return None
-    return gravity
-
-
-def _logs(args: argparse.Namespace, robot: Robot, paths: list[str]) -> list[Log]:
-    from jointwise.data import read_log
-
-    return [read_log(path, joints=robot, **reading(args)) for path in paths]
-
-
-def _record(
-    args: argparse.Namespace, robot: Robot, paths: list[str], mounting: Mounting | None, known: JointModel | None
-) -> JointRecord:
-    """Return the signals of the joint, with the load of the described or the calibrated bodies."""
-    from jointwise.joint import joint_record
-
-    logs, joint, payload = _logs(args, robot, paths), args.joint - 1, payload_of(args.payload)
-    drive = args.gain or _known_gain(robot, known, args.accept_implausible)
-    if args.model is None:
-        return joint_record(logs, robot, joint, payload=payload, gain=drive, mounting=mounting_for(logs, mounting))
-    bodies = _calibrated_bodies(args, robot, logs, mounting)
-    gravity = bodies.gravity.tolist()
-    return joint_record(logs, robot, joint, payload=payload, gain=drive, load=bodies, inertia=0.0, mounting=gravity)
-
-
-def _known_gain(robot: Robot, known: JointModel | None, accept_implausible: bool) -> float | None:
-    """Return the drive gain of an identified motor, None if there is none; print a note if it replaces another."""
-    from jointwise.joint import drive_gain
-    from jointwise.joint.motor.result import implausible_gain
-
-    if known is None or "motor" not in known.parts:
-        return None
-    described = robot.joints[known.joint].motor.joint_gain
-    identified = drive_gain(known, described, accept_implausible=accept_implausible)
-    if (reason := implausible_gain(known.parts["motor"])) and not accept_implausible:
-        note(f"the drive gain of the motor part is not used: {reason}.")
-    elif described is not None and identified != described:
-        note(
-            f"drive gain {identified:.5g} Nm/A from the motor part: its confidence interval excludes the described "
-            f"{described:.5g}."
-        )
-    return identified
-
-
-def _calibrated_bodies(
-    args: argparse.Namespace, robot: Robot, logs: list[Log], mounting: Mounting | None
-) -> CalibratedBodies:
-    """Return the bodies of the calibrated model; print a note if they are used under another gravity."""
-    from jointwise.data.gravity import gravity_text, is_same
-    from jointwise.result import load_calibration
-    from jointwise.result.bodies import calibrated_load
-
-    calibration = load_calibration(args.model)
-    mounting_for(logs, mounting)  # prints a note if the logs state the gravity
-    try:
-        bodies = calibrated_load(
-            calibration, robot, args.joint - 1, logs, mounting=mounting, payload=payload_of(args.payload)
-        )
-    except ModelError as problem:
-        raise ModelError(f"{args.model}: {problem}") from None
-    calibrated = calibration.model.gravity
-    if not is_same(calibrated, bodies.gravity):
-        texts = gravity_text(calibrated), gravity_text(bodies.gravity)
-        note(f"{args.model}: calibrated under gravity {texts[0]}, used under {texts[1]} m/s^2.")
-    return bodies
 
 
 def _written(args: argparse.Namespace, result: JointIdentification) -> Path | None:

@@ -5,20 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from jointwise.cli.arguments import (
-    UsageError,
-    add_columns,
-    add_gravity,
-    add_json,
-    add_robot,
-    count,
-    gain,
-    mounting_of,
-    payload_numbers,
-    payload_of,
-    reading,
-    robot_of,
-)
+from jointwise.cli.arguments import UsageError, add_json, mounting_of, payload_of
+from jointwise.cli.joint_logs import add_joint_logs, logs_of, robot_with_joint
 from jointwise.cli.output import Progress, as_json, check_files, mounting_for, table
 from jointwise.errors import ModelError
 
@@ -42,14 +30,8 @@ PERCENT = 100.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add logs, joint file, method and limits."""
-    parser.add_argument("logs", nargs="+", metavar="LOG", help="logs with theta, q and i, in the order of time")
-    add_robot(parser)
-    parser.add_argument("--joint", type=count, required=True, metavar="J", help="the joint, counted from 1")
+    add_joint_logs(parser, "logs with theta, q and i, in the order of time")
     parser.add_argument("--known", required=True, metavar="FILE", help="joint file with its friction and stiffness")
-    add_gravity(parser)
-    add_columns(parser)
-    parser.add_argument("--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="payload, centre in m")
-    parser.add_argument("--gain", type=gain, metavar="K", help="drive gain, Nm/A (default: joint file, else robot)")
     parser.add_argument(
         "--side",
         choices=("motor", "link", "fused"),
@@ -70,17 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the estimate and the status."""
-    from jointwise.data import read_log
     from jointwise.monitoring import monitor_stiffness
 
     limits = _limits(args)
     check_files([*args.logs, args.known, args.robot, args.columns], {})
     with Progress(args.json) as progress:
         progress("reading")
-        robot = robot_of(args)
-        if args.joint > robot.dof:
-            raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead")
-        logs = [read_log(path, joints=robot, **reading(args)) for path in args.logs]
+        robot = robot_with_joint(args)
+        logs = logs_of(args, robot, args.logs)
         report = monitor_stiffness(
             logs, robot, _known(args, robot.name),
             side=args.side, variant=args.variant, mounting=mounting_for(logs, mounting_of(args)),

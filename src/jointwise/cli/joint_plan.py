@@ -17,10 +17,10 @@ from jointwise.cli.arguments import (
     heavy,
     metres,
     mounting_of,
-    robot_of,
     tool_of,
     within,
 )
+from jointwise.cli.joint_logs import robot_with_joint
 from jointwise.cli.output import as_json, table
 
 if TYPE_CHECKING:
@@ -84,9 +84,7 @@ def run(args: argparse.Namespace) -> int:
     from jointwise.design.plan import make_plan
     from jointwise.experiment.plan_files import write_plan
 
-    robot = robot_of(args)
-    if args.joint > robot.dof:
-        raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead")
+    robot = robot_with_joint(args)
     plan = make_plan(
         robot,
         args.joint - 1,
