@@ -206,16 +206,22 @@ def _optimized(
     timed = _timed(task, times, durations, scale, journal, report)
     kinds = [timed, *([_freed(task, times, timed, scale, journal, report)] if task.free else [])]
     report("checking", None)
-    found = [next((e for motion in kind if (e := task.evaluated(motion)).within_limits), None) for kind in kinds]
-    best = min((each for each in found if each is not None), key=lambda each: each.energy, default=None)
-    if best is None and not original.within_limits:
-        raise ModelError(_no_solution(task, original))
-    if best is None or (original.within_limits and best.energy > (1.0 - WORTHWHILE) * original.energy):
-        best = original
+    best = _best(task, original, kinds)
     return MinimumEnergyMotion(
         task.power.robot, task.power, original, best, task.free, float(task.least.sum()), times.status(best.duration),
         task.points, task.limits, task.power_limit,
     )  # fmt: skip
+
+
+def _best(task: MotionTask, original: MotionEnergy, kinds: list[list[Differentiable]]) -> MotionEnergy:
+    """Return the motion with the least energy among the first of each kind that keeps all limits, and the original."""
+    firsts = (next((e for motion in kind if (e := task.evaluated(motion)).within_limits), None) for kind in kinds)
+    found = [each for each in firsts if each is not None]
+    if not (found or original.within_limits):
+        raise ModelError(_no_solution(task, original))
+    best = min(found, key=lambda each: each.energy, default=original)
+    kept = original.within_limits and best.energy > (1.0 - WORTHWHILE) * original.energy
+    return original if kept else best
 
 
 def _timed(

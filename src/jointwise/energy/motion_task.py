@@ -256,6 +256,17 @@ def _reserved(limits: ExcitationLimits, points: Array) -> ExcitationLimits:
     return replace(limits, reserve=max(0.0, min(limits.reserve, 0.9 * free)))
 
 
+def _check_duration(task: MotionTask, duration: float) -> float:
+    """Reject a duration (s) below the least possible one, and return that."""
+    check_positive(duration=duration)
+    least = float(task.least.sum())
+    lowest = min(task.bound, least) if task.free else least
+    if duration < lowest * (1.0 - SLACK):
+        what = "the fastest motion between these points" if task.free else "the fastest motion along this path"
+        raise DurationError(what, lowest, duration)
+    return lowest
+
+
 @dataclass(frozen=True)
 class Durations:
     """Bounds of the duration, s, and that of the original motion."""
@@ -266,23 +277,32 @@ class Durations:
 
     @classmethod
     def of(cls, task: MotionTask, duration: float | None, longest: float | None, planned: float | None) -> Durations:
-        """Return the bounds of a task; reject durations below the least possible one."""
+        """Return the bounds of a task; reject durations below the least possible one.
+
+        Args:
+            task: The task.
+            duration: Fixed duration, s.
+            longest: Longest duration, s, where it is to be chosen.
+            planned: Duration of the motion whose path is kept, s: that of the task if no other is passed.
+
+        Returns:
+            The bounds.
+
+        Raises:
+            DurationError: The duration is below the least possible one.
+            ModelError: Not exactly one of the durations is stated.
+
+        """
         if duration is not None and longest is not None:
             raise ModelError("a task must have a duration or a longest duration, not both.")
-        fixed = planned if duration is None and longest is None else duration
-        if fixed is None and longest is None:
+        if longest is not None:
+            shortest = _check_duration(task, longest)
+            return cls(shortest, longest, planned or float(task.least.sum()))
+        fixed = planned if duration is None else duration
+        if fixed is None:
             raise ModelError("a task must have a duration, or a longest duration within which one is chosen.")
-        largest = longest if fixed is None else fixed
-        assert largest is not None
-        check_positive(duration=largest)
-        least = float(task.least.sum())
-        lowest = min(task.bound, least) if task.free else least
-        if largest < lowest * (1.0 - SLACK):
-            what = "the fastest motion between these points" if task.free else "the fastest motion along this path"
-            raise DurationError(what, lowest, largest)
-        if fixed is not None:
-            return cls(fixed, fixed, fixed)
-        return cls(lowest, largest, planned or least)
+        _check_duration(task, fixed)
+        return cls(fixed, fixed, fixed)
 
     def status(self, duration: float) -> str:
         """Return where a duration (s) lies between its bounds."""
