@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jointwise as jw
-from jointwise.control import AdaptationOptions, Sample, SlipFriction, adaptive, bandwidth_gains
+from jointwise.control import AdaptationOptions, ControlSample, SlipFriction, adaptive, bandwidth_gains
 from jointwise.errors import ModelError, ShapeError
 from jointwise.experiment.closed_loop import drives_of, run_loop, sample_of
 from jointwise.experiment.controllers import slip_friction_of
@@ -54,10 +54,10 @@ class Recorder:
         self.rows: list[tuple[Array, Array, Array]] = []
         self.noise, self.rng = noise, np.random.default_rng(seed)
 
-    def init(self, sample: Sample) -> Any:
+    def init(self, sample: ControlSample) -> Any:
         return self.controller.init(sample)
 
-    def step(self, memory: Any, sample: Sample) -> tuple[Array, Any]:
+    def step(self, memory: Any, sample: ControlSample) -> tuple[Array, Any]:
         if self.noise:
             shake = self.rng.normal(size=(3, len(sample.q)))
             sample = replace(

@@ -10,12 +10,12 @@ from scipy.linalg import solve_discrete_lyapunov
 
 from jointwise.control import (
     AffineController,
+    ControlSample,
     Cubic,
     Gains,
     JointDrive,
     Links,
     Reference,
-    Sample,
     Tolerances,
     as_reference,
     bandwidth_gains,
@@ -360,8 +360,8 @@ def test_the_lqr_controls_rigid_and_elastic_joints_side_by_side() -> None:
 # -- state, references and wrong arguments -------------------------------------------------------------------------
 
 
-def sample(q: Array) -> Sample:
-    return Sample(0.0, q, 0.1 * q, q + 1e-3, 0.1 * q, np.zeros_like(q), np.full_like(q, 20.0))
+def sample(q: Array) -> ControlSample:
+    return ControlSample(0.0, q, 0.1 * q, q + 1e-3, 0.1 * q, np.zeros_like(q), np.full_like(q, 20.0))
 
 
 def test_a_controller_can_be_replayed_from_any_memory() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import jointwise
 from jointwise import control
-from jointwise.control.control_law import AffineControl, Sample
+from jointwise.control.control_law import AffineControl, ControlSample
 from jointwise.control.stability import UnstableError, check_stability, closed_loop_stability
 from jointwise.description import load_robot
 from jointwise.design import joint_moves
@@ -62,12 +62,12 @@ class Listener:
     """Steps a controller and keeps what it was given."""
 
     def __init__(self, controller: control.AffineController) -> None:
-        self.controller, self.seen = controller, list[Sample]()
+        self.controller, self.seen = controller, list[ControlSample]()
 
-    def init(self, sample: Sample) -> object:
+    def init(self, sample: ControlSample) -> object:
         return self.controller.init(sample)
 
-    def step(self, state: control.ControlState, sample: Sample) -> tuple[Array, object]:
+    def step(self, state: control.ControlState, sample: ControlSample) -> tuple[Array, object]:
         self.seen.append(sample)
         return self.controller.step(state, sample)
 

@@ -84,10 +84,10 @@ def test_ten_lines_of_a_user_run_in_the_loop() -> None:
     class Damper:
         """Holds where it starts, harder and harder."""
 
-        def init(self, sample: control.Sample) -> tuple[Array, float]:
+        def init(self, sample: control.ControlSample) -> tuple[Array, float]:
             return sample.theta, 0.0
 
-        def step(self, state: tuple[Array, float], sample: control.Sample) -> tuple[Array, tuple[Array, float]]:
+        def step(self, state: tuple[Array, float], sample: control.ControlSample) -> tuple[Array, tuple[Array, float]]:
             start, gain = state
             torque = -gain * (sample.theta - start) - 20.0 * sample.speed
             return torque, (start, min(gain + 10.0, 2000.0))
@@ -252,10 +252,10 @@ class Returns:
     def __init__(self, torque: object) -> None:
         self.torque = torque
 
-    def init(self, sample: control.Sample) -> None:
+    def init(self, sample: control.ControlSample) -> None:
         return None
 
-    def step(self, state: None, sample: control.Sample) -> tuple[object, None]:
+    def step(self, state: None, sample: control.ControlSample) -> tuple[object, None]:
         return self.torque, None
 
 
@@ -279,7 +279,7 @@ def test_wrong_arguments_get_one_clear_line(
 
 def test_a_controller_that_runs_away_is_stopped_with_its_period() -> None:
     class Wild(Returns):
-        def step(self, state: None, sample: control.Sample) -> tuple[object, None]:
+        def step(self, state: None, sample: control.ControlSample) -> tuple[object, None]:
             return 1e8 * sample.speed + 1e5, None
 
     arm = ARM.without("current_limit")

@@ -24,7 +24,7 @@ from jointwise.description.urdf_text import urdf_text
 from jointwise.errors import ModelError, OutputError
 from jointwise.estimation.structure import Structure
 from jointwise.export.c_code import library_files, program_files, random_motion
-from jointwise.export.package import Check, Content, write_export
+from jointwise.export.package import Content, ExportCheck, write_export
 from jointwise.export.simple_friction import simple_friction
 from jointwise.export.ur_script import read_script
 from jointwise.export.urdf_edit import edited_urdf
@@ -394,7 +394,7 @@ def test_the_ur_script_has_the_payload_and_scales(model: jw.RobotModel, tmp_path
 
 
 def test_an_export_that_does_not_agree_is_not_written(model: jw.RobotModel, tmp_path: Path) -> None:
-    content = Content({"a.txt": b"a"}, checks=(Check("torques", 0.1, 1e-9, "Nm"),))
+    content = Content({"a.txt": b"a"}, checks=(ExportCheck("torques", 0.1, 1e-9, "Nm"),))
     with pytest.raises(ModelError, match="was not written: torques: largest difference 0.1 Nm"):
         write_export("c", model, content, tmp_path / "out", (), force=False)
     assert not (tmp_path / "out").exists()

@@ -32,10 +32,10 @@ class Following:
     def __init__(self, motion: Any, rate: float) -> None:
         self.motion = motion
 
-    def init(self, sample: control.Sample) -> int:
+    def init(self, sample: control.ControlSample) -> int:
         return 0
 
-    def step(self, memory: int, sample: control.Sample) -> tuple[Any, int]:
+    def step(self, memory: int, sample: control.ControlSample) -> tuple[Any, int]:
         assert sample.time == pytest.approx(memory / 1000.0)
         q, qd = (self.motion(np.array([sample.time]), order)[0] for order in (0, 1))
         return 600.0 * (q - sample.theta) + 30.0 * (qd - sample.speed), memory + 1
@@ -87,11 +87,11 @@ def test_a_controller_is_begun_once() -> None:
     class Held:
         begun = 0
 
-        def init(self, sample: control.Sample) -> Any:
+        def init(self, sample: control.ControlSample) -> Any:
             self.begun += 1
             return sample.theta
 
-        def step(self, memory: Any, sample: control.Sample) -> tuple[Any, Any]:
+        def step(self, memory: Any, sample: control.ControlSample) -> tuple[Any, Any]:
             return 200.0 * (memory - sample.theta) - 20.0 * sample.speed, memory
 
     actual = Held()
@@ -102,7 +102,7 @@ def test_a_controller_is_begun_once() -> None:
 class Bare(Following):
     """Forgets its memory."""
 
-    def step(self, memory: int, sample: control.Sample) -> Any:
+    def step(self, memory: int, sample: control.ControlSample) -> Any:
         return np.zeros(2)
 
 

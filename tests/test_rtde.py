@@ -24,7 +24,17 @@ from jointwise.data import read_log
 from jointwise.errors import DataError, JointwiseError, OutputError
 from jointwise.rtde.client import Client
 from jointwise.rtde.fields import FIELDS, PRESETS
-from jointwise.rtde.protocol import TYPES, Framer, Kind, ProtocolError, Recipe, Text, pack, pack_text, unpack_text
+from jointwise.rtde.protocol import (
+    TYPES,
+    Framer,
+    MessageKind,
+    ProtocolError,
+    Recipe,
+    Text,
+    pack,
+    pack_text,
+    unpack_text,
+)
 from jointwise.rtde.recorder import find_gaps, record
 from jointwise.rtde.server import Faults, Server
 
@@ -84,9 +94,11 @@ def test_values_of_every_type_survive_a_round_trip(type_: str) -> None:
     assert recipe.unpack(recipe.pack(values)) == values
 
 
-@given(st.lists(st.tuples(st.sampled_from(list(Kind)), st.binary(max_size=300)), max_size=20), st.integers(1, 50))
+@given(
+    st.lists(st.tuples(st.sampled_from(list(MessageKind)), st.binary(max_size=300)), max_size=20), st.integers(1, 50)
+)
 @settings(deadline=None)
-def test_messages_are_found_however_the_stream_is_cut(messages: list[tuple[Kind, bytes]], size: int) -> None:
+def test_messages_are_found_however_the_stream_is_cut(messages: list[tuple[MessageKind, bytes]], size: int) -> None:
     stream, framer = b"".join(pack(kind, payload) for kind, payload in messages), Framer()
     found = [m for k in range(0, len(stream), size) for m in framer.feed(stream[k : k + size])]
     assert [(m.kind, m.payload) for m in found] == messages
@@ -97,7 +109,7 @@ def test_messages_are_found_however_the_stream_is_cut(messages: list[tuple[Kind,
 def test_hostile_bytes_raise_only_protocol_errors(data: bytes) -> None:
     with contextlib.suppress(ProtocolError):
         for message in Framer().feed(data):
-            if message.kind == Kind.TEXT:
+            if message.kind == MessageKind.TEXT:
                 unpack_text(message.payload)
             Recipe(1, ("a", "b"), ("DOUBLE", "VECTOR6D")).unpack(message.payload)
 
@@ -228,8 +240,11 @@ def test_interrupted_recording_is_not_replaced(tmp_path: Path) -> None:
         (b"\x00\x02V", "does not speak RTDE"),
         (b"\x00\x04V\x00", "protocol version 2"),
         (b"\x00\x04V\x01" + b"\x00\x05v\x00\x00", "nothing arrived for 1 s|none of the fields|must list"),
-        (b"\x00\x04V\x01" + pack(Kind.CONTROLLER, bytes(16)) + pack(Kind.OUTPUTS, b"\x01DOUBLE"), "must list"),
-        (b"\x00\x04V\x01" + pack(Kind.CONTROLLER, bytes(16)) + pack(Kind.OUTPUTS, b"\x01"), "must list"),
+        (
+            b"\x00\x04V\x01" + pack(MessageKind.CONTROLLER, bytes(16)) + pack(MessageKind.OUTPUTS, b"\x01DOUBLE"),
+            "must list",
+        ),
+        (b"\x00\x04V\x01" + pack(MessageKind.CONTROLLER, bytes(16)) + pack(MessageKind.OUTPUTS, b"\x01"), "must list"),
     ],
 )
 def test_other_servers_are_rejected_in_one_line(tmp_path: Path, reply: bytes, message: str) -> None:
@@ -246,9 +261,11 @@ def test_old_controller_and_absent_controller_are_reported(tmp_path: Path) -> No
     assert "Services" in line
 
 
-@given(st.lists(st.tuples(st.sampled_from(list(Kind)), st.binary(max_size=40)), max_size=6), st.binary(max_size=20))
+@given(
+    st.lists(st.tuples(st.sampled_from(list(MessageKind)), st.binary(max_size=40)), max_size=6), st.binary(max_size=20)
+)
 @settings(max_examples=25, deadline=None)
-def test_hostile_clients_do_not_stop_the_server(messages: list[tuple[Kind, bytes]], rest: bytes) -> None:
+def test_hostile_clients_do_not_stop_the_server(messages: list[tuple[MessageKind, bytes]], rest: bytes) -> None:
     with serving() as port:
         with socket.create_connection(("127.0.0.1", port)) as client, contextlib.suppress(OSError):
             client.sendall(b"".join(pack(kind, payload) for kind, payload in messages) + rest)

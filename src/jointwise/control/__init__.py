@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jointwise.control.computed_torque import computed_torque
-from jointwise.control.control_law import AffineControl, Sample
+from jointwise.control.control_law import AffineControl, ControlSample
 from jointwise.control.controller import AffineController, Controller, ControlState
 from jointwise.control.feedback_linearisation import (
     ChainGains,
@@ -45,6 +45,7 @@ __all__ = [
     "AffineControl",
     "AffineController",
     "ChainGains",
+    "ControlSample",
     "ControlState",
     "Controller",
     "Cubic",
@@ -59,7 +60,6 @@ __all__ = [
     "OddPolynomial",
     "PeriodicTable",
     "Reference",
-    "Sample",
     "Segments",
     "Slip",
     "SlipFriction",

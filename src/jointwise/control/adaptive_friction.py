@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.control.computed_torque import computed_torque
-from jointwise.control.control_law import Sample
+from jointwise.control.control_law import ControlSample
 from jointwise.control.controller import AffineController, ControlState
 from jointwise.control.gains import Gains, drives_for, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
@@ -97,7 +97,7 @@ class AdaptiveController:
         """Largest torques of the motors, Nm, (joints,)."""
         return np.array([drive.limit for drive in self.drives])
 
-    def init(self, sample: Sample) -> AdaptiveState:
+    def init(self, sample: ControlSample) -> AdaptiveState:
         """Return the memory at the start of the reference; the robot stands."""
         n = len(sample.q)
         none = Adapted(*(np.zeros(n) for _ in range(3)))
@@ -107,7 +107,7 @@ class AdaptiveController:
             self.model.init(first.q[0], first.theta[0]), none,
         )  # fmt: skip
 
-    def step(self, state: AdaptiveState, sample: Sample) -> tuple[Array, AdaptiveState]:
+    def step(self, state: AdaptiveState, sample: ControlSample) -> tuple[Array, AdaptiveState]:
         """Return the torque (joints,), Nm, of this period and the memory for the next."""
         k = state.period
         if k >= self.periods:
@@ -126,7 +126,7 @@ class AdaptiveController:
         after = AdaptiveState(k + 1, integral, estimator, memory, adapted)
         return np.minimum(np.maximum(total, -limits), limits), after
 
-    def _measured(self, sample: Sample) -> Measurement:
+    def _measured(self, sample: ControlSample) -> Measurement:
         return Measurement(sample.q, sample.theta, self.motor_gains * sample.current, sample.temperature)
 
     def _block(self, number: int) -> _Block:

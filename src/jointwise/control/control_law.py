@@ -18,7 +18,7 @@ FEEDS = {"kp": "q", "kd": "qd", "k_theta": "theta", "k_speed": "speed", "ki": "q
 
 
 @dataclass(frozen=True)
-class Sample:
+class ControlSample:
     """What a controller measures at the start of a period: `time` s; (joints,) rad, rad/s, A, °C.
 
     `q`, `qd` of the links, `theta`, `speed` of the rotors after the gear.

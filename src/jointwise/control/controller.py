@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from jointwise.control.control_law import AffineControl, Sample
+from jointwise.control.control_law import AffineControl, ControlSample
 from jointwise.errors import ModelError
 from jointwise.model.rigid.backend import kernels
 from jointwise.spatial import Array
@@ -18,10 +18,10 @@ Memory = TypeVar("Memory")
 class Controller(Protocol[Memory]):
     """Anything that turns samples into torques: its memory goes in and comes out, so that a run can be replayed."""
 
-    def init(self, sample: Sample) -> Memory:
+    def init(self, sample: ControlSample) -> Memory:
         """Return the memory before the first period."""
 
-    def step(self, state: Memory, sample: Sample) -> tuple[Array, Memory]:
+    def step(self, state: Memory, sample: ControlSample) -> tuple[Array, Memory]:
         """Return the motor torque (joints,), Nm at the joint side, of this period, and the memory for the next."""
 
 
@@ -48,11 +48,11 @@ class AffineController:
         """Control periods that the reference lasts."""
         return self.law.periods
 
-    def init(self, sample: Sample) -> ControlState:
+    def init(self, sample: ControlSample) -> ControlState:
         """Return the memory at the start of the reference."""
         return ControlState(0, np.zeros_like(sample.q))
 
-    def step(self, state: ControlState, sample: Sample) -> tuple[Array, ControlState]:
+    def step(self, state: ControlState, sample: ControlSample) -> tuple[Array, ControlState]:
         """Return the torque (joints,), Nm, of this period and the memory for the next."""
         k, law = state.period, self.law
         if k >= self.periods:

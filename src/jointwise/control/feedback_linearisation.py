@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jointwise.control.control_law import Sample
+from jointwise.control.control_law import ControlSample
 from jointwise.control.flexible import drive_motion, friction_feed
 from jointwise.control.gains import rotor_inertias
 from jointwise.control.joint_drive import JointDrive
@@ -109,11 +109,11 @@ class FeedbackLinearisation:
     def _model(self) -> _Model:
         return _Model(self.links, self.links.chain, self.drives, rotor_inertias(self.drives))
 
-    def init(self, sample: Sample) -> LinearisationState:
+    def init(self, sample: ControlSample) -> LinearisationState:
         """Return the memory at the start of the reference."""
         return LinearisationState(0, np.zeros_like(sample.q), sample.qd.copy())
 
-    def step(self, state: LinearisationState, sample: Sample) -> tuple[Array, LinearisationState]:
+    def step(self, state: LinearisationState, sample: ControlSample) -> tuple[Array, LinearisationState]:
         """Return the torque (joints,), Nm, of this period and the memory for the next."""
         k, wanted, gains = state.period, self.reference, self.gains
         if k >= self.periods:
@@ -165,7 +165,7 @@ class _Model:
     def _damping(self) -> Array:
         return np.array([drive.damping for drive in self.drives])
 
-    def springs(self, sample: Sample) -> _Springs:
+    def springs(self, sample: ControlSample) -> _Springs:
         """Return τ_J = spring(φ) + D φ̇ and what its derivatives need."""
         phi, phi_d = sample.theta - sample.q, sample.speed - sample.qd
         rows = [

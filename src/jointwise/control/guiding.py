@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.control.adaptive_friction import make_friction_model
-from jointwise.control.control_law import Sample
+from jointwise.control.control_law import ControlSample
 from jointwise.control.gains import drives_for
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links
@@ -51,11 +51,11 @@ class HandGuiding:
     damping: Array
     periods: int | None = None
 
-    def init(self, sample: Sample) -> GuidingState:
+    def init(self, sample: ControlSample) -> GuidingState:
         """Return the memory at the start: gears relaxed."""
         return GuidingState(self.model.init(sample.q, sample.theta))
 
-    def step(self, state: GuidingState, sample: Sample) -> tuple[Array, GuidingState]:
+    def step(self, state: GuidingState, sample: ControlSample) -> tuple[Array, GuidingState]:
         """Return the torque (joints,), Nm, of this period and the memory for the next."""
         still = np.zeros_like(sample.q)
         motion = DriveSample(sample.q, sample.qd, still, sample.theta, sample.speed, still, sample.temperature)

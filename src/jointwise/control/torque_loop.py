@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from jointwise.control.computed_torque import computed_torque
-from jointwise.control.control_law import Sample
+from jointwise.control.control_law import ControlSample
 from jointwise.control.controller import AffineController, ControlState
 from jointwise.control.gains import Gains, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
@@ -112,14 +112,14 @@ class TorqueFeedback:
         """Control periods that the reference lasts."""
         return self.motion.periods
 
-    def init(self, sample: Sample) -> FeedbackState:
+    def init(self, sample: ControlSample) -> FeedbackState:
         """Return the memory at the start of the reference."""
         zeros = np.zeros_like(sample.q)
         observer = ObserverState(zeros, sample.speed) if self.observer is None else self.observer.init(sample.speed)
         hold = self.arm.weight(sample.q[None])[0]
         return FeedbackState(self.motion.init(sample), hold, (sample.qd, zeros), (sample.speed, zeros), observer)
 
-    def step(self, state: FeedbackState, sample: Sample) -> tuple[Array, FeedbackState]:
+    def step(self, state: FeedbackState, sample: ControlSample) -> tuple[Array, FeedbackState]:
         """Return the torque (joints,), Nm, of this period and the memory for the next."""
         k = state.motion.period
         torque, motion = self.motion.step(state.motion, sample)
@@ -134,7 +134,7 @@ class TorqueFeedback:
         torque = np.clip(torque, -self._limits, self._limits)
         return torque, FeedbackState(motion, torque, links, rotors, friction)
 
-    def transmission(self, state: FeedbackState, sample: Sample, qdd: Array, rotor: Array) -> TransmissionTorque:
+    def transmission(self, state: FeedbackState, sample: ControlSample, qdd: Array, rotor: Array) -> TransmissionTorque:
         """Return the torque of the transmissions at a sample with accelerations of links and rotors, rad/s²."""
         f = self.friction[state.motion.period]
         link = self.arm.torque(sample.q[None], sample.qd[None], qdd[None])[0] + self.link_share * f
@@ -143,7 +143,7 @@ class TorqueFeedback:
         without_motor, _ = fuse(sides[:, :2], self.variances[:, :2])
         return TransmissionTorque(fuse(sides, self.variances)[0], without_motor, sides)
 
-    def _deflection(self, sample: Sample) -> Array:
+    def _deflection(self, sample: ControlSample) -> Array:
         """Return ``τ_E(φ) + D φ̇`` (joints,), Nm; NaN without a spring."""
         phi, rate = sample.theta - sample.q, sample.speed - sample.qd
         torques = [

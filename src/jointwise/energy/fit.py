@@ -13,7 +13,7 @@ from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.description.robot import Robot
 from jointwise.energy.power_model import Braking, PowerModel
-from jointwise.energy.signals import CURRENT, VOLTAGE, Gains, bus_power, check_stamps, controller_gains, speeds
+from jointwise.energy.signals import CURRENT, VOLTAGE, KnownGains, bus_power, check_stamps, controller_gains, speeds
 from jointwise.errors import DataError, EstimationError
 from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
@@ -62,7 +62,7 @@ def fit_power(
     for log in recordings:
         _check_log(log, robot)
     refuse_repeated_samples(recordings)
-    known = controller_gains(recordings, robot) if gains is None else Gains(_checked(gains, robot), "given")
+    known = controller_gains(recordings, robot) if gains is None else KnownGains(_checked(gains, robot), "given")
     columns, power, block = _rows(recordings, known.values)
     grams = block_grams(np.column_stack([columns, power]), block)
     found, errors = jackknife(_bounded, grams)
@@ -167,7 +167,7 @@ def _value(k: int, value: float, half: float, error: float) -> Value:
     return Value(NAMES[k][0], NAMES[k][1], float(value), float(error), float(low), float(value + half))
 
 
-def _notes(found: Array, gains: Gains) -> tuple[str, ...]:
+def _notes(found: Array, gains: KnownGains) -> tuple[str, ...]:
     bound = [name for (name, _), value in zip(NAMES, found, strict=True) if value == 0.0]
     notes = [f"gains from: {gains.origin}"]
     if bound:

@@ -29,7 +29,7 @@ FrictionLaw = Callable[[Array, Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class PowerEvaluation:
     """A motion evaluated: torques, their slopes, and the power on the bus.
 
     Attributes:
@@ -76,15 +76,15 @@ class MotionPower:
         bodies = {"inertials": self.inertials, "rotor_inertias": self.rotors}
         return inverse_dynamics(self.robot, q, qd, qdd, gravity=self.gravity, **bodies)  # type: ignore[arg-type]
 
-    def evaluate(self, q: Array, qd: Array, qdd: Array) -> Evaluation:
+    def evaluate(self, q: Array, qd: Array, qdd: Array) -> PowerEvaluation:
         """Return torques and power of a motion (samples, joints), rad, rad/s, rad/s²."""
         body = self.body_torque(q, qd, qdd)
         friction, by_speed, by_load = self._friction(qd, body)
         torque = body + friction + self.offset
-        return Evaluation(body, torque, by_speed, by_load, self.power.power(torque / self._gains, qd))
+        return PowerEvaluation(body, torque, by_speed, by_load, self.power.power(torque / self._gains, qd))
 
     def gradient(
-        self, q: Array, qd: Array, qdd: Array, at: Evaluation, by_power: Array, by_torque: Array
+        self, q: Array, qd: Array, qdd: Array, at: PowerEvaluation, by_power: Array, by_torque: Array
     ) -> tuple[Array, Array, Array]:
         """Return the gradient (samples, joints) with respect to q, q̇, q̈ of a function of powers and torques.
 

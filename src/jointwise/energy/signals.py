@@ -65,14 +65,14 @@ def energy(power: Array, t: Array) -> float:
 
 
 @dataclass(frozen=True)
-class Gains:
+class KnownGains:
     """Joint torque per ampere (joints,), Nm/A, and where it comes from."""
 
     values: Array
     origin: str
 
 
-def controller_gains(logs: Sequence[Log], robot: Robot) -> Gains:
+def controller_gains(logs: Sequence[Log], robot: Robot) -> KnownGains:
     """Return the gains (Nm/A) of the drives: those of the controller's targets, else those of the description.
 
     At standstill the controller's targets obey ``τ_des = K i_des`` without friction and noise. Joints that bear no load
@@ -90,7 +90,7 @@ def controller_gains(logs: Sequence[Log], robot: Robot) -> Gains:
     gains = _shared(found, robot)
     if np.isnan(gains).any():
         raise DataError(_missing(logs, robot, gains))
-    return Gains(gains, origin)
+    return KnownGains(gains, origin)
 
 
 def _target_gains(logs: Sequence[Log]) -> Array | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.control.control_law import AffineControl, Sample
+from jointwise.control.control_law import AffineControl, ControlSample
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.stability import check_stability
 from jointwise.errors import ModelError, ShapeError
@@ -76,7 +76,7 @@ def run_loop(
     return run_stepped(digital, start, controller, hertz, count, wrench, substeps, feedback, progress)
 
 
-def sample_of(state: State, feedback: Encoders | None = None, rate: float = DEFAULT_RATE) -> Sample:
+def sample_of(state: State, feedback: Encoders | None = None, rate: float = DEFAULT_RATE) -> ControlSample:
     """Return what a controller measures of a state: the state itself, or what encoders read now and a period before."""
     if feedback is None:
         sides = state.q, state.qd, state.theta, state.speed
@@ -86,7 +86,7 @@ def sample_of(state: State, feedback: Encoders | None = None, rate: float = DEFA
             *read(links, state.q, state.row("q_before"), 1.0 / rate),
             *read(rotors, state.theta, state.row("theta_before"), 1.0 / rate),
         )
-    return Sample(state.time, *sides, state.current, state.temperature)
+    return ControlSample(state.time, *sides, state.current, state.temperature)
 
 
 def drives_of(digital: DigitalRobot) -> tuple[JointDrive, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise import control
-from jointwise.control.control_law import GAINS, AffineControl, Sample
+from jointwise.control.control_law import GAINS, AffineControl, ControlSample
 from jointwise.design.trajectory import States, Trajectory, derivative
 from jointwise.errors import ModelError, nearest
 from jointwise.experiment.closed_loop import drives_of
@@ -155,13 +155,13 @@ class SteppedController:
         self._name = name or type(controller).__name__
         self._memory: tuple[Any] | None = None
 
-    def init(self, sample: Sample) -> Any:
+    def init(self, sample: ControlSample) -> Any:
         """Return the memory so far."""
         if self._memory is None:
             self._memory = (self._controller.init(sample),)
         return self._memory[0]
 
-    def step(self, memory: Any, sample: Sample) -> tuple[Array, Any]:
+    def step(self, memory: Any, sample: ControlSample) -> tuple[Array, Any]:
         """Return the torque (joints,), Nm, of this period and the memory for the next."""
         answer = self._controller.step(memory, sample)
         if not (isinstance(answer, tuple) and len(answer) == 2):

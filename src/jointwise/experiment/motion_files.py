@@ -12,7 +12,7 @@ from jointwise.document import Kind
 from jointwise.energy import MinimumEnergyMotion, PowerModel, optimize_motion
 from jointwise.energy.motion_task import MotionEnergy
 from jointwise.experiment.motion_directory import program_notes, search_in, write_motion_files
-from jointwise.report.minimum_energy import MotionSignals, render_minimum_energy
+from jointwise.report.minimum_energy import MotionCurves, render_minimum_energy
 from jointwise.result.calibration import CalibratedModel
 
 RESULT_FILE = "energy.json"
@@ -64,8 +64,8 @@ def write_motion(result: MinimumEnergyMotion, folder: Path, library: str) -> lis
     return write_motion_files(folder, robot, motion, texts, (RESULT_FILE, RESULT_KIND.stamped(document)))
 
 
-def _signals(motion: MotionEnergy) -> MotionSignals:
-    return MotionSignals(motion.trajectory.at(motion.t), motion.torque, motion.power)
+def _signals(motion: MotionEnergy) -> MotionCurves:
+    return MotionCurves(motion.trajectory.at(motion.t), motion.torque, motion.power)
 
 
 def _program(result: MinimumEnergyMotion, motion: SplineMotion) -> str:

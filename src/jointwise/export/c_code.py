@@ -12,7 +12,7 @@ from string import Template
 import numpy as np
 
 from jointwise.export.compiling import STRICT, compiler, run, write_files
-from jointwise.export.package import Check, Content
+from jointwise.export.package import Content, ExportCheck
 from jointwise.export.simple_friction import planned_losses
 from jointwise.result.feed_forward import Use
 from jointwise.runtime import RobotModel
@@ -88,19 +88,19 @@ def random_motion(model: RobotModel, samples: int, rate: float, seed: int = 0) -
     return q, qd, qdd
 
 
-def c_checks(model: RobotModel, rate: float, content: dict[str, bytes]) -> tuple[Check, ...]:
+def c_checks(model: RobotModel, rate: float, content: dict[str, bytes]) -> tuple[ExportCheck, ...]:
     """Return the comparisons of the compiled library with the model at random states, in double and in float."""
     cc = compiler()
     if cc is None:
-        return (Check("C library against Python", skipped="no C compiler was found"),)
+        return (ExportCheck("C library against Python", skipped="no C compiler was found"),)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_files(content, folder)
         absolute, _ = _differences(model, rate, cc, folder, np.float64)
         _, relative = _differences(model, rate, cc, folder, np.float32)
     return (
-        Check(f"C library in double against Python, {STATES} states", absolute, DOUBLE, "Nm"),
-        Check(f"C library in float against Python, {STATES} states", relative, FLOAT, "of the largest torque"),
+        ExportCheck(f"C library in double against Python, {STATES} states", absolute, DOUBLE, "Nm"),
+        ExportCheck(f"C library in float against Python, {STATES} states", relative, FLOAT, "of the largest torque"),
     )
 
 

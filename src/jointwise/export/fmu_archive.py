@@ -24,7 +24,7 @@ from jointwise.export.fmu_description import (
     forward_variables,
     inverse_variables,
 )
-from jointwise.export.package import Check, Content
+from jointwise.export.package import Content, ExportCheck
 from jointwise.export.simple_friction import planned_losses
 from jointwise.runtime import RobotModel
 from jointwise.runtime.stream import NativeCore
@@ -131,12 +131,12 @@ def _archive(
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-def fmu_checks(model: RobotModel, rate: float, units: dict[str, bytes]) -> tuple[Check, ...]:
+def fmu_checks(model: RobotModel, rate: float, units: dict[str, bytes]) -> tuple[ExportCheck, ...]:
     """Return the comparisons of the units with the model, simulated by FMPy where it is installed."""
     try:
         import fmpy  # noqa: F401
     except ImportError:
-        return (Check("units simulated by FMPy", skipped="FMPy is not installed (pip install 'jointwise[fmu]')"),)
+        return (ExportCheck("units simulated by FMPy", skipped="FMPy is not installed (pip install 'jointwise[fmu]')"),)
     from jointwise.export.fmu_simulation import problems_of, simulated
 
     checks = []
@@ -150,7 +150,7 @@ def fmu_checks(model: RobotModel, rate: float, units: dict[str, bytes]) -> tuple
             inputs, expected = (_inverse_case if kind == "inverse" else _forward_case)(model, rate)
             apart = float(np.abs(simulated(path, inputs, 1.0 / rate) - expected).max())
             unit = "Nm" if kind == "inverse" else "rad, rad/s"
-            checks.append(Check(f"{name} simulated by FMPy, {SAMPLES} steps", apart, TOLERANCE, unit))
+            checks.append(ExportCheck(f"{name} simulated by FMPy, {SAMPLES} steps", apart, TOLERANCE, unit))
     return tuple(checks)
 
 

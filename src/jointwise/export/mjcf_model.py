@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from jointwise import spatial
 from jointwise.description.robot import Joint, Robot
 from jointwise.export.c_code import identifier
-from jointwise.export.package import Check, Content
+from jointwise.export.package import Content, ExportCheck
 from jointwise.export.peer_checks import STATES, mujoco_torques, random_states
 from jointwise.export.simple_friction import (
     SimpleFriction,
@@ -101,7 +101,7 @@ def _words(values: object) -> str:
     return '"' + " ".join(repr(float(x) + 0.0) for x in np.asarray(values, dtype=float)) + '"'
 
 
-def _checks(model: RobotModel, friction: SimpleFriction, text: str) -> tuple[Check, ...]:
+def _checks(model: RobotModel, friction: SimpleFriction, text: str) -> tuple[ExportCheck, ...]:
     """Return the comparison of MuJoCo's inverse dynamics with the bodies, rotors and simple friction."""
     q, qd, qdd = random_states(model)
     qd = np.sign(qd) * np.maximum(np.abs(qd), SLIDING)
@@ -113,8 +113,8 @@ def _checks(model: RobotModel, friction: SimpleFriction, text: str) -> tuple[Che
         name = f"MuJoCo's inverse dynamics of the MJCF at {STATES} states{label}"
         torque = mujoco_torques(text, names, gravity, q, qd, qdd, dry=bool(label))
         if isinstance(torque, str):
-            checks.append(Check(name, skipped=torque))
+            checks.append(ExportCheck(name, skipped=torque))
             continue
         apart = float(np.abs(torque - expected).max() / np.abs(expected).max())
-        checks.append(Check(name, apart, TORQUE_TOLERANCE, "of the largest torque"))
+        checks.append(ExportCheck(name, apart, TORQUE_TOLERANCE, "of the largest torque"))
     return tuple(checks)

@@ -19,7 +19,7 @@ REPORT = "EXPORT.md"
 
 
 @dataclass(frozen=True)
-class Check:
+class ExportCheck:
     """A comparison of an export with the model: the largest difference and the largest one allowed, in `unit`.
 
     `skipped` is the reason why it was not made, None if it was.
@@ -82,7 +82,7 @@ class Content:
 
     files: Mapping[str, bytes]
     losses: tuple[Loss, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ExportCheck, ...] = ()
     next_step: str = ""
 
     @property
@@ -100,7 +100,7 @@ class Export:
     files: tuple[str, ...]
     losses: tuple[str, ...]
     costs: tuple[Cost, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[ExportCheck, ...]
     next_step: str = field(default="", repr=False)
     measurable: bool = field(default=False, repr=False)
 
@@ -136,7 +136,7 @@ def costs_of(model: RobotModel, content: Content, logs: Sequence[Log]) -> tuple[
 
 
 def report_text(
-    losses: Sequence[str], costs: Sequence[Cost], checks: Sequence[Check], next_step: str, measurable: bool
+    losses: Sequence[str], costs: Sequence[Cost], checks: Sequence[ExportCheck], next_step: str, measurable: bool
 ) -> str:
     """Return losses, costs and checks as lines of text; `measurable`: whether logs would show what is lost."""
     lines = ["Not expressed by the target:" if losses else "The target expresses the whole model."]

@@ -8,7 +8,7 @@ import numpy as np
 
 from jointwise.errors import ModelError
 from jointwise.export.c_code import identifier
-from jointwise.export.package import Check, Content, Loss
+from jointwise.export.package import Content, ExportCheck, Loss
 from jointwise.export.simple_friction import simple_friction
 from jointwise.result.calibration import CalibratedModel, calibration_of
 from jointwise.runtime import RobotModel
@@ -46,7 +46,9 @@ def ur_script(model: RobotModel, rate: float, reference: CalibratedModel | None 
     return Content(
         {f"{identifier(model.name)}.script": text.encode()},
         losses=losses,
-        checks=(Check("numbers of the script read back", _difference(text, model, viscous, coulomb), 10.0**-DIGITS),),
+        checks=(
+            ExportCheck("numbers of the script read back", _difference(text, model, viscous, coulomb), 10.0**-DIGITS),
+        ),
         next_step=f"paste jointwise_setup() into your program and call it before direct_torque(); scales are {source}",
     )
 

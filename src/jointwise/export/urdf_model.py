@@ -13,7 +13,7 @@ from jointwise.description.urdf import MovingLink, moving_links, robot_from_urdf
 from jointwise.description.urdf_text import urdf_text
 from jointwise.errors import ModelError
 from jointwise.export.c_code import identifier
-from jointwise.export.package import Check, Content, Loss
+from jointwise.export.package import Content, ExportCheck, Loss
 from jointwise.export.peer_checks import STATES, mujoco_torques, pinocchio_torques, random_states, without_shapes
 from jointwise.export.simple_friction import (
     SimpleFriction,
@@ -112,7 +112,9 @@ def _dynamics(links: tuple[MovingLink, ...], friction: SimpleFriction) -> dict[s
     return {link.joint: (damping, coulomb) for link, damping, coulomb in pairs}
 
 
-def _checks(model: RobotModel, friction: SimpleFriction, text: str, origin: str, tip: str | None) -> tuple[Check, ...]:
+def _checks(
+    model: RobotModel, friction: SimpleFriction, text: str, origin: str, tip: str | None
+) -> tuple[ExportCheck, ...]:
     """Return the comparisons of the torques of the written file with those of the bodies, without rotors."""
     q, qd, qdd = random_states(model)
     gravity = model.gravity_vector
@@ -128,9 +130,9 @@ def _checks(model: RobotModel, friction: SimpleFriction, text: str, origin: str,
     }
     wanted = {"MuJoCo": expected + friction.damping * qd}
     return tuple(
-        Check(f"{peer} reads the URDF: torques at {STATES} states", skipped=torque)
+        ExportCheck(f"{peer} reads the URDF: torques at {STATES} states", skipped=torque)
         if isinstance(torque, str)
-        else Check(
+        else ExportCheck(
             f"{peer} reads the URDF: torques at {STATES} states",
             float(np.abs(torque - wanted.get(peer, expected)).max()) / largest,
             TORQUE_TOLERANCE,

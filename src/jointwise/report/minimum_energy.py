@@ -24,7 +24,7 @@ ORIGINAL, OPTIMIZED = LOADED, UNLOADED
 
 
 @dataclass(frozen=True, eq=False)
-class MotionSignals:
+class MotionCurves:
     """A motion for the page: states, torques (samples, joints) in Nm, and power on the bus (samples,) in W."""
 
     states: States
@@ -42,8 +42,8 @@ def render_minimum_energy(
     robot: Robot,
     gravity: Array,
     result: Mapping[str, Any],
-    original: MotionSignals,
-    optimized: MotionSignals,
+    original: MotionCurves,
+    optimized: MotionCurves,
     library: str,
 ) -> str:
     """Return the complete page.
@@ -98,7 +98,7 @@ def _overview(result: Mapping[str, Any]) -> Html:
     return join([facts(pairs), paragraph(note)])
 
 
-def _power(original: MotionSignals, optimized: MotionSignals) -> Html:
+def _power(original: MotionCurves, optimized: MotionCurves) -> Html:
     """Return power and energy of both motions over time."""
     panels = [
         ("Power", _both(original, optimized, original.power, optimized.power, "power on the bus [W]")),
@@ -107,7 +107,7 @@ def _power(original: MotionSignals, optimized: MotionSignals) -> Html:
     return tabs("power", panels)
 
 
-def _both(original: MotionSignals, optimized: MotionSignals, before: Array, after: Array, title: str) -> Html:
+def _both(original: MotionCurves, optimized: MotionCurves, before: Array, after: Array, title: str) -> Html:
     traces = [
         line("original", packed(original.states.t), packed(before), ORIGINAL),
         line("optimised", packed(optimized.states.t), packed(after), OPTIMIZED),
@@ -128,7 +128,7 @@ def _limits(result: Mapping[str, Any]) -> Html:
     return table("Largest use of the limits", ("", "original", "", "optimised", ""), rows, (0, 2, 4))
 
 
-def _signals(robot: Robot, original: MotionSignals, optimized: MotionSignals) -> Html:
+def _signals(robot: Robot, original: MotionCurves, optimized: MotionCurves) -> Html:
     """Return position, speed, acceleration and torque of all joints: the original motion dashed."""
     units = " or ".join(sorted({length_unit(joint) for joint in robot.joints}, reverse=True))
     panels = [

@@ -17,8 +17,8 @@ from jointwise.rtde.protocol import (
     PORT,
     VERSION,
     Framer,
-    Kind,
     Message,
+    MessageKind,
     ProtocolError,
     Recipe,
     Text,
@@ -106,7 +106,7 @@ class Client:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         except (OSError, UnicodeError) as problem:
             raise DataError(f"{self.address}: {_unreachable(problem, self.timeout)}") from None
-        accepted = self._request(Kind.VERSION, struct.pack(">H", VERSION)).payload
+        accepted = self._request(MessageKind.VERSION, struct.pack(">H", VERSION)).payload
         if accepted != b"\x01":
             self.close()
             raise DataError(
@@ -158,14 +158,14 @@ class Client:
             DataError: If the controller refuses.
 
         """
-        if self._request(Kind.START).payload[:1] != b"\x01":
+        if self._request(MessageKind.START).payload[:1] != b"\x01":
             raise DataError(f"{self.address}: the controller refuses to send data. Use fewer fields or a lower rate.")
 
     def pause(self) -> None:
         """Let the controller stop sending; errors are ignored because the connection ends anyway."""
         if self._socket is not None:
             try:
-                self._socket.sendall(pack(Kind.PAUSE))
+                self._socket.sendall(pack(MessageKind.PAUSE))
             except OSError:
                 self.close()
 
@@ -178,14 +178,14 @@ class Client:
         """
         while True:
             for message in self._received():
-                if message.kind == Kind.DATA:
+                if message.kind == MessageKind.DATA:
                     yield Packet(time.monotonic(), message.payload)
                 else:
                     self._note(message)
 
     def _set_up(self, names: Sequence[str], rate: float) -> tuple[int, list[str]]:
         """Request fields and return the number of the recipe and the types."""
-        payload = self._request(Kind.OUTPUTS, struct.pack(">d", rate) + ",".join(names).encode()).payload
+        payload = self._request(MessageKind.OUTPUTS, struct.pack(">d", rate) + ",".join(names).encode()).payload
         types = payload[1:].decode("ascii", "replace").split(",")
         if len(types) != len(names):
             raise DataError(
@@ -195,10 +195,10 @@ class Client:
 
     def _controller_version(self) -> str:
         """Return the version of the controller as text."""
-        payload = self._request(Kind.CONTROLLER).payload
+        payload = self._request(MessageKind.CONTROLLER).payload
         return ".".join(map(str, struct.unpack(">4I", payload))) if len(payload) == 16 else ""
 
-    def _request(self, kind: Kind, payload: bytes = b"") -> Message:
+    def _request(self, kind: MessageKind, payload: bytes = b"") -> Message:
         """Send a message and return the answer, the next message of the same type."""
         assert self._socket is not None, "connect first"
         try:
@@ -240,7 +240,7 @@ class Client:
 
     def _note(self, message: Message) -> None:
         """Keep a text of the controller; other messages are late answers."""
-        if message.kind == Kind.TEXT and len(self.texts) < LARGEST_HANDSHAKE:
+        if message.kind == MessageKind.TEXT and len(self.texts) < LARGEST_HANDSHAKE:
             try:
                 self.texts.append(unpack_text(message.payload))
             except ProtocolError as problem:

@@ -47,7 +47,7 @@ def decode(recipe: Recipe, payloads: bytes) -> dict[str, NDArray[Any]]:
     }
 
 
-class Journal:
+class RecordingJournal:
     """Appends batches of samples to the journal of an output file."""
 
     def __init__(self, output: str | Path, recipe: Recipe, metadata: Mapping[str, Any]) -> None:

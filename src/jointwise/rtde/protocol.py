@@ -29,7 +29,7 @@ class ProtocolError(JointwiseError):
     """The other side does not speak RTDE, or a message is damaged."""
 
 
-class Kind(IntEnum):
+class MessageKind(IntEnum):
     """Types of messages."""
 
     VERSION = ord("V")
@@ -42,7 +42,7 @@ class Kind(IntEnum):
     DATA = ord("U")
 
 
-KINDS = frozenset(int(kind) for kind in Kind)
+KINDS = frozenset(int(kind) for kind in MessageKind)
 
 TYPES = {
     "BOOL": "?",
@@ -63,11 +63,11 @@ TYPES = {
 class Message:
     """One message: its type and its payload."""
 
-    kind: Kind
+    kind: MessageKind
     payload: bytes
 
 
-def pack(kind: Kind, payload: bytes = b"") -> bytes:
+def pack(kind: MessageKind, payload: bytes = b"") -> bytes:
     """Return a message in bytes.
 
     Raises:
@@ -104,7 +104,7 @@ class Framer:
                 return
             payload = bytes(self._buffer[HEADER.size : size])
             del self._buffer[:size]
-            yield Message(Kind(kind), payload)
+            yield Message(MessageKind(kind), payload)
 
 
 @dataclass(frozen=True)

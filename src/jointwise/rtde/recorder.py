@@ -18,7 +18,7 @@ from jointwise.data.write import check_suffix
 from jointwise.errors import DataError, JointwiseError, OutputError
 from jointwise.rtde.client import TIMEOUT, Client, ConnectionLostError, Packet, Subscription, check_fields, suggestion
 from jointwise.rtde.fields import PRESETS, UNITS
-from jointwise.rtde.journal import Journal, decode, journal_path
+from jointwise.rtde.journal import RecordingJournal, decode, journal_path
 from jointwise.rtde.protocol import PORT, Recipe
 from jointwise.spatial import Array
 
@@ -167,7 +167,9 @@ def record(
             "missing_fields": list(subscription.missing),
         }
         session = _Session(client, subscription, names, rate, stop or threading.Event())
-        kept = session.run(Journal(output, subscription.recipe, facts), duration, progress or (lambda status: None))
+        kept = session.run(
+            RecordingJournal(output, subscription.recipe, facts), duration, progress or (lambda status: None)
+        )
     result = Recording(
         str(output), client.version, kept.samples, kept.seconds, rate, kept.gaps, kept.reconnects, subscription.missing
     )
@@ -238,7 +240,9 @@ class _Session:
         self._last_payload = b""
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
 
-    def run(self, journal: Journal, duration: float | None, progress: Callable[[RecordingStatus], None]) -> _Kept:
+    def run(
+        self, journal: RecordingJournal, duration: float | None, progress: Callable[[RecordingStatus], None]
+    ) -> _Kept:
         """Record until the duration is over or `stop` is set; return what was kept."""
         kept, began = _Kept(), time.monotonic()
         thread = threading.Thread(target=self._receive, daemon=True)
@@ -267,7 +271,7 @@ class _Session:
             )
         return kept
 
-    def _write(self, journal: Journal, kept: _Kept, duration: float | None) -> None:
+    def _write(self, journal: RecordingJournal, kept: _Kept, duration: float | None) -> None:
         """Move what was received to the journal."""
         payloads = list[bytes]()
         while True:
@@ -285,7 +289,7 @@ class _Session:
             kept.reconnects += (kept.samples,)
         self._append(journal, kept, payloads, duration)
 
-    def _append(self, journal: Journal, kept: _Kept, payloads: list[bytes], duration: float | None) -> None:
+    def _append(self, journal: RecordingJournal, kept: _Kept, payloads: list[bytes], duration: float | None) -> None:
         """Append messages, without those after the end of the recording."""
         if not payloads:
             return

@@ -1,7 +1,7 @@
 """An RTDE server on the loopback interface, as a controller provides it: the other side of `client`.
 
-A `Source` gives the value of every output field at a tick of the controller's clock. Clients subscribe and receive data
-messages in real time; a tick that comes late is sent late, never dropped, unless a fault is requested.
+A `FieldSource` gives the value of every output field at a tick of the controller's clock. Clients subscribe and receive
+data messages in real time; a tick that comes late is sent late, never dropped, unless a fault is requested.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from jointwise.errors import DataError, ModelError
+from jointwise.errors import DataError, ModelError, nearest
 from jointwise.rtde.fields import FIELDS
 from jointwise.rtde.protocol import (
     NOT_FOUND,
@@ -22,8 +22,8 @@ from jointwise.rtde.protocol import (
     TYPES,
     VERSION,
     Framer,
-    Kind,
     Message,
+    MessageKind,
     ProtocolError,
     Recipe,
     Text,
@@ -45,7 +45,7 @@ SEND_BUFFER = 1 << 22
 """Send buffer of a connection in bytes; a client that does not read for longer loses its connection."""
 
 
-class Source(Protocol):
+class FieldSource(Protocol):
     """What the controller measures and commands."""
 
     def values(self, tick: int) -> Mapping[str, Sequence[float]]:
@@ -85,6 +85,9 @@ class Faults:
         """Reject times and counts that are not possible."""
         if not all(0.0 <= time <= LATEST_FAULT for time in (*self.stall, self.stall_seconds, self.late)):
             raise ModelError(f"times of faults must be from 0 to {LATEST_FAULT:g} s.")
+        unknown = next((name for name in self.hide if name not in FIELDS), None)
+        if unknown is not None:
+            raise ModelError(f"hide: a controller has no field '{unknown}'. {nearest(unknown, FIELDS, most=5)}")
         if self.lose < 0:
             raise ModelError(f"lose must be 0 or the number of messages of which one is lost. Got {self.lose} instead.")
 
@@ -104,7 +107,7 @@ class _Connection:
 class Server:
     """Serves a source to RTDE clients; `run` loops until `stop` returns True."""
 
-    def __init__(self, source: Source, port: int = PORT, faults: Faults | None = None) -> None:
+    def __init__(self, source: FieldSource, port: int = PORT, faults: Faults | None = None) -> None:
         """Listen on the loopback interface; port 0 chooses a free port (see `port`).
 
         Raises:
@@ -193,21 +196,21 @@ class Server:
 
     def _reply(self, connection: _Connection, message: Message) -> bytes:
         """Return the answer to a request."""
-        if message.kind == Kind.VERSION:
+        if message.kind == MessageKind.VERSION:
             return bytes([struct.unpack(">H", message.payload)[0] <= self._faults.protocol])
-        if message.kind == Kind.CONTROLLER:
+        if message.kind == MessageKind.CONTROLLER:
             return struct.pack(">4I", *self._faults.version)
-        if message.kind == Kind.OUTPUTS:
+        if message.kind == MessageKind.OUTPUTS:
             return self._subscribe(connection, message.payload)
-        if message.kind == Kind.START and connection.recipe is not None:
+        if message.kind == MessageKind.START and connection.recipe is not None:
             connection.start = self._tick
             self._source.started(self._tick)
             return b"\x01"
-        if message.kind == Kind.PAUSE:
+        if message.kind == MessageKind.PAUSE:
             connection.start = None
             return b"\x01"
         text = Text("only outputs can be subscribed to here", "virtual controller", 2)
-        self._send(connection, Kind.TEXT, pack_text(text))
+        self._send(connection, MessageKind.TEXT, pack_text(text))
         return b"\x00"
 
     def _subscribe(self, connection: _Connection, payload: bytes) -> bytes:
@@ -231,7 +234,7 @@ class Server:
             connection.sent += 1
             if not self._lost(connection):
                 assert connection.recipe is not None
-                self._send(connection, Kind.DATA, connection.recipe.pack(flat_values(connection.recipe, values)))
+                self._send(connection, MessageKind.DATA, connection.recipe.pack(flat_values(connection.recipe, values)))
 
     def _lost(self, connection: _Connection) -> bool:
         """Return whether a fault loses the message of this tick."""
@@ -242,7 +245,7 @@ class Server:
         stalled = any(begin <= elapsed < begin + faults.stall_seconds for begin in faults.stall)
         return stalled or bool(faults.lose and connection.sent % faults.lose == 0)
 
-    def _send(self, connection: _Connection, kind: Kind, payload: bytes) -> None:
+    def _send(self, connection: _Connection, kind: MessageKind, payload: bytes) -> None:
         """Send a message; a client whose buffer is full is dropped."""
         message = pack(kind, payload)
         try:

@@ -91,7 +91,7 @@ class VirtualUr:
         return self.first is not None and tick - self.first - self.wait >= self.log.samples
 
     def values(self, tick: int) -> Mapping[str, Sequence[float]]:
-        """Return the output fields at a tick; see `rtde.server.Source`."""
+        """Return the output fields at a tick; see `rtde.server.FieldSource`."""
         row = self.row(tick)
         values: dict[str, Sequence[float]] = {
             field: self.log.channel(channel)[row].tolist() for field, channel in _CHANNELS.items()
