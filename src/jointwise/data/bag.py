@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from jointwise.data.effort import EffortUnit, effort_channel
 from jointwise.data.log import Log, Origin
+from jointwise.data.read import BAG_SUFFIXES
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, MissingExtraError, nearest
 from jointwise.spatial import Array
 
-SUFFIXES = (".db3", ".mcap")
 MOST_MESSAGES = 20_000_000
 """Limit of messages of a topic: eleven hours at 500 Hz."""
 MOST_JOINTS = 256
@@ -37,13 +37,6 @@ DEFINITIONS = {
     ),
 }
 """Types that the library does not know and that bags of early versions do not contain."""
-
-
-def is_bag(path: Path) -> bool:
-    """Return whether a path is a bag: a directory with `metadata.yaml`, or a file of its storage formats."""
-    if path.is_dir():
-        return (path / "metadata.yaml").exists() or any(file.suffix in SUFFIXES for file in path.iterdir())
-    return path.suffix.lower() in SUFFIXES
 
 
 def read_bag(
@@ -94,7 +87,7 @@ def _storage(path: Path) -> Path:
     """Return what the library opens: a directory without metadata must hold one storage file."""
     if not path.is_dir() or (path / "metadata.yaml").exists():
         return path
-    files = sorted(file for suffix in SUFFIXES for file in path.glob(f"*{suffix}"))
+    files = sorted(file for suffix in BAG_SUFFIXES for file in path.glob(f"*{suffix}"))
     if len(files) != 1:
         raise DataError(f"{path}: a bag without metadata.yaml must hold one storage file. Got {len(files)} instead.")
     return files[0]

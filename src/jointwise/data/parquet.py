@@ -21,7 +21,6 @@ from jointwise.data.spool import Spool
 from jointwise.errors import DataError
 from jointwise.spatial import Array
 
-MAGIC = b"PAR1"
 _BATCH_ROWS = 32768
 _OPENING: dict[str, Any] = {
     "pre_buffer": False,  # else all that was read stays in memory

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from jointwise.data.arrow_stream import MAGIC as STREAM_MAGIC
 from jointwise.data.effort import EffortUnit
 from jointwise.data.gate import NEEDED, ReadOptions
 from jointwise.data.log import Log
 from jointwise.data.mapping import parse_columns
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError
+
+BAG_SUFFIXES = (".db3", ".mcap")
+"""Endings of the storage formats of ROS 2 bags."""
+BINARY_TABLES = (b"PAR1", STREAM_MAGIC)
+"""First bytes of a Parquet file and of an Arrow stream."""
 
 
 def read_log(
@@ -52,21 +58,18 @@ def read_log(
     Raises:
         DataError: The file cannot be read, or not be trusted; names the row and the column.
     """
-    from jointwise.data.arrow_stream import MAGIC as STREAM_MAGIC
-    from jointwise.data.bag import is_bag, read_bag
-    from jointwise.data.csv import read_csv
-    from jointwise.data.parquet import MAGIC, read_parquet
-
     path, wanted = Path(path), parse_columns(columns)
     robot, count = (joints, joints.dof) if isinstance(joints, Robot) else (None, joints)
     try:
-        if is_bag(path):
+        if _is_bag(path):
+            from jointwise.data.bag import read_bag
+
             names = wanted.names.get("q", ())
             log = read_bag(path, robot, names=names, topic=topic, effort_unit=effort_unit)
             _check_count(log, count)
             return log.ignore_output(ignore_output)
-        reader = read_parquet if _magic(path) in (MAGIC, STREAM_MAGIC) else read_csv
-        log = reader(path, ReadOptions(wanted, count, ("t", "q", *needed), spool_bytes, extra, ignore_output))
+        options = ReadOptions(wanted, count, ("t", "q", *needed), spool_bytes, extra, ignore_output)
+        log = _table_reader(path)(path, options)
         return log.ignore_output(ignore_output)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file.") from None
@@ -84,9 +87,23 @@ def _check_count(log: Log, joints: int | None) -> None:
         raise DataError(f"{log.origin.path}: the log has {log.joints} joints, the robot has {joints}.")
 
 
-def _magic(path: Path) -> bytes:
-    """Return the first bytes of a regular file."""
+def _is_bag(path: Path) -> bool:
+    """Return whether a path is a bag: a directory with `metadata.yaml`, or a file of its storage formats."""
+    if path.is_dir():
+        return (path / "metadata.yaml").exists() or any(file.suffix in BAG_SUFFIXES for file in path.iterdir())
+    return path.suffix.lower() in BAG_SUFFIXES
+
+
+def _table_reader(path: Path) -> Callable[[Path, ReadOptions], Log]:
+    """Return the reader of a file with a table by its first bytes; the other readers are not imported."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise DataError(f"{path}: not a regular file. Save the log to a file first.")
     with path.open("rb") as file:
-        return file.read(4)
+        begin = file.read(4)
+    if begin in BINARY_TABLES:
+        from jointwise.data.parquet import read_parquet
+
+        return read_parquet
+    from jointwise.data.csv import read_csv
+
+    return read_csv

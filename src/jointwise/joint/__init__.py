@@ -11,7 +11,8 @@ Every phenomenon is a package with the same files: `data` selects and averages t
 identified and how a file stores it, `fit` estimates it (where `law` and `identify` do not suffice), `identify` is the
 entry point that checks, selects and fits, `result` makes the `Part`. Friction laws are those of `model/friction`;
 models are selected by `simplest_candidate` on held-out data; standard errors come from `estimation.jackknife`.
-The motor has one file for each source of its gain instead of one `identify`.
+The motor has one file for each source of its gain instead of one `identify`; hysteresis divides its fit into files that
+its package lists. What several phenomena say together is in `combined_friction` and `calibration_terms`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Hysteresis of a joint: Maxwell-slip models, rate-dependent ones, LuGre, and static laws for comparison.
 
-`data` cuts a record into swings and holds what is known beforehand, `law` is the friction law, `normal_equations` and
-`fit` estimate it with its uncertainty, `identify` is the entry point, `result` makes the part.
+`identify` is the entry point. `data` cuts a record into swings, `known` holds what is known beforehand, `law` is the
+friction law. `methods` fits each model: its start by `limit_search` on a grid of limits, then `fit` by variable
+projection, both on `normal_equations`. `uncertainty` adds the effect of other treatments of the data, `result` makes
+the part.
 """
