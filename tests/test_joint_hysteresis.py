@@ -17,10 +17,10 @@ from jointwise.data.read import read_log
 from jointwise.design import make_experiment
 from jointwise.errors import EstimationError, ModelError
 from jointwise.joint.calibration_terms import joint_terms
-from jointwise.joint.friction.law import known_rise
 from jointwise.joint.hysteresis import normal_equations
 from jointwise.joint.hysteresis.data import make_loops
 from jointwise.joint.hysteresis.identify import identify_hysteresis
+from jointwise.joint.hysteresis.known import known_rise
 from jointwise.joint.hysteresis.law import (
     METHODS,
     FrictionLaw,

@@ -7,8 +7,8 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,13 +76,6 @@ class StoredCovariance:
         count = len(self.names)
         if len(self.values) != count or any(len(row) != count for row in self.values):
             raise ModelError(f"covariance must be {count} rows of {count} numbers.")
-
-
-@dataclass(frozen=True)
-class _Uncertainty:
-    """The part of the settings that describes uncertainty; a part that is known otherwise may have none."""
-
-    covariance: StoredCovariance = StoredCovariance()
 
 
 @dataclass(frozen=True)
@@ -191,68 +184,3 @@ class FrictionForm:
             slowest=slowest,
             fastest=fastest,
         )
-
-
-# -- a friction part as known friction of another phenomenon --
-
-KNOWN = ("F_C", "F_S-F_C", "V_S", "mu", "F_V1", "F_V2", "F_V3")
-"""Values of a friction part that another fit takes as known."""
-LOGARITHMIC = ("V_S", "mu")
-"""Those whose covariance in a friction part is that of their logarithm."""
-
-
-@dataclass(frozen=True)
-class Rise:
-    """Stribeck rise of dry friction towards standstill, ``1 + e exp(-(|ω|/V)^μ)``: `extra` e, `speed` V in rad/s."""
-
-    extra: float
-    speed: float
-    exponent: float = 1.0
-
-
-def known_rise(steady: object) -> Rise | None:
-    """Return the Stribeck rise of a friction part relative to its F_C; None without one, or for anything else."""
-    if not isinstance(steady, Part):
-        return None
-    coulomb, speed = steady.get("F_C"), steady.get("V_S")
-    if not (coulomb > 0.0 and speed > 0.0):
-        return None
-    return Rise(steady.get("F_S-F_C") / coulomb, speed, steady.get("mu", 1.0))
-
-
-def viscous_of(part: Part, speed: Array) -> Array:
-    """Return the viscous friction ``F_V1 ω + F_V2 |ω| ω + F_V3 ω³`` (samples,), Nm, of a part at speeds (samples,)."""
-    if part.phenomenon != "friction":
-        raise ModelError(f"part must be of friction. Got '{part.phenomenon}' instead.")
-    return viscous_torque(speed, [part.get(name) for name in ("F_V1", "F_V2", "F_V3")])
-
-
-def perturbed_parts(part: Part) -> Iterator[tuple[Part, Part]]:
-    """Yield pairs of friction parts one standard error to either side along each principal axis of the covariance.
-
-    V_S and mu move by their logarithm. The values of a part without a covariance are taken as independent.
-    """
-    names = [value.name for value in part.values if value.name in KNOWN]
-    variances, axes = np.linalg.eigh(_covariance(part, names))
-    for step in (axes * np.sqrt(np.maximum(variances, 0.0))).T:
-        if step.any():
-            yield _perturbed(part, names, step), _perturbed(part, names, -step)
-
-
-def _covariance(part: Part, names: list[str]) -> Array:
-    """Return the covariance of some values, logarithms instead of V_S and mu."""
-    stored = part.settings_as("friction", _Uncertainty).covariance
-    if set(names) <= set(stored.names):
-        at = [stored.names.index(name) for name in names]
-        return np.array([[stored.values[i][j] for j in at] for i in at])
-    deviations = [part.value(name).deviation / (part[name] if name in LOGARITHMIC else 1.0) for name in names]
-    return np.diag(np.square(deviations))
-
-
-def _perturbed(part: Part, names: list[str], step: Array) -> Part:
-    """Return a part with its values moved by a step; logarithms move by at most one."""
-    moves = dict(zip(names, step.tolist(), strict=True))
-    for name in set(LOGARITHMIC) & moves.keys():
-        moves[name] = part[name] * float(np.expm1(np.clip(moves[name], -1.0, 1.0)))
-    values = tuple(replace(value, value=value.value + moves.get(value.name, 0.0)) for value in part.values)
-    return replace(part, values=values)

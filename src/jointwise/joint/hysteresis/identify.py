@@ -9,15 +9,16 @@ import numpy as np
 from jointwise.errors import ModelError, nearest
 from jointwise.estimation.cross_validation import exceeds, first_or_best, simplest_candidate
 from jointwise.joint.checks import check_gravity, refuse
-from jointwise.joint.friction.law import Rise, known_rise
 from jointwise.joint.hysteresis.data import MILLI, Loops, make_loops
 from jointwise.joint.hysteresis.fit import HysteresisFit
 from jointwise.joint.hysteresis.known import (
     Backlash,
     Growth,
     KnownFriction,
+    Rise,
     Viscous,
     candidate_growths,
+    known_rise,
     mean_and_map,
     viscous_friction,
 )

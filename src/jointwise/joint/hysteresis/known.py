@@ -11,14 +11,13 @@ import numpy as np
 from jointwise.errors import EstimationError, ModelError
 from jointwise.joint.checks import refuse
 from jointwise.joint.friction.data import LOAD_QUANTILES
-from jointwise.joint.friction.law import Rise, viscous_of
 from jointwise.joint.hysteresis.data import Loops
 from jointwise.joint.hysteresis.law import USUAL_SPEED, FrictionLaw, usual_exponent
 from jointwise.joint.load.law import load_law_of
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
 from jointwise.joint.transmission.law import backlash_table, transmission_of
-from jointwise.model.friction import LOAD_POWERS, load_growth
+from jointwise.model.friction import LOAD_POWERS, load_growth, viscous_torque
 from jointwise.spatial import Array
 
 Viscous = Callable[[Array, Array | None], Array]
@@ -42,7 +41,28 @@ def viscous_friction(steady: Viscous | Part | None, record: JointRecord) -> Arra
         return np.zeros(record.samples)
     if not isinstance(steady, Part):
         return steady(record.speed, record.temperature)
-    return viscous_of(steady, record.speed)
+    if steady.phenomenon != "friction":
+        raise ModelError(f"part must be of friction. Got '{steady.phenomenon}' instead.")
+    return viscous_torque(record.speed, [steady.get(name) for name in ("F_V1", "F_V2", "F_V3")])
+
+
+@dataclass(frozen=True)
+class Rise:
+    """Stribeck rise of dry friction towards standstill, ``1 + e exp(-(|ω|/V)^μ)``: `extra` e, `speed` V in rad/s."""
+
+    extra: float
+    speed: float
+    exponent: float = 1.0
+
+
+def known_rise(steady: object) -> Rise | None:
+    """Return the Stribeck rise of a friction part relative to its F_C; None without one, or for anything else."""
+    if not isinstance(steady, Part):
+        return None
+    coulomb, speed = steady.get("F_C"), steady.get("V_S")
+    if not (coulomb > 0.0 and speed > 0.0):
+        return None
+    return Rise(steady.get("F_S-F_C") / coulomb, speed, steady.get("mu", 1.0))
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from jointwise.estimation.gram import gram_covariance
 from jointwise.estimation.jackknife import student_factor
-from jointwise.joint.friction.law import Rise, known_rise, perturbed_parts
+from jointwise.joint.friction.law import StoredCovariance
 from jointwise.joint.hysteresis.data import Loops, make_loops
 from jointwise.joint.hysteresis.fit import HysteresisFit, Names, fit_forces, refine
-from jointwise.joint.hysteresis.known import Viscous, viscous_friction
+from jointwise.joint.hysteresis.known import Rise, Viscous, known_rise, viscous_friction
 from jointwise.joint.hysteresis.law import LADDERS, SLIP
 from jointwise.joint.hysteresis.normal_equations import LINEAR
 from jointwise.joint.part import Part
@@ -129,3 +129,49 @@ def _with_known(
         law = replace(fit.law, extra=rise.extra, speed=rise.speed, exponent=rise.exponent)
         fits.append(refine(other, fit_forces(other, law, fit.shares), free))
     return fits
+
+
+# -- uncertainty of known friction --
+
+KNOWN = ("F_C", "F_S-F_C", "V_S", "mu", "F_V1", "F_V2", "F_V3")
+"""Values of a friction part that are taken as known."""
+LOGARITHMIC = ("V_S", "mu")
+"""Those whose covariance in a friction part is that of their logarithm."""
+
+
+def perturbed_parts(part: Part) -> Iterator[tuple[Part, Part]]:
+    """Yield pairs of friction parts one standard error to either side along each principal axis of the covariance.
+
+    V_S and mu move by their logarithm. The values of a part without a covariance are taken as independent.
+    """
+    names = [value.name for value in part.values if value.name in KNOWN]
+    variances, axes = np.linalg.eigh(_covariance(part, names))
+    for step in (axes * np.sqrt(np.maximum(variances, 0.0))).T:
+        if step.any():
+            yield _perturbed(part, names, step), _perturbed(part, names, -step)
+
+
+@dataclass(frozen=True)
+class _StoredUncertainty:
+    """The part of the settings that describes uncertainty; friction that is known otherwise may have none."""
+
+    covariance: StoredCovariance = field(default_factory=StoredCovariance)
+
+
+def _covariance(part: Part, names: list[str]) -> Array:
+    """Return the covariance of some values, logarithms instead of V_S and mu."""
+    stored = part.settings_as("friction", _StoredUncertainty).covariance
+    if set(names) <= set(stored.names):
+        at = [stored.names.index(name) for name in names]
+        return np.array([[stored.values[i][j] for j in at] for i in at])
+    deviations = [part.value(name).deviation / (part[name] if name in LOGARITHMIC else 1.0) for name in names]
+    return np.diag(np.square(deviations))
+
+
+def _perturbed(part: Part, names: list[str], step: Array) -> Part:
+    """Return a part with its values moved by a step; logarithms move by at most one."""
+    moves = dict(zip(names, step.tolist(), strict=True))
+    for name in set(LOGARITHMIC) & moves.keys():
+        moves[name] = part[name] * float(np.expm1(np.clip(moves[name], -1.0, 1.0)))
+    values = tuple(replace(value, value=value.value + moves.get(value.name, 0.0)) for value in part.values)
+    return replace(part, values=values)
