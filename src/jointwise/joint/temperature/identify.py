@@ -12,7 +12,8 @@ from jointwise.joint.part import Part, TriedModel
 from jointwise.joint.quality import MIN_QUALITY, with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.joint.temperature.data import COLDEST, TemperaturePairs, temperature_pairs
-from jointwise.joint.temperature.law import PARAMETERS, TemperatureModel
+from jointwise.joint.temperature.fit import TemperatureModel
+from jointwise.joint.temperature.law import PARAMETERS
 from jointwise.joint.temperature.result import temperature_part, temperature_quality
 from jointwise.spatial import Array
 

@@ -1,6 +1,4 @@
-"""Temperature-dependent friction of a joint: the law, and its fit to pairs of runs.
-
-Every speed has its friction at the reference temperature, and the law adds to it.
+"""Temperature-dependent friction of a joint.
 
 References:
     Bittencourt, Gunnarsson: Static friction in a robot joint - modeling and identification of load and temperature
@@ -10,17 +8,11 @@ References:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
-from jointwise.estimation.linear_fit import JackknifeFit, jackknife_fit, scaled_solution
-from jointwise.joint.friction.data import Flags
 from jointwise.joint.part import Part
-from jointwise.joint.quality import STARTS, rms
-from jointwise.joint.temperature.data import TemperaturePairs, inverse_cube
 from jointwise.model.friction import root_speed, thermal_decay, thermal_factors
 from jointwise.spatial import Array
 
@@ -75,98 +67,3 @@ class TemperatureSettings:
 def temperature_law_of(part: Part) -> TemperatureLaw:
     """Return the law of a part from `identify_temperature`."""
     return part.settings_as("temperature", TemperatureSettings).law
-
-
-# -- fit to pairs of runs --
-
-MAX_EXPONENT = 4.0
-"""Largest exponent |ω| (b_0 + b_1 T) that is sought: beyond, the exponential has vanished."""
-EXPONENT_STARTS = (-2.0, -0.3, 0.4, 2.2)
-"""Starts of the exponents at the coldest and at the hottest temperature."""
-MAX_TRIALS = 80
-"""Evaluations of a search; one needs about 20."""
-SINGULAR = 1e-10
-"""Relative singular value of scaled columns below which they are collinear."""
-STEP = 1e-6
-"""Step of the numerical derivative by the rates b_0 and b_1, whose size is about 0.01 to 1."""
-
-
-@dataclass(frozen=True, eq=False)
-class TemperatureModel:
-    """A law to be fitted to pairs of runs, with the reference temperature T0 (°C).
-
-    Parameters: the friction of every speed at T0, then those of the law, with the rates b_0 and b_1 of the
-    affine-exponential law last.
-    """
-
-    law: str
-    pairs: TemperaturePairs
-    reference: float
-
-    @property
-    def rates(self) -> int:
-        """Number of nonlinear parameters."""
-        return 2 if self.law == "affine-exponential" else 0
-
-    def columns(self, rates: Array) -> Array:
-        """Return the regressor (pairs, linear parameters): the friction at T0, then the law as a difference to T0."""
-        pairs, T, T0 = self.pairs, self.pairs.temperature, self.reference
-        base = (pairs.level[:, None] == np.arange(pairs.levels)).astype(float)
-        if self.law == "affine-exponential":
-            now, then = (thermal_decay(pairs.speed, t, rates) for t in (T, T0))
-            return np.column_stack([base, now - then, T * now - T0 * then])
-        root = root_speed(pairs.speed)
-        columns = [root * (T - T0), root * (pairs.inverse_cube - inverse_cube(T0))]
-        return np.column_stack([base, *columns[: {"none": 0, "linear": 1}.get(self.law, 2)]])
-
-    def friction(self, values: Array) -> Array:
-        """Return the friction (pairs,), Nm, of all parameters."""
-        linear, rates = self._split(values)
-        return self.columns(rates) @ linear
-
-    def sensitivity(self, values: Array) -> Array:
-        """Return the derivative of the friction by all parameters, (pairs, parameters)."""
-        steps = STEP * np.eye(len(values))[len(values) - self.rates :]
-        slopes = [(self.friction(values + s) - self.friction(values - s)) / (2.0 * STEP) for s in steps]
-        return np.column_stack([self.columns(self._split(values)[1]), *slopes])
-
-    def solve(self, use: Flags) -> Array:
-        """Return the least-squares parameters for the pairs in use."""
-        rates = self._fit_rates(use) if self.rates else np.empty(0)
-        return np.concatenate([self._solve_linear(rates, use), rates])
-
-    def fit(self) -> JackknifeFit:
-        """Return the fit to all pairs, leaving out one block of time at a time."""
-        values = self.solve(np.ones(len(self.pairs.friction), dtype=bool))
-        residual = self.friction(values) - self.pairs.friction
-        return jackknife_fit(values, residual, self.sensitivity(values), self.pairs.block, rms(residual))
-
-    def _split(self, values: Array) -> tuple[Array, Array]:
-        count = len(values) - self.rates
-        return values[:count], values[count:]
-
-    def _solve_linear(self, rates: Array, use: Flags) -> Array:
-        return scaled_solution(self.columns(rates)[use], self.pairs.friction[use], rcond=SINGULAR)
-
-    def _fit_rates(self, use: Flags) -> Array:
-        """Return b_0 and b_1 by variable projection from several starts.
-
-        They are sought as the exponents at the coldest and the hottest temperature of the highest speed.
-        """
-        fastest = float(self.pairs.speed.max())
-        cold, hot = float(self.pairs.temperature.min()), float(self.pairs.temperature.max())
-
-        def rates(exponents: Array) -> Array:
-            slope = (exponents[1] - exponents[0]) / (hot - cold) / fastest
-            return np.array([exponents[0] / fastest - slope * cold, slope])
-
-        def residual(exponents: Array) -> Array:
-            b = rates(exponents)
-            return (self.pairs.friction - self.columns(b) @ self._solve_linear(b, use))[use]
-
-        starts = [np.array(start) for start in product(EXPONENT_STARTS, repeat=2)]
-        best = sorted(starts, key=lambda start: rms(residual(start)))[:STARTS]
-        fits = [
-            least_squares(residual, start, bounds=(-MAX_EXPONENT, MAX_EXPONENT), max_nfev=MAX_TRIALS) for start in best
-        ]
-        return rates(min(fits, key=lambda fit: float(fit.cost)).x)

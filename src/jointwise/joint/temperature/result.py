@@ -25,7 +25,8 @@ from jointwise.joint.part import (
 from jointwise.joint.quality import nrmse_percent
 from jointwise.joint.record import JointRecord
 from jointwise.joint.temperature.data import COLDEST, TemperaturePairs, inverse_cube
-from jointwise.joint.temperature.law import TemperatureLaw, TemperatureModel, TemperatureSettings
+from jointwise.joint.temperature.fit import TemperatureModel
+from jointwise.joint.temperature.law import TemperatureLaw, TemperatureSettings
 from jointwise.spatial import Array
 
 HISTORY_POINTS = 500
