@@ -24,8 +24,8 @@ from jointwise.model.elastic import MOTOR_NAMES, ElasticModel, ElasticStates, el
 from jointwise.spatial import Array
 
 CUTOFF = 12.0
-"""Hz; cut-off of the zero-phase filter on positions, columns and motor torque. Acceleration noise grows with its square;
-at 20 Hz the errors of a planar arm at a signal-to-noise ratio of 70 dB are three to six times those at 12 Hz."""
+"""Hz; cut-off of the zero-phase filter on positions, columns and motor torque. Acceleration noise grows with its
+square; at 20 Hz the errors of a planar arm at a signal-to-noise ratio of 70 dB are three to six times those at 12 Hz."""
 ROW_RATE = 100.0
 """Rows a second; more are not independent after the filter."""
 BLOCKS = 24
@@ -41,8 +41,8 @@ PASSES = 5
 SHORTEST = 5.0
 """Rows of every joint per parameter of the arm below which nothing is identified."""
 MAX_NMSE = 0.3
-"""Largest MSE / variance of the motor torque of a joint: above, there is no model. Positions with noise of 20 dB leave 0.4
-to 0.75, with 30 dB up to 0.2."""
+"""Largest MSE / variance of the motor torque of a joint: above, there is no model. Positions with noise of 20 dB leave
+0.4 to 0.75, with 30 dB up to 0.2."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,14 +109,13 @@ class PhysicalParameters:
     """Physically consistent standard parameters of all bodies.
 
     `names` are those of the links, `inertials` (links, 10) their parameters in the joint frames, in the order of
-    `spatial.INERTIAL_NAMES`; `rotor_inertias` (links,)
-    reflected to the joints, kg m² (zero where the model has none); `values` (parameters,) are those of the model that
-    belong to these bodies, with the joint terms refitted. `share` (links, 10) and `rotor_share` (links,) state how far
-    a parameter rests on the data: 1 on the data only, 0 on the prior only. `eigenvalues` (links,) are the smallest
-    ones of the pseudo-inertias relative to the prior; `boundary` the links (0-based) at the boundary of what can exist.
-    `prior_weight` is λ.
-    `held_out` is None for logs too short to cross-validate. `described_masses` (links,) are those of the description,
-    with the payload, NaN where it has none; empty in files that do not state them.
+    `spatial.INERTIAL_NAMES`; `rotor_inertias` (links,) are reflected to the joints, kg m² (zero where the model has
+    none); `values` (parameters,) are those of the model that belong to these bodies, with the joint terms refitted.
+    `share` (links, 10) and `rotor_share` (links,) state how far a parameter rests on the data: 1 on the data only, 0 on
+    the prior only. `eigenvalues` (links,) are the smallest ones of the pseudo-inertias relative to the prior;
+    `boundary` the links (0-based) at the boundary of what can exist. `prior_weight` is λ. `held_out` is None for logs
+    too short to cross-validate. `described_masses` (links,) are those of the description with the payload, kg; NaN
+    where it has none, empty in files that do not state them.
     """
 
     names: tuple[str, ...]
@@ -164,8 +163,7 @@ def physical_parameters(
         Bodies, rotors and joint terms, with the share of the data in each and the cost of consistency.
 
     Raises:
-        EstimationError: The solver finds no solution.
-        JointwiseError: Clarabel is not installed.
+        EstimationError: The constraints contradict each other: there is no solution.
 
     """
     programme, fit, held_out = _weighted(Programme(problem, solution, projection, prior, kind))
