@@ -25,7 +25,7 @@ from jointwise.spatial import Array
 
 CUTOFF = 12.0
 """Hz; cut-off of the zero-phase filter on positions, columns and motor torque. Acceleration noise grows with its
-square; at 20 Hz the errors of a planar arm at a signal-to-noise ratio of 70 dB are three to six times those at 12 Hz."""
+square; at 20 Hz the errors of a planar arm at a signal-to-noise ratio of 70 dB are three to six times as large."""
 ROW_RATE = 100.0
 """Rows a second; more are not independent after the filter."""
 BLOCKS = 24
