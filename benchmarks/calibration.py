@@ -138,7 +138,7 @@ def kernel(samples: int, rounds: int) -> None:
     print(
         f"\nregressor + parallel filter + least squares, {samples:,} samples, {robot.name}, "
         f"{model.base.count} parameters\n"
-        f"  jointwise {np.median(times['own']):7.3f} s\n"
+        f"  jointwise {np.median(times['jointwise']):7.3f} s\n"
         f"  pinocchio + filtfilt + lstsq {np.median(times['peer']):7.3f} s; estimates differ by {apart:.1e}\n"
         f"  ratio {ratio.median:.1f} ({ratio.low:.1f} .. {ratio.high:.1f}), target {TARGET:g}: "
         f"{'met' if ratio.median >= TARGET else 'missed'}"

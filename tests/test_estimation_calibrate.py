@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointwise.calibration import calibrate, make_regression
+from jointwise.calibration import calibrate
 from jointwise.data import conditioning
 from jointwise.data.conditioning import clean_log
-from jointwise.data.log import Log
+from jointwise.data.log import Log, holdout
 from jointwise.description import Robot, load_robot
 from jointwise.design import fourier_trajectory
 from jointwise.errors import DataError, EstimationError, JointwiseError
@@ -22,7 +22,8 @@ from jointwise.estimation.select_filters import select_filters
 from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Hysteresis
 from jointwise.options import Options
-from jointwise.result import Calibration
+from jointwise.preparation import make_regression
+from jointwise.result import Calibration, validate
 from jointwise.result.predict import output_chunks
 from jointwise.spatial import Array
 from synthetic import FRICTIONLESS, SyntheticLog, default_friction, synthetic_log
@@ -194,6 +195,17 @@ def test_the_load_iteration_settles_on_the_true_load_dependence(hysteresis: bool
         assert found.estimate.values[k] == pytest.approx(
             truth.load, abs=2.0 * found.estimate.deviation[k] + 0.05 * truth.load
         )
+
+
+def test_validation_logs_belong_to_the_calibration() -> None:
+    training, test = holdout(made(duration=30.0).log, 0.3)
+    chosen = Options(structure=SIGN, free=(), position_cutoff=20.0, lag=0.0)
+    plain = calibrate(training, PLANAR, options=chosen, physical=False)
+    found = calibrate(training, PLANAR, options=chosen, physical=False, validation=test)
+    assert plain.validation == ()
+    assert [each.mean_nmse for each in found.validation] == [validate(plain, test).mean_nmse]
+    assert found.validation[0].held_out
+    np.testing.assert_array_equal(found.estimate.values, plain.estimate.values)
 
 
 def test_without_load_dependence_no_load_is_iterated(planar: SyntheticLog) -> None:

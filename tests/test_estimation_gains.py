@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from jointwise.calibration import calibrate, make_regression
+from jointwise.calibration import calibrate
 from jointwise.description import Payload, Robot, load_robot
 from jointwise.estimation.drive_gains import DriveGains, drive_gains, gains_again
 from jointwise.estimation.fit import Fit, fit_structure
@@ -17,6 +17,7 @@ from jointwise.estimation.structure import Structure
 from jointwise.estimation.uncertainty import NORMAL_QUANTILE, uncertainty_of, with_selection
 from jointwise.model.terms import Hysteresis
 from jointwise.options import Options
+from jointwise.preparation import make_regression
 from jointwise.result import Calibration
 from jointwise.result.store import from_document, to_document
 from jointwise.spatial import Array

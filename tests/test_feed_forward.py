@@ -10,7 +10,6 @@ import pytest
 
 import jointwise as jw
 from data_files import SHARED, needs_shared
-from jointwise.calibration import make_regression
 from jointwise.cli import main
 from jointwise.errors import ModelError
 from jointwise.estimation.feed_forward import (
@@ -22,6 +21,7 @@ from jointwise.estimation.feed_forward import (
 )
 from jointwise.estimation.structure import LADDER, Structure
 from jointwise.options import Options
+from jointwise.preparation import make_regression
 from jointwise.result import load_calibration, save_model
 from jointwise.result.feed_forward import Use
 from synthetic.point_to_point import point_to_point_trajectory

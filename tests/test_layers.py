@@ -22,6 +22,7 @@ FOUNDATIONS: list[set[str]] = [
 APPLICATIONS = {"simulation", "control", "monitoring", "energy", "export", "report", "rtde"}
 COMPOSITION: list[set[str]] = [
     {"options", "experiment"},
+    {"preparation"},
     {"calibration", "elastic"},
     {"inspection", "virtual_ur"},
     {"rehearsal"},

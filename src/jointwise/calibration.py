@@ -6,67 +6,64 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from jointwise.data.conditioning import Filters, clean_log
-from jointwise.data.coordinates import model_log
 from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log, log_list
-from jointwise.data.overlap import refuse_repeated_samples, sketch
+from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.data.quality import DataQuality
-from jointwise.description.mounting import Mounting, gravity_vector
+from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
-from jointwise.errors import DataError, EstimationError, ImplausibleError, ModelError
+from jointwise.errors import EstimationError, ImplausibleError
 from jointwise.estimation.body_prior import body_prior
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.drive_gains import DriveGains, drive_gains, gains_again, known_gains
 from jointwise.estimation.essential import Essential, essential_parameters
 from jointwise.estimation.explained import Explained, check_explained
 from jointwise.estimation.feed_forward import (
-    FeedForwardFit,
     fit_feed_forward,
     positions_structure,
     testable_menu,
 )
-from jointwise.estimation.fit import Fit, fit_structure, known_sums, known_values
+from jointwise.estimation.fit import Fit, fit_structure, known_values
 from jointwise.estimation.identifiability import check_excitation
-from jointwise.estimation.instruments import instrumental_variables, refuse_unrelated_reference
-from jointwise.estimation.least_squares import Mask
+from jointwise.estimation.instruments import instrumental_variables
 from jointwise.estimation.neglected_effects import neglected_effects
 from jointwise.estimation.physical import PhysicalParameters, physical_parameters
 from jointwise.estimation.regression import Regression
-from jointwise.estimation.select_filters import FIRST_CUTOFF, alternative_filters, select_filters
+from jointwise.estimation.select_filters import alternative_filters, select_filters
 from jointwise.estimation.select_structure import compare_joint_terms, select_scales, select_structure
 from jointwise.estimation.structure import JointTerms, Structure
 from jointwise.estimation.training_data import held_still, inspected, warnings_of
 from jointwise.estimation.uncertainty import Alternatives, Uncertainty, uncertainty_of, with_selection
-from jointwise.model.dynamics import Dynamics
-from jointwise.model.terms import SpeedRipple, Term, Viscous
 from jointwise.monitoring.learn import residual_spread
 from jointwise.options import Options
+from jointwise.preparation import (
+    common_output,
+    loaded_logs,
+    make_regression,
+    refuse_missing_channels,
+    refuse_without_instruments,
+)
+from jointwise.result.assembly import bounded_model, estimate_of, feed_forward_of, source_of, structure_text
 from jointwise.result.calibration import (
     Calibration,
-    Estimate,
     Provenance,
-    Source,
-    Status,
     TrainingErrors,
     payload_numbers,
 )
-from jointwise.result.feed_forward import FeedForward
 from jointwise.result.metrics import AT_NOISE
 from jointwise.result.plausibility import Check, refusal, worst_status
 from jointwise.result.plausibility.setup import check_setup
-from jointwise.result.validation import errors_from_positions
+from jointwise.result.validation import errors_from_positions, validate
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 
-ROW_RATE = 120.0
-"""Rows a second that a fit needs: of faster logs every n-th sample makes a row."""
+if TYPE_CHECKING:
+    from jointwise.joint.model import JointModel
 
 LEAST_VALIDATION = 60.0
 """Duration (s) of validation logs from which the tail of the residuals can be estimated."""
@@ -84,10 +81,14 @@ def calibrate(
     physical: bool = True,
     progress: Progress | None = None,
     accept_implausible: bool = False,
+    validation: Log | Sequence[Log] = (),
+    joints: Sequence[JointModel] = (),
+    joint_values: Literal["start", "known"] = "start",
 ) -> Calibration:
-    """Return the calibrated model of a robot from one or more logs.
+    """Return the calibrated model of a robot from one or more logs, with its errors on logs for validation.
 
-    Filters and joint model are selected by cross-validation inside the logs unless the options fix them.
+    Filters and joint model are selected by cross-validation inside the logs unless the options fix them. It does what
+    ``jointwise calibrate`` does: `holdout` divides a log for training and validation (``--holdout``).
 
     Args:
         logs: Training logs with a measured current or torque.
@@ -102,9 +103,13 @@ def calibrate(
         physical: Estimate physically consistent bodies too (`Calibration.physical`).
         progress: Called with the name of every stage.
         accept_implausible: Return a model, marked as implausible, even if the logs contradict the declared set-up.
+        validation: Logs that are not used for training, without contacts: `Calibration.validation` has the errors on
+            them, and monitoring takes its thresholds from them if they are long enough.
+        joints: Joints that were identified alone (`read_joints`); their friction and drive gains are used.
+        joint_values: Whether the values of their friction are estimated again or held.
 
     Returns:
-        The calibrated model with confidence intervals, choices and provenance.
+        The calibrated model with confidence intervals, choices, provenance and validations.
 
     Raises:
         DataError: A log is unsuitable: wrong units, damaged channels, no measured output.
@@ -113,21 +118,27 @@ def calibrate(
         ModelError: The options contradict the robot.
 
     """
-    recordings = log_list(logs)
-    if payload is not None and not isinstance(payload, Payload):
-        recordings, payload = _loaded_logs(recordings, payload), None
-    with threadpool_limits(limits=1, user_api="blas"):  # hundreds of small factors: threads cost more than they save
-        stages = _Stages(
-            recordings,
-            robot,
-            mounting_of_logs(recordings, mounting),
-            payload,
-            options or Options(),
-            physical,
-            progress or (lambda stage: None),
-            accept_implausible,
+    recordings, options = log_list(logs), options or Options()
+    if joints:
+        rotor = all(log.theta is not None for log in recordings)
+        options = options.with_joints(
+            joints, robot, rotor=rotor, known=joint_values == "known", accept_implausible=accept_implausible
         )
-        return stages.run()
+    if payload is not None and not isinstance(payload, Payload):
+        recordings, payload = loaded_logs(recordings, payload), None
+    progress = progress or (lambda stage: None)
+    with threadpool_limits(limits=1, user_api="blas"):  # hundreds of small factors: threads cost more than they save
+        mounting = mounting_of_logs(recordings, mounting)
+        stages = _Stages(recordings, robot, mounting, payload, options, physical, progress, accept_implausible)
+        calibration = stages.run()
+        progress("validating")
+        return _validated(calibration, log_list(validation) if validation else [])
+
+
+def _validated(calibration: Calibration, logs: Sequence[Log]) -> Calibration:
+    """Return the calibration with its errors on validation logs, and the spread of its residuals on them."""
+    validations = tuple(validate(calibration, log) for log in logs)
+    return replace(validated_spread(calibration, logs), validation=validations)
 
 
 def validated_spread(calibration: Calibration, logs: Sequence[Log]) -> Calibration:
@@ -169,9 +180,9 @@ class _Stages:
         refuse_repeated_samples(self.logs)
         notes = [*warnings_of(inspections), *self._excitation(inspections, output)]
         regression = make_regression(self.logs, self.robot, self.mounting, output, self.options)
-        _refuse_missing_channels(regression, self.options)
+        refuse_missing_channels(regression, self.options)
         if self.options.method == "iv":
-            _refuse_without_instruments(self.logs, self.options)
+            refuse_without_instruments(self.logs, self.options)
             regression = regression.from_positions()  # the reference has no measured speeds or rotors
         regression = self._without_payloads(regression, output)
         drives, regression, choices = self._filters(regression, output)
@@ -188,15 +199,15 @@ class _Stages:
         uncertainty = with_selection(found, alternatives)
         explained = _explained(fit, inspections, output, drives.values, worst_status(plausibility) == "contradicted")
         calibration = Calibration(
-            model=_bounded_model(fit, regression),
-            estimate=_estimate(fit, uncertainty, self.options.method, terms_by_joint, essential),
+            model=bounded_model(fit, regression),
+            estimate=estimate_of(fit, uncertainty, self.options.method, terms_by_joint, essential),
             filters=regression.filters,
             output=output,
             gains=drives.values,
             gain_source=drives.source,
             scale_known=drives.scale_known,
             structure=fit.structure,
-            structure_text=_description(fit, terms_by_joint),
+            structure_text=structure_text(fit, terms_by_joint),
             choices=(*choices, *selected, *compared),
             load=fit.load,
             training=TrainingErrors(explained.nmse),
@@ -342,7 +353,7 @@ class _Stages:
 
         mounting, payload = self.mounting, self.payload
         named = mounting if isinstance(mounting, str) else " ".join(f"{float(g):g}" for g in mounting)
-        sources = tuple(_source(inspection, output) for inspection in inspections)
+        sources = tuple(source_of(inspection, output) for inspection in inspections)
         date = datetime.now(UTC).isoformat(timespec="seconds")
         seconds = time.perf_counter() - started
         return Provenance(__version__, date, named, sources, seconds, payload_numbers(payload), tuple(notes))
@@ -371,174 +382,9 @@ class _Stages:
                 self.options.method,
                 joints,
             )
-            calibration = replace(calibration, feed_forward=_feed_forward(found, regression, joints))
+            calibration = replace(calibration, feed_forward=feed_forward_of(found, regression, joints))
         bare = errors_from_positions(calibration, self.logs)
         return replace(calibration, training=replace(calibration.training, from_positions=bare))
-
-
-def _loaded_logs(logs: Sequence[Log], payloads: Sequence[Payload | None]) -> list[Log]:
-    """Return logs with their payloads, none where it is None."""
-    if len(logs) != len(payloads):
-        raise ModelError(f"payload must be one for each of {len(logs)} logs. Got {len(payloads)} instead.")
-    return [log.with_payload(payload or Payload(0.0)) for log, payload in zip(logs, payloads, strict=True)]
-
-
-def common_output(logs: Sequence[Log]) -> Literal["current", "torque"]:
-    """Return the output that every log has measured: torque if there, else current."""
-    for name in ("torque", "current"):
-        if all(getattr(log, name) is not None for log in logs):
-            return name
-    missing = next(log for log in logs if log.torque is None and log.current is None)
-    raise DataError(
-        f"{missing.origin.path}: neither current (i1..) nor torque (tau1..) found: nothing to calibrate with."
-    )
-
-
-def make_regression(logs: Sequence[Log], robot: Robot, mounting: Mounting, output: str, options: Options) -> Regression:
-    """Return the regression of some logs: cleaned logs, bodies, and filters before any choice."""
-    clean = tuple(clean_log(model_log(log, robot)) for log in logs)
-    for part in clean:
-        if not (part.fastest > 1e-3).any():
-            raise EstimationError(f"{part.log.origin.path}: no joint moves: nothing can be identified.")
-    gravity = gravity_vector(mounting)
-    bodies = Dynamics(
-        robot,
-        (float(gravity[0]), float(gravity[1]), float(gravity[2])),
-        options.rotors,
-        ((),) * robot.dof,
-        options.load_basis,
-    )
-    return Regression(clean, output, bodies, first_filters(logs, options), extra=options.structure.extra)
-
-
-def first_filters(logs: Sequence[Log], options: Options) -> Filters:
-    """Return the filters before any choice: the clock from the logs, the rest from the options or neutral."""
-    native = float(np.median([log.clock.uniform_rate for log in logs]))
-    uneven = any(log.clock.uneven for log in logs)
-    rate = options.rate or (2.0 * native if uneven and native < 4.0 * ROW_RATE else native)
-    step = options.decimation or max(round(rate / ROW_RATE), 1)
-    return Filters(
-        rate, options.position_cutoff or FIRST_CUTOFF, options.parallel_cutoff or None, step, options.lag or 0.0
-    )
-
-
-def _refuse_missing_channels(regression: Regression, options: Options) -> None:
-    """Reject logs without a channel that the joint model of the options needs."""
-    if options.structure.needs_speed and not regression.has_speed:
-        raise EstimationError("the joint model needs a measured speed (ripple, track), but a log has no column qd1.")
-    if options.structure.needs_rotor and not regression.has_rotor:
-        raise EstimationError("the joint model needs rotor positions, but a log has no column theta1.")
-    terms = [term for single in options.joints.values() for term in single.terms]
-    if any(term.uses_temperature() for term in terms):
-        for clean in regression.logs:
-            _refuse_missing_temperature(clean.log)
-
-
-def _refuse_without_instruments(logs: Sequence[Log], options: Options) -> None:
-    """Reject what instrumental variables cannot use."""
-    for log in logs:
-        if log.q_des is None:
-            raise DataError(f"{log.origin.path}: no reference positions (q_des1..), which --method iv needs.")
-        refuse_unrelated_reference(log)
-        if log.payload is not None:
-            raise ModelError("payloads of single logs do not go with --method iv.")
-    if options.parallel_cutoff or options.essential is not None or options.joints or options.structure.rotor_side:
-        raise ModelError(
-            "--method iv does not go with --parallel-cutoff, --essential, --joint or --two-encoders: leave them out."
-        )
-
-
-def _refuse_missing_temperature(log: Log) -> None:
-    if log.temperature is None:
-        raise EstimationError(f"{log.origin.path}: the joint model needs a temperature (temp1..).")
-
-
-def _source(inspection: DataQuality, output: str) -> Source:
-    log, findings = inspection.log, tuple(finding.line() for finding in inspection.findings)
-    name = Path(log.origin.path).name
-    known, T = sketch(log, output), log.temperature
-    warm = None if T is None or not np.isfinite(T).any(axis=0).all() else tuple(np.nanmean(T, axis=0).tolist())
-    return Source(name, log.origin.sha256, log.samples, log.duration, inspection.verdict, findings, known, warm)
-
-
-def _description(fit: Fit, terms_by_joint: Mapping[int, JointTerms]) -> str:
-    """Return the joint model in words, and which joints have terms from single-joint experiments."""
-    joints = ", ".join(str(joint + 1) for joint in sorted(terms_by_joint))
-    return fit.structure.describe() + (f"; joint {joints} as identified by itself" if joints else "")
-
-
-def _bounded_model(fit: Fit, regression: Regression) -> Dynamics:
-    """Return the model with the range of the training data in its terms: greatest speed and speed ripple."""
-    fastest = regression.fastest
-    ripple = regression.greatest_ripple() if fit.structure.ripple else np.zeros(len(fastest))
-
-    def bounded(term: Term, joint: int) -> Term:
-        if isinstance(term, Viscous):
-            return replace(term, known=float(fastest[joint]))
-        return replace(term, known=float(ripple[joint])) if isinstance(term, SpeedRipple) else term
-
-    terms = (tuple(bounded(term, j) for term in joint) for j, joint in enumerate(fit.model.terms))
-    return replace(fit.model, terms=tuple(terms))
-
-
-def _feed_forward(
-    found: FeedForwardFit, regression: Regression, terms_by_joint: Mapping[int, JointTerms]
-) -> FeedForward:
-    fit, base = found.fit, found.fit.model.base.count
-    uncertainty = uncertainty_of(fit.problem, fit.solution)
-    known = ~np.isnan(known_values(fit.model, terms_by_joint)[0])
-    return FeedForward(
-        terms=_bounded_model(fit, regression).terms,
-        values=fit.solution.values[base:],
-        deviation=uncertainty.deviation[base:],
-        status=_statuses(fit.solution.values, uncertainty, known, np.zeros_like(known))[base:],
-        sigma=fit.solution.sigma,
-        structure=fit.structure,
-        structure_text=_description(fit, terms_by_joint),
-        choices=found.choices,
-    )
-
-
-def _estimate(
-    fit: Fit,
-    uncertainty: Uncertainty,
-    method: str,
-    terms_by_joint: Mapping[int, JointTerms],
-    essential: Essential | None,
-) -> Estimate:
-    solution = fit.solution
-    values, deviation = known_values(fit.model, terms_by_joint)
-    known = ~np.isnan(values)
-    covariance = uncertainty.covariance.copy()
-    covariance[known, known] = deviation[known] ** 2
-    for total in known_sums(fit.model, terms_by_joint):
-        shares = solution.values[total.index] / total.value if total.value else np.zeros(len(total.index))
-        covariance[np.ix_(total.index, total.index)] += total.deviation**2 * np.outer(shares, shares)
-    dropped = np.zeros(fit.model.count, dtype=bool)
-    if essential is not None:
-        dropped[[fit.model.base.names.index(item.name) for item in essential.dropped]] = True
-        covariance[dropped] = covariance[:, dropped] = 0.0
-    return Estimate(
-        values=solution.values,
-        covariance=covariance,
-        factor=uncertainty.factor,
-        status=_statuses(solution.values, uncertainty, known, dropped),
-        sigma=solution.sigma,
-        condition=solution.condition,
-        condition_scaled=solution.condition_scaled,
-        method=method,
-        shares=uncertainty.shares(fit.model.base.count),
-    )
-
-
-def _statuses(values: Array, uncertainty: Uncertainty, known: Mask, dropped: Mask) -> tuple[Status, ...]:
-    """Return how well every parameter is known; see `Status`."""
-    status = np.where(np.abs(values) > uncertainty.factor * uncertainty.deviation, "determined", "weak").astype(object)
-    status[uncertainty.at_bound] = "at bound"
-    status[uncertainty.undetermined] = "undetermined"
-    status[known] = "given"
-    status[dropped] = "dropped"
-    return tuple(status.tolist())
 
 
 def _explained(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from jointwise.calibration import make_regression
 from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log
 from jointwise.data.quality import DataQuality, check_quality
@@ -14,6 +13,7 @@ from jointwise.description.robot import Robot
 from jointwise.estimation.identifiability import Identifiability, identifiability
 from jointwise.estimation.training_data import held_still
 from jointwise.options import Options
+from jointwise.preparation import make_regression
 
 
 @dataclass(frozen=True)

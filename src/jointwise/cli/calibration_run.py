@@ -95,7 +95,7 @@ def _check_combinations(args: argparse.Namespace) -> None:
 
 def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) -> Outcome:
     """Return the calibration with its validations."""
-    from jointwise.calibration import calibrate, validated_spread
+    from jointwise.calibration import calibrate
     from jointwise.cli.aurt import load_aurt_model
     from jointwise.options import Options, read_joints
     from jointwise.result import validate
@@ -107,11 +107,8 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
     training, held_out = _logs(args, paths, robot)
     mounting = mounting_for([*training, *held_out], checked)
     joints = read_joints(args.joint, robot)
-    rotor = all(log.theta is not None for log in training)
     options = _options(args, Options() if aurt is None else aurt.options(training), training)
-    accept = args.accept_implausible
-    options = options.with_joints(joints, robot, rotor=rotor, known=args.joint_as == "known", accept_implausible=accept)
-    _note_implausible_gains(joints, accept)
+    _note_implausible_gains(joints, args.accept_implausible)
     calibration = calibrate(
         training,
         robot,
@@ -121,12 +118,12 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
         physical=not args.no_physical,
         progress=progress,
         accept_implausible=args.accept_implausible,
+        validation=held_out,
+        joints=joints,
+        joint_values=args.joint_as,
     )
-    progress("validating")
-    validations = tuple(validate(calibration, log) for log in held_out)
     consistent = calibration.consistent() if calibration.physical is not None and held_out else None
     bodies = () if consistent is None else tuple(validate(consistent, log) for log in held_out)
-    calibration = replace(validated_spread(calibration, held_out), validation=validations)
     return Outcome(calibration, training, joints, bodies)
 
 

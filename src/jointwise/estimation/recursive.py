@@ -97,9 +97,17 @@ class RecursiveLeastSquares:
 
     def __post_init__(self) -> None:
         """Convert to arrays; reject values that describe no estimator."""
-        prior = np.array(self.prior, dtype=np.float64)
+        prior, floor = np.array(self.prior, dtype=np.float64), np.asarray(self.floor, dtype=np.float64)
         if prior.ndim != 1 or not 1 <= prior.size <= MOST_PARAMETERS or not (np.isfinite(prior) & (prior > 0.0)).all():
             raise EstimationError(f"prior must be 1 to {MOST_PARAMETERS} finite numbers > 0. Got {self.prior} instead.")
+        self._check_scalars()
+        if floor.shape not in ((), prior.shape) or not (np.isfinite(floor) & (floor >= 0.0)).all():
+            raise EstimationError(f"floor must be finite and >= 0, one number or one each. Got {self.floor} instead.")
+        object.__setattr__(self, "prior", prior)
+        used = floor if self.variant == "directional-floor" else np.zeros(())
+        object.__setattr__(self, "floor", np.ascontiguousarray(np.broadcast_to(used, prior.shape)))
+
+    def _check_scalars(self) -> None:
         if self.variant not in VARIANTS:
             raise EstimationError(f"variant must be one of {', '.join(VARIANTS)}. Got '{self.variant}' instead.")
         if not 0.0 < self.memory <= 1.0:
@@ -108,12 +116,6 @@ class RecursiveLeastSquares:
             raise EstimationError(
                 f"threshold must be >= 0 and period >= 1. Got {self.threshold}, {self.period} instead."
             )
-        floor = np.asarray(self.floor, dtype=np.float64)
-        if floor.shape not in ((), prior.shape) or not (np.isfinite(floor) & (floor >= 0.0)).all():
-            raise EstimationError(f"floor must be finite and >= 0, one number or one each. Got {self.floor} instead.")
-        object.__setattr__(self, "prior", prior)
-        used = floor if self.variant == "directional-floor" else np.zeros(())
-        object.__setattr__(self, "floor", np.ascontiguousarray(np.broadcast_to(used, prior.shape)))
 
     @property
     def count(self) -> int:

@@ -32,7 +32,7 @@ from jointwise.result.feed_forward import FeedForward, Use
 from jointwise.result.metrics import JointMetrics, Validation
 from jointwise.result.plausibility import Check
 from jointwise.result.spread import ResidualSpread
-from jointwise.spatial import pseudo_inertia
+from jointwise.spatial import Array, pseudo_inertia
 
 FASTEST_RATE = 1e5
 """Hz; no log is sampled faster, and conditioning a log takes memory in proportion."""
@@ -216,14 +216,18 @@ class _Physical:
 
     def parameters(self) -> PhysicalParameters:
         """Return the parameters themselves."""
+
+        def each(name: str) -> Array:
+            return np.array([getattr(body, name) for body in self.links])
+
         return PhysicalParameters(
             names=tuple(body.name for body in self.links),
-            inertials=np.array([body.inertial for body in self.links]),
-            rotor_inertias=np.array([body.rotor_inertia for body in self.links]),
+            inertials=each("inertial"),
+            rotor_inertias=each("rotor_inertia"),
             values=np.array(self.values),
-            share=np.array([body.share for body in self.links]),
-            rotor_share=np.array([body.rotor_share for body in self.links]),
-            eigenvalues=np.array([body.eigenvalue for body in self.links]),
+            share=each("share"),
+            rotor_share=each("rotor_share"),
+            eigenvalues=each("eigenvalue"),
             boundary=tuple(j for j, body in enumerate(self.links) if body.at_boundary),
             prior=self.prior,
             prior_source=self.prior_source,

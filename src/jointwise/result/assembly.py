@@ -1,0 +1,119 @@
+"""From fits to the parts of a calibration: estimates with statuses, feed-forward friction, training logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from jointwise.data.overlap import sketch
+from jointwise.data.quality import DataQuality
+from jointwise.estimation.essential import Essential
+from jointwise.estimation.feed_forward import FeedForwardFit
+from jointwise.estimation.fit import Fit, known_sums, known_values
+from jointwise.estimation.least_squares import Mask
+from jointwise.estimation.regression import Regression
+from jointwise.estimation.structure import JointTerms
+from jointwise.estimation.uncertainty import Uncertainty, uncertainty_of
+from jointwise.model.dynamics import Dynamics
+from jointwise.model.terms import SpeedRipple, Term, Viscous
+from jointwise.result.calibration import Estimate, Source, Status
+from jointwise.result.feed_forward import FeedForward
+from jointwise.spatial import Array
+
+
+def source_of(inspection: DataQuality, output: str) -> Source:
+    """Return what is kept of a training log: name, hash, verdict, a sketch of its samples and mean temperatures."""
+    log, findings = inspection.log, tuple(finding.line() for finding in inspection.findings)
+    name = Path(log.origin.path).name
+    known, T = sketch(log, output), log.temperature
+    warm = None if T is None or not np.isfinite(T).any(axis=0).all() else tuple(np.nanmean(T, axis=0).tolist())
+    return Source(name, log.origin.sha256, log.samples, log.duration, inspection.verdict, findings, known, warm)
+
+
+def estimate_of(
+    fit: Fit,
+    uncertainty: Uncertainty,
+    method: str,
+    terms_by_joint: Mapping[int, JointTerms],
+    essential: Essential | None,
+) -> Estimate:
+    """Return values and covariance of all parameters.
+
+    Known parameters keep their standard errors, and those with a known sum share its standard error in proportion to
+    their values; dropped ones have none.
+    """
+    solution = fit.solution
+    values, deviation = known_values(fit.model, terms_by_joint)
+    known = ~np.isnan(values)
+    covariance = uncertainty.covariance.copy()
+    covariance[known, known] = deviation[known] ** 2
+    for total in known_sums(fit.model, terms_by_joint):
+        shares = solution.values[total.index] / total.value if total.value else np.zeros(len(total.index))
+        covariance[np.ix_(total.index, total.index)] += total.deviation**2 * np.outer(shares, shares)
+    dropped = np.zeros(fit.model.count, dtype=bool)
+    if essential is not None:
+        dropped[[fit.model.base.names.index(item.name) for item in essential.dropped]] = True
+        covariance[dropped] = covariance[:, dropped] = 0.0
+    return Estimate(
+        values=solution.values,
+        covariance=covariance,
+        factor=uncertainty.factor,
+        status=_statuses(solution.values, uncertainty, known, dropped),
+        sigma=solution.sigma,
+        condition=solution.condition,
+        condition_scaled=solution.condition_scaled,
+        method=method,
+        shares=uncertainty.shares(fit.model.base.count),
+    )
+
+
+def _statuses(values: Array, uncertainty: Uncertainty, known: Mask, dropped: Mask) -> tuple[Status, ...]:
+    """Return how well every parameter is known; see `Status`."""
+    status = np.where(np.abs(values) > uncertainty.factor * uncertainty.deviation, "determined", "weak").astype(object)
+    status[uncertainty.at_bound] = "at bound"
+    status[uncertainty.undetermined] = "undetermined"
+    status[known] = "given"
+    status[dropped] = "dropped"
+    return tuple(status.tolist())
+
+
+def bounded_model(fit: Fit, regression: Regression) -> Dynamics:
+    """Return the model with the range of the training data in its terms: greatest speed and speed ripple."""
+    fastest = regression.fastest
+    ripple = regression.greatest_ripple() if fit.structure.ripple else np.zeros(len(fastest))
+
+    def bounded(term: Term, joint: int) -> Term:
+        if isinstance(term, Viscous):
+            return replace(term, known=float(fastest[joint]))
+        return replace(term, known=float(ripple[joint])) if isinstance(term, SpeedRipple) else term
+
+    terms = (tuple(bounded(term, j) for term in joint) for j, joint in enumerate(fit.model.terms))
+    return replace(fit.model, terms=tuple(terms))
+
+
+def structure_text(fit: Fit, terms_by_joint: Mapping[int, JointTerms]) -> str:
+    """Return the joint model in words, and which joints have terms from single-joint experiments."""
+    joints = ", ".join(str(joint + 1) for joint in sorted(terms_by_joint))
+    return fit.structure.describe() + (f"; joint {joints} as identified by itself" if joints else "")
+
+
+def feed_forward_of(
+    found: FeedForwardFit, regression: Regression, terms_by_joint: Mapping[int, JointTerms]
+) -> FeedForward:
+    """Return the friction for predictions from positions only, with its standard errors and the selections."""
+    fit, base = found.fit, found.fit.model.base.count
+    uncertainty = uncertainty_of(fit.problem, fit.solution)
+    known = ~np.isnan(known_values(fit.model, terms_by_joint)[0])
+    return FeedForward(
+        terms=bounded_model(fit, regression).terms,
+        values=fit.solution.values[base:],
+        deviation=uncertainty.deviation[base:],
+        status=_statuses(fit.solution.values, uncertainty, known, np.zeros_like(known))[base:],
+        sigma=fit.solution.sigma,
+        structure=fit.structure,
+        structure_text=structure_text(fit, terms_by_joint),
+        choices=found.choices,
+    )
