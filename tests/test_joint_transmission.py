@@ -93,6 +93,7 @@ def test_gear_orders_are_named_and_compensation_is_reported() -> None:
 
 def test_maps_survive_a_file_and_repeat_every_turn() -> None:
     part = Part.from_dict(whole().to_dict())
+    assert set(part.settings["kinematic_error"]) == {"mean", "orders", "amplitudes", "phases"}
     maps, theta = transmission_of(part), np.linspace(0.0, 6.0, 40)
     np.testing.assert_allclose(maps.error(theta + 2 * np.pi), maps.error(theta), atol=1e-12)
     np.testing.assert_allclose(maps.error(theta), ERROR.at(theta), atol=2e-6)
@@ -119,6 +120,7 @@ def test_a_spring_under_load_is_found_along_and_taken_out() -> None:
 def test_part_of_a_turn_gives_a_table_there_and_no_series() -> None:
     part = identify_transmission(made(turns=0.4), gear_ratio=100.0)
     assert part.model.startswith("table")
+    assert set(part.settings["lost_motion"]) == {"values"}
     assert "no Fourier series" in " ".join(part.notes)
     low, high = part.ranges["theta"]
     seen = np.linspace(low + 0.1, high - 0.1, 50)

@@ -8,9 +8,11 @@ References:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from jointwise.document import plain_json
 from jointwise.errors import ModelError
 from jointwise.joint.part import Part
 from jointwise.model.friction import slip_elements, slip_state
@@ -124,10 +126,10 @@ class MapSettings:
     """A gear map in a file: a table (`values`, rad), a Fourier series, or both."""
 
     values: tuple[float, ...] | None = None
-    mean: float = 0.0
+    mean: float | None = None
     orders: tuple[int, ...] | None = None
-    amplitudes: tuple[float, ...] = ()
-    phases: tuple[float, ...] = ()
+    amplitudes: tuple[float, ...] | None = None
+    phases: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, gear_map: GearMap) -> MapSettings:
@@ -145,7 +147,7 @@ class MapSettings:
             return table
         if self.orders is None:
             raise ModelError("a gear map must have values or orders. Got neither.")
-        series = FourierSeries(self.mean, self.orders, self.amplitudes, self.phases)
+        series = FourierSeries(self.mean or 0.0, self.orders, self.amplitudes or (), self.phases or ())
         return series if table is None else RippledTable(table, series)
 
 
@@ -161,6 +163,12 @@ class TransmissionSettings:
     reach: float
     settled: float = 0.0
     deviation: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain JSON; a map has only the entries of its kind."""
+        document: dict[str, Any] = plain_json(self)
+        maps = {name: document[name] for name in ("kinematic_error", "lost_motion")}
+        return document | {name: {k: v for k, v in entries.items() if v is not None} for name, entries in maps.items()}
 
 
 def transmission_of(part: Part) -> GearMaps:

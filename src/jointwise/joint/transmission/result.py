@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jointwise.document import plain_json
 from jointwise.estimation.jackknife import NORMAL_FACTOR, standard_error, student_factor
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, plain, value_of
 from jointwise.joint.quality import rms
@@ -84,15 +83,13 @@ def transmission_part(
         values=_values(result),
         fitted=map_quality(result.fit, result.rows),
         held_out=held_out,
-        settings=plain_json(
-            TransmissionSettings(
-                kinematic_error=MapSettings.of(error),
-                lost_motion=MapSettings.of(lost),
-                reach=result.lag.reach,
-                settled=result.lag.settled,
-                deviation=_map_error(result),
-            )
-        ),
+        settings=TransmissionSettings(
+            kinematic_error=MapSettings.of(error),
+            lost_motion=MapSettings.of(lost),
+            reach=result.lag.reach,
+            settled=result.lag.settled,
+            deviation=_map_error(result),
+        ).to_dict(),
         ranges={
             "theta": (low, low + TURN if result.is_whole else high),
             "speed": (0.0, float(np.percentile(np.abs(record.speed), TOP_PERCENTILE))),
