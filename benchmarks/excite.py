@@ -3,14 +3,16 @@
 python benchmarks/excite.py                 # all parts, about an hour of processor time
 python benchmarks/excite.py --seeds 3 --starts 2   # fewer seeds and starts of the limits
 python benchmarks/excite.py --part condition realised
+python benchmarks/excite.py --part limits --journal limits.jsonl   # can be interrupted and continued
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -68,25 +70,44 @@ def random_figures(model: InformationModel) -> tuple[list[float], list[Array]]:
     return conditions, errors
 
 
-def limits(seeds: int, starts: int, duration: float = 20.0) -> None:
-    """Print how many motions violate a limit at ten times the rate of their files."""
-    rows: dict[str, list[tuple[bool, float, float]]] = {name: [] for name in ROBOTS}
-    for seed in range(1, seeds + 1):
-        for name, found in rows.items():
-            best = optimize_excitation(jw.load_robot(name), ExcitationOptions(duration, seed=seed, starts=starts))
-            found.append((keeps_limits(best), best.condition, float(np.median(best.improvement))))
-            kept, condition_number, better = found[-1]
-            text = "keeps its limits" if kept else "VIOLATES A LIMIT"
-            print(f"{name} seed {seed}: {text}, condition number {condition_number:.1f}, {better:.2f}", flush=True)
-    for name, found in rows.items():
-        broken = sum(not kept for kept, _, _ in found)
-        conditions, improvements = np.array([numbers for _, *numbers in found]).T
-        print(
-            f"{name}: {broken} of {len(found)} motions violate a limit; condition number {conditions.min():.1f} to "
-            f"{conditions.max():.1f}; standard errors {np.median(improvements):.2f} times smaller than those of random "
-            f"series (median; least {improvements.min():.2f})",
-            flush=True,
-        )
+@dataclass(frozen=True)
+class LimitsRow:
+    """Figures of one motion: whether it keeps all limits, its condition number, and by how much errors are smaller."""
+
+    robot: str
+    seed: int
+    kept: bool
+    condition: float
+    better: float
+
+
+def limits(seeds: Sequence[int], starts: int, journal: Path | None, duration: float = 20.0) -> None:
+    """Print how many motions violate a limit at ten times the rate of their files.
+
+    The rows of a `journal` (one JSON document a line) are not computed again; new ones are added to it.
+    """
+    stored = journal.read_text().splitlines() if journal is not None and journal.exists() else []
+    rows = [LimitsRow(**json.loads(line)) for line in stored]
+    known = {(row.robot, row.seed) for row in rows}
+    for name, seed in ((name, seed) for seed in seeds for name in ROBOTS if (name, seed) not in known):
+        best = optimize_excitation(jw.load_robot(name), ExcitationOptions(duration, seed=seed, starts=starts))
+        rows.append(LimitsRow(name, seed, keeps_limits(best), best.condition, float(np.median(best.improvement))))
+        print(rows[-1], flush=True)
+        if journal is not None:
+            with journal.open("a") as file:
+                file.write(json.dumps(asdict(rows[-1])) + "\n")
+    for name in ROBOTS:
+        print(limits_text(name, [row for row in rows if row.robot == name]), flush=True)
+
+
+def limits_text(name: str, rows: Sequence[LimitsRow]) -> str:
+    """Return the figures of all motions of a robot as text."""
+    conditions, better = (np.array([getattr(row, key) for row in rows]) for key in ("condition", "better"))
+    return (
+        f"{name}: {sum(not row.kept for row in rows)} of {len(rows)} motions violate a limit; condition number "
+        f"{conditions.min():.1f} to {conditions.max():.1f}; standard errors {np.median(better):.2f} times smaller than "
+        f"those of random series (median; least {better.min():.2f})"
+    )
 
 
 def keeps_limits(found: Excitation) -> bool:
@@ -173,6 +194,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="+", choices=("condition", "limits", "realised"))
     parser.add_argument("--seeds", type=int, default=50, help="of the limits (default: 50)")
+    parser.add_argument("--first", type=int, default=1, help="first seed of the limits (default: 1)")
+    parser.add_argument("--journal", type=Path, help="file with finished motions of the limits")
     parser.add_argument("--starts", type=int, default=4, help="random starts of each search of the limits (default: 4)")
     parser.add_argument("--runs", type=int, default=4, help="runs of the realised errors, for each robot (default: 4)")
     args = parser.parse_args()
@@ -180,7 +203,7 @@ def main() -> None:
     if "condition" in parts:
         condition()
     if "limits" in parts:
-        limits(args.seeds, args.starts)
+        limits(range(args.first, args.first + args.seeds), args.starts, args.journal)
     if "realised" in parts:
         realised(args.runs)
 
