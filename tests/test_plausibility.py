@@ -180,18 +180,35 @@ def test_what_the_data_cannot_decide_is_said() -> None:
     assert robot.evidence == "the data cannot decide: the robot 'twin' would fit as well"
 
 
+def joined(first: Samples, second: Samples) -> Samples:
+    """Return the samples of two logs."""
+    names = ("q", "qd", "qdd", "output")
+    arrays = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in names}
+    friction = np.concatenate([first.friction, second.friction], axis=1)
+    log = np.concatenate([first.log, second.log + 1])
+    return replace(first, friction=friction, log=log, duration=np.array([DURATION, DURATION]), **arrays)
+
+
 def test_logs_with_and_without_a_payload_contradict_each_other() -> None:
-    empty, loaded = samples(), samples(payload=3.0, seed=1)
-    arrays = {
-        name: np.concatenate([getattr(empty, name), getattr(loaded, name)]) for name in ("q", "qd", "qdd", "output")
-    }
-    log = np.concatenate([empty.log, loaded.log + 1])
-    friction = np.concatenate([empty.friction, loaded.friction], axis=1)
-    both = replace(empty, friction=friction, log=log, duration=np.array([DURATION, DURATION]), **arrays)
-    checks = assess(both, Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), both))
-    text = refusal(checks)
+    both = joined(samples(), samples(payload=3.0, seed=1))
+    text = refusal(assess(both, Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), both)))
     assert text.startswith("the logs contradict each other: some logs carry a payload and others do not (log 2 about ")
     assert "--payload LOG=KG" in text
+
+
+def test_a_wrong_centre_of_the_payload_of_one_log_is_named() -> None:
+    robot, loaded = load_robot("ur5e"), samples(payload=3.0, seed=1)
+    motion = loaded.q, loaded.qd, loaded.qdd
+
+    def status(center: tuple[float, float, float]) -> str:
+        load = inverse_dynamics(robot, *motion, gravity=TABLE, payload=Payload(3.0, center))
+        known = load - inverse_dynamics(robot, *motion, gravity=TABLE)
+        both = joined(samples(), replace(loaded, output=loaded.output - known[:, :, None]))
+        checks = assess(both, Declaration.plain(robot, TABLE, np.ones(6), both))
+        return next(check.status for check in checks if check.check == "logs")
+
+    assert status((0.02, 0.0, 0.06)) == "ok"
+    assert status((0.2, 0.0, 0.06)) == "suspect"
 
 
 def test_wrong_gain_of_one_channel_is_named() -> None:

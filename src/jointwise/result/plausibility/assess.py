@@ -3,53 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
 
-from jointwise.description.robot import Robot
+from jointwise.description.robot import Robot, loaded_inertials
 from jointwise.formatting import listed
-from jointwise.result.plausibility.alternatives import (
-    PAYLOADS,
-    Alternative,
-    Cause,
-    coupling_alternatives,
-    motion_alternatives,
-    output_alternatives,
-    tangents,
-    with_couplings,
-    with_gain,
-    with_gravity,
-    with_offset,
-)
+from jointwise.result.plausibility.alternatives import PAYLOADS, Alternative, Cause
 from jointwise.result.plausibility.check import UNDECIDED, Check, Status
-from jointwise.result.plausibility.declaration import PAYLOAD_MASS, Declaration, with_item
-from jointwise.result.plausibility.evidence import (
-    FEW_ITERATIONS,
-    ITERATIONS,
-    Evidence,
-    evidence,
-    evidences,
-    expected_error,
-    make_moments,
+from jointwise.result.plausibility.declaration import Declaration
+from jointwise.result.plausibility.evidence import Evidence, evidence, expected_error, make_moments
+from jointwise.result.plausibility.rank import (
+    LEAST_PAYLOAD,
+    SUSPECT,
+    Scored,
+    declared_mass,
+    is_payload,
+    payload_mass,
+    rank,
 )
 from jointwise.result.plausibility.samples import Samples
 
-SUSPECT = 20.0
-"""Gain of log evidence by another declaration that makes the declared one suspect (models are not exact)."""
 CONTRADICTED = 60.0
-"""The same for a contradiction."""
+"""Gain of log evidence by another declaration that contradicts the declared one; `SUSPECT` makes it suspect."""
 SHIFT_SUSPECT, SHIFT_CONTRADICTED = 30.0, 100.0
 """The same two for a time shift, which imperfect models of friction imitate."""
 EXCITATION_SUSPECT, EXCITATION_CONTRADICTED = 0.03, 0.2
 """Expected MSE/variance on other motions above which a log is suspect, and above which no model can be made of it."""
 NEAR = 6.0
 """Alternatives within this log evidence of the best one are named with it."""
-LEAST_OFFSET, LEAST_TILT, LEAST_GAIN, LEAST_PAYLOAD = 5.0, 3.0, 1.15, 0.25
-"""Smallest deviations that are reported: degrees of a zero and of the mounting, factor of a gain, payload in kg.
-Smaller ones are within the accuracy of installations, and the linear friction model may imitate them."""
 LARGE_OFFSET = 0.25
 """Constant part of an output, relative to its standard deviation, that makes a channel suspect: friction and sensors
 reach a few percent."""
@@ -57,19 +41,6 @@ HOPELESS = 0.5
 """MSE/variance (median over the joints) of the best declaration above which there is nothing to compare."""
 FAR = 60.0
 """Squared distance of the bodies to the described ones, in standard deviations, that makes the description suspect."""
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """An alternative, its evidence, and the gain of log evidence over the declared one."""
-
-    alternative: Alternative
-    found: Evidence
-    gain: float
-
-
-Score = Callable[[Alternative], Scored]
-"""Evaluates an alternative."""
 
 
 def assess(samples: Samples, declaration: Declaration, catalog: Iterable[Robot] = ()) -> tuple[Check, ...]:
@@ -89,11 +60,30 @@ def assess(samples: Samples, declaration: Declaration, catalog: Iterable[Robot] 
         return (excitation,)
     if _is_hopeless(declared, ranked):
         return (Check("fit", "ok", "no declaration explains the output: see the error of the fit"),)
-    best = next((s for s in ranked if s.gain >= _threshold(s.alternative.cause, "suspect")), None)
+    return (*_checks(samples, declaration, declared, ranked), excitation)
+
+
+def _checks(
+    samples: Samples, declaration: Declaration, declared: Evidence, ranked: Sequence[Scored]
+) -> Iterator[Check]:
+    """Yield the checks of logs, causes, offsets and bodies."""
     logs = _log_check(samples, declaration)
-    causes = [cause for cause in get_args(Cause) if cause != "payload" or logs.status == "ok"]  # one mass fits no log
-    checks = [_cause_check(cause, ranked, best, declaration) for cause in causes]
-    return logs, *checks, _offset_check(declared), _body_check(declaration, declared, best), excitation
+    yield logs
+    best = _blamed(ranked, logs)
+    for cause in get_args(Cause):
+        if cause != "payload" or logs.status == "ok":  # else one mass fits no log
+            yield _cause_check(cause, ranked, best, declaration)
+    yield _offset_check(declared)
+    yield _body_check(declaration, declared, best is not None or logs.status != "ok")
+
+
+def _blamed(ranked: Sequence[Scored], logs: Check) -> Scored | None:
+    """Return the best alternative if it makes the declaration suspect.
+
+    Logs with different bodies fit no declaration well; then only a contradiction counts.
+    """
+    best = next((s for s in ranked if s.gain >= _threshold(s.alternative.cause, "suspect")), None)
+    return best if best is None or logs.status == "ok" or best.gain >= CONTRADICTED else None
 
 
 def _is_hopeless(declared: Evidence, ranked: Sequence[Scored]) -> bool:
@@ -107,127 +97,6 @@ def _threshold(cause: Cause, status: Status) -> float:
     if cause == "time shift":
         return SHIFT_SUSPECT if status == "suspect" else SHIFT_CONTRADICTED
     return SUSPECT if status == "suspect" else CONTRADICTED
-
-
-def rank(samples: Samples, declaration: Declaration, catalog: Iterable[Robot]) -> tuple[Evidence, list[Scored]]:
-    """Return the evidence of the declaration, and the best alternative of every cause, best first."""
-    shared = make_moments(samples, declaration, tuple(range(len(samples.lags))))
-    declared = evidence(samples, declaration, shared)
-
-    def scores(alternatives: Sequence[Alternative], iterations: int) -> list[Scored]:
-        declarations = [alternative.declaration for alternative in alternatives]
-        moments = [shared if d.same_motion(declaration) else make_moments(samples, d) for d in declarations]
-        found = evidences(samples, list(zip(declarations, moments, strict=True)), iterations)
-        pairs = zip(alternatives, found, strict=True)
-        return [Scored(alternative, each, each.log_evidence - declared.log_evidence) for alternative, each in pairs]
-
-    def score(alternative: Alternative) -> Scored:
-        return scores([alternative], ITERATIONS)[0]
-
-    alternatives = [*output_alternatives(declaration, samples), *motion_alternatives(declaration, samples, catalog)]
-    alternatives += coupling_alternatives(declaration, samples)
-    scored = scores(alternatives, FEW_ITERATIONS)
-    kept = []
-    for cause in get_args(Cause):
-        group = sorted((s for s in scored if s.alternative.cause == cause), key=lambda s: -s.gain)
-        for item in group[:2]:
-            refined = _refined(score(item.alternative), declaration, samples, score)
-            if _material(refined, declaration):
-                kept.append(refined)
-    return declared, sorted(kept, key=lambda s: -s.gain)
-
-
-def _refined(best: Scored, declaration: Declaration, samples: Samples, score: Score) -> Scored:
-    """Return the alternative with its number refined by a search around it."""
-    alternative = best.alternative
-    if best.gain < 0.0:
-        return best
-    if alternative.cause == "gain":
-        steps = [with_gain(declaration, alternative.joints, alternative.value * 1.06**k) for k in (-3, -2, -1, 1, 2, 3)]
-    elif alternative.cause == "zero offset":
-        joint, value = alternative.joints[0], alternative.value
-        steps = [with_offset(declaration, joint, value + d) for d in (-15.0, -10.0, -5.0, 5.0, 10.0, 15.0)]
-    elif alternative.cause == "mounting":
-        return _refined_gravity(best, declaration, score)
-    elif alternative.cause == "coupling":
-        return _refined_couplings(best, declaration, samples, score)
-    else:
-        return best
-    return max([best, *map(score, steps)], key=lambda s: s.gain)
-
-
-def _refined_gravity(best: Scored, declaration: Declaration, score: Score) -> Scored:
-    """Return the mounting with its direction refined by a pattern search."""
-    size = float(np.linalg.norm(declaration.gravity))
-    for degrees in (8.0, 4.0, 2.0):
-        down = best.alternative.declaration.gravity / size
-        side, other = tangents(down)
-        angle = math.radians(degrees)
-        tilted = [math.cos(angle) * down + math.sin(angle) * axis for axis in (side, -side, other, -other)]
-        best = max([best, *(score(with_gravity(declaration, size * g)) for g in tilted)], key=lambda s: s.gain)
-    return best
-
-
-def _refined_couplings(best: Scored, declaration: Declaration, samples: Samples, score: Score) -> Scored:
-    """Return the couplings with their ratios refined, and further ones as long as they explain the data better.
-
-    The friction of a coupled motor has other columns, so the gain is that over the same columns with ratios of zero.
-    """
-
-    def without(scored: Scored, first: int) -> float:
-        couplings = scored.alternative.declaration.couplings
-        zeros = tuple((motor, joint, 0.0) for motor, joint, _ in couplings[first:])
-        return score(with_couplings(declaration, (*couplings[:first], *zeros))).gain
-
-    best = _refined_ratios(best, declaration, score)
-    while more := [score(other) for other in coupling_alternatives(best.alternative.declaration, samples)]:
-        longer = _refined_ratios(max(more, key=lambda s: s.gain), declaration, score)
-        last = len(longer.alternative.declaration.couplings) - 1
-        if longer.gain < SUSPECT + max(best.gain, without(longer, last)):
-            break
-        best = longer
-    return replace(best, gain=best.gain - max(without(best, 0), 0.0))
-
-
-def _refined_ratios(best: Scored, declaration: Declaration, score: Score) -> Scored:
-    """Return couplings with their ratios refined one after the other by a pattern search."""
-    for step in (0.2, 0.1, 0.05, 0.02):
-        for k in range(len(best.alternative.declaration.couplings)):
-            couplings = best.alternative.declaration.couplings
-            motor, joint, ratio = couplings[k]
-            moved = [with_item(couplings, k, (motor, joint, ratio + s)) for s in (-step, step)]
-            best = max([best, *(score(with_couplings(declaration, c)) for c in moved)], key=lambda s: s.gain)
-    return best
-
-
-def _material(scored: Scored, declaration: Declaration) -> bool:
-    """Return whether an alternative is far enough from the declaration to be reported."""
-    alternative = scored.alternative
-    if alternative.cause == "gain":
-        return abs(math.log(alternative.value)) > math.log(LEAST_GAIN)
-    if alternative.cause == "zero offset":
-        return abs(alternative.value) >= LEAST_OFFSET
-    if alternative.cause == "mounting":
-        return alternative.value >= LEAST_TILT
-    if alternative.cause == "payload":
-        return _is_payload(*payload_mass(scored.found, declaration), declaration)
-    return True
-
-
-def _is_payload(mass: float, error: float, declaration: Declaration) -> bool:
-    """Return whether a payload (kg) with its standard error is one, and not the declared one."""
-    declared = _declared_mass(declaration)
-    return mass > -2.0 * error and abs(mass - declared) > max(LEAST_PAYLOAD, PAYLOAD_MASS * declared, 2.0 * error)
-
-
-def _declared_mass(declaration: Declaration) -> float:
-    return 0.0 if declaration.payload is None else declaration.payload.mass
-
-
-def payload_mass(found: Evidence, declaration: Declaration) -> tuple[float, float]:
-    """Return the mass (kg) by which the last link exceeds its description, and its standard error."""
-    k = 10 * declaration.robot.dof - 1
-    return float(found.values[k] - declaration.robot.links[-1].mass), float(found.deviation[k])
 
 
 def _cause_check(cause: Cause, ranked: Sequence[Scored], best: Scored | None, declaration: Declaration) -> Check:
@@ -259,22 +128,29 @@ def _log_check(samples: Samples, declaration: Declaration) -> Check:
     count = len(samples.duration)
     if count < 2 or not declaration.described():
         return Check("logs", "ok", "a single log" if count < 2 else "the description has no bodies to compare with")
-    masses = [_payload_of_log(samples, declaration, k) for k in range(count)]
-    loaded = [k for k, mass in enumerate(masses) if mass > 0.0]
-    if not loaded or len(loaded) == count:
+    payloads = [_payload_of_log(samples, declaration, k) for k in range(count)]
+    loaded = {k: mass for k, (mass, _) in enumerate(payloads) if mass > 0.0}
+    if not loaded:
+        return _moment_check({k: moment for k, (_, moment) in enumerate(payloads) if moment > 0.0})
+    if len(loaded) == count:
         return Check("logs", "ok", "the logs agree about the payload")
-    which = ", ".join(f"log {k + 1} about {masses[k]:.1f} kg" for k in loaded)
+    which = ", ".join(f"log {k + 1} about {mass:.1f} kg" for k, mass in loaded.items())
     text = f"some logs carry a payload and others do not ({which})"
-    return Check(
-        "logs",
-        "contradicted",
-        text,
-        "Declare the payload of each log (--payload LOG=KG,X,Y,Z), or calibrate them separately.",
-    )
+    advice = "Declare the payload of each log (--payload LOG=KG,X,Y,Z), or calibrate them separately."
+    return Check("logs", "contradicted", text, advice)
 
 
-def _payload_of_log(samples: Samples, declaration: Declaration, log: int) -> float:
-    """Return the undeclared payload (kg) of one log, 0 where there is none."""
+def _moment_check(moments: Mapping[int, float]) -> Check:
+    """Return the check of logs whose payloads have other first moments (kg m) than declared."""
+    if not moments:
+        return Check("logs", "ok", "the logs agree about the payload")
+    which = ", ".join(f"log {k + 1} by {moment:.2f} kg m" for k, moment in moments.items())
+    text = f"the first moment at the flange differs from the declared one ({which})"
+    return Check("logs", "suspect", text, "Check the centre of the payload of each log (--payload LOG=KG,X,Y,Z).")
+
+
+def _payload_of_log(samples: Samples, declaration: Declaration, log: int) -> tuple[float, float]:
+    """Return mass (kg) and first moment (kg m) of an undeclared payload of one log, 0 within the tolerance."""
     single = replace(declaration, logs=(log,))
     moments = make_moments(samples, single)
     declared = evidence(samples, single, moments)
@@ -282,9 +158,14 @@ def _payload_of_log(samples: Samples, declaration: Declaration, log: int) -> flo
         (evidence(samples, replace(single, payload_mass=mass), moments) for mass in PAYLOADS),
         key=lambda found: found.log_evidence,
     )
+    if loaded.log_evidence - declared.log_evidence < SUSPECT:
+        return 0.0, 0.0
     mass, error = payload_mass(loaded, declaration)
-    significant = loaded.log_evidence - declared.log_evidence >= SUSPECT and _is_payload(mass, error, declaration)
-    return mass if significant and mass > 0.0 else 0.0
+    last = slice(10 * declaration.robot.dof - 4, 10 * declaration.robot.dof - 1)
+    moment = float(
+        np.linalg.norm(loaded.values[last] - loaded_inertials(declaration.robot, declaration.payload)[-1, 6:9])
+    )
+    return (mass if mass > 0.0 and is_payload(mass, error, declaration) else 0.0), moment
 
 
 def _excitation_check(samples: Samples, declaration: Declaration) -> Check:
@@ -312,12 +193,11 @@ def _offset_check(declared: Evidence) -> Check:
     return Check("offset", "suspect", text, "Subtract the offset of this channel before calibration.")
 
 
-def _body_check(declaration: Declaration, declared: Evidence, best: Scored | None) -> Check:
+def _body_check(declaration: Declaration, declared: Evidence, explained: bool) -> Check:
     """Return the check of the described bodies, suspect if nothing else explains their distance."""
     text = f"estimated and described bodies differ by {math.sqrt(declared.distance):.1f} standard deviations"
     if not declaration.described():
         return Check("bodies", "ok", "the description has no bodies to compare with")
-    explained = best is not None and best.gain >= SUSPECT
     if declared.distance < FAR or explained:
         return Check("bodies", "ok", text)
     return Check(
@@ -339,7 +219,7 @@ def describe(scored: Scored, declaration: Declaration) -> str:
         "zero offset": f"the zero of {joints} shifted by {alternative.value:.0f} degrees",
         "mounting": f"gravity {_direction(alternative)}",
         "robot": f"the robot '{alternative.name}'",
-        "payload": _payload_text(scored, _declared_mass(declaration)),
+        "payload": _payload_text(scored, declared_mass(declaration)),
         "gain": f"the output of {joints} times {alternative.value:.2g}",
         "time shift": f"the output of {joints} shifted by {1e3 * alternative.value:+.0f} ms",
         "coupling": f"a coupled transmission ({_coupling_text(alternative)})",

@@ -11,10 +11,11 @@ from jointwise.description.catalog import catalog_robot, list_robots
 from jointwise.description.robot import Payload, Robot
 from jointwise.estimation.drive_gains import DriveGains
 from jointwise.estimation.regression import Regression
-from jointwise.result.plausibility.assess import LEAST_PAYLOAD, assess
+from jointwise.result.plausibility.assess import assess
 from jointwise.result.plausibility.channels import check_set_points, check_zeros
 from jointwise.result.plausibility.check import Check, worst_status
 from jointwise.result.plausibility.declaration import Declaration
+from jointwise.result.plausibility.rank import LEAST_PAYLOAD
 from jointwise.result.plausibility.samples import collect_samples
 
 MISSING_SHARE = 0.03
