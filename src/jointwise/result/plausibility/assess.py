@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -129,22 +129,25 @@ def _log_check(samples: Samples, declaration: Declaration) -> Check:
     if count < 2 or not declaration.described():
         return Check("logs", "ok", "a single log" if count < 2 else "the description has no bodies to compare with")
     payloads = [_payload_of_log(samples, declaration, k) for k in range(count)]
-    loaded = {k: mass for k, (mass, _) in enumerate(payloads) if mass > 0.0}
-    if not loaded:
-        return _moment_check({k: moment for k, (_, moment) in enumerate(payloads) if moment > 0.0})
-    if len(loaded) == count:
+    masses, moments = zip(*payloads, strict=True)
+    return _moment_check(moments) if not any(masses) else _mass_check(masses)
+
+
+def _mass_check(masses: Sequence[float]) -> Check:
+    """Return the check of undeclared payloads (kg) of logs, of which at least one is not zero."""
+    if all(masses):
         return Check("logs", "ok", "the logs agree about the payload")
-    which = ", ".join(f"log {k + 1} about {mass:.1f} kg" for k, mass in loaded.items())
+    which = ", ".join(f"log {k} about {mass:.1f} kg" for k, mass in enumerate(masses, start=1) if mass)
     text = f"some logs carry a payload and others do not ({which})"
     advice = "Declare the payload of each log (--payload LOG=KG,X,Y,Z), or calibrate them separately."
     return Check("logs", "contradicted", text, advice)
 
 
-def _moment_check(moments: Mapping[int, float]) -> Check:
-    """Return the check of logs whose payloads have other first moments (kg m) than declared."""
-    if not moments:
+def _moment_check(moments: Sequence[float]) -> Check:
+    """Return the check of logs whose payloads have other first moments than declared, by `moments` (kg m)."""
+    which = ", ".join(f"log {k} by {moment:.2f} kg m" for k, moment in enumerate(moments, start=1) if moment)
+    if not which:
         return Check("logs", "ok", "the logs agree about the payload")
-    which = ", ".join(f"log {k + 1} by {moment:.2f} kg m" for k, moment in moments.items())
     text = f"the first moment at the flange differs from the declared one ({which})"
     return Check("logs", "suspect", text, "Check the centre of the payload of each log (--payload LOG=KG,X,Y,Z).")
 
