@@ -22,7 +22,7 @@ from jointwise.monitoring.session import part_of
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.monitoring.signals import log_samples, stream_rate
 from jointwise.monitoring.summary import friction_estimates
-from jointwise.monitoring.warming import thermal_note, warmer_than_known
+from jointwise.monitoring.verdict import thermal_note, warmer_than_known
 from jointwise.options import Options
 from jointwise.result.spread import LEAST_LIMIT, ChangeSpread, Tail
 from jointwise.runtime.stream import NumpyCore
@@ -200,7 +200,7 @@ def test_a_singular_arm_has_no_tool_force(model):
 
 
 def test_fewer_false_alarms_mean_higher_thresholds(model):
-    limits = [Monitor(model, 100.0, false_alarms=rate).limits for rate in (100.0, 1.0, 0.01)]
+    limits = [Monitor(model, 100.0, false_alarms=rate).limits for rate in (100.0, 1.0, 1e-12)]
     assert limits[0][1] <= limits[1][1] < limits[2][1]
 
 

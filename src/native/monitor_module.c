@@ -6,7 +6,7 @@
 #define STATE_SIZE ((Py_ssize_t)(sizeof(jw_watch_state) / sizeof(double)))
 #define JOINT_NUMBERS (2 * JW_FEATURES + 10)
 #define HEAD_NUMBERS (JW_MOMENTS * 10 + 7)
-#define ROWS 9 /* arrays of a report with one number a joint */
+#define ROWS 11 /* arrays of a report with one number a joint */
 
 const jw_model *model_of(PyObject *capsule); /* runtime_module.c */
 
@@ -112,7 +112,8 @@ static PyObject *monitor_init(PyObject *self, PyObject *args)
 static void write_report(const jw_watch_report *report, Py_ssize_t n, double *out)
 {
     const double *const arrays[ROWS] = {report->external, report->residual, report->deviation, report->ratio,
-                                        report->frozen,   report->speed,    report->inertia,   report->shock, report->rest};
+                                        report->frozen,   report->speed,    report->inertia,   report->shock,
+                                        report->rest,     report->bound_fast, report->bound_slow};
     for (int k = 0; k < ROWS; k++, out += n)
         memcpy(out, arrays[k], (size_t)n * sizeof(double));
     out[0] = report->contact;

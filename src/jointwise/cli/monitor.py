@@ -166,7 +166,7 @@ def _streamed(args: argparse.Namespace, model: RobotModel) -> Session:
 
 def _event_line(event: Contact | Fault, as_json: bool) -> str:
     from jointwise.monitoring import Contact
-    from jointwise.monitoring.text import event_text
+    from jointwise.monitoring.events import event_text
 
     if not as_json:
         return event_text(event)
@@ -175,7 +175,7 @@ def _event_line(event: Contact | Fault, as_json: bool) -> str:
 
 
 def _print(results: list[MonitorResult], as_json: bool) -> None:
-    from jointwise.monitoring.text import result_text
+    from jointwise.monitoring.summary import result_text
 
     for result in results:
         print(json.dumps(result.to_dict(), allow_nan=False) if as_json else result_text(result))

@@ -19,6 +19,7 @@ VERDICTS = ("not finite", "repeated", "reordered", "gap", "jump", "restart", "go
 """What a sample was; the first three are dropped, after the next three the signals begin again."""
 DROPPED = VERDICTS[:3]
 COLUMNS = ("external", "residual", "deviation", "ratio", "frozen", "speed", "inertia", "shock", "rest")
+COLUMNS += ("bound_fast", "bound_slow")
 """Columns of a report with one number a joint."""
 
 
@@ -110,6 +111,8 @@ class Reports:
         inertia: ``M a``.
         shock: Torque of a sudden change of the motion by the motor itself, fading.
         rest: Whether the joint is at rest.
+        bound_fast: What dry friction may add to `external` without contact: at stops, reversals and at rest.
+        bound_slow: The same of `residual`.
         contact: Whether there is a contact, (samples,).
         joint: The joint (0-based) of the largest ratio, (samples,).
         verdict: Index into `VERDICTS`, (samples,).
@@ -126,6 +129,8 @@ class Reports:
     inertia: Array
     shock: Array
     rest: Array
+    bound_fast: Array
+    bound_slow: Array
     contact: Array
     joint: Array
     verdict: Array
@@ -133,7 +138,7 @@ class Reports:
 
     @classmethod
     def of(cls, table: Array, joints: int) -> Reports:
-        """Return the reports of a table of the native kernel, (samples, 9 joints + 4)."""
+        """Return the reports of a table of the native kernel, (samples, 11 joints + 4)."""
         parts = [table[:, k * joints : (k + 1) * joints] for k in range(len(COLUMNS))]
         return cls(*parts, *table[:, len(COLUMNS) * joints :].T)
 

@@ -208,3 +208,15 @@ def tool_force(
         return None
     force = np.linalg.lstsq((J * weight).T, torque * weight, rcond=None)[0]
     return float(force[0]), float(force[1]), float(force[2])
+
+
+def event_text(event: Contact | Fault) -> str:
+    """Return a contact or a fault in one line."""
+    if isinstance(event, Fault):
+        return f"{event.start:10.3f} - {event.end:.3f} s  joint {event.joint}  {event.kind}"
+    end = "..." if event.end is None else f"{event.end:.3f}"
+    force = ""
+    if event.force is not None:
+        force = f", tool force {sum(value * value for value in event.force) ** 0.5:.0f} N"
+    limits = f"± {1.96 * event.deviation:.1f}"
+    return f"{event.start:10.3f} - {end} s  joint {event.joint}  {event.peak:+.1f} {limits} Nm{force}"

@@ -27,6 +27,10 @@ RIDGE = 1e-12
 """Relative weight of small factors, which decides between features that a log does not separate."""
 MEAN_ABSOLUTE = np.sqrt(2.0 / np.pi)
 """Mean absolute value of a normal variable of unit standard deviation."""
+SMALL_BOUND = 0.05
+"""Part of the largest bound of dry friction below which residuals show the errors of the model in motion."""
+MOST_ROWS = 4000
+"""Samples of a joint that the fit uses, evenly thinned: neighbours repeat each other."""
 LEAST_SHARE = 0.3
 """Least part of the mean spread that is constant: a fit may explain a quiet log by its features alone."""
 LEAST_SHOCK = (0.3, 0.2)
@@ -41,7 +45,7 @@ LAG = 30
 """Samples over which a residual at rest may change: the filter follows slower changes."""
 LEAST_RATE = 250.0
 """Rate (Hz) from which sudden changes are used: at lower ones a change of the motion is as sudden as a contact."""
-CHANGE_MARGIN = 1.25
+CHANGE_MARGIN = 1.4
 """Factor of the tail of sudden changes: other motions excite the gears more."""
 FASTER = 1.2
 """Factor of the largest speed of the logs up to which sudden changes are known."""
@@ -65,8 +69,7 @@ def residual_spread(
         source: Whether the model was trained on these logs.
 
     """
-    usable = [log for log in logs if log.samples > LEAST_SAMPLES and model.output in log.available]
-    parts = [log_samples(model, log) for log in usable if _has_rate(log)]
+    parts = [log_samples(model, log) for log in logs if _is_usable(model, log)]
     if not parts or not isinstance(model.planned_core(model.rate), NativeCore):
         return None
     spread = _spread(model, parts, source)
@@ -95,18 +98,24 @@ def _change(model: RobotModel, parts: Sequence[Samples], spread: ResidualSpread)
     used = [part for part in parts if part.qd is not None and abs(stream_rate(part.t) / rate - 1.0) < 1e-3]
     if rate < LEAST_RATE or not used:
         return None
-    external = [(r := _reports(model, part, spread)).external[_used(r)] for part in used]
-    fits = [_predictor([values[:, j] for values in external]) for j in range(model.dof)]
-    fastest = FASTER * np.max([np.nanmax(np.abs(np.asarray(part.qd)), axis=0) for part in used], axis=0)
-    found = ChangeSpread(
-        rate, tuple(a for a, _ in fits), tuple(s for _, s in fits), tuple(fastest.tolist()), Tail(0.0, 1.0)
-    )
-    largest = []
-    for part in used:
-        reports = _reports(model, part, replace(spread, change=found))
-        largest.append(_block_maxima(reports.change[_used(reports)], (part.t - part.t[0])[_used(reports)]))
-    tail = _tail(np.concatenate(largest))
+    found = _predictors(model, used, rate, spread)
+    tail = _tail(np.concatenate([_largest_changes(model, part, replace(spread, change=found)) for part in used]))
     return replace(found, tail=Tail(CHANGE_MARGIN * tail.location, CHANGE_MARGIN * tail.scale))
+
+
+def _predictors(model: RobotModel, parts: Sequence[Samples], rate: float, spread: ResidualSpread) -> ChangeSpread:
+    """Return the predictors of all joints, the deviations of their errors and the speeds of the samples."""
+    external = [(r := _reports(model, part, spread)).external[_used(r)] for part in parts]
+    fits = [_predictor([values[:, j] for values in external]) for j in range(model.dof)]
+    fastest = FASTER * np.max([np.nanmax(np.abs(np.asarray(part.qd)), axis=0) for part in parts], axis=0)
+    factors, deviations = zip(*fits, strict=True)
+    return ChangeSpread(rate, factors, deviations, tuple(fastest.tolist()), Tail(0.0, 1.0))
+
+
+def _largest_changes(model: RobotModel, part: Samples, spread: ResidualSpread) -> Array:
+    """Return the largest sudden changes in blocks of samples."""
+    reports = _reports(model, part, spread)
+    return _block_maxima(reports.change[_used(reports)], (part.t - part.t[0])[_used(reports)])
 
 
 def _predictor(signals: Sequence[Array]) -> tuple[tuple[float, float], float]:
@@ -117,8 +126,9 @@ def _predictor(signals: Sequence[Array]) -> tuple[tuple[float, float], float]:
     return (float(factors[0]), float(factors[1])), max(float(np.std(now - past @ factors)), 1e-9)
 
 
-def _has_rate(log: Log) -> bool:
-    return SLOWEST <= log.clock.rate <= FASTEST
+def _is_usable(model: RobotModel, log: Log) -> bool:
+    long_enough = log.samples > LEAST_SAMPLES and model.output in log.available
+    return long_enough and SLOWEST <= log.clock.rate <= FASTEST
 
 
 def _reports(model: RobotModel, samples: Samples, spread: ResidualSpread) -> Reports:
@@ -153,19 +163,26 @@ def _joint_spread(parts: Sequence[Reports], joint: int, before: JointSpread, sou
     found: dict[str, Any] = {}
     for name, channel, least in (("fast", "external", LEAST_SHOCK[0]), ("slow", "residual", LEAST_SHOCK[1])):
         pairs = list(zip(parts, moving, resting, strict=True))
-        sizes = np.concatenate([np.abs(getattr(r, channel)[rows, joint]) for r, rows, _ in pairs])
+        known = np.concatenate([_is_bound_small(r.bound_slow[:, joint])[rows] for r, rows, _ in pairs])
+        sizes = np.concatenate([np.abs(getattr(r, channel)[rows, joint]) for r, rows, _ in pairs])[known]
         at_rest = np.concatenate([_increments(getattr(r, channel)[:, joint], rows) for r, _, rows in pairs])
-        found[name] = _factors(columns, sizes, least, factor, getattr(before, name))
+        found[name] = _factors(columns[known], sizes, least, factor, getattr(before, name))
         found[f"rest_{name}"] = _rest(at_rest, factor, getattr(before, f"rest_{name}"))
     return JointSpread(**found)
+
+
+def _is_bound_small(bound: Array) -> Mask:
+    """Return where dry friction is known: elsewhere its bound (Nm) is added to the threshold."""
+    return np.asarray(bound <= SMALL_BOUND * bound.max(initial=0.0))
 
 
 def _factors(columns: Array, sizes: Array, least: float, factor: float, before: tuple[float, ...]) -> tuple[float, ...]:
     """Return non-negative factors c with ``E|e| = √(2/π) c·features``, by reweighted least squares."""
     if len(sizes) < LEAST_SAMPLES:
         return before
-    target, mean = sizes / MEAN_ABSOLUTE, float(sizes.mean()) / MEAN_ABSOLUTE
-    spread, c = np.full(len(sizes), mean), np.zeros(len(FEATURES))
+    every = max(len(sizes) // MOST_ROWS, 1)
+    columns, target, mean = columns[::every], sizes[::every] / MEAN_ABSOLUTE, float(sizes.mean()) / MEAN_ABSOLUTE
+    spread, c = np.full(len(target), mean), np.zeros(len(FEATURES))
     for _ in range(REWEIGHTINGS):
         scaled = columns / spread[:, None]
         squares = scaled.T @ scaled
@@ -194,7 +211,8 @@ def _ratios(reports: Reports, t: Array, spread: ResidualSpread) -> tuple[Array, 
     known = np.square(reports.deviation) - np.square(_spread_along(reports, spread, "slow"))
     for name, channel in (("fast", "external"), ("slow", "residual")):
         total = np.sqrt(np.square(_spread_along(reports, spread, name)) + np.maximum(known, 0.0))
-        ratio = (np.abs(getattr(reports, channel)) / total).max(axis=1)[_used(reports)]
+        beyond = np.maximum(np.abs(getattr(reports, channel)) - getattr(reports, f"bound_{name}"), 0.0)
+        ratio = (beyond / total).max(axis=1)[_used(reports)]
         if name == "fast":
             ratio = _persistent(ratio)
         result.append(_block_maxima(ratio, (t - t[0])[_used(reports)]))

@@ -23,7 +23,7 @@ CENTER = 0.1
 """Standard deviation (m) of the distance of its centre from the tool: grippers and workpieces."""
 VISCOUS_SHARE = 0.5
 """Standard deviation of a change of the viscous coefficient: cold and warm joints differ by about that."""
-REST_SHARE = 0.15
+REST_SHARE = 0.03
 """Least spread at rest, relative to the torque that static friction holds: it slips a little without a cause."""
 FAST = 1.0
 """Speed (rad/s) at which viscous friction is evaluated."""

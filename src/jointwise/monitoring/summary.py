@@ -11,7 +11,7 @@ import numpy as np
 from jointwise.description.robot import Payload
 from jointwise.estimation.least_squares import Mask
 from jointwise.monitoring.core import DROPPED, MOMENTS, SHARES, Known
-from jointwise.monitoring.events import Contact, Fault
+from jointwise.monitoring.events import Contact, Fault, event_text
 from jointwise.monitoring.wear import JointStiffness
 from jointwise.spatial import Array
 
@@ -30,6 +30,8 @@ FRICTION_RATIO = 3.0
 WARMING = 0.01
 """Relative loss of dry friction with every kelvin (1/K) that warming may explain where the model does not have the
 effect of temperature: about twice that of the digital robot (0.5 %/K)."""
+SHOWN = 20
+"""Contacts that the text lists one by one."""
 LEAST_MOTION = 20.0
 """Time (s) that a joint must move for its friction to be judged."""
 
@@ -278,3 +280,44 @@ def data_quality(known: Known, faults: Sequence[Fault], malformed: int) -> DataQ
     used = sum(known.counts.values()) - known.dropped
     status: Status = "fault" if faults else "watch" if dropped or breaks or malformed else "ok"
     return DataQuality(status, used, dropped, breaks, malformed, tuple(faults))
+
+
+def result_text(result: MonitorResult) -> str:
+    """Return what the monitor found in a log as lines of text."""
+    head = f"{result.source}: {result.status}, {result.duration:.1f} s at {result.rate:g} Hz"
+    lines = [head, *(f"  {reason}" for reason in result.reasons)]
+    lines += [f"    {event_text(contact)}" for contact in result.contacts[:SHOWN]]
+    if len(result.contacts) > SHOWN:
+        lines.append(f"    and {len(result.contacts) - SHOWN} more (--json lists all)")
+    lines += [*_number_lines(result), *(_stiffness_line(joint) for joint in result.stiffness or ())]
+    lines += [f"  not monitored: {text}" for text in result.missing]
+    if result.thresholds == "assumed":
+        lines.append("  thresholds are assumed: the model file has no residuals. Calibrate again for better ones.")
+    return "\n".join(lines)
+
+
+def _number_lines(result: MonitorResult) -> list[str]:
+    """Return external torque, payload, friction and temperature as lines of text."""
+    rms = "  ".join(f"{value:.2f}" for value in result.external_torque_rms)
+    spread = "  ".join(f"{value:.2f}" for value in result.external_torque_deviation)
+    lines = [f"  external torque rms [Nm]   {rms}", f"    without contact (1 sigma) {spread}"]
+    lines.append(f"  payload [kg]               {_payload_text(result.payload)}")
+    known = [f"j{j.joint} {j.a1:.2f} ± {1.96 * j.a1_deviation:.2f}" for j in result.friction if j.moved > 0.0]
+    lines.append(f"  dry friction / model       {'  '.join(known) or 'no joint moves'}")
+    if result.temperature is not None:
+        degrees = "  ".join(f"{value:.0f}" for value in result.temperature.last)
+        lines.append(f"  temperature [degC]         {degrees}")
+    return lines
+
+
+def _stiffness_line(joint: JointStiffness) -> str:
+    low, high = (f"{value:.0f}" for value in joint.interval)
+    least, most = (f"{100.0 * value:+.1f}" for value in joint.loss_interval)
+    loss = f"loss {100.0 * joint.loss:+.1f} [{least}, {most}] %"
+    return f"  stiffness j{joint.joint} [Nm/rad]      {joint.stiffness:.0f} [{low}, {high}], {loss}: {joint.status}"
+
+
+def _payload_text(payload: PayloadEstimate) -> str:
+    low, high = payload.mass_interval
+    known = "" if payload.status != "unknown" else " (not determined: the tool has to turn)"
+    return f"{payload.mass:.2f} [{low:.2f}, {high:.2f}], declared {payload.declared:.2f}{known}"

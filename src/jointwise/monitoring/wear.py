@@ -107,6 +107,16 @@ def check_joints(model: RobotModel, joints: Sequence[JointModel]) -> None:
         ModelError: A joint is of another robot, is not there or there twice, or no joint has a stiffness.
 
     """
+    _check_numbers(model, joints)
+    known = [joint for joint in joints if "stiffness" in joint.parts]
+    if joints and not known:
+        raise ModelError("the joint files must have a stiffness ('jointwise joint stiffness'). Got none instead.")
+    for joint in known:
+        observed_joint(model.calibration.model.robot, joint)
+
+
+def _check_numbers(model: RobotModel, joints: Sequence[JointModel]) -> None:
+    """Reject joints of another robot, joints that it does not have, and joints that are there twice."""
     numbers = [joint.joint for joint in joints]
     for joint in joints:
         name = f"joint {joint.joint + 1}"
@@ -116,11 +126,6 @@ def check_joints(model: RobotModel, joints: Sequence[JointModel]) -> None:
             raise ModelError(f"the joint files must be of joints 1 to {model.dof} of {model.name}. Got {name} instead.")
         if numbers.count(joint.joint) > 1:
             raise ModelError(f"{name} must be in one joint file. Got it {numbers.count(joint.joint)} times.")
-    known = [joint for joint in joints if "stiffness" in joint.parts]
-    if joints and not known:
-        raise ModelError("the joint files must have a stiffness ('jointwise joint stiffness'). Got none instead.")
-    for joint in known:
-        observed_joint(model.calibration.model.robot, joint)
 
 
 def log_wear(model: RobotModel, log: Log, joints: Sequence[JointModel]) -> Wear:

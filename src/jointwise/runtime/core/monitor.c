@@ -13,15 +13,27 @@
 #define TORQUE_TIME JW(0.05) /* s, of the mean torque from which a shock is counted */
 #define SHOCK_TIME JW(0.1)   /* s in which a shock fades */
 #define SLOWNESS JW(0.05)    /* rad/s: below it friction changes its sign or breaks away */
-#define REST_RANGE JW(4e-4)  /* rad: a joint within it for REST_TIME is at rest, even if its controller hunts */
+#define REST_RANGE JW(4e-4)  /* rad: a joint within it for REST_TIME is at rest, even if its controller hunts ... */
+#define LEAVE_RANGE JW(1e-3) /* ... until it is farther away than this: a push bends the arm */
 #define REST_TIME JW(0.3)    /* s */
 #define REST_SPEED JW(0.003) /* rad/s: a joint below it does not slide; at the first sample it is at rest */
-#define BREAKAWAY_SHARE JW(1.0) /* of the torque held at rest that is uncertain as long as friction is not deformed ... */
-#define BREAKAWAY_RANGE JW(2e-3) /* ... over this angle, rad, of gears */
-#define HELD_SHARE JW(0.3)   /* part of a change of the load that static friction may take */
-#define HELD_DRIFT JW(0.05)  /* of the torque held at rest in 1 s, relative to its standard deviation ... */
-#define HELD_HUNTING JW(2.0) /* ... while another joint moves: controllers hunt about the static friction ... */
-#define CALM_TIME JW(2.0)    /* ... and so long after, s */
+#define COULOMB JW(1.7320508) /* dry friction, relative to the standard deviation of what it holds: a uniform one */
+#define LOOSE JW(2.0)        /* bound of the error of dry friction at a stop: it may be of either sign */
+#define STOP_SPEED JW(0.02)  /* rad/s: below it the sign of the speed is not that of friction */
+#define BREAKAWAY_RANGE JW(2e-3) /* rad after a rest or a reversal over which dry friction of gears is deformed */
+#define STATIC JW(1.6)       /* bound of static friction, relative to dry friction in slow motion */
+#define CALM_SHARE JW(0.2)   /* of dry friction by which the torque held at rest varies with no joint in motion; in the
+                              * fast residual it may vary by all of it: a motor overcomes friction before its joint moves */
+#define JUMP_TIME JW(0.004)  /* s, of the torque from which a step of the motor torque is counted */
+#define JUMP_SHARE JW(1.0)   /* of such a step that the momentum observer may show: the arm follows later ... */
+#define JUMP_CHANGE JW(0.3)  /* ... and that is a sudden change of it without contact */
+#define SCALE JW(2.0)        /* the spread is this many times that of residuals like those of the training ... */
+#define SCALE_TIME JW(20.0)  /* s over which the usual size of the slow residual in motion is averaged ... */
+#define SCALE_CAP JW(3.0)    /* ... with this largest ratio to its spread: a contact does not hide the next one */
+#define HELD_DRIFT JW(0.1)   /* of the torque held at rest in 1 s, relative to its standard deviation ... */
+#define HELD_HUNTING JW(2.0) /* ... where a joint leaves its rest or turns round: controllers hunt about friction, ... */
+#define CALM_LOAD JW(0.5)    /* ... or where a load changes by this part of the dry friction of its joint, ... */
+#define CALM_TIME JW(3.0)    /* ... and so long after, s */
 #define FRICTION_SHARE JW(0.15) /* standard deviation of the relative change of dry friction ... */
 #define FRICTION_TIME JW(600.0) /* ... in this time, s: a warm-up */
 #define PAYLOAD_TIME JW(1e5) /* s in which an unnoticed change of the payload is as large as the payload may be */
@@ -29,6 +41,7 @@
 #define UPDATE_TIME JW(0.05) /* s between updates of the filter */
 #define CORRELATION JW(2.0)  /* residuals are correlated over several updates: their spread counts twice */
 #define PERSISTENCE JW(3.0)  /* samples in a row above the limit of the fast residual: a shock of one sample is none */
+#define PUSH_TIME JW(0.3)    /* s that a slow residual at rest must last: a motor that starts overcomes friction sooner */
 #define STEADY JW(4.0)       /* samples after the begin or end of a rest in which a change of the observer is its own */
 #define CHANGE_SHOCK JW(0.2) /* part of a shock that is a change without contact */
 #define LEVEL_TIME JW(0.1)   /* s, of the usual size of changes: vibration of the gears rises and fades with speed */
@@ -100,7 +113,7 @@ static row row_of(const jw_watch_state *s, int j)
         r.factor[k] = s->columns[j * JW_MOMENTS + k];
     }
     int rests = s->at_rest[j] != JW(0.0);
-    const jw_real factors[JW_SHARES] = {rests ? JW(0.0) : s->dry[j], s->slow_speed[j], rests ? JW(1.0) : JW(0.0)};
+    const jw_real factors[JW_SHARES] = {rests ? JW(0.0) : s->dry[j], s->slow_speed[j], s->slow_grip[j]};
     for (int k = 0; k < JW_SHARES; k++) {
         r.index[JW_MOMENTS + k] = unknown(j, k);
         r.factor[JW_MOMENTS + k] = factors[k];
@@ -181,12 +194,15 @@ static void begin(const jw_monitor *m, jw_watch_state *s, const jw_real *q, cons
     for (int j = 0; j < n; j++) {
         s->position[j] = s->path[j] = s->anchor[j] = q[j];
         s->speed[j] = qd[j];
-        s->acceleration[j] = s->shock[j] = s->over[j] = s->travel[j] = JW(0.0);
+        s->acceleration[j] = s->shock[j] = s->over[j] = s->above[j] = s->travel[j] = JW(0.0);
         s->mean_torque[j] = torque[j];
         int rests = jw_fabs(qd[j]) < REST_SPEED;
         jw_real held = m->joint[j].held;
         s->resting[j] = rests ? REST_TIME : JW(0.0);
-        s->at_rest[j] = rests ? JW(1.0) : JW(0.0);
+        s->at_rest[j] = s->grip[j] = s->slow_grip[j] = rests ? JW(1.0) : JW(0.0);
+        s->base_torque[j] = torque[j];
+        s->jump[j] = JW(0.0);
+        s->scale[j] = larger(s->scale[j], JW(1.0));
         forget(s, unknown(n, 0), unknown(j, 2), rests ? held * held : JW(0.0));
     }
     memset(s->changes, 0, sizeof(s->changes));
@@ -228,11 +244,25 @@ static void advance(const jw_monitor *m, jw_watch_state *s, const jw_real *q, co
         now->direct[j] = torque[j] - total[j];
         now->raw[j] = torque[j] - (total[j] - now->inertia[j] + momentum[j]);
         smooth(&s->mean_torque[j], torque[j], share_of(T, TORQUE_TIME));
+        s->jump[j] = larger(jw_fabs(torque[j] - s->base_torque[j]), jw_exp(-T / SHOCK_TIME) * s->jump[j]);
+        smooth(&s->base_torque[j], torque[j], share_of(T, larger(JUMP_TIME, T)));
         jw_real sudden = smaller(jw_fabs(momentum[j] - now->inertia[j]), jw_fabs(torque[j] - s->mean_torque[j]));
         s->shock[j] = larger(sudden, jw_exp(-T / SHOCK_TIME) * s->shock[j]);
         s->position[j] = q[j];
         s->speed[j] = qd[j];
     }
+}
+
+/* Bound of the error of dry friction (Nm) of a joint that moves: it may take any value where the joint stops, turns
+ * round or breaks away. That of a joint at rest counts once it leaves: its motor may have overcome static friction. */
+static jw_real loose(const jw_monitor *m, const jw_watch_state *s, int j)
+{
+    if (s->at_rest[j] != JW(0.0))
+        return STATIC * COULOMB * m->joint[j].held;
+    jw_real ratio = s->speed[j] / STOP_SPEED, left = JW(1.0) - s->grip[j];
+    jw_real turns = larger(jw_exp(-ratio * ratio), jw_exp(-s->travel[j] / BREAKAWAY_RANGE));
+    jw_real breaks = JW(4.0) * left * s->grip[j]; /* largest halfway between what was held and sliding */
+    return LOOSE * COULOMB * m->joint[j].held * larger(left * turns, breaks);
 }
 
 /* The smoothed residuals and regressors; the first sample is where they begin. */
@@ -253,35 +283,55 @@ static void smooth_all(const jw_monitor *m, jw_watch_state *s, const moment *now
         smooth(&s->slow[j], now->direct[j], slow);
         smooth(&s->dry[j], now->dry[j], slow);
         smooth(&s->slow_speed[j], s->speed[j], slow);
+        smooth(&s->slow_grip[j], s->grip[j], slow);
+        jw_real bound = loose(m, s, j);
+        smooth(&s->loose_fast[j], bound, fast);
+        s->loose_fast[j] = larger(s->loose_fast[j], bound);
+        smooth(&s->loose_slow[j], bound, slow);
     }
     s->fresh = JW(0.0);
+}
+
+/* Whether a joint turned round: its speed has another sign than when it last was above the least one. */
+static int turned(jw_watch_state *s, int j)
+{
+    if (jw_fabs(s->speed[j]) < REST_SPEED)
+        return 0;
+    int other = s->speed[j] * s->direction[j] < JW(0.0);
+    s->direction[j] = s->speed[j];
+    return other;
 }
 
 /* Which joints are at rest, and how well the torque is known that friction holds there. */
 static void rest(const jw_monitor *m, jw_watch_state *s, const moment *now)
 {
-    int n = m->model->joints, all = 1;
+    int n = m->model->joints, calm = 1;
     for (int j = 0; j < n; j++) {
-        int near = jw_fabs(s->position[j] - s->anchor[j]) < REST_RANGE, b = unknown(j, 2);
-        jw_real held = m->joint[j].held, deviation = jw_sqrt(larger(*entry(s, b, b), JW(0.0)));
+        int rests = s->at_rest[j] != JW(0.0), b = unknown(j, 2);
+        int near = jw_fabs(s->position[j] - s->anchor[j]) < (rests ? LEAVE_RANGE : REST_RANGE);
+        near &= jw_fabs(s->speed[j]) < STOP_SPEED;
+        jw_real held = m->joint[j].held, path = m->model->period * jw_fabs(s->speed[j]);
         s->resting[j] = near ? s->resting[j] + m->model->period : JW(0.0);
         s->anchor[j] = near ? s->anchor[j] : s->position[j];
-        s->travel[j] = s->at_rest[j] != JW(0.0) ? JW(0.0) : s->travel[j] + m->model->period * jw_fabs(s->speed[j]);
-        if (s->at_rest[j] == JW(0.0) && s->resting[j] >= REST_TIME) {
-            s->at_rest[j] = JW(1.0);
+        int turns = !rests && turned(s, j);
+        s->travel[j] = rests || turns ? JW(0.0) : s->travel[j] + path;
+        calm &= !turns;
+        if (!rests && s->resting[j] >= REST_TIME) {
+            s->at_rest[j] = s->grip[j] = JW(1.0);
             forget(s, unknown(n, 0), b, held * held);
-        } else if (s->at_rest[j] != JW(0.0) && !near) {
+        } else if (rests && !near) {
             s->at_rest[j] = JW(0.0);
-            forget(s, unknown(n, 0), b, JW(0.0));
-        } else if (s->at_rest[j] != JW(0.0)) {
-            jw_real taken = deviation + HELD_SHARE * jw_fabs(now->load[j] - s->load[j]);
-            taken = smaller(taken, larger(deviation, held));
-            *entry(s, b, b) = taken * taken;
+            s->grip[j] = jw_exp(-LEAVE_RANGE / BREAKAWAY_RANGE);
+            calm = 0;
+        } else if (!rests) {
+            s->grip[j] *= jw_exp(-path / BREAKAWAY_RANGE);
         }
-        s->load[j] = now->load[j];
-        all &= s->at_rest[j] != JW(0.0);
+        if (jw_fabs(now->load[j] - s->calm_load[j]) > CALM_LOAD * COULOMB * held) {
+            s->calm_load[j] = now->load[j];
+            calm = 0;
+        }
     }
-    s->calm = all ? s->calm + m->model->period : JW(0.0);
+    s->calm = calm ? s->calm + m->model->period : JW(0.0);
     s->age += m->model->period;
 }
 
@@ -293,17 +343,46 @@ static void spreads(const jw_monitor *m, const jw_watch_state *s, const moment *
     const jw_watched *w = &m->joint[j];
     jw_real v = jw_fabs(s->speed[j]), ratio = v / SLOWNESS;
     if (s->at_rest[j] != JW(0.0)) {
-        jw_real part = (s->position[j] - s->anchor[j]) / REST_RANGE, moved = BREAKAWAY_SHARE * w->held * part * part;
-        *fast = w->rest_fast + w->fast[4] * s->shock[j] + moved;
-        *slow = w->rest_slow + w->slow[4] * s->shock[j] + moved;
+        *fast = w->rest_fast + w->fast[4] * s->shock[j];
+        *slow = w->rest_slow + w->slow[4] * s->shock[j];
         return;
     }
     const jw_real feature[JW_FEATURES] = {JW(1.0), v, jw_fabs(now->inertia[j]), jw_exp(-ratio * ratio), s->shock[j]};
-    *fast = *slow = BREAKAWAY_SHARE * w->held * jw_exp(-s->travel[j] / BREAKAWAY_RANGE);
+    *fast = *slow = JW(0.0);
     for (int k = 0; k < JW_FEATURES; k++) {
         *fast += w->fast[k] * feature[k];
         *slow += w->slow[k] * feature[k];
     }
+}
+
+/* Bounds (Nm) of what dry friction may add to both residuals of a joint; whether they count from zero instead of the
+ * torque that it held: as long as another joint moves, a joint at rest takes up any torque within its friction. */
+static int bounds(const jw_monitor *m, const jw_watch_state *s, int j, jw_real *fast, jw_real *slow)
+{
+    jw_real friction = COULOMB * m->joint[j].held, part = (s->position[j] - s->anchor[j]) / LEAVE_RANGE;
+    int rests = s->at_rest[j] != JW(0.0), hunts = rests && s->calm < CALM_TIME;
+    jw_real held = hunts ? STATIC : CALM_SHARE + STATIC * part * part;
+    *fast = JUMP_SHARE * s->jump[j] + (rests ? STATIC * friction : s->loose_fast[j]);
+    *slow = rests ? held * friction : s->loose_slow[j];
+    return hunts;
+}
+
+/* Spreads with what a payload adds; at least their values smoothed like the residuals, which remember what was before. */
+static void widen(const jw_monitor *m, jw_watch_state *s, int j, jw_real *fast, jw_real *slow)
+{
+    jw_real carried = JW(0.0);
+    for (int k = 0; k < JW_MOMENTS; k++)
+        carried += s->x[k] * s->columns[j * JW_MOMENTS + k];
+    smooth(&s->mean_fast[j], *fast, share_of(m->model->period, FAST_TIME));
+    smooth(&s->mean_slow[j], *slow, share_of(m->model->period, SLOW_TIME));
+    *fast = larger(*fast, s->mean_fast[j]) + PAYLOAD_ERROR * jw_fabs(carried);
+    *slow = larger(*slow, s->mean_slow[j]) + PAYLOAD_ERROR * jw_fabs(carried);
+}
+
+/* Residual beyond its bound, relative to the limit. */
+static jw_real beyond(jw_real residual, jw_real bound, jw_real limit, jw_real variance)
+{
+    return larger(jw_fabs(residual) - bound, JW(0.0)) / (limit * jw_sqrt(variance));
 }
 
 /* Compares the residuals with their limits. Returns whether a joint is above, or was so long enough. */
@@ -313,27 +392,39 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
     report->joint = JW(0.0);
     for (int j = 0; j < n; j++) {
         row r = row_of(s, j);
-        jw_real held = s->at_rest[j] != JW(0.0) ? s->x[unknown(j, 2)] : JW(0.0), fast_spread, known = variance_of(s, &r);
-        jw_real fast = s->fast[j] - s->expected[j] - held, slow = s->slow[j] - mean_of(s, &r);
+        jw_real fast_spread, fast_bound, slow_bound;
         spreads(m, s, now, j, &fast_spread, &spread[j]);
-        jw_real carried = JW(0.0);
-        for (int k = 0; k < JW_MOMENTS; k++)
-            carried += s->x[k] * s->columns[j * JW_MOMENTS + k];
-        fast_spread += PAYLOAD_ERROR * jw_fabs(carried);
-        spread[j] += PAYLOAD_ERROR * jw_fabs(carried);
-        jw_real u = jw_fabs(fast) / (m->limit_fast * jw_sqrt(fast_spread * fast_spread + known));
-        jw_real w = jw_fabs(slow) / (m->limit_slow * jw_sqrt(spread[j] * spread[j] + known));
+        int hunts = bounds(m, s, j, &fast_bound, &slow_bound);
+        jw_real held = s->x[unknown(j, 2)], fast = s->fast[j] - s->expected[j] - s->grip[j] * held;
+        jw_real slow = s->slow[j] - mean_of(s, &r);
+        report->external[j] = -fast;
+        report->residual[j] = -slow;
+        if (hunts) {
+            fast += held + s->dry[j];
+            slow += r.factor[JW_MOMENTS + 2] * held + s->dry[j];
+            r.factor[JW_MOMENTS + 2] = JW(0.0);
+        }
+        jw_real known = variance_of(s, &r);
+        widen(m, s, j, &fast_spread, &spread[j]);
+        jw_real scale = larger(s->scale[j], JW(1.0)), variance = spread[j] * spread[j] + known;
+        jw_real u = beyond(fast, fast_bound, m->limit_fast * scale, fast_spread * fast_spread + known);
+        jw_real w = beyond(slow, slow_bound, m->limit_slow * scale, variance);
+        if (s->at_rest[j] == JW(0.0) && s->contact == JW(0.0))
+            smooth(&s->scale[j], smaller(SCALE * jw_fabs(slow) / jw_sqrt(variance), SCALE_CAP),
+                   share_of(m->model->period, SCALE_TIME));
         u = m->derived ? JW(0.0) : u;
         s->over[j] = u > JW(1.0) ? s->over[j] + JW(1.0) : JW(0.0);
         u = s->over[j] >= PERSISTENCE ? u : smaller(u, JW(1.0));
-        report->external[j] = -fast;
-        report->residual[j] = -slow;
-        report->deviation[j] = jw_sqrt(spread[j] * spread[j] + known);
+        s->above[j] = w > JW(1.0) && s->at_rest[j] != JW(0.0) ? s->above[j] + m->model->period : JW(0.0);
+        w = s->at_rest[j] == JW(0.0) || s->above[j] >= PUSH_TIME ? w : smaller(w, JW(1.0));
+        report->deviation[j] = jw_sqrt(variance);
         report->ratio[j] = m->joint[j].measured ? larger(u, w) : JW(0.0);
         report->speed[j] = s->speed[j];
         report->inertia[j] = now->inertia[j];
         report->shock[j] = s->shock[j];
         report->rest[j] = s->at_rest[j];
+        report->bound_fast[j] = fast_bound;
+        report->bound_slow[j] = slow_bound;
         above |= report->ratio[j] > JW(1.0);
         if (report->ratio[j] > report->ratio[(int)report->joint])
             report->joint = (jw_real)j;
@@ -349,7 +440,9 @@ static jw_real changed(const jw_monitor *m, jw_watch_state *s, const jw_watch_re
     int known = 1;
     for (int j = 0; j < m->model->joints; j++) {
         const jw_watched *w = &m->joint[j];
-        jw_real now = report->external[j], shock = CHANGE_SHOCK * s->shock[j];
+        jw_real now = s->expected[j] - s->fast[j];
+        jw_real shock = CHANGE_SHOCK * s->shock[j] + JUMP_CHANGE * s->jump[j];
+        shock += s->at_rest[j] != JW(0.0) ? JW(0.0) : s->loose_fast[j];
         jw_real error = now - w->predictor[0] * s->before[0][j] - w->predictor[1] * s->before[1][j];
         s->before[1][j] = s->before[0][j];
         s->before[0][j] = now;
@@ -420,7 +513,7 @@ static void tick(const jw_monitor *m, jw_watch_state *s, const jw_real *q, const
         begin(m, s, q, qd, torque);
     advance(m, s, q, qd, torque, temperature, &now);
     if (s->fresh != JW(0.0))
-        memcpy(s->load, now.load, sizeof(s->load));
+        memcpy(s->calm_load, now.load, sizeof(s->calm_load));
     rest(m, s, &now);
     smooth_all(m, s, &now);
     int above = compare(m, s, &now, spread, report);

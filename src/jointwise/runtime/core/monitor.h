@@ -57,6 +57,7 @@ typedef struct {
     jw_real frozen[JW_MOST_JOINTS];    /* 0, or: 1 position repeats, 2 output repeats, 4 output is saturated (added) */
     jw_real speed[JW_MOST_JOINTS], inertia[JW_MOST_JOINTS], shock[JW_MOST_JOINTS]; /* what the spread depends on */
     jw_real rest[JW_MOST_JOINTS];      /* whether the joint is at rest */
+    jw_real bound_fast[JW_MOST_JOINTS], bound_slow[JW_MOST_JOINTS]; /* what dry friction may add to both residuals */
     jw_real contact, joint, verdict;   /* whether; joint of the largest ratio; what the sample was */
     jw_real change;                    /* sudden change of the momentum observer, all joints, in standard deviations */
 } jw_watch_report;
@@ -69,14 +70,22 @@ typedef struct {
     jw_real fresh;                           /* whether the signals below begin with the next sample */
     jw_real position[JW_MOST_JOINTS], speed[JW_MOST_JOINTS], path[JW_MOST_JOINTS], acceleration[JW_MOST_JOINTS];
     jw_real fast[JW_MOST_JOINTS], slow[JW_MOST_JOINTS], expected[JW_MOST_JOINTS], mean_torque[JW_MOST_JOINTS];
-    jw_real shock[JW_MOST_JOINTS], load[JW_MOST_JOINTS];
+    jw_real shock[JW_MOST_JOINTS];
     jw_real columns[JW_MOST_JOINTS * JW_MOMENTS], dry[JW_MOST_JOINTS], slow_speed[JW_MOST_JOINTS];
     jw_real delayed[JW_MOST_DELAY * JW_MOST_JOINTS];
     jw_real anchor[JW_MOST_JOINTS], resting[JW_MOST_JOINTS], at_rest[JW_MOST_JOINTS]; /* s near a position; at rest */
-    jw_real travel[JW_MOST_JOINTS];          /* rad since the joint left its rest */
-    jw_real calm, age;                       /* s since a joint moved, since the signals began */
+    jw_real travel[JW_MOST_JOINTS];          /* rad since the joint left its rest or turned round */
+    jw_real direction[JW_MOST_JOINTS];       /* rad/s, last speed above the least one */
+    jw_real grip[JW_MOST_JOINTS], slow_grip[JW_MOST_JOINTS]; /* part of the torque held at rest that is left; smoothed */
+    jw_real loose_fast[JW_MOST_JOINTS], loose_slow[JW_MOST_JOINTS]; /* bounds of unknown dry friction, smoothed, Nm */
+    jw_real mean_fast[JW_MOST_JOINTS], mean_slow[JW_MOST_JOINTS]; /* spreads, smoothed like the residuals, Nm */
+    jw_real base_torque[JW_MOST_JOINTS], jump[JW_MOST_JOINTS]; /* motor torque smoothed; its last step, fading, Nm */
+    jw_real scale[JW_MOST_JOINTS];           /* usual size of the slow residual in motion, relative to its spread */
+    jw_real calm, age;                       /* s since a load changed, since the signals began */
+    jw_real calm_load[JW_MOST_JOINTS];       /* load when that was, Nm */
     jw_real x[JW_UNKNOWNS], P[JW_UNKNOWNS * JW_UNKNOWNS];
     jw_real over[JW_MOST_JOINTS];            /* samples in a row above the limit of the fast residual */
+    jw_real above[JW_MOST_JOINTS];           /* s above the limit of the slow residual at rest */
     jw_real contact, lasted, quiet, peak, largest; /* whether; s; s since it fell; largest ratio; joint of it */
     jw_real before[2][JW_MOST_JOINTS];       /* last two values of the momentum observer */
     jw_real rested[JW_MOST_JOINTS], steady[JW_MOST_JOINTS]; /* whether at rest before; samples since that changed */

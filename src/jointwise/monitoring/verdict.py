@@ -1,0 +1,338 @@
+"""The verdict on a monitored stream: sums along it, temperatures, whether the model is of this robot, the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from jointwise.estimation.least_squares import Mask
+from jointwise.model.terms import Temperature
+from jointwise.monitoring.core import Reports, Samples
+from jointwise.monitoring.events import Contact, Fault
+from jointwise.monitoring.monitor import Monitor, MonitorState
+from jointwise.monitoring.settings import known_spread
+from jointwise.monitoring.summary import (
+    DataQuality,
+    FrictionEstimate,
+    MonitorResult,
+    PayloadEstimate,
+    Status,
+    TemperatureRange,
+    data_quality,
+    friction_estimates,
+    payload_estimate,
+)
+from jointwise.monitoring.wear import Wear
+from jointwise.result.metrics import MOVING_SPEED
+from jointwise.runtime import RobotModel
+from jointwise.spatial import Array
+
+MISMATCH_SHARE = 0.3
+"""Share of the time in contact above which the model does not explain the stream ..."""
+MISMATCH_ADOPTED = 3
+"""... or the number of contacts that lasted so long that they were taken as the new state ..."""
+MISMATCH_RATE = 10.0
+"""... or the number of contacts a minute: nobody pushes a robot so often ..."""
+MISMATCH_COUNT = 8
+"""... with at least so many of them ..."""
+MISMATCH_TIME = 5.0
+"""... if the stream is longer than this, s."""
+ALIKE = 0.8
+"""Correlation of two torques from which one may be the other."""
+SCALED = 3.0
+"""Factor between measured and predicted torques from which their units differ."""
+NOTED = 5.0
+"""Difference to the temperature of the calibration (K) that is worth a line."""
+
+
+@dataclass
+class OutputPairs:
+    """Second moments of measured torques y and of those that the model predicts p, (joints, joints) each."""
+
+    count: int = 0
+    sums: Array | None = None
+    products: Array | None = None
+
+    def add(self, measured: Array, external: Array) -> None:
+        """Add measured torques and what the model does not explain, external torques, (samples, joints), Nm."""
+        both = np.hstack([measured, measured + external])
+        both = both[np.isfinite(both).all(axis=1)]
+        sums, products = both.sum(axis=0), both.T @ both
+        self.count += len(both)
+        self.sums = sums if self.sums is None else self.sums + sums
+        self.products = products if self.products is None else self.products + products
+
+    def hint(self) -> str:
+        """Return which channel may be declared wrongly; empty where nothing says so."""
+        if self.sums is None or self.products is None or self.count < 2:
+            return ""
+        mean, n = self.sums / self.count, len(self.sums) // 2
+        covariance = self.products / self.count - np.outer(mean, mean)
+        deviation = np.sqrt(np.maximum(np.diag(covariance), 1e-12))
+        alike = (covariance / np.outer(deviation, deviation))[:n, n:]
+        factor = float(np.median(deviation[:n] / deviation[n:]))
+        return _sign_hint(alike) or _order_hint(alike) or _unit_hint(factor)
+
+
+def _sign_hint(alike: Array) -> str:
+    """Return the joints whose measured torque is opposite to the predicted one; `alike` are correlations."""
+    turned = [str(j + 1) for j in range(len(alike)) if alike[j, j] < -ALIKE]
+    return f"; the sign of joint {', '.join(turned)} may be wrong" if turned else ""
+
+
+def _order_hint(alike: Array) -> str:
+    """Return the joints whose measured torque is like the predicted one of another joint."""
+    best = np.abs(alike).argmax(axis=1)
+    moved = [j for j in range(len(alike)) if best[j] != j and abs(alike[j, best[j]]) > ALIKE > abs(alike[j, j])]
+    return "; " + ", ".join(f"joint {j + 1} looks like joint {best[j] + 1}" for j in moved) if moved else ""
+
+
+def _unit_hint(factor: float) -> str:
+    """Return the factor between measured and predicted torques where it is far from 1."""
+    far = not 1.0 / SCALED < factor < SCALED
+    return f"; the output is about {factor:.2g} times the expected one" if far else ""
+
+
+@dataclass
+class StreamSums:
+    """Sums over a stream of `joints` from its first stamp `start` (s), sampled every `period` (s).
+
+    `gains` (joints,) are Nm per unit of the output.
+    """
+
+    joints: int
+    start: float
+    period: float
+    gains: Array
+    last: float = 0.0
+    samples: int = 0
+    in_contact: int = 0
+    square: Array = field(default_factory=lambda: np.zeros(0))
+    deviation: Array = field(default_factory=lambda: np.zeros(0))
+    moved: Array = field(default_factory=lambda: np.zeros(0))
+    temperatures: list[Array] = field(default_factory=list)
+    pairs: OutputPairs = field(default_factory=OutputPairs)
+
+    def __post_init__(self) -> None:
+        """Start all sums at zero."""
+        self.square, self.deviation, self.moved = (np.zeros(self.joints) for _ in range(3))
+        self.last = self.start
+
+    def add(self, samples: Samples, reports: Reports) -> None:
+        """Add samples."""
+        if not len(samples):
+            return
+        self.samples += len(samples)
+        self.last = max(self.last, float(np.max(samples.t)))
+        self.in_contact += int((reports.contact != 0.0).sum())
+        self.square += np.square(reports.residual).sum(axis=0)
+        self.deviation += reports.deviation.sum(axis=0)
+        self.pairs.add(np.nan_to_num(samples.output) * self.gains, reports.residual)
+        self.moved += self.period * (np.abs(reports.speed) > MOVING_SPEED).sum(axis=0)
+        self._add_temperatures(samples.temperature)
+
+    def _add_temperatures(self, temperature: Array | None) -> None:
+        """Keep the lowest, highest and last temperatures (joints,)."""
+        warm = np.zeros((0, self.joints)) if temperature is None else temperature
+        warm = warm[np.isfinite(warm).all(axis=1)]
+        if not len(warm):
+            return
+        low, high = warm.min(axis=0), warm.max(axis=0)
+        if self.temperatures:
+            low, high = np.minimum(low, self.temperatures[0]), np.maximum(high, self.temperatures[1])
+        self.temperatures = [low, high, warm[-1]]
+
+
+def temperature_range(model: RobotModel, temperatures: Sequence[Array]) -> TemperatureRange | None:
+    """Return the temperatures; watch where a joint leaves the range for which its friction is known.
+
+    Args:
+        model: The calibrated robot.
+        temperatures: Lowest, highest and last temperatures (joints,), °C; empty where they are not measured.
+
+    """
+    if not temperatures:
+        return None
+    low, high, last = temperatures
+    outside = False
+    for j, terms in enumerate(model.calibration.model.terms):
+        for term in terms:
+            if isinstance(term, Temperature):
+                outside |= bool(low[j] < term.coldest or high[j] > term.hottest)
+    numbers = (tuple(values.tolist()) for values in (low, high, last))
+    return TemperatureRange("watch" if outside else "ok", *numbers)
+
+
+def warmer_than_known(model: RobotModel, temperatures: Sequence[Array]) -> Array:
+    """Return by how much the joints are warmer at the end than in the training logs (joints,), K.
+
+    Zero within the range of these logs, for joints whose terms include the temperature, and where temperatures are not
+    known.
+
+    Args:
+        model: The calibrated robot.
+        temperatures: As in `temperature_range`.
+
+    """
+    known = model.calibration.provenance.temperatures
+    if known is None or not temperatures:
+        return np.zeros(model.dof)
+    last = temperatures[2]
+    described = [any(isinstance(term, Temperature) for term in terms) for terms in model.calibration.model.terms]
+    return np.where(described, 0.0, last - np.clip(last, *known))
+
+
+def thermal_note(warmer: Array) -> list[str]:
+    """Return a line where joints are much warmer (K) or colder than the model knows."""
+    largest = float(warmer[np.argmax(np.abs(warmer))])
+    if abs(largest) < NOTED:
+        return []
+    word = "warmer" if largest > 0.0 else "colder"
+    return [
+        f"friction by temperature: joints are up to {abs(largest):.0f} K {word} than at calibration and the model has "
+        "no temperature; a change that this may explain is not reported"
+    ]
+
+
+def verdict(
+    monitor: Monitor,
+    state: MonitorState,
+    sums: StreamSums,
+    contacts: list[Contact],
+    faults: list[Fault],
+    *,
+    source: str,
+    malformed: int,
+    wear: Wear,
+) -> MonitorResult:
+    """Return what was found in a stream.
+
+    Args:
+        monitor: The monitor.
+        state: Its state after the last sample.
+        sums: Sums along the stream.
+        contacts: Contacts that no fault explains. Where the model does not explain the stream, they are only counted.
+        faults: Faults of the channels.
+        source: Name of the stream.
+        malformed: Lines that could not be read.
+        wear: Stiffness of the joints.
+
+    """
+    model, known = monitor.model, state.known
+    measured = np.ones(model.dof, dtype=bool) if monitor.measured is None else monitor.measured
+    payload = payload_estimate(known, model.payload, model.output == "current")
+    warmer = warmer_than_known(model, sums.temperatures)
+    friction = friction_estimates(known, sums.moved, measured, warmer)
+    mismatch = _mismatch(sums, len(contacts), known.adopted)
+    if mismatch or payload.status == "watch":  # friction that grows with the load is not a change of the joint
+        friction = tuple(replace(joint, status="unknown") if joint.status == "watch" else joint for joint in friction)
+        wear = wear.not_judged()
+    if mismatch:
+        contacts, payload = [], replace(payload, status="unknown")
+    data, temperature = data_quality(known, faults, malformed), temperature_range(model, sums.temperatures)
+    running, missing = _channels(monitor, measured, temperature is not None)
+    count = max(sums.samples, 1)
+    return MonitorResult(
+        source=source,
+        robot=model.name,
+        status=_worst(mismatch, contacts, payload, friction, data, temperature, wear),
+        reasons=(*mismatch, *_reasons(contacts, payload, friction, temperature, data), *wear.reasons),
+        start=sums.start,
+        duration=sums.last - sums.start,
+        rate=monitor.rate,
+        contacts=tuple(contacts),
+        external_torque_rms=tuple(np.sqrt(sums.square / count).tolist()),
+        external_torque_deviation=tuple((sums.deviation / count).tolist()),
+        payload=payload,
+        friction=friction,
+        temperature=temperature,
+        data=data,
+        thresholds=known_spread(model).source,
+        running=(*running, *(["stiffness"] if wear.joints else [])),
+        missing=(*missing, *thermal_note(warmer), *wear.missing),
+        stiffness=wear.joints or None,
+    )
+
+
+def _worst(
+    mismatch: Sequence[str],
+    contacts: Sequence[Contact],
+    payload: PayloadEstimate,
+    friction: Sequence[FrictionEstimate],
+    data: DataQuality,
+    temperature: TemperatureRange | None,
+    wear: Wear,
+) -> Status:
+    """Return the worst status of all monitors."""
+    statuses = {"contact" if contacts else "ok", payload.status, data.status, "fault" if mismatch else "ok"}
+    statuses |= {joint.status for joint in friction} | {joint.status for joint in wear.joints}
+    statuses |= set() if temperature is None else {temperature.status}
+    worst: Status = next((s for s in ("fault", "contact", "worn", "watch") if s in statuses), "ok")  # type: ignore[assignment]
+    return worst
+
+
+def _mismatch(sums: StreamSums, contacts: int, adopted: int) -> list[str]:
+    """Return why the stream is not that of this robot; empty if nothing says so."""
+    share, time = sums.in_contact / max(sums.samples, 1), sums.last - sums.start
+    often = contacts >= MISMATCH_COUNT and contacts > MISMATCH_RATE * time / 60.0
+    if time < MISMATCH_TIME or not (share >= MISMATCH_SHARE or adopted >= MISMATCH_ADOPTED or often):
+        return []
+    return [
+        f"the model does not explain the stream ({100.0 * share:.0f} % of it beyond the thresholds, {contacts} times)"
+        ": check that it is of this robot, its mounting and payload, and the signs, order and units of its channels"
+        f"{sums.pairs.hint()}"
+    ]
+
+
+def _channels(monitor: Monitor, measured: Mask, warm: bool) -> tuple[list[str], list[str]]:
+    """Return the monitors that run, and those that do not with the reason."""
+    running = ["external torque", "contact", "payload", "friction", "data"]
+    missing = []
+    if warm:
+        running.append("temperature")
+    else:
+        missing.append("temperature: not measured")
+    if not monitor.has_speed:
+        missing.append("momentum observer: no measured speed (qd); contacts are found by the slower residual")
+    elif not monitor.uses_changes:
+        missing.append(f"sudden changes: the model has no figures for a stream of {monitor.rate:g} Hz")
+    unmeasured = [str(j + 1) for j in range(len(measured)) if not measured[j]]
+    if unmeasured:
+        missing.append(f"joint {', '.join(unmeasured)}: no measured {monitor.model.output}")
+    return running, missing
+
+
+def _reasons(
+    contacts: Sequence[Contact],
+    payload: PayloadEstimate,
+    friction: Sequence[FrictionEstimate],
+    temperature: TemperatureRange | None,
+    data: DataQuality,
+) -> list[str]:
+    """Return one line for everything that is not ok."""
+    lines = []
+    if contacts:
+        worst, noun = max(contacts, key=lambda contact: contact.ratio), "contact" if len(contacts) == 1 else "contacts"
+        lines.append(f"{len(contacts)} {noun}, the largest {worst.peak:+.3g} Nm at joint {worst.joint}")
+    if payload.status == "watch":
+        low, high = payload.mass_interval
+        lines.append(f"payload {payload.mass:.2f} kg [{low:.2f}, {high:.2f}] instead of {payload.declared:.2f} kg")
+    changed = [f"joint {j.joint} {100.0 * (j.a1 - 1.0):+.0f} %" for j in friction if j.status == "watch"]
+    if changed:
+        lines.append(f"dry friction changed: {', '.join(changed)}")
+    if temperature is not None and temperature.status == "watch":
+        lines.append("a joint is outside the temperatures for which its friction is known")
+    return lines + _data_reasons(data)
+
+
+def _data_reasons(data: DataQuality) -> list[str]:
+    """Return one line for every fault, for dropped samples and for breaks."""
+    lines = [f"joint {fault.joint}: {fault.kind} from {fault.start:.3f} to {fault.end:.3f} s" for fault in data.faults]
+    lost = {**data.dropped, **({"malformed": data.malformed} if data.malformed else {})}
+    if lost:
+        lines.append("dropped samples: " + ", ".join(f"{count} {name}" for name, count in lost.items()))
+    if data.breaks:
+        lines.append("breaks: " + ", ".join(f"{count} {name}" for name, count in data.breaks.items()))
+    return lines
