@@ -18,8 +18,10 @@ MOMENTS, SHARES = 4, 3
 VERDICTS = ("not finite", "repeated", "reordered", "gap", "jump", "restart", "good")
 """What a sample was; the first three are dropped, after the next three the signals begin again."""
 DROPPED = VERDICTS[:3]
-COLUMNS = ("external", "residual", "deviation", "ratio", "frozen", "speed", "inertia", "shock", "rest")
-COLUMNS += ("bound_fast", "bound_slow")
+COLUMNS = (
+    *("external", "residual", "deviation", "ratio", "frozen", "speed", "inertia", "shock", "rest"),
+    *("bound_fast", "bound_slow"),
+)
 """Columns of a report with one number a joint."""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.estimation.least_squares import Mask
 from jointwise.model.dynamics import joint_signals
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.model.terms import Inertia, Offset, Spring, Temperature, Viscous
@@ -101,9 +102,9 @@ class ReferenceTick:
         for j in range(self.n):
             memory.P[_index(j, 0), _index(j, 0)] = FRICTION_SHARE**2
             memory.P[_index(j, 1), _index(j, 1)] = self.viscous[j] ** 2
-        names = ("same_q", "same_output", "highest", "direction", "mean_fast", "mean_slow", "scale", "calm_load")
-        names += ("expected", "fast", "slow", "dry", "slow_speed", "slow_grip", "loose_fast", "loose_slow")
-        memory.s = {name: np.zeros(self.n) for name in names} | {"columns": np.zeros((self.n, MOMENTS))}
+        counted = ("same_q", "same_output", "highest", "direction", "mean_fast", "mean_slow", "scale", "calm_load")
+        smooth = ("expected", "fast", "slow", "dry", "slow_speed", "slow_grip", "loose_fast", "loose_slow")
+        memory.s = {name: np.zeros(self.n) for name in (*counted, *smooth)} | {"columns": np.zeros((self.n, MOMENTS))}
         memory.report = {name: np.zeros(self.n) for name in COLUMNS}
         memory.report |= {"contact": 0.0, "joint": 0.0, "verdict": 0.0, "change": 0.0}
         return memory
@@ -207,11 +208,11 @@ class ReferenceTick:
         m.calm = 0.0 if (changed | turns | leaves).any() else m.calm + self.T
         m.age += self.T
 
-    def _turned(self, m: WatchMemory) -> Array:
+    def _turned(self, m: WatchMemory) -> Mask:
         """Return which joints turned round since their speed last was above the least one."""
         speed = m.s["speed"]
         known = (m.s["at_rest"] == 0.0) & (np.abs(speed) >= REST_SPEED)
-        other: Array = known & (speed * m.s["direction"] < 0.0)
+        other: Mask = known & (speed * m.s["direction"] < 0.0)
         m.s["direction"] = np.where(known, speed, m.s["direction"])
         return other
 
@@ -286,7 +287,7 @@ class ReferenceTick:
             result.append(np.maximum(spread, s[name]) + carried)
         return result[0], result[1]
 
-    def _bounds(self, m: WatchMemory) -> tuple[Array, Array, Array]:
+    def _bounds(self, m: WatchMemory) -> tuple[Mask, Array, Array]:
         """Return which joints take up any torque within their friction, and bounds (Nm) of both residuals."""
         s, rests = m.s, m.s["at_rest"] != 0.0
         hunts = rests & (m.calm < CALM_TIME)

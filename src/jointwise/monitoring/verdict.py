@@ -269,7 +269,7 @@ def _worst(
     statuses = {"contact" if contacts else "ok", payload.status, data.status, "fault" if mismatch else "ok"}
     statuses |= {joint.status for joint in friction} | {joint.status for joint in wear.joints}
     statuses |= set() if temperature is None else {temperature.status}
-    worst: Status = next((s for s in ("fault", "contact", "worn", "watch") if s in statuses), "ok")  # type: ignore[assignment]
+    worst: Status = next((s for s in ("fault", "contact", "worn", "watch") if s in statuses), "ok")
     return worst
 
 
