@@ -23,7 +23,7 @@ from jointwise.design import (
 )
 from jointwise.design.body import APART, Body
 from jointwise.design.clearance import Clearance, straight_path
-from jointwise.design.criterion import condition_number, criterion, standard_errors
+from jointwise.design.criterion import condition_number, criterion, rigid_columns, standard_errors
 from jointwise.design.excitation import _information_model
 from jointwise.design.excitation_basis import FourierBasis, MotionBasis, SplineBasis
 from jointwise.design.excitation_limits import excitation_limits
@@ -239,7 +239,9 @@ def test_goals_count_their_parameters() -> None:
     bodies = errors["bodies"].model.bodies
     volume = {goal: np.log(errors[goal].errors[bodies:]).sum() for goal in ("bodies", "friction")}
     assert volume["friction"] < volume["bodies"]
-    assert errors["payload"].model.names[:3] == ("ZZ2", "mX2", "mY2")
+    payload = errors["payload"].model
+    assert payload.names[:3] == ("ZZ2", "mX2", "mY2")
+    assert np.flatnonzero(rigid_columns(payload)).tolist() == list(range(payload.bodies))
 
 
 def test_the_recording_of_an_excitation_is_compared_with_its_prediction(tmp_path: Path, capsys: Any) -> None:

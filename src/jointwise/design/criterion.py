@@ -69,7 +69,7 @@ def conditioning(model: InformationModel, columns: Columns) -> tuple[float, Arra
     slope = np.zeros((len(model.names), len(model.names)))
     if model.goal not in ("all", "bodies"):
         return 0.0, slope
-    rigid = np.flatnonzero(model.dynamics.base.kept < 10 * model.robot.dof)
+    rigid = rigid_columns(model)
     K = model.information(columns, np.ones(model.robot.dof))[np.ix_(rigid, rigid)]
     inverse, _ = _inverse(K)
     size, inverse_size = float(np.trace(K)), float(np.trace(inverse))
@@ -78,9 +78,17 @@ def conditioning(model: InformationModel, columns: Columns) -> tuple[float, Arra
     return CONDITIONING * float(np.log(size * inverse_size)), slope
 
 
+def rigid_columns(model: InformationModel) -> Mask:
+    """Return which columns are of links, not of rotors: base parameters, or those of the last link with a payload."""
+    rigid = np.zeros(len(model.names), dtype=bool)
+    links = model.dynamics.base.kept < 10 * model.robot.dof
+    rigid[: model.bodies] = True if model.goal == "payload" else links
+    return rigid
+
+
 def condition_number(model: InformationModel, columns: Columns) -> float:
-    """Return the condition number of the regressor of the base parameters (without rotors) of all joints, SI units."""
-    rigid = np.flatnonzero(model.dynamics.base.kept < 10 * model.robot.dof)
+    """Return the condition number of the regressor of the links (without rotors) for all joints, SI units."""
+    rigid = rigid_columns(model)
     K = model.information(columns, np.ones(model.robot.dof))[np.ix_(rigid, rigid)]
     return float(np.sqrt(np.linalg.cond(K)))
 
