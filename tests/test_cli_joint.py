@@ -317,24 +317,6 @@ def test_a_gain_that_was_identified_serves_where_none_is_described(tmp_path: Pat
 # -- help, and failures reported to programs --
 
 
-@pytest.mark.parametrize(
-    "what", ["stiffness", "transmission", "friction", "load", "temperature", "hysteresis", "motor"]
-)
-def test_help_of_a_phenomenon_shows_its_own_examples_which_can_be_parsed(what: str) -> None:
-    import argparse
-    import shlex
-
-    from jointwise.cli import joint
-
-    text = done("joint", what, "--help")
-    lines = [line.strip() for line in text.splitlines() if line.strip().startswith("jointwise joint ")]
-    assert len(lines) >= 2
-    parser = argparse.ArgumentParser()
-    joint.add_arguments(parser)
-    for line in lines:
-        assert parser.parse_args(shlex.split(line)[2:]).what == what
-
-
 @pytest.mark.parametrize("action", ["show", "check"])
 def test_help_of_robots_shows_examples(action: str) -> None:
     assert f"jointwise robots {action} " in done("robots", action, "--help").partition("examples:")[2]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
+import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,7 @@ from jointwise import __version__
 from jointwise.cli import COMMANDS, main
 from jointwise.description import list_robots, load_robot
 from jointwise.description.urdf_text import urdf_text
+from jointwise.joint.phenomenon import PHENOMENA
 
 Capture = pytest.CaptureFixture[str]
 
@@ -36,6 +41,36 @@ def test_every_command_has_help_with_examples(capsys: Capture, name: str) -> Non
     assert code == 0
     assert out.startswith(f"usage: jointwise {name}")
     assert "examples:" in out
+
+
+ACTIONS = {
+    "robots": ("show", "check"),
+    "energy": ("fit", "report", "predict", "optimize", "sheet"),
+    "joint": (*PHENOMENA, "all", "plan", "online-stiffness"),
+}
+"""Commands that have commands themselves."""
+
+
+def examples(text: str) -> list[list[str]]:
+    """Return the words of the examples of a help text: one to a line, what it does after three spaces or more."""
+    lines = re.sub(r"\\\n\s*", " ", text.partition("examples:")[2]).splitlines()
+    starts = (re.split(r"\s{3,}| \| ", line[line.index("jointwise ") :])[0] for line in lines if "  jointwise " in line)
+    return [shlex.split(start)[1:] for start in starts]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(name,) for name in COMMANDS] + [(name, action) for name, actions in ACTIONS.items() for action in actions],
+)
+def test_examples_of_every_help_can_be_parsed(capsys: Capture, words: tuple[str, ...]) -> None:
+    found = examples(run(capsys, *words, "--help")[1])
+    assert any(example[: len(words)] == [*words] for example in found)
+    for name, *rest in found:
+        command = import_module(COMMANDS[name][0])
+        parser = argparse.ArgumentParser()
+        command.add_arguments(parser)
+        intermixed = getattr(command, "INTERMIXED", False)
+        assert (parser.parse_intermixed_args if intermixed else parser.parse_args)(rest) is not None
 
 
 def test_version(capsys: Capture) -> None:

@@ -15,9 +15,9 @@ EXAMPLES = """\
 examples:
   jointwise validate model.json other.csv
   jointwise validate model.json other.csv --json
-  jointwise validate model.json a.csv b.csv c.csv            every log, and all of them together
-  jointwise validate model.json other.csv --min-r2 0.95      exit code 1 if a joint is worse
-  jointwise validate model.json other.csv --use feed-forward from positions only, as in a planned motion
+  jointwise validate model.json a.csv b.csv c.csv              every log, and all of them together
+  jointwise validate model.json other.csv --min-r2 0.95        exit code 1 if a joint is worse
+  jointwise validate model.json other.csv --use feed-forward   from positions only, as in a planned motion
 
 MSE/variance is 1 - R2. fit % is 100 for a perfect model and 0 for the mean. Standstill logs are welcome: a joint that
 hardly moves is listed with its error at rest and without R2, and --min-r2 ignores it. A log that shares samples with
