@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jointwise.cli import energy_optimize
@@ -20,7 +21,6 @@ from jointwise.cli.output import as_json, check_file, check_files, check_page, t
 
 if TYPE_CHECKING:
     from jointwise.data import Log
-    from jointwise.description import Robot
     from jointwise.energy import EnergyBalance, PowerModel
     from jointwise.joint.part import Value
     from jointwise.result import Calibration
@@ -105,33 +105,21 @@ def run(args: argparse.Namespace) -> int:
 
 def _fit(args: argparse.Namespace) -> int:
     from jointwise import energy
+    from jointwise.options import read_joints
 
     check_files([*args.logs, args.columns, args.robot, args.joint], {"--output": args.output})
     robot = robot_of(args)
     logs = [energy.read_power_log(path, robot, **reading(args)) for path in args.logs]
-    gains = _joint_gains(args.joint, robot) if args.joint else args.gains
+    gains = energy.gains_from_joints(read_joints([args.joint], robot), robot) if args.joint else args.gains
     model = energy.fit_power(logs, robot, gains=gains, braking=args.braking or "stored")
     model.save(args.output)
     print(as_json(model.to_dict()) if args.json else f"{args.output}: {model.summary()}")
     return 0
 
 
-def _joint_gains(path: str, robot: Robot) -> list[float]:
-    """Return the gains of a joint file, one per joint."""
-    from jointwise.errors import ModelError
-    from jointwise.options import read_joints
-
-    found = {
-        model.joint: model.parts["motor"]["gain"] for model in read_joints([path], robot) if "motor" in model.parts
-    }
-    missing = [str(k + 1) for k in range(robot.dof) if k not in found]
-    if missing:
-        raise ModelError(f"{path}: no motor of joint {', '.join(missing)}.")
-    return [found[k] for k in range(robot.dof)]
-
-
 def _report(args: argparse.Namespace) -> int:
     from jointwise.errors import ModelError
+    from jointwise.report.energy import write_energy_page
 
     page = check_page(args.report, "energy.html")
     check_files([args.model_file, args.log_file, args.power, args.columns], {}, page)
@@ -143,7 +131,7 @@ def _report(args: argparse.Namespace) -> int:
         )
     balance = _balance(args, power, calibration)
     if page is not None:
-        _write_page(power, balance, args.log_file, page)
+        write_energy_page(balance, f"{power.robot}: {Path(args.log_file).name}", page)
     print(as_json(balance.to_dict()) if args.json else balance.summary())
     return 0
 
@@ -173,14 +161,6 @@ def _read(args: argparse.Namespace) -> Log:
     from jointwise.energy import read_power_log
 
     return read_power_log(args.log_file, **reading(args))
-
-
-def _write_page(power: PowerModel, balance: EnergyBalance, log: str, page: str) -> None:
-    from jointwise.report.energy import write_energy_page
-
-    electrical = balance.joints.electrical
-    heading = f"{power.robot}: {log.rpartition('/')[2]}"
-    write_energy_page(heading, balance.to_dict(), balance.t, electrical, balance.power, balance.measured, page)
 
 
 def _predict(args: argparse.Namespace) -> int:

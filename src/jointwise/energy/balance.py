@@ -49,6 +49,11 @@ class EnergyBalance:
     currents: str
 
     @property
+    def electrical(self) -> Array:
+        """Electrical powers of the joints (samples, joints), W."""
+        return self.joints.electrical
+
+    @property
     def duration(self) -> float:
         """Duration of the log, s."""
         return float(self.t[-1] - self.t[0])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jointwise.data.log import Log
 from jointwise.data.read import read_log
 from jointwise.description.robot import Robot
-from jointwise.errors import DataError
+from jointwise.errors import DataError, ModelError
 from jointwise.spatial import Array
+
+if TYPE_CHECKING:
+    from jointwise.joint import JointModel
 
 VOLTAGE, CURRENT = "actual_robot_voltage", "actual_robot_current"
 """RTDE fields of the DC bus of a UR controller, V and A."""
@@ -70,6 +74,27 @@ class KnownGains:
 
     values: Array
     origin: str
+
+
+def gains_from_joints(models: Iterable[JointModel], robot: Robot) -> list[float]:
+    """Return the gains (Nm/A) of identified motors, one for each joint.
+
+    Args:
+        models: Joint models of the robot (`jointwise.read_joints`).
+        robot: The robot.
+
+    Returns:
+        The gains, for `fit_power`.
+
+    Raises:
+        ModelError: A joint has no identified motor.
+
+    """
+    found = {model.joint: model.parts["motor"]["gain"] for model in models if "motor" in model.parts}
+    missing = [str(k + 1) for k in range(robot.dof) if k not in found]
+    if missing:
+        raise ModelError(f"the joint files must hold the motor of every joint. Got none of joint {', '.join(missing)}.")
+    return [found[k] for k in range(robot.dof)]
 
 
 def controller_gains(logs: Sequence[Log], robot: Robot) -> KnownGains:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,26 +40,48 @@ Result = Mapping[str, Any]
 """Energies (J) of an energy balance: `robot` and `joints`."""
 
 
-def write_energy_page(
-    heading: str, result: Result, t: Array, joints: Array, power: Array, measured: Array | None, path: str | Path
-) -> Path:
+class Balance(Protocol):
+    """What the page shows of an energy balance, `jointwise.energy.EnergyBalance`."""
+
+    @property
+    def t(self) -> Array:
+        """Stamps (samples,), s."""
+
+    @property
+    def electrical(self) -> Array:
+        """Electrical powers of the joints (samples, joints), W."""
+
+    @property
+    def power(self) -> Array:
+        """Predicted power on the bus (samples,), W."""
+
+    @property
+    def measured(self) -> Array | None:
+        """The same measured, or None."""
+
+    def to_dict(self) -> Result:
+        """Return energies (J), efficiencies and errors."""
+
+
+def write_energy_page(balance: Balance, heading: str, path: str | Path) -> Path:
     """Write the page of an energy balance and return its path. The page is self-contained and needs no network.
 
     Args:
+        balance: The balance, as returned by `jointwise.energy.energy_balance`.
         heading: Heading of the page: robot and log.
-        result: Energies of the balance, `EnergyBalance.to_dict()`.
-        t: Stamps (samples,), s.
-        joints: Electrical powers of the joints (samples, joints), W.
-        power: Predicted power on the bus (samples,), W.
-        measured: The same measured, or None.
         path: A page (.html) or a directory, which is created if it does not exist.
 
+    Returns:
+        The page.
+
     """
+    result, t = balance.to_dict(), balance.t
+    joints = Html(_bars(result["joints"]) + _table(result["joints"]) + _joint_power(t, balance.electrical))
     sections: Sequence[Section] = [
         ("overview", "Energy", _overview(result["robot"])),
-        ("power", "Power over time", _power(t, power, measured)),
+        ("power", "Power over time", _power(t, balance.power, balance.measured)),
         ("flow", "Where the energy goes", _sankey(result["robot"])),
-        ("joints", "Joints", Html(_bars(result["joints"]) + _table(result["joints"]) + _joint_power(t, joints))),
+        ("joints", "Joints", joints),
     ]
     page = compose(
         title=f"{heading} · energy",
