@@ -242,16 +242,21 @@ def check_directory(path: str | None, name: str = "report.html") -> str | None:
         raise OutputError(f"{target}: is a file. Give the name of a directory.")
     if target.is_dir():
         check_target(target / name)
-    above = next(folder for folder in (target, *target.absolute().parents) if folder.exists())
-    if not above.is_dir():
-        raise OutputError(f"{target}: no directory can be made there: '{above}' is a file.")
-    if not os.access(above, os.W_OK):
-        raise OutputError(f"{target}: cannot be written: no permission in '{above}'.")
+    _check_above(target)
     from importlib.util import find_spec
 
     if find_spec("plotly") is None:
         raise MissingExtraError("plotly", "report", "The report")
     return str(target / name)
+
+
+def _check_above(target: Path) -> None:
+    """Reject a directory that cannot be made, or in which nothing can be written."""
+    above = next(folder for folder in (target, *target.absolute().parents) if folder.exists())
+    if not above.is_dir():
+        raise OutputError(f"{target}: no directory can be made there: '{above}' is a file.")
+    if not os.access(above, os.W_OK):
+        raise OutputError(f"{target}: cannot be written: no permission in '{above}'.")
 
 
 def check_page(path: str | None, name: str) -> str | None:
