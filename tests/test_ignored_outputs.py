@@ -52,6 +52,12 @@ def test_the_other_joints_are_calibrated_as_before(robot, logs):
     assert len(lost) == sum(info.joint in LOST for info in model.model.parameters)
 
 
+def test_the_rotor_of_an_ignored_joint_stays_at_its_description(robot, logs):
+    model = jw.calibrate(replace(logs[0], torque=None).ignore_output([2]), robot, options=QUICK)
+    assert model.physical.rotor_share[2] < 0.01
+    assert model.physical.rotor_inertias[2] == pytest.approx(robot.rotor_inertias[2], rel=0.02)
+
+
 def test_a_joint_that_one_log_measured_is_calibrated_from_it(robot, logs):
     train, test = (replace(log, torque=None) for log in logs)
     model = jw.calibrate([train.ignore_output([2]), test], robot, options=QUICK)

@@ -167,11 +167,15 @@ class DefiniteLeastSquares:
         return H
 
     def _first(self) -> Iterate:
-        """Return the matrices of the prior with the scalars that fit them best."""
+        """Return the matrices of the prior with the scalars that fit them best.
+
+        The Euclidean prior of the ratios decides scalars without effect on the data (rotors of joints without output).
+        """
         v, bodies = np.zeros(len(self.right)), 10 * self.matrices
         v[:bodies] = np.tile(IDENTITY, self.matrices)
-        rest = self.right[bodies:] - self.curvature[bodies:, :bodies] @ v[:bodies]
-        v[bodies:] = np.linalg.solve(self.curvature[bodies:, bodies:], rest)
+        firm = self.weight * self.firmness[:, None] * self.ratios
+        H, right = self.curvature + self.ratios.T @ firm, self.right + firm.sum(axis=0)
+        v[bodies:] = np.linalg.solve(H[bodies:, bodies:], right[bodies:] - H[bodies:, :bodies] @ v[:bodies])
         slack = np.maximum(self.slacks(v), 1.0)
         return Iterate(v, slack, FIRST / slack, np.tile(FIRST * np.eye(4), (self.matrices, 1, 1)))
 
