@@ -36,6 +36,8 @@ RESOLUTION = 1e-4
 """Part of λ to which the objective is minimised: divergences from the prior are exact to this."""
 TO_BOUNDARY = 0.95
 """Part of the way to the boundary of the constraints that a step takes at most."""
+SHORT = 0.3
+"""Length below which a corrected step is replaced by one towards equal products, away from the boundary."""
 FIRST = 0.1
 """Products of slacks and multipliers at the start."""
 PUSH = 1e-3
@@ -137,9 +139,8 @@ class DefiniteLeastSquares:
 
         """
         point = self._first() if start is None else _pushed(start)
-        with suppress(
-            np.linalg.LinAlgError
-        ):  # the multipliers of constraints that exclude each other grow without limit
+        # the multipliers of constraints that exclude each other grow without limit
+        with suppress(np.linalg.LinAlgError):
             for _ in range(MAX_ITERATIONS):
                 point, finished = _Step(self, point).taken()
                 if finished:
@@ -251,6 +252,9 @@ class _Step:
         ahead = self._excess(self._moved(predictor, min(1.0, self._largest_step(predictor))))
         direction = self._direction(excess * min(ahead / max(excess, 1e-300), 1.0) ** 3, predictor)
         length = min(1.0, TO_BOUNDARY * self._largest_step(direction))
+        if length < SHORT:
+            direction = self._direction(excess)
+            length = min(1.0, TO_BOUNDARY * self._largest_step(direction))
         decrement = float(direction.v @ (self.matrix @ direction.v))
         limit = RESOLUTION * self.problem.weight
         finished = (
