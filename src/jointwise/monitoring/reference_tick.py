@@ -260,7 +260,7 @@ class ReferenceTick:
             m.P[_index(j, 1), _index(j, 1)] += self.viscous[j] ** 2 * time / FRICTION_TIME
             if m.s["at_rest"][j]:
                 m.P[_index(j, 2), _index(j, 2)] += (drift * self.held[j]) ** 2 * time
-        for j in np.flatnonzero(self.measured).tolist():
+        for j in np.flatnonzero(self.measured & (m.s["above"] == 0.0)).tolist():
             row = self._row(m, j)
             PH = m.P @ row
             S = (CORRELATION * spread[j]) ** 2 + row @ PH

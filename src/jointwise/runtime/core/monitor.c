@@ -172,7 +172,7 @@ static void update(const jw_monitor *m, jw_watch_state *s, jw_real time, const j
             *entry(s, unknown(j, 2), unknown(j, 2)) += held * held * time;
     }
     for (int j = 0; j < n; j++)
-        if (m->joint[j].measured) {
+        if (m->joint[j].measured && s->above[j] == JW(0.0)) { /* what may be a push does not become friction */
             row r = row_of(s, j);
             correct(s, count, &r, s->slow[j], spread[j]);
         }
