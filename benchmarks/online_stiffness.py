@@ -1,6 +1,6 @@
 """Online stiffness of the base of the digital UR5e, with the figures of the literature.
 
-    python benchmarks/online_stiffness.py [--seeds 10] [--files 1] [--quick] [--known FILE]
+    python benchmarks/online_stiffness.py [--seeds 10] [--files 1] [--quick] [--known FILE] [--live S]
 
 The axis is vertical, the other joints stand; random moves at 30 to 100 % of the limits with waits of up to 1 s, 35 s,
 1 kHz. Friction, hysteresis, gear maps and the stored stiffness come from the identification of this package on
@@ -8,7 +8,9 @@ simulated experiments of the same arm (`--files` times, other noise each; `--kno
 writes it if it does not exist); the digital robot has all its phenomena. Accuracy is the NRMSE fit (%) of the estimated
 τ_E(φ) to the true spring over the deflections of the motion; medians over seeds. Literature: 95.2 % after 10 s, 96.6 %
 after 35 s, 94.0 % 25 s after the signal is halved at 10 s, 73.9 % of the measured τ_E predicted after 15 s, usable
-(80 %) within 1 s of motion.
+(80 %) within 1 s of motion. With `--live` only this: the samples of the digital robot arrive at 1 kHz in real time for
+S seconds (35 at most), and every step takes what has arrived; printed are the CPU time of a step, the share of samples
+whose estimate came after the next sample, and the difference to the estimate from the whole recording.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from timing import cpu_name, seconds, use_one_thread
 use_one_thread()
 
 import argparse  # noqa: E402
+import time  # noqa: E402
 from collections.abc import Sequence  # noqa: E402
 from dataclasses import dataclass, fields, replace  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -35,7 +38,13 @@ from jointwise.joint import JointModel, identify, joint_record, load_joint, save
 from jointwise.joint.quality import nrmse_percent  # noqa: E402
 from jointwise.joint.record import LinkLoad  # noqa: E402
 from jointwise.model.rigid import inverse_dynamics  # noqa: E402
-from jointwise.monitoring.stiffness import JointSamples, StiffnessEstimator, StiffnessTrace, monitor_stiffness  # noqa: E402
+from jointwise.monitoring.stiffness import (  # noqa: E402
+    JointSamples,
+    StiffnessEstimator,
+    StiffnessState,
+    StiffnessTrace,
+    monitor_stiffness,
+)
 from jointwise.monitoring.stiffness.estimate import powers  # noqa: E402
 from jointwise.monitoring.stiffness.signals import JointSignals  # noqa: E402
 from jointwise.runtime.observers import observed_joint  # noqa: E402
@@ -268,14 +277,56 @@ def print_cost(model: JointModel, recording: Recording) -> None:
     print(f"\n{cpu_name()}: {1e6 * whole:.1f} us a sample in a run, {1e3 * seconds(single):.0f} us in single steps")
 
 
+def run_live(made: StiffnessEstimator, samples: JointSamples) -> tuple[StiffnessState, Array, int]:
+    """Return the state after samples that arrive in real time, delays of their estimates (samples,), s, and calls.
+
+    Every call takes the samples that have arrived since the last one: one, unless the computer was busy elsewhere.
+    """
+    state, first, calls, delays = made.init(samples), 0, 0, np.empty(len(samples))
+    begin = time.perf_counter()
+    while first < len(samples):
+        arrived = min(int((time.perf_counter() - begin) * RATE), len(samples))
+        if arrived == first:
+            time.sleep(max(0.0, begin + (first + 1) / RATE - time.perf_counter()))
+            continue
+        state = made.steps(state, samples.part(slice(first, arrived)))[1]
+        delays[first:arrived] = time.perf_counter() - begin - np.arange(first + 1, arrived + 1) / RATE
+        first, calls = arrived, calls + 1
+    return state, delays, calls
+
+
+def print_live(model: JointModel, recording: Recording, duration: float) -> None:
+    """Print how the estimator keeps up with samples that arrive in real time."""
+    samples = recording.samples.part(slice(0, round(duration * RATE)))
+    for side in ("motor", "fused"):
+        made = make_estimator(model, side, "directional-floor")
+        cpu = time.process_time()
+        state, delays, calls = run_live(made, samples)
+        cpu = time.process_time() - cpu
+        whole = made.steps(made.init(samples), samples)[1]
+        error = np.abs(state.recursion.values / whole.recursion.values - 1.0)[:2].max()
+        print(
+            f"{side}: {len(samples)} samples at {RATE:g} Hz in {calls} steps, {1e6 * cpu / calls:.0f} us CPU a step, "
+            f"{100.0 * cpu / duration:.0f} % of a core; delay median {1e3 * np.median(delays):.2f} ms, later than the "
+            f"next sample {100.0 * np.mean(delays > 1.0 / RATE):.2f} %, than 10 ms "
+            f"{100.0 * np.mean(delays > 0.01):.2f} %; difference to the whole run {error:.0e}; "
+            f"{recording.score(state.recursion.values[:2]):.1f} %",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--files", type=int, default=1, help="joint files identified with different noise")
     parser.add_argument("--quick", action="store_true", help="250 s of reciprocation instead of 1,005 s")
     parser.add_argument("--known", type=Path, help="joint file to read, or to write if it does not exist")
+    parser.add_argument("--live", type=float, metavar="S", help="only run in real time for S seconds")
     args = parser.parse_args()
     models = joint_files(args)
+    if args.live is not None:
+        print_live(models[0], record(FIRST_SEED), min(args.live, DURATION))
+        return
     for part in models[0].parts.values():
         print(f"identified: {part.phenomenon}, {part.model}")
     recordings = [record(FIRST_SEED + seed) for seed in range(args.seeds)]

@@ -155,9 +155,8 @@ class OnlineFriction:
         if self.steady is None or not self._has_elements:
             return self._law_torque(state, motion)
         H, state = self._direction(state, motion)
-        size = np.maximum(np.abs(motion.speed), SLOWEST)
-        forwards, backwards = (self.steady.torque(side * size, motion.load, motion.temperature) for side in (1.0, -1.0))
-        return np.where(H >= 0.0, H * forwards, -H * backwards), H, state
+        speed = np.copysign(np.maximum(np.abs(motion.speed), SLOWEST), H)
+        return np.abs(H) * self.steady.torque(speed, motion.load, motion.temperature), H, state
 
     @property
     def _has_elements(self) -> bool:

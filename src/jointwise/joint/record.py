@@ -218,8 +218,7 @@ class LinkLoad:
 
     def __call__(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the torque (samples, joints), Nm; see `LoadModel`."""
-        none = np.zeros(self.robot.dof)
-        return inverse_dynamics(self.robot, q, qd, qdd, gravity=self.gravity, payload=self.payload, rotor_inertias=none)
+        return inverse_dynamics(self.robot, q, qd, qdd, gravity=self.gravity, payload=self.payload)
 
     def pull(self, q: Array, joint: int) -> Array:
         """Return the torque (samples, 3) of a joint, Nm, under 1 m/s² along each axis of the base."""

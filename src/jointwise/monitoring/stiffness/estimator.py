@@ -213,6 +213,8 @@ class StiffnessEstimator:
             state = state if (done + last) % size else self._end_block(state)
             traces.append(trace)
             first = last
+        if len(traces) == 1:
+            return traces[0], state
         return StiffnessTrace(*(np.concatenate(parts) for parts in zip(*traces, strict=True))), state
 
     def estimate(self, state: StiffnessState) -> StiffnessEstimate:
@@ -241,7 +243,7 @@ class StiffnessEstimator:
         damped = joint.damping * x.phi_rate
         motor = joint.motor_torque(x.current, x.acceleration, friction) - damped
         link = np.full_like(motor, np.nan) if links is None else joint.link_torque(links, friction) - damped
-        return np.column_stack([motor, link]), friction, state
+        return np.stack([motor, link], axis=1), friction, state
 
     def _load(self, x: JointSignals) -> Array:
         """Return the torque for friction that grows with the load, where no model of the links is there."""
@@ -257,40 +259,53 @@ class StiffnessEstimator:
             phi = x.phi - maps.error(x.theta) - maps.backlash(x.theta) * lag[:, 0] - maps.offset
             return phi, ones[:, None], state
         waves = [wave(order * x.theta) for order in HARMONICS for wave in (np.sin, np.cos)]
-        return x.phi, np.column_stack([ones, *waves, lag]), state
+        return x.phi, np.concatenate([np.stack([ones, *waves], axis=1), lag], axis=1), state
 
     def _block(self, state: StiffnessState, block: _Block) -> tuple[StiffnessTrace, StiffnessState]:
         """Return the trace of a block, within which the variances of the sides are constant, and the state after it.
 
         Each side in use is a measurement of its own with its share as the weight.
         """
-        shares, s, phi = state.shares, self.joint.link_share, block.phi
-        by_side = np.outer(block.friction, [1.0 - s, -s])  # of x in the τ_E of both sides
-        common, used = np.column_stack([powers(phi), block.gear]), self._used(block)
-        rows = [np.insert(common, TERMS, by_side[:, side], axis=1) for side in self._sides]
-        _, values, recursion = self.recursion.run(
-            state.recursion,
-            np.stack(rows, axis=1).reshape(-1, self.recursion.count),
-            block.torques[:, self._sides].ravel(),
-            np.outer(used, shares[self._sides]).ravel(),
-        )
+        s, phi, used = self.joint.link_share, block.phi, self._used(block)
+        by_side = block.friction[:, None] * (1.0 - s, -s)  # of x in the τ_E of both sides
+        common = np.concatenate([powers(phi), np.zeros((len(phi), 1)), block.gear], axis=1)
+        rows = common.repeat(len(self._sides), axis=0)
+        rows[:, TERMS] = by_side[:, self._sides].ravel()
+        weights = used[:, None] * state.shares[self._sides]
+        y = block.torques[:, self._sides].ravel()
+        _, values, recursion = self.recursion.run(state.recursion, rows, y, weights.ravel())
         after = values[len(self._sides) - 1 :: len(self._sides)]
-        before = np.vstack([state.recursion.values, after[:-1]])
-        predicted = np.sum(common * np.delete(before, TERMS, axis=1), axis=1)
+        before = np.concatenate([state.recursion.values[None], after[:-1]])
+        predicted = np.sum(common * before, axis=1)
         sides = block.torques - before[:, [TERMS]] * by_side
-        measured = _weighted(sides, shares)
-        known = np.where(used[:, None], np.column_stack([sides, predicted]), np.nan)
-        state = replace(
+        measured = _weighted(sides, state.shares)
+        trace = StiffnessTrace(after[:, :TERMS], measured, predicted, phi, used)
+        return trace, self._after(state, recursion, trace, sides)
+
+    def _after(
+        self, state: StiffnessState, recursion: RecursiveState, trace: StiffnessTrace, sides: Array
+    ) -> StiffnessState:
+        """Return the state after a block: differences of the sides (samples, 2), sums of errors, samples in use."""
+        used = trace.used
+        phi = trace.phi[used]
+        return replace(
             state,
             recursion=recursion,
-            fusion=self._fusion.steps(state.fusion, known)[1],
-            errors=self._error_sums(state.errors, phi[used] * (measured - predicted)[used]),
-            largest=max(state.largest, float(np.abs(phi[used]).max(initial=0.0))),
-            used=state.used + int(np.count_nonzero(used)),
+            fusion=self._differences(state, trace, sides),
+            errors=self._error_sums(state.errors, phi * (trace.measured - trace.predicted)[used]),
+            largest=max(state.largest, float(np.abs(phi).max(initial=0.0))),
+            used=state.used + len(phi),
         )
-        return StiffnessTrace(after[:, :TERMS], measured, predicted, phi, used), state
 
-    @property
+    def _differences(self, state: StiffnessState, trace: StiffnessTrace, sides: Array) -> FusionState:
+        """Return the differences of the sides after a block; a single side needs none."""
+        if self.side != "fused":
+            return state.fusion
+        known = np.concatenate([sides, trace.predicted[:, None]], axis=1)
+        known[~trace.used] = np.nan
+        return self._fusion.observe(state.fusion, known)
+
+    @cached_property
     def _sides(self) -> list[int]:
         """Columns of the sides in use: motor, link."""
         return [0, 1] if self.side == "fused" else [SIDES.index(self.side)]
@@ -307,8 +322,7 @@ class StiffnessEstimator:
         """Return the shares (2,) of motor side and link side in the virtual measurement."""
         if self.side != "fused":
             return np.array([self.side == "motor", self.side == "link"], dtype=np.float64)
-        unknown = np.full((1, 3), np.nan)
-        weights = 1.0 / self._fusion.steps(state, unknown)[0].variances[0, :2]
+        weights = 1.0 / self._fusion.variances_of(state)[:2]
         result: Array = weights / weights.sum()
         return result
 

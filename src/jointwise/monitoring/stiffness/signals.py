@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -145,20 +146,24 @@ class SignalPath:
         """Return the signals of consecutive samples and the state after the last."""
         table = self._table(samples)
         out, after = self.filter.steps(state.filter, table)
-        links = slice(table.shape[1] - self.joints, None)
+        links = slice(table.shape[1] - self.joints, table.shape[1])
         q, qd, qdd = (values[:, links] for values in out)
         theta, speed, acceleration = (values[:, 0] for values in out)
-        faults, since = self._faults(state, samples, table, speed, qd[:, self.joint])
-        fast, since_fast = _since(np.abs(speed) >= SLOWEST, state.since[1])
-        whole, since_fault = _since(faults, state.since[0])
-        usable = (whole > self.filter.warm_up) & (fast <= STANDING * self.rate)
+        finite = np.isfinite(table)
+        raw = np.where(finite, table, np.nan)[:, [0, links.start + self.joint, 1]]
+        steps = raw - np.concatenate([[state.last], raw[:-1]])
+        fast = np.abs(speed) >= SLOWEST
+        since = _since(np.concatenate([fast[:, None], steps != 0.0], axis=1), np.array(state.since[1:]))
+        faults = self._faults(finite, steps, since[:, 1:], fast | (np.abs(qd[:, self.joint]) >= SLOWEST))
+        whole = _since(faults[:, None], np.array(state.since[:1]))
+        usable = (whole[:, 0] > self.filter.warm_up) & (since[:, 0] <= STANDING * self.rate)
         signals = JointSignals(
             theta, speed, acceleration, theta - q[:, self.joint], speed - qd[:, self.joint], out.value[:, 1],
             out.value[:, 2] if self.temperature else None, q, qd, qdd, usable,
         )  # fmt: skip
-        last = tuple(_last_finite(values, old) for values, old in zip(self._raw(samples), state.last, strict=True))
-        dropped = state.dropped + int(np.count_nonzero(faults))
-        return signals, SignalState(after, last, (since_fault, since_fast, *since), dropped)  # type: ignore[arg-type]
+        last = tuple(_last_finite(values, old) for values, old in zip(raw.T, state.last, strict=True))
+        counts = (*whole[-1].tolist(), *since[-1].tolist())
+        return signals, SignalState(after, last, counts, state.dropped + int(np.count_nonzero(faults)))  # type: ignore[arg-type]
 
     def _table(self, samples: JointSamples) -> Array:
         """Return the channels of the filter (samples, channels)."""
@@ -169,37 +174,42 @@ class SignalPath:
         columns = [samples.theta, samples.current]
         if self.temperature and samples.temperature is not None:
             columns.append(samples.temperature)
-        return np.column_stack([*columns, samples.q])
+        return np.concatenate([*(column[:, None] for column in columns), samples.q], axis=1)
 
-    def _raw(self, samples: JointSamples) -> tuple[Array, Array, Array]:
-        return samples.theta, samples.q[:, self.joint], samples.current
+    def _faults(self, finite: Flags, steps: Array, same: NDArray[np.intp], moving: Flags) -> Flags:
+        """Return flags of faulty samples, (samples,).
 
-    def _faults(
-        self, state: SignalState, samples: JointSamples, table: Array, speed: Array, qd: Array
-    ) -> tuple[Flags, tuple[int, ...]]:
-        """Return flags of faulty samples, and the samples since every raw signal changed."""
-        faults: Flags = np.logical_not(np.isfinite(table).all(axis=1))
-        counts = []
-        moving = np.maximum(np.abs(speed), np.abs(qd)) >= SLOWEST
-        longest = (FROZEN, FROZEN, FROZEN_CURRENT)
-        for k, (values, old, limit) in enumerate(zip(self._raw(samples), state.last, longest, strict=True)):
-            steps = np.diff(np.where(np.isfinite(values), values, np.nan), prepend=old)
-            same, count = _since(steps != 0.0, state.since[2 + k])
-            counts.append(count)
-            faults = faults | (moving & (same > limit * self.rate))
-            if k < 2:
-                faults = faults | (np.abs(steps) * self.rate > FASTEST)
-        return faults, tuple(counts)
+        Args:
+            finite: Which values of the filter's channels are finite, (samples, channels).
+            steps: Differences of the raw signals to the samples before, (samples, 3).
+            same: Samples since each raw signal changed, (samples, 3).
+            moving: Whether rotor or link moves, (samples,).
+
+        """
+        broken = np.logical_not(finite.all(axis=1))
+        jumps = (np.abs(steps[:, :2]) * self.rate > FASTEST).any(axis=1)
+        frozen = moving & (same > np.multiply((FROZEN, FROZEN, FROZEN_CURRENT), self.rate)).any(axis=1)
+        result: Flags = broken | jumps | frozen
+        return result
 
 
-def _since(flags: Flags, before: int) -> tuple[NDArray[np.intp], int]:
-    """Return how many samples ago a flag was last set, (samples,), and that of the last; `before` the first sample."""
-    place = np.arange(1, len(flags) + 1)
-    last = np.maximum.accumulate(np.where(flags, place, 0))
-    count = np.where(last > 0, place - last, before + place)
-    return count, int(count[-1]) if len(flags) else before
+def _since(flags: Flags, before: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return how many samples ago a flag was last set, (samples, columns).
+
+    Args:
+        flags: Flags, (samples, columns).
+        before: The same of the sample before the first, (columns,).
+
+    """
+    if len(flags) == 1:
+        return np.where(flags, 0, before + 1)
+    place = np.arange(1, len(flags) + 1)[:, None]
+    last = np.maximum.accumulate(np.where(flags, place, 0), axis=0)
+    return np.where(last > 0, place - last, before + place)
 
 
 def _last_finite(values: Array, old: float) -> float:
+    if len(values) and math.isfinite(values[-1]):
+        return float(values[-1])
     known = values[np.isfinite(values)]
     return float(known[-1]) if known.size else old

@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointwise.data.filters import leaky_sum
 from jointwise.errors import ModelError, ShapeError
@@ -127,31 +129,62 @@ class TorqueFusion:
         variances = self._solved(sums, weights)
         return FusedTorque(*fuse(values, variances), variances), after
 
+    def observe(self, state: FusionState, estimates: Array) -> FusionState:
+        """Return the state after consecutive samples, as `steps` does, without fusing them."""
+        return state if self.variances else self._sums(state, estimates)[2]
+
+    def variances_of(self, state: FusionState) -> Array:
+        """Return the variances (count,) of the next sample, Nm²."""
+        if self.variances:
+            return np.array(self.variances)
+        result: Array = self._solved(state.squares[None], state.weights[None])[0]
+        return result
+
+    @cached_property
+    def _ends(self) -> tuple[Array, Array]:
+        """Indices of the first and of the second estimate of every pair, (pairs,) each."""
+        first, second = np.array(self.pairs).T
+        return first, second
+
+    @cached_property
+    def _solution(self) -> Array:
+        """Matrix (pairs, count) from mean squared differences to variances, by least squares."""
+        design = np.zeros((len(self.pairs), self.count))
+        for row, pair in zip(design, self.pairs, strict=True):
+            row[list(pair)] = 1.0
+        result: Array = np.asarray(np.linalg.pinv(design).T, dtype=np.float64)
+        return result
+
     def _sums(self, state: FusionState, values: Array) -> tuple[Array, Array, FusionState]:
         """Return the sums before every sample, (samples, pairs) each, and the state after the last."""
-        first, second = np.array(self.pairs).T
+        first, second = self._ends
         differences = values[:, first] - values[:, second]
         known = np.isfinite(differences)
-        there, decay = known.astype(np.float64), math.exp(-1.0 / (self.memory * self.rate))
+        decay = math.exp(-1.0 / (self.memory * self.rate))
         short = math.exp(-1.0 / (self.averaging * self.rate)) if self.averaging > 0.0 else 0.0
-        totals = _decaying(np.where(known, differences, 0.0), state.averages, short)
-        counts = _decaying(there, state.counts, short)
+        totals, counts = _decaying(np.where(known, differences, 0.0), known, state.averages, state.counts, short)
         means = totals[1:] / np.maximum(counts[1:], 1e-300)
-        sums = _decaying(np.where(known, np.square(means), 0.0), state.squares, decay)
-        weights = _decaying(there, state.weights, decay)
+        sums, weights = _decaying(np.where(known, np.square(means), 0.0), known, state.squares, state.weights, decay)
         return sums[:-1], weights[:-1], FusionState(sums[-1], weights[-1], totals[-1], counts[-1])
 
     def _solved(self, sums: Array, weights: Array) -> Array:
         """Return variances (samples, count) from mean squared differences; ones before they have settled."""
-        first, second = np.array(self.pairs).T
-        design = np.zeros((len(first), self.count))
-        design[np.arange(len(first)), first] = design[np.arange(len(first)), second] = 1.0
-        variances = (sums / np.maximum(weights, 1.0)) @ np.linalg.pinv(design).T
+        variances = (sums / np.maximum(weights, 1.0)) @ self._solution
         variances = np.maximum(variances, LEAST_SHARE * variances.max(axis=1, keepdims=True))
         settled = (weights.min(axis=1) >= SETTLING * self.rate) & (variances.min(axis=1) > 0.0)
         return np.where(settled[:, None], variances, 1.0)
 
 
-def _decaying(values: Array, before: Array, decay: float) -> Array:
-    """Return sums ``s[k] = decay s[k-1] + x[k]`` from a state, (samples + 1, columns); the first row is the state."""
-    return leaky_sum(np.vstack([before, values]), decay)
+def _decaying(
+    values: Array, known: NDArray[np.bool_], sums: Array, weights: Array, decay: float
+) -> tuple[Array, Array]:
+    """Return sums ``s[k] = decay s[k-1] + x[k]`` of values and of flags, (samples + 1, columns) each.
+
+    The first rows are the states `sums` and `weights`, (columns,).
+    """
+    columns = len(sums)
+    table = np.empty((len(values) + 1, 2 * columns))
+    table[0, :columns], table[0, columns:] = sums, weights
+    table[1:, :columns], table[1:, columns:] = values, known
+    table = leaky_sum(table, decay)
+    return table[:, :columns], table[:, columns:]
