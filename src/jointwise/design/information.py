@@ -21,7 +21,7 @@ from jointwise.design.trajectory import States
 from jointwise.model.base import BaseParameters, group_columns
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.friction import direction
-from jointwise.model.rigid import Regressor, Structure, compute_regressor, regressor_structure
+from jointwise.model.rigid import Regressor, RegressorStructure, compute_regressor, regressor_structure
 from jointwise.model.terms import Coulomb, Offset, Term, Viscous
 from jointwise.spatial import INERTIAL_UNITS, Array
 
@@ -124,7 +124,7 @@ class InformationModel:
         return tuple((mine, index[structure.columns[mine]]) for mine in rows)
 
     @cached_property
-    def _structure(self) -> Structure:
+    def _structure(self) -> RegressorStructure:
         return regressor_structure(self.robot, self.dynamics.gravity, rotors=True)
 
     @cached_property

@@ -1,4 +1,11 @@
-"""The fit of one structure: weighted least squares around the iteration of the load torque."""
+"""The fit of one structure: weighted least squares around the iteration of the load torque.
+
+Dry friction that grows with the load torque, ``F_C1 |τ_load|^p``, is not linear in the parameters, because τ_load is
+the torque of the bodies that are estimated. The iteration holds the load torque of one estimate while it computes the
+next.
+Robust fits weight rows by their residuals: P. J. Huber, "Robust estimation of a location parameter", Annals of
+Mathematical Statistics 35(1), 1964.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Weighted least squares of all joints together, on triangular factors, with some unknowns bounded at zero."""
+"""Weighted least squares of all joints together, on triangular factors, with some unknowns bounded at zero.
+
+The rows of joint j are ``W_j x = y_j + noise`` of the standard deviation σ_j, with the unknowns x (base parameters,
+then terms of each joint). The estimate minimises
+
+    Σ_j ‖W_j x - y_j‖² / σ_j²   subject to  x_k >= 0 for bounded unknowns,   σ_j² = ‖W_j x - y_j‖² / (M_j - n_j)
+
+M_j being the sum of row weights and n_j the number of columns of the joint: the two-step weighted least squares of
+M. Gautier and P. Poignet, "Extended Kalman filtering and weighted least squares dynamic identification of robot",
+Control Engineering Practice 9(12), 2001. All of it is computed from factors or second moments (`factors`), whose size
+does not depend on the length of the logs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""From logs and a model to factors of the regression ``[Y_b | terms] β = y``: the only file that sees both."""
+"""From logs and a model to factors of the regression ``[Y_b | terms] β = y``: the only file that sees both.
+
+Row k of joint j is ``[Y_b,j(q, q̇, q̈) | columns of its terms] β = y_j(t_k - lag)``. With a parallel cut-off both sides
+pass the same low-pass filter and are decimated: M. Gautier, "Dynamic identification of robots with power model", IEEE
+Int. Conf. on Robotics and Automation (ICRA), 1997.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,9 @@
 A candidate is a subset of the columns of a dictionary that is computed once, so a comparison needs no pass over the
 data. A more complex candidate replaces a simpler one only if it is better by more than the standard error of the
 difference.
+
+The rule of one standard error is that of L. Breiman, J. Friedman, R. Olshen and C. Stone, "Classification and
+Regression Trees", 1984, applied to differences of held-out errors between folds.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 β = P π are the combinations that act on the joint torques; changes along the null space of P have no effect. Two
 methods that share no code compute the projection: from the rank of the regressor at random states (`numerical`), and
 from the geometry of the chain (`closed_form`).
+
+References: M. Gautier, "Numerical calculation of the base inertial parameters of robots", J. Robotic Systems 8(4),
+1991; M. Gautier and W. Khalil, "Direct calculation of minimum set of inertial parameters of serial robots", IEEE Trans.
+Robotics and Automation 6(3), 1990.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import numpy as np
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Robot
 from jointwise.description.transmission import Transmission
-from jointwise.model.rigid.regressor import Regressor, Structure, compute_regressor, regressor_structure
+from jointwise.model.rigid.regressor import Regressor, RegressorStructure, compute_regressor, regressor_structure
 from jointwise.motion import Motion
 from jointwise.spatial import Array
 
@@ -22,7 +22,7 @@ NO_COUPLING = 1e-12
 """Entries of an inverse coupling matrix below this are rounding errors."""
 
 
-def motor_structure(robot: Robot, gravity: Mounting = "table", rotors: bool = False) -> Structure:
+def motor_structure(robot: Robot, gravity: Mounting = "table", rotors: bool = False) -> RegressorStructure:
     """Return which entries of the regressor at the motors are not zero for every motion."""
     at_joints = regressor_structure(robot, gravity, rotors)
     return at_joints if robot.transmission is None else _coupled(at_joints, robot.transmission)
@@ -71,7 +71,7 @@ def motor_motion(robot: Robot, motion: Motion, rotor_side: bool = False) -> Moti
     return replace(motion, **changed)
 
 
-def _coupled(structure: Structure, transmission: Transmission) -> Structure:
+def _coupled(structure: RegressorStructure, transmission: Transmission) -> RegressorStructure:
     """Return the structure of the rows combined by C^-T; every rotor acts on its own motor."""
     dof, count = structure.dof, structure.inertial_count
     pattern = np.zeros((dof, 10 * dof), dtype=bool)
@@ -79,7 +79,7 @@ def _coupled(structure: Structure, transmission: Transmission) -> Structure:
     rows, columns = np.nonzero((_shares(transmission) != 0.0).astype(int) @ pattern.astype(int))
     rows = np.concatenate([rows, structure.rows[count:]])
     columns = np.concatenate([columns, structure.columns[count:]])
-    return Structure(dof, structure.rotors, rows.astype(np.int32), columns.astype(np.int32))
+    return RegressorStructure(dof, structure.rotors, rows.astype(np.int32), columns.astype(np.int32))
 
 
 def _shares(transmission: Transmission) -> Array:

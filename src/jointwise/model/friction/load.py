@@ -1,4 +1,8 @@
-"""Load dependence: dry friction grows with the transmitted torque, ``F_C0 + F_C1 |τ|^p``."""
+"""Load dependence: dry friction grows with the transmitted torque, ``F_C0 + F_C1 |τ|^p``.
+
+Reference: P. Hamon, M. Gautier and P. Garrec, "Dynamic identification of robots with a dry friction model depending on
+load and velocity", IEEE/RSJ Int. Conf. on Intelligent Robots and Systems (IROS), 2010.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,9 @@
 ``D = F_C / s0`` (rad) this is ``du = (dθ - |dθ| u / h) / D``. A backlash map b(θ), relative to its mean, scales the
 length as it scales the limits of slip elements: ``du = (dθ - |dθ| u / h) / (b(θ) D)``. The state is the relative
 deflection, so that steady sliding gives u = ±h(ω) whatever b does, as slip elements do.
+
+Reference: C. Canudas de Wit, H. Olsson, K. J. Åström and P. Lischinsky, "A new model for control of systems with
+friction", IEEE Trans. Automatic Control 40(3), 1995.
 """
 
 from __future__ import annotations

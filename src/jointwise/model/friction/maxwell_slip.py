@@ -10,6 +10,11 @@ relative to its mean over a turn, scales the limits, and the output is relative 
 so that a slipping element has u_i = ±1 whatever b does. ``H = Σ_i W_i u_i`` with shares W_i of sum one replaces sgn(ω).
 
 The functions evaluate the native kernels (slip.h) or, without them, the NumPy code beside them.
+
+References: F. Al-Bender, V. Lampaert and J. Swevers, "The generalized Maxwell-slip model: a novel model for friction
+simulation and compensation", IEEE Trans. Automatic Control 50(11), 2005; J. Swevers, F. Al-Bender, C. G. Ganseman and
+T. Prajogo, "An integrated friction model structure with improved presliding behavior for accurate friction
+compensation", IEEE Trans. Automatic Control 45(4), 2000.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""Stribeck friction: dry friction is higher near standstill and falls to the Coulomb level with speed."""
+"""Stribeck friction: dry friction is higher near standstill and falls to the Coulomb level with speed.
+
+``f = F_C (1 + e exp(-(|ω| / V_S)^μ)) sgn(ω)`` with the relative rise e, the Stribeck velocity V_S (rad/s) and the
+exponent μ.
+
+Reference: B. Armstrong-Hélouvry, P. Dupont and C. Canudas de Wit, "A survey of models, analysis tools and compensation
+methods for the control of machines with friction", Automatica 30(7), 1994.
+"""
 
 from __future__ import annotations
 

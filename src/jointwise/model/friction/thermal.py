@@ -2,6 +2,9 @@
 
 ``f_T = sgn(ω) √|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``, zero at the reference temperature T0; or
 ``f_T = sgn(ω) (h(T) - h(T0))`` with ``h(T) = (A_0 + A_1 T) exp(-|ω| (b_0 + b_1 T))``.
+
+Reference: A. C. Bittencourt and S. Gunnarsson, "Static friction in a robot joint: modeling and identification of load
+and temperature effects", J. Dynamic Systems, Measurement, and Control 134(5), 2012.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from jointwise.model.rigid.dynamics import (
 from jointwise.model.rigid.kinematics import Frames, forward_kinematics, jacobian, wrench_torque
 from jointwise.model.rigid.regressor import (
     Regressor,
-    Structure,
+    RegressorStructure,
     compute_regressor,
     empty_series,
     regressor_structure,
@@ -26,7 +26,7 @@ __all__ = [
     "Frames",
     "NativeKernelWarning",
     "Regressor",
-    "Structure",
+    "RegressorStructure",
     "compute_regressor",
     "coriolis_matrix",
     "coriolis_vector",

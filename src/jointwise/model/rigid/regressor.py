@@ -29,7 +29,7 @@ def standard_names(dof: int, rotors: bool = False) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Structure:
+class RegressorStructure:
     """Which entries of Y can be non-zero at all: row (joint) and column (parameter) of every series."""
 
     dof: int
@@ -60,7 +60,7 @@ class Structure:
 class Regressor:
     """Y as time series: `series[k]` (samples,) is the entry (structure.rows[k], structure.columns[k])."""
 
-    structure: Structure
+    structure: RegressorStructure
     series: Array
 
     @property
@@ -100,7 +100,7 @@ class Regressor:
         return result
 
 
-def regressor_structure(robot: Robot, gravity: Mounting = "table", rotors: bool = False) -> Structure:
+def regressor_structure(robot: Robot, gravity: Mounting = "table", rotors: bool = False) -> RegressorStructure:
     """Return which entries of Y are not zero for every motion of this robot under this gravity."""
     return _structure(_KinematicKey(kinematic_chain(robot, gravity)), rotors)
 
@@ -146,13 +146,13 @@ def empty_series(count: int, samples: int) -> Array:
     return memory[skip : skip + count * stride // _DOUBLE].reshape(count, -1)[:, :samples]
 
 
-def _storage(out: Regressor, structure: Structure, samples: int) -> Array:
+def _storage(out: Regressor, structure: RegressorStructure, samples: int) -> Array:
     if not isinstance(out, Regressor) or not _same(out.structure, structure) or out.samples != samples:
         raise ShapeError(f"out must be a regressor of the same robot, gravity, rotors and {samples} samples.")
     return checked_out(out.series, (len(structure.rows), samples))
 
 
-def _same(one: Structure, other: Structure) -> bool:
+def _same(one: RegressorStructure, other: RegressorStructure) -> bool:
     return one is other or (
         (one.dof, one.rotors) == (other.dof, other.rotors)
         and np.array_equal(one.rows, other.rows)
@@ -176,7 +176,7 @@ class _KinematicKey:
 
 
 @lru_cache(maxsize=64)
-def _structure(key: _KinematicKey, rotors: bool) -> Structure:
+def _structure(key: _KinematicKey, rotors: bool) -> RegressorStructure:
     """Find the entries that vanish at random states: a generic state shows every entry that can be non-zero."""
     chain, n = key.chain, key.chain.dof
     random = np.random.default_rng(0)
@@ -190,4 +190,4 @@ def _structure(key: _KinematicKey, rotors: bool) -> Structure:
     if rotors:
         rows = np.concatenate([rows, np.arange(n)])
         columns = np.concatenate([columns, 10 * n + np.arange(n)])
-    return Structure(n, rotors, rows.astype(np.int32), columns.astype(np.int32))
+    return RegressorStructure(n, rotors, rows.astype(np.int32), columns.astype(np.int32))
