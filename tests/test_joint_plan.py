@@ -19,9 +19,10 @@ import pytest
 import jointwise
 from jointwise.cli import joint_plan, simulate
 from jointwise.design import APART, EXPERIMENTS, Piecewise, lowest_height, make_experiment
+from jointwise.design.clearance import CLEARANCE
 from jointwise.design.fourier import FadedSeries
 from jointwise.design.limits import motion_limits
-from jointwise.design.plan import CLEARANCE, Plan, PlannedExperiment, make_plan
+from jointwise.design.plan import Plan, PlannedExperiment, make_plan
 from jointwise.design.purpose import PURPOSES
 from jointwise.design.urscript import urscript
 from jointwise.errors import JointwiseError, ModelError, OutputError
@@ -405,9 +406,9 @@ def test_the_command_reports_what_it_does_not_plan(tmp_path: Path) -> None:
 
 
 def test_the_command_keeps_the_clearance_of_the_library() -> None:
-    from jointwise.cli import joint_plan
+    from jointwise.cli import arguments
 
-    assert joint_plan.CLEARANCE == CLEARANCE  # stated in its help, which loads no library
+    assert arguments.CLEARANCE == CLEARANCE  # stated in its help, which loads no library
 
 
 def test_the_command_takes_a_tool(tmp_path: Path) -> None:

@@ -260,6 +260,29 @@ def payload_of(numbers: tuple[float, ...] | None) -> Payload | None:
     return None if numbers is None else Payload(numbers[0], numbers[1:] or (0.0, 0.0, 0.0))
 
 
+CLEARANCE = 0.05
+"""Height (m) above the mounting plane that planned motions keep by default."""
+
+
+def add_clearance(parser: argparse.ArgumentParser) -> None:
+    """Add the height above the mounting plane, None without one."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--clearance",
+        type=metres,
+        default=CLEARANCE,
+        metavar="M",
+        help=f"height above the mounting plane that the arm keeps (default: {CLEARANCE:g})",
+    )
+    group.add_argument(
+        "--no-clearance",
+        dest="clearance",
+        action="store_const",
+        const=None,
+        help="the arm may go through the plane: a pedestal",
+    )
+
+
 def add_tool(parser: argparse.ArgumentParser) -> None:
     """Add what the flange carries."""
     parser.add_argument(

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from jointwise.cli.arguments import (
+    add_clearance,
     add_gravity,
     add_json,
     add_tool,
@@ -66,13 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--acceleration", type=positive, metavar="A", help="limit of joints whose description has none (default: 6)"
     )
     parser.add_argument("--power-limit", type=positive, metavar="W", help="largest power on the bus")
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--clearance", type=finite, default=0.05, metavar="M", help="height above the mounting plane (default: 0.05)"
-    )
-    group.add_argument(
-        "--no-clearance", dest="clearance", action="store_const", const=None, help="the arm may go through the plane"
-    )
+    add_clearance(parser)
     add_tool(parser)
     add_gravity(parser)
     add_json(parser)

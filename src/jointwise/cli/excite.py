@@ -6,11 +6,11 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from jointwise.cli.arguments import (
+    add_clearance,
     add_gravity,
     add_json,
     add_robot,
     add_tool,
-    finite,
     mounting_of,
     positive,
     robot_of,
@@ -76,13 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="excitation whose recording gave --model: its standard errors correct the prediction",
     )
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--clearance", type=finite, default=0.05, metavar="M", help="height above the mounting plane (default: 0.05)"
-    )
-    group.add_argument(
-        "--no-clearance", dest="clearance", action="store_const", const=None, help="the arm may go through the plane"
-    )
+    add_clearance(parser)
     add_tool(parser)
     add_gravity(parser, "table")
     add_json(parser)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from jointwise.cli.arguments import (
     UsageError,
+    add_clearance,
     add_gravity,
     add_json,
     add_robot,
     add_tool,
     count,
     heavy,
-    metres,
     mounting_of,
     tool_of,
     within,
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 RATE = within(1.0, 10_000.0)
 """Rate of a trajectory in Hz; no controller takes more, and the files grow with it."""
-CLEARANCE = 0.05
-"""Height (m) above the mounting plane that a plan keeps by default."""
 
 EXAMPLES = """\
 examples:
@@ -55,28 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rate", type=RATE, default=125.0, metavar="HZ", help="of the trajectories (default: 125)")
     parser.add_argument("--payload", type=heavy, metavar="KG", help="mass for the experiments that carry one")
-    _add_clearance(parser)
+    add_clearance(parser)
     add_tool(parser)
     add_gravity(parser, "table")
     add_json(parser)
-
-
-def _add_clearance(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--clearance",
-        type=metres,
-        default=CLEARANCE,
-        metavar="M",
-        help=f"height above the mounting plane that the arm keeps (default: {CLEARANCE:g})",
-    )
-    group.add_argument(
-        "--no-clearance",
-        dest="clearance",
-        action="store_const",
-        const=None,
-        help="the arm may go through the plane: a pedestal",
-    )
 
 
 def run(args: argparse.Namespace) -> int:

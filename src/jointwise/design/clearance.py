@@ -14,6 +14,8 @@ from jointwise.errors import ModelError
 from jointwise.model.skeleton import Tool
 from jointwise.spatial import Array
 
+CLEARANCE = 0.05
+"""Height (m) above the mounting plane that planned motions keep by default."""
 CHECK_RATE = 100.0
 """Rate (Hz) at which the clearance of motions is checked."""
 PATH_POINTS = 101

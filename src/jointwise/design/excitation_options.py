@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from jointwise.description.mounting import Mounting
+from jointwise.design.clearance import CLEARANCE
 from jointwise.design.information import Goal
 from jointwise.design.trajectory import DurationError, check_positive
 from jointwise.errors import ModelError
@@ -15,8 +16,6 @@ from jointwise.model.skeleton import Tool
 Basis = Literal["fourier", "bspline"]
 Optimality = Literal["d", "a"]
 
-CLEARANCE = 0.05
-"""Height (m) above the mounting plane that is kept by default."""
 SHORTEST = 5.0
 """Shortest duration (s): fading in and out takes half of it."""
 LONGEST: dict[Basis, float] = {"fourier": 600.0, "bspline": 60.0}

@@ -13,7 +13,14 @@ from jointwise.description.check import require_sound
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.design.body import APART, Body, Nearest
-from jointwise.design.clearance import ClearanceError, describe_gap, describe_height, straight_path, visited_postures
+from jointwise.design.clearance import (
+    CLEARANCE,
+    ClearanceError,
+    describe_gap,
+    describe_height,
+    straight_path,
+    visited_postures,
+)
 from jointwise.design.experiments import Experiment, make_experiment
 from jointwise.design.limits import upright_posture
 from jointwise.design.purpose import PURPOSES, Purpose
@@ -25,8 +32,6 @@ from jointwise.spatial import Array
 
 SAMPLE_RATE = 100.0
 """Rate (Hz) at which motions are sampled to find their extremes."""
-CLEARANCE = 0.05
-"""Default height (m) above the mounting plane that plans keep."""
 ALIGNED = np.cos(np.deg2rad(2.0))
 """Cosine of the largest angle (2 degrees) of an axis that counts as along, or across, gravity."""
 UNLOADED = 0.01

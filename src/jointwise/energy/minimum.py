@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
+from jointwise.design.clearance import CLEARANCE
 from jointwise.design.excitation import OVERSAMPLING, RATE
 from jointwise.design.excitation_limits import ExcitationLimits, Use
-from jointwise.design.excitation_options import CLEARANCE
 from jointwise.design.search_journal import Resumable
 from jointwise.design.trajectory import Differentiable
 from jointwise.document import Kind
