@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 import jointwise as jw
@@ -15,8 +17,11 @@ from jointwise.errors import ModelError
 from jointwise.estimation.structure import Structure
 from jointwise.joint import save_joint
 from jointwise.monitoring import Session, monitor_log
+from jointwise.monitoring.core import Samples
 from jointwise.monitoring.history import History
+from jointwise.monitoring.session import part_of
 from jointwise.monitoring.wear import Wear, check_joints, log_wear
+from jointwise.monitoring.wear_stream import StreamClock
 from jointwise.options import Options
 from online_joints import SIMPLE, moves, true_model
 
@@ -87,7 +92,99 @@ def test_what_does_not_run_is_listed(model, base):
     theta[:, 0] = float("nan")
     (line, _) = log_wear(model, replace(log, theta=theta), [base]).missing
     assert line.startswith("stiffness of joint 1: ")
-    assert Session(model).wear.joints == ()
+
+
+def stream_of(log, count=None):
+    """Return the samples of a log for a stream with all channels."""
+    rows = slice(0, count)
+    return Samples(log.t[rows], log.q[rows], log.current[rows], theta=log.theta[rows], current=log.current[rows])
+
+
+def wear_of(model, base, samples, size=7):
+    """Return the stiffness of the base in a stream that arrives in parts of `size` samples."""
+    session = Session(model, joints=[base])
+    for first in range(0, len(samples), size):
+        session.feed(part_of(samples, slice(first, first + size)))
+    return session.result()
+
+
+@pytest.mark.parametrize(("start", "accuracy"), [(0.0, 1e-5), (1.7e9, 1e-4)])
+def test_a_stream_has_the_stiffness_of_its_log(model, base, start, accuracy):
+    """Rows that a log repeats are bridged by a spline there, and stamps since 1970 are rounded to 0.2 us."""
+    log = moves(stiffness=-LOSS)[0].without(["temperature"])
+    (whole,) = monitor_log(model, log, joints=[base]).result().stiffness
+    samples = stream_of(log)
+    found = wear_of(model, base, replace(samples, t=samples.t + start))
+    (joint,) = found.stiffness
+    assert (found.status, joint.status) == ("worn", "worn")
+    assert "stiffness" in found.running
+    assert joint.stiffness == pytest.approx(whole.stiffness, rel=accuracy)
+    assert joint.interval == pytest.approx(whole.interval, rel=10.0 * accuracy)
+
+
+@pytest.mark.parametrize("fault", ["gap", "restart", "nan", "jitter", "repeated", "reordered"])
+def test_faulty_streams_keep_the_stiffness(model, base, fault):
+    samples = stream_of(moves()[0])
+    t, theta = samples.t.copy(), samples.theta.copy()
+    rng = np.random.default_rng(0)
+    if fault in ("gap", "restart"):
+        t[5000:] += 3.0 if fault == "gap" else -t[5000]
+    elif fault == "nan":
+        t[3000], theta[4000:4010] = np.nan, np.nan
+    elif fault == "jitter":
+        t = np.sort(t + 2e-4 * rng.uniform(-1.0, 1.0, len(t)))
+    else:
+        t[5000] = t[4999] if fault == "repeated" else t[4997]
+    found = wear_of(model, base, replace(samples, t=t, theta=theta), size=33)
+    (joint,) = found.stiffness
+    assert joint.status == "ok"
+    assert joint.stiffness == pytest.approx(TRUTH, rel=0.01)
+
+
+def test_the_clock_of_a_stream_is_that_of_its_stamps():
+    clock = StreamClock(10.0)
+    t, x = np.arange(8) / 10.0, np.arange(8.0)[:, None] ** 2
+    parts = [part for k in range(0, 8, 3) for part in clock.take(t[k : k + 3], x[k : k + 3])]
+    assert [begins for begins, _ in parts] == [True, False, False]
+    np.testing.assert_array_equal(np.concatenate([values for _, values in parts]), x)
+    between = list(clock.take(np.array([0.75, 0.85]), np.array([[50.0], [60.0]])))
+    np.testing.assert_allclose(between[0][1], [[55.0]])
+    late = list(clock.take(np.array([0.8, np.nan]), np.zeros((2, 1))))
+    assert [len(values) for _, values in late] == [0]
+    anew = list(clock.take(np.array([5.0, 5.1]), np.ones((2, 1))))
+    assert [(begins, len(values)) for begins, values in anew] == [(False, 0), (True, 2)]
+
+
+def test_what_a_stream_lacks_is_listed(model, base):
+    samples = stream_of(moves()[0], 300)
+    plain = wear_of(model, base, replace(samples, theta=None))
+    assert plain.stiffness is None
+    assert "stiffness: no rotor position (theta)" in plain.missing
+    both = wear_of(model, base, replace(samples, theta=None, current=None))
+    assert "stiffness: no rotor position (theta), no current" in both.missing
+    still = wear_of(model, base, replace(samples, theta=np.full_like(samples.theta, np.nan)))
+    assert "stiffness of joint 1: no whole sample in the stream." in still.missing
+    without = Session(model)
+    without.feed(samples)
+    assert "stiffness: no joint file (--joint)" in without.result().missing
+
+
+def test_streams_of_the_command_have_the_numbers_of_the_log(files, tmp_path, monkeypatch):
+    log = moves(stiffness=-LOSS)[0]
+    words = ("--joint", files / "joint1.json", "--json")
+    (whole,) = json.loads(run("monitor", files / "model.json", files / "worn.csv", *words).out)["stiffness"]
+    channels = {"t": log.t, "q": log.q, "current": log.current, "theta": log.theta, "temperature": log.temperature}
+    table = {name: values.tolist() for name, values in channels.items()}
+    lines = "".join(json.dumps({name: table[name][k] for name in table}) + "\n" for k in range(len(log.t)))
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    piped = run("monitor", files / "model.json", "-", *words, "--history", tmp_path / "h.sqlite")
+    followed = run("monitor", files / "model.json", files / "worn.csv", "--follow", "--idle", "0.1", *words)
+    for ended in (piped, followed):
+        assert ended.code == 3, ended
+        (joint,) = json.loads(ended.out.splitlines()[-1])["stiffness"]
+        assert joint["status"] == "worn"
+        assert joint["stiffness"] == pytest.approx(whole["stiffness"], rel=1e-4)
+    assert len(History(tmp_path / "h.sqlite").series("ur5e", 1, "stiffness")) == 1
 
 
 def test_an_undeclared_payload_is_not_wear(model, base):

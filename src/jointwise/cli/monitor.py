@@ -25,6 +25,7 @@ examples:
   jointwise monitor model.json shift.csv --report monitor.html --history robot.sqlite --name cell7
   jointwise monitor model.json shift.parquet --joint joint1.json joint2.json
   jointwise monitor model.json growing.csv --follow
+  my-robot-driver | jointwise monitor model.json - --joint joint1.json
   my-robot-driver | jointwise monitor model.json - --json        {"t": 0.002, "q": [..], "qd": [..], "current": [..]}
 
 Exit code 0 if all is quiet, 3 if a contact, a fault or a worn joint was found, 1 for an error, 2 for wrong usage.
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="joint files ('jointwise joint'): monitor their stiffness, in logs with rotor positions (theta)",
+        help="joint files ('jointwise joint'): monitor their stiffness, with rotor positions (theta) and currents",
     )
     parser.add_argument(
         "--false-alarms", type=positive, default=1.0, metavar="N", help="contacts an hour without any (default: 1)"
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("a stream (- or --follow) must be the only LOG.")
     model = load_model(args.model)
     joints = _joints(args, model)
-    sessions = [_streamed(args, model)] if live else _monitored(args, model, joints)
+    sessions = [_streamed(args, model, joints)] if live else _monitored(args, model, joints)
     results = [session.result() for session in sessions]
     history = _history(args, results)
     changes = "" if history is None else history.summary(args.name or results[0].robot)
@@ -104,7 +105,7 @@ def _monitored(args: argparse.Namespace, model: RobotModel, joints: list[JointMo
             progress(f"log {number + 1} of {len(args.logs)}")
             log = _read(args, model, path)
             if log is None:
-                found.append(_rows_of(args, model, path))
+                found.append(_rows_of(args, model, joints, path))
             else:
                 found.append(monitor_log(model, log, false_alarms=args.false_alarms, payload=payload, joints=joints))
     return found
@@ -129,28 +130,28 @@ def _read(args: argparse.Namespace, model: RobotModel, path: str) -> Log | None:
         return None
 
 
-def _session(args: argparse.Namespace, model: RobotModel, source: str) -> Session:
+def _session(args: argparse.Namespace, model: RobotModel, joints: list[JointModel], source: str) -> Session:
     from jointwise.monitoring import Session
 
-    return Session(model, source, args.false_alarms, payload_of(args.payload))
+    return Session(model, source, args.false_alarms, payload_of(args.payload), joints=joints)
 
 
-def _rows_of(args: argparse.Namespace, model: RobotModel, path: str) -> Session:
+def _rows_of(args: argparse.Namespace, model: RobotModel, joints: list[JointModel], path: str) -> Session:
     """Return the session of a damaged CSV log."""
     from jointwise.monitoring import follow_csv
 
-    session = _session(args, model, path)
+    session = _session(args, model, joints, path)
     for _ in follow_csv(session, path, columns=args.columns, follow=False):
         pass
     return session
 
 
-def _streamed(args: argparse.Namespace, model: RobotModel) -> Session:
+def _streamed(args: argparse.Namespace, model: RobotModel, joints: list[JointModel]) -> Session:
     """Return the session of a stream, after printing contacts and faults as they come; Ctrl-C ends it."""
     from jointwise.monitoring import follow_csv, follow_json
 
     path = args.logs[0]
-    session = _session(args, model, "stdin" if path == "-" else path)
+    session = _session(args, model, joints, "stdin" if path == "-" else path)
     events: Iterable[Contact | Fault]
     if path == "-":
         events = follow_json(session, sys.stdin)

@@ -86,13 +86,18 @@ class CoreMonitor:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Samples as they come: stamps (samples,), channels (samples, joints), None where they are not measured."""
+    """Samples as they come: stamps (samples,), channels (samples, joints), None where they are not measured.
+
+    `theta` (rotor positions after the gear, rad) and `current` (A) are for the stiffness of the joints.
+    """
 
     t: Array
     q: Array
     output: Array
     qd: Array | None = None
     temperature: Array | None = None
+    theta: Array | None = None
+    current: Array | None = None
 
     def __len__(self) -> int:
         """Return the number of samples."""

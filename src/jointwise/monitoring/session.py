@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from jointwise.monitoring.signals import FIRST, log_samples, stream_rate
 from jointwise.monitoring.summary import MonitorResult
 from jointwise.monitoring.timeline import Timeline
 from jointwise.monitoring.verdict import StreamSums, verdict
-from jointwise.monitoring.wear import NOT_OF_STREAMS, Wear, check_joints, log_wear
+from jointwise.monitoring.wear import Wear, check_joints, log_wear
+from jointwise.monitoring.wear_stream import WearStream
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 
@@ -39,7 +40,8 @@ class Session:
         false_alarms: Contacts an hour that may be reported without any.
         payload: The payload that the robot is said to carry; None for that of the model.
         rate: Rate of the stream, Hz; None to take it from the first stamps.
-        wear: Stiffness of the joints; `monitor_log` determines it from a whole log.
+        joints: What is known of joints (`jointwise.joint.load_joints`); their stiffness is monitored.
+        wear: Stiffness of the joints as `monitor_log` determines it from a whole log; None to follow it in the stream.
 
     """
 
@@ -49,7 +51,8 @@ class Session:
     payload: Payload | None = None
     rate: float | None = None
     malformed: int = 0
-    wear: Wear = NOT_OF_STREAMS
+    joints: Sequence[JointModel] = ()
+    wear: Wear | None = None
     timeline: Timeline = field(default_factory=Timeline)
     contacts: list[Contact] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -58,9 +61,11 @@ class Session:
     _state: MonitorState | None = field(default=None, repr=False)
     _events: Events = field(default_factory=Events, repr=False)
     _sums: StreamSums | None = field(default=None, repr=False)
+    _wear: WearStream | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Put the declared payload into the model."""
+        """Put the declared payload into the model; reject joint files that cannot be used."""
+        check_joints(self.model, self.joints)
         self.model = declared(self.model, self.payload)
 
     def feed(self, samples: Samples) -> list[Contact | Fault]:
@@ -93,12 +98,13 @@ class Session:
         assert self._monitor is not None
         assert self._state is not None
         assert self._sums is not None
+        assert self._wear is not None
         last = finish(self.model, self._events)
         contacts = [*self.contacts, *(event for event in last if isinstance(event, Contact))]
         faults = [*self.faults, *(event for event in last if isinstance(event, Fault))]
         return verdict(
             self._monitor, self._state, self._sums, _without_faults(contacts, faults), faults,
-            source=self.source, malformed=self.malformed, wear=self.wear,
+            source=self.source, malformed=self.malformed, wear=self.wear or self._wear.wear(),
         )  # fmt: skip
 
     def _refuse_other_joints(self, samples: Samples) -> None:
@@ -125,10 +131,13 @@ class Session:
             self._monitor.init(),
             StreamSums(self.model.dof, float(first.t[0]), 1.0 / rate, np.asarray(self.model.gains)),
         )
+        self._wear = WearStream.of(self.model, self.joints, rate, first)
         self._waiting = []
         return self._advance(first)
 
     def _advance(self, samples: Samples) -> list[Contact | Fault]:
+        assert self._wear is not None
+        self._wear.feed(samples)
         found: list[Contact | Fault] = []
         for first in range(0, len(samples), CHUNK):
             found += self._advance_chunk(part_of(samples, slice(first, first + CHUNK)))
@@ -191,18 +200,14 @@ def joined(parts: list[Samples]) -> Samples:
         values = [getattr(part, name) for part in parts]
         return None if any(value is None for value in values) else np.concatenate(values)
 
-    return Samples(channel("t"), channel("q"), channel("output"), channel("qd"), channel("temperature"))
+    return Samples(**{item.name: channel(item.name) for item in fields(Samples)})
 
 
 def part_of(samples: Samples, rows: slice | Array) -> Samples:
     """Return some of the samples."""
-    return Samples(
-        samples.t[rows],
-        samples.q[rows],
-        samples.output[rows],
-        None if samples.qd is None else samples.qd[rows],
-        None if samples.temperature is None else samples.temperature[rows],
-    )
+    channels = {item.name: getattr(samples, item.name) for item in fields(Samples)}
+    parts: dict[str, Any] = {name: None if values is None else values[rows] for name, values in channels.items()}
+    return Samples(**parts)
 
 
 def _rows(reports: Reports, rows: Array) -> Reports:

@@ -16,6 +16,9 @@ from jointwise.monitoring.events import Contact, Fault
 from jointwise.monitoring.session import Session
 from jointwise.runtime import RobotModel
 
+OPTIONAL = ("qd", "temperature", "theta", "current")
+"""Channels of samples that a stream may lack."""
+
 
 def row_samples(model: RobotModel, rows: StreamRows, where: str) -> Samples:
     """Return rows as samples for the monitor of a model.
@@ -27,9 +30,7 @@ def row_samples(model: RobotModel, rows: StreamRows, where: str) -> Samples:
     channels = rows.channels
     if model.output not in channels:
         raise DataError(f"{where}: no channel '{model.output}'. Found: {', '.join(channels)}.")
-    return Samples(
-        channels["t"], channels["q"], channels[model.output], channels.get("qd"), channels.get("temperature")
-    )
+    return row_samples_or_nan(model, rows)
 
 
 def follow_csv(
@@ -86,7 +87,7 @@ def row_samples_or_nan(model: RobotModel, rows: StreamRows) -> Samples:
     """Return a row as a sample, with NaN for an output that is missing."""
     channels = rows.channels
     output = channels.get(model.output, np.full_like(channels["q"], np.nan))
-    return Samples(channels["t"], channels["q"], output, channels.get("qd"), channels.get("temperature"))
+    return Samples(channels["t"], channels["q"], output, **{name: channels.get(name) for name in OPTIONAL})
 
 
 def _with_channels(samples: Samples, first: Samples) -> Samples:
@@ -98,4 +99,4 @@ def _with_channels(samples: Samples, first: Samples) -> Samples:
             return None
         return blank if getattr(samples, name) is None else getattr(samples, name)
 
-    return replace(samples, qd=chosen("qd"), temperature=chosen("temperature"))
+    return replace(samples, **{name: chosen(name) for name in OPTIONAL})

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from jointwise.data.log import Log
+from jointwise.description.robot import Robot
 from jointwise.errors import DataError, EstimationError, ModelError
 from jointwise.joint.model import JointModel
-from jointwise.monitoring.stiffness import StiffnessReport, monitor_stiffness
+from jointwise.joint.record import LinkLoad
+from jointwise.monitoring.stiffness import StiffnessEstimator, StiffnessReport, StiffnessStatus, monitor_stiffness
 from jointwise.monitoring.stiffness.estimate import NORMAL
 from jointwise.monitoring.stiffness.estimator import Side
 from jointwise.monitoring.stiffness.status import Level
@@ -92,10 +94,6 @@ class Wear:
         )
 
 
-NOT_OF_STREAMS = Wear(missing=("stiffness: determined from whole logs, not from a stream",))
-"""Where there is no whole log."""
-
-
 def check_joints(model: RobotModel, joints: Sequence[JointModel]) -> None:
     """Reject joint files whose stiffness cannot be monitored on a robot.
 
@@ -137,46 +135,89 @@ def log_wear(model: RobotModel, log: Log, joints: Sequence[JointModel]) -> Wear:
         joints: What is known of its joints.
 
     """
-    if not joints or log.theta is None:
-        return Wear(missing=(missing_reason(bool(joints), log.theta is not None),))
+    known, without = known_and_missing(model, joints, log.theta is not None, log.current is not None)
     found, missing = [], []
-    for joint in sorted(joints, key=lambda each: each.joint):
-        if "stiffness" not in joint.parts:
-            missing.append(f"stiffness of joint {joint.joint + 1}: not in its joint file")
-            continue
+    for joint in known:
         try:
-            found.append(_summary(_estimated(model, log, joint)))
+            found.append(joint_stiffness(joint.joint, _estimated(model, log, joint).status))
         except (DataError, EstimationError) as problem:
             missing.append(f"stiffness of joint {joint.joint + 1}: {problem}")
+    return Wear(tuple(found), (*missing, *without))
+
+
+def known_and_missing(
+    model: RobotModel, joints: Sequence[JointModel], rotors: bool, currents: bool
+) -> tuple[list[JointModel], tuple[str, ...]]:
+    """Return the joints whose stiffness can be monitored, in their order, and a line for why that of others cannot.
+
+    Args:
+        model: The calibrated robot.
+        joints: What is known of its joints.
+        rotors: Whether rotor positions are measured.
+        currents: Whether currents are measured.
+
+    """
+    absent = {
+        "no rotor position (theta)": not rotors,
+        "no current": not currents,
+        "no joint file (--joint)": not joints,
+    }
+    if any(absent.values()):
+        return [], (f"stiffness: {', '.join(reason for reason, is_absent in absent.items() if is_absent)}",)
+    ordered = sorted(joints, key=lambda each: each.joint)
+    missing = [
+        f"stiffness of joint {joint.joint + 1}: not in its joint file"
+        for joint in ordered
+        if "stiffness" not in joint.parts
+    ]
     without = sorted(set(range(1, model.dof + 1)) - {joint.joint + 1 for joint in joints})
     if without:
         missing.append(f"stiffness of joint {', '.join(map(str, without))}: no joint file (--joint)")
-    return Wear(tuple(found), tuple(missing))
+    return [joint for joint in ordered if "stiffness" in joint.parts], tuple(missing)
 
 
-def missing_reason(known: bool, rotors: bool) -> str:
-    """Return why no stiffness is monitored, with `known` joint files and `rotors` measured."""
-    reasons = [*([] if rotors else ["no rotor position (theta)"]), *([] if known else ["no joint file (--joint)"])]
-    return f"stiffness: {', '.join(reasons)}"
+def wear_estimator(model: RobotModel, joint: JointModel, rate: float, *, temperature: bool) -> StiffnessEstimator:
+    """Return the estimator of the stiffness of a joint in a stream, the same as `log_wear` uses.
+
+    Args:
+        model: The calibrated robot, with its payload.
+        joint: What is known of the joint.
+        rate: Rate of the stream, Hz.
+        temperature: Whether temperatures are measured.
+
+    """
+    described, side = _described(model)
+    links = LinkLoad(described, np.array(model.gravity_vector), model.payload)
+    observed = observed_joint(described, joint)
+    return StiffnessEstimator(observed, joint.joint, model.dof, rate, links, side, temperature=temperature)
 
 
 def _estimated(model: RobotModel, log: Log, joint: JointModel) -> StiffnessReport:
-    """Return the estimate from the motor and the described links, from the motor alone where none are described.
-
-    The identified bodies are no substitute: motions of rigid joints do not separate rotors from links.
-    """
-    described = replace(model.calibration.model.robot, superseded=False)
-    side: Side = "fused" if described.inertials.any() else "motor"
+    described, side = _described(model)
     gravity = np.array(model.gravity_vector)
     return monitor_stiffness(log, described, joint, side=side, mounting=gravity, payload=model.payload)
 
 
-def _summary(report: StiffnessReport) -> JointStiffness:
-    status = report.status
+def _described(model: RobotModel) -> tuple[Robot, Side]:
+    """Return the described robot, and the sides in use: both, or the motor alone where no links are described.
+
+    The identified bodies are no substitute: motions of rigid joints do not separate rotors from links.
+    """
+    described = replace(model.calibration.model.robot, superseded=False)
+    return described, "fused" if described.inertials.any() else "motor"
+
+
+def joint_stiffness(joint: int, status: StiffnessStatus) -> JointStiffness:
+    """Return the stiffness of a joint (0-based) from its status.
+
+    Raises:
+        EstimationError: The joint has not moved.
+
+    """
     if status.stored_at_rest is None or status.loss is None or status.loss_at_rest is None:
-        raise EstimationError("the joint does not move in the log.")
+        raise EstimationError("the joint does not move.")
     return JointStiffness(
-        report.joint + 1,
+        joint + 1,
         status.status,
         status.at_rest[0],
         status.at_rest[1:],
