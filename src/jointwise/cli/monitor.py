@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jointwise.data.effort import EffortUnit
     from jointwise.joint import JointModel
     from jointwise.monitoring import Contact, Fault, History, MonitorResult, Session
+    from jointwise.report.monitoring import HistorySeries
     from jointwise.runtime import RobotModel
 
 EXAMPLES = """\
@@ -73,14 +74,19 @@ def run(args: argparse.Namespace) -> int:
     joints = _joints(args, model)
     sessions = [_streamed(args, model, joints)] if live else _monitored(args, model, joints)
     results = [session.result() for session in sessions]
-    history = _history(args, results)
-    changes = "" if history is None else history.summary(args.name or results[0].robot)
+    _write(args, sessions, results, page)
+    return 0 if all(result.is_quiet for result in results) else FOUND
+
+
+def _write(args: argparse.Namespace, sessions: list[Session], results: list[MonitorResult], page: str | None) -> None:
+    """Add the results to the history, write the page, and print."""
+    history, robot = _history(args, results), args.name or results[0].robot
+    changes = "" if history is None else history.summary(robot)
     if page is not None:
-        _write_page(sessions, results, page, history, args.name or results[0].robot)
+        _write_page(sessions, results, page, history, robot)
     _print(results, args.json)
     if changes:
         print(changes, file=sys.stderr if args.json else sys.stdout)
-    return 0 if all(result.is_quiet for result in results) else FOUND
 
 
 def _joints(args: argparse.Namespace, model: RobotModel) -> list[JointModel]:
@@ -199,18 +205,24 @@ def _write_page(
 ) -> None:
     import numpy as np
 
-    from jointwise.report.monitoring import HistorySeries, TimelineData, write_monitoring_page
+    from jointwise.report.monitoring import TimelineData, write_monitoring_page
 
     lines = [
         TimelineData(np.array(s.timeline.t), np.array(s.timeline.torque), np.array(s.timeline.ratio)) for s in sessions
     ]
-    joints = range(1, len(results[0].friction) + 1) if history is not None else ()
-    keys = [(joint, name) for name in ("a1", "stiffness") for joint in joints]
-    found = [(*key, history.series(robot, *key)) for key in keys] if history is not None else []
-    series = [
-        HistorySeries(j, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows], name)
-        for j, name, rows in found
-        if rows
-    ]
+    series = [] if history is None else _series(history, robot, len(results[0].friction))
     changes = "" if history is None else history.summary(robot)
     write_monitoring_page([result.to_dict() for result in results], lines, page, series, changes)
+
+
+def _series(history: History, robot: str, joints: int) -> list[HistorySeries]:
+    """Return friction and stiffness of the joints along the history, where there are any."""
+    from jointwise.report.monitoring import HistorySeries
+
+    keys = [(joint, name) for name in ("a1", "stiffness") for joint in range(1, joints + 1)]
+    found = [(*key, history.series(robot, *key)) for key in keys]
+    return [
+        HistorySeries(joint, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows], name)
+        for joint, name, rows in found
+        if rows
+    ]

@@ -98,14 +98,20 @@ class Session:
         assert self._monitor is not None
         assert self._state is not None
         assert self._sums is not None
-        assert self._wear is not None
         last = finish(self.model, self._events)
         contacts = [*self.contacts, *(event for event in last if isinstance(event, Contact))]
         faults = [*self.faults, *(event for event in last if isinstance(event, Fault))]
         return verdict(
             self._monitor, self._state, self._sums, _without_faults(contacts, faults), faults,
-            source=self.source, malformed=self.malformed, wear=self.wear or self._wear.wear(),
+            source=self.source, malformed=self.malformed, wear=self._known_wear(),
         )  # fmt: skip
+
+    def _known_wear(self) -> Wear:
+        """Return the stiffness of the joints: that of the whole log, else that of the stream so far."""
+        if self.wear is not None:
+            return self.wear
+        assert self._wear is not None
+        return self._wear.wear()
 
     def _refuse_other_joints(self, samples: Samples) -> None:
         if samples.q.ndim != 2 or samples.q.shape[1] != self.model.dof:

@@ -76,13 +76,18 @@ class AdaptationOptions:
             raise ModelError(f"method must be {', '.join(METHODS)}. Got '{self.method}' instead.")
         if not (len(self.time_constants) == 2 and all(0.0 < value < np.inf for value in self.time_constants)):
             raise ModelError(f"time_constants must be two times in s, > 0. Got {self.time_constants} instead.")
-        for name, nominal in (("factor_limits", 1.0), ("viscous_limits", 0.0)):
-            low, high = getattr(self, name)
-            if not (np.isfinite([low, high]).all() and low <= nominal <= high and low < high):
-                raise ModelError(f"{name} must be two numbers about {nominal:g}. Got {low}, {high} instead.")
+        _check_limits("factor_limits", self.factor_limits, 1.0)
+        _check_limits("viscous_limits", self.viscous_limits, 0.0)
         for name in ("slowest", "hold", "leakage"):
             if not 0.0 <= getattr(self, name) < np.inf:
                 raise ModelError(f"{name} must be finite and >= 0. Got {getattr(self, name)} instead.")
+
+
+def _check_limits(name: str, limits: tuple[float, float], nominal: float) -> None:
+    """Reject limits that do not include the nominal value."""
+    low, high = limits
+    if not (np.isfinite([low, high]).all() and low <= nominal <= high and low < high):
+        raise ModelError(f"{name} must be two numbers about {nominal:g}. Got {low}, {high} instead.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,14 +246,7 @@ class FrictionAdaptation:
             enabled: Whether parameters may change; the prediction error is computed in any case.
 
         """
-        inputs = [np.ascontiguousarray(values, dtype=np.float64) for values in (friction, dry, speed)]
-        shape = inputs[0].shape
-        if not shape or shape[-1] != self.joints or len(shape) > 2 or any(v.shape != shape for v in inputs):
-            raise ShapeError(
-                f"friction, dry and speed must have shape ({self.joints},) or (samples, {self.joints}). "
-                f"Got {[v.shape for v in inputs]} instead."
-            )
-        rows = [values.reshape(-1, self.joints) for values in inputs]
+        shape, rows = self._checked(friction, dry, speed)
         numbers, samples = state.numbers.copy(), len(rows[0])
         parameters, error = np.empty((samples, 2, self.joints)), np.empty((samples, self.joints))
         if (kernel := native()) is not None:
@@ -259,6 +257,17 @@ class FrictionAdaptation:
                 parameters[k] = numbers[:, :2].T
         a1, a2 = (np.ascontiguousarray(parameters[:, k]).reshape(shape) for k in (0, 1))
         return Adapted(a1, a2, error.reshape(shape)), AdaptationState(numbers)
+
+    def _checked(self, *signals: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+        """Return the common shape of friction, dry friction and speed, and each as (samples, joints)."""
+        inputs = [np.ascontiguousarray(values, dtype=np.float64) for values in signals]
+        shape = inputs[0].shape
+        if not shape or shape[-1] != self.joints or len(shape) > 2 or any(v.shape != shape for v in inputs):
+            raise ShapeError(
+                f"friction, dry and speed must have shape ({self.joints},) or (samples, {self.joints}). "
+                f"Got {[v.shape for v in inputs]} instead."
+            )
+        return shape, [values.reshape(-1, self.joints) for values in inputs]
 
 
 def _numpy_step(laws: Array, numbers: Array, signals: Array, enabled: bool) -> Array:
