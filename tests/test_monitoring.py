@@ -92,7 +92,7 @@ def test_c_and_numpy_agree_on_a_damaged_stream(model, free, has_speed):
     samples = damaged(part_of(log_samples(model, free), slice(0, 420)))
     samples = samples if has_speed else replace(samples, qd=None)
     monitor = Monitor(model, 100.0, has_speed=has_speed)
-    spread, limits = _with_changes(known_spread(model)), (*monitor.limits[:2], 5.0 * has_speed)
+    spread, limits = _with_changes(known_spread(model)), (*monitor.limits[:2], 3.0 * has_speed)
     numbers = core_monitor(model, 100.0, spread, limits=limits, derived=not has_speed)
     numbers = replace(numbers, lag=0.013)
     planned = model.calibration.for_use("feed-forward")
@@ -108,7 +108,7 @@ def test_c_and_numpy_agree_on_a_damaged_stream(model, free, has_speed):
         one, two = getattr(ours, name), getattr(theirs, name)
         assert np.abs(one - two).max() < 1e-9 * max(np.abs(one).max(), 1.0), name
     assert ours.contact.any()
-    assert (ours.change.max() > 5.0) == has_speed
+    assert (ours.change.max() > 3.0) == has_speed
     one, two = native.known(memory), reference.known(other)
     assert one.counts == two.counts
     assert np.abs(one.P - two.P).max() < 1e-9 * one.P.max()
@@ -200,8 +200,11 @@ def test_a_singular_arm_has_no_tool_force(model):
 
 
 def test_fewer_false_alarms_mean_higher_thresholds(model):
-    limits = [Monitor(model, 100.0, false_alarms=rate).limits for rate in (100.0, 1.0, 1e-12)]
-    assert limits[0][1] <= limits[1][1] < limits[2][1]
+    spread = replace(model.calibration.spread, slow=Tail(3.0, 0.3), fast=Tail(0.0, 0.1))
+    wide = replace(model, calibration=replace(model.calibration, spread=spread))
+    limits = [Monitor(wide, 100.0, false_alarms=rate).limits for rate in (100.0, 1.0, 0.01)]
+    assert limits[0][1] < limits[1][1] < limits[2][1]
+    assert {fast for fast, _, _ in limits} == {LEAST_LIMIT}
 
 
 def test_the_limit_is_the_quantile_of_the_tail():

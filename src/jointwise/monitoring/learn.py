@@ -45,8 +45,6 @@ LAG = 30
 """Samples over which a residual at rest may change: the filter follows slower changes."""
 LEAST_RATE = 250.0
 """Rate (Hz) from which sudden changes are used: at lower ones a change of the motion is as sudden as a contact."""
-CHANGE_MARGIN = 1.4
-"""Factor of the tail of sudden changes: other motions excite the gears more."""
 FASTER = 1.2
 """Factor of the largest speed of the logs up to which sudden changes are known."""
 UNLIMITED = 1e9
@@ -100,7 +98,7 @@ def _change(model: RobotModel, parts: Sequence[Samples], spread: ResidualSpread)
         return None
     found = _predictors(model, used, rate, spread)
     tail = _tail(np.concatenate([_largest_changes(model, part, replace(spread, change=found)) for part in used]))
-    return replace(found, tail=Tail(CHANGE_MARGIN * tail.location, CHANGE_MARGIN * tail.scale))
+    return replace(found, tail=tail)
 
 
 def _predictors(model: RobotModel, parts: Sequence[Samples], rate: float, spread: ResidualSpread) -> ChangeSpread:

@@ -25,6 +25,7 @@ FAST_TIME, SLOW_TIME, RISE_TIME, PATH_TIME, TORQUE_TIME, JUMP_TIME = 0.008, 0.1,
 SHOCK_TIME, SLOWNESS, REST_RANGE, LEAVE_RANGE, REST_TIME, REST_SPEED = 0.1, 0.05, 4e-4, 1e-3, 0.3, 0.003
 COULOMB, LOOSE, STOP_SPEED, BREAKAWAY_RANGE, STATIC, CALM_SHARE = 1.7320508, 2.0, 0.02, 2e-3, 1.6, 0.2
 JUMP_SHARE, JUMP_CHANGE, SCALE, SCALE_TIME, SCALE_CAP = 1.0, 0.3, 2.0, 20.0, 3.0
+STILL_SHARE, STILL_TIME = 0.05, 1.0
 HELD_DRIFT, HELD_HUNTING, CALM_LOAD, CALM_TIME, START_TIME = 0.1, 2.0, 0.5, 3.0, 0.5
 FRICTION_SHARE, FRICTION_TIME, PAYLOAD_TIME, PAYLOAD_ERROR, UPDATE_TIME, CORRELATION = 0.15, 600.0, 1e5, 0.05, 0.05, 2.0
 PERSISTENCE, PUSH_TIME, END_RATIO, END_SHARE, END_TIME, RELEASE_TIME, LONGEST = 3, 0.3, 0.7, 0.5, 0.2, 0.5, 10.0
@@ -55,6 +56,7 @@ class WatchMemory:
     peak: float = 0.0
     calm: float = 0.0
     age: float = 0.0
+    still: float = 0.0
     since: int = 0
     adopted: int = 0
     delayed: list[Array] = field(default_factory=list)
@@ -146,6 +148,7 @@ class ReferenceTick:
         for j in range(self.n):
             _forget(m, _index(j, 2), self.held[j] ** 2 if rests[j] else 0.0)
         m.contact, m.lasted, m.quiet, m.peak, m.calm, m.age = False, 0.0, 0.0, 0.0, CALM_TIME, 0.0
+        m.still = 0.0
 
     def _advance(self, m: WatchMemory, q: Array, qd: Array, torque: Array, warm: Array) -> _Moment:
         s, T = m.s, self.T
@@ -206,6 +209,7 @@ class ReferenceTick:
         changed = np.abs(now.load - s["calm_load"]) > CALM_LOAD * self.friction
         s["calm_load"] = np.where(changed, now.load, s["calm_load"])
         m.calm = 0.0 if (changed | turns | leaves).any() else m.calm + self.T
+        m.still = m.still + self.T if (s["at_rest"] != 0.0).all() else 0.0
         m.age += self.T
 
     def _turned(self, m: WatchMemory) -> Mask:
@@ -292,9 +296,11 @@ class ReferenceTick:
         s, rests = m.s, m.s["at_rest"] != 0.0
         hunts = rests & (m.calm < CALM_TIME)
         part = (s["position"] - s["anchor"]) / LEAVE_RANGE
-        held = self.friction * np.where(hunts, STATIC, CALM_SHARE + STATIC * part**2)
-        fast = JUMP_SHARE * s["jump"] + np.where(rests, STATIC * self.friction, s["loose_fast"])
-        return hunts, fast, np.where(rests, held, s["loose_slow"])
+        whole = np.maximum(STATIC * self.friction, s["loose_slow"])
+        still = m.calm >= CALM_TIME and m.still >= STILL_TIME
+        calm = self.friction * (STILL_SHARE + STATIC * part**4 if still else CALM_SHARE + STATIC * part**2)
+        fast = JUMP_SHARE * s["jump"] + np.where(rests, whole, s["loose_fast"])
+        return hunts, fast, np.where(hunts, whole, np.where(rests, calm, s["loose_slow"]))
 
     def _compare(self, m: WatchMemory, now: _Moment) -> Array:
         s, numbers = m.s, self.numbers
@@ -336,14 +342,15 @@ class ReferenceTick:
         m.steady = np.where(m.rested == m.s["at_rest"], m.steady + 1, 0)
         m.rested = m.s["at_rest"]
         shock = CHANGE_SHOCK * m.s["shock"] + JUMP_CHANGE * m.s["jump"]
-        shock = shock + np.where(m.s["at_rest"] != 0.0, 0.0, m.s["loose_fast"])
-        squares = error**2 / (deviation**2 + shock**2)
+        usual = float((error**2 / (deviation**2 + shock**2))[used].sum()) / max(used.sum(), 1)
+        loose = shock + np.where(m.s["at_rest"] != 0.0, 0.0, m.s["loose_fast"])
+        squares = error**2 / (deviation**2 + loose**2)
         known = bool((np.abs(m.s["speed"]) <= fastest).all())
         m.before = [now, m.before[0]]
         m.changes = [float(squares[used & (m.steady >= STEADY)].sum()) if known else 0.0, *m.changes[:-1]]
         mean = sum(m.changes) / CHANGES
         change = float(np.sqrt(mean / max(m.level, 1.0)))
-        m.level += share_of(self.T, LEVEL_TIME) * (min(mean / max(used.sum(), 1), LEVEL_CAP) - m.level)
+        m.level += share_of(self.T, LEVEL_TIME) * (min(usual, LEVEL_CAP) - m.level)
         return change
 
     def _decide(self, m: WatchMemory, above: bool) -> None:

@@ -24,6 +24,8 @@
 #define STATIC JW(1.6)       /* bound of static friction, relative to dry friction in slow motion */
 #define CALM_SHARE JW(0.2)   /* of dry friction by which the torque held at rest varies with no joint in motion; in the
                               * fast residual it may vary by all of it: a motor overcomes friction before its joint moves */
+#define STILL_SHARE JW(0.05) /* ... with the whole arm at rest for STILL_TIME: nothing but a push changes what is held */
+#define STILL_TIME JW(1.0)   /* s */
 #define JUMP_TIME JW(0.004)  /* s, of the torque from which a step of the motor torque is counted */
 #define JUMP_SHARE JW(1.0)   /* of such a step that the momentum observer may show: the arm follows later ... */
 #define JUMP_CHANGE JW(0.3)  /* ... and that is a sudden change of it without contact */
@@ -158,6 +160,9 @@ static void correct(jw_watch_state *s, int count, const row *r, jw_real residual
     }
 }
 
+/* Whether the whole arm rests, and nothing changed for a while. */
+JW_INLINE int is_still(const jw_watch_state *s) { return s->calm >= CALM_TIME && s->still >= STILL_TIME; }
+
 /* The filter after `time` s without contact; `spread` is that of the slow residuals. */
 static void update(const jw_monitor *m, jw_watch_state *s, jw_real time, const jw_real *spread)
 {
@@ -210,7 +215,7 @@ static void begin(const jw_monitor *m, jw_watch_state *s, const jw_real *q, cons
     s->level = JW(1.0);
     s->contact = s->lasted = s->quiet = s->peak = JW(0.0);
     s->calm = CALM_TIME;
-    s->age = JW(0.0);
+    s->age = s->still = JW(0.0);
 }
 
 static void smooth(jw_real *value, jw_real next, jw_real share) { *value += share * (next - *value); }
@@ -305,7 +310,7 @@ static int turned(jw_watch_state *s, int j)
 /* Which joints are at rest, and how well the torque is known that friction holds there. */
 static void rest(const jw_monitor *m, jw_watch_state *s, const moment *now)
 {
-    int n = m->model->joints, calm = 1;
+    int n = m->model->joints, calm = 1, still = 1;
     for (int j = 0; j < n; j++) {
         int rests = s->at_rest[j] != JW(0.0), b = unknown(j, 2);
         int near = jw_fabs(s->position[j] - s->anchor[j]) < (rests ? LEAVE_RANGE : REST_RANGE);
@@ -330,8 +335,10 @@ static void rest(const jw_monitor *m, jw_watch_state *s, const moment *now)
             s->calm_load[j] = now->load[j];
             calm = 0;
         }
+        still &= s->at_rest[j] != JW(0.0);
     }
     s->calm = calm ? s->calm + m->model->period : JW(0.0);
+    s->still = still ? s->still + m->model->period : JW(0.0);
     s->age += m->model->period;
 }
 
@@ -360,10 +367,11 @@ static void spreads(const jw_monitor *m, const jw_watch_state *s, const moment *
 static int bounds(const jw_monitor *m, const jw_watch_state *s, int j, jw_real *fast, jw_real *slow)
 {
     jw_real friction = COULOMB * m->joint[j].held, part = (s->position[j] - s->anchor[j]) / LEAVE_RANGE;
+    jw_real bend = STATIC * part * part, whole = larger(STATIC * friction, s->loose_slow[j]);
+    jw_real calm = friction * (is_still(s) ? STILL_SHARE + bend * part * part : CALM_SHARE + bend);
     int rests = s->at_rest[j] != JW(0.0), hunts = rests && s->calm < CALM_TIME;
-    jw_real held = hunts ? STATIC : CALM_SHARE + STATIC * part * part;
-    *fast = JUMP_SHARE * s->jump[j] + (rests ? STATIC * friction : s->loose_fast[j]);
-    *slow = rests ? held * friction : s->loose_slow[j];
+    *fast = JUMP_SHARE * s->jump[j] + (rests ? whole : s->loose_fast[j]);
+    *slow = hunts ? whole : rests ? calm : s->loose_slow[j];
     return hunts;
 }
 
@@ -436,13 +444,13 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
  * prediction from the last two values. Slow errors of the model and the vibration of the gears are predicted. */
 static jw_real changed(const jw_monitor *m, jw_watch_state *s, const jw_watch_report *report)
 {
-    jw_real sum = JW(0.0), mean = JW(0.0), count = JW(0.0);
+    jw_real sum = JW(0.0), mean = JW(0.0), usual = JW(0.0), count = JW(0.0);
     int known = 1;
     for (int j = 0; j < m->model->joints; j++) {
         const jw_watched *w = &m->joint[j];
         jw_real now = s->expected[j] - s->fast[j];
         jw_real shock = CHANGE_SHOCK * s->shock[j] + JUMP_CHANGE * s->jump[j];
-        shock += s->at_rest[j] != JW(0.0) ? JW(0.0) : s->loose_fast[j];
+        jw_real loose = shock + (s->at_rest[j] != JW(0.0) ? JW(0.0) : s->loose_fast[j]);
         jw_real error = now - w->predictor[0] * s->before[0][j] - w->predictor[1] * s->before[1][j];
         s->before[1][j] = s->before[0][j];
         s->before[0][j] = now;
@@ -450,7 +458,8 @@ static jw_real changed(const jw_monitor *m, jw_watch_state *s, const jw_watch_re
         s->rested[j] = s->at_rest[j];
         known &= jw_fabs(s->speed[j]) <= w->fastest;
         if (w->measured) {
-            sum += s->steady[j] >= STEADY ? error * error / (w->change * w->change + shock * shock) : JW(0.0);
+            sum += s->steady[j] >= STEADY ? error * error / (w->change * w->change + loose * loose) : JW(0.0);
+            usual += error * error / (w->change * w->change + shock * shock); /* also where nothing is decided */
             count += JW(1.0);
         }
     }
@@ -460,7 +469,7 @@ static jw_real changed(const jw_monitor *m, jw_watch_state *s, const jw_watch_re
     for (int k = 0; k < JW_CHANGES; k++)
         mean += s->changes[k] / (jw_real)JW_CHANGES;
     jw_real change = jw_sqrt(mean / larger(s->level, JW(1.0)));
-    smooth(&s->level, smaller(mean / larger(count, JW(1.0)), LEVEL_CAP), share_of(m->model->period, LEVEL_TIME));
+    smooth(&s->level, smaller(usual / larger(count, JW(1.0)), LEVEL_CAP), share_of(m->model->period, LEVEL_TIME));
     return change;
 }
 

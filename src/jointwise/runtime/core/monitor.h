@@ -81,7 +81,7 @@ typedef struct {
     jw_real mean_fast[JW_MOST_JOINTS], mean_slow[JW_MOST_JOINTS]; /* spreads, smoothed like the residuals, Nm */
     jw_real base_torque[JW_MOST_JOINTS], jump[JW_MOST_JOINTS]; /* motor torque smoothed; its last step, fading, Nm */
     jw_real scale[JW_MOST_JOINTS];           /* usual size of the slow residual in motion, relative to its spread */
-    jw_real calm, age;                       /* s since a load changed, since the signals began */
+    jw_real calm, still, age;                /* s since a load changed, a joint moved, the signals began */
     jw_real calm_load[JW_MOST_JOINTS];       /* load when that was, Nm */
     jw_real x[JW_UNKNOWNS], P[JW_UNKNOWNS * JW_UNKNOWNS];
     jw_real over[JW_MOST_JOINTS];            /* samples in a row above the limit of the fast residual */
