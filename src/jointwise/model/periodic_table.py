@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,5 +43,10 @@ class PeriodicTable:
         return result
 
     def _between(self, index: Array) -> Array:
-        result: Array = np.interp(index, np.arange(len(self.values) + 1), [*self.values, self.values[0]])
+        result: Array = np.interp(index, *self._closed)
         return result
+
+    @cached_property
+    def _closed(self) -> tuple[Array, Array]:
+        """Indices and values of the turn with its first point at the end, (points + 1,) each."""
+        return np.arange(len(self.values) + 1.0), np.array([*self.values, self.values[0]])
