@@ -10,7 +10,7 @@ import pytest
 
 import jointwise
 from cli_runs import bench
-from jointwise.cli.joint import _calibrated_bodies
+from jointwise.cli.joint_logs import _calibrated_bodies
 from jointwise.cli.output import print_notes
 from jointwise.description.robot import Payload, loaded_inertials
 from jointwise.errors import ModelError

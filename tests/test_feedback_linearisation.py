@@ -11,10 +11,10 @@ import pytest
 
 import jointwise as jw
 from jointwise.control import (
+    ControlSample,
     Cubic,
     JointDrive,
     Links,
-    Sample,
     as_reference,
     chain_gains,
     drive_motion,
@@ -62,7 +62,9 @@ def test_acceleration_and_jerk_of_the_links_follow_from_the_springs(name: str) -
     )  # fmt: skip
     for k in range(0, 50, 7):
         still = np.zeros(n)
-        sample = Sample(k / RATE, reference.q[k], reference.qd[k], wanted.theta[k], wanted.speed[k], still, still)
+        sample = ControlSample(
+            k / RATE, reference.q[k], reference.qd[k], wanted.theta[k], wanted.speed[k], still, still
+        )
         model = controller._model
         qdd, jerk = model.link_motion(sample.q, sample.qd, model.springs(sample))
         np.testing.assert_allclose(qdd, reference.qdd[k], atol=1e-6)
