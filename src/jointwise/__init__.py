@@ -73,69 +73,23 @@ if TYPE_CHECKING:
     from jointwise.runtime import load_model as load_model
     from jointwise.simulation import Sensors as Sensors
 
-_MODULES = {
-    "jointwise.calibration": ("calibrate",),
-    "jointwise.data": ("Log", "holdout", "read_log", "write_log"),
-    "jointwise.data.convert": ("convert",),
-    "jointwise.description": (
-        "Limits",
-        "Link",
-        "Motor",
-        "Payload",
-        "Robot",
-        "gravity_vector",
-        "list_robots",
-        "load_robot",
-    ),
-    "jointwise.description.check": ("check_robot",),
-    "jointwise.description.mounting": ("Mounting",),
-    "jointwise.errors": (
-        "DataError",
-        "DescriptionError",
-        "EstimationError",
-        "ImplausibleError",
-        "JointwiseError",
-        "MissingExtraError",
-        "ModelError",
-        "OutputError",
-        "ShapeError",
-    ),
-    "jointwise.experiment": ("ControllerOptions", "Events", "PlantOptions", "Push", "SimulationResult", "simulate"),
-    "jointwise.experiment.excitation_files": ("excite",),
-    "jointwise.experiment.motion_files": ("minimize_energy",),
-    "jointwise.experiment.twin": ("make_twin",),
-    "jointwise.inspection": ("LogInspection", "inspect"),
-    "jointwise.rehearsal": ("rehearse",),
-    "jointwise.report": ("write_report",),
-    "jointwise.result": ("Calibration", "JointMetrics", "Validation", "load_calibration", "save_model", "validate"),
-    "jointwise.result.compare": ("compare",),
-    "jointwise.result.logs": ("read_log_for",),
-    "jointwise.estimation.structure": ("Structure",),
-    "jointwise.motion": ("Motion",),
-    "jointwise.options": ("Options", "read_joints", "with_friction"),
-    "jointwise.result.predict": ("predict",),
-    "jointwise.runtime": ("IdentifiedPayload", "RobotModel", "identify_payload", "load_model"),
-    "jointwise.rtde.recorder": ("Recording", "record"),
-    "jointwise.simulation": ("Sensors",),
-}
-_NAMESPACES = ("control", "design", "energy", "export", "joint", "monitoring", "virtual_ur")
-_ORIGIN = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = ["__version__", *sorted([*_ORIGIN, *_NAMESPACES])]  # noqa: PLE0604 - all of them are texts
-
 
 def __getattr__(name: str) -> "Any":
     """Import a public name on first use, so that importing the package costs nothing."""
+    if name.startswith("__") and name != "__all__":
+        raise AttributeError(f"module 'jointwise' has no attribute '{name}'")
     from importlib import import_module
 
-    if name in _NAMESPACES:
-        return import_module(f"jointwise.{name}")
-    if name not in _ORIGIN:
-        raise AttributeError(f"module 'jointwise' has no attribute '{name}'")
-    value = globals()[name] = getattr(import_module(_ORIGIN[name]), name)
-    return value
+    from jointwise.lazy import lazy_modules, lazy_names
+
+    public = lazy_modules(__name__)
+    if name == "__all__":
+        return ["__version__", *sorted(public)]
+    if public.get(name) == __name__:
+        return import_module(f"{__name__}.{name}")
+    return lazy_names(__name__)[0](name)
 
 
 def __dir__() -> list[str]:
     """Return the public names, for tab completion."""
-    return __all__
+    return list(__getattr__("__all__"))

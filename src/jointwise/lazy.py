@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 
-def lazy_names(
-    package: str, modules: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package whose names are imported on first use.
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` (PEP 562) of a package whose names are imported on first use.
 
-    Type checkers read the same imports under `TYPE_CHECKING`.
+    The names are those that its `__init__.py` imports under ``if TYPE_CHECKING:``, which type checkers read too. A name
+    is stored in the package once it has been imported.
 
     Args:
         package: `__name__` of the package.
-        modules: Public names by the module that defines them, relative to the package (``"fit"``) or absolute
-            (``"jointwise.model.spring"``).
-
-    Returns:
-        The two functions (PEP 562); a name is stored in the package once it has been imported.
 
     """
-    origin = {name: module for module, names in modules.items() for name in names}
 
     def get(name: str) -> Any:
-        if name not in origin:
+        if name not in lazy_modules(package):
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        module = origin[name]
-        found = import_module(module if module.startswith("jointwise.") else f"{package}.{module}")
-        value = getattr(found, name)
+        value = getattr(import_module(lazy_modules(package)[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
@@ -39,3 +32,14 @@ def lazy_names(
         return sorted(sys.modules[package].__all__)
 
     return get, names
+
+
+@cache
+def lazy_modules(package: str) -> dict[str, str]:
+    """Return the module of every public name that a package imports under ``if TYPE_CHECKING:``."""
+    spec = sys.modules[package].__spec__
+    source = spec.loader.get_source(package)  # type: ignore[union-attr]
+    blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    public = [node for node in imports if str(node.module).startswith("jointwise")]
+    return {alias.name: str(node.module) for node in public for alias in node.names}

@@ -92,12 +92,5 @@ __all__ = [
     "torque_rates",
 ]
 
-_ONLINE = {
-    "adaptive_friction": ("AdaptiveController", "AdaptiveState", "adaptive"),
-    "guiding": ("HandGuiding", "hand_guiding"),
-    "torque_loop": ("FeedbackState", "TorqueFeedback", "TransmissionTorque", "torque_feedback"),
-    "jointwise.runtime.friction_adaptation": ("AdaptationOptions",),
-    "jointwise.runtime.slip_friction": ("SlipFriction",),
-}
-"""Controllers that stand on the runtime, which loads SciPy: imported on first use."""
-__getattr__, __dir__ = lazy_names(__name__, _ONLINE)
+# Controllers that stand on the runtime, which loads SciPy: imported on first use.
+__getattr__, __dir__ = lazy_names(__name__)

@@ -81,30 +81,4 @@ __all__ = [
     "save_joints",
 ]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "calibration_terms": ("drive_gain",),
-        "combined_friction": ("FrictionMap", "friction_map"),
-        "friction.identify": ("identify_friction",),
-        "hysteresis.identify": ("identify_hysteresis",),
-        "identification": (
-            "HysteresisOptions",
-            "JointIdentification",
-            "identify",
-            "identify_all",
-            "identify_motor_from_payload",
-            "identify_motor_from_targets",
-        ),
-        "load.identify": ("identify_load",),
-        "model": ("JointModel", "load_joint", "load_joints", "save_joint", "save_joints"),
-        "motor.drives": ("identify_drives", "inertias_from_targets"),
-        "motor.links": ("identify_motor",),
-        "part": ("TriedModel", "Curve", "Part", "Surface", "Value"),
-        "phenomenon": ("PHENOMENA", "Phenomenon"),
-        "record": ("JointRecord", "join_records", "joint_record"),
-        "stiffness.identify": ("identify_stiffness",),
-        "temperature.identify": ("identify_temperature",),
-        "transmission.identify": ("identify_transmission",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -72,28 +72,4 @@ __all__ = [
     "tool_force",
 ]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "core": ("Known", "Reports", "Samples"),
-        "events": ("Contact", "Fault", "tool_force"),
-        "history": ("History", "Trend"),
-        "learn": ("residual_spread",),
-        "monitor": ("Monitor", "MonitorState"),
-        "session": ("Session", "monitor_log"),
-        "sources": ("follow_csv", "follow_json"),
-        "stiffness": (
-            "StiffnessEstimate",
-            "StiffnessEstimator",
-            "StiffnessLimits",
-            "StiffnessReport",
-            "fit_stiffness",
-            "monitor_stiffness",
-            "secant_stiffness",
-            "stiffness_status",
-        ),
-        "summary": ("DataQuality", "FrictionEstimate", "MonitorResult", "PayloadEstimate", "TemperatureRange"),
-        "timeline": ("Timeline",),
-        "wear": ("JointStiffness",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

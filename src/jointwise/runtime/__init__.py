@@ -13,11 +13,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Energy", "IdentifiedPayload", "RobotModel", "identify_payload", "load_model"]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "bodies": ("Energy",),
-        "model": ("RobotModel", "load_model"),
-        "payload": ("IdentifiedPayload", "identify_payload"),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -28,26 +28,4 @@ __all__ = [
     "stiffness_status",
 ]
 
-_MODULES = {
-    "estimate": (
-        "StiffnessEstimate",
-        "fit_stiffness",
-        "secant_stiffness",
-    ),
-    "estimator": (
-        "StiffnessEstimator",
-        "StiffnessState",
-        "StiffnessTrace",
-    ),
-    "replay": (
-        "StiffnessReport",
-        "monitor_stiffness",
-    ),
-    "signals": ("JointSamples",),
-    "status": (
-        "StiffnessLimits",
-        "StiffnessStatus",
-        "stiffness_status",
-    ),
-}
-__getattr__, __dir__ = lazy_names(__name__, _MODULES)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -25,20 +25,4 @@ __all__ = [
     "observed_joint",
 ]
 
-_MODULES = {
-    "fusion": (
-        "FusedTorque",
-        "FusionState",
-        "TorqueFusion",
-        "fuse",
-    ),
-    "joint": (
-        "ObservedJoint",
-        "observed_joint",
-    ),
-    "unknown_torque": (
-        "ObserverState",
-        "TorqueObserver",
-    ),
-}
-__getattr__, __dir__ = lazy_names(__name__, _MODULES)
+__getattr__, __dir__ = lazy_names(__name__)
