@@ -129,7 +129,7 @@ def sweep(planar: Study, ratios: Sequence[float] = RATIOS) -> list[float]:
     for ratio in ratios:
         try:
             errors.append(planar.errors(planar.identify("reduced", planar.noisy(ratio)))[2])
-        except jw.EstimationError:  # the positions do not explain the torque any more
+        except jw.errors.EstimationError:  # the positions do not explain the torque any more
             errors.append(float("nan"))
     return errors
 

@@ -102,7 +102,7 @@ def predicted_current(robot: jw.Robot, log: jw.Log, drives: DriveIdentification)
     speed, result = log.channel("qd_des"), np.empty_like(links)
     for j, part in enumerate(drives.parts):
         if part is None:
-            raise jw.EstimationError(f"joint {j + 1}: {drives.reasons[j]}")
+            raise jw.errors.EstimationError(f"joint {j + 1}: {drives.reasons[j]}")
         law = replace(power_flow_of(part), fastest=np.inf)  # as published: the law holds beyond the speeds of motion A
         friction = law.torque(speed[:, j], links[:, j])
         result[:, j] = (torque[:, j] + friction) / part["gain"] + part["offset"]

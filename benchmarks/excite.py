@@ -115,7 +115,7 @@ def keeps_limits(found: Excitation) -> bool:
     robot, motion = found.robot, found.motion
     try:
         check_limits(robot, motion, 10.0 * RATE)
-    except jw.ModelError:
+    except jw.errors.ModelError:
         return False
     states = motion.sample(10.0 * RATE)
     speeds = 0.6 * np.array([joint.limits.velocity for joint in robot.joints], dtype=float)

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 import jointwise as jw
+from jointwise.description.mounting import gravity_vector
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import (
@@ -78,7 +79,7 @@ def exact(
     """Return a model whose bodies and rotors are those of the description, with random friction of every kind."""
     robot, rng = jw.load_robot(name) if robot is None else robot, np.random.default_rng(seed)
     chosen = tuple(some_terms(j) for j in range(robot.dof)) if terms is None else terms
-    x, y, z = jw.gravity_vector(gravity).tolist()
+    x, y, z = gravity_vector(gravity).tolist()
     model = Dynamics(robot, (x, y, z), True, chosen)
     bodies = model.base.from_standard(np.concatenate([robot.inertials.ravel(), robot.rotor_inertias]))
     joints = [friction_value(info.unit, rng) for info in model.parameters[model.base.count :]]

@@ -69,7 +69,7 @@ def test_the_bus_delivers_the_power_and_sags():
     voltage, current = supply.bus(power)
     np.testing.assert_allclose(voltage * current, power)
     np.testing.assert_allclose(voltage, 48.0 - 0.2 * current)
-    with pytest.raises(jw.ModelError, match="at most 2880 W"):
+    with pytest.raises(jw.errors.ModelError, match="at most 2880 W"):
         supply.bus(np.array([3000.0]))
     still = np.zeros((1, 6))
     assert supply.power(default_joints(ROBOT), still, still)[0] == supply.standing
@@ -79,13 +79,13 @@ def test_the_bus_delivers_the_power_and_sags():
 
 
 def test_wrong_windings_and_supplies_are_rejected():
-    with pytest.raises(jw.ModelError, match="resistance"):
+    with pytest.raises(jw.errors.ModelError, match="resistance"):
         MotorPlant(resistance=-0.1)
-    with pytest.raises(jw.ModelError, match="an inductance needs a lag"):
+    with pytest.raises(jw.errors.ModelError, match="an inductance needs a lag"):
         MotorPlant(inductance=1e-3)
-    with pytest.raises(jw.ModelError, match="standing"):
+    with pytest.raises(jw.errors.ModelError, match="standing"):
         Supply(standing=-1.0)
-    with pytest.raises(jw.ModelError, match="stored or burnt"):
+    with pytest.raises(jw.errors.ModelError, match="stored or burnt"):
         Supply(braking="lost")  # type: ignore[arg-type]
 
 
@@ -122,7 +122,7 @@ def test_a_power_fit_fails_on_shuffled_data():
     log = bus_log(1)
     mixed = np.random.default_rng(0).permutation(log.samples)
     shuffled = replace(log, extra={name: values[mixed] for name, values in log.extra.items()})
-    with pytest.raises(jw.EstimationError, match="does not follow|negative"):
+    with pytest.raises(jw.errors.EstimationError, match="does not follow|negative"):
         jw.energy.fit_power(shuffled, ROBOT, gains=digital_robot(ROBOT).gains.tolist())
 
 

@@ -59,16 +59,18 @@ def test_gains_and_friction_of_the_drives():
 
 def test_shuffled_targets_do_not_pass_for_a_rotor():
     mixed = np.random.default_rng(0).permutation(log().qdd_des)
-    with pytest.raises(jw.EstimationError, match="negative inertia"):  # that of the links, which do not accelerate so
+    with pytest.raises(
+        jw.errors.EstimationError, match="negative inertia"
+    ):  # that of the links, which do not accelerate so
         inertias_from_targets(replace(log(), qdd_des=mixed), ROBOT)
 
 
 def test_logs_without_targets_are_refused_with_the_fields_to_record():
-    with pytest.raises(jw.DataError, match="RTDE fields target_qdd, target_moment"):
+    with pytest.raises(jw.errors.DataError, match="RTDE fields target_qdd, target_moment"):
         inertias_from_targets(log().select(torque_des=False, qdd_des=False), ROBOT)
-    with pytest.raises(jw.EstimationError, match="too short"):
+    with pytest.raises(jw.errors.EstimationError, match="too short"):
         inertias_from_targets(log().slice(0, 300), ROBOT)
-    with pytest.raises(jw.EstimationError, match="negative inertia"):
+    with pytest.raises(jw.errors.EstimationError, match="negative inertia"):
         inertias_from_targets(replace(log(), torque_des=log().torque_des - 9.0 * log().qdd_des), ROBOT)
 
 
@@ -81,7 +83,7 @@ def test_a_real_ur3e_has_like_drives():
     assert [each.alone.value for each in found[3:]] == pytest.approx([found[3].alone.value] * 3, rel=0.01)
     result = identify_drives([jw.read_log(name) for name in names], robot, payload=payload)
     assert result.parts == (None,) * 6  # five seconds determine no gain
-    with pytest.raises(jw.EstimationError, match="no motor is determined"):
+    with pytest.raises(jw.errors.EstimationError, match="no motor is determined"):
         result.models()
 
 

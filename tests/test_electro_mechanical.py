@@ -55,5 +55,5 @@ def test_friction_by_power_flow_in_c_is_that_of_the_reference():
     np.testing.assert_allclose(viscous, friction.viscous_factor(speed), rtol=1e-12)
     drives = speed * load > 0.01
     np.testing.assert_allclose(level[drives], 7.5)
-    with pytest.raises(jw.ModelError, match="flow must lie within"):
+    with pytest.raises(jw.errors.ModelError, match="flow must lie within"):
         Friction(coulomb=1.0, flow=2.0)

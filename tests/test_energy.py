@@ -92,14 +92,14 @@ def test_burnt_braking_power_never_flows_back():
 def test_shuffled_power_is_refused():
     log = power_log(noise=0.2)
     mixed = np.random.default_rng(3).permutation(log.extra[CURRENT])
-    with pytest.raises(jw.EstimationError, match="does not follow"):
+    with pytest.raises(jw.errors.EstimationError, match="does not follow"):
         fitted(replace(log, extra={**log.extra, CURRENT: mixed}))
 
 
 def test_a_negative_resistance_is_refused_with_the_reason():
     log = power_log(noise=0.5)
     power = log.extra[CURRENT] * 48.0 - 2.0 * (log.current**2).sum(axis=1)
-    with pytest.raises(jw.EstimationError, match="negative resistance .* would create power"):
+    with pytest.raises(jw.errors.EstimationError, match="negative resistance .* would create power"):
         fitted(replace(log, extra={**log.extra, CURRENT: power / 48.0}))
 
 
@@ -121,21 +121,21 @@ def test_controller_gains_follow_from_the_targets_at_standstill():
 
 def test_wrong_logs_are_refused_with_the_field_to_record():
     log, arm = power_log(), jw.load_robot("ur3e")
-    with pytest.raises(jw.DataError, match="actual_robot_current.*RTDE"):
+    with pytest.raises(jw.errors.DataError, match="actual_robot_current.*RTDE"):
         fitted(replace(log, extra={VOLTAGE: log.extra[VOLTAGE]}))
-    with pytest.raises(jw.DataError, match="RTDE field actual_current"):
+    with pytest.raises(jw.errors.DataError, match="RTDE field actual_current"):
         fitted(replace(log, current=None))
-    with pytest.raises(jw.DataError, match="target_current, target_moment and target_qd"):
+    with pytest.raises(jw.errors.DataError, match="target_current, target_moment and target_qd"):
         jw.energy.fit_power(log, arm)
-    with pytest.raises(jw.EstimationError, match="too short"):
+    with pytest.raises(jw.errors.EstimationError, match="too short"):
         fitted(log.slice(0, 20))
-    with pytest.raises(jw.DataError, match="increasing stamps"):
+    with pytest.raises(jw.errors.DataError, match="increasing stamps"):
         fitted(replace(log, t=log.t[::-1]))
-    with pytest.raises(jw.DataError, match="6 numbers > 0"):
+    with pytest.raises(jw.errors.DataError, match="6 numbers > 0"):
         jw.energy.fit_power(log, arm, gains=[1.0])
-    with pytest.raises(jw.DataError, match="--model"):
+    with pytest.raises(jw.errors.DataError, match="--model"):
         jw.energy.energy_balance(TRUTH, replace(log, current=None))
-    with pytest.raises(jw.ModelError, match="resistance must be at least 0"):
+    with pytest.raises(jw.errors.ModelError, match="resistance must be at least 0"):
         replace(TRUTH, resistance=(-0.1,) * 6)
 
 
@@ -145,7 +145,7 @@ def test_a_power_model_survives_its_file(tmp_path: Path):
     assert jw.energy.load_power_model(tmp_path / "power.json") == model
     document = json.loads((tmp_path / "power.json").read_text())
     (tmp_path / "bad.json").write_text(json.dumps({**document, "standing": "much"}))
-    with pytest.raises(jw.ModelError, match="standing"):
+    with pytest.raises(jw.errors.ModelError, match="standing"):
         jw.energy.load_power_model(tmp_path / "bad.json")
 
 

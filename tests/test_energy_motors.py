@@ -28,13 +28,13 @@ def test_known_motor_constants_are_recovered(tmp_path: Path):
 def test_wrong_sheets_are_refused_in_one_line(tmp_path: Path):
     path = tmp_path / "sheet.txt"
     path.write_text("t,q1\n0,1\n")
-    with pytest.raises(jw.DataError, match="no calibration sheet"):
+    with pytest.raises(jw.errors.DataError, match="no calibration sheet"):
         jw.energy.read_calibration_sheet(path)
     path.write_text(sheet_text().replace("+1.50", "fast"))
-    with pytest.raises(jw.DataError, match="row 13 must have 6 numbers"):
+    with pytest.raises(jw.errors.DataError, match="row 13 must have 6 numbers"):
         jw.energy.read_calibration_sheet(path)
     path.write_text(sheet_text(resistance=-0.3))
-    with pytest.raises(jw.EstimationError, match="resistance of -0.3 Ohm"):
+    with pytest.raises(jw.errors.EstimationError, match="resistance of -0.3 Ohm"):
         jw.energy.motor_data(jw.energy.read_calibration_sheet(path)[0])
 
 
@@ -78,7 +78,7 @@ def test_the_park_transform_inverts_and_conserves_power():
 
 
 def test_the_park_transform_refuses_two_phases():
-    with pytest.raises(jw.ShapeError, match="samples, 3"):
+    with pytest.raises(jw.errors.ShapeError, match="samples, 3"):
         jw.energy.park(np.zeros((4, 2)), np.zeros(4), 4)
-    with pytest.raises(jw.ShapeError, match="pole pairs"):
+    with pytest.raises(jw.errors.ShapeError, match="pole pairs"):
         jw.energy.inverse_park([1.0], [1.0], [0.0], 0)

@@ -227,7 +227,7 @@ def test_an_interrupted_search_is_resumed_and_gives_the_same_motion(tmp_path: Pa
     assert len(json.loads(state.read_text())["steps"]) == 1
     resumed = optimize_excitation(robot, options, state=state)
     np.testing.assert_array_equal(resumed.motion.sine, whole.motion.sine)
-    with pytest.raises(jw.ModelError, match="other settings"):
+    with pytest.raises(jw.errors.ModelError, match="other settings"):
         optimize_excitation(robot, replace(options, duration=9.0), state=state)
 
 
@@ -261,7 +261,7 @@ def test_the_recording_of_an_excitation_is_compared_with_its_prediction(tmp_path
     expect_a_corrected_prediction(calibration, folder, tmp_path)
     assert "times those of the prediction" in compare_with_prediction(calibration, folder).summary()
     (folder / "prediction.json").write_text("{}")
-    with pytest.raises(jw.ModelError, match="not the prediction"):
+    with pytest.raises(jw.errors.ModelError, match="not the prediction"):
         compare_with_prediction(calibration, folder)
 
 
@@ -272,7 +272,7 @@ def expect_noise_of_a_calibration(calibration: jw.Calibration) -> None:
     np.testing.assert_allclose(torque_noise(white, rows), calibration.estimate.sigma)
     colored = replace(calibration, estimate=replace(calibration.estimate, shares={"independent noise": 0.25}))
     np.testing.assert_allclose(torque_noise(colored, 4.0 * rows), 4.0 * calibration.estimate.sigma)
-    with pytest.raises(jw.ModelError, match="state the causes of its standard errors"):
+    with pytest.raises(jw.errors.ModelError, match="state the causes of its standard errors"):
         torque_noise(replace(calibration, estimate=replace(calibration.estimate, shares={})), 500.0)
 
 
@@ -320,7 +320,7 @@ def narrowed(robot: Robot, **limits: float | None) -> Robot:
 )
 def test_wrong_input_is_one_clear_line(limits: dict[str, Any], options: dict[str, Any], message: str) -> None:
     robot = narrowed(jw.load_robot("ur5e"), **limits)
-    with pytest.raises(jw.ModelError, match=message) as problem:
+    with pytest.raises(jw.errors.ModelError, match=message) as problem:
         optimize_excitation(robot, ExcitationOptions(**options))
     assert "\n" not in str(problem.value)
 

@@ -186,7 +186,7 @@ def test_an_interrupted_search_is_resumed(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(MotionSearch, "improve", failing)
     with pytest.raises(KeyboardInterrupt):
         jw.energy.optimize_motion(ROBOT, POWER, [START, GOAL], state=state, **options)
-    with pytest.raises(jw.ModelError, match="other settings"):
+    with pytest.raises(jw.errors.ModelError, match="other settings"):
         jw.energy.optimize_motion(ROBOT, POWER, [START, GOAL], state=state, duration=2.1, path="fixed")
     again = jw.energy.optimize_motion(ROBOT, POWER, [START, GOAL], state=state, **options)
     assert again.optimized.energy == whole.optimized.energy
@@ -209,14 +209,14 @@ def test_an_interrupted_search_is_resumed(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_wrong_tasks_are_rejected_in_one_line(points: list[np.ndarray], options: dict[str, object], message: str):
-    with pytest.raises((jw.ModelError, jw.ShapeError), match=message) as caught:
+    with pytest.raises((jw.errors.ModelError, jw.errors.ShapeError), match=message) as caught:
         jw.energy.optimize_motion(ROBOT, POWER, points, **options)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
 
 
 def test_a_payload_that_the_arm_cannot_hold_has_no_solution():
     payload = jw.Payload(60.0, (0.0, 0.0, 0.05), np.zeros((3, 3)))
-    with pytest.raises(jw.ModelError, match="times its torque limit to hold"):
+    with pytest.raises(jw.errors.ModelError, match="times its torque limit to hold"):
         jw.energy.optimize_motion(ROBOT, POWER, [START, GOAL], duration=3.0, payload=payload)
     with pytest.raises(DurationError) as caught:
         jw.energy.optimize_motion(ROBOT, POWER, [START, GOAL], duration=0.4, path="fixed")

@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 
 import jointwise as jw
+from jointwise.description.mounting import gravity_vector
 from jointwise.errors import DescriptionError, ModelError, ShapeError
 from jointwise.estimation.structure import Structure
 from jointwise.model import rigid
@@ -217,7 +218,7 @@ def test_another_mounting_has_the_gravity_of_the_same_bodies() -> None:
         )
         moved = tilted.with_mounting(mounting)
         np.testing.assert_allclose(moved.body_torque(q, qd, qdd), expected, atol=1e-9)
-        np.testing.assert_allclose(moved.gravity_vector, jw.gravity_vector(mounting))
+        np.testing.assert_allclose(moved.gravity_vector, gravity_vector(mounting))
         friction = tilted.torque(q, qd, qdd, friction="steady") - tilted.body_torque(q, qd, qdd)
         assert np.abs(friction).max() > 1.0
 

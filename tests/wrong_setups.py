@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.signal import butter, lfilter
 
-from jointwise import Log, Payload, Robot, gravity_vector, list_robots, load_robot
+from jointwise import Log, Payload, Robot, list_robots, load_robot
+from jointwise.description.mounting import gravity_vector
 from jointwise.spatial import Array
 
 

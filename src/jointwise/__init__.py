@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from jointwise import control as control
     from jointwise import design as design
     from jointwise import energy as energy
+    from jointwise import errors as errors
     from jointwise import export as export
     from jointwise import joint as joint
     from jointwise import monitoring as monitoring
@@ -24,20 +25,12 @@ if TYPE_CHECKING:
     from jointwise.description import Motor as Motor
     from jointwise.description import Payload as Payload
     from jointwise.description import Robot as Robot
-    from jointwise.description import gravity_vector as gravity_vector
     from jointwise.description import list_robots as list_robots
     from jointwise.description import load_robot as load_robot
     from jointwise.description.check import check_robot as check_robot
     from jointwise.description.mounting import Mounting as Mounting
-    from jointwise.errors import DataError as DataError
-    from jointwise.errors import DescriptionError as DescriptionError
-    from jointwise.errors import EstimationError as EstimationError
     from jointwise.errors import ImplausibleError as ImplausibleError
     from jointwise.errors import JointwiseError as JointwiseError
-    from jointwise.errors import MissingExtraError as MissingExtraError
-    from jointwise.errors import ModelError as ModelError
-    from jointwise.errors import OutputError as OutputError
-    from jointwise.errors import ShapeError as ShapeError
     from jointwise.estimation.structure import Structure as Structure
     from jointwise.experiment import ControllerOptions as ControllerOptions
     from jointwise.experiment import Events as Events
@@ -57,7 +50,6 @@ if TYPE_CHECKING:
     from jointwise.rehearsal import rehearse as rehearse
     from jointwise.report import write_report as write_report
     from jointwise.result import Calibration as Calibration
-    from jointwise.result import JointMetrics as JointMetrics
     from jointwise.result import Validation as Validation
     from jointwise.result import load_calibration as load_calibration
     from jointwise.result import save_model as save_model

@@ -7,6 +7,18 @@ import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
+__all__ = [
+    "DataError",
+    "DescriptionError",
+    "EstimationError",
+    "ImplausibleError",
+    "JointwiseError",
+    "MissingExtraError",
+    "ModelError",
+    "OutputError",
+    "ShapeError",
+]
+
 
 class JointwiseError(Exception):
     """Base of every error that Jointwise raises on purpose; its text is one line for the user."""
