@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -23,7 +23,7 @@ from jointwise import spatial
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, ShapeError
-from jointwise.model.rigid.regressor import standard_names
+from jointwise.model.rigid.regressor import KinematicKey, standard_names
 from jointwise.model.transmission import motor_regressor
 from jointwise.spatial import Array
 
@@ -123,13 +123,18 @@ def base_parameters(
     Both methods drop a parameter exactly when it is a combination of those before it (base to tip, order of
     `spatial.INERTIAL_NAMES`, rotors last), which is Gautier and Khalil's choice: YY, mZ and m go into the link before.
     """
-    names = standard_names(robot.dof, rotors)
     if method == "closed_form":
         if robot.transmission is not None and rotors:
             raise ModelError("the closed form does not know coupled rotors: use the numerical method.")
         null = closed_form_null_space(robot, gravity_vector(gravity), rotors)
-        return _from_null_space(null, names)
-    return group_columns(_triangle(robot, gravity, rotors), names)
+        return _from_null_space(null, standard_names(robot.dof, rotors))
+    return _numerical(KinematicKey(robot, gravity), rotors)
+
+
+@lru_cache(maxsize=64)
+def _numerical(key: KinematicKey, rotors: bool) -> BaseParameters:
+    """Return the base parameters from the rank of the regressor; a calibration makes dozens of models of one robot."""
+    return group_columns(_triangle(key.robot, key.gravity, rotors), standard_names(key.robot.dof, rotors))
 
 
 def group_columns(matrix: Array, names: Sequence[str], tolerance: float = RANK_TOLERANCE) -> BaseParameters:

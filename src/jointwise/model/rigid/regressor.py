@@ -13,7 +13,7 @@ from jointwise.description.robot import Robot
 from jointwise.errors import ShapeError
 from jointwise.model.rigid import numpy_kernels
 from jointwise.model.rigid.backend import kernels
-from jointwise.model.rigid.chain import Chain, kinematic_chain
+from jointwise.model.rigid.chain import kinematic_chain
 from jointwise.model.rigid.samples import checked_out, checked_states, refuse_non_finite
 from jointwise.spatial import INERTIAL_NAMES, Array
 
@@ -102,7 +102,7 @@ class Regressor:
 
 def regressor_structure(robot: Robot, gravity: Mounting = "table", rotors: bool = False) -> RegressorStructure:
     """Return which entries of Y are not zero for every motion of this robot under this gravity."""
-    return _structure(_KinematicKey(kinematic_chain(robot, gravity)), rotors)
+    return _structure(KinematicKey(robot, gravity), rotors)
 
 
 def compute_regressor(
@@ -120,12 +120,12 @@ def compute_regressor(
     With `rotors` the reflected rotor inertias follow (τ_j += Ia_j q̈_j). `out` is a regressor of the same structure
     and length whose memory is used again.
     """
-    chain = kinematic_chain(robot, gravity)
+    key = KinematicKey(robot, gravity)
     q, qd, qdd = checked_states(robot, q, qd, qdd)
-    structure = _structure(_KinematicKey(chain), rotors)
+    structure = _structure(key, rotors)
     series = empty_series(len(structure.rows), len(q)) if out is None else _storage(out, structure, len(q))
     count = structure.inertial_count
-    if not kernels().regressor(chain, q, qd, qdd, structure.places, series[:count].T):
+    if not kernels().regressor(key.chain, q, qd, qdd, structure.places, series[:count].T):
         refuse_non_finite(q=q, qd=qd, qdd=qdd)
     if rotors:
         series[count:] = 0.0 if qdd is None else qdd.T
@@ -160,23 +160,25 @@ def _same(one: RegressorStructure, other: RegressorStructure) -> bool:
     )
 
 
-class _KinematicKey:
-    """Hashable identity of a chain's kinematics and gravity, for the cache of structures."""
+class KinematicKey:
+    """Hashable identity of a robot's kinematics, coupling and gravity, for caches of what depends on nothing else."""
 
-    def __init__(self, chain: Chain) -> None:
-        self.chain = chain
-        parts = (chain.rotations, chain.translations, chain.gravity)
+    def __init__(self, robot: Robot, gravity: Mounting) -> None:
+        """Remember the robot, which a cache needs to compute its entry."""
+        self.robot, self.gravity, self.chain = robot, gravity, kinematic_chain(robot, gravity)
+        chain, coupling = self.chain, robot.transmission
+        parts = (chain.rotations, chain.translations, chain.gravity, *([] if coupling is None else [coupling.matrix]))
         self.identity = (chain.revolute, *(part.tobytes() for part in parts))
 
     def __hash__(self) -> int:
         return hash(self.identity)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _KinematicKey) and self.identity == other.identity
+        return isinstance(other, KinematicKey) and self.identity == other.identity
 
 
 @lru_cache(maxsize=64)
-def _structure(key: _KinematicKey, rotors: bool) -> RegressorStructure:
+def _structure(key: KinematicKey, rotors: bool) -> RegressorStructure:
     """Find the entries that vanish at random states: a generic state shows every entry that can be non-zero."""
     chain, n = key.chain, key.chain.dof
     random = np.random.default_rng(0)
