@@ -30,7 +30,7 @@ from jointwise.estimation.feed_forward import (
 )
 from jointwise.estimation.fit import Fit, fit_structure, known_values
 from jointwise.estimation.identifiability import check_excitation
-from jointwise.estimation.instruments import instrumental_variables
+from jointwise.estimation.instruments import instrumental_fit
 from jointwise.estimation.neglected_effects import neglected_effects
 from jointwise.estimation.physical import PhysicalParameters, physical_parameters
 from jointwise.estimation.regression import Regression
@@ -303,16 +303,10 @@ class _Stages:
 
     def _estimated(self, fit: Fit, regression: Regression, drives: DriveGains) -> tuple[Fit, Uncertainty]:
         """Return the fit with its uncertainty, by instrumental variables if they are requested."""
-        uncertainty = uncertainty_of(fit.problem, fit.solution)
         if self.options.method != "iv":
-            return fit, uncertainty
+            return fit, uncertainty_of(fit.problem, fit.solution)
         self.progress("instrumental variables")
-        values = fit.solution.values
-        load_of = (lambda rigid: fit.model.load_torque(rigid, values)) if fit.model.needs_load else None
-        factors = regression.instrument_factors(fit.model.terms, load_of)
-        scaled = [joint.scaled(float(gain)) for joint, gain in zip(factors, drives.values, strict=True)]
-        values, uncertainty = instrumental_variables(scaled, fit.problem.layout, fit.solution, uncertainty.undetermined)
-        return replace(fit, solution=replace(fit.solution, values=values)), uncertainty
+        return instrumental_fit(regression, fit, drives.values)
 
     def _essential(self, fit: Fit, terms_by_joint: Mapping[int, JointTerms]) -> tuple[Fit, Essential | None]:
         """Return the fit with only the essential base parameters if they are requested."""

@@ -86,7 +86,7 @@ def cross_validate(
     returns the parameters for the moments ``[W y]ᵀ [W y]`` of the other folds; bounded least squares if None.
     """
     quick = (problem.quick() if isinstance(problem, Problem) else problem).folded()
-    _refuse_few_folds(len(quick.joints[0].squares))
+    _refuse_few_folds(quick.joints[0].blocks)
     folds = list(zip(*(joint.squares for joint in quick.joints), strict=True))
     squares = [assembled(fold, quick.layout, sigma) for fold in folds]
     total = np.sum(squares, axis=0)

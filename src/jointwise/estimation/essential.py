@@ -80,7 +80,7 @@ def essential_parameters(
     """
     if not 0.0 <= tolerance <= 1.0:
         raise ModelError(f"the tolerance of essential parameters must be from 0 to 1. Got {tolerance} instead.")
-    if len(fold_blocks(len(problem.factors[0].triangles))) < 3:
+    if len(fold_blocks(problem.factors[0].blocks)) < 3:
         raise EstimationError("the log is too short to find essential parameters: held-out errors need three folds.")
     full = cross_validate(problem, solution.sigma).mean
     sigma, dropped, needed = solution.sigma, list[Dropped](), list[int]()

@@ -34,73 +34,82 @@ def triangle(matrix: Array) -> Array:
     return np.asarray(np.linalg.qr(matrix, mode="r"))
 
 
-class BlockSums:
-    """Sums over the rows of each block of a joint: of the weights, of weighted y and of weighted y²."""
+def block_sums(y: Array, weights: Array, starts: Sequence[int] | Index = (0,)) -> Array:
+    """Return Σw, Σwy and Σwy² (blocks, 3) of rows y and weights (rows,), in blocks that start at some rows."""
+    parts = np.stack([weights, weights * y, weights * y**2])
+    return np.asarray(np.add.reduceat(parts, starts, axis=1).T)
 
-    weight: list[float]
-    total: list[float]
-    square: list[float]
+
+@dataclass
+class BlockSums:
+    """`sums` (blocks, 3) over the rows of each block of a joint: of the weights, of weighted y and of weighted y²."""
+
+    sums: Array = field(default_factory=lambda: np.zeros((0, 3)))
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.sums)
+
+    @property
+    def weight(self) -> Array:
+        """Sum of the row weights of each block, (blocks,)."""
+        return self.sums[:, 0]
 
     @property
     def empty(self) -> bool:
         """Whether no row counts: the output of the joint was not measured."""
-        return not sum(self.weight) > 0.0
+        return not self.weight.sum() > 0.0
 
     @property
     def variance(self) -> float:
         """Weighted variance of y."""
-        n = sum(self.weight)
-        return sum(self.square) / n - (sum(self.total) / n) ** 2 if n > 0 else 0.0
+        n, total, square = self.sums.sum(axis=0)
+        return float(square / n - (total / n) ** 2) if n > 0 else 0.0
 
-    def _add_sums(self, weights: Array, y: Array) -> None:
-        self.weight.append(float(weights.sum()))
-        self.total.append(float(weights @ y))
-        self.square.append(float(weights @ y**2))
+    def _scaled_sums(self, gain: float) -> Array:
+        """Return the sums of gain · y."""
+        return np.asarray(self.sums * [1.0, gain, gain**2])
 
-    def _summed(self, groups: Sequence[Sequence[int]]) -> tuple[list[float], list[float], list[float]]:
-        """Return the three sums for groups of blocks."""
-        weight, total, square = (
-            [sum(values[k] for k in group) for group in groups] for values in (self.weight, self.total, self.square)
-        )
-        return weight, total, square
-
-    def _louder(self, gain: float) -> tuple[list[float], list[float], list[float]]:
-        """Return the three sums of gain · y."""
-        return list(self.weight), [gain * total for total in self.total], [gain**2 * square for square in self.square]
+    def _grouped_sums(self, groups: Sequence[Sequence[int]]) -> Array:
+        """Return the sums of groups of blocks."""
+        return np.array([self.sums[list(group)].sum(axis=0) for group in groups])
 
 
 @dataclass
 class JointFactors(BlockSums):
-    """Factors of one joint block by block; the last column is y.
-
-    `weight` is the sum of row weights of each block, `total` and `square` those of y and y².
-    """
+    """Factors of one joint block by block; the last column is y."""
 
     triangles: list[Array] = field(default_factory=list)
-    weight: list[float] = field(default_factory=list)
-    total: list[float] = field(default_factory=list)
-    square: list[float] = field(default_factory=list)
 
     def add(self, rows: Array, weights: Array) -> None:
         """Add a block: rows [W y] (samples, columns + 1) and their weights (samples,)."""
-        if len(self.triangles) >= MAX_BLOCKS:
-            pairs = neighbours(len(self.triangles))
-            self.triangles = [self.merged(pair) for pair in pairs]
-            self.weight, self.total, self.square = self._summed(pairs)
+        if self.blocks >= MAX_BLOCKS:
+            merged = self.grouped(neighbours(self.blocks))
+            self.sums, self.triangles = merged.sums, merged.triangles
         self.triangles.append(triangle(rows * np.sqrt(weights)[:, None]))
-        self._add_sums(weights, rows[:, -1])
+        self.sums = np.vstack([self.sums, block_sums(rows[:, -1], weights)])
+
+    def add_blocks(self, rows: Array, weights: Array, starts: Index) -> None:
+        """Add several blocks, which start at some rows."""
+        for first, end in zip(starts, [*starts[1:], len(rows)], strict=False):
+            self.add(rows[first:end], weights[first:end])
 
     def merged(self, blocks: Sequence[int] | None = None) -> Array:
         """Return the factor of several blocks together (all of them by default)."""
-        chosen = range(len(self.triangles)) if blocks is None else blocks
+        chosen = range(self.blocks) if blocks is None else blocks
         parts = [self.triangles[k] for k in chosen]
         return parts[0] if len(parts) == 1 else triangle(np.vstack(parts))
+
+    def grouped(self, groups: Sequence[Sequence[int]]) -> JointFactors:
+        """Return the factors with groups of blocks merged to one block each."""
+        return JointFactors(self._grouped_sums(groups), [self.merged(group) for group in groups])
 
     def scaled(self, gain: float) -> JointFactors:
         """Return the factors with y in another unit: gain · y."""
         factor = np.ones(self.triangles[0].shape[1])
         factor[-1] = gain
-        return JointFactors([R * factor for R in self.triangles], *self._louder(gain))
+        return JointFactors(self._scaled_sums(gain), [R * factor for R in self.triangles])
 
     def columns(self, keep: Index) -> JointFactors:
         """Return the factors of some of the columns and y (no longer triangular, as good for sums of squares)."""
@@ -109,47 +118,48 @@ class JointFactors(BlockSums):
 
     def moments(self) -> JointMoments:
         """Return the second moments RᵀR of every block."""
-        return JointMoments([R.T @ R for R in self.triangles], list(self.weight), list(self.total), list(self.square))
+        return JointMoments(self.sums, np.stack([R.T @ R for R in self.triangles]))
 
 
 @dataclass
 class JointMoments(BlockSums):
-    """Second moments ``[W y]ᵀ [W y]`` (columns + 1, columns + 1) of one joint block by block; see `JointFactors`."""
+    """Second moments ``[W y]ᵀ [W y]`` of one joint block by block: `squares` (blocks, columns + 1, columns + 1)."""
 
-    squares: list[Array] = field(default_factory=list)
-    weight: list[float] = field(default_factory=list)
-    total: list[float] = field(default_factory=list)
-    square: list[float] = field(default_factory=list)
+    squares: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
 
-    def append(self, squares: Array, weights: Array, y: Array) -> None:
-        """Add a block with the weights and outputs (samples,) of its rows."""
-        if len(self.squares) >= MAX_BLOCKS:
-            pairs = neighbours(len(self.squares))
-            self.squares = [self.merged(pair) for pair in pairs]
-            self.weight, self.total, self.square = self._summed(pairs)
-        self.squares.append(squares)
-        self._add_sums(weights, y)
+    def add(self, squares: Array, sums: Array) -> None:
+        """Add blocks with their moments (blocks, columns + 1, columns + 1) and `block_sums` (blocks, 3)."""
+        if self.blocks:
+            squares, sums = np.concatenate([self.squares, squares]), np.concatenate([self.sums, sums])
+        self.squares, self.sums = squares, sums
+        while self.blocks > MAX_BLOCKS:
+            merged = self.grouped(neighbours(self.blocks))
+            self.squares, self.sums = merged.squares, merged.sums
 
-    def merged(self, blocks: Sequence[int] | None = None) -> Array:
-        """Return the second moments of several blocks together (all of them by default)."""
-        chosen = range(len(self.squares)) if blocks is None else blocks
-        return np.asarray(np.sum([self.squares[k] for k in chosen], axis=0))
+    def merged(self) -> Array:
+        """Return the second moments of all blocks together."""
+        return np.asarray(self.squares.sum(axis=0))
+
+    def grouped(self, groups: Sequence[Sequence[int]]) -> JointMoments:
+        """Return the moments with groups of neighbouring blocks merged to one block each."""
+        starts = [group[0] for group in groups]
+        return JointMoments(self._grouped_sums(groups), np.add.reduceat(self.squares, starts))
 
     def folded(self) -> JointMoments:
         """Return the moments with blocks merged to the folds of a cross-validation."""
-        folds = fold_blocks(len(self.squares))
-        return JointMoments([self.merged(fold) for fold in folds], *self._summed(folds))
+        return self.grouped(fold_blocks(self.blocks))
 
     def scaled(self, gain: float) -> JointMoments:
         """Return the moments with y in another unit: gain · y."""
-        factor = np.ones(len(self.squares[0]))
-        factor[-1] = gain
-        return JointMoments([factor[:, None] * G * factor for G in self.squares], *self._louder(gain))
+        squares = self.squares.copy()
+        squares[:, -1] *= gain
+        squares[:, :, -1] *= gain
+        return JointMoments(self._scaled_sums(gain), squares)
 
     def columns(self, keep: Index) -> JointMoments:
         """Return the moments of some of the columns and y."""
         chosen = np.append(keep, -1)
-        return replace(self, squares=[G[chosen[:, None], chosen] for G in self.squares])
+        return replace(self, squares=self.squares[:, chosen[:, None], chosen])
 
     def with_known(self, values: Array) -> JointMoments:
         """Return the moments with known parameters taken out (NaN: estimated); see `Problem.with_known`."""
@@ -159,15 +169,14 @@ class JointMoments(BlockSums):
         turn = np.eye(len(values) + 1)
         turn[known, known] = 0.0
         turn[known, -1] = -values[known]
-        return replace(self, squares=[turn.T @ G @ turn for G in self.squares])
+        return replace(self, squares=turn.T @ self.squares @ turn)
 
     def with_sum(self, columns: Index, value: float, weight: float) -> JointMoments:
         """Return the moments with one more row a block, the known sum of some columns; see `Problem.with_sums`."""
-        row = np.zeros(len(self.squares[0]))
+        row = np.zeros(self.squares.shape[1])
         row[columns], row[-1] = 1.0, value
-        sizes = [float(np.trace(G[np.ix_(columns, columns)])) for G in self.squares]
-        pairs = zip(self.squares, sizes, strict=True)
-        return replace(self, squares=[G + weight**2 * size * np.outer(row, row) for G, size in pairs])
+        sizes = self.squares[:, columns, columns].sum(axis=1)
+        return replace(self, squares=self.squares + weight**2 * sizes[:, None, None] * np.outer(row, row))
 
 
 def neighbours(blocks: int) -> list[list[int]]:

@@ -14,15 +14,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jointwise.data.conditioning import motion_chunks
 from jointwise.estimation.cross_validation import Choice
-from jointwise.estimation.factors import Index
-from jointwise.estimation.fit import Fit, fit_structure, layout_of
-from jointwise.estimation.least_squares import Problem, squared_error
-from jointwise.estimation.regression import STILL_WEIGHT, Regression, Rows
+from jointwise.estimation.fit import Fit, fit_structure
+from jointwise.estimation.least_squares import Mask, squared_error_from_moments
+from jointwise.estimation.regression import Regression
+from jointwise.estimation.rows import STILL_PART, Rows, regression_rows
 from jointwise.estimation.select_structure import POWERS, RELAXATIONS, STRIBECK, select_structure
 from jointwise.estimation.structure import LADDER, JointTerms, Structure
 from jointwise.spatial import Array
 
+NOISE_WINDOW = 0.5
+"""Duration (s) over which the noise of positions is measured."""
+QUIET = 0.1
+"""Quantile of these windows that stands for the noise of slow motion."""
 TESTED_RESTS = 3
 """Rests of every joint that must be in the logs for a relaxation time to be selected."""
 REST_TIMES = 2.0
@@ -116,30 +121,32 @@ def rest_regression(regression: Regression) -> Regression:
 
 def rests_tested(regression: Regression) -> bool:
     """Return whether every joint with a measured output rests for `REST_TIME` after a motion, all logs together."""
-    factors = regression.factors([()] * regression.bodies.robot.dof, None, _at_rest)
-    rate = regression.filters.rate / regression.filters.decimation
-    times = [sum(joint.weight) / rate for j, joint in enumerate(factors) if j not in regression.ignored]
-    return min(times, default=0.0) >= STILL_WEIGHT * REST_TIME
+    filters, samples = regression.filters, np.zeros(regression.bodies.robot.dof)
+    for clean in regression.logs:
+        for rows in regression_rows(clean, regression.output, filters):
+            samples += (_at_rest(rows) & (rows.weights > 0.0))[rows.used].sum(axis=0)
+    times = np.delete(samples, regression.ignored) * filters.decimation / filters.rate
+    return float(times.min(initial=np.inf)) >= REST_TIME and times.size > 0
 
 
 def rest_error(regression: Regression, fit: Fit, gains: Array) -> float:
     """Return MSE / variance of a fit at rests after a motion, geometric mean over the joints that have any."""
     values, model = fit.solution.values, fit.model
     load_of = (lambda rigid: model.load_torque(rigid, values)) if model.needs_load else None
-    factors = Problem(regression.factors(model.terms, load_of, _at_rest), layout_of(model)).scaled(gains).factors
+    problem = regression.quick_problem(model.terms, load_of, lambda rows, *_: 1.0 * _at_rest(rows)[rows.needed])
+    joints = zip(problem.scaled(gains).joints, fit.problem.factors, problem.layout.index, strict=True)
     logs = [
-        np.log(max(squared_error(joint.merged(), values[index]) / sum(joint.weight) / whole.variance, 1e-12))
-        for joint, whole, index in zip(factors, fit.problem.factors, layout_of(model).index, strict=True)
-        if not joint.empty and whole.variance > 0.0
+        np.log(max(squared_error_from_moments(rest.merged(), values[index]) / rest.weight.sum() / all_.variance, 1e-12))
+        for rest, all_, index in joints
+        if not rest.empty and all_.variance > 0.0
     ]
     return float(np.exp(np.mean(logs))) if logs else np.inf
 
 
-def _at_rest(rows: Rows, needed: Index, rigid: list[Array], load: Array | None) -> Array:
-    """Return weights (needed, joints): 1 at rests after a motion of the joint, 0 elsewhere."""
+def _at_rest(rows: Rows) -> Mask:
+    """Return which samples (samples, joints) are rests after a motion of the joint."""
     moving = rows.weights >= 1.0
-    rest = np.maximum.accumulate(moving, axis=0) & ~moving
-    return rest[needed].astype(float)
+    return np.maximum.accumulate(moving, axis=0) & ~moving
 
 
 def positions_structure(regression: Regression, structure: Structure, free: bool) -> Structure:
@@ -150,7 +157,7 @@ def positions_structure(regression: Regression, structure: Structure, free: bool
     plain = replace(structure, drivers=("q",), ripple=0.0)
     if not free:
         return plain
-    limits = resolved_limits(regression.position_noise()) if plain.limits == LADDER else plain.limits
+    limits = resolved_limits(position_noise(regression)) if plain.limits == LADDER else plain.limits
     return replace(plain, relaxation=0.0, limits=limits)
 
 
@@ -162,9 +169,29 @@ def resolved_limits(noise: float) -> tuple[float, ...]:
     return tuple((smallest * ratio ** np.arange(count)).tolist())
 
 
+def position_noise(regression: Regression) -> float:
+    """Return the rms noise and quantisation of slow positions, rad, median over the joints.
+
+    It is what smoothing removes, in the quietest windows: fast motions add vibration and errors of the clock.
+    """
+    windows = []
+    for clean in regression.excerpt().logs:
+        for chunk in motion_chunks(clean, regression.filters):
+            rough = chunk.span.resampled(clean.log.q) - chunk.motion.q
+            size = min(int(NOISE_WINDOW * regression.filters.rate) + 1, len(rough))
+            whole = rough[: len(rough) // size * size]
+            windows.append(whole.reshape(-1, size, rough.shape[1]).std(axis=1))
+    return float(np.median(np.quantile(np.concatenate(windows), QUIET, axis=0)))
+
+
 def relaxations_in_rests(regression: Regression) -> tuple[float, ...]:
     """Return the relaxation times (s) that the rests in the logs can confirm or refute, and 0 for none."""
-    return tuple(T for T in RELAXATIONS if T == 0.0 or regression.rests(REST_TIMES * T) >= TESTED_RESTS)
+
+    def rests(duration: float) -> int:
+        counts = [clean.rests(STILL_PART * clean.fastest, duration) for clean in regression.logs]
+        return int(np.sum(counts, axis=0).min())
+
+    return tuple(T for T in RELAXATIONS if T == 0.0 or rests(REST_TIMES * T) >= TESTED_RESTS)
 
 
 def separable_stribeck(regression: Regression) -> tuple[float, ...]:

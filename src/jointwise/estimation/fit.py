@@ -15,17 +15,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise.errors import EstimationError
-from jointwise.estimation.factors import Index
 from jointwise.estimation.least_squares import (
     KnownSum,
-    Layout,
     Problem,
-    QuickProblem,
     Solution,
     quick_weighted_fit,
     weighted_least_squares,
 )
-from jointwise.estimation.regression import LoadOf, Regression, Rows, RowWeights, term_columns
+from jointwise.estimation.regression import LoadOf, Regression, term_series
+from jointwise.estimation.rows import Rows, RowWeights
 from jointwise.estimation.structure import NO_JOINT_TERMS, JointTerms, Structure, element_shapes
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Hysteresis, Inertia, Term
@@ -134,12 +132,6 @@ def known_sums(model: Dynamics, joint_terms: Mapping[int, JointTerms]) -> list[K
     return result
 
 
-def layout_of(model: Dynamics) -> Layout:
-    """Return the positions of the columns of every joint in the model's vector of parameters."""
-    index = [model.joint_index(j) for j in range(model.robot.dof)]
-    return Layout(index, np.array([info.non_negative for info in model.parameters]))
-
-
 @dataclass(frozen=True)
 class _Fitter:
     """The settings of a fit; see `fit_structure`."""
@@ -181,8 +173,8 @@ class _Fitter:
         """Return the fit of some terms; the load torque is that of the values `before`."""
         model = replace(regression.bodies, terms=tuple(terms))
         known, sums = self._known(model)
-        factors = regression.factors(terms, _load_of(model, before), row_weights)
-        problem = Problem(factors, layout_of(model)).scaled(self.gains).with_known(known).with_sums(sums)
+        problem = regression.problem(terms, _load_of(model, before), row_weights)
+        problem = problem.scaled(self.gains).with_known(known).with_sums(sums)
         solution = weighted_least_squares(problem, weighted=self.method != "ols")
         solution = replace(solution, values=np.where(np.isnan(known), solution.values, known))
         structure = self.structure if before is not None else self.structure.without_load()
@@ -199,8 +191,8 @@ class _Fitter:
         """Return the values of `solve` from second moments: for a load torque, not for a result."""
         model = replace(regression.bodies, terms=tuple(terms))
         known, sums = self._known(model)
-        moments = regression.quick_moments(terms, _load_of(model, before))
-        problem = QuickProblem(moments, layout_of(model)).scaled(self.gains).with_known(known).with_sums(sums)
+        problem = regression.quick_problem(terms, _load_of(model, before))
+        problem = problem.scaled(self.gains).with_known(known).with_sums(sums)
         values = quick_weighted_fit(problem, weighted=self.method != "ols")[0]
         values = np.where(np.isnan(known), values, known)
         return _QuickFit(
@@ -208,16 +200,17 @@ class _Fitter:
         )
 
     def first_load(self, regression: Regression) -> _QuickFit:
-        """Return the fit before the one in which the load torque converges, from second moments.
+        """Return the fit before the one in which the load torque is expected to converge, from second moments.
 
-        The last pass is left to `iterate_load`, which repeats it with all digits, and with all data of a long log.
+        The last pass is left to `iterate_load`, which uses all digits, and all data of a long log. The relative change
+        of a pass is about the square of that of the pass before: the load torque changes in proportion to the share of
+        the friction that depends on it.
         """
         fit = self.quick(regression, self.plain_terms(regression))
-        known_load = regression.bodies.load_basis == "row_sum"
-        for _ in range(0 if known_load else MAX_PASSES - 1):
+        if self.bodies is not None or regression.bodies.load_basis == "row_sum":
+            return fit  # the load torque is known
+        while fit.change**2 >= CONVERGED and fit.passes < MAX_PASSES - 1:
             after = self.quick(regression, self.loaded_terms(fit.model, fit.values), fit.values)
-            if after.change < CONVERGED:
-                break
             fit = replace(after, passes=fit.passes + 1)
         return fit
 
@@ -250,13 +243,13 @@ class _HuberWeights:
     fit: Fit
     gains: Array
 
-    def __call__(self, rows: Rows, needed: Index, rigid: list[Array], load: Array | None) -> Array:
+    def __call__(self, rows: Rows, rigid: list[Array], load: Array | None) -> Array:
         """Return weights (needed samples, joints); see `RowWeights`."""
         model, values = self.fit.model, self.fit.solution.values
         torque, motor = model.body_torque(rigid, values), motor_motion(model.robot, rows.motion, model.rotor_side)
         for j, which in enumerate(model.joint_slices):
-            torque[:, j] += values[which] @ term_columns(model.terms[j], motor, j, load)[:, needed]
-        size = np.abs(rows.outputs[0, needed] * self.gains - torque) / self.fit.solution.sigma
+            torque[:, j] += values[which] @ np.concatenate(term_series(model.terms[j], motor, j, load, rows.needed))
+        size = np.abs(rows.outputs[0, rows.needed] * self.gains - torque) / self.fit.solution.sigma
         result: Array = np.minimum(1.0, HUBER / np.maximum(size, 1e-12))
         return result
 

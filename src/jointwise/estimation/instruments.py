@@ -12,16 +12,21 @@ W is correlated with the residual. The columns Z along the reference motion are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from jointwise.data.conditioning import motion_chunks
 from jointwise.data.log import Log
 from jointwise.errors import DataError, EstimationError
 from jointwise.estimation.factors import Index, JointFactors
+from jointwise.estimation.fit import Fit
 from jointwise.estimation.jackknife import jackknife_covariance, student_factor
 from jointwise.estimation.least_squares import Layout, Mask, Solution
-from jointwise.estimation.uncertainty import Uncertainty
+from jointwise.estimation.regression import JointwiseTerms, LoadOf, Regression
+from jointwise.estimation.rows import Rows, regression_rows
+from jointwise.estimation.uncertainty import Uncertainty, uncertainty_of
 from jointwise.spatial import Array
 
 FOLLOWED = 0.5
@@ -51,6 +56,24 @@ def refuse_unrelated_reference(log: Log) -> None:
             )
 
 
+def instrumental_fit(regression: Regression, fit: Fit, gains: Array) -> tuple[Fit, Uncertainty]:
+    """Return a least-squares fit with its values replaced by those of instrumental variables, and their uncertainty.
+
+    Args:
+        regression: The training logs, with reference positions.
+        fit: The least-squares fit.
+        gains: Nm per unit of the output, shape (joints,).
+
+    """
+    values, model = fit.solution.values, fit.model
+    load_of = (lambda rigid: model.load_torque(rigid, values)) if model.needs_load else None
+    factors = instrument_factors(regression, model.terms, load_of)
+    scaled = [joint.scaled(float(gain)) for joint, gain in zip(factors, gains, strict=True)]
+    undetermined = uncertainty_of(fit.problem, fit.solution).undetermined
+    found, uncertainty = instrumental_variables(scaled, fit.problem.layout, fit.solution, undetermined)
+    return replace(fit, solution=replace(fit.solution, values=found)), uncertainty
+
+
 def instrumental_variables(
     factors: Sequence[JointFactors], layout: Layout, start: Solution, undetermined: Mask
 ) -> tuple[Array, Uncertainty]:
@@ -71,7 +94,7 @@ def instrumental_variables(
     """
     at_bound = layout.bound & (start.values == 0.0)
     active = np.flatnonzero(~at_bound & ~undetermined)
-    moments = [_moments(factors, layout, start.sigma, b, active) for b in range(len(factors[0].triangles))]
+    moments = [_moments(factors, layout, start.sigma, b, active) for b in range(factors[0].blocks)]
     A, b = (sum(part[k] for part in moments) for k in (0, 1))
     _refuse_weak(np.asarray(A))
     values = start.values.copy()
@@ -82,6 +105,35 @@ def instrumental_variables(
     deviation = np.sqrt(np.diag(covariance))
     factor = student_factor(len(moments) - 1)
     return values, Uncertainty(covariance, deviation, factor, undetermined, at_bound)
+
+
+def instrument_factors(
+    regression: Regression, terms: JointwiseTerms, load_of: LoadOf | None = None
+) -> list[JointFactors]:
+    """Return the factors of [Z | W | y] of every joint: W on the measured motion, Z on that of the reference."""
+    factors = [JointFactors() for _ in terms]
+    for clean in regression.logs:
+        assert clean.log.q_des is not None  # `preparation` rejects logs without it
+        planned = replace(clean, log=replace(clean.log, q=clean.log.q_des, qd=None, theta=None))
+        pairs = zip(
+            regression_rows(clean, regression.output, regression.filters),
+            motion_chunks(planned, regression.filters),
+            strict=True,
+        )
+        for rows, chunk in pairs:
+            sides = (_series(regression, part, terms, load_of) for part in (replace(rows, chunk=chunk), rows))
+            starts, weights = regression.block_starts(rows), rows.weights[rows.used]
+            for j, (Z, W) in enumerate(zip(*sides, strict=True)):
+                matrix = np.concatenate([*Z, *W, rows.outputs[:, rows.used, j]]).T
+                factors[j].add_blocks(matrix, weights[:, j], starts)
+    return factors
+
+
+def _series(regression: Regression, rows: Rows, terms: JointwiseTerms, load_of: LoadOf | None) -> Iterator[list[Array]]:
+    """Yield the columns of every joint along a motion; see `Regression.joint_series`."""
+    rigid = regression.rigid_columns(rows)
+    load = None if load_of is None else rows.at_all_samples(load_of(rigid))
+    return regression.joint_series(rows, terms, rigid, load)
 
 
 def _moments(

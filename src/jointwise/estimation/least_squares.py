@@ -78,7 +78,7 @@ class Problem:
 
     def one_block(self) -> Problem:
         """Return the problem with all blocks of a joint merged to one."""
-        return replace(self, factors=[replace(joint, triangles=[joint.merged()]) for joint in self.factors])
+        return replace(self, factors=[joint.grouped([range(joint.blocks)]) for joint in self.factors])
 
     def block(self, number: int, sigma: Array) -> Array:
         """Return the rows of one block, all joints in one matrix; see `stacked`."""

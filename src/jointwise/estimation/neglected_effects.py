@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise.estimation.cross_validation import cross_validate
-from jointwise.estimation.fit import Fit, known_sums, known_values, layout_of
-from jointwise.estimation.least_squares import Problem, bounded_from_moments
+from jointwise.estimation.fit import Fit, known_sums, known_values
+from jointwise.estimation.least_squares import QuickProblem, bounded_from_moments
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.structure import JointTerms
 from jointwise.estimation.uncertainty import WITHIN_CELL, Alternatives
@@ -78,10 +78,9 @@ def neglected_effects(
     values, model = fit.solution.values, fit.model
     effects = NeglectedEffects(regression.has_rotor)
     wide = replace(model, terms=tuple((*terms, effects) for terms in model.terms))
-    factors = regression.excerpt().factors(wide.terms, lambda rigid: model.load_torque(rigid, values))
-    problem = Problem(factors, layout_of(wide)).scaled(gains)
+    problem = regression.excerpt().quick_problem(wide.terms, lambda rigid: model.load_torque(rigid, values))
     known = known_values(wide, joint_terms)[0]
-    problem = problem.with_known(known).with_sums(known_sums(wide, joint_terms))
+    problem = problem.scaled(gains).with_known(known).with_sums(known_sums(wide, joint_terms))
     added = np.array([info.name.startswith("neglected_") for info in wide.parameters])
     plain = problem.with_known(np.where(added, 0.0, np.nan))
     sigma, base = fit.solution.sigma, model.base.count
@@ -91,6 +90,6 @@ def neglected_effects(
     return [Alternatives("neglected effects", step[None], weights, "neglected effects")]
 
 
-def _base_parameters(problem: Problem, sigma: Array, base: int) -> Array:
-    values: Array = bounded_from_moments(problem.quick().whole(sigma), problem.layout.bound)[:base]
+def _base_parameters(problem: QuickProblem, sigma: Array, base: int) -> Array:
+    values: Array = bounded_from_moments(problem.whole(sigma), problem.layout.bound)[:base]
     return values

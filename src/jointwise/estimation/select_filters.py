@@ -135,11 +135,13 @@ def _select_cutoff(regression: Regression, gains: Array) -> tuple[Regression, Ch
     """
     allowed = _allowed_cutoffs(regression)
     start = min(range(len(allowed)), key=lambda k: abs(allowed[k] - FIRST_CUTOFF))
-    sigma = quick_weighted_fit(_probe_problem(regression, gains))[1]
+    first = _probe_problem(regression.filtered(position_cutoff=allowed[start]), gains)
+    sigma = quick_weighted_fit(first)[1]
 
     @cache
     def score(k: int) -> float:
-        return cross_validate(_probe_problem(regression.filtered(position_cutoff=allowed[k]), gains), sigma).mean
+        probe = first if k == start else _probe_problem(regression.filtered(position_cutoff=allowed[k]), gains)
+        return cross_validate(probe, sigma).mean
 
     best, scores = descend(len(allowed), start, score)
     good = (1.0 + NEAR_BEST) * scores[best]

@@ -75,7 +75,7 @@ def uncertainty_of(problem: Problem, solution: Solution) -> Uncertainty:
     undetermined[active] |= np.abs(open_directions(R)).max(axis=1, initial=0.0) > OPEN_SHARE
     R = triangle(np.vstack([R, np.sqrt(1e-9 * np.eye(active.size))]))
     inverse = np.asarray(np.linalg.inv(R), dtype=float)
-    blocks = len(problem.factors[0].triangles)
+    blocks = problem.factors[0].blocks
     steps = [
         _step_without(problem.block(b, solution.sigma), solution.values, inverse, active, lengths)
         for b in range(blocks)

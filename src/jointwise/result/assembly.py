@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jointwise.data.conditioning import motion_chunks
 from jointwise.data.overlap import sketch
 from jointwise.data.quality import DataQuality
 from jointwise.estimation.essential import Essential
@@ -80,10 +81,14 @@ def _statuses(values: Array, uncertainty: Uncertainty, known: Mask, dropped: Mas
     return tuple(status.tolist())
 
 
+RIPPLE_QUANTILE = 0.999
+"""Quantile that stands for the greatest speed ripple: glitches do not count."""
+
+
 def bounded_model(fit: Fit, regression: Regression) -> Dynamics:
     """Return the model with the range of the training data in its terms: greatest speed and speed ripple."""
     fastest = regression.fastest
-    ripple = regression.greatest_ripple() if fit.structure.ripple else np.zeros(len(fastest))
+    ripple = _greatest_ripple(regression) if fit.structure.ripple else np.zeros(len(fastest))
 
     def bounded(term: Term, joint: int) -> Term:
         if isinstance(term, Viscous):
@@ -92,6 +97,16 @@ def bounded_model(fit: Fit, regression: Regression) -> Dynamics:
 
     terms = (tuple(bounded(term, j) for term in joint) for j, joint in enumerate(fit.model.terms))
     return replace(fit.model, terms=tuple(terms))
+
+
+def _greatest_ripple(regression: Regression) -> Array:
+    """Return the greatest speed ripple of each joint, rad/s, shape (joints,)."""
+    top = np.zeros(regression.bodies.robot.dof)
+    for clean in regression.logs:
+        for chunk in motion_chunks(clean, regression.filters):
+            if chunk.motion.ripple is not None:
+                top = np.maximum(top, np.quantile(np.abs(chunk.motion.ripple), RIPPLE_QUANTILE, axis=0))
+    return top
 
 
 def structure_text(fit: Fit, terms_by_joint: Mapping[int, JointTerms]) -> str:

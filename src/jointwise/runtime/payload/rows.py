@@ -35,7 +35,7 @@ class LogRows:
     @property
     def blocks(self) -> int:
         """Number of blocks."""
-        return len(self.factors[0].triangles)
+        return self.factors[0].blocks
 
     @property
     def at_rest(self) -> bool:
@@ -72,7 +72,7 @@ def _moving_rows(calibration: Calibration, log: Log, values: Array) -> LogRows:
     clean = clean_log(log)
     regression = Regression((clean,), calibration.output, model, calibration.filters)
     load_of = (lambda rigid: model.load_torque(rigid, values)) if model.needs_load else None
-    factors = regression.factors(model.terms, load_of)
+    factors = regression.problem(model.terms, load_of).factors
     blocks = max(block_count(clean.samples * clean.period), 1)
     gains = calibration.gains.tolist()
     return LogRows(
@@ -83,15 +83,12 @@ def _moving_rows(calibration: Calibration, log: Log, values: Array) -> LogRows:
 
 def _merged(joint: JointFactors, blocks: int) -> JointFactors:
     """Return factors with neighbouring blocks merged to at most a number of blocks."""
-    groups = [g.tolist() for g in np.array_split(np.arange(len(joint.triangles)), min(blocks, len(joint.triangles)))]
-    sums = ([sum(values[k] for k in group) for group in groups] for values in (joint.weight, joint.total, joint.square))
-    return JointFactors([joint.merged(group) for group in groups], *sums)
+    return joint.grouped([g.tolist() for g in np.array_split(np.arange(joint.blocks), min(blocks, joint.blocks))])
 
 
 def _without_weight(joint: JointFactors) -> JointFactors:
     """Return the factors of a joint whose output is not used."""
-    none = [0.0] * len(joint.triangles)
-    return JointFactors([0.0 * R for R in joint.triangles], none, list(none), list(none))
+    return JointFactors(0.0 * joint.sums, [0.0 * R for R in joint.triangles])
 
 
 def _resting_rows(calibration: Calibration, log: Log, values: Array) -> LogRows:
