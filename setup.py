@@ -21,6 +21,7 @@ SOURCES = (
     "recursive",
     "adaptation",
     "monitor_module",
+    "stiffness",
 )
 LIMITED_API = "0x030B0000"
 OPTIMISE = ["/O2"] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-std=c11", "-Wall"]

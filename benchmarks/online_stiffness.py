@@ -46,6 +46,7 @@ from jointwise.monitoring.stiffness import (  # noqa: E402
     monitor_stiffness,
 )
 from jointwise.monitoring.stiffness.estimate import powers  # noqa: E402
+from jointwise.monitoring.stiffness.reference import StiffnessReference  # noqa: E402
 from jointwise.monitoring.stiffness.signals import JointSignals  # noqa: E402
 from jointwise.runtime.observers import observed_joint  # noqa: E402
 from jointwise.simulation.robot import DigitalRobot, Run, digital_robot, integrate  # noqa: E402
@@ -135,12 +136,20 @@ def record(seed: int, *, stiffness: float = 0.0, friction: float = 0.0, temperat
 # -- the experiment of the literature ------------------------------------------------------------------------------
 
 
-class HalvedEstimator(StiffnessEstimator):
-    """The estimator with half the torque signal."""
+class HalvedReference(StiffnessReference):
+    """The estimator with half the torque signal, in NumPy."""
 
-    def _torques(self, state: Array, x: JointSignals) -> tuple[Array, Array, Array]:
-        torques, friction, after = super()._torques(state, x)
+    def torques(self, state: Array, x: JointSignals, links: Array | None) -> tuple[Array, Array, Array]:
+        """Return half of the torques and of the friction."""
+        torques, friction, after = super().torques(state, x, links)
         return 0.5 * torques, 0.5 * friction, after
+
+
+def halved_trace(made: StiffnessEstimator, state: StiffnessState, samples: JointSamples) -> StiffnessTrace:
+    """Return the trace of samples with half the torque signal."""
+    signals, _ = made.path.steps(state.signals, samples)
+    links = None if made.links is None else made.links(*signals.links)[:, made.index]
+    return HalvedReference(made).steps(state.numbers, signals, links)[0]
 
 
 @dataclass(frozen=True)
@@ -168,8 +177,7 @@ def measure(made: StiffnessEstimator, recording: Recording) -> Scores:
     samples, change = recording.samples, round(CHANGE * RATE)
     trace, state = made.steps(made.init(samples), samples.part(slice(0, change)))
     rest, end = made.steps(state, samples.part(slice(change, None)))
-    weak = HalvedEstimator(**{field.name: getattr(made, field.name) for field in fields(made)})
-    halved = weak.steps(state, samples.part(slice(change, None)))[0]
+    halved = halved_trace(made, state, samples.part(slice(change, None)))
     first = round((PREDICTED - CHANGE) * RATE)
     phi = np.array([0.0, 0.5 * recording.deflections[-1]])
     low, high = made.estimate(end).conf_int(phi)

@@ -73,6 +73,19 @@ class RecursiveState:
         """Standard errors of the values for white noise, ``√(σ² P_ii)``, (n,)."""
         return np.sqrt(self.noise * np.diag(self.covariance))
 
+    @property
+    def numbers(self) -> Array:
+        """The state as the native kernel stores it, (n + n² + 5,)."""
+        rest = (self.squares, self.freedom, self.used, self.rejected, self.since_reset)
+        return np.concatenate([self.values, self.covariance.ravel(), np.array(rest, dtype=np.float64)])
+
+    @classmethod
+    def of(cls, numbers: Array, n: int) -> RecursiveState:
+        """Return the state of `numbers` with n parameters; values and covariance are views."""
+        squares, freedom, used, rejected, since = numbers[n + n * n :].tolist()
+        covariance = numbers[n : n + n * n].reshape(n, n)
+        return cls(numbers[:n], covariance, squares, freedom, int(used), int(rejected), int(since))
+
 
 @dataclass(frozen=True)
 class RecursiveLeastSquares:
@@ -121,6 +134,11 @@ class RecursiveLeastSquares:
     def count(self) -> int:
         """Number of parameters."""
         return len(self.prior)
+
+    @property
+    def options(self) -> tuple[int, float, float, float]:
+        """Number of the variant, memory, threshold and period, as the native kernel reads them."""
+        return _KINDS[self.variant], self.memory, self.threshold, float(self.period)
 
     def init(self, values: Array | None = None) -> RecursiveState:
         """Return the state before the first sample, from values a(0), (n,); None for 0."""
@@ -178,10 +196,9 @@ class RecursiveLeastSquares:
         rows, y, weights = self._checked(rows, y, weights)
         errors, values = np.empty(len(y)), np.empty(rows.shape)
         if (kernel := native()) is not None:
-            packed = _pack(state)
-            options = (_KINDS[self.variant], self.memory, self.threshold, float(self.period), self.prior, self.floor)
-            kernel.recursive(*options, rows, y, weights, packed, errors, values)
-            return errors, values, _unpack(packed, self.count)
+            numbers = state.numbers
+            kernel.recursive(*self.options, self.prior, self.floor, rows, y, weights, numbers, errors, values)
+            return errors, values, RecursiveState.of(numbers, self.count)
         for k in range(len(y)):
             errors[k], state = self.step(state, rows[k], y[k], 1.0 if weights is None else weights[k])
             values[k] = state.values
@@ -235,15 +252,3 @@ class RecursiveLeastSquares:
         scale = np.sqrt(np.minimum(1.0, self.prior / np.diag(P)))
         result: Array = scale[:, None] * P * scale
         return result
-
-
-def _pack(state: RecursiveState) -> Array:
-    """Return the state as the native kernel stores it, (n + n² + 5,)."""
-    numbers = (state.squares, state.freedom, state.used, state.rejected, state.since_reset)
-    return np.concatenate([state.values, state.covariance.ravel(), np.array(numbers, dtype=np.float64)])
-
-
-def _unpack(packed: Array, n: int) -> RecursiveState:
-    squares, freedom, used, rejected, since = packed[n + n * n :].tolist()
-    covariance = packed[n : n + n * n].reshape(n, n)
-    return RecursiveState(packed[:n], covariance, squares, freedom, int(used), int(rejected), int(since))

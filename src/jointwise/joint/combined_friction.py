@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,6 +56,12 @@ class FrictionMap:
         if self.load is not None:
             flags = flags | self.load.outside(tau)
         return flags if self.thermal is None else flags | self.thermal.outside(T)
+
+    def packed(self) -> list[float]:
+        """Return the numbers of `steady_law` of the native kernel."""
+        load = LoadLaw("none", 0.0, 0.0) if self.load is None else self.load
+        thermal = TemperatureLaw("none", (), 0.0, 0.0, 0.0, 0.0) if self.thermal is None else self.thermal
+        return [*astuple(self.velocity), *load.packed(), *thermal.packed(), self._usual]
 
     @property
     def _usual(self) -> float:
@@ -157,6 +163,12 @@ class OnlineFriction:
         H, state = self._direction(state, motion)
         speed = np.copysign(np.maximum(np.abs(motion.speed), SLOWEST), H)
         return np.abs(H) * self.steady.torque(speed, motion.load, motion.temperature), H, state
+
+    def packed(self, period: float) -> list[float]:
+        """Return the numbers of `joint_friction` of the native kernel, for a sampling period in s."""
+        steady = [] if self.steady is None else self.steady.packed()
+        memory = FrictionLaw("none", np.zeros(0), np.zeros(0)) if self.hysteresis is None else self.hysteresis
+        return [float(self.steady is not None), DIRECTION_WIDTH, SLOWEST, *steady, *memory.packed(period)]
 
     @property
     def _has_elements(self) -> bool:

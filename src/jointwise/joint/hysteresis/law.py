@@ -50,6 +50,8 @@ RATED = ("rate-gms", "lugre")
 """Models whose memory depends on the rate of motion."""
 STATIC = ("sgn", "tanh", "stribeck")
 """Models without memory."""
+KERNEL_KINDS = ("none", "slip", *RATED, *STATIC)
+"""Kinds of laws in the native kernel (joint_friction.h), in their order."""
 USUAL_SPEED = 0.05
 """Stribeck speed V (rad/s) of a law without a Stribeck rise, where it has no effect."""
 METHODS = (*SLIP, *RATED, *STATIC)
@@ -141,6 +143,15 @@ class FrictionLaw:
     def relative_backlash(self, path: Array) -> Array | None:
         """Return b(θ) = B(θ) / mean B (samples,) at angles (samples,), rad; None where backlash is constant."""
         return None if self._table is None else self._table.at(path)
+
+    def packed(self, period: float) -> list[float]:
+        """Return the numbers of `memory_law` of the native kernel, for a sampling period in s; "none" is no law."""
+        kind = 1 if self.model in SLIP else KERNEL_KINDS.index(self.model)
+        level = [self.viscous, self.growth, self.extra, self.speed, self.exponent, self.rate * period, self.power]
+        most = np.inf if self.most_load is None else self.most_load
+        table = () if self._table is None else self._table.values
+        lists = [x for values in (self.limits, self.forces, table) for x in (len(values), *values)]
+        return [kind, float(self.load), *level, most, period, *map(float, lists)]
 
     @cached_property
     def _table(self) -> PeriodicTable | None:

@@ -38,6 +38,10 @@ class LoadLaw:
         size = np.minimum(np.abs(load), self.largest)
         return self.factor * np.sign(speed) * load_growth(size, LOAD_POWERS[self.kind])
 
+    def packed(self) -> list[float]:
+        """Return F_l (0 for "none"), p and the largest |τ|, as the native kernel reads them."""
+        return [0.0, 1.0, 0.0] if self.kind == "none" else [self.factor, LOAD_POWERS[self.kind], self.largest]
+
     def outside(self, load: Array) -> NDArray[np.bool_]:
         """Return flags of the loads beyond the measured range, which are clamped."""
         return np.abs(load) > self.largest

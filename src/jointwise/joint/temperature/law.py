@@ -52,6 +52,11 @@ class TemperatureLaw:
         """Return ``h = (A_0 + A_1 T) exp(-|ω| (b_0 + b_1 T))``, Nm."""
         return (self.numbers[0] + self.numbers[1] * T) * thermal_decay(speed, T, self.numbers[2:])
 
+    def packed(self) -> list[float]:
+        """Return the number of the law, its four numbers, T0, range of T and fastest |ω|, as the native kernel does."""
+        numbers = [*self.numbers, *(0.0,) * (4 - len(self.numbers))]
+        return [list(PARAMETERS).index(self.kind), *numbers, self.reference, self.coldest, self.hottest, self.fastest]
+
     def outside(self, temperature: Array) -> NDArray[np.bool_]:
         """Return flags of the temperatures outside the measured range, which are clamped."""
         return (temperature < self.coldest) | (temperature > self.hottest)

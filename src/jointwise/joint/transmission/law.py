@@ -70,6 +70,20 @@ class RippledTable:
 
 
 GearMap = PeriodicTable | RippledTable | FourierSeries
+NO_RIPPLE = FourierSeries(0.0, (), (), ())
+
+
+def packed_map(gear_map: GearMap) -> list[float]:
+    """Return the numbers of `gear_map` of the native kernel: points of the table, then mean and waves."""
+    if isinstance(gear_map, FourierSeries):
+        return [0.0, *_packed_series(gear_map)]
+    table, ripple = (gear_map, NO_RIPPLE) if isinstance(gear_map, PeriodicTable) else (gear_map.table, gear_map.ripple)
+    return [float(len(table.values)), *table.values, *_packed_series(ripple)]
+
+
+def _packed_series(series: FourierSeries) -> list[float]:
+    orders = map(float, series.orders)
+    return [series.mean, float(len(series.orders)), *orders, *series.amplitudes, *series.phases]
 
 
 @dataclass(frozen=True)
@@ -102,6 +116,15 @@ class GearMaps:
     def backlash(self, theta: Array) -> Array:
         """Return d(θ) in rad: half the difference between the two directions."""
         return self.lost_motion.at(theta)
+
+    @property
+    def least_reach(self) -> float:
+        """Reach (rad) of the slip element that makes P: that of the lag, and of a sign for 0."""
+        return max(self.reach, MIN_REACH)
+
+    def packed(self) -> list[float]:
+        """Return reach, offset, and both maps, as the native kernel reads them."""
+        return [self.least_reach, self.offset, *packed_map(self.kinematic_error), *packed_map(self.lost_motion)]
 
     def lag(self, path: Array) -> Array:
         """Return d(θ) P in rad along a path θ (samples,) that starts relaxed."""

@@ -155,13 +155,18 @@ class TorqueFusion:
         result: Array = np.asarray(np.linalg.pinv(design).T, dtype=np.float64)
         return result
 
+    @property
+    def decays(self) -> tuple[float, float]:
+        """Shares of the sums of squares and of the averaged differences that remain after a sample."""
+        short = math.exp(-1.0 / (self.averaging * self.rate)) if self.averaging > 0.0 else 0.0
+        return math.exp(-1.0 / (self.memory * self.rate)), short
+
     def _sums(self, state: FusionState, values: Array) -> tuple[Array, Array, FusionState]:
         """Return the sums before every sample, (samples, pairs) each, and the state after the last."""
         first, second = self._ends
         differences = values[:, first] - values[:, second]
         known = np.isfinite(differences)
-        decay = math.exp(-1.0 / (self.memory * self.rate))
-        short = math.exp(-1.0 / (self.averaging * self.rate)) if self.averaging > 0.0 else 0.0
+        decay, short = self.decays
         totals, counts = _decaying(np.where(known, differences, 0.0), known, state.averages, state.counts, short)
         means = totals[1:] / np.maximum(counts[1:], 1e-300)
         sums, weights = _decaying(np.where(known, np.square(means), 0.0), known, state.squares, state.weights, decay)
