@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jointwise.data.conditioning import Filters, MotionChunk, clean_log, motion_chunks
-from jointwise.data.filters import low_pass
+from jointwise.data.filters import differences, low_pass
 from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
@@ -50,7 +50,8 @@ class ElasticCalibration:
     """Parameters of an arm with elastic joints: identifiable combinations of 14 parameters a joint.
 
     `values` and `deviation` (standard errors) are those of `base`; `sigma` (2, joints) are the residual deviations of
-    the equations of links and motors, Nm; `factor` times a standard error is half a 95 % confidence interval.
+    the equations of links and motors, Nm; `factor` times a standard error is half a 95 % confidence interval. The motor
+    torque of time t belongs to the positions at t + `lag`, s.
     """
 
     robot: Robot
@@ -60,6 +61,7 @@ class ElasticCalibration:
     deviation: Array
     factor: float
     sigma: Array
+    lag: float
 
     @cached_property
     def units(self) -> tuple[str, ...]:
@@ -104,6 +106,7 @@ class ElasticCalibration:
             "classification": dict(self.base.classification),
             "undetermined": list(self.undetermined),
             "residual": {"links": self.sigma[0].tolist(), "motors": self.sigma[1].tolist(), "unit": "Nm"},
+            "lag_s": self.lag,
         }
 
     def summary(self) -> str:
@@ -123,6 +126,7 @@ class ElasticCalibration:
                 f"combinations, {counts['none']} have no effect",
                 "parameter        value          95 % confidence interval",
                 *rows,
+                f"lag of the motor torque: {1e3 * self.lag:.2f} ms",
                 *([f"not determined by these data: {', '.join(self.undetermined)}"] if self.undetermined else []),
             ]
         )
@@ -168,12 +172,12 @@ def identify_elastic(
     gravity = mounting_of_logs(recordings, mounting)
     base = elastic_base(robot, gravity, model)
     sides = _sides(recordings, robot, gravity, model, base, _gains(recordings, robot, gains), cutoff)
-    values, sigma = sides.estimate()
+    values, sigma, lag = sides.estimate()
     _refuse_unexplained(sides, sigma)
     blocks = range(len(sides.links[0].triangles))
     replicates = np.array([sides.estimate([k for k in blocks if k != b])[0] for b in blocks])
     return ElasticCalibration(
-        robot, model, base, values, standard_error(replicates), student_factor(len(blocks) - 1), sigma
+        robot, model, base, values, standard_error(replicates), student_factor(len(blocks) - 1), sigma, lag
     )
 
 
@@ -212,7 +216,7 @@ def _sides(
     for log in logs:
         for matrix, weights in _rows(log, robot, gravity, model, base, gains, cutoff):
             blocks = max(1, round(BLOCKS * matrix.shape[1] / _row_count(logs)))
-            links, motors = matrix[: robot.dof], matrix[robot.dof :]
+            links, motors = np.delete(matrix[: robot.dof], -2, axis=2), matrix[robot.dof :]
             instruments = links[:, :, :-1][:, :, ~drives]
             motors = np.concatenate([motors[:, :, :-1], instruments, motors[:, :, -1:]], axis=2)
             _add_blocks(groups, [*links, *motors], weights, blocks)
@@ -236,7 +240,7 @@ def _row_count(logs: Sequence[Log]) -> float:
 def _rows(
     log: Log, robot: Robot, gravity: Mounting, model: ElasticModel, base: BaseParameters, gains: Array, cutoff: float
 ) -> Iterator[tuple[Array, Array]]:
-    """Yield rows [W y] (2 joints, rows, parameters + 1) of a log, filtered alike and thinned, and their weights."""
+    """Yield rows [W ẏ y] (2 joints, rows, parameters + 2) of a log, filtered alike and thinned, and their weights."""
     rate = log.clock.uniform_rate
     step = max(round(rate / ROW_RATE), 1)
     for chunk in motion_chunks(clean_log(log), Filters(rate, cutoff)):
@@ -244,8 +248,8 @@ def _rows(
         columns = np.concatenate(elastic_columns(robot, states, gravity_vector(gravity), model))[:, :, base.kept]
         channel = log.torque if log.torque is not None else log.current
         torque = chunk.span.resampled(np.asarray(channel)) * gains
-        y = np.concatenate([np.zeros_like(torque.T), torque.T])[:, :, None]
-        matrix = np.concatenate([columns, y], axis=2)
+        y = np.stack([differences(torque, rate)[0].T, torque.T], axis=2)
+        matrix = np.concatenate([columns, np.concatenate([np.zeros_like(y), y])], axis=2)
         filtered = np.stack([low_pass(part, cutoff, rate) for part in matrix])
         weights = np.concatenate([np.ones_like(torque.T), _moving(states.theta_d, rate, cutoff).T])
         yield filtered[:, chunk.inner][:, ::step], weights[:, chunk.inner][:, ::step]
@@ -270,9 +274,9 @@ def _states(chunk: MotionChunk, log: Log, cutoff: float) -> ElasticStates:
 
 @dataclass(frozen=True)
 class _Sides:
-    """Factors of the equations of links [W y] and of motors [W Z y], (joints) of each by block.
+    """Factors of the equations of links [W y] and of motors [W ẏ Z y], (joints) of each by block.
 
-    Z are the columns of the bodies in the equation of the link of the same joint. `drives` marks the parameters of the
+    The coefficient of ẏ is the lag, as y(t - lag) = y - lag ẏ is the torque of the positions at t. Z are the columns of the bodies in the equation of the link of the same joint. `drives` marks the parameters of the
     motors (rotor inertia, friction, stiffness), which may not be negative, `stiff` the stiffnesses among them.
     """
 
@@ -281,10 +285,10 @@ class _Sides:
     drives: Mask
     stiff: Mask
 
-    def estimate(self, blocks: Sequence[int] | None = None) -> tuple[Array, Array]:
-        """Return values and residual deviations (2, joints) from some blocks.
+    def estimate(self, blocks: Sequence[int] | None = None) -> tuple[Array, Array, float]:
+        """Return values, residual deviations (2, joints) and the lag (s) from some blocks.
 
-        The equations of the motors determine rotor inertia, friction and stiffness. With the stiffness known, K (θ - q)
+        The equations of the motors determine rotor inertia, friction, stiffness and the lag of the torque. With the stiffness known, K (θ - q)
         is the measured right side of the equations of the links, which determine the bodies. One least-squares problem
         of both would make the stiffness too small: its column carries the noise of the positions, and the right side of
         the links is zero. In the equations of the motors, too, the column θ - q carries that noise: it is replaced by
@@ -292,15 +296,18 @@ class _Sides:
         """
         drives, count = self.drives, len(self.drives)
         merged = [group.merged(blocks) for group in self.motors]
-        rows = [np.column_stack([R[:, :count][:, drives], R[:, -1]]) for R in merged]
-        projected = [_projected(part, R[:, count:-1], self.stiff[drives]) for part, R in zip(rows, merged, strict=True)]
-        motors = np.zeros(count)
-        motors[drives], first = _weighted(rows, projected, _counts(self.motors, blocks), bound=True)
+        rows = [np.column_stack([R[:, :count][:, drives], R[:, count], R[:, -1]]) for R in merged]
+        stiff, bound = np.append(self.stiff[drives], False), np.append(drives[drives], False)
+        projected = [_projected(part, R[:, count + 1 : -1], stiff) for part, R in zip(rows, merged, strict=True)]
+        found, first = _weighted(rows, projected, _counts(self.motors, blocks), bound)
+        motors, lag = np.zeros(count), float(found[-1])
+        motors[drives] = found[:-1]
         known = [group.merged(blocks) for group in self.links]
         rows = [np.column_stack([R[:, :-1][:, ~drives], R[:, -1] - R[:, :-1] @ motors]) for R in known]
         values = motors.copy()
-        values[~drives], second = _weighted(rows, rows, _counts(self.links, blocks), bound=False)
-        return values, np.stack([second, first])
+        free = np.zeros(int((~drives).sum()), dtype=bool)
+        values[~drives], second = _weighted(rows, rows, _counts(self.links, blocks), free)
+        return values, np.stack([second, first]), lag
 
 
 def _refuse_unexplained(sides: _Sides, sigma: Array) -> None:
@@ -330,17 +337,16 @@ def _projected(rows: Array, motion: Array, stiff: Mask) -> Array:
     return result
 
 
-def _weighted(rows: Sequence[Array], fitted: Sequence[Array], counts: Array, bound: bool) -> tuple[Array, Array]:
+def _weighted(rows: Sequence[Array], fitted: Sequence[Array], counts: Array, bound: Mask) -> tuple[Array, Array]:
     """Return the values that fit rows [W y] of groups, each weighted by its residual, and the residual deviations.
 
     `fitted` are the rows that are solved (`rows`, or their projections), `rows` those whose residual counts; `bound`
     values are not negative.
     """
     sigma = np.array([np.linalg.norm(part[:, -1]) for part in rows]) / np.sqrt(counts)
-    bounds = np.full(rows[0].shape[1] - 1, bound)
     for _ in range(PASSES):
         sigma = np.maximum(sigma, SMALLEST_DEVIATION * sigma.max())
         weighted = np.vstack([part / s for part, s in zip(fitted, sigma, strict=True)])
-        values = bounded_least_squares(triangle(weighted), bounds, RIDGE)
+        values = bounded_least_squares(triangle(weighted), bound, RIDGE)
         sigma = np.sqrt(np.array([squared_error(part, values) for part in rows]) / counts)
     return values, sigma
