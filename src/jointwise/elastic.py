@@ -276,8 +276,9 @@ def _states(chunk: MotionChunk, log: Log, cutoff: float) -> ElasticStates:
 class _Sides:
     """Factors of the equations of links [W y] and of motors [W ẏ Z y], (joints) of each by block.
 
-    The coefficient of ẏ is the lag, as y(t - lag) = y - lag ẏ is the torque of the positions at t. Z are the columns of the bodies in the equation of the link of the same joint. `drives` marks the parameters of the
-    motors (rotor inertia, friction, stiffness), which may not be negative, `stiff` the stiffnesses among them.
+    The coefficient of ẏ is the lag, as y(t - lag) = y - lag ẏ is the torque of the positions at t. Z are the columns of
+    the bodies in the equation of the link of the same joint. `drives` marks the parameters of the motors (rotor
+    inertia, friction, stiffness), which may not be negative, `stiff` the stiffnesses among them.
     """
 
     links: list[JointFactors]
@@ -288,11 +289,12 @@ class _Sides:
     def estimate(self, blocks: Sequence[int] | None = None) -> tuple[Array, Array, float]:
         """Return values, residual deviations (2, joints) and the lag (s) from some blocks.
 
-        The equations of the motors determine rotor inertia, friction, stiffness and the lag of the torque. With the stiffness known, K (θ - q)
-        is the measured right side of the equations of the links, which determine the bodies. One least-squares problem
-        of both would make the stiffness too small: its column carries the noise of the positions, and the right side of
-        the links is zero. In the equations of the motors, too, the column θ - q carries that noise: it is replaced by
-        its projection on the motion, which moves the links and with them the spring (two-stage least squares).
+        The equations of the motors determine rotor inertia, friction, stiffness and the lag of the torque. With the
+        stiffness known, K (θ - q) is the measured right side of the equations of the links, which determine the bodies.
+        One least-squares problem of both would make the stiffness too small: its column carries the noise of the
+        positions, and the right side of the links is zero. In the equations of the motors, too, the column θ - q
+        carries that noise: it is replaced by its projection on the motion, which moves the links and with them the
+        spring (two-stage least squares).
         """
         drives, count = self.drives, len(self.drives)
         merged = [group.merged(blocks) for group in self.motors]
