@@ -11,9 +11,8 @@ from jointwise.data.quality import DataQuality, check_quality
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Robot
 from jointwise.estimation.identifiability import Identifiability, identifiability
-from jointwise.estimation.training_data import held_still
 from jointwise.options import Options
-from jointwise.preparation import make_regression
+from jointwise.preparation import held_still, make_regression
 
 
 @dataclass(frozen=True)

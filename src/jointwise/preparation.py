@@ -1,18 +1,24 @@
-"""From logs and options to the regression before any choice, after a check that the logs have what it needs."""
+"""The training data of a calibration: inspected logs, and their regression before anything is chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from jointwise.data.conditioning import Filters, clean_log
+from jointwise.data.conditioning import CleanLog, Filters, clean_log
 from jointwise.data.coordinates import model_log
-from jointwise.data.log import Log
+from jointwise.data.log import Log, check_joints
+from jointwise.data.overlap import refuse_repeated_samples
+from jointwise.data.quality import DataQuality, check_quality
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, EstimationError, ModelError
+from jointwise.estimation.drive_gains import known_gains
+from jointwise.estimation.identifiability import check_excitation
 from jointwise.estimation.instruments import refuse_unrelated_reference
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.select_filters import FIRST_CUTOFF
@@ -21,6 +27,102 @@ from jointwise.options import Options
 
 ROW_RATE = 120.0
 """Rows a second that a fit needs: of faster logs every n-th sample makes a row."""
+SLOWEST = 1e-3
+"""Greatest speed (rad/s) of a joint up to which it does not move."""
+
+Output = Literal["current", "torque"]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The declared set-up of a calibration: logs, robot, mounting, the payload of all logs, and options."""
+
+    logs: Sequence[Log]
+    robot: Robot
+    mounting: Mounting
+    payload: Payload | None
+    options: Options
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The logs of a set-up: what was found in them, the output to model, their regression, and warnings."""
+
+    inspections: list[DataQuality]
+    output: Output
+    regression: Regression
+    notes: list[str]
+
+
+def prepare(setup: Setup) -> TrainingData:
+    """Return the training data of a set-up.
+
+    Raises:
+        DataError: A log is unsuitable: wrong units, damaged channels, samples of another log, no measured output.
+        EstimationError: The motion cannot carry the parameters, or a channel that the joint model needs is missing.
+        ModelError: The options contradict each other.
+
+    """
+    inspections = [inspected(log, setup.robot) for log in setup.logs]
+    output = setup.options.output or common_output(setup.logs)
+    refuse_repeated_samples(setup.logs)
+    regression = make_regression(setup.logs, setup.robot, setup.mounting, output, setup.options)
+    data = TrainingData(inspections, output, regression, warnings_of(inspections))
+    every_joint_moves = bool(np.any([each.numbers.moved for each in inspections], axis=0).all())
+    notes = check_excitation(_without_noise_at_rest(data, setup), every_joint_moves)
+    refuse_missing_channels(regression, setup.options)
+    if setup.options.method == "iv":
+        refuse_without_instruments(setup.logs, setup.options)
+        regression = regression.from_positions()  # the reference has no measured speeds or rotors
+    return replace(data, regression=_without_payloads(regression, setup, output), notes=[*data.notes, *notes])
+
+
+def inspected(log: Log, robot: Robot) -> DataQuality:
+    """Return the quality of a training log; reject one that is unsuitable."""
+    check_joints(log, robot)
+    inspection = check_quality(model_log(log, robot), robot)
+    if inspection.verdict == "refused":
+        gravest = next(finding for finding in inspection.findings if finding.severity == "error")
+        raise DataError(f"{log.origin.path}: {gravest.message} {gravest.advice}")
+    return inspection
+
+
+def warnings_of(inspections: Sequence[DataQuality]) -> list[str]:
+    """Return the warnings of the inspection of some logs, each with the name of its file."""
+    return [
+        f"{Path(inspection.log.origin.path).name}: {finding.message} {finding.advice}".rstrip()
+        for inspection in inspections
+        for finding in inspection.findings
+        if finding.severity == "warning"
+    ]
+
+
+def held_still(inspection: DataQuality) -> Log:
+    """Return the log with joints that never move held still: the noise of their encoders is no excitation."""
+    log, moved = inspection.log, inspection.numbers.moved
+    return log if moved.all() else replace(log, q=np.where(moved, log.q, log.q[0]), pages=None)
+
+
+def _without_noise_at_rest(data: TrainingData, setup: Setup) -> Regression:
+    """Return the regression under neutral filters, joints that never move without the noise of their encoders."""
+    regression = replace(data.regression, filters=first_filters(setup.logs, Options()))
+    if all(inspection.numbers.moved.all() for inspection in data.inspections):
+        return regression
+    return replace(
+        regression, logs=_clean_logs([held_still(inspection) for inspection in data.inspections], setup.robot)
+    )
+
+
+def _without_payloads(regression: Regression, setup: Setup, output: Output) -> Regression:
+    """Return the regression without the known payloads of single logs."""
+    if all(log.payload is None for log in setup.logs):
+        return regression
+    gains = known_gains(setup.robot, output, setup.options.gains)
+    if gains is None:
+        raise EstimationError("payloads of single logs need known drive gains in Nm/A: state them with --gains.")
+    change = replace(regression.bodies, terms=((),) * setup.robot.dof).payload_values
+    carried = tuple(None if log.payload is None else change(log.payload, setup.payload) for log in setup.logs)
+    return replace(regression, carried=carried, gains=gains)
 
 
 def loaded_logs(logs: Sequence[Log], payloads: Sequence[Payload | None]) -> list[Log]:
@@ -30,7 +132,7 @@ def loaded_logs(logs: Sequence[Log], payloads: Sequence[Payload | None]) -> list
     return [log.with_payload(payload or Payload(0.0)) for log, payload in zip(logs, payloads, strict=True)]
 
 
-def common_output(logs: Sequence[Log]) -> Literal["current", "torque"]:
+def common_output(logs: Sequence[Log]) -> Output:
     """Return the output that every log has measured: torque if there, else current."""
     for name in ("torque", "current"):
         if all(getattr(log, name) is not None for log in logs):
@@ -43,10 +145,7 @@ def common_output(logs: Sequence[Log]) -> Literal["current", "torque"]:
 
 def make_regression(logs: Sequence[Log], robot: Robot, mounting: Mounting, output: str, options: Options) -> Regression:
     """Return the regression of some logs: cleaned logs, bodies, and filters before any choice."""
-    clean = tuple(clean_log(model_log(log, robot)) for log in logs)
-    for part in clean:
-        if not (part.fastest > 1e-3).any():
-            raise EstimationError(f"{part.log.origin.path}: no joint moves: nothing can be identified.")
+    clean = _clean_logs(logs, robot)
     gravity = gravity_vector(mounting)
     bodies = Dynamics(
         robot,
@@ -56,6 +155,15 @@ def make_regression(logs: Sequence[Log], robot: Robot, mounting: Mounting, outpu
         options.load_basis,
     )
     return Regression(clean, output, bodies, first_filters(logs, options), extra=options.structure.extra)
+
+
+def _clean_logs(logs: Sequence[Log], robot: Robot) -> tuple[CleanLog, ...]:
+    """Return cleaned logs in the coordinates of the model; reject logs in which nothing moves."""
+    clean = tuple(clean_log(model_log(log, robot)) for log in logs)
+    for part in clean:
+        if not (part.fastest > SLOWEST).any():
+            raise EstimationError(f"{part.log.origin.path}: no joint moves: nothing can be identified.")
+    return clean
 
 
 def first_filters(logs: Sequence[Log], options: Options) -> Filters:

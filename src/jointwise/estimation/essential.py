@@ -9,13 +9,14 @@ loop robot", IEEE ICRA 1995); the held-out error makes sure that a prediction do
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jointwise.errors import EstimationError, ModelError
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import fold_blocks
+from jointwise.estimation.fit import Fit
 from jointwise.estimation.least_squares import Problem, Solution, weighted_least_squares
 from jointwise.estimation.uncertainty import uncertainty_of
 from jointwise.spatial import Array
@@ -99,6 +100,13 @@ def essential_parameters(
         finite = percent if np.isfinite(percent) else None
         dropped.append(Dropped(names[worst], float(solution.values[worst]), finite, held_out))
         problem, solution = smaller, weighted_least_squares(smaller)
+
+
+def essential_fit(fit: Fit, known: Array, tolerance: float) -> tuple[Fit, Essential]:
+    """Return a fit with only the essential base parameters; `known` values (NaN: estimated) stay as they are."""
+    problem, solution, essential = essential_parameters(fit.problem, fit.solution, fit.model.base.names, tolerance)
+    solution = replace(solution, values=np.where(np.isnan(known), solution.values, known))
+    return replace(fit, problem=problem, solution=solution), essential
 
 
 def _without(problem: Problem, parameter: int) -> Problem:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from jointwise.data.conditioning import motion_chunks
 from jointwise.data.overlap import sketch
 from jointwise.data.quality import DataQuality
+from jointwise.description.mounting import Mounting
+from jointwise.description.robot import Payload
 from jointwise.estimation.essential import Essential
 from jointwise.estimation.feed_forward import FeedForwardFit
 from jointwise.estimation.fit import Fit, known_sums, known_values
@@ -20,9 +23,26 @@ from jointwise.estimation.structure import JointTerms
 from jointwise.estimation.uncertainty import Uncertainty, uncertainty_of
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import SpeedRipple, Term, Viscous
-from jointwise.result.calibration import Estimate, Source, Status
+from jointwise.result.calibration import Estimate, Provenance, Source, Status, payload_numbers
 from jointwise.result.feed_forward import FeedForward
 from jointwise.spatial import Array
+
+
+def provenance_of(
+    inspections: Sequence[DataQuality],
+    output: str,
+    mounting: Mounting,
+    payload: Payload | None,
+    notes: Sequence[str],
+    seconds: float,
+) -> Provenance:
+    """Return where a calibration comes from; `seconds` is how long it took."""
+    from jointwise import __version__
+
+    named = mounting if isinstance(mounting, str) else " ".join(f"{float(g):g}" for g in mounting)
+    sources = tuple(source_of(inspection, output) for inspection in inspections)
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return Provenance(__version__, date, named, sources, seconds, payload_numbers(payload), tuple(notes))
 
 
 def source_of(inspection: DataQuality, output: str) -> Source:

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.data.quality import DataQuality
 from jointwise.errors import EstimationError
+from jointwise.estimation.fit import Fit
+from jointwise.result.metrics import AT_NOISE
+from jointwise.spatial import Array
 
 MAX_NMSE = 0.5
 """Largest MSE / variance (median over the joints) on the training data: above, there is no model."""
@@ -25,6 +29,32 @@ class Explained:
 
     nmse: tuple[float | None, ...]
     notes: tuple[str, ...]
+
+
+def explained_output(
+    fit: Fit, inspections: Sequence[DataQuality], output: str, gains: Array, contradicted: bool
+) -> Explained:
+    """Return how much of the training output a fit explains; reject one that explains next to nothing.
+
+    Args:
+        fit: The fit.
+        inspections: The inspected training logs: joints at rest and residuals at the noise of the sensors may stay
+            unexplained.
+        output: The measured output, current or torque.
+        gains: Nm per unit of the output, shape (joints,).
+        contradicted: Whether the user accepts a set-up that the logs contradict: single joints are then not judged.
+
+    Raises:
+        EstimationError: Too little is explained; names the joint.
+
+    """
+    joints = zip(fit.solution.sigma, fit.problem.factors, strict=True)
+    nmse = tuple(None if joint.empty else float(sigma**2 / joint.variance) for sigma, joint in joints)
+    noise = np.median([inspection.numbers.channels[output].noise for inspection in inspections], axis=0)
+    moved = np.any([inspection.numbers.moved for inspection in inspections], axis=0)
+    judged = moved & ~(fit.solution.sigma / gains <= AT_NOISE * noise) & (not contradicted)
+    names = [f"joint {j} ({joint.name})" for j, joint in enumerate(fit.model.robot.joints, start=1)]
+    return check_explained(nmse, names, judged.tolist())
 
 
 def check_explained(nmse: Sequence[float | None], names: Sequence[str], judged: Sequence[bool]) -> Explained:
