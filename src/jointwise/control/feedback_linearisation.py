@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointwise.control.control_law import ControlSample
 from jointwise.control.flexible import drive_motion, friction_feed
-from jointwise.control.gains import rotor_inertias
+from jointwise.control.gains import POSES, Gains, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, make_task, plus_friction
+from jointwise.control.links import Links, Task, make_task, plus_friction
 from jointwise.control.reference import Reference
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
@@ -34,6 +35,9 @@ DEFAULT_BANDWIDTH = 16.0
 """Hz of the four poles: fast enough to overcome the friction of wrists, slow for a rate of 1 kHz."""
 DEFAULT_INTEGRAL = 0.5
 """Speed of the integral relative to the poles."""
+STIFF = 3.0
+"""Frequency of a link on its spring, in units of k0^(1/4), above which the joint is controlled as a rigid one. To
+cancel a spring is positive feedback: with a stiffness 20 % off the loop is stable up to about 3.5, at any rate."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,19 @@ def chain_gains(bandwidth: float | Array, integral: float = 0.0) -> ChainGains:
     )
 
 
+def link_frequencies(task: Task) -> Array:
+    """Return ``√(k_j (M⁻¹)_jj)``, rad/s, (joints,): links on their springs, the largest along the motion.
+
+    The other joints give way.
+    """
+    poses = task.reference.inertia_poses
+    few = poses[np.unique(np.linspace(0, len(poses) - 1, min(len(poses), POSES)).astype(int))]
+    inverse = np.linalg.inv(task.links.inertia(few, np.zeros(len(task.drives))))
+    k = [np.inf if drive.spring is None else float(drive.spring.stiffness(np.zeros(()))) for drive in task.drives]
+    result: Array = np.sqrt(np.array(k) * np.einsum("kjj->kj", inverse).max(axis=0))
+    return result
+
+
 class LinearisationState(NamedTuple):
     """Memory of the controller.
 
@@ -86,6 +103,9 @@ class FeedbackLinearisation:
     Springs that are not as modelled give a wrong acceleration; an observer corrects it slowly by the measured speed:
     ``q̈ = q̈_springs + L (q̇ - q̇_o)``, ``dq̇_o/dt = q̈``. `feed` (periods, joints), Nm, is friction and the change of the
     torque until it acts; `observer` is L in rad/s.
+
+    Joints that are not `elastic` (joints,) follow ``q̈ = q̈_d - kd ė - kp e - ki ∫ e`` of the `rigid` gains instead, with
+    the rotor's angle and speed less the planned deformation (`sag`, its rate: periods, joints) as those of the link.
     """
 
     reference: Reference = field(repr=False)
@@ -94,6 +114,9 @@ class FeedbackLinearisation:
     gains: ChainGains
     feed: Array = field(repr=False)
     observer: float
+    elastic: NDArray[np.bool_]
+    rigid: Gains
+    sag: tuple[Array, Array] = field(repr=False)
 
     @property
     def rate(self) -> float:
@@ -119,19 +142,30 @@ class FeedbackLinearisation:
         if k >= self.periods:
             raise ModelError(f"the reference lasts {self.periods} periods. Give it a longer duration.")
         assert wanted.jerk is not None and wanted.snap is not None
-        springs = self._model.springs(sample)
-        sprung, jerk = self._model.link_motion(sample.q, sample.qd, springs)
-        qdd = sprung + self.observer * (sample.qd - state.speed)
-        errors = (
-            sample.q - wanted.q[k], sample.qd - wanted.qd[k], qdd - wanted.qdd[k], jerk - wanted.jerk[k],
-        )  # fmt: skip
-        feedback = [gain * e for gain, e in zip((gains.k0, gains.k1, gains.k2, gains.k3), errors, strict=True)]
-        v = wanted.snap[k] - sum(feedback) - gains.ki * state.integral
-        u = self._model.motor_torque((sample.q, sample.qd, qdd, jerk, v), springs) + self.feed[k]
+        springs, elastic = self._model.springs(sample), self.elastic
+        q = np.where(elastic, sample.q, sample.theta - self.sag[0][k])
+        qd = np.where(elastic, sample.qd, sample.speed - self.sag[1][k])
+        e, rate = q - wanted.q[k], qd - wanted.qd[k]
+        planned = self._rigid_motion(k, (e, rate), state.integral)
+        sprung, jerk = self._model.link_motion(q, qd, springs, elastic, planned)
+        qdd = np.where(elastic, sprung + self.observer * (qd - state.speed), sprung)
+        terms = ((gains.k0, e), (gains.k1, rate), (gains.k2, qdd - wanted.qdd[k]), (gains.k3, jerk - wanted.jerk[k]))
+        v = wanted.snap[k] - sum(gain * error for gain, error in terms) - gains.ki * state.integral
+        snap = np.where(elastic, v, planned[2])
+        u = self._model.motor_torque((q, qd, qdd, jerk, snap), springs) + self.feed[k]
         limits = self._model.limits
         total: Array = np.minimum(np.maximum(u, -limits), limits)
-        integral = np.where(total == u, state.integral + errors[0] / self.rate, state.integral)
-        return total, LinearisationState(k + 1, integral, state.speed + qdd / self.rate)
+        integral = np.where(total == u, state.integral + e / self.rate, state.integral)
+        return total, LinearisationState(k + 1, integral, np.where(elastic, state.speed + qdd / self.rate, qd))
+
+    def _rigid_motion(self, k: int, errors: tuple[Array, Array], integral: Array) -> tuple[Array, Array, Array]:
+        """Return q̈, q⁽³⁾ and q⁽⁴⁾ (joints,) of joints that obey the rigid error equation."""
+        wanted, g, (e, first) = self.reference, self.rigid, errors
+        assert wanted.jerk is not None and wanted.snap is not None
+        second = -g.kd * first - g.kp * e - g.ki * integral
+        third = -g.kd * second - g.kp * first - g.ki * e
+        fourth = -g.kd * third - g.kp * second - g.ki * first
+        return wanted.qdd[k] + second, wanted.jerk[k] + third, wanted.snap[k] + fourth
 
 
 class _Springs(NamedTuple):
@@ -175,13 +209,21 @@ class _Model:
         static, k, slope = np.array(rows, dtype=float).T
         return _Springs(static + self._damping * phi_d, k * phi_d, k, slope)
 
-    def link_motion(self, q: Array, qd: Array, springs: _Springs) -> tuple[Array, Array]:
-        """Return q̈ and q⁽³⁾ (joints,) of links that springs pull."""
+    def link_motion(
+        self, q: Array, qd: Array, springs: _Springs, elastic: NDArray[np.bool_], planned: tuple[Array, Array, Array]
+    ) -> tuple[Array, Array]:
+        """Return q̈ and q⁽³⁾ (joints,) of links that springs pull; `planned` are those of the other joints."""
         none = np.zeros_like(q)
         M = self.links.inertia(q[None], none)[0]
-        qdd = np.linalg.solve(M, springs.torque - self._torques((q, qd, none, none, none), (0.0,))[0])
+        known, known_jerk = (np.where(elastic, 0.0, values) for values in planned[:2])
+        pull, free = M[elastic], M[np.ix_(elastic, elastic)]
+        torque = springs.torque - self._torques((q, qd, none, none, none), (0.0,))[0]
+        qdd, jerk = known.copy(), known_jerk.copy()
+        qdd[elastic] = np.linalg.solve(free, torque[elastic] - pull @ known)
         before, after = self._torques((q, qd, qdd, none, none), (-STEP, STEP))
-        return qdd, np.linalg.solve(M, springs.rate - (after - before) / (2.0 * STEP))
+        rate = springs.rate - (after - before) / (2.0 * STEP)
+        jerk[elastic] = np.linalg.solve(free, rate[elastic] - pull @ known_jerk)
+        return qdd, jerk
 
     def motor_torque(self, motion: tuple[Array, ...], springs: _Springs) -> Array:
         """Return u (joints,), Nm, that gives the links a motion q .. q⁽⁴⁾."""
@@ -211,6 +253,7 @@ def feedback_linearisation(
     drives: Sequence[JointDrive],
     gains: ChainGains | None = None,
     observer: float | None = None,
+    elastic: Sequence[bool] | bool | None = None,
     friction: Array | bool = True,
     gravity: Mounting | None = None,
     payload: Payload | None = None,
@@ -219,18 +262,20 @@ def feedback_linearisation(
     """Return a controller under which the links obey ``e⁽⁴⁾ + k3 e⁽³⁾ + k2 ë + k1 ė + k0 e + ki ∫e = 0``.
 
     It feeds back q, q̇, θ and ω; acceleration and jerk of the links come from the deformation of the springs, corrected
-    slowly by the measured speed. Light links on stiff springs need a high rate, and a stiffness that is modelled too
-    low is safer than one too high. The spring's damping counts in the torque, not in its derivatives.
+    slowly by the measured speed. A light link on a stiff spring cannot be linearised: it would have to be cancelled far
+    more exactly than a stiffness is known. Such joints are controlled as rigid ones by their rotors, with poles as
+    fast. The spring's damping counts in the torque, not in its derivatives.
 
     Args:
         robot: A described or calibrated robot.
         motion: The motion to follow, with derivatives up to snap.
         rate: Control rate, Hz.
         drives: Rotors, springs (all joints elastic), friction and motors.
-        gains: Gains of the error equation; None for poles at 16 Hz, at most a 60th of the rate, and an
-            integral.
+        gains: Gains of the error equation; None for poles at a 60th of the rate, at most 16 Hz, and an integral.
         observer: L, rad/s, by which the measured speed corrects the acceleration; 0 for never, None for 0.3 times the
             bandwidth of the gains.
+        elastic: Which joints are linearised with their springs, one flag or one for each; None for those whose link
+            swings on its spring at up to 3 k0^(1/4).
         friction: As in `flexible_feedforward`.
         gravity: Mounting; None for that of the model, or the table.
         payload: Payload at the tool.
@@ -248,7 +293,16 @@ def feedback_linearisation(
     held = ahead.torque - wanted.torque  # a torque is held over a period and lags: it must be that of a later time
     feed = plus_friction(held, friction_feed(task.drives, ahead.speed, friction))
     chosen = gains or chain_gains(min(DEFAULT_BANDWIDTH, rate / 60.0), DEFAULT_INTEGRAL)
-    speed = OBSERVER_SHARE * float(np.min(chosen.k0)) ** 0.25 if observer is None else observer
+    w = np.asarray(chosen.k0, dtype=float) ** 0.25
+    speed = OBSERVER_SHARE * float(np.min(w)) if observer is None else observer
     if not 0.0 <= speed < rate:
         raise ModelError(f"observer must be 0 to the rate of {rate:g}, in rad/s. Got {observer} instead.")
-    return FeedbackLinearisation(task.reference, task.links, task.drives, chosen, feed, speed)
+    flags = link_frequencies(task) <= STIFF * w if elastic is None else np.asarray(elastic, dtype=bool)
+    if flags.shape not in ((), (len(task.drives),)):
+        raise ModelError(f"elastic must be one flag, or {len(task.drives)}. Got {elastic} instead.")
+    sag = (wanted.theta - task.reference.q, wanted.speed - task.reference.qd)
+    as_fast = Gains(w**2, 2.0 * w, np.asarray(chosen.ki) / np.asarray(chosen.k0) * w**2)
+    return FeedbackLinearisation(
+        task.reference, task.links, task.drives, chosen, feed, speed, np.broadcast_to(flags, len(task.drives)), as_fast,
+        sag,
+    )  # fmt: skip
