@@ -11,14 +11,15 @@ import pytest
 
 from jointwise import load_robot
 from jointwise.description.mounting import gravity_vector
-from jointwise.description.robot import Payload, Robot
+from jointwise.description.robot import Limits, Payload, Robot
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.rigid import inverse_dynamics
-from jointwise.result.plausibility import refusal
+from jointwise.result.plausibility import refusal, undecided_text
 from jointwise.result.plausibility.assess import assess
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.evidence import evidence
 from jointwise.result.plausibility.samples import Samples
+from jointwise.result.plausibility.scales import like_drives
 from jointwise.spatial import Array
 
 RATE, DURATION = 20.0, 20.0
@@ -240,3 +241,38 @@ def test_friction_that_drives_the_joint_loses_evidence() -> None:
     wrong = evidence(replace(data, output=output), Declaration.plain(robot, TABLE, np.ones(6), data))
     assert wrong.dissipation[5] < -3.0
     assert wrong.log_evidence < right.log_evidence - 20.0
+
+
+def scaled_output(joint: int, factor: float) -> Samples:
+    data = samples()
+    output = data.output.copy()
+    output[:, joint] *= factor
+    return replace(data, output=output)
+
+
+@pytest.mark.parametrize(("joint", "factor"), [(5, 1.8), (5, 0.55)])
+def test_a_gain_that_like_drives_contradict_is_suspect(joint: int, factor: float) -> None:
+    data = scaled_output(joint, factor)
+    checks = assess(data, Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), data))
+    gain = next(check for check in checks if check.check == "gain")
+    assert gain.status == "suspect" and f"joint {joint + 1}" in gain.evidence
+
+
+def test_a_gain_that_nothing_verifies_is_said() -> None:
+    """Without effort limits there are no like drives, and joint 6 carries nothing."""
+    arm = load_robot("ur5e")
+    bare = replace(arm, joints=tuple(replace(joint, limits=Limits()) for joint in arm.joints))
+    data = scaled_output(5, 1.8)
+    checks = assess(data, Declaration.plain(bare, TABLE, np.ones(6), data))
+    gain = next(check for check in checks if check.check == "gain")
+    assert gain.status == "ok" and gain.undecided
+    assert "another gain of joint 6 would" in undecided_text(checks)
+
+
+def test_drives_are_compared_with_those_of_their_size() -> None:
+    arm = load_robot("ur5e")
+    levels = np.array([10.0, 10.0, 20.0, 1.0, 1.0, np.nan])
+    found = like_drives("friction", levels, np.zeros(6), 0.1, arm)
+    assert found.values[:5] == pytest.approx([-0.5 * np.log(2.0), -0.5 * np.log(2.0), np.log(2.0), 0.0, 0.0])
+    assert found.spread[:3] == pytest.approx([0.1 * math.sqrt(1.5)] * 3)
+    assert found.spread[3] == pytest.approx(0.1 * math.sqrt(2.0)) and np.isinf(found.spread[5])

@@ -16,7 +16,7 @@ from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Hysteresis
 from jointwise.result.plausibility import Check, with_status, worst_status
 from jointwise.result.verdict import log_verdict, parameter_verdict
-from wrong_setups import Setup, delayed, dropped, scaled, shifted, swapped
+from wrong_setups import Setup, clipped, delayed, dropped, scaled, shifted, swapped
 
 OPTIONS = jw.Options(
     structure=Structure("hysteresis", "none", (1.0, 2.0), limits=Hysteresis.polynomial_limits(4, 5e-3)), free=()
@@ -54,6 +54,7 @@ WRONG = {
     "gain": right().with_logs("gain", (), lambda log: scaled(log, ("current",), (1,), 1.5)),
     "time shift": right().with_logs("late", (), lambda log: delayed(log, "current", range(6), 0.1)),
     "dropped samples": right().with_logs("zeros", (), lambda log: dropped(log, "current", 0.05, 0)),
+    "saturation": right().with_logs("clipped", (), lambda log: clipped(log, "current", 2, 0.5)),
     "logs": right().altered("mixed", (), logs=(recording(), recording(seed=3, payload=3.0))),
 }
 
@@ -76,8 +77,10 @@ def test_right_setups_are_accepted() -> None:
     assert findings(replace(right(), robot=bare)) == {}
 
 
-def test_gains_that_are_estimated_cannot_be_wrong() -> None:
+def test_estimated_gains_are_right_unless_like_drives_differ() -> None:
     assert findings(right("ur3e")) == {}
+    larger = right("ur3e").with_logs("gain", (), lambda log: scaled(log, ("current",), (4,), 1.6))
+    assert findings(larger).get("gain") == "suspect"
     turned = right("ur3e").with_logs("sign", (), lambda log: scaled(log, ("current",), (1,), -1.0))
     assert findings(turned).get("output sign") == "contradicted"
 

@@ -85,6 +85,17 @@ def smoothed(log: Log, channel: str, joints: Sequence[int], cutoff: float) -> Lo
     return _changed(log, (channel,), smooth)
 
 
+def clipped(log: Log, channel: str, joint: int, part: float) -> Log:
+    """Return the log with a channel of one joint cut off at a part of its largest magnitude."""
+
+    def cut(values: Array) -> Array:
+        limit = part * float(np.abs(values[:, joint]).max())
+        values[:, joint] = values[:, joint].clip(-limit, limit)
+        return values
+
+    return _changed(log, (channel,), cut)
+
+
 def dropped(log: Log, channel: str, share: float, seed: int) -> Log:
     """Return the log with zeros at a share of the samples of a channel."""
     lost = np.random.default_rng(seed).random(log.samples) < share
@@ -232,7 +243,8 @@ class RandomSetups:
             self.output_sign, self.position_sign, self.both_signs, self.output_order, self.position_order,
             self.both_orders, self.small_zero, self.large_zero, self.tilt, self.mounting, self.robot, self.payload,
             self.gain, self.all_gains, self.late_output, self.late_outputs, self.late_position, self.low_pass,
-            self.length,
+            self.length, self.output_offset, self.clipped, self.exchanged_gains, self.speed, self.degrees,
+            self.repeated, self.short,
         ]  # fmt: skip
         order = [k for _ in range(-(-count // len(kinds))) for k in self.rng.permutation(len(kinds))][:count]
         for number, k in enumerate(order):
@@ -384,6 +396,55 @@ class RandomSetups:
         joints[k] = replace(joints[k], translation=factor * joints[k].translation)
         robot = replace(right.robot, name=f"{right.robot.name}-altered", joints=tuple(joints))
         return right.altered(f"length of link {k} times {factor:.2f}", ("robot", "bodies", "zero offset"), robot=robot)
+
+    def output_offset(self, right: Setup) -> Setup:
+        """Return one output with a constant added, 0.3 to 1 times its standard deviation."""
+        (j,) = self._joints(right, 1)
+        size = float(self.rng.uniform(0.3, 1.0) * np.asarray(getattr(right.logs[0], right.output))[:, j].std())
+        name = f"output {j + 1} offset {size:.2g}"
+        return right.with_logs(name, ("offset",), lambda log: shifted(log, right.output, j, size))
+
+    def clipped(self, right: Setup) -> Setup:
+        """Return one output that ends at 40 to 80 % of its largest value."""
+        (j,) = self._joints(right, 1)
+        part = float(self.rng.uniform(0.4, 0.8))
+        name = f"output {j + 1} clipped at {100.0 * part:.0f} %"
+        causes = ("saturation", "gain", "offset")
+        return right.with_logs(name, causes, lambda log: clipped(log, right.output, j, part))
+
+    def exchanged_gains(self, right: Setup) -> Setup:
+        """Return two outputs, one times a factor and the other divided by it."""
+        a, b = self._joints(right, 2)
+        factor = self._factor()
+
+        def change(log: Log) -> Log:
+            return scaled(scaled(log, (right.output,), (a,), factor), (right.output,), (b,), 1.0 / factor)
+
+        return right.with_logs(f"outputs {a + 1} and {b + 1} times and over {factor:.2f}", GAIN, change)
+
+    def speed(self, right: Setup) -> Setup:
+        """Return the speed of one joint times a factor."""
+        (j,) = self._joints(right, 1)
+        factor = self._factor()
+        name = f"speed {j + 1} times {factor:.2f}"
+        return right.with_logs(name, ("speed", "time shift"), lambda log: scaled(log, ("qd",), (j,), factor))
+
+    def degrees(self, right: Setup) -> Setup:
+        """Return position and speed of one joint in degrees."""
+        (j,) = self._joints(right, 1)
+        factor = math.degrees(1.0)
+        name = f"degrees of joint {j + 1}"
+        return right.with_logs(name, ("position",), lambda log: scaled(log, POSITIONS, (j,), factor))
+
+    def repeated(self, right: Setup) -> Setup:
+        """Return the log together with a copy of itself."""
+        return right.altered("the log twice", ("logs",), logs=(*right.logs, *right.logs))
+
+    def short(self, right: Setup) -> Setup:
+        """Return the first 1 to 5 seconds of the motion."""
+        seconds = float(self.rng.uniform(1.0, 5.0))
+        logs = tuple(beginning(log, seconds) for log in right.logs[:1])
+        return right.altered(f"{seconds:.1f} s only", ("excitation",), logs=logs)
 
     def _factor(self) -> float:
         factor = float(self.rng.uniform(*FACTORS))

@@ -25,9 +25,12 @@ from jointwise.result.plausibility.rank import (
     rank,
 )
 from jointwise.result.plausibility.samples import Samples
+from jointwise.result.plausibility.scales import Witness, check_scales
 
 CONTRADICTED = 60.0
 """Gain of log evidence by another declaration that contradicts the declared one; `SUSPECT` makes it suspect."""
+PAYLOAD_SUSPECT = 12.0
+"""The same for a payload, which must differ from the declared one in mass as well."""
 SHIFT_SUSPECT, SHIFT_CONTRADICTED = 30.0, 100.0
 """The same two for a time shift, which imperfect models of friction imitate."""
 EXCITATION_SUSPECT, EXCITATION_CONTRADICTED = 0.03, 0.2
@@ -43,13 +46,16 @@ FAR = 60.0
 """Squared distance of the bodies to the described ones, in standard deviations, that makes the description suspect."""
 
 
-def assess(samples: Samples, declaration: Declaration, catalog: Iterable[Robot] = ()) -> tuple[Check, ...]:
+def assess(
+    samples: Samples, declaration: Declaration, catalog: Iterable[Robot] = (), signals: Sequence[Witness] = ()
+) -> tuple[Check, ...]:
     """Return what the samples say about a declaration.
 
     Args:
         samples: Conditioned samples of the training logs.
         declaration: What the user declared.
         catalog: Robots that it could be instead.
+        signals: What else is known of the scales of the outputs.
 
     """
     if not samples.moving.any():
@@ -60,18 +66,24 @@ def assess(samples: Samples, declaration: Declaration, catalog: Iterable[Robot] 
         return (excitation,)
     if _is_hopeless(declared, ranked):
         return (Check("fit", "ok", "no declaration explains the output: see the error of the fit"),)
-    return (*_checks(samples, declaration, declared, ranked), excitation)
+    return (*_checks(samples, declaration, declared, ranked, signals), excitation)
 
 
 def _checks(
-    samples: Samples, declaration: Declaration, declared: Evidence, ranked: Sequence[Scored]
+    samples: Samples,
+    declaration: Declaration,
+    declared: Evidence,
+    ranked: Sequence[Scored],
+    signals: Sequence[Witness],
 ) -> Iterator[Check]:
     """Yield the checks of logs, causes, offsets and bodies."""
     logs = _log_check(samples, declaration)
     yield logs
     best = _blamed(ranked, logs)
     for cause in get_args(Cause):
-        if cause != "payload" or logs.status == "ok":  # else one mass fits no log
+        if cause == "gain" and best is None and logs.status == "ok":
+            yield check_scales(declared, samples, declaration, signals)
+        elif cause != "payload" or logs.status == "ok":  # else one mass fits no log
             yield _cause_check(cause, ranked, best, declaration)
     yield _offset_check(declared)
     yield _body_check(declaration, declared, best is not None or logs.status != "ok")
@@ -96,7 +108,9 @@ def _threshold(cause: Cause, status: Status) -> float:
     """Return the gain of log evidence from which a cause has a status."""
     if cause == "time shift":
         return SHIFT_SUSPECT if status == "suspect" else SHIFT_CONTRADICTED
-    return SUSPECT if status == "suspect" else CONTRADICTED
+    if status == "contradicted":
+        return CONTRADICTED
+    return PAYLOAD_SUSPECT if cause == "payload" else SUSPECT
 
 
 def _cause_check(cause: Cause, ranked: Sequence[Scored], best: Scored | None, declaration: Declaration) -> Check:

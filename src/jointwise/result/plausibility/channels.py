@@ -1,4 +1,4 @@
-"""What the channels of a log say by themselves: zeros between samples, and the controller's set points."""
+"""What the channels of a log say by themselves: zeros between samples, saturation, the controller's set points."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jointwise.data import statistics
 from jointwise.data.log import Log
-from jointwise.data.quality import check_quality
+from jointwise.data.quality import MOST_SATURATED, check_quality
 from jointwise.result.plausibility.check import Check
 from jointwise.spatial import Array
 
@@ -42,6 +42,17 @@ def check_zeros(logs: Sequence[Log], output: str) -> Check:
     text = f"{name} is zero in {100.0 * share:.2g} % of the samples although the samples around are not"
     advice = "Leave these rows out: a zero that stands for a missing value is not a measurement."
     return Check("dropped samples", "contradicted" if share >= ZEROS_CONTRADICTED else "suspect", text, advice)
+
+
+def check_saturation(logs: Sequence[Log], output: str) -> Check:
+    """Return whether an output piles up at its extreme values, as if it were cut off."""
+    shares = [check_quality(log).numbers.channels[output].saturated for log in logs]
+    worst = int(np.argmax([share.max() for share in shares]))
+    joint, share = int(np.argmax(shares[worst])), float(shares[worst].max())
+    text = f"{logs[worst].names[output][joint]} is at its extreme value in {100.0 * share:.2g} % of the samples"
+    if share <= MOST_SATURATED:
+        return Check("saturation", "ok", "no output piles up at its extreme values")
+    return Check("saturation", "suspect", text, "Check the range of this channel, or move less violently.")
 
 
 def _zero_share(log: Log, output: str) -> Array:

@@ -71,7 +71,8 @@ class Evidence:
     `log_evidence`; `error` (joints,): MSE/variance of the fit, NaN for joints that do not move; `distance`: squared
     distance of bodies and rotors to the described ones in standard deviations; `values` of bodies and rotors with
     standard errors `deviation`; `dissipation` (joints,): mean friction power in standard errors, positive for friction
-    that brakes; `offset` (joints,): constant part of the output, relative to its standard deviation.
+    that brakes; `offset` (joints,): constant part of the output, relative to its standard deviation; `friction`
+    (joints, columns) Nm; `gains` (joints,) Nm per unit of the output, declared or estimated.
     """
 
     log_evidence: float
@@ -81,6 +82,8 @@ class Evidence:
     deviation: Array
     dissipation: Array
     offset: Array
+    friction: Array
+    gains: Array
 
 
 def make_moments(samples: Samples, declaration: Declaration, lags: tuple[int, ...] = ()) -> Moments:
@@ -222,7 +225,8 @@ class _Linear:
 
     In units of the prior standard deviations `spread` (d, p) and `friction_spread` (d, m, c): prior `mean` (d, p),
     second moments `matrix` (d, m, p + c, p + c) of the columns and `right` (d, m, p + c) with the torque, whose mean
-    `square` and `variance` are (d, m) in Nm²; friction `power` (d, m, c); number of `independent` samples (d,).
+    `square` and `variance` are (d, m) in Nm²; friction `power` (d, m, c); number of `independent` samples (d,); `gains`
+    (d, m) Nm per unit of the output.
     """
 
     mean: Array
@@ -234,6 +238,7 @@ class _Linear:
     variance: Array
     power: Array
     independent: Array
+    gains: Array
 
     @classmethod
     def joined(cls, problems: Sequence[_Linear]) -> _Linear:
@@ -305,6 +310,7 @@ def _problem(
         variance,
         moments.power[joints],
         np.asarray(INDEPENDENT_RATE * moments.duration),
+        gains,
     )
 
 
@@ -327,12 +333,13 @@ def _summaries(problem: _Linear, joints: Index, iterations: int) -> list[Evidenc
     brakes = np.maximum(logs, -MOST_DOUBT).sum(axis=1) + len(joints) * np.log(2.0)
     log_evidence = -0.5 * (fit + distance + (found.friction**2).sum(axis=(1, 2))) - found.volume + brakes
     deviation = problem.spread * np.sqrt(np.diagonal(found.covariance, axis1=1, axis2=2))
-    offset = problem.friction_spread[:, :, -1] * found.friction[:, :, -1] / np.sqrt(problem.variance)
+    friction = problem.friction_spread * found.friction
+    offset = friction[:, :, -1] / np.sqrt(problem.variance)
     robot_joints = problem.mean.shape[1] // 11
 
     def by_joint(values: Array) -> Array:
         """Return the values of moving joints at their places, NaN for the others."""
-        result = np.full(robot_joints, np.nan)
+        result = np.full((robot_joints, *values.shape[1:]), np.nan)
         result[joints] = values
         return result
 
@@ -345,6 +352,8 @@ def _summaries(problem: _Linear, joints: Index, iterations: int) -> list[Evidenc
             deviation=deviation[k],
             dissipation=by_joint(dissipation[k]),
             offset=by_joint(offset[k]),
+            friction=by_joint(friction[k]),
+            gains=by_joint(problem.gains[k]),
         )
         for k in range(len(distance))
     ]

@@ -12,11 +12,12 @@ from jointwise.description.robot import Payload, Robot
 from jointwise.estimation.drive_gains import DriveGains
 from jointwise.estimation.regression import Regression
 from jointwise.result.plausibility.assess import assess
-from jointwise.result.plausibility.channels import check_set_points, check_zeros
+from jointwise.result.plausibility.channels import check_saturation, check_set_points, check_zeros
 from jointwise.result.plausibility.check import Check, worst_status
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.rank import LEAST_PAYLOAD
 from jointwise.result.plausibility.samples import collect_samples
+from jointwise.result.plausibility.scales import set_point_witnesses, signal_witnesses
 
 MISSING_SHARE = 0.03
 """Part of the described mass of the arm below which a missing mass is within the tolerance of the description."""
@@ -58,7 +59,11 @@ def _assessed(regression: Regression, drives: DriveGains, payload: Payload | Non
     declaration = Declaration.plain(robot, gravity, drives.values, samples, payload, not drives.estimated)
     declaration = replace(declaration, joint_torques=regression.output == "torque")
     catalog = [other for name in list_robots() if (other := catalog_robot(name)).dof == robot.dof]
-    return assess(samples, declaration, catalog)
+    logs = [clean.log for clean in regression.logs]
+    signals = [*signal_witnesses(logs, regression.output, robot, drives)]
+    if payload is None and not any(carried is not None for carried in regression.carried or ()):
+        signals += set_point_witnesses(logs, regression.output)
+    return assess(samples, declaration, catalog, signals)
 
 
 def _may_be_loaded(regression: Regression, payload: Payload | None, checks: Iterable[Check]) -> bool:
@@ -84,5 +89,6 @@ def _signal_checks(regression: Regression, loaded: bool, lag_known: bool) -> Ite
         )
     logs = [clean.log for clean in regression.logs]
     yield check_zeros(logs, regression.output)
+    yield check_saturation(logs, regression.output)
     for log in logs:
         yield from check_set_points(log, regression.output, loaded)
