@@ -233,11 +233,22 @@ static inline void NAME(place_all)(const chain *robot, const lane *q, placement 
         NAME(place)(robot, j, q[j], near, &placements[j]);
 }
 
-static inline void NAME(place_lane)(const chain *robot, const states *in, Py_ssize_t first, int count, lane *q,
-                                    placement *placements)
+/* Kernels of positions alone: the placement of every link, and q. */
+typedef struct { placement *placements; lane *q; } NAME(posture);
+#undef posture
+#define posture NAME(posture)
+
+static inline posture NAME(begin_posture)(const chain *robot, void *memory)
 {
-    NAME(load_all)(&in->q, first, count, robot->dof, q);
-    NAME(place_all)(robot, q, placements);
+    posture at = {memory, (lane *)((placement *)memory + robot->dof)};
+    NAME(place_fixed)(robot, at.placements);
+    return at;
+}
+
+static inline void NAME(place_lane)(const chain *robot, const states *in, Py_ssize_t first, int count, const posture *at)
+{
+    NAME(load_all)(&in->q, first, count, robot->dof, at->q);
+    NAME(place_all)(robot, at->q, at->placements);
 }
 
 /* From the motion of link j-1 to that of link j, but for the spin; m->a already belongs to the origin of {j}. */
@@ -511,17 +522,15 @@ static int NAME(regressor)(const chain *robot, const states *in, const int32_t *
 /* Positions and rotations of every frame in the base: out[(sample, 12 j + ...)] = R row by row, then p. */
 static int NAME(kinematics)(const chain *robot, const states *in, const series *out, void *memory)
 {
-    placement *placements = memory;
-    lane *q = (lane *)(placements + robot->dof);
+    posture arm = NAME(begin_posture)(robot, memory);
     lane trace = {0};
-    NAME(place_fixed)(robot, placements);
     FOR_LANES(in) {
-        NAME(place_lane)(robot, in, first, count, q, placements);
+        NAME(place_lane)(robot, in, first, count, &arm);
         vec o = NAME(zero)();
         mat T = {o, o, o}; /* by rows */
         T.x.x = T.y.y = T.z.z = NAME(splat)(1.0);
         for (Py_ssize_t j = 0; j < robot->dof; j++) {
-            const placement *at = &placements[j];
+            const placement *at = &arm.placements[j];
             o = NAME(add)(o, NAME(transposed_times)(&T, at->p));
             WITH_TURN(at->turn, T.x = NAME(unrotate)(TURN, at, T.x); T.y = NAME(unrotate)(TURN, at, T.y);
                       T.z = NAME(unrotate)(TURN, at, T.z))
@@ -561,12 +570,10 @@ INLINED composite NAME(composite_inward)(int turn, const placement *at, const co
 static int NAME(mass_matrix)(const chain *robot, const states *in, const series *out, void *memory)
 {
     Py_ssize_t n = robot->dof;
-    placement *placements = memory;
-    lane *q = (lane *)(placements + robot->dof);
+    posture arm = NAME(begin_posture)(robot, memory);
     lane trace = {0};
-    NAME(place_fixed)(robot, placements);
     FOR_LANES(in) {
-        NAME(place_lane)(robot, in, first, count, q, placements);
+        NAME(place_lane)(robot, in, first, count, &arm);
         vec zero = NAME(zero)();
         composite sum = {{zero.x, zero.x, zero.x, zero.x, zero.x, zero.x}, zero, zero.x};
         for (Py_ssize_t j = n - 1; j >= 0; j--) {
@@ -592,13 +599,13 @@ static int NAME(mass_matrix)(const chain *robot, const states *in, const series 
                 if (i != j)
                     NAME(store)(out, first, count, j * n + i, entry);
                 if (i > 0)
-                    unit = NAME(pass_inward)(&placements[i], unit);
+                    unit = NAME(pass_inward)(&arm.placements[i], unit);
             }
             if (j > 0)
-                WITH_TURN(placements[j].turn, sum = NAME(composite_inward)(TURN, &placements[j], &sum))
+                WITH_TURN(arm.placements[j].turn, sum = NAME(composite_inward)(TURN, &arm.placements[j], &sum))
         }
         for (Py_ssize_t j = 0; j < n; j++)
-            trace += q[j] - q[j]; /* M need not depend on it */
+            trace += arm.q[j] - arm.q[j]; /* M need not depend on it */
     }
     return NAME(all_zero)(&trace);
 }
@@ -725,16 +732,14 @@ static int NAME(forward_dynamics)(const chain *robot, const states *in, const se
 static int NAME(energy_regressors)(const chain *robot, const states *in, const series *kinetic,
                                     const series *potential, void *memory)
 {
-    placement *placements = memory;
-    lane *q = (lane *)(placements + robot->dof);
+    posture arm = NAME(begin_posture)(robot, memory);
     lane trace = {0};
-    NAME(place_fixed)(robot, placements);
     FOR_LANES(in) {
-        NAME(place_lane)(robot, in, first, count, q, placements);
+        NAME(place_lane)(robot, in, first, count, &arm);
         vec w = NAME(zero)(), v = NAME(zero)(), g = NAME(constant)(robot->gravity);
         lane height = {0}; /* -g·o, o the origin of the frame */
         for (Py_ssize_t j = 0; j < robot->dof; j++) {
-            const placement *at = &placements[j];
+            const placement *at = &arm.placements[j];
             lane qd = NAME(load)(&in->qd, first, count, j);
             height -= NAME(dot)(g, at->p);
             v = NAME(add)(v, NAME(cross)(w, at->p));
