@@ -128,7 +128,7 @@ def kernel(samples: int, rounds: int) -> None:
     noise = np.random.default_rng(0).normal(size=q.shape)
     y = inverse_dynamics(robot, q, qd, qdd, gravity=GRAVITY) + noise
     tasks = {
-        kind: make(model, Motion(0.0, RATE, q, qd, qdd), y)
+        kind: make(model, Motion(RATE, q, qd, qdd), y)
         for kind, make in (("jointwise", jointwise_task), ("peer", peer_task))
     }
     ours, peer = np.asarray(tasks["jointwise"]()), np.asarray(tasks["peer"]())

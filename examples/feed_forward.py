@@ -19,7 +19,7 @@ class FeedForwardPD:
         """Evaluate the plan at the control rate (Hz); without a model the feed-forward is zero."""
         t = np.arange(round(motion.duration * rate)) / rate
         self.rate, self.q, self.qd = rate, motion(t, 0), motion(t, 1)
-        planned = jw.Motion(0.0, rate, self.q, self.qd, motion(t, 2))
+        planned = jw.Motion(rate, self.q, self.qd, motion(t, 2))
         self.torque = np.zeros_like(self.q) if model is None else model.torque(planned)
 
     def init(self, sample):

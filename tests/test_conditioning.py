@@ -39,7 +39,7 @@ def moving(*, jitter: float = 0.0, **settings) -> tuple[Motion, Motion]:
     log = synthetic_log(ROBOT, TRAJECTORY, rate=200.0, jitter=jitter, seed=3, **settings).log
     found = conditioned(log, rate=400.0 if jitter else 200.0)
     states = TRAJECTORY.at(log.t[0] + found.t)  # a motion counts from the first stamp
-    return found, Motion(found.start, found.rate, states.q, states.qd, states.qdd)
+    return found, Motion(found.rate, states.q, states.qd, states.qdd, start=found.start)
 
 
 # -- clocks ----------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_the_path_stays_with_the_motion() -> None:
 
 def test_signals_of_different_shapes_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"qdd must have shape \(4, 2\). Got \(4, 1\)"):
-        Motion(0.0, 1.0, np.zeros((4, 2)), np.zeros((4, 2)), np.zeros((4, 1)))
+        Motion(1.0, np.zeros((4, 2)), np.zeros((4, 2)), np.zeros((4, 1)))
 
 
 def test_a_part_of_a_motion_is_that_part() -> None:

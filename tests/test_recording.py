@@ -244,7 +244,7 @@ def test_base_parameters_of_the_truth_are_those_of_the_rigid_limit() -> None:
     document = digital_robot_to_dict(made)
     model = Dynamics(made.robot, (0.0, 0.0, -9.81), True, ((),) * 6)
     assert list(document["base"]) == list(model.base.names)
-    motion = Motion(0.0, 100.0, q, qd, qdd)
+    motion = Motion(100.0, q, qd, qdd)
     np.testing.assert_allclose(model.torque(motion, np.array(list(document["base"].values()))), torque, atol=1e-9)
 
 

@@ -81,7 +81,7 @@ def test_the_model_of_the_truth_at_its_true_values_gives_the_torque(hysteresis: 
     )
     states, plant = made.truth.states, made.truth.plant
     model = plant.dynamics()
-    torque = model.torque(Motion(0.0, 2000.0, states.q, states.qd, states.qdd), plant.values())
+    torque = model.torque(Motion(2000.0, states.q, states.qd, states.qdd), plant.values())
     error = np.abs(torque - made.truth.torque)
     missed = 0.125 * np.abs(states.qdd).max() / 2000.0**2  # rad of the path beyond the last sample before a reversal
     bound = [2.0 * missed / f.limits[0] * f.coulomb if hysteresis else 1e-9 for f in made.truth.friction]

@@ -80,7 +80,7 @@ def signals(samples: int = 1500, seed: int = 0) -> JointSignals:
     q, qd, qdd = np.sin(angle) @ size, np.cos(angle) @ (size * omega), -np.sin(angle) @ (size * omega**2)
     ripple = 1e-3 * rng.normal(size=samples)
     load, temperature = 30.0 * np.cos(q) + qdd, 25.0 + 2.0 * t
-    return JointSignals(RATE, q, qd, qdd, None, q + 1e-5 * ripple, ripple, load, temperature, q + 1e-4 * load)
+    return JointSignals(RATE, q, qd, qdd, None, q + 1e-5 * ripple, ripple, temperature, q + 1e-4 * load, load)
 
 
 def columns(term: Term, joint: JointSignals) -> Array:

@@ -106,7 +106,7 @@ def test_base_parameters_span_the_coupled_rotors():
     pi = np.concatenate([robot.inertials.ravel(), ROTORS])
     terms = ((Offset(), Coulomb(), Viscous((1.0,))),) * 6
     model = Dynamics(robot, (0.0, 0.0, -9.81), True, terms)
-    rigid = model.body_torque(model.rigid_columns(Motion(0.0, 1.0, q, qd, qdd)), base.from_standard(pi))
+    rigid = model.body_torque(model.rigid_columns(Motion(1.0, q, qd, qdd)), base.from_standard(pi))
     expected = motor_regressor(robot, q, qd, qdd, gravity=[0.0, 0.0, -9.81], rotors=True).torque(pi)
     assert np.allclose(rigid, expected, atol=1e-9 * np.abs(expected).max())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +12,16 @@ from jointwise.spatial import Array
 
 
 @dataclass(frozen=True)
-class Motion:
-    """Uniformly sampled signals, each (samples, joints), SI and rad.
+class Signals:
+    """Uniformly sampled signals of joints, SI and rad: (samples, joints), or (samples,) of one joint.
 
-    `start` (s) is the time of the first sample and `rate` (Hz) the sampling rate. `q`, `qd`, `qdd` are smooth.
+    `rate` (Hz) is the sampling rate. `q`, `qd`, `qdd` are smooth.
     `path` (rad) is a position that never swings past a stop and drives hysteresis (`q` where it is None). `track` (rad)
     keeps the fast part of a measured speed and drives hysteresis too; `ripple` (rad/s) is the part of the measured
     speed above the bandwidth of `qd`. Both are None where no speed was measured. `temperature` in °C and
-    `rotor` (rad, the smoothed position of the rotor at the joint side, where friction acts) are None likewise;
-    `rotor_speed` (rad/s) and `rotor_acceleration` (rad/s²) are filtered like `qd` and `qdd`.
+    `rotor` (rad, the smoothed position of the rotor at the joint side, where friction acts) are None likewise.
     """
 
-    start: float
     rate: float
     q: Array
     qd: Array
@@ -32,20 +31,30 @@ class Motion:
     ripple: Array | None = None
     temperature: Array | None = None
     rotor: Array | None = None
-    rotor_speed: Array | None = None
-    rotor_acceleration: Array | None = None
-
-    def __post_init__(self) -> None:
-        """Check that the signals have one shape."""
-        for field in fields(self)[3:]:
-            value = getattr(self, field.name)
-            if value is not None and value.shape != self.q.shape:
-                raise ShapeError(f"{field.name} must have shape {self.q.shape}. Got {value.shape} instead.")
 
     @property
     def samples(self) -> int:
         """Number of samples."""
         return len(self.q)
+
+
+@dataclass(frozen=True)
+class Motion(Signals):
+    """Signals of all joints, each (samples, joints), from time `start` (s) on; see `Signals`.
+
+    `rotor_speed` (rad/s) and `rotor_acceleration` (rad/s²) are filtered like `qd` and `qdd`, None where no rotor
+    position was measured.
+    """
+
+    rotor_speed: Array | None = None
+    rotor_acceleration: Array | None = None
+    start: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check that the signals have one shape."""
+        for name, value in self._arrays().items():
+            if value.shape != self.q.shape:
+                raise ShapeError(f"{name} must have shape {self.q.shape}. Got {value.shape} instead.")
 
     @property
     def joints(self) -> int:
@@ -60,19 +69,13 @@ class Motion:
     def part(self, inner: slice) -> Motion:
         """Return the samples of a slice (without step) as a motion of its own."""
         first = inner.indices(self.samples)[0]
-        rest = [
-            None if signal is None else signal[inner]
-            for signal in (
-                self.path,
-                self.track,
-                self.ripple,
-                self.temperature,
-                self.rotor,
-                self.rotor_speed,
-                self.rotor_acceleration,
-            )
-        ]
-        return Motion(self.start + first / self.rate, self.rate, self.q[inner], self.qd[inner], self.qdd[inner], *rest)
+        arrays = {name: value[inner] for name, value in self._arrays().items()}
+        return replace(self, **arrays, start=self.start + first / self.rate)
+
+    def _arrays(self) -> dict[str, Any]:
+        """Return the signals that there are, by name."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if name not in ("rate", "start") and value is not None}
 
 
 def with_substitutes(motion: Motion) -> Motion:

@@ -250,7 +250,7 @@ def condition(span: UniformSpan, cutoff: float) -> Motion:
     raw = span.resampled(log.q)
     smooth = low_pass(raw, cutoff, rate)
     speed, acceleration = differences(smooth, rate)
-    motion = Motion(span.times[0], rate, smooth, speed, acceleration, monotone_low_pass(raw, cutoff, rate))
+    motion = Motion(rate, smooth, speed, acceleration, monotone_low_pass(raw, cutoff, rate), start=span.times[0])
     if log.qd is not None:
         measured = span.resampled(log.qd)
         track = complementary(raw, measured, rate, TRACK_TIME)

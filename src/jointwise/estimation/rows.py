@@ -56,7 +56,7 @@ class Rows:
     def states(self) -> Motion:
         """The motion at the needed samples; torques of rigid bodies depend on q, q̇ and q̈ of the same sample only."""
         motion, needed = self.motion, self.needed
-        return Motion(motion.start, motion.rate, motion.q[needed], motion.qd[needed], motion.qdd[needed])
+        return Motion(motion.rate, motion.q[needed], motion.qd[needed], motion.qdd[needed], start=motion.start)
 
     def of_rows(self, values: Array) -> Array:
         """Return values (needed samples, ...) at the samples that make rows."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from jointwise.errors import ModelError
 from jointwise.model.base import BaseParameters, base_parameters
 from jointwise.model.terms import JointSignals, Term
 from jointwise.model.transmission import motor_motion, motor_regressor, motor_structure
-from jointwise.motion import Motion
+from jointwise.motion import Motion, Signals
 from jointwise.spatial import INERTIAL_NAMES, INERTIAL_UNITS, Array
 
 Index = NDArray[np.intp]
@@ -168,16 +169,10 @@ class Dynamics:
 
 
 def joint_signals(motion: Motion, joint: int, load: Array | None = None) -> JointSignals:
-    """Return the signals of one joint."""
-    return JointSignals(
-        rate=motion.rate,
-        q=motion.q[:, joint],
-        qd=motion.qd[:, joint],
-        qdd=motion.qdd[:, joint],
-        path=None if motion.path is None else motion.path[:, joint],
-        track=None if motion.track is None else motion.track[:, joint],
-        ripple=None if motion.ripple is None else motion.ripple[:, joint],
-        load=None if load is None else load[:, joint],
-        temperature=None if motion.temperature is None else motion.temperature[:, joint],
-        rotor=None if motion.rotor is None else motion.rotor[:, joint],
-    )
+    """Return the signals of one joint; `load` (samples, joints) where it is known."""
+    arrays = {name: getattr(motion, name) for name in _JOINT_ARRAYS} | {"load": load}
+    columns: dict[str, Any] = {name: value[:, joint] for name, value in arrays.items() if value is not None}
+    return JointSignals(rate=motion.rate, **columns)
+
+
+_JOINT_ARRAYS = tuple(field.name for field in fields(Signals) if field.name != "rate")

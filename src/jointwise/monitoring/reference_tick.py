@@ -182,7 +182,7 @@ class ReferenceTick:
         return np.column_stack(columns)
 
     def _smooth_torque(self, q: Array, qd: Array, a: Array, warm: Array) -> Array:
-        motion = Motion(0.0, 1.0 / self.T, q[None], qd[None], a[None], temperature=warm[None])
+        motion = Motion(1.0 / self.T, q[None], qd[None], a[None], temperature=warm[None])
         result = np.zeros(self.n)
         for j in range(self.n):
             signals = joint_signals(motion, j)

@@ -132,7 +132,7 @@ def _samples(calibration: Calibration, segment: Rows, wanted: int) -> tuple[Arra
 
 def _taken(motion: Motion, rows: NDArray[np.intp]) -> Motion:
     """Return some samples of a motion; only for terms without memory."""
-    return Motion(motion.start, motion.rate, motion.q[rows], motion.qd[rows], motion.qdd[rows])
+    return Motion(motion.rate, motion.q[rows], motion.qd[rows], motion.qdd[rows], start=motion.start)
 
 
 def _not_friction(terms: Sequence[Term], motion: Motion, joint: int, values: Array) -> Array:

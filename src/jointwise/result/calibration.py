@@ -341,7 +341,7 @@ class Calibration:
 
     def body_torque(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the torque of bodies and rotors without friction, (samples, joints), Nm."""
-        bodies = self.model.rigid_columns(Motion(0.0, 1.0, q, qd, qdd))
+        bodies = self.model.rigid_columns(Motion(1.0, q, qd, qdd))
         return self.model.body_torque(bodies, self.estimate.values)
 
     def predict(self, log: Log, *, use: Use | None = None) -> Array:

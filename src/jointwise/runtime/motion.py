@@ -56,7 +56,6 @@ def make_motion(
     speeds, accelerations = (as_samples(x, dof, name, count) for x, name in ((qd, "qd"), (qdd, "qdd")))
     measured = optional_samples(measured_speed, dof, "measured_speed", count)
     motion = Motion(
-        0.0,
         rate,
         positions,
         speeds,

@@ -143,7 +143,6 @@ class NumpyCore:
         still = np.zeros((1, len(q)))
         temperature = reference_temperatures(self.model)[None]
         motion = Motion(
-            0.0,
             self.rate,
             q[None],
             still,
@@ -163,7 +162,6 @@ class NumpyCore:
         ripple = np.zeros_like(sample.q) if sample.speed is None else sample.speed - sample.qd
         warm = reference_temperatures(self.model) if sample.temperature is None else sample.temperature
         motion = Motion(
-            0.0,
             self.rate,
             sample.q[None],
             sample.qd[None],

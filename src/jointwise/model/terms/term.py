@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from jointwise.model.friction import LOAD_POWERS, load_growth, load_unit
+from jointwise.motion import Signals
 from jointwise.spatial import Array
 
 State = Array | None
@@ -24,23 +25,13 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class JointSignals:
-    """The motion of one joint on a uniform clock, each (samples,): rad, rad/s, rad/s²; `load` in Nm.
+class JointSignals(Signals):
+    """The motion of one joint, each (samples,); see `Signals`.
 
-    `path`, `track`, `ripple`, `rotor` and `temperature` (°C) as in `Motion`, None where it has none; `load` is the
-    torque that the links require of the joint, None where it is not known yet. `rate` is the sampling rate, Hz.
+    `load` (Nm) is the torque that the links require of the joint, None where it is not known yet.
     """
 
-    rate: float
-    q: Array
-    qd: Array
-    qdd: Array
-    path: Array | None = None
-    track: Array | None = None
-    ripple: Array | None = None
     load: Array | None = None
-    temperature: Array | None = None
-    rotor: Array | None = None
 
     def known_load(self, term: str) -> Array:
         """Return the load torque; raise a `ValueError` that names the term if there is none."""

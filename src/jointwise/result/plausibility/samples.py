@@ -105,7 +105,7 @@ def _payload_torque(regression: Regression, motion: Motion, rows: NDArray[np.int
     carried = regression.carried[log] if regression.carried else None
     if carried is None:
         return 0.0
-    states = Motion(motion.start, motion.rate, motion.q[rows], motion.qd[rows], motion.qdd[rows])
+    states = Motion(motion.rate, motion.q[rows], motion.qd[rows], motion.qdd[rows], start=motion.start)
     torque = regression.bodies.body_torque(regression.bodies.rigid_columns(states), carried)
     return torque if regression.gains is None else torque / regression.gains
 

@@ -95,7 +95,7 @@ def _resting_rows(calibration: Calibration, log: Log, values: Array) -> LogRows:
     model, dof = calibration.model, calibration.model.robot.dof
     pose = np.mean(np.asarray(log.q), axis=0)[None]
     still = np.zeros((1, dof))
-    rigid = model.rigid_columns(Motion(0.0, calibration.filters.rate, pose, still, still))
+    rigid = model.rigid_columns(Motion(calibration.filters.rate, pose, still, still))
     load = model.load_torque(rigid, values)
     output = np.mean(np.asarray(log.channel(calibration.output)), axis=0) * calibration.gains
     factors = []
