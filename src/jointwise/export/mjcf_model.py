@@ -9,17 +9,10 @@ from jointwise import spatial
 from jointwise.description.robot import Joint, Robot
 from jointwise.export.c_code import identifier
 from jointwise.export.package import Content, ExportCheck
-from jointwise.export.peer_checks import STATES, mujoco_torques, random_states
-from jointwise.export.simple_friction import (
-    SimpleFriction,
-    body_losses,
-    friction_losses,
-    planned_losses,
-    simple_friction,
-    with_simple_friction,
-)
+from jointwise.export.peer_checks import STATES, mujoco_torques, random_states, torque_check
+from jointwise.export.simple_friction import SimpleFriction, simple_friction, simple_losses
 from jointwise.export.urdf_edit import quoted
-from jointwise.export.urdf_model import TORQUE_TOLERANCE, consistent_model
+from jointwise.export.urdf_model import consistent_model
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 
@@ -31,11 +24,10 @@ def mjcf_model(model: RobotModel, rate: float) -> Content:
     """Return the model as MJCF with the sampling period as time step; it must have physically consistent bodies."""
     bodies, friction = consistent_model(model, "MJCF"), simple_friction(model)
     text = mjcf_text(bodies, friction, rate)
-    simple = with_simple_friction(bodies, friction, rotors=True)
     name = f"{identifier(model.name)}.xml"
     return Content(
         {name: text.encode()},
-        losses=(*planned_losses(model), *body_losses(bodies), *friction_losses(model, simple)),
+        losses=simple_losses(model, bodies, friction),
         checks=_checks(bodies, friction, text),
         next_step=f"python -m mujoco.viewer --mjcf={name}",
     )
@@ -112,9 +104,5 @@ def _checks(model: RobotModel, friction: SimpleFriction, text: str) -> tuple[Exp
     for label, expected in wanted.items():
         name = f"MuJoCo's inverse dynamics of the MJCF at {STATES} states{label}"
         torque = mujoco_torques(text, names, gravity, q, qd, qdd, dry=bool(label))
-        if isinstance(torque, str):
-            checks.append(ExportCheck(name, skipped=torque))
-            continue
-        apart = float(np.abs(torque - expected).max() / np.abs(expected).max())
-        checks.append(ExportCheck(name, apart, TORQUE_TOLERANCE, "of the largest torque"))
+        checks.append(torque_check(name, torque, expected))
     return tuple(checks)

@@ -8,11 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.export.package import ExportCheck
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 
 STATES = 50
 """Random states at which files are compared with the model."""
+TORQUE_TOLERANCE = 1e-9
+"""Allowed difference of torques, relative to the largest one."""
+
+
+def torque_check(name: str, torque: Array | str, expected: Array) -> ExportCheck:
+    """Return the comparison of torques (states, joints) with the expected ones; a text says why there are none."""
+    if isinstance(torque, str):
+        return ExportCheck(name, skipped=torque)
+    apart = float(np.abs(torque - expected).max() / np.abs(expected).max())
+    return ExportCheck(name, apart, TORQUE_TOLERANCE, "of the largest torque")
 
 
 def random_states(model: RobotModel, states: int = STATES) -> tuple[Array, Array, Array]:

@@ -91,16 +91,20 @@ def planned_losses(model: RobotModel) -> tuple[Loss, ...]:
     return (Loss("measured speeds and rotor positions are not used", model.for_use("feed-forward").predict),)
 
 
-def body_losses(consistent: RobotModel) -> tuple[Loss, ...]:
-    """Return the loss by physically consistent bodies instead of the fitted base parameters."""
-    return (Loss("physically consistent bodies instead of free base parameters", consistent.predict),)
+def simple_losses(model: RobotModel, consistent: RobotModel, friction: SimpleFriction) -> tuple[Loss, ...]:
+    """Return what a target with consistent bodies and simple friction loses of a model.
 
-
-def friction_losses(model: RobotModel, simple: RobotModel) -> tuple[Loss, ...]:
-    """Return the loss by simple friction, with the effects that it leaves out."""
+    It sees the planned motion only, has physically consistent bodies instead of the fitted base parameters, and lacks
+    the friction effects that the last loss lists.
+    """
     lost = _lost_effects(model)
-    text = "friction becomes Coulomb and linear viscous friction"
-    return (Loss(f"{text} (lost: {', '.join(lost)})" if lost else text, simple.predict),)
+    listed = f" (lost: {', '.join(lost)})" if lost else ""
+    simple = with_simple_friction(consistent, friction, rotors=True)
+    return (
+        *planned_losses(model),
+        Loss("physically consistent bodies instead of free base parameters", consistent.predict),
+        Loss(f"friction becomes Coulomb and linear viscous friction{listed}", simple.predict),
+    )
 
 
 def _lost_effects(model: RobotModel) -> list[str]:

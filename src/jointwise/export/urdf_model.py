@@ -14,22 +14,20 @@ from jointwise.description.urdf_text import urdf_text
 from jointwise.errors import ModelError
 from jointwise.export.c_code import identifier
 from jointwise.export.package import Content, ExportCheck, Loss
-from jointwise.export.peer_checks import STATES, mujoco_torques, pinocchio_torques, random_states, without_shapes
-from jointwise.export.simple_friction import (
-    SimpleFriction,
-    body_losses,
-    friction_losses,
-    planned_losses,
-    simple_friction,
-    with_simple_friction,
+from jointwise.export.peer_checks import (
+    STATES,
+    mujoco_torques,
+    pinocchio_torques,
+    random_states,
+    torque_check,
+    without_shapes,
 )
+from jointwise.export.simple_friction import SimpleFriction, simple_friction, simple_losses, with_simple_friction
 from jointwise.export.urdf_edit import edited_urdf
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 
-TORQUE_TOLERANCE = 1e-9
-"""Allowed difference of torques, relative to the largest one."""
 SAME_PLACE = 1e-6
 """Difference (m, or entry of a rotation) up to which two joints are at the same place."""
 
@@ -52,12 +50,11 @@ def urdf_model(model: RobotModel, rate: float, urdf: str | Path | None = None, t
     links = moving_links(source, origin, tip)
     text = edited_urdf(source, _inertials(bodies, links), _dynamics(links, friction))
     name = f"{identifier(model.name)}.urdf" if urdf is None else Path(urdf).name
-    simple = with_simple_friction(bodies, friction, rotors=True)
     bare = with_simple_friction(bodies, friction, rotors=False)
     rotors = Loss("rotor inertias: a URDF has no place for them (MJCF has: armature)", bare.predict)
     return Content(
         {name: text.encode()},
-        losses=(*planned_losses(model), *body_losses(bodies), *friction_losses(model, simple), rotors),
+        losses=(*simple_losses(model, bodies, friction), rotors),
         checks=_checks(bodies, friction, text, origin, tip),
         next_step=f'python -c "import pinocchio; print(pinocchio.buildModelFromUrdf({name!r}))"',
     )
@@ -119,24 +116,15 @@ def _checks(
     q, qd, qdd = random_states(model)
     gravity = model.gravity_vector
     expected = inverse_dynamics(model.robot, q, qd, qdd, gravity=gravity)
-    largest = float(np.abs(expected).max())
-    ours = inverse_dynamics(robot_from_urdf(text, origin, tip), q, qd, qdd, gravity=gravity)
-    names = [joint.name for joint in robot_from_urdf(text, origin, tip).joints]
-    plain = without_shapes(text)
+    written = robot_from_urdf(text, origin, tip)
+    names, plain = [joint.name for joint in written.joints], without_shapes(text)
     results = {
-        "Jointwise": ours,
+        "Jointwise": inverse_dynamics(written, q, qd, qdd, gravity=gravity),
         "Pinocchio": pinocchio_torques(plain, names, gravity, q, qd, qdd),
         "MuJoCo": mujoco_torques(plain, names, gravity, q, qd, qdd),
     }
     wanted = {"MuJoCo": expected + friction.damping * qd}
     return tuple(
-        ExportCheck(f"{peer} reads the URDF: torques at {STATES} states", skipped=torque)
-        if isinstance(torque, str)
-        else ExportCheck(
-            f"{peer} reads the URDF: torques at {STATES} states",
-            float(np.abs(torque - wanted.get(peer, expected)).max()) / largest,
-            TORQUE_TOLERANCE,
-            "of the largest torque",
-        )
+        torque_check(f"{peer} reads the URDF: torques at {STATES} states", torque, wanted.get(peer, expected))
         for peer, torque in results.items()
     )
