@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,13 +36,18 @@ CONVERGED = 1e-13
 """Change of the load torque, relative to its size, at which the iteration ends."""
 
 
-class MotionSignals(TypedDict, total=False):
-    """What a motion may have in addition to positions, speeds and accelerations; see `RobotModel.torque`."""
+class Channels(TypedDict, total=False):
+    """Signals that a motion may have in addition to positions, speeds and accelerations; see `RobotModel.torque`."""
 
-    rate: float | None
     temperature: ArrayLike | float | None
     measured_speed: ArrayLike | None
     rotor: ArrayLike | None
+
+
+class MotionSignals(Channels, total=False):
+    """The signals and the sampling rate, Hz."""
+
+    rate: float | None
 
 
 class TorqueOptions(MotionSignals, total=False):
@@ -130,7 +135,7 @@ class Evaluation:
             ModelError: There is no solution.
 
         """
-        resting = motor_motion(self.model.robot, Motion(0.0, 1.0, q, qd, np.zeros_like(q)))
+        resting = motor_motion(self.model.robot, Motion(1.0, q, qd, np.zeros_like(q)))
         still, torque = at_rest_torques(self.model, resting, self.values), self.at_motors(torque)
 
         def body(load: Array) -> Array:
@@ -151,7 +156,7 @@ class Evaluation:
         """Return the change of the load torque in one step of Newton's method."""
         qdd = self.bodies.accelerate(q, qd, self._at_joints(share))
         links = self._at_joints(share - self.bodies.terms * self._motor_speed(qdd))
-        rest = self.load(Motion(0.0, 1.0, q, qd, qdd), links) - load
+        rest = self.load(Motion(1.0, q, qd, qdd), links) - load
         if self.model.load_basis != "model":
             return rest
         beside = SMALL_STEP * (1.0 + np.abs(load))
@@ -177,15 +182,7 @@ class Estimates:
         return Evaluation(self.calibration.for_use("feed-forward"))
 
     def motion(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        *,
-        rate: float | None = None,
-        temperature: ArrayLike | float | None = None,
-        measured_speed: ArrayLike | None = None,
-        rotor: ArrayLike | None = None,
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, rate: float | None = None, **channels: Unpack[Channels]
     ) -> tuple[Evaluation, Motion]:
         """Return the estimate for the channels that are measured, and the motion; arguments as in `RobotModel.torque`.
 
@@ -193,10 +190,9 @@ class Estimates:
             ModelError: The rotor positions of a model of two encoders do not suffice.
 
         """
-        lacking = {"qd": measured_speed is None, "theta": rotor is None}
+        lacking = {"qd": channels.get("measured_speed") is None, "theta": channels.get("rotor") is None}
         chosen = self.planned if any(lacking[name] for name in self.calibration.extras) else self.sensor
-        if chosen is self.sensor and self.calibration.model.rotor_side and rotor is not None:
+        if chosen is self.sensor and self.calibration.model.rotor_side and not lacking["theta"]:
             raise ModelError("a model of two encoders needs the measured motion of the rotors: use predict(log).")
         used = checked_rate(self.calibration.filters.rate if rate is None else rate)
-        measured = {"measured_speed": measured_speed, "rotor": rotor}
-        return chosen, make_motion(chosen.model, used, q, qd, qdd, temperature=temperature, **measured)
+        return chosen, make_motion(chosen.model, used, q, qd, qdd, **channels)

@@ -13,20 +13,7 @@ import numpy as np
 
 from jointwise.data.conditioning import TRACK_TIME
 from jointwise.errors import ModelError
-from jointwise.model.terms import (
-    Coulomb,
-    Hysteresis,
-    Inertia,
-    Offset,
-    PowerFlow,
-    Rated,
-    SpeedRipple,
-    Spring,
-    Stribeck,
-    Temperature,
-    Term,
-    Viscous,
-)
+from jointwise.model import terms
 from jointwise.result.calibration import Calibration
 from jointwise.runtime.bodies import Bodies
 from jointwise.runtime.motion import reference_temperatures, term_values
@@ -152,12 +139,12 @@ def core_model(calibration: Calibration, bodies: Bodies, rate: float) -> CoreMod
     return CoreModel(1.0 / rate, model.gravity, other, joints)
 
 
-def has_core_term(term: Term) -> bool:
+def has_core_term(term: terms.Term) -> bool:
     """Return whether a term is implemented in the C core."""
     return type(term) in _CONVERTERS
 
 
-def core_term(term: Term, values: Array, rate: float) -> CoreTerm:
+def core_term(term: terms.Term, values: Array, rate: float) -> CoreTerm:
     """Return a term with its parameter values for a sampling rate (Hz)."""
     for kind, convert in _CONVERTERS.items():
         if type(term) is kind:
@@ -165,16 +152,16 @@ def core_term(term: Term, values: Array, rate: float) -> CoreTerm:
     raise ModelError(f"term '{term.kind}' is not implemented in the C runtime: it can be evaluated on arrays only.")
 
 
-def _coulomb(term: Coulomb, values: list[float], rate: float) -> CoreTerm:
+def _coulomb(term: terms.Coulomb, values: list[float], rate: float) -> CoreTerm:
     width = term.width if term.direction == "tanh" else 0.0
     return CoreTerm("JW_COULOMB", (values[0], _load_factor(values, 1), width), term.load)
 
 
-def _viscous(term: Viscous, values: list[float], rate: float) -> CoreTerm:
+def _viscous(term: terms.Viscous, values: list[float], rate: float) -> CoreTerm:
     return CoreTerm("JW_VISCOUS", (term.known,), count=len(values), elements=(*term.powers, *values))
 
 
-def _ripple(term: SpeedRipple, values: list[float], rate: float) -> CoreTerm:
+def _ripple(term: terms.SpeedRipple, values: list[float], rate: float) -> CoreTerm:
     lag = term.step * rate
     if lag > LONGEST_HISTORY:
         raise ModelError(
@@ -183,7 +170,7 @@ def _ripple(term: SpeedRipple, values: list[float], rate: float) -> CoreTerm:
     return CoreTerm("JW_RIPPLE", (*values, lag, term.known), count=math.ceil(lag))
 
 
-def _hysteresis(term: Hysteresis, values: list[float], rate: float) -> CoreTerm:
+def _hysteresis(term: terms.Hysteresis, values: list[float], rate: float) -> CoreTerm:
     count, decay = len(term.limits), math.exp(-1.0 / (rate * term.relaxation)) if term.relaxation > 0.0 else 1.0
     shares: Sequence[float] = term.shape or (0.0,) * count
     columns = (*term.limits, *values[:count], *shares)
@@ -191,7 +178,7 @@ def _hysteresis(term: Hysteresis, values: list[float], rate: float) -> CoreTerm:
     return CoreTerm("JW_HYSTERESIS", numbers, term.load, term.driver, count, columns, term.backlash)
 
 
-def _rated(term: Rated, values: list[float], rate: float) -> CoreTerm:
+def _rated(term: terms.Rated, values: list[float], rate: float) -> CoreTerm:
     if term.model == "lugre":
         return CoreTerm(
             "JW_LUGRE",
@@ -206,7 +193,7 @@ def _rated(term: Rated, values: list[float], rate: float) -> CoreTerm:
     )
 
 
-def _rated_numbers(term: Rated, values: list[float], third: float, rate: float) -> tuple[float, ...]:
+def _rated_numbers(term: terms.Rated, values: list[float], third: float, rate: float) -> tuple[float, ...]:
     level = (term.extra, term.speed, term.exponent)
     return (values[0], _load_factor(values, 1), third, *level, term.damping * rate)
 
@@ -216,19 +203,21 @@ def _load_factor(values: list[float], index: int) -> float:
     return values[index] if len(values) > index else 0.0
 
 
-_CONVERTERS: dict[type[Term], Callable[..., CoreTerm]] = {
-    Offset: lambda term, values, rate: CoreTerm("JW_OFFSET", tuple(values)),
-    Coulomb: _coulomb,
-    Stribeck: lambda term, values, rate: CoreTerm("JW_STRIBECK", (*values, term.velocity, term.exponent, term.width)),
-    Viscous: _viscous,
-    PowerFlow: lambda term, values, rate: CoreTerm("JW_POWER_FLOW", (*values, term.width)),
-    Temperature: lambda term, values, rate: CoreTerm(
+_CONVERTERS: dict[type[terms.Term], Callable[..., CoreTerm]] = {
+    terms.Offset: lambda term, values, rate: CoreTerm("JW_OFFSET", tuple(values)),
+    terms.Coulomb: _coulomb,
+    terms.Stribeck: lambda term, values, rate: CoreTerm(
+        "JW_STRIBECK", (*values, term.velocity, term.exponent, term.width)
+    ),
+    terms.Viscous: _viscous,
+    terms.PowerFlow: lambda term, values, rate: CoreTerm("JW_POWER_FLOW", (*values, term.width)),
+    terms.Temperature: lambda term, values, rate: CoreTerm(
         "JW_TEMPERATURE", (*values, term.reference, term.coldest, term.hottest)
     ),
-    Spring: lambda term, values, rate: CoreTerm("JW_SPRING", tuple(values)),
-    Inertia: lambda term, values, rate: CoreTerm("JW_INERTIA", tuple(values)),
-    SpeedRipple: _ripple,
-    Hysteresis: _hysteresis,
-    Rated: _rated,
+    terms.Spring: lambda term, values, rate: CoreTerm("JW_SPRING", tuple(values)),
+    terms.Inertia: lambda term, values, rate: CoreTerm("JW_INERTIA", tuple(values)),
+    terms.SpeedRipple: _ripple,
+    terms.Hysteresis: _hysteresis,
+    terms.Rated: _rated,
 }
 """How the terms that the C core has become its numbers."""

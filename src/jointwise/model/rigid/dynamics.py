@@ -1,11 +1,12 @@
 """Rigid-body dynamics of a serial arm, batched over samples.
 
 Arrays are (samples, joints) in rad, rad/s, rad/s² (m, m/s, m/s² for a prismatic joint); torques in Nm (N).
-`gravity` is a mounting or a vector in the base frame, `payload` a body at the tool, `inertials` (joints, 10) replace
-the robot's nominal ones, `rotor_inertias` (joints,) kg m² add ``Ia q̈`` to each joint (default: none).
+`gravity` is a mounting or a vector in the base frame; the bodies are those of the robot unless `BodyOptions` say else.
 """
 
 from __future__ import annotations
+
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -18,6 +19,18 @@ from jointwise.model.rigid.samples import checked_out, checked_samples, checked_
 from jointwise.spatial import Array
 
 
+class BodyOptions(TypedDict, total=False):
+    """What moves in addition to, or instead of, the described bodies.
+
+    `payload` is a body at the tool, `inertials` (joints, 10) replace the nominal ones, `rotor_inertias` (joints,) kg m²
+    add ``Ia q̈`` to each joint (default: none).
+    """
+
+    payload: Payload | None
+    inertials: Array | None
+    rotor_inertias: Array | None
+
+
 def inverse_dynamics(
     robot: Robot,
     q: Array,
@@ -25,18 +38,16 @@ def inverse_dynamics(
     qdd: Array | None = None,
     *,
     gravity: Mounting = "table",
-    payload: Payload | None = None,
-    inertials: Array | None = None,
-    rotor_inertias: Array | None = None,
     wrench: Array | None = None,
     out: Array | None = None,
+    **bodies: Unpack[BodyOptions],
 ) -> Array:
     """Return τ = M q̈ + C q̇ + g - Jᵀ w, shape (samples, joints).
 
     `wrench` (samples, 6) or (6,): force (N) and moment (Nm) of the environment *on* the tool, at the tool's origin
     in base axes. `out` receives the result.
     """
-    chain = make_chain(robot, gravity, payload, inertials, rotor_inertias)
+    chain = make_chain(robot, gravity, **bodies)
     q, qd, qdd = checked_states(robot, q, qd, qdd)
     torque = np.empty((len(q), robot.dof)) if out is None else checked_out(out, (len(q), robot.dof))
     if not kernels().inverse_dynamics(chain, q, qd, qdd, torque):
@@ -46,28 +57,17 @@ def inverse_dynamics(
     return torque
 
 
-def gravity_torque(
-    robot: Robot,
-    q: Array,
-    *,
-    gravity: Mounting = "table",
-    payload: Payload | None = None,
-    inertials: Array | None = None,
-) -> Array:
+def gravity_torque(robot: Robot, q: Array, *, gravity: Mounting = "table", **bodies: Unpack[BodyOptions]) -> Array:
     """Return g(q), shape (samples, joints)."""
-    return inverse_dynamics(robot, q, gravity=gravity, payload=payload, inertials=inertials)
+    return inverse_dynamics(robot, q, gravity=gravity, **bodies)
 
 
-def coriolis_vector(
-    robot: Robot, q: Array, qd: Array, *, payload: Payload | None = None, inertials: Array | None = None
-) -> Array:
+def coriolis_vector(robot: Robot, q: Array, qd: Array, **bodies: Unpack[BodyOptions]) -> Array:
     """Return C(q, q̇) q̇, shape (samples, joints)."""
-    return inverse_dynamics(robot, q, qd, gravity=np.zeros(3), payload=payload, inertials=inertials)
+    return inverse_dynamics(robot, q, qd, gravity=np.zeros(3), **bodies)
 
 
-def coriolis_matrix(
-    robot: Robot, q: Array, qd: Array, *, payload: Payload | None = None, inertials: Array | None = None
-) -> Array:
+def coriolis_matrix(robot: Robot, q: Array, qd: Array, **bodies: Unpack[BodyOptions]) -> Array:
     """Return C(q, q̇) of Christoffel's symbols, shape (samples, joints, joints); Ṁ - 2 C is skew-symmetric.
 
     The vector c(q, q̇) = C q̇ is a quadratic form in q̇; column j of C is its polarisation with a speed s of joint j:
@@ -80,7 +80,7 @@ def coriolis_matrix(
     step = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
 
     def c(velocity: Array) -> Array:
-        return coriolis_vector(robot, q, velocity, payload=payload, inertials=inertials)
+        return coriolis_vector(robot, q, velocity, **bodies)
 
     matrix = np.empty((len(q), robot.dof, robot.dof))
     for j in range(robot.dof):
@@ -90,16 +90,9 @@ def coriolis_matrix(
     return matrix
 
 
-def mass_matrix(
-    robot: Robot,
-    q: Array,
-    *,
-    payload: Payload | None = None,
-    inertials: Array | None = None,
-    rotor_inertias: Array | None = None,
-) -> Array:
+def mass_matrix(robot: Robot, q: Array, **bodies: Unpack[BodyOptions]) -> Array:
     """Return M(q), shape (samples, joints, joints), kg m² (composite rigid bodies)."""
-    chain = make_chain(robot, np.zeros(3), payload, inertials, rotor_inertias)
+    chain = make_chain(robot, np.zeros(3), **bodies)
     q, _, _ = checked_states(robot, q)
     M = np.empty((len(q), robot.dof**2))
     if not kernels().mass_matrix(chain, q, None, None, M):
@@ -114,14 +107,12 @@ def forward_dynamics(
     torque: Array,
     *,
     gravity: Mounting = "table",
-    payload: Payload | None = None,
-    inertials: Array | None = None,
-    rotor_inertias: Array | None = None,
     wrench: Array | None = None,
     out: Array | None = None,
+    **bodies: Unpack[BodyOptions],
 ) -> Array:
     """Return q̈ = M⁻¹ (τ + Jᵀ w - C q̇ - g), shape (samples, joints) (articulated bodies)."""
-    chain = make_chain(robot, gravity, payload, inertials, rotor_inertias)
+    chain = make_chain(robot, gravity, **bodies)
     q, qd, _ = checked_states(robot, q, qd)
     applied = checked_samples(torque, robot.dof, "torque", len(q))
     if wrench is not None:
@@ -147,32 +138,17 @@ def energy_regressors(
     return kinetic, potential
 
 
-def kinetic_energy(
-    robot: Robot,
-    q: Array,
-    qd: Array,
-    *,
-    payload: Payload | None = None,
-    inertials: Array | None = None,
-    rotor_inertias: Array | None = None,
-) -> Array:
+def kinetic_energy(robot: Robot, q: Array, qd: Array, **bodies: Unpack[BodyOptions]) -> Array:
     """Return ½ q̇ᵀ M q̇ in J, shape (samples,)."""
-    chain = make_chain(robot, "table", payload, inertials, rotor_inertias)
+    chain = make_chain(robot, **bodies)
     kinetic, _ = energy_regressors(robot, q, qd)
     energy: Array = kinetic @ chain.inertials.ravel() + 0.5 * np.square(qd) @ chain.rotors
     return energy
 
 
-def potential_energy(
-    robot: Robot,
-    q: Array,
-    *,
-    gravity: Mounting = "table",
-    payload: Payload | None = None,
-    inertials: Array | None = None,
-) -> Array:
+def potential_energy(robot: Robot, q: Array, *, gravity: Mounting = "table", **bodies: Unpack[BodyOptions]) -> Array:
     """Return -Σ m g·c in J, zero at the base origin, shape (samples,)."""
-    chain = make_chain(robot, gravity, payload, inertials)
+    chain = make_chain(robot, gravity, **bodies)
     _, potential = energy_regressors(robot, q, gravity=gravity)
     energy: Array = potential @ chain.inertials.ravel()
     return energy
