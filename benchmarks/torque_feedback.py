@@ -43,7 +43,7 @@ ENCODERS = Encoders(
 
 def feed_forward(motion: Any) -> Any:
     """Return computed torque with the friction of the new arm."""
-    task = make_task(Links.of(ARM), motion, RATE, None, DRIVES)
+    task = make_task(ARM, motion, RATE, DRIVES)
     return computed_torque(ARM, motion, RATE, drives=DRIVES, friction=friction_torques(DRIVES, task.ahead.qd))
 
 

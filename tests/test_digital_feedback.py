@@ -200,8 +200,8 @@ def test_the_check_knows_the_delay_of_differences(damping: float, states: bool, 
     law = held(1500, k_theta=30.0 * KD, k_speed=damping * KD)
     drives = tuple(replace(joint, viscous=0.0, forward=0.0, backward=0.0) for joint in DRIVES)
     for feedback, stable in ((None, states), (PERFECT, sensors)):
-        differenced = feedback is not None
-        assert closed_loop_stability(ROBOT, law, 1000.0, drives, differenced=differenced).is_stable is stable
+        differenced, links = feedback is not None, control.Links(ROBOT)
+        assert closed_loop_stability(links, law, 1000.0, drives, differenced=differenced).is_stable is stable
         assert grows(law, feedback) is not stable
 
 
@@ -210,7 +210,7 @@ def test_gains_that_only_states_can_bear_are_refused_with_sensors() -> None:
     run_loop(ARM, ARM.rest(HOME), law)
     with pytest.raises(UnstableError, match=r"rate of 1000 Hz is too low for the gains: .* \((\d+) Hz would do\)"):
         run_loop(ARM, ARM.rest(HOME), law, feedback=USUAL)
-    check_stability(ROBOT, law.law, 4000.0, DRIVES, differenced=True)
+    check_stability(control.Links(ROBOT), law.law, 4000.0, DRIVES, differenced=True)
 
 
 # -- experiments --

@@ -160,7 +160,7 @@ KD = np.array([150.0, 150.0, 100.0, 12.0, 10.0, 6.0])
 )
 def test_the_linear_verdict_is_that_of_the_simulation(gains: dict[str, Array], stable: bool) -> None:
     law = held(1.5, **gains)
-    assert closed_loop_stability(ROBOT, law, 1000.0, PLANT_DRIVES).is_stable is stable
+    assert closed_loop_stability(control.Links(ROBOT), law, 1000.0, PLANT_DRIVES).is_stable is stable
     assert grows(law) is not stable
 
 
@@ -175,7 +175,7 @@ def test_gains_too_high_for_the_rate_are_refused_before_anything_moves() -> None
 def test_link_side_gains_that_no_rate_helps_are_refused_with_what_would() -> None:
     law = held(0.1, kp=200.0 * KD, kd=0.1 * KD)
     with pytest.raises(ModelError, match="unstable.*times the gains"):
-        check_stability(ROBOT, law, 1000.0, PLANT_DRIVES)
+        check_stability(control.Links(ROBOT), law, 1000.0, PLANT_DRIVES)
 
 
 def test_gains_too_weak_for_gravity_are_refused() -> None:
@@ -184,11 +184,11 @@ def test_gains_too_weak_for_gravity_are_refused() -> None:
         qd=np.zeros((10, 6)),
     )  # fmt: skip
     with pytest.raises(ModelError, match="times the gains"):
-        check_stability(ROBOT, upright, 1000.0, drives_of(ARM.without("stiffness")))
+        check_stability(control.Links(ROBOT), upright, 1000.0, drives_of(ARM.without("stiffness")))
 
 
 def test_feed_forward_alone_is_not_judged() -> None:
-    check_stability(ROBOT, AffineControl(torque=np.zeros((10, 6))), 1000.0, DRIVES)
+    check_stability(control.Links(ROBOT), AffineControl(torque=np.zeros((10, 6))), 1000.0, DRIVES)
 
 
 def test_a_sampled_rigid_joint_is_judged_exactly() -> None:
@@ -200,7 +200,7 @@ def test_a_sampled_rigid_joint_is_judged_exactly() -> None:
         law = AffineControl(
             q=np.zeros((4, 1)), qd=np.zeros((4, 1)), kp=np.array([1e-6]), kd=np.array([factor * J / 1e-2])
         )
-        found = closed_loop_stability(robot, law, 100.0, drive, gravity=np.zeros(3))
+        found = closed_loop_stability(control.Links(robot, np.zeros(3)), law, 100.0, drive)
         assert (found.radius < 1.0 + 1e-6) is stable
         assert stable or found.radius == pytest.approx(1.01, abs=1e-6)
 
@@ -216,7 +216,7 @@ def test_usual_gains_suit_every_arm(name: str) -> None:
     for make in makers:
         law = make(robot, reference, 500.0, drives=drives).law
         for payload in (None, Payload(2.0)):
-            check_stability(robot, law, 500.0, drives, payload=payload)
+            check_stability(control.Links(robot, payload=payload), law, 500.0, drives)
 
 
 @pytest.mark.parametrize("name", ["ur3e", "ur5", "ur10e", "panda", "planar2"])

@@ -43,7 +43,7 @@ def runs(**options: object) -> tuple[Run, Run, Array]:
     """Return an aged joint under feed-forward alone and under torque feedback, and the reference."""
     new = digital_robot(ONE_LINK).without("temperature", "asymmetry")
     aged, drives, motion = new.aged(friction=0.5, stiffness=-0.2), drives_of(new), Swing()
-    task = make_task(Links.of(ONE_LINK), motion, RATE, None, drives)
+    task = make_task(ONE_LINK, motion, RATE, drives)
     friction = friction_torques(drives, task.ahead.qd)
     alone = computed_torque(ONE_LINK, motion, RATE, drives=drives, friction=friction)
     fed_back = torque_feedback(ONE_LINK, motion, RATE, drives=drives, **options)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from jointwise.control.feedback_linearisation import (
 from jointwise.control.flexible import DriveMotion, drive_motion, flexible_feedforward
 from jointwise.control.gains import Gains, bandwidth_gains, default_bandwidth, default_gains, effective_inertias
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, friction_torques
+from jointwise.control.links import Links, TaskOptions, friction_torques
 from jointwise.control.lqr import Tolerances, joint_system, lqr, lqr_gain
 from jointwise.control.pd import pd_gravity, pid
 from jointwise.control.reference import Reference, as_reference, part_of
@@ -65,6 +65,7 @@ __all__ = [
     "SlipFriction",
     "Spring",
     "Stribeck",
+    "TaskOptions",
     "ThermalFriction",
     "Tolerances",
     "TorqueFeedback",

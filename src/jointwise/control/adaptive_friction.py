@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,11 +15,10 @@ from jointwise.control.control_law import ControlSample
 from jointwise.control.controller import AffineController, ControlState
 from jointwise.control.gains import Gains, drives_for, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, deformations, lead_time
+from jointwise.control.links import Links, TaskOptions, deformations, lead_time
 from jointwise.control.pd import Side
 from jointwise.control.reference import Reference, part_of
-from jointwise.description.mounting import Mounting
-from jointwise.description.robot import Payload, Robot
+from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, ShapeError
 from jointwise.runtime.arrays import checked_rate
 from jointwise.runtime.friction_adaptation import AdaptationOptions, Adapted
@@ -156,10 +155,8 @@ def adaptive(
     release: float = 0.0,
     gains: Gains | None = None,
     drives: Sequence[JointDrive] | None = None,
-    gravity: Mounting | None = None,
-    payload: Payload | None = None,
     side: Side = "motor",
-    duration: float | None = None,
+    **setting: Unpack[TaskOptions],
 ) -> AdaptiveController:
     """Return computed torque with an adaptive friction feed-forward.
 
@@ -179,17 +176,15 @@ def adaptive(
         release: Time (s) from which the parameters may change.
         gains: PID gains for a unit of inertia; None for critically damped ones.
         drives: Rotors, springs and motors; a motor's `limit` bounds the torque.
-        gravity: Mounting; None for that of the model, or the table.
-        payload: Payload at the tool.
         side: Whether position and speed are fed back from the `motor` or the `link`.
-        duration: Duration of the motion, s; None for its own.
+        setting: Mounting, payload and duration; see `TaskOptions`.
 
     Raises:
         ModelError: The robot has no friction to adapt, or its motor gains are unknown.
 
     """
-    links = Links.of(robot, gravity, payload)
-    periods = _periods(motion, rate, duration)
+    links = Links.of(robot, setting.get("gravity"), setting.get("payload"))
+    periods = _periods(motion, rate, setting.get("duration"))
     poses = part_of(motion, rate, np.linspace(0, periods - 1, POSES).astype(np.intp) / rate, np.empty(0)).q
     chosen = drives_for(links.robot, drives)
     model = make_friction_model(robot, links, chosen, friction, rate)

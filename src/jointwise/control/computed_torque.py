@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from jointwise.control.control_law import AffineControl
 from jointwise.control.controller import AffineController
-from jointwise.control.gains import Gains, feedback_rotors, rotor_inertias
+from jointwise.control.gains import Gains, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, deformations, make_task, plus_friction
+from jointwise.control.links import TaskOptions, deformations, make_task, plus_friction
 from jointwise.control.pd import Side, feedback_law, integral_law
-from jointwise.description.mounting import Mounting
-from jointwise.description.robot import Payload, Robot
+from jointwise.description.robot import Robot
 from jointwise.spatial import Array
 
 if TYPE_CHECKING:
@@ -29,10 +28,8 @@ def computed_torque(
     gains: Gains | None = None,
     drives: Sequence[JointDrive] | None = None,
     friction: Array | None = None,
-    gravity: Mounting | None = None,
-    payload: Payload | None = None,
     side: Side = "motor",
-    duration: float | None = None,
+    **options: Unpack[TaskOptions],
 ) -> AffineController:
     """Return ``u = M(q_d) q̈_d + C q̇_d + g + f - M(q_d) (kd ė + kp e + ki ∫ (q - q_d) dt)``, rotors in M.
 
@@ -40,11 +37,10 @@ def computed_torque(
     side ``e = q - q_d``. `friction` (periods, joints) is a feed-forward f in Nm (see `friction_torques`). On a rigid
     arm with a matching model the error obeys ``ë + kd ė + kp e + ki ∫e = 0``.
     """
-    links = Links.of(robot, gravity, payload)
-    task = make_task(links, motion, rate, duration, drives)
-    reference, ahead = task.reference, task.ahead
+    task = make_task(robot, motion, rate, drives, **options)
+    links, reference, ahead = task.links, task.reference, task.ahead
     feed = links.torque(ahead.q, ahead.qd, ahead.qdd) + rotor_inertias(task.drives) * ahead.qdd
-    M = links.inertia(reference.q, feedback_rotors(task.links.robot, drives))
+    M = links.inertia(reference.q, task.rotors)
     chosen = gains or task.default_gains()
     loads = links.torque(reference.q, reference.qd, reference.qdd)
     position = reference.q + deformations(task.drives, loads) if side == "motor" else reference.q

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,9 @@ from jointwise.control.control_law import ControlSample
 from jointwise.control.flexible import drive_motion, friction_feed
 from jointwise.control.gains import POSES, Gains, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, Task, make_task, plus_friction
+from jointwise.control.links import Links, Task, TaskOptions, make_task, plus_friction
 from jointwise.control.reference import Reference
-from jointwise.description.mounting import Mounting
-from jointwise.description.robot import Payload, Robot
+from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.model.rigid.backend import kernels
 from jointwise.model.rigid.chain import Chain
@@ -255,9 +254,7 @@ def feedback_linearisation(
     observer: float | None = None,
     elastic: Sequence[bool] | bool | None = None,
     friction: Array | bool = True,
-    gravity: Mounting | None = None,
-    payload: Payload | None = None,
-    duration: float | None = None,
+    **options: Unpack[TaskOptions],
 ) -> FeedbackLinearisation:
     """Return a controller under which the links obey ``e⁽⁴⁾ + k3 e⁽³⁾ + k2 ë + k1 ė + k0 e + ki ∫e = 0``.
 
@@ -277,15 +274,13 @@ def feedback_linearisation(
         elastic: Which joints are linearised with their springs, one flag or one for each; None for those whose link
             swings on its spring at up to 3 k0^(1/4).
         friction: As in `flexible_feedforward`.
-        gravity: Mounting; None for that of the model, or the table.
-        payload: Payload at the tool.
-        duration: Duration of the motion, s; None for its own.
+        options: Mounting, payload and duration; see `TaskOptions`.
 
     Raises:
         ModelError: A joint has no spring, or the motion no snap.
 
     """
-    task = make_task(Links.of(robot, gravity, payload), motion, rate, duration, drives)
+    task = make_task(robot, motion, rate, drives, **options)
     rigid = [j for j, drive in enumerate(task.drives) if drive.spring is None]
     if rigid:
         raise ModelError(f"joint {rigid[0] + 1} must have a spring: feedback linearisation is for elastic joints.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -12,12 +12,11 @@ from jointwise.control.control_law import AffineControl
 from jointwise.control.controller import AffineController
 from jointwise.control.gains import Gains, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, friction_torques, make_task, plus_friction
+from jointwise.control.links import Links, TaskOptions, friction_torques, make_task, plus_friction
 from jointwise.control.pd import feedback_law, integral_law
 from jointwise.control.reference import Reference
 from jointwise.control.torque_rates import torque_rates
-from jointwise.description.mounting import Mounting
-from jointwise.description.robot import Payload, Robot
+from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.spatial import Array
 
@@ -78,9 +77,7 @@ def flexible_feedforward(
     drives: Sequence[JointDrive],
     gains: Gains | None = None,
     friction: Array | bool = True,
-    gravity: Mounting | None = None,
-    payload: Payload | None = None,
-    duration: float | None = None,
+    **options: Unpack[TaskOptions],
 ) -> AffineController:
     """Return ``u = τ_m(q_d .. q_d⁽⁴⁾) + f - J (kp (θ - θ_d) + kd (ω - θ̇_d) + ki ∫ (q - q_d) dt)``.
 
@@ -88,7 +85,7 @@ def flexible_feedforward(
     the steady friction of the drives at the planned speed, an array (periods, joints) in Nm instead of it, or False.
     `Gains(0, 0)` is feed-forward only.
     """
-    task = make_task(Links.of(robot, gravity, payload), motion, rate, duration, drives)
+    task = make_task(robot, motion, rate, drives, **options)
     chosen = gains or task.default_gains()
     total = task.inertias + rotor_inertias(task.drives)
     wanted, ahead = (drive_motion(task.links, task.drives, part) for part in (task.reference, task.ahead))

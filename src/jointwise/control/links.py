@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from jointwise.control.gains import Gains, default_gains, drives_for, effective_inertias
+from jointwise.control.gains import Gains, default_gains, drives_for, effective_inertias, feedback_rotors
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.reference import Reference, as_reference
 from jointwise.description.mounting import Mounting
@@ -88,13 +88,29 @@ def plus_friction(torque: Array, friction: Array | None) -> Array:
     return total
 
 
+class TaskOptions(TypedDict, total=False):
+    """Options that all controllers have in common.
+
+    `gravity`: mounting; None for that of a calibrated model, or the table. `payload` at the tool. `duration` of the
+    motion, s; None for all of it.
+    """
+
+    gravity: Mounting | None
+    payload: Payload | None
+    duration: float | None
+
+
 @dataclass(frozen=True)
 class Task:
-    """A motion that a controller follows: its `reference`, the `links` as mounted and loaded, one drive a joint."""
+    """A motion that a controller follows: its `reference`, the `links` as mounted and loaded, one drive a joint.
+
+    `rotors` are the inertias (joints,), kg m², by which gains are scaled; see `feedback_rotors`.
+    """
 
     reference: Reference
     links: Links
     drives: tuple[JointDrive, ...]
+    rotors: Array
 
     @cached_property
     def inertias(self) -> Array:
@@ -112,11 +128,18 @@ class Task:
 
 
 def make_task(
-    links: Links, motion: Any, rate: float, duration: float | None, drives: Sequence[JointDrive] | None
+    robot: Robot | RobotModel,
+    motion: Any,
+    rate: float,
+    drives: Sequence[JointDrive] | None,
+    *,
+    gravity: Mounting | None = None,
+    payload: Payload | None = None,
+    duration: float | None = None,
 ) -> Task:
-    """Return the task of following a motion (see `as_reference`) at a control `rate` (Hz)."""
-    robot, reference = links.robot, as_reference(motion, rate, duration)
-    joints = reference.q.shape[1]
-    if joints != robot.dof:
-        raise ModelError(f"the motion must be one of {robot.dof} joints, as robot '{robot.name}'. It has {joints}.")
-    return Task(reference, links, drives_for(robot, drives))
+    """Return the task of following a motion (see `as_reference`) at a control `rate` (Hz); see `TaskOptions`."""
+    links, reference = Links.of(robot, gravity, payload), as_reference(motion, rate, duration)
+    arm, joints = links.robot, reference.q.shape[1]
+    if joints != arm.dof:
+        raise ModelError(f"the motion must be one of {arm.dof} joints, as robot '{arm.name}'. It has {joints}.")
+    return Task(reference, links, drives_for(arm, drives), feedback_rotors(arm, drives))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -12,10 +12,9 @@ from jointwise.control.control_law import AffineControl
 from jointwise.control.controller import AffineController
 from jointwise.control.flexible import friction_feed
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, make_task, plus_friction
+from jointwise.control.links import Links, TaskOptions, make_task, plus_friction
 from jointwise.control.reference import Reference
-from jointwise.description.mounting import Mounting
-from jointwise.description.robot import Payload, Robot
+from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.spatial import Array
 
@@ -116,9 +115,7 @@ def lqr(
     drives: Sequence[JointDrive],
     tolerances: Tolerances | None = None,
     friction: Array | bool = True,
-    gravity: Mounting | None = None,
-    payload: Payload | None = None,
-    duration: float | None = None,
+    **options: Unpack[TaskOptions],
 ) -> AffineController:
     """Return ``u = u_ff - K (x - x_d)`` of every joint alone, x = (θ, ω, q, q̇) and ∫q dt if it has a tolerance.
 
@@ -126,7 +123,7 @@ def lqr(
     gravity along it, k the stiffness at rest. Coupling between the joints is left to the feedback. `friction` as in
     `flexible_feedforward`. Stiffness that grows with load enters through the deformation of the spring.
     """
-    task = make_task(Links.of(robot, gravity, payload), motion, rate, duration, drives)
+    task = make_task(robot, motion, rate, drives, **options)
     theta, speed, _ = decentralised_motion(task.links, task.drives, task.inertias, task.reference)
     _, speed_ahead, torque = decentralised_motion(task.links, task.drives, task.inertias, task.ahead)
     feed = plus_friction(torque, friction_feed(task.drives, speed_ahead, friction))

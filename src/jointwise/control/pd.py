@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
 from jointwise.control.control_law import AffineControl
 from jointwise.control.controller import AffineController
-from jointwise.control.gains import Gains, feedback_rotors
+from jointwise.control.gains import Gains
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, deformations, make_task
-from jointwise.description.mounting import Mounting
-from jointwise.description.robot import Payload, Robot
+from jointwise.control.links import TaskOptions, deformations, make_task
+from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.spatial import Array
 
@@ -31,23 +30,20 @@ def pd_gravity(
     *,
     gains: Gains | None = None,
     drives: Sequence[JointDrive] | None = None,
-    gravity: Mounting | None = None,
-    payload: Payload | None = None,
     side: Side = "motor",
-    duration: float | None = None,
+    **options: Unpack[TaskOptions],
 ) -> AffineController:
     """Return ``u = g(q) - J kp (θ - θ_d) - J kd (ω - q̇_d)``, ``θ_d = q_d + φ(g(q_d))``.
 
     J is the effective inertia of each joint with its rotor along the motion, φ the deformation of the spring under
     gravity. On the `link` side q and q_d stand for θ and θ_d: no elastic joint is stiff then, and none may be fast.
     """
-    links = Links.of(robot, gravity, payload)
-    task = make_task(links, motion, rate, duration, drives)
+    task = make_task(robot, motion, rate, drives, **options)
     q, chosen = task.reference.q, gains or task.default_gains()
-    total = task.inertias + feedback_rotors(task.links.robot, drives)
-    theta = q + deformations(task.drives, links.weight(q)) if side == "motor" else q
+    total = task.inertias + task.rotors
+    theta = q + deformations(task.drives, task.links.weight(q)) if side == "motor" else q
     feedback = feedback_law(side, theta, task.reference.qd, total * chosen.kp, total * chosen.kd)
-    return AffineController(AffineControl(**feedback, gravity=links.chain), rate)
+    return AffineController(AffineControl(**feedback, gravity=task.links.chain), rate)
 
 
 def pid(
@@ -57,18 +53,17 @@ def pid(
     *,
     gains: Gains | None = None,
     drives: Sequence[JointDrive] | None = None,
-    payload: Payload | None = None,
     side: Side = "motor",
-    duration: float | None = None,
+    **options: Unpack[TaskOptions],
 ) -> AffineController:
     """Return ``u = -J (kp e + kd ė + ki ∫ (q - q_d) dt)``, e = θ - q_d (q - q_d on the `link` side).
 
     No model but the effective inertias J that scale the gains: gravity is left to the integral, which is that of the
     link whatever the side, so that springs cause no steady-state error.
     """
-    task = make_task(Links.of(robot, payload=payload), motion, rate, duration, drives)
+    task = make_task(robot, motion, rate, drives, **options)
     reference, chosen = task.reference, gains or task.default_gains(integral=0.3)
-    total = task.inertias + feedback_rotors(task.links.robot, drives)
+    total = task.inertias + task.rotors
     feedback = feedback_law(side, reference.q, reference.qd, total * chosen.kp, total * chosen.kd)
     return AffineController(AffineControl(**(feedback | integral_law(reference.q, total * chosen.ki))), rate)
 

@@ -9,10 +9,8 @@ import numpy as np
 
 from jointwise.control.control_law import GAINS, AffineControl
 from jointwise.control.joint_drive import JointDrive
-from jointwise.description.mounting import Mounting
-from jointwise.description.robot import Payload, Robot
+from jointwise.control.links import Links
 from jointwise.errors import ModelError
-from jointwise.model.rigid import gravity_torque, mass_matrix
 from jointwise.model.rigid.backend import kernels
 from jointwise.spatial import Array
 
@@ -73,14 +71,7 @@ class UnstableError(ModelError):
 
 
 def closed_loop_stability(
-    robot: Robot,
-    law: AffineControl,
-    rate: float,
-    drives: Sequence[JointDrive],
-    *,
-    gravity: Mounting = "table",
-    payload: Payload | None = None,
-    differenced: bool = False,
+    links: Links, law: AffineControl, rate: float, drives: Sequence[JointDrive], *, differenced: bool = False
 ) -> Stability:
     """Return the stability of the closed loop at the worst of `POSES` poses along the reference, at a `rate` (Hz).
 
@@ -91,7 +82,7 @@ def closed_loop_stability(
     worst = Stability(0.0, 0, 0, rate)
     periods = np.unique(np.linspace(0, law.periods - 1, POSES).astype(int))
     poses = _poses(law)[periods]
-    plants = _plants(robot, poses, drives, gravity, payload)
+    plants = _plants(links, poses, drives)
     for period, pose, plant in zip(periods, poses, plants, strict=True):
         radius, joint = _spectral_radius(plant, _feedback(law, int(period), pose), 1.0 / rate, differenced)
         if radius > worst.radius:
@@ -100,13 +91,11 @@ def closed_loop_stability(
 
 
 def check_stability(
-    robot: Robot,
+    links: Links,
     law: AffineControl,
     rate: float,
     drives: Sequence[JointDrive],
     *,
-    gravity: Mounting = "table",
-    payload: Payload | None = None,
     times: Array | None = None,
     differenced: bool = False,
 ) -> None:
@@ -120,15 +109,13 @@ def check_stability(
 
     def stability(hertz: float, scale: float) -> Stability:
         scaled = law if scale == 1.0 else _scaled(law, scale)
-        return closed_loop_stability(
-            robot, scaled, hertz, drives, gravity=gravity, payload=payload, differenced=differenced
-        )
+        return closed_loop_stability(links, scaled, hertz, drives, differenced=differenced)
 
     worst = stability(rate, 1.0)
     if worst.is_stable:
         return
     time = worst.period / rate if times is None else times[worst.period]
-    where = f"joint {worst.joint + 1} '{robot.joints[worst.joint].name}' at t = {time:.3g} s"
+    where = f"joint {worst.joint + 1} '{links.robot.joints[worst.joint].name}' at t = {time:.3g} s"
     growth = f"errors grow by {100.0 * (worst.radius - 1.0):.3g} % per period in {where}"
     raise _unstable(growth, rate, stability)
 
@@ -160,17 +147,10 @@ def _poses(law: AffineControl) -> Array:
     raise ModelError("the law must have a position reference, q or theta, for a stability check.")
 
 
-def _plants(
-    robot: Robot, poses: Array, drives: Sequence[JointDrive], gravity: Mounting, payload: Payload | None
-) -> list[_Plant]:
+def _plants(links: Links, poses: Array, drives: Sequence[JointDrive]) -> list[_Plant]:
     rigid = np.array([drive.inertia if drive.spring is None else 0.0 for drive in drives])
-    M = mass_matrix(robot, poses, payload=payload, rotor_inertias=rigid)
-    weight = gravity_torque(robot, poses, gravity=gravity, payload=payload)
-    steps = [
-        gravity_torque(robot, poses + s * row, gravity=gravity, payload=payload)
-        for row in np.eye(robot.dof)
-        for s in (NUDGE, -NUDGE)
-    ]
+    M, weight = links.inertia(poses, rigid), links.weight(poses)
+    steps = [links.weight(poses + s * row) for row in np.eye(links.robot.dof) for s in (NUDGE, -NUDGE)]
     columns = [(after - before) / (2.0 * NUDGE) for after, before in zip(steps[::2], steps[1::2], strict=True)]
     slopes = np.stack(columns, axis=2)
     return [_plant(m, g, w, drives) for m, g, w in zip(M, slopes, weight, strict=True)]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -23,9 +23,8 @@ from jointwise.control.control_law import ControlSample
 from jointwise.control.controller import AffineController, ControlState
 from jointwise.control.gains import Gains, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, Task, friction_torques, make_task
-from jointwise.description.mounting import Mounting
-from jointwise.description.robot import Payload, Robot
+from jointwise.control.links import Links, Task, TaskOptions, friction_torques, make_task
+from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, ShapeError
 from jointwise.runtime.observers import ObserverState, TorqueObserver, fuse
 from jointwise.spatial import Array
@@ -174,13 +173,11 @@ def torque_feedback(
     gains: Gains | None = None,
     drives: Sequence[JointDrive] | None = None,
     friction: Array | None = None,
-    gravity: Mounting | None = None,
-    payload: Payload | None = None,
-    duration: float | None = None,
     torque_gain: float = TORQUE_GAIN,
     friction_bandwidth: float | None = FRICTION_BANDWIDTH,
     link_share: float = 0.0,
     variances: Array | None = None,
+    **options: Unpack[TaskOptions],
 ) -> TorqueFeedback:
     """Return computed torque with a joint torque loop and a friction observer.
 
@@ -191,14 +188,12 @@ def torque_feedback(
         gains: Gains of the motion feedback.
         drives: Rotor, spring, friction and limits of every joint; without springs the deflection is not used.
         friction: Friction of the feed-forward (periods, joints), Nm; by default the steady friction of the drives.
-        gravity: Mounting of the base.
-        payload: Payload at the tool.
-        duration: Duration of the motion, s; None for all of it.
         torque_gain: K_T >= 0; 0 for no torque loop.
         friction_bandwidth: Bandwidth of the friction observer, rad/s; None for none.
         link_share: Share of the friction that acts at the links.
         variances: Variances of link side, deflection and motor side (joints, 3), Nm²; by default from the usual errors
             of masses, gears and friction.
+        options: Mounting, payload and duration; see `TaskOptions`.
 
     Raises:
         ModelError: A setting is outside its range, or the motion does not fit the robot.
@@ -208,15 +203,11 @@ def torque_feedback(
         raise ModelError(f"torque_gain must be finite and >= 0. Got {torque_gain} instead.")
     if not 0.0 <= link_share <= 1.0:
         raise ModelError(f"link_share must be in [0, 1]. Got {link_share} instead.")
-    arm = Links.of(robot, gravity, payload)
-    task = make_task(arm, motion, rate, duration, drives)
-    reference = task.reference
+    task = make_task(robot, motion, rate, drives, **options)
+    arm, reference = task.links, task.reference
     f = friction_torques(task.drives, task.ahead.qd) if friction is None else np.asarray(friction, dtype=np.float64)
     chosen = _scaled(gains or task.default_gains(), task, torque_gain)
-    base = computed_torque(
-        robot, motion, rate,
-        gains=chosen, drives=drives, friction=f, gravity=gravity, payload=payload, duration=duration,
-    )  # fmt: skip
+    base = computed_torque(robot, motion, rate, gains=chosen, drives=drives, friction=f, **options)
     loads = arm.torque(reference.q, reference.qd, reference.qdd)
     observer = None
     if friction_bandwidth is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from jointwise.control.control_law import AffineControl, ControlSample
 from jointwise.control.joint_drive import JointDrive
+from jointwise.control.links import Links
 from jointwise.control.stability import check_stability
 from jointwise.errors import ModelError, ShapeError
 from jointwise.simulation.robot.digital import DigitalRobot
@@ -63,11 +64,7 @@ def run_loop(
     law: AffineControl | None = getattr(controller, "law", None)
     hertz, count = _clock(controller, law, rate, periods)
     if law is not None and check:
-        robot, drives = digital.robot, drives_of(digital)
-        check_stability(
-            robot, law, hertz, drives,
-            gravity=digital.gravity, payload=digital.payload, differenced=feedback is not None,
-        )  # fmt: skip
+        check_stability(links_of(digital), law, hertz, drives_of(digital), differenced=feedback is not None)
     start = state.arriving(hertz)
     if law is not None and native:
         start = start.with_rows(integral=np.zeros(state.dof))
@@ -87,6 +84,11 @@ def sample_of(state: State, feedback: Encoders | None = None, rate: float = DEFA
             *read(rotors, state.theta, state.row("theta_before"), 1.0 / rate),
         )
     return ControlSample(state.time, *sides, state.current, state.temperature)
+
+
+def links_of(digital: DigitalRobot) -> Links:
+    """Return the links of a digital robot as mounted and loaded."""
+    return Links(digital.robot, digital.gravity, digital.payload)
 
 
 def drives_of(digital: DigitalRobot) -> tuple[JointDrive, ...]:

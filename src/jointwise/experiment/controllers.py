@@ -247,15 +247,12 @@ def _make_servo(digital: DigitalRobot, motion: DelayedMotion, rate: float, bandw
     )
 
 
-def _factory(
-    make: Callable[..., control.AffineController], integral: float | None = 0.0, uses_gravity: bool = True
-) -> NamedFactory:
+def _factory(make: Callable[..., control.AffineController], integral: float | None = 0.0) -> NamedFactory:
     """Return the factory of a controller of `control`; `integral` of its gains, None if it has no bandwidth."""
 
     def make_law(digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None) -> PeriodicLaw:
-        options: dict[str, Any] = {"drives": drives_of(digital), "payload": digital.payload}
-        if uses_gravity:
-            options["gravity"] = digital.gravity
+        mounted = {"gravity": digital.gravity, "payload": digital.payload}
+        options: dict[str, Any] = {"drives": drives_of(digital), **mounted}
         if bandwidth is not None:
             if integral is None:
                 raise ModelError("bandwidth must be None for this controller: its gains follow from tolerances.")
@@ -290,7 +287,7 @@ def _make_adaptive(
 CONTROLLERS: dict[str, tuple[str, NamedFactory]] = {
     "servo": ("rigid feed-forward, feedback from the motor encoders, a slow integral of the link error", _make_servo),
     "pd": ("PD with gravity compensation", _factory(control.pd_gravity)),
-    "pid": ("PID without a model", _factory(control.pid, 0.3, uses_gravity=False)),
+    "pid": ("PID without a model", _factory(control.pid, 0.3)),
     "computed-torque": ("computed torque with feedback scaled by the mass matrix", _factory(control.computed_torque)),
     "flexible": ("feed-forward of elastic joints and friction", _factory(control.flexible_feedforward)),
     "lqr": ("decentralised LQR with feed-forward", _factory(control.lqr, None)),

@@ -15,7 +15,7 @@ from jointwise.control.stability import POSES, check_stability, closed_loop_stab
 from jointwise.design.experiments import Experiment
 from jointwise.design.trajectory import States
 from jointwise.errors import ModelError
-from jointwise.experiment.closed_loop import drives_of, run_stepped
+from jointwise.experiment.closed_loop import drives_of, links_of, run_stepped
 from jointwise.experiment.controllers import PeriodicLaw, Periods, SteppedController
 from jointwise.experiment.options import Events
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
@@ -92,10 +92,8 @@ class ExperimentRun:
         if law is None:
             return
         try:
-            check_stability(
-                digital.robot, law, self.rate, drives_of(digital),
-                gravity=digital.gravity, payload=digital.payload, times=times, differenced=self.encoders is not None,
-            )  # fmt: skip
+            differenced = self.encoders is not None
+            check_stability(links_of(digital), law, self.rate, drives_of(digital), times=times, differenced=differenced)
         except ModelError:
             check_motor_limits(digital, self._model_torque(states))
             raise
@@ -105,11 +103,10 @@ class ExperimentRun:
         digital, law = self.digital, self._sampled_law(periods)[2]
         if law is None:
             return True
-        stability = closed_loop_stability(
-            digital.robot, law, self.rate, drives_of(digital),
-            gravity=digital.gravity, payload=digital.payload, differenced=self.encoders is not None,
-        )  # fmt: skip
-        return stability.is_stable
+        differenced = self.encoders is not None
+        return closed_loop_stability(
+            links_of(digital), law, self.rate, drives_of(digital), differenced=differenced
+        ).is_stable
 
     @property
     def _locked(self) -> bool:
