@@ -180,9 +180,7 @@ def growth(digital: DigitalRobot, pose: Array, stiffness: float, **options: Any)
 
     sizes = np.repeat([1e-7, 1e-5, 1e-7, 1e-5, 1e-6, 1e-5], n)
     J = np.stack([(step(at + row) - step(at - row)) / (2.0 * row.max()) for row in np.diag(sizes)], axis=1)
-    plant = _plants(
-        digital.robot, pose[None], drives_of(digital.aged(stiffness=stiffness - 1.0)), "table", digital.payload
-    )[0]
+    plant = _plants(links, pose[None], drives_of(digital.aged(stiffness=stiffness - 1.0)))[0]
     size = len(plant.A)
     held = expm(np.block([[plant.A, plant.B], [np.zeros((n, size + n))]]) / RATE)[:size]
     measured = np.vstack(plant.sides)
