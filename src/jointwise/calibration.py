@@ -19,14 +19,14 @@ from jointwise.estimation.body_prior import body_prior
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.drive_gains import DriveGains, drive_gains, gains_again
 from jointwise.estimation.essential import Essential, essential_fit
-from jointwise.estimation.feed_forward import fit_feed_forward, positions_structure, testable_menu
+from jointwise.estimation.feed_forward import fit_feed_forward, positions_structure, testable_candidates
 from jointwise.estimation.fit import Fit, fit_structure, known_values
 from jointwise.estimation.instruments import instrumental_fit
 from jointwise.estimation.neglected_effects import neglected_effects
 from jointwise.estimation.physical import PhysicalParameters, physical_parameters
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.select_filters import alternative_filters, select_filters
-from jointwise.estimation.select_structure import compare_joint_terms, select_scales, select_structure
+from jointwise.estimation.select_structure import Selection, compare_joint_terms, select_scales, select_structure
 from jointwise.estimation.structure import JointTerms, Structure
 from jointwise.estimation.uncertainty import Alternatives, Uncertainty, uncertainty_of, with_selection
 from jointwise.monitoring.learn import residual_spread
@@ -196,7 +196,8 @@ def _select_joint_model(
     free = [name for name in options.free if name != "ripple" or not options.parallel_cutoff]  # it removes ripple
     if free:
         progress("choosing the joint model")
-        structure, choices, alternatives = _selected(regression, drives, structure, free)
+        structure, selection = _selected(regression, drives, structure, free)
+        choices, alternatives = selection.choices, selection.alternatives(structure)
     chosen = options.lag is None, options.position_cutoff is None
     if any(chosen):
         alternatives += alternative_filters(regression, drives.values, structure, *chosen)
@@ -215,12 +216,12 @@ def _select_joint_model(
 
 def _selected(
     regression: Regression, drives: DriveGains, structure: Structure, free: Sequence[str]
-) -> tuple[Structure, list[Choice], list[Alternatives]]:
+) -> tuple[Structure, Selection]:
     """Return the structure by cross-validation; from positions only, it is that of a feed-forward model."""
     if regression.has_speed or regression.has_rotor:
         return select_structure(regression, drives.values, structure, free)
     structure = positions_structure(regression, structure, "direction" in free)
-    return select_structure(regression, drives.values, structure, free, *testable_menu(regression))
+    return select_structure(regression, drives.values, structure, free, testable_candidates(regression))
 
 
 @dataclass(frozen=True)

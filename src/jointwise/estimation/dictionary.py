@@ -58,6 +58,10 @@ class Dictionary:
         """Return the residual standard deviation of each joint under a structure, Nm."""
         return quick_weighted_fit(self.select(structure))[1]
 
+    def base_parameters(self, structure: Structure) -> Array:
+        """Return the base parameters (base,) under a structure."""
+        return quick_weighted_fit(self.select(structure))[0][: self.base]
+
 
 def keys_of(structure: Structure) -> list[Key]:
     """Return the keys of the columns of a structure, in the order of its terms."""

@@ -20,7 +20,7 @@ from jointwise.estimation.fit import Fit, fit_structure
 from jointwise.estimation.least_squares import Mask, squared_error_from_moments
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.rows import STILL_PART, Rows, regression_rows
-from jointwise.estimation.select_structure import POWERS, RELAXATIONS, STRIBECK, select_structure
+from jointwise.estimation.select_structure import POWERS, RELAXATIONS, STRIBECK, Candidates, select_structure
 from jointwise.estimation.structure import LADDER, JointTerms, Structure
 from jointwise.spatial import Array
 
@@ -78,7 +78,8 @@ def fit_feed_forward(
     start = positions_structure(regression, structure, "direction" in names)
     choices: list[Choice] = []
     if names:
-        start, choices, _ = select_structure(positions, gains, start, names, *testable_menu(regression))
+        start, selection = select_structure(positions, gains, start, names, testable_candidates(regression))
+        choices = selection.choices
 
     def fitted(structure: Structure) -> Fit:
         terms = {j: single.completed(structure) for j, single in joints.items()}
@@ -95,14 +96,12 @@ def fit_feed_forward(
     return FeedForwardFit(fits[taken], tuple(choices))
 
 
-def testable_menu(
-    regression: Regression,
-) -> tuple[tuple[float, ...], tuple[float, ...], Sequence[tuple[float, ...]]]:
+def testable_candidates(regression: Regression) -> Candidates:
     """Return the relaxation times, Stribeck velocities and viscous powers that positions of the logs can test."""
     relaxations = relaxations_in_rests(regression)
     if rests_tested(rest_regression(regression)):
-        return relaxations, separable_stribeck(regression), POWERS
-    return relaxations, (0.0,), [powers for powers in POWERS if min(powers) >= 1.0]
+        return Candidates(relaxations, separable_stribeck(regression))
+    return Candidates(relaxations, (0.0,), tuple(powers for powers in POWERS if min(powers) >= 1.0))
 
 
 def without_low_speed(structure: Structure, free: Sequence[str]) -> Structure:

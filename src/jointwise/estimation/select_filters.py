@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -12,7 +12,7 @@ from jointwise.estimation.cross_validation import WORTHWHILE, Choice, Score, cro
 from jointwise.estimation.least_squares import QuickProblem, quick_weighted_fit
 from jointwise.estimation.regression import LoadOf, Regression
 from jointwise.estimation.structure import Structure, element_shapes
-from jointwise.estimation.uncertainty import Alternatives, filter_alternatives
+from jointwise.estimation.uncertainty import WITHIN_CELL, Alternatives
 from jointwise.model.terms import Coulomb, Hysteresis, Term
 from jointwise.spatial import Array
 
@@ -26,6 +26,8 @@ SHARP_CUTOFF = 20.0
 """Position cut-off (Hz) under which lags are compared: a smoother motion starts before the real one."""
 LAGS = tuple(np.arange(-16, 17, 4) * 1e-3)
 """Lags of the output, s."""
+LAG_ERROR = 2e-3
+"""Greatest error of a lag, s: half a step of the grid that it is selected from."""
 LAG_CUTOFF = 10.0
 """Parallel filter (Hz) under which lags are compared: a spline through noise is quieter between the samples than on
 them, so raw errors would favour lags of half a sample."""
@@ -68,10 +70,40 @@ def select_filters(
 def alternative_filters(
     regression: Regression, gains: Array, structure: Structure, lag: bool, cutoff: bool
 ) -> list[Alternatives]:
-    """Return the change of the base parameters under other filters, of those that were selected."""
-    now, allowed = regression.filters.position_cutoff, _allowed_cutoffs(regression)
-    neighbours = [*[f for f in allowed if f < now][-1:], *[f for f in allowed if f > now][:1]]
-    return filter_alternatives(regression, gains, structure, neighbours if cutoff else [], lag)
+    """Return the change of the base parameters under other filters, of those that were selected.
+
+    Args:
+        regression: The training logs under the selected filters; of long ones an excerpt is used.
+        gains: Nm per unit of output, shape (joints,).
+        structure: The joint model.
+        lag: Whether the lag was selected.
+        cutoff: Whether the position cut-off was selected.
+
+    """
+    regression, allowed = regression.excerpt(), _allowed_cutoffs(regression)
+    now, set_lag = regression.filters.position_cutoff, regression.filters.lag
+    lags = (set_lag, set_lag - LAG_ERROR, set_lag + LAG_ERROR)
+    selected, before, after = _lagged_fits(regression, gains, structure, lags)
+    found = []
+    if lag:
+        cell = np.full(2, 0.5 * WITHIN_CELL)
+        found.append(
+            Alternatives("lag of the output", np.stack([before - selected, after - selected]), cell, "filters")
+        )
+    near = [*[f for f in allowed if f < now][-1:], *[f for f in allowed if f > now][:1]]
+    if cutoff and near:
+        filtered = (regression.filtered(position_cutoff=f) for f in near)
+        steps = np.stack([_lagged_fits(other, gains, structure, lags[:1])[0] - selected for other in filtered])
+        cell = np.full(len(near), WITHIN_CELL / 4.0 / len(near))  # half a cell is half the distance to a neighbour
+        found.append(Alternatives("position cut-off", steps, cell, "filters"))
+    return found
+
+
+def _lagged_fits(regression: Regression, gains: Array, structure: Structure, lags: Sequence[float]) -> list[Array]:
+    """Return the base parameters without load dependence for some lags (s) of the output."""
+    joints, base = range(regression.bodies.robot.dof), regression.bodies.base.count
+    problems = regression.lagged_problems([structure.without_load().terms(joint=j) for j in joints], lags)
+    return [quick_weighted_fit(problem.scaled(gains))[0][:base] for problem in problems]
 
 
 def _allowed_cutoffs(regression: Regression) -> list[float]:

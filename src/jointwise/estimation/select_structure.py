@@ -10,7 +10,7 @@ Regression Trees", 1984, applied to differences of held-out errors between folds
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from jointwise.estimation.fit import fit_structure
 from jointwise.estimation.least_squares import quick_weighted_fit
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.structure import JointTerms, Structure
-from jointwise.estimation.uncertainty import Alternatives, structure_alternatives
+from jointwise.estimation.uncertainty import Alternatives
 from jointwise.spatial import Array
 
 SCALES = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -39,41 +39,45 @@ LOADS = ("none", "absolute", "square")
 """Dependences of dry friction on the load torque."""
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """Values to select from: relaxation times (s) and Stribeck velocities (rad/s), 0 for none, and viscous powers."""
+
+    relaxations: tuple[float, ...] = RELAXATIONS
+    stribeck: tuple[float, ...] = STRIBECK
+    powers: tuple[tuple[float, ...], ...] = POWERS
+
+
 def select_structure(
     regression: Regression,
     gains: Array,
     start: Structure,
     free: Iterable[str],
-    relaxations: Sequence[float] = RELAXATIONS,
-    stribeck: Sequence[float] = STRIBECK,
-    powers: Sequence[tuple[float, ...]] = POWERS,
-) -> tuple[Structure, list[Choice], list[Alternatives]]:
-    """Return the structure that predicts best, its choices, and how its alternatives move the bodies.
+    candidates: Candidates = Candidates(),  # noqa: B008 - immutable
+) -> tuple[Structure, Selection]:
+    """Return the structure that predicts best, and the selection behind it.
 
     Args:
         regression: The training logs; of long ones an excerpt is used.
         gains: Nm per unit of output, shape (joints,).
         start: The structure whose other fields are kept.
         free: Names of the fields to select: ripple, direction (with the relaxation), powers, stribeck, load.
-        relaxations: Relaxation times (s) to select from, 0 for none.
-        stribeck: Stribeck velocities (rad/s) to select from, 0 for none.
-        powers: Viscous powers to select from.
+        candidates: Values to select from.
 
     """
     names, regression = set(free), regression.excerpt()
-    plain = plain_dictionary(regression, gains, _menu(start, relaxations))
-    current = _first_structure(regression, start, names, relaxations)
+    plain = plain_dictionary(regression, gains, _menu(start, candidates.relaxations))
+    current = _first_structure(regression, start, names, candidates.relaxations)
     selection = Selection(plain, plain.residual_deviations(current))
     for name, question in _QUESTIONS.items():
-        candidates = _candidates(name, current, regression, relaxations, stribeck, powers)
-        if candidates and ("direction" if name == "relaxation" else name) in names:
-            current = selection.best(question, candidates)
-    found = selection.alternatives(current)
+        others = _candidates(name, current, regression, candidates)
+        if others and ("direction" if name == "relaxation" else name) in names:
+            current = selection.best(question, others)
     if "load" not in names:
-        return replace(current, load=start.load, power_flow=start.power_flow), selection.choices, found
-    selection.dictionary = load_dictionary(regression, gains, current, plain, LOADS[1:])
+        return replace(current, load=start.load, power_flow=start.power_flow), selection
+    selection.use(load_dictionary(regression, gains, current, plain, LOADS[1:]))
     current = selection.best("load dependence", [replace(current, load=load) for load in LOADS], local=True)
-    return current, selection.choices, found + selection.alternatives(current)
+    return current, selection
 
 
 _QUESTIONS = {
@@ -110,22 +114,16 @@ def _first_structure(
     return first
 
 
-def _candidates(
-    name: str,
-    current: Structure,
-    regression: Regression,
-    relaxations: Sequence[float],
-    stribeck: Sequence[float],
-    powers: Sequence[tuple[float, ...]],
-) -> list[Structure]:
+def _candidates(name: str, current: Structure, regression: Regression, candidates: Candidates) -> list[Structure]:
     """Return the candidates for a field of the structure, the simplest first; none where there is nothing to select."""
     if name == "direction":
         return _directions(current, regression)
+    relaxations = candidates.relaxations
     values: dict[str, Sequence[Any]] = {
         "ripple": (0.0, regression.period) if regression.has_speed else (),
         "relaxation": relaxations if current.direction == "hysteresis" and len(relaxations) > 1 else (),
-        "powers": powers,
-        "stribeck": stribeck,
+        "powers": candidates.powers,
+        "stribeck": candidates.stribeck,
     }
     return [replace(current, **{name: value}) for value in values[name]]
 
@@ -140,22 +138,32 @@ def _directions(current: Structure, regression: Regression) -> list[Structure]:
     return [replace(current, direction="sign"), replace(current, direction="tanh"), *slips]
 
 
+_Question = tuple[str, Structure, dict[Structure, float]]
+"""A question, the structure taken, and the probabilities that the others are better."""
+
+
 class Selection:
-    """Selects the best of some candidates, question by question, and keeps the choices."""
+    """Selects the best of some candidates, question by question, and keeps the choices.
+
+    The first questions are about everything but the load dependence, a second dictionary is for the load dependence.
+    """
 
     def __init__(self, dictionary: Dictionary, sigma: Array) -> None:
         """Use the columns of a dictionary; `sigma` (joints,) are the residual deviations that weight the joints."""
-        self.dictionary = dictionary
         self.sigma = sigma
         self.choices: list[Choice] = []
-        self._others: list[tuple[str, Structure, dict[Structure, float]]] = []
+        self._stages: list[tuple[Dictionary, list[_Question]]] = [(dictionary, [])]
+
+    def use(self, dictionary: Dictionary) -> None:
+        """Use the columns of another dictionary for the next questions."""
+        self._stages.append((dictionary, []))
 
     def best(self, question: str, candidates: list[Structure], local: bool = False) -> Structure:
         """Return the best candidate, or a simpler one (fewer columns, no relaxation) that it does not clearly beat.
 
         With `local`, an improvement that is significant and worthwhile at a single joint counts too.
         """
-        problems = [self.dictionary.select(candidate) for candidate in candidates]
+        problems = [self._stages[-1][0].select(candidate) for candidate in candidates]
         scores = [cross_validate(problem, self.sigma) for problem in problems]
         sizes = [p.layout.count + relaxes(candidate) for p, candidate in zip(problems, candidates, strict=True)]
         order = range(len(candidates))
@@ -178,20 +186,22 @@ class Selection:
             for k, candidate in enumerate(candidates)
             if k != taken
         }
-        self._others.append((question, candidates[taken], others))
+        self._stages[-1][1].append((question, candidates[taken], others))
 
-    def alternatives(self, current: Structure) -> list[Alternatives]:
-        """Return how the alternatives of the questions since the last call move the bodies of a structure."""
-        questions, self._others = self._others, []
-        return [
-            structure_alternatives(
-                self.dictionary,
-                question,
-                current,
-                {_changed(current, taken, other): chance for other, chance in others.items() if chance > NEGLIGIBLE},
-            )
-            for question, taken, others in questions
-        ]
+    def alternatives(self, selected: Structure) -> list[Alternatives]:
+        """Return how the alternatives of every question move the bodies of the structure that was selected."""
+        currents = (selected.without_load(), selected)
+        stages = zip(self._stages, currents, strict=False)
+        return [found for stage, current in stages for found in _alternatives(*stage, current)]
+
+
+def _alternatives(dictionary: Dictionary, questions: list[_Question], current: Structure) -> Iterator[Alternatives]:
+    """Yield the change of the base parameters from a structure to the alternatives of each question."""
+    reference = dictionary.base_parameters(current)
+    for question, taken, others in questions:
+        likely = {_changed(current, taken, other): chance for other, chance in others.items() if chance > NEGLIGIBLE}
+        steps = np.array([dictionary.base_parameters(other) - reference for other in likely])
+        yield Alternatives(question, steps.reshape(len(likely), len(reference)), np.array([*likely.values()], float))
 
 
 def _changed(current: Structure, taken: Structure, other: Structure) -> Structure:

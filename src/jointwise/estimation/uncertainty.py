@@ -14,20 +14,15 @@ from typing import Literal
 
 import numpy as np
 
-from jointwise.estimation.dictionary import Dictionary
 from jointwise.estimation.factors import Index, triangle
 from jointwise.estimation.jackknife import jackknife_covariance, student_factor
-from jointwise.estimation.least_squares import Mask, Problem, Solution, quick_weighted_fit
-from jointwise.estimation.regression import Regression
-from jointwise.estimation.structure import Structure
+from jointwise.estimation.least_squares import Mask, Problem, Solution
 from jointwise.spatial import Array
 
 OPEN_DIRECTION = 1e-6
 """A direction is not determined when the scaled factor is smaller there than this part of its largest value."""
 OPEN_SHARE = 0.1
 """A parameter is not determined when its share of such a direction (a unit vector) exceeds this."""
-LAG_ERROR = 2e-3
-"""Greatest error of a lag, s: half a step of the grid that it is selected from."""
 WITHIN_CELL = 1.0 / 3.0
 """Variance of a value that is uniform in a cell of a grid, as a part of the square of half the cell."""
 
@@ -150,45 +145,3 @@ def with_selection(uncertainty: Uncertainty, selections: Sequence[Alternatives])
         parts[selection.cause] = part
     covariance = 0.5 * (covariance + covariance.T)
     return replace(uncertainty, covariance=covariance, deviation=np.sqrt(np.diag(covariance)), parts=parts)
-
-
-def structure_alternatives(
-    dictionary: Dictionary, question: str, selected: Structure, others: Mapping[Structure, float]
-) -> Alternatives:
-    """Return the change of the base parameters from a structure to others with their probabilities.
-
-    All of them are made of the columns of one dictionary.
-    """
-    reference = _base_parameters(dictionary, selected)
-    steps = [_base_parameters(dictionary, other) - reference for other in others]
-    return Alternatives(
-        question, np.array(steps).reshape(len(steps), dictionary.base), np.array([*others.values()], dtype=float)
-    )
-
-
-def filter_alternatives(
-    regression: Regression, gains: Array, structure: Structure, cutoffs: Sequence[float], lags: bool
-) -> list[Alternatives]:
-    """Return the change of the base parameters under other position cut-offs (Hz), and with `lags` other lags."""
-    regression, plain = regression.excerpt(), structure.without_load()
-    lag = regression.filters.lag
-    selected, before, after = _lagged_fits(regression, gains, plain, (lag, lag - LAG_ERROR, lag + LAG_ERROR))
-    moved, cell = np.stack([before - selected, after - selected]), np.full(2, 0.5 * WITHIN_CELL)
-    found = [Alternatives("lag of the output", moved, cell, "filters")] if lags else []
-    if cutoffs:
-        others = [_lagged_fits(regression.filtered(position_cutoff=f), gains, plain, (lag,))[0] for f in cutoffs]
-        cell = np.full(len(others), WITHIN_CELL / 4.0 / len(others))  # half a cell is half the distance to a neighbour
-        found.append(Alternatives("position cut-off", np.stack(others) - selected, cell, "filters"))
-    return found
-
-
-def _base_parameters(dictionary: Dictionary, structure: Structure) -> Array:
-    values: Array = quick_weighted_fit(dictionary.select(structure))[0][: dictionary.base]
-    return values
-
-
-def _lagged_fits(regression: Regression, gains: Array, structure: Structure, lags: Sequence[float]) -> list[Array]:
-    """Return the base parameters for some lags (s) of the output."""
-    joints, base = range(regression.bodies.robot.dof), regression.bodies.base.count
-    problems = regression.lagged_problems([structure.terms(joint=j) for j in joints], lags)
-    return [quick_weighted_fit(problem.scaled(gains))[0][:base] for problem in problems]
