@@ -195,12 +195,12 @@ def long_logs(lengths: tuple[int, ...]) -> None:
 
 
 def stages() -> None:
-    """Print where the time of an automatic calibration goes, on a log like a UR10e's: 50 s, 91 Hz, uneven clock."""
+    """Print where the CPU time of an automatic calibration goes, on a log like a UR10e's: 50 s, 91 Hz, uneven clock."""
     robot = load_robot("ur10e")
     log = synthetic_log(robot, duration=50.0, rate=91.0, jitter=1e-3, seed=2).log
     steps: list[tuple[str, float]] = []
-    model = calibrate(log, robot, progress=lambda step: steps.append((step, time.perf_counter())))
-    ends = [*(at for _, at in steps[1:]), time.perf_counter()]
+    model = calibrate(log, robot, progress=lambda step: steps.append((step, time.process_time())))
+    ends = [*(at for _, at in steps[1:]), time.process_time()]
     print(f"\nautomatic calibration of a {log.duration:.0f} s log, {log.samples} samples: {model.structure_text}")
     for (step, begun), end in zip(steps, ends, strict=True):
         print(f"  {step:26} {end - begun:6.2f} s")
