@@ -26,7 +26,7 @@ import argparse  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 from dataclasses import dataclass, replace  # noqa: E402
 from time import perf_counter  # noqa: E402
-from typing import Any  # noqa: E402
+from typing import Any, NamedTuple  # noqa: E402
 
 import numpy as np  # noqa: E402
 
@@ -66,7 +66,8 @@ class Windows:
     after: tuple[float, float] = (55.075, 81.991)
 
 
-QUICK = Windows(41.0, 13.5, (0.9, 13.5), (27.0, 40.3))
+QUICK = Windows(41.0, 13.5, (0.9, 13.5), (27.816, 40.416))
+"""The same part of the round before and after."""
 
 
 class Recorder:
@@ -75,6 +76,7 @@ class Recorder:
     def __init__(self, controller: Any) -> None:
         self.controller, self.rate, self.periods = controller, controller.rate, controller.periods
         self.rows: list[tuple[Array, Array, Array]] = []
+        self.memory: Any = None
 
     def init(self, sample: Any) -> Any:
         """Return the memory of the controller."""
@@ -84,6 +86,7 @@ class Recorder:
         """Return the torque and the memory of the controller."""
         torque, memory = self.controller.step(memory, sample)
         self.rows.append((memory.adapted.factor, memory.adapted.viscous, memory.adapted.error))
+        self.memory = memory
         return torque, memory
 
 
@@ -94,11 +97,21 @@ def plain(friction: SlipFriction) -> SlipFriction:
     return SlipFriction(tuple(laws), tuple(tables))
 
 
+class Outcome(NamedTuple):
+    """Torque error, position error, a1 and a2 (samples, joints), and notes at the end."""
+
+    error: Array
+    position: Array
+    a1: Array
+    a2: Array
+    notes: list[str]
+
+
 def run(
     digital: DigitalRobot, known: DigitalRobot, windows: Windows, friction: SlipFriction, *,
     start: tuple[float, float] = (1.0, 0.0), temperature: float = WARM, options: AdaptationOptions | None = None,
-) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """Return torque error, position error, a1 and a2 (samples, joints); the controller takes the robot for `known`."""
+) -> Outcome:  # fmt: skip
+    """Return what happened; the controller takes the robot for `known`."""
     motion = _rounds(thesis_waypoints(known.robot))
     controller = adaptive(
         known.robot, motion, RATE, motor_gains=known.gains, friction=friction,
@@ -109,7 +122,7 @@ def run(
     state = digital.rest(motion(np.zeros(1), 0)[0], temperature)
     result = run_loop(digital, state, recorder)
     a1, a2, error = (np.array(column) for column in zip(*recorder.rows, strict=True))
-    return error, result.q - motion(result.t, 0), a1, a2
+    return Outcome(error, result.q - motion(result.t, 0), a1, a2, controller.notes(recorder.memory))
 
 
 def _rounds(motion: Any) -> Callable[[Array, int], Array]:
@@ -124,12 +137,12 @@ def mse(values: Array, window: tuple[float, float]) -> Array:
 
 
 def line(name: str, values: Array, form: str = "9.4g") -> None:
-    print(f"  {name:32}" + "".join(f"{value:{form}}" for value in values) + f"{np.mean(values):{form}}")
+    print(f"  {name:32}" + "".join(f" {value:{form}}" for value in values) + f" {np.mean(values):{form}}")
 
 
-def report(name: str, windows: Windows, outcome: tuple[Array, Array, Array, Array]) -> None:
+def report(name: str, windows: Windows, outcome: Outcome) -> None:
     """Print mean squared errors before and after the release, and their reduction."""
-    error, position, a1, a2 = outcome
+    error, position, a1, a2, notes = outcome
     print(f"\n{name}: joint 1 .. 6, mean")
     for title, values, scale in (("torque MSE, Nm²", error, 1.0), ("position MSE, mrad²", position, 1e6)):
         before, after = scale * mse(values, windows.before), scale * mse(values, windows.after)
@@ -138,6 +151,8 @@ def report(name: str, windows: Windows, outcome: tuple[Array, Array, Array, Arra
         line("  reduced by, %", 100.0 * (1.0 - after / before), "9.1f")
     line("a1 at the end", a1[-1], "9.3f")
     line("a2 at the end, Nm s/rad", a2[-1], "9.3f")
+    for note in notes:
+        print(f"  {note}")
 
 
 def scenarios(windows: Windows) -> dict[str, Callable[[], None]]:

@@ -13,6 +13,7 @@ import pytest
 import jointwise as jw
 from jointwise.control import AdaptationOptions, ControlSample, SlipFriction, adaptive, bandwidth_gains
 from jointwise.errors import ModelError, ShapeError
+from jointwise.experiment import Events
 from jointwise.experiment.closed_loop import drives_of, run_loop, sample_of
 from jointwise.experiment.controllers import slip_friction_of
 from jointwise.runtime import slip_friction
@@ -306,6 +307,16 @@ def test_the_reference_in_blocks_is_the_reference() -> None:
 def test_a_named_controller_of_simulate() -> None:
     result = jw.simulate(jw.load_robot("planar2"), "excitation", duration=2.0, controller="adaptive")
     assert result.log.samples > 100
+    assert "notes" not in result.truth["controller"]
+
+
+def test_a_wrong_payload_is_noticed() -> None:
+    """A payload that the controller does not know drives a1 into its bound, which simulate reports."""
+    result = jw.simulate(
+        jw.load_robot("planar2"), "excitation", duration=8.0, controller="adaptive",
+        events=Events(payloads={0.5: jw.Payload(4.0, (0.0, 0.0, 0.0))}),
+    )  # fmt: skip
+    assert "a1 at its bound" in result.truth["controller"]["notes"][0]
 
 
 def test_wrong_input() -> None:

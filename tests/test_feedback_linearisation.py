@@ -230,6 +230,8 @@ def test_wrong_gains_and_drives() -> None:
         feedback_linearisation(digital.robot, motion, drives=drives, observer=-1.0, duration=1.0)
     with pytest.raises(ModelError, match="elastic must be one flag, or 2"):
         feedback_linearisation(digital.robot, motion, drives=drives, elastic=(True,), duration=1.0)
+    with pytest.raises(ModelError, match="bandwidth of at most about 40 Hz at a rate of 1000 Hz"):
+        feedback_linearisation(digital.robot, motion, drives=drives, gains=chain_gains(60.0), duration=1.0)
     with pytest.raises(ModelError, match="bandwidth must be positive"):
         chain_gains(-1.0)
     with pytest.raises(ModelError, match="k2 must be finite and > 0. Got -1.0 instead"):

@@ -98,6 +98,17 @@ def test_the_projection_keeps_the_bounds(method: Method) -> None:
     np.testing.assert_allclose(state.factor, 1.5, rtol=1e-6)
 
 
+def test_friction_beyond_the_bounds_is_reported() -> None:
+    """Friction 40 % up is adapted and no reason for a note; what is not friction drives a1 into its bound."""
+    adaptation = law()
+    for factor, reported in ((np.array([1.4, 0.7]), ""), (np.array([1.2, 2.5]), "joint 2.")):
+        f, dry, speed = signals(20.0, (factor, np.zeros(2)), noise=0.2)
+        _, state = adaptation.step(adaptation.init(), f, dry, speed)
+        notes = state.notes()
+        assert len(notes) == bool(reported)
+        assert all(f"a1 at its bound: {reported} Check the payload" in note for note in notes)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_the_dead_zone_freezes_the_parameters(method: Method) -> None:
     """Below 0.01 rad/s for 50 ms nothing changes, however wrong the torque; until then and from then on it adapts."""

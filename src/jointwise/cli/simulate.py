@@ -174,6 +174,8 @@ def run(args: argparse.Namespace) -> int:
         "next": next_commands(args, recording),
     }
     if not args.quiet:
+        for line in recording.truth["controller"].get("notes", []):
+            note(line)
         print(as_json(facts) if args.json else recording_text(facts))
     return 0
 

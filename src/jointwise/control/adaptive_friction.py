@@ -125,6 +125,10 @@ class AdaptiveController:
         after = AdaptiveState(k + 1, integral, estimator, memory, adapted)
         return np.minimum(np.maximum(total, -limits), limits), after
 
+    def notes(self, state: AdaptiveState) -> list[str]:
+        """Return what is to be checked: joints whose friction parameters are at their bounds."""
+        return state.estimator.adaptation.notes()
+
     def _measured(self, sample: ControlSample) -> Measurement:
         return Measurement(sample.q, sample.theta, self.motor_gains * sample.current, sample.temperature)
 

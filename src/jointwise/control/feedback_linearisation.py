@@ -31,7 +31,10 @@ STEP = 3e-4
 OBSERVER_SHARE = 0.3
 """Speed of the observer relative to the poles of the error: slow enough not to disturb them."""
 DEFAULT_BANDWIDTH = 16.0
-"""Hz of the four poles: fast enough to overcome the friction of wrists, slow for a rate of 1 kHz."""
+"""Hz of the four poles at most, and a 60th of the rate: fast enough to overcome the friction of wrists, and slower than
+the sampled loop allows by a factor of 2.5."""
+FASTEST = 1.0 / 18.0
+"""Largest k0^(1/4) / 2π relative to the rate: beyond, the sampled loop of a UR5e at 0.5 to 2 kHz is unstable."""
 DEFAULT_INTEGRAL = 0.5
 """Speed of the integral relative to the poles."""
 STIFF = 3.0
@@ -277,7 +280,7 @@ def feedback_linearisation(
         options: Mounting, payload and duration; see `TaskOptions`.
 
     Raises:
-        ModelError: A joint has no spring, or the motion no snap.
+        ModelError: A joint has no spring, the motion no snap, or the gains are too high for the rate.
 
     """
     task = make_task(robot, motion, rate, drives, **options)
@@ -289,6 +292,11 @@ def feedback_linearisation(
     feed = plus_friction(held, friction_feed(task.drives, ahead.speed, friction))
     chosen = gains or chain_gains(min(DEFAULT_BANDWIDTH, rate / 60.0), DEFAULT_INTEGRAL)
     w = np.asarray(chosen.k0, dtype=float) ** 0.25
+    if np.max(w) > 2.0 * np.pi * FASTEST * rate:
+        raise ModelError(
+            f"gains must be for a bandwidth of at most about {rate / 25.0:.3g} Hz at a rate of {rate:g} Hz: the loop is "
+            f"unstable. Got k0^(1/4) = {np.max(w) / (2.0 * np.pi):.3g} Hz."
+        )
     speed = OBSERVER_SHARE * float(np.min(w)) if observer is None else observer
     if not 0.0 <= speed < rate:
         raise ModelError(f"observer must be 0 to the rate of {rate:g}, in rad/s. Got {observer} instead.")

@@ -30,6 +30,8 @@ SERVO_DAMPING = 0.9
 """Damping ratio of the servo's position loop."""
 SERVO_INTEGRATION = 4.0
 """Integral gain over proportional gain of the servo, 1/s: slow compared with the position loop."""
+LINEARISATION_INTEGRAL = 0.5
+"""Speed of the integral of feedback linearisation relative to its poles, as by default."""
 LEEWAY = 1.0
 """Time (s) that a stepped controller may run beyond its motion, where it holds the last position."""
 Periods = NDArray[np.intp]
@@ -170,8 +172,10 @@ class SteppedController:
         return answer
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name of the controller."""
-        return {"name": self._name}
+        """Return the name of the controller, and its notes on the run where it has any."""
+        notes = getattr(self._controller, "notes", None)
+        found = notes(self._memory[0]) if callable(notes) and self._memory is not None else []
+        return {"name": self._name} | ({"notes": found} if found else {})
 
 
 def make_controller(
@@ -284,6 +288,30 @@ def _make_adaptive(
     return SteppedController(controller, "adaptive")
 
 
+def _make_torque_feedback(
+    digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None
+) -> SteppedController:
+    """Return joint torque feedback for a motion."""
+    controller = control.torque_feedback(
+        digital.robot, motion, rate,
+        gains=None if bandwidth is None else control.bandwidth_gains(bandwidth),
+        drives=drives_of(digital), gravity=digital.gravity, payload=digital.payload, duration=motion.duration + LEEWAY,
+    )  # fmt: skip
+    return SteppedController(controller, "torque-feedback")
+
+
+def _make_linearisation(
+    digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None
+) -> SteppedController:
+    """Return feedback linearisation for a motion."""
+    controller = control.feedback_linearisation(
+        digital.robot, motion, rate,
+        gains=None if bandwidth is None else control.chain_gains(bandwidth, LINEARISATION_INTEGRAL),
+        drives=drives_of(digital), gravity=digital.gravity, payload=digital.payload, duration=motion.duration + LEEWAY,
+    )  # fmt: skip
+    return SteppedController(controller, "feedback-linearisation")
+
+
 CONTROLLERS: dict[str, tuple[str, NamedFactory]] = {
     "servo": ("rigid feed-forward, feedback from the motor encoders, a slow integral of the link error", _make_servo),
     "pd": ("PD with gravity compensation", _factory(control.pd_gravity)),
@@ -292,5 +320,7 @@ CONTROLLERS: dict[str, tuple[str, NamedFactory]] = {
     "flexible": ("feed-forward of elastic joints and friction", _factory(control.flexible_feedforward)),
     "lqr": ("decentralised LQR with feed-forward", _factory(control.lqr, None)),
     "adaptive": ("computed torque with feed-forward of friction whose parameters are adapted", _make_adaptive),
+    "torque-feedback": ("computed torque with a joint torque loop and a friction observer", _make_torque_feedback),
+    "feedback-linearisation": ("feedback of elastic joints from both encoders", _make_linearisation),
 }
 """Named controllers: a one-line description and the factory of each."""

@@ -41,8 +41,12 @@ PEAK_SPEED = 4.0
 """Largest speed over `TYPICAL_SPEED` that it must be stable for."""
 QUICK_START = 10.0
 """Recursive least squares starts this many times faster than its time constants; its variances never grow beyond."""
-_STATE = 7
-"""Numbers of the state of a joint: a1, a2, P11, P12, P22, samples since it moved, samples dropped."""
+RECENT = 10.0
+"""Time of motion (s) over which the share of time at a bound is averaged: several moves."""
+OFTEN = 0.1
+"""Share of the recent time of motion at a bound of a1 from which on it is reported."""
+_STATE = 8
+"""Numbers of the state of a joint: a1, a2, P11, P12, P22, samples since it moved, samples dropped, share at a bound."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,21 @@ class AdaptationState:
     def dropped(self) -> Array:
         """Samples of every joint that were not finite, (joints,)."""
         return self.numbers[:, 6]
+
+    @property
+    def at_bound(self) -> Array:
+        """Share of the last 10 s of motion of every joint in which a1 was at a bound, (joints,)."""
+        return self.numbers[:, 7]
+
+    def notes(self) -> list[str]:
+        """Return a line for the joints whose a1 was often at a bound; none if friction explains the torque."""
+        joints = [str(j + 1) for j, share in enumerate(self.at_bound) if share > OFTEN]
+        if not joints:
+            return []
+        return [
+            f"a1 at its bound: joint {', '.join(joints)}. Check the payload, mounting and drive gains; if they are as "
+            "declared, friction has changed by more than the bounds allow."
+        ]
 
 
 @dataclass(frozen=True)
@@ -204,6 +223,7 @@ class FrictionAdaptation:
             np.full((n, 1), options.slowest),
             np.full((n, 1), max(1.0, np.round(options.hold * self.rate))),
             np.full((n, 1), np.exp(-1.0 / (options.time_constants[0] * self.rate))),
+            np.full((n, 1), min(1.0 / (RECENT * self.rate), 1.0)),
         ]  # fmt: skip
         return np.ascontiguousarray(np.concatenate(rows, axis=1))
 
@@ -291,6 +311,8 @@ def _numpy_step(laws: Array, numbers: Array, signals: Array, enabled: bool) -> A
             L = L / (1.0 + (L * Y).sum(axis=1))[:, None]
     moved = a + L * safe[:, None] - leakage * (a - nominal)
     numbers[:, :2] = np.where(active[:, None], _projected(moved, numbers[:, 2:5], low, high), a)
+    reached = (numbers[:, 0] <= low[:, 0]) | (numbers[:, 0] >= high[:, 0])
+    numbers[:, 7] += np.where(active, laws[:, 14] * (reached - numbers[:, 7]), 0.0)
     return safe
 
 

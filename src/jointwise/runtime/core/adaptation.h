@@ -56,11 +56,13 @@ typedef struct {
     jw_real nominal[2], leakage[2]; /* a - nominal decays by this share a sample */
     jw_real slowest, hold;     /* dead zone: rad/s, samples */
     jw_real forgetting;        /* of recursive least squares */
+    jw_real recent;            /* weight of a sample in the share of time at a bound */
 } jw_adaptation;
 
-/* State of a joint: parameters, covariance of recursive least squares, samples since the joint moved, samples dropped. */
+/* State of a joint: parameters, covariance of recursive least squares, samples since the joint moved, samples dropped, share
+ * of the recent time of motion in which a1 was at a bound. */
 typedef struct {
-    jw_real a[2], P[3], still, dropped;
+    jw_real a[2], P[3], still, dropped, bound;
 } jw_adapted;
 
 /* Gain vector of recursive least squares with exponential forgetting; the variances never exceed those at the start. */
@@ -115,6 +117,8 @@ JW_INLINE jw_real jw_adapt(const jw_adaptation *law, jw_adapted *at, jw_real f, 
     for (int i = 0; i < 2; i++)
         at->a[i] += L[i] * error - law->leakage[i] * (at->a[i] - law->nominal[i]);
     jw_project(law, at);
+    jw_real reached = at->a[0] <= law->lower[0] || at->a[0] >= law->upper[0] ? JW(1.0) : JW(0.0);
+    at->bound += law->recent * (reached - at->bound);
     return error;
 }
 
