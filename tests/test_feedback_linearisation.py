@@ -230,7 +230,7 @@ def test_wrong_gains_and_drives() -> None:
         feedback_linearisation(digital.robot, motion, drives=drives, observer=-1.0, duration=1.0)
     with pytest.raises(ModelError, match="elastic must be one flag, or 2"):
         feedback_linearisation(digital.robot, motion, drives=drives, elastic=(True,), duration=1.0)
-    with pytest.raises(ModelError, match="bandwidth of at most about 40 Hz at a rate of 1000 Hz"):
+    with pytest.raises(ModelError, match="bandwidth of at most about 40 Hz at 1000 Hz"):
         feedback_linearisation(digital.robot, motion, drives=drives, gains=chain_gains(60.0), duration=1.0)
     with pytest.raises(ModelError, match="bandwidth must be positive"):
         chain_gains(-1.0)

@@ -294,7 +294,7 @@ def feedback_linearisation(
     w = np.asarray(chosen.k0, dtype=float) ** 0.25
     if np.max(w) > 2.0 * np.pi * FASTEST * rate:
         raise ModelError(
-            f"gains must be for a bandwidth of at most about {rate / 25.0:.3g} Hz at a rate of {rate:g} Hz: the loop is "
+            f"gains must be for a bandwidth of at most about {rate / 25.0:.3g} Hz at {rate:g} Hz: the loop is "
             f"unstable. Got k0^(1/4) = {np.max(w) / (2.0 * np.pi):.3g} Hz."
         )
     speed = OBSERVER_SHARE * float(np.min(w)) if observer is None else observer
