@@ -58,7 +58,7 @@ def test_the_lag_of_the_motor_torque_is_estimated(planar: Study) -> None:
     log = planar.made.log
     assert log.current is not None
     found = planar.identify("reduced")
-    assert found.lag == pytest.approx(-0.5e-3, abs=0.1e-3)  # the torque of a sample acts for a period of 1 ms after it
+    assert found.lag == pytest.approx(-0.5e-3, abs=0.1e-3)  # the torque of a sample has acted for 1 ms
     late = replace(log, current=np.vstack([log.current[:1].repeat(4, axis=0), log.current[:-4]]))
     shifted = planar.identify("reduced", late)
     assert shifted.lag - found.lag == pytest.approx(-4e-3, abs=0.1e-3)

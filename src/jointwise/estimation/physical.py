@@ -16,8 +16,8 @@ which has the same curvature at the prior. In the coordinates Q all links have t
 Descriptions state masses far better than shapes: d is the same divergence of the mass alone, and δ_j its tolerance. A
 mass that the data do not determine stays at the prior, one that they determine does not.
 
-λ is the largest of `PRIOR_WEIGHTS` with which the consistent bodies predict held-out folds of the training data as well
-as the unconstrained fit does. The training residual is no measure of it: what it gains by a weak prior is mostly noise.
+λ is one of `PRIOR_WEIGHTS`: a weaker prior is taken as long as it predicts held-out folds of the training data better.
+The training residual is no measure of it: what it gains by a weak prior is mostly noise.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ NEAR_BOUNDARY = 2.0 * MARGIN
 PRIOR_WEIGHTS = (1e-4, 1e-5, 1e-6)
 """λ beside the mean squared residual (1 by normalisation), from the largest. A body that differs from its prior by a
 factor of two costs about this part of the residual variance. Logs too short to cross-validate get the first."""
-HELD_OUT_COST = 0.002
-"""Part by which the prior may increase the held-out error (geometric mean over the joints: one joint of six alone may
-lose 1.2 %). Other motions amplify it, and consistency shall cost at most 1 % there."""
+WORTHWHILE = 5e-4
+"""Part of the held-out error that a weaker prior must save; less is noise. Other motions amplify what a prior costs
+between the folds of a log: tenths of a percent are several percent there."""
 SUSPECT_MASS = 0.3
 """Relative difference of a mass from its description worth a warning; catalogues are right within 10 to 30 %."""
 LEAST_FOLDS = 3
@@ -190,24 +190,20 @@ def physical_parameters(
 
 
 def _weighted(programme: Programme) -> tuple[Programme, _Solved, Consistency | None]:
-    """Return the programme with the weight of the prior that the held-out errors allow, its solution, and the errors.
-
-    The largest weight that costs at most `HELD_OUT_COST`; where none does, that of the smallest error.
-    """
-    problem, sigma = programme.problem, programme.solution.sigma
-    square = programme.moments()
+    """Return the programme with the weight of the prior by held-out errors, its solution, and the errors."""
+    problem, sigma, square = programme.problem, programme.solution.sigma, programme.moments()
+    fit = programme.solve(square)
     if len(fold_blocks(len(problem.factors[0].triangles))) < LEAST_FOLDS:
-        return programme, programme.solve(square), None
-    free, found, start = cross_validate(problem, sigma).mean, [], None
+        return programme, fit, None
+    free, found = float(cross_validate(problem, sigma).joints.mean()), (programme, fit, np.inf)
     for weight in PRIOR_WEIGHTS:
         candidate = replace(programme, weight=weight)
-        fit = candidate.solve(square, start)
-        start = fit.point
-        error = cross_validate(problem, sigma, _folds_from(candidate, fit)).mean
-        found.append((candidate, fit, Consistency(free, error)))
-        if found[-1][-1].cost <= HELD_OUT_COST:
-            return found[-1]
-    return min(found, key=lambda item: item[-1].consistent)
+        fit = candidate.solve(square, fit.point)
+        error = float(cross_validate(problem, sigma, _folds_from(candidate, fit)).joints.mean())
+        if error > (1.0 - WORTHWHILE) * found[2]:
+            break
+        found = candidate, fit, error
+    return found[0], found[1], Consistency(free, found[2])
 
 
 def _folds_from(programme: Programme, fit: _Solved) -> Callable[[Array], Array]:
