@@ -116,6 +116,25 @@ class JointFactors(BlockSums):
         chosen = np.append(keep, -1)
         return replace(self, triangles=[R[:, chosen] for R in self.triangles])
 
+    def with_known(self, values: Array) -> JointFactors:
+        """Return the factors with known parameters taken out (NaN: estimated): their part is gone from y."""
+        known = np.flatnonzero(~np.isnan(values))
+        if not known.size:
+            return self
+        changed = [R.copy() for R in self.triangles]
+        for R in changed:
+            R[:, -1] -= R[:, known] @ values[known]
+            R[:, known] = 0.0
+        return replace(self, triangles=changed)
+
+    def with_sum(self, columns: Index, value: float, weight: float) -> JointFactors:
+        """Return the factors with one more row a block: the known sum of some unknowns, `weight` times their size."""
+        row = np.zeros(self.triangles[0].shape[1])
+        row[columns], row[-1] = 1.0, value
+        sizes = [float(np.linalg.norm(R[:, columns])) for R in self.triangles]
+        stacks = [np.vstack([R, weight * size * row]) for R, size in zip(self.triangles, sizes, strict=True)]
+        return replace(self, triangles=[triangle(stack) for stack in stacks])
+
     def moments(self) -> JointMoments:
         """Return the second moments RᵀR of every block."""
         return JointMoments(self.sums, np.stack([R.T @ R for R in self.triangles]))
@@ -162,7 +181,7 @@ class JointMoments(BlockSums):
         return replace(self, squares=self.squares[:, chosen[:, None], chosen])
 
     def with_known(self, values: Array) -> JointMoments:
-        """Return the moments with known parameters taken out (NaN: estimated); see `Problem.with_known`."""
+        """Return the moments with known parameters taken out; see `JointFactors.with_known`."""
         known = np.flatnonzero(~np.isnan(values))
         if not known.size:
             return self
@@ -172,7 +191,7 @@ class JointMoments(BlockSums):
         return replace(self, squares=turn.T @ self.squares @ turn)
 
     def with_sum(self, columns: Index, value: float, weight: float) -> JointMoments:
-        """Return the moments with one more row a block, the known sum of some columns; see `Problem.with_sums`."""
+        """Return the moments with one more row a block; see `JointFactors.with_sum`."""
         row = np.zeros(self.squares.shape[1])
         row[columns], row[-1] = 1.0, value
         sizes = self.squares[:, columns, columns].sum(axis=1)

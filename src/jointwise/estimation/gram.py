@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
-from scipy.optimize import nnls
+from scipy.linalg import cho_factor, cho_solve
 
 from jointwise.estimation.cross_validation import FOLDS
 from jointwise.estimation.jackknife import jackknife_covariance
+from jointwise.estimation.least_squares import bounded_from_moments, squared_error_from_moments
 from jointwise.spatial import Array
 
 RIDGE = 1e-12
@@ -58,13 +58,8 @@ def non_negative_solution(gram: Array, count: int) -> tuple[Array, float]:
         The unknowns, shape (n,), and the sum of squared residuals.
 
     """
-    A, b, size = _unit_diagonal(gram[:-1, :-1], gram[:-1, -1])
-    reduced, right = eliminated(A, b, count)
-    root = cholesky(reduced + RIDGE * np.eye(count))
-    bounded = nnls(root, solve_triangular(root, right, trans="T"))[0]
-    rest = np.linalg.lstsq(A[count:, count:], b[count:] - A[count:, :count] @ bounded, rcond=RIDGE)[0]
-    x = np.concatenate([bounded, rest])
-    return x / size, float(gram[-1, -1] - 2.0 * x @ b + x @ A @ x)
+    x = bounded_from_moments(gram, np.arange(len(gram) - 1) < count, RIDGE)
+    return x, squared_error_from_moments(gram, x)
 
 
 def eliminated(A: Array, b: Array, kept: int) -> tuple[Array, Array]:

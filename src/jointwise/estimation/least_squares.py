@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,91 +57,34 @@ class KnownSum:
     deviation: float
 
 
+Joint = TypeVar("Joint", JointFactors, JointMoments)
+
+
 @dataclass(frozen=True)
-class Problem:
-    """A regression ``[W | y]`` of all joints: all that an estimator sees.
+class _JointRegression(Generic[Joint]):
+    """A regression ``[W | y]`` of all `joints`; `layout` says which unknowns their columns multiply."""
 
-    `factors` are the triangular factors of every joint, block by block; `layout` says which unknowns their columns
-    multiply.
-    """
-
-    factors: list[JointFactors]
+    joints: list[Joint]
     layout: Layout
 
-    def scaled(self, gains: Array) -> Problem:
+    def scaled(self, gains: Array) -> Self:
         """Return the problem with y in Nm: gain · y of every joint."""
-        factors = [joint.scaled(float(gain)) for joint, gain in zip(self.factors, gains, strict=True)]
-        return replace(self, factors=factors)
+        return replace(self, joints=[joint.scaled(float(k)) for joint, k in zip(self.joints, gains, strict=True)])
 
     def merged(self) -> list[Array]:
-        """Return one factor [R z] a joint, all blocks together."""
-        return [joint.merged() for joint in self.factors]
+        """Return the factor [R z], or the moments, of each joint with all blocks together."""
+        return [joint.merged() for joint in self.joints]
 
-    def one_block(self) -> Problem:
-        """Return the problem with all blocks of a joint merged to one."""
-        return replace(self, factors=[joint.grouped([range(joint.blocks)]) for joint in self.factors])
-
-    def block(self, number: int, sigma: Array) -> Array:
-        """Return the rows of one block, all joints in one matrix; see `stacked`."""
-        return stacked([joint.triangles[number] for joint in self.factors], self.layout, sigma)
-
-    def whole(self, sigma: Array) -> Array:
-        """Return the factor of all rows, those of each joint divided by its standard deviation `sigma`."""
-        return triangle(stacked(self.merged(), self.layout, sigma))
-
-    def with_known(self, values: Array) -> Problem:
+    def with_known(self, values: Array) -> Self:
         """Return the problem with known parameters taken out: their columns are zero, their part is gone from y.
 
         `values` (parameters,) are NaN where a parameter is estimated.
         """
-        pairs = zip(self.factors, self.layout.index, strict=True)
-        return replace(self, factors=[_with_known(joint, values[index]) for joint, index in pairs])
-
-    def with_sums(self, sums: Sequence[KnownSum]) -> Problem:
-        """Return the problem with one more row for every known sum, ``λ Σ x = λ value``, so heavy that it holds."""
-        factors = list(self.factors)
-        for known in sums:
-            for j, index in enumerate(self.layout.index):
-                columns = np.flatnonzero(np.isin(index, known.index))
-                if len(columns):
-                    factors[j] = _with_sum(factors[j], columns, known.value)
-        return replace(self, factors=factors)
-
-    def quick(self) -> QuickProblem:
-        """Return the same regression from second moments."""
-        return QuickProblem([joint.moments() for joint in self.factors], self.layout)
-
-
-@dataclass(frozen=True)
-class QuickProblem:
-    """A `Problem` from second moments of every joint: several times faster, half as many digits."""
-
-    joints: list[JointMoments]
-    layout: Layout
-
-    def scaled(self, gains: Array) -> QuickProblem:
-        """Return the problem with y in Nm: gain · y of every joint."""
-        return replace(self, joints=[joint.scaled(float(k)) for joint, k in zip(self.joints, gains, strict=True)])
-
-    def folded(self) -> QuickProblem:
-        """Return the problem with blocks merged to the folds of a cross-validation."""
-        return replace(self, joints=[joint.folded() for joint in self.joints])
-
-    def merged(self) -> list[Array]:
-        """Return the moments of each joint, all blocks together."""
-        return [joint.merged() for joint in self.joints]
-
-    def whole(self, sigma: Array) -> Array:
-        """Return ``[W y]ᵀ [W y]`` of all joints, the rows of each joint divided by its standard deviation."""
-        return assembled(self.merged(), self.layout, sigma)
-
-    def with_known(self, values: Array) -> QuickProblem:
-        """Return the problem with known parameters taken out; see `Problem.with_known`."""
         pairs = zip(self.joints, self.layout.index, strict=True)
         return replace(self, joints=[joint.with_known(values[index]) for joint, index in pairs])
 
-    def with_sums(self, sums: Sequence[KnownSum]) -> QuickProblem:
-        """Return the problem with one more row for every known sum; see `Problem.with_sums`."""
+    def with_sums(self, sums: Sequence[KnownSum]) -> Self:
+        """Return the problem with one more row for every known sum, ``λ Σ x = λ value``, so heavy that it holds."""
         joints = list(self.joints)
         for known in sums:
             for j, index in enumerate(self.layout.index):
@@ -150,24 +94,43 @@ class QuickProblem:
         return replace(self, joints=joints)
 
 
-def _with_known(joint: JointFactors, values: Array) -> JointFactors:
-    known = np.flatnonzero(~np.isnan(values))
-    if not known.size:
-        return joint
-    changed = [R.copy() for R in joint.triangles]
-    for R in changed:
-        R[:, -1] -= R[:, known] @ values[known]
-        R[:, known] = 0.0
-    return replace(joint, triangles=changed)
+@dataclass(frozen=True)
+class Problem(_JointRegression[JointFactors]):
+    """A regression from the triangular factors of every joint, block by block: all that an estimator sees."""
+
+    @property
+    def factors(self) -> list[JointFactors]:
+        """The factors of every joint."""
+        return self.joints
+
+    def one_block(self) -> Problem:
+        """Return the problem with all blocks of a joint merged to one."""
+        return replace(self, joints=[joint.grouped([range(joint.blocks)]) for joint in self.joints])
+
+    def block(self, number: int, sigma: Array) -> Array:
+        """Return the rows of one block, all joints in one matrix; see `stacked`."""
+        return stacked([joint.triangles[number] for joint in self.joints], self.layout, sigma)
+
+    def whole(self, sigma: Array) -> Array:
+        """Return the factor of all rows, those of each joint divided by its standard deviation `sigma`."""
+        return triangle(stacked(self.merged(), self.layout, sigma))
+
+    def quick(self) -> QuickProblem:
+        """Return the same regression from second moments."""
+        return QuickProblem([joint.moments() for joint in self.joints], self.layout)
 
 
-def _with_sum(joint: JointFactors, columns: Index, value: float) -> JointFactors:
-    changed = []
-    for R in joint.triangles:
-        row = np.zeros((1, R.shape[1]))
-        row[0, columns], row[0, -1] = 1.0, value
-        changed.append(triangle(np.vstack([R, SUM_WEIGHT * float(np.linalg.norm(R[:, columns])) * row])))
-    return replace(joint, triangles=changed)
+@dataclass(frozen=True)
+class QuickProblem(_JointRegression[JointMoments]):
+    """A regression from second moments of every joint: several times faster, half as many digits."""
+
+    def folded(self) -> QuickProblem:
+        """Return the problem with blocks merged to the folds of a cross-validation."""
+        return replace(self, joints=[joint.folded() for joint in self.joints])
+
+    def whole(self, sigma: Array) -> Array:
+        """Return ``[W y]ᵀ [W y]`` of all joints, the rows of each joint divided by its standard deviation."""
+        return assembled(self.merged(), self.layout, sigma)
 
 
 def stacked(parts: Sequence[Array], layout: Layout, sigma: Array) -> Array:
