@@ -9,8 +9,9 @@ writes it if it does not exist); the digital robot has all its phenomena. Accura
 τ_E(φ) to the true spring over the deflections of the motion; medians over seeds. Literature: 95.2 % after 10 s, 96.6 %
 after 35 s, 94.0 % 25 s after the signal is halved at 10 s, 73.9 % of the measured τ_E predicted after 15 s, usable
 (80 %) within 1 s of motion. With `--live` only this: the samples of the digital robot arrive at 1 kHz in real time for
-S seconds (35 at most), and every step takes what has arrived; printed are the CPU time of a step, the share of samples
-whose estimate came after the next sample, and the difference to the estimate from the whole recording.
+S seconds (35 at most), and every step takes what has arrived; printed are the time of a step, the share of samples
+whose estimate came after the next sample, and the difference to the estimate from the whole recording. On a busy
+machine give the process the priority of a controller (Linux: `chrt -f 20 python ...`).
 """
 
 from __future__ import annotations
@@ -285,22 +286,25 @@ def print_cost(model: JointModel, recording: Recording) -> None:
     print(f"\n{cpu_name()}: {1e6 * whole:.1f} us a sample in a run, {1e3 * seconds(single):.0f} us in single steps")
 
 
-def run_live(made: StiffnessEstimator, samples: JointSamples) -> tuple[StiffnessState, Array, int]:
-    """Return the state after samples that arrive in real time, delays of their estimates (samples,), s, and calls.
+def run_live(made: StiffnessEstimator, samples: JointSamples) -> tuple[StiffnessState, Array, Array]:
+    """Return the state after samples that arrive in real time, delays of their estimates and times of the steps, s.
 
     Every call takes the samples that have arrived since the last one: one, unless the computer was busy elsewhere.
     """
-    state, first, calls, delays = made.init(samples), 0, 0, np.empty(len(samples))
+    state, first, delays, steps = made.init(samples), 0, np.empty(len(samples)), list[float]()
     begin = time.perf_counter()
     while first < len(samples):
         arrived = min(int((time.perf_counter() - begin) * RATE), len(samples))
         if arrived == first:
             time.sleep(max(0.0, begin + (first + 1) / RATE - time.perf_counter()))
             continue
+        start = time.perf_counter()
         state = made.steps(state, samples.part(slice(first, arrived)))[1]
-        delays[first:arrived] = time.perf_counter() - begin - np.arange(first + 1, arrived + 1) / RATE
-        first, calls = arrived, calls + 1
-    return state, delays, calls
+        end = time.perf_counter()
+        delays[first:arrived] = end - begin - np.arange(first + 1, arrived + 1) / RATE
+        steps.append(end - start)
+        first = arrived
+    return state, delays, np.array(steps)
 
 
 def print_live(model: JointModel, recording: Recording, duration: float) -> None:
@@ -309,14 +313,14 @@ def print_live(model: JointModel, recording: Recording, duration: float) -> None
     for side in ("motor", "fused"):
         made = make_estimator(model, side, "directional-floor")
         cpu = time.process_time()
-        state, delays, calls = run_live(made, samples)
+        state, delays, steps = run_live(made, samples)
         cpu = time.process_time() - cpu
         whole = made.steps(made.init(samples), samples)[1]
         error = np.abs(state.recursion.values / whole.recursion.values - 1.0)[:2].max()
         print(
-            f"{side}: {len(samples)} samples at {RATE:g} Hz in {calls} steps, {1e6 * cpu / calls:.0f} us CPU a step, "
-            f"{100.0 * cpu / duration:.0f} % of a core; delay median {1e3 * np.median(delays):.2f} ms, later than the "
-            f"next sample {100.0 * np.mean(delays > 1.0 / RATE):.2f} %, than 10 ms "
+            f"{side}: {len(samples)} samples at {RATE:g} Hz in {len(steps)} steps of {1e6 * np.median(steps):.0f} us "
+            f"(median), {100.0 * cpu / duration:.0f} % of a core; delay median {1e3 * np.median(delays):.2f} ms, later "
+            f"than the next sample {100.0 * np.mean(delays > 1.0 / RATE):.2f} %, than 10 ms "
             f"{100.0 * np.mean(delays > 0.01):.2f} %; difference to the whole run {error:.0e}; "
             f"{recording.score(state.recursion.values[:2]):.1f} %",
             flush=True,

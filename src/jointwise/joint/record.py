@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +23,10 @@ from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import DataError, EstimationError
-from jointwise.model.rigid import gravity_torque, inverse_dynamics
+from jointwise.model.rigid import gravity_torque
+from jointwise.model.rigid.backend import kernels
+from jointwise.model.rigid.chain import Chain, make_chain
+from jointwise.model.rigid.samples import refuse_non_finite
 from jointwise.spatial import Array
 
 CUTOFF = 20.0
@@ -218,7 +222,16 @@ class LinkLoad:
 
     def __call__(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the torque (samples, joints), Nm; see `LoadModel`."""
-        return inverse_dynamics(self.robot, q, qd, qdd, gravity=self.gravity, payload=self.payload)
+        q, qd, qdd = (np.ascontiguousarray(values, dtype=np.float64) for values in (q, qd, qdd))
+        torque = np.empty_like(q)
+        if not kernels().inverse_dynamics(self._chain, q, qd, qdd, torque):
+            refuse_non_finite(q=q, qd=qd, qdd=qdd)
+        return torque
+
+    @cached_property
+    def _chain(self) -> Chain:
+        """The numbers of the kernels, made once: online estimators call sample by sample."""
+        return make_chain(self.robot, self.gravity, self.payload)
 
     def pull(self, q: Array, joint: int) -> Array:
         """Return the torque (samples, 3) of a joint, Nm, under 1 m/s² along each axis of the base."""
