@@ -24,7 +24,7 @@ from jointwise.report.data import ReportData, collect
 from jointwise.report.friction_curves import friction_curve
 from jointwise.report.joint import render_joints
 from jointwise.report.joint_text import finding
-from jointwise.report.residuals import residual_trends
+from jointwise.report.sections.residuals import residual_trends
 from jointwise.result import Calibration, validate
 from jointwise.simulation.robot import PHENOMENA, Thermal, default_joints
 

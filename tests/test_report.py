@@ -28,13 +28,12 @@ from jointwise.formatting import fixed, listed, number
 from jointwise.model.terms import Coulomb, Hysteresis, PowerFlow, Rated, Stribeck, Viscous
 from jointwise.options import Options
 from jointwise.report import plot_prediction, write_report
+from jointwise.report.calibration import SECTIONS
 from jointwise.report.data import collect
 from jointwise.report.figure import downsample, safe_json
 from jointwise.report.friction_curves import friction_curve, friction_samples, hysteresis_loops, steady_columns
-from jointwise.report.markup import Html, element, markup, table
-from jointwise.report.sections import SECTIONS
-from jointwise.report.sections.reproduce import default_command
-from jointwise.report.sections.usage import python_lines
+from jointwise.report.page import Html, element, markup, table
+from jointwise.report.sections.reproduce import default_command, python_lines
 from jointwise.report.sections.verdict import Assessment, assess, joint_grade
 from jointwise.result import Calibration, save_model, validate
 from jointwise.result.metrics import Pooled
@@ -132,8 +131,8 @@ def page_content(text: str) -> str:
 def test_page_has_every_section_and_is_well_formed(page: Path) -> None:
     reader = Reader(page.read_text(encoding="utf-8"))
     assert not reader.open
-    known = {section.ID for section in SECTIONS}
-    assert [name for name in reader.ids if name in known] == [section.ID for section in SECTIONS]
+    known = [id_ for id_, _, _ in SECTIONS]
+    assert [name for name in reader.ids if name in known] == known
     assert reader.tags.count("h1") == 1
     assert reader.tags.count("h2") == len(SECTIONS)
     assert {"caption", "figcaption", "noscript", "nav", "main"} <= set(reader.tags)
@@ -354,7 +353,7 @@ def test_usage_section_runs(
     page = write_report(calibration, tmp_path, [logs[0]], file="my arm.json").read_text(encoding="utf-8")
     reader = Reader(page)
     assert "jointwise predict 'my arm.json' LOG.csv --output predicted.csv" in reader.text
-    titles = [section.TITLE for section in SECTIONS]
+    titles = [title for _, title, _ in SECTIONS]
     assert titles[-2:] == ["Usage", "Reproduce"]
     save_model(calibration, tmp_path / "my arm.json")
     write_csv(logs[1], tmp_path / "LOG.csv")

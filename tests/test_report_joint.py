@@ -13,7 +13,7 @@ from jointwise.joint.model import JointModel
 from jointwise.joint.part import PHENOMENA, Curve, Part, Surface, TriedModel, plain, value_of
 from jointwise.report.joint import curve_figure, measured_areas, render_joints, surface_figure
 from jointwise.report.joint_text import MEANINGS, finding, fit_grade, meaning
-from jointwise.report.residuals import smooth_share
+from jointwise.report.sections.residuals import smooth_share
 
 RNG = np.random.default_rng(1)
 SPEEDS = np.geomspace(0.1, 2.0, 30)

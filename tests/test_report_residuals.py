@@ -13,8 +13,7 @@ from jointwise.data.log import Log
 from jointwise.estimation.structure import Structure
 from jointwise.options import Options
 from jointwise.report.data import collect
-from jointwise.report.residuals import NOTEWORTHY, ResidualTrend, residual_trends
-from jointwise.report.sections import residuals
+from jointwise.report.sections.residuals import NOTEWORTHY, ResidualTrend, residual_trends, residuals_section
 from jointwise.result import Calibration
 from jointwise.spatial import Array
 from synthetic import synthetic_log
@@ -73,7 +72,7 @@ def test_noise_has_no_trend_over_position(calibration: Calibration, other: Log) 
 
 def test_section_names_the_quantity_and_possible_causes(calibration: Calibration, other: Log) -> None:
     log = with_pattern(other, 1.0 * np.cos(2.0 * np.asarray(other.q[:, 0])))
-    page = residuals.body(collect(calibration, [], [log]))
+    page = residuals_section(collect(calibration, [], [log]))
     assert "of the residual variance depends on position" in page
     assert "kinematic error" in page
-    assert "The residuals show no significant trend." in residuals.body(collect(calibration, [], [other]))
+    assert "The residuals show no significant trend." in residuals_section(collect(calibration, [], [other]))

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jointwise.data.log import Log
 from jointwise.report.data import ReportData, collect
 from jointwise.report.labels import robot_title
-from jointwise.report.page import Section, compose, plotly_script, write_page
-from jointwise.report.sections import SECTIONS
+from jointwise.report.page import Html, Section, compose, plotly_script, write_page
+from jointwise.report.sections.friction import friction_section
+from jointwise.report.sections.logs import accuracy_section, quality_section
+from jointwise.report.sections.model_selection import selection_section
+from jointwise.report.sections.parameters import parameters_section
+from jointwise.report.sections.prediction import motion_section, prediction_section
+from jointwise.report.sections.reproduce import reproduce_section, usage_section
+from jointwise.report.sections.residuals import residuals_section
+from jointwise.report.sections.verdict import summary_section
 from jointwise.result.calibration import CalibratedModel, calibration_of
 from jointwise.result.metrics import Validation
 
 FILE = "report.html"
+SECTIONS: tuple[tuple[str, str, Callable[[ReportData], Html]], ...] = (
+    ("summary", "Summary", summary_section),
+    ("prediction", "Measured and predicted", prediction_section),
+    ("accuracy", "Accuracy", accuracy_section),
+    ("parameters", "Parameters", parameters_section),
+    ("friction", "Friction", friction_section),
+    ("residuals", "Residuals", residuals_section),
+    ("motion", "Motion", motion_section),
+    ("quality", "Data quality", quality_section),
+    ("selection", "Model selection", selection_section),
+    ("usage", "Usage", usage_section),
+    ("reproduce", "Reproduce", reproduce_section),
+)
+"""Identifier, title and content of the sections, in order."""
 
 
 def write_report(
@@ -55,6 +76,6 @@ def render(data: ReportData, library: str, more: Sequence[Section] = ()) -> str:
         kind="Calibration report",
         heading=robot,
         origin=f"Calibrated on {provenance.date[:10]} with Jointwise {provenance.version}",
-        sections=[*((section.ID, section.TITLE, section.body(data)) for section in SECTIONS), *more],
+        sections=[*((id_, title, content(data)) for id_, title, content in SECTIONS), *more],
         library=library,
     )

@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from jointwise.formatting import number
-from jointwise.report.figure import JOINT_COLORS, MEASURED, PREDICTED, Figure, axis, downsample, line, packed
-from jointwise.report.markup import Html, facts, paragraph, table
-from jointwise.report.page import Section, compose, page_path, plotly_script, write_page
+from jointwise.report.figure import MEASURED, PREDICTED, Figure, axis, joint_color, time_figure
+from jointwise.report.page import Html, Section, compose, facts, page_path, paragraph, plotly_script, table, write_page
 from jointwise.spatial import Array
 
 FILE = "energy.html"
@@ -112,26 +111,16 @@ def _overview(robot: Mapping[str, Any]) -> Html:
 
 def _power(t: Array, power: Array, measured: Array | None) -> Html:
     """Return the power on the bus over time."""
-    series = [power] if measured is None else [measured, power]
-    rows = downsample(*series, most=POINTS)
-    x = packed((t - t[0])[rows])
-    traces = [line("predicted", "shared", packed(power[rows]), PREDICTED)]
-    if measured is not None:
-        traces.insert(0, line("measured", "shared", packed(measured[rows]), MEASURED))
-    layout = {"xaxis": {"ticksuffix": " s"}, "yaxis": axis("power [W]"), "hovermode": "x unified"}
-    return Figure(traces, layout, "power on the bus over time", x=x).html("Power on the DC bus.")
+    series = [] if measured is None else [("measured", measured, MEASURED)]
+    series.append(("predicted", power, PREDICTED))
+    return time_figure(t, series, "power [W]", "power on the bus over time", POINTS).html("Power on the DC bus.")
 
 
 def _joint_power(t: Array, joints: Array) -> Html:
     """Return the electrical power of the joints over time."""
-    rows = downsample(*joints.T, most=POINTS)
-    traces = [
-        line(f"joint {k + 1}", "shared", packed(joints[rows, k]), JOINT_COLORS[k % len(JOINT_COLORS)])
-        for k in range(joints.shape[1])
-    ]
-    layout = {"xaxis": {"ticksuffix": " s"}, "yaxis": axis("power [W]"), "hovermode": "x unified"}
-    x = packed((t - t[0])[rows])
-    return Figure(traces, layout, "electrical power of the joints", x=x).html("Negative while a joint brakes.")
+    series = [(f"joint {k + 1}", values, joint_color(k)) for k, values in enumerate(joints.T)]
+    figure = time_figure(t, series, "power [W]", "electrical power of the joints", POINTS)
+    return figure.html("Negative while a joint brakes.")
 
 
 def _bars(joints: Sequence[Mapping[str, Any]]) -> Html:

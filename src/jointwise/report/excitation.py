@@ -9,11 +9,10 @@ from jointwise.design.excitation import RATE, STUDY_RATE, Excitation
 from jointwise.design.excitation_options import ExcitationOptions
 from jointwise.design.trajectory import States
 from jointwise.formatting import number, percent
-from jointwise.report.figure import JOINT_COLORS, LOADED, UNLOADED, Figure, axis, line, packed, scatter
+from jointwise.report.figure import LOADED, UNLOADED, Figure, axis, joint_color, scatter, scatter_figure, time_figure
 from jointwise.report.labels import effort_unit, joint_title, length_unit, robot_title
-from jointwise.report.markup import Html, facts, join, paragraph, table, tabs
 from jointwise.report.motion import motion_view
-from jointwise.report.page import compose
+from jointwise.report.page import Html, compose, facts, join, paragraph, table, tabs
 from jointwise.spatial import Array
 
 BASES = {"fourier": "Fourier series", "bspline": "quintic B-spline"}
@@ -74,12 +73,8 @@ def _signals(excitation: Excitation, states: States) -> Html:
 
 
 def _over_time(excitation: Excitation, t: Array, values: Array, title: str) -> Html:
-    traces = [
-        line(joint_title(excitation.robot, j), "shared", packed(values[:, j]), JOINT_COLORS[j % len(JOINT_COLORS)])
-        for j in range(excitation.robot.dof)
-    ]
-    layout = {"xaxis": axis("time, s"), "yaxis": axis(title), "hovermode": "x unified"}
-    return Figure(traces, layout, f"{title} of all joints over time.", x=packed(t)).html()
+    series = [(joint_title(excitation.robot, j), column, joint_color(j)) for j, column in enumerate(values.T)]
+    return time_figure(t, series, title, f"{title} of all joints over time.", len(t)).html()
 
 
 def _errors(excitation: Excitation) -> Html:
@@ -115,11 +110,11 @@ def _coverage(excitation: Excitation, states: States) -> Html:
     panels = []
     for j, joint in enumerate(excitation.robot.joints):
         title = joint_title(excitation.robot, j)
-        points = scatter(title, packed(states.qd[:, j]), packed(load[:, j]), {"size": 4, "color": UNLOADED})
-        layout = {
-            "xaxis": axis(f"speed, {length_unit(joint)}/s"),
-            "yaxis": axis(f"load, {effort_unit(joint)}"),
-            "showlegend": False,
-        }
-        panels.append((f"Joint {j + 1}", Figure([points], layout, f"{title}: load torque over speed.").html(title)))
+        titles, marker = (
+            (f"speed, {length_unit(joint)}/s", f"load, {effort_unit(joint)}"),
+            {"size": 4, "color": UNLOADED},
+        )
+        alt = f"{title}: load torque over speed."
+        figure = scatter_figure(states.qd[:, j], load[:, j], titles, alt, marker, 360)
+        panels.append((f"Joint {j + 1}", figure.html(title)))
     return tabs("coverage", panels)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.report.markup import Html, element
+from jointwise.report.page import Html, element
 from jointwise.spatial import Array
 
 MEASURED, PREDICTED, RESIDUAL = "#8b9bb0", "#0b5cad", "#b4470f"
@@ -88,6 +89,60 @@ def translucent(color: str, opacity: float) -> str:
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """Return an axis with a title."""
     return {"title": {"text": title}, **more}
+
+
+def joint_color(j: int) -> str:
+    """Return the colour of joint j, counted from 0."""
+    return JOINT_COLORS[j % len(JOINT_COLORS)]
+
+
+def time_figure(t: Array, series: Sequence[tuple[str, Array, str]], title: str, alt: str, most: int) -> Figure:
+    """Return curves over one time axis.
+
+    Args:
+        t: Times (samples,), s; the axis begins at the first one.
+        series: Name, values (samples,) and colour of every curve.
+        title: Title of the vertical axis.
+        alt: Description for screen readers.
+        most: Largest number of points of a curve.
+
+    """
+    rows = downsample(*(values for _, values, _ in series), most=most)
+    traces = [line(name, "shared", packed(values[rows]), color) for name, values, color in series]
+    layout = {"xaxis": {"ticksuffix": " s"}, "yaxis": axis(title), "hovermode": "x unified"}
+    return Figure(traces, layout, alt, x=packed((t - t[0])[rows]))
+
+
+def scatter_figure(
+    x: Array, y: Array, titles: tuple[str, str], alt: str, marker: dict[str, Any], height: int
+) -> Figure:
+    """Return points y over x (points,) with the titles of both axes."""
+    trace = scatter(titles[1], packed(x), packed(y), marker, hoverinfo="x+y")
+    return Figure([trace], {"xaxis": axis(titles[0]), "yaxis": axis(titles[1]), "showlegend": False}, alt, height)
+
+
+def stacked_figure(
+    t: Array,
+    upper: tuple[str, Array, str],
+    lower: tuple[str, Array, str],
+    alt: str,
+    marks: dict[str, Any] | None = None,
+) -> Figure:
+    """Return two curves on one time axis, one above the other.
+
+    Args:
+        t: Times (points,), s.
+        upper: Title of the vertical axis, values (points,) and colour of the upper curve.
+        lower: The same of the lower curve.
+        alt: Description for screen readers.
+        marks: Shapes and annotations of the layout.
+
+    """
+    traces = [
+        line(title.partition(" [")[0], "shared", packed(values), color, 1.2, yaxis=name)
+        for (title, values, color), name in ((upper, "y"), (lower, "y2"))
+    ]
+    return Figure(traces, stacked_layout(upper[0], lower[0]) | (marks or {}), alt, 420, packed(t))
 
 
 def stacked_layout(upper: str, lower: str) -> dict[str, Any]:

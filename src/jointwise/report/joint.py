@@ -19,9 +19,20 @@ from jointwise.joint.quality import fit_text, rms
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, band, line, packed, scatter
 from jointwise.report.joint_text import covers_turn, finding, fit_grade, meaning, range_text, scaled
 from jointwise.report.labels import robot_title
-from jointwise.report.markup import Html, element, items, join, paragraph, table
-from jointwise.report.page import Section, compose, page_path, plotly_script, write_page
-from jointwise.report.residuals import smooth_share
+from jointwise.report.page import (
+    Html,
+    Section,
+    compose,
+    element,
+    items,
+    join,
+    page_path,
+    paragraph,
+    plotly_script,
+    table,
+    write_page,
+)
+from jointwise.report.sections.residuals import smooth_share
 from jointwise.spatial import Array
 
 FILE = "joint.html"

@@ -12,11 +12,10 @@ from jointwise import __version__
 from jointwise.description.robot import Robot
 from jointwise.design.trajectory import States
 from jointwise.formatting import number, percent
-from jointwise.report.figure import JOINT_COLORS, LOADED, UNLOADED, Figure, axis, line, packed
+from jointwise.report.figure import LOADED, UNLOADED, Figure, axis, joint_color, line, packed
 from jointwise.report.labels import joint_title, length_unit, robot_title
-from jointwise.report.markup import Html, facts, join, paragraph, table, tabs
 from jointwise.report.motion import motion_view
-from jointwise.report.page import compose
+from jointwise.report.page import Html, compose, facts, join, paragraph, table, tabs
 from jointwise.spatial import Array
 
 ORIGINAL, OPTIMIZED = LOADED, UNLOADED
@@ -147,7 +146,7 @@ def _signals(robot: Robot, original: MotionCurves, optimized: MotionCurves) -> H
 def _joints(robot: Robot, before: tuple[Array, Array], after: tuple[Array, Array], title: str) -> Html:
     traces = []
     for j in range(robot.dof):
-        color, name = JOINT_COLORS[j % len(JOINT_COLORS)], joint_title(robot, j)
+        color, name = joint_color(j), joint_title(robot, j)
         traces.append(line(name, packed(after[0]), packed(after[1][:, j]), color, legendgroup=name))
         dashed = line(name, packed(before[0]), packed(before[1][:, j]), color, 1.0, legendgroup=name, showlegend=False)
         traces.append({**dashed, "line": {**dashed["line"], "dash": "dot"}})

@@ -8,9 +8,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jointwise.report.figure import JOINT_COLORS, RESIDUAL, Figure, axis, downsample, line, packed, stacked_layout
-from jointwise.report.markup import Html, badge, facts, items, join, paragraph, table
-from jointwise.report.page import Section, compose, page_path, plotly_script, write_page
+from jointwise.report.figure import RESIDUAL, Figure, axis, downsample, joint_color, line, packed, stacked_layout
+from jointwise.report.page import (
+    Html,
+    Section,
+    badge,
+    compose,
+    facts,
+    items,
+    join,
+    page_path,
+    paragraph,
+    plotly_script,
+    table,
+    write_page,
+)
 from jointwise.spatial import Array
 
 FILE = "monitor.html"
@@ -137,7 +149,7 @@ def _timeline(result: Result, timeline: TimelineData) -> Html:
     rows = downsample(*timeline.torque.T, largest, most=POINTS)
     t, start = timeline.t[rows], float(timeline.t[0])
     traces = [
-        line(f"joint {j + 1}", "shared", packed(timeline.torque[rows, j]), JOINT_COLORS[j % len(JOINT_COLORS)], 1.2)
+        line(f"joint {j + 1}", "shared", packed(timeline.torque[rows, j]), joint_color(j), 1.2)
         for j in range(timeline.torque.shape[1])
     ]
     traces.append(line("largest ratio", "shared", packed(largest[rows]), RESIDUAL, yaxis="y2", showlegend=False))
@@ -263,7 +275,7 @@ def _course(history: Sequence[HistorySeries], label: str, caption: str) -> Html:
     traces = []
     for series in history:
         dates = [datetime.fromtimestamp(date, UTC).isoformat() for date in series.dates]
-        color = JOINT_COLORS[(series.joint - 1) % len(JOINT_COLORS)]
+        color = joint_color(series.joint - 1)
         errors = {"type": "data", "array": [1.96 * value for value in series.deviations], "thickness": 1}
         trace = line(f"joint {series.joint}", dates, list(series.values), color, mode="lines+markers", error_y=errors)
         traces.append(trace)

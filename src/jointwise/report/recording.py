@@ -12,22 +12,29 @@ from jointwise.data.log import Log
 from jointwise.description.robot import Robot
 from jointwise.formatting import number
 from jointwise.report.figure import (
-    JOINT_COLORS,
     MEASURED,
     PREDICTED,
     RESIDUAL,
     Figure,
-    axis,
     downsample,
-    line,
-    packed,
-    scatter,
-    stacked_layout,
+    joint_color,
+    scatter_figure,
+    stacked_figure,
 )
 from jointwise.report.labels import effort_unit, joint_title, length_unit, robot_title
-from jointwise.report.markup import Html, facts, join, paragraph, tabs
 from jointwise.report.motion import motion_view
-from jointwise.report.page import Section, compose, page_path, plotly_script, write_page
+from jointwise.report.page import (
+    Html,
+    Section,
+    compose,
+    facts,
+    join,
+    page_path,
+    paragraph,
+    plotly_script,
+    tabs,
+    write_page,
+)
 from jointwise.spatial import Array
 
 FILE = "recording.html"
@@ -192,15 +199,11 @@ def _torque(robot: Robot, run: Run, j: int) -> Html:
     t, torque = np.asarray(run["t"]), np.asarray(run["load"])[:, j]
     deformation = 1e3 * (np.asarray(run["theta"]) - np.asarray(run["q"]))[:, j]
     rows = downsample(torque, deformation, most=POINTS)
-    traces = [
-        line("torque", "shared", packed(torque[rows]), MEASURED),
-        line("deformation", "shared", packed(deformation[rows]), PREDICTED, yaxis="y2"),
-    ]
-    names = f"torque [{effort_unit(robot.joints[j])}]", f"θ - q [m{length_unit(robot.joints[j])}]"
+    upper = (f"torque [{effort_unit(robot.joints[j])}]", torque[rows], MEASURED)
+    lower = (f"θ - q [m{length_unit(robot.joints[j])}]", deformation[rows], PREDICTED)
     alt = f"{joint_title(robot, j)}: torque at the locked output over time, deformation of the gear below."
     hint = f"{joint_title(robot, j)}: torque at the locked output, and rotor position minus link position below."
-    figure = Figure(traces, stacked_layout(*names), alt, 420, packed(t[rows]))
-    return join([paragraph(hint, class_="hint"), figure.html()])
+    return join([paragraph(hint, class_="hint"), stacked_figure(t[rows], upper, lower, alt).html()])
 
 
 def _tracking(robot: Robot, log: Log, first: int, events: Events) -> Html:
@@ -215,14 +218,10 @@ def _tracking(robot: Robot, log: Log, first: int, events: Events) -> Html:
 def _tracking_figure(robot: Robot, curves: Array, j: int, events: Events) -> Figure:
     unit = length_unit(robot.joints[j])
     t, position, error = curves
-    traces = [
-        line("position", "shared", packed(position), PREDICTED),
-        line("error", "shared", packed(error), RESIDUAL, 1.0, yaxis="y2"),
-    ]
     greatest = f"{np.abs(error).max():.3g} m{unit}"
     alt = f"{joint_title(robot, j)}: position over time, tracking error up to {greatest} below."
-    layout = stacked_layout(f"position [{unit}]", f"error [m{unit}]") | events
-    return Figure(traces, layout, alt, 420, packed(t))
+    upper, lower = (f"position [{unit}]", position, PREDICTED), (f"error [m{unit}]", error, RESIDUAL)
+    return stacked_figure(t, upper, lower, alt, events)
 
 
 def _currents(robot: Robot, log: Log, first: int, events: Events) -> Html:
@@ -231,12 +230,9 @@ def _currents(robot: Robot, log: Log, first: int, events: Events) -> Html:
     panels = []
     curves = _curves(log, lambda part: (part.channel("current"), part.channel("temperature")))
     for j, (t, current, temperature) in enumerate(curves):
-        traces = [
-            line("current", "shared", packed(current), MEASURED, 1.2),
-            line("temperature", "shared", packed(temperature), RESIDUAL, 1.2, yaxis="y2"),
-        ]
+        upper, lower = ("current [A]", current, MEASURED), ("temperature [°C]", temperature, RESIDUAL)
         alt = f"{joint_title(robot, j)}: measured current and temperature over time."
-        figure = Figure(traces, stacked_layout("current [A]", "temperature [°C]") | events, alt, 420, packed(t))
+        figure = stacked_figure(t, upper, lower, alt, events)
         panels.append((joint_title(robot, j), figure.html()))
     return tabs("Joint", panels, first)
 
@@ -271,10 +267,9 @@ def _scatter_panels(robot: Robot, x: Array, y: Array, names: Sequence[tuple[str,
     every = max(1, -(-len(x) // POINTS))
     panels = []
     for j, (horizontal, vertical) in enumerate(names):
-        marker = {"size": 3, "color": JOINT_COLORS[j % len(JOINT_COLORS)], "opacity": 0.5}
-        across, upwards = (packed(np.asarray(values)[::every, j]) for values in (x, y))
-        trace = scatter(vertical, across, upwards, marker, hoverinfo="x+y")
-        layout = {"xaxis": axis(horizontal), "yaxis": axis(vertical), "showlegend": False}
+        marker = {"size": 3, "color": joint_color(j), "opacity": 0.5}
+        across, upwards = (np.asarray(values)[::every, j] for values in (x, y))
         alt = f"{joint_title(robot, j)}: {vertical} over {horizontal}."
-        panels.append((joint_title(robot, j), Figure([trace], layout, alt, 380).html()))
+        figure = scatter_figure(across, upwards, (horizontal, vertical), alt, marker, 380)
+        panels.append((joint_title(robot, j), figure.html()))
     return tabs("Joint", panels, first)

@@ -8,15 +8,13 @@ from jointwise.report.data import ReportData
 from jointwise.report.figure import LOADED, LOOPS, UNLOADED, Figure, Trace, axis, band, line, packed, scatter
 from jointwise.report.friction_curves import FrictionCurve, friction_curve, hysteresis_loops
 from jointwise.report.labels import effort_unit, joint_title, length_unit
-from jointwise.report.markup import Html, element, join, paragraph, tabs
-
-ID, TITLE = "friction", "Friction"
+from jointwise.report.page import Html, element, join, paragraph, tabs
 
 WIDEST = 3.0
 """Greatest range of a plot as a multiple of the greatest modelled friction, so that outliers do not set the scale."""
 
 
-def body(data: ReportData) -> Html:
+def friction_section(data: ReportData) -> Html:
     """Return one panel per joint: the friction curve, and loops if the model has hysteresis."""
     panels = [(joint_title(data.robot, j), _panel(data, j)) for j in range(data.robot.dof)]
     return join([_explanation(data), tabs("Joint", panels)])

@@ -7,16 +7,14 @@ import math
 from jointwise.estimation.cross_validation import Choice
 from jointwise.formatting import number
 from jointwise.report.data import ReportData
-from jointwise.report.markup import Html, element, facts, items, join, paragraph
+from jointwise.report.page import Html, element, facts, items, join, paragraph
 from jointwise.result.calibration import Calibration
 from jointwise.result.text import explain_structure
-
-ID, TITLE = "selection", "Model selection"
 
 METHODS = {"wls": "weighted least squares", "ols": "ordinary least squares", "huber": "robust regression (Huber)"}
 
 
-def body(data: ReportData) -> Html:
+def selection_section(data: ReportData) -> Html:
     """Return the joint model, a bar chart per selection, and the settings."""
     calibration = data.calibration
     model = paragraph(element("strong", "Joint model: "), calibration.structure_text, ".")

@@ -13,10 +13,8 @@ from jointwise.model.terms import Hysteresis, Term
 from jointwise.report.data import ReportData
 from jointwise.report.friction_curves import term_slices
 from jointwise.report.labels import joint_title
-from jointwise.report.markup import Html, badge, details, element, join, paragraph, table, tabs
+from jointwise.report.page import Html, badge, details, element, join, paragraph, table, tabs
 from jointwise.result.calibration import Calibration
-
-ID, TITLE = "parameters", "Parameters"
 
 STATUS = {
     "determined": ("significant", "good"),
@@ -54,7 +52,7 @@ def _causes(calibration: Calibration) -> Html:
     return paragraph(text, class_="small") if causes else join([])
 
 
-def body(data: ReportData) -> Html:
+def parameters_section(data: ReportData) -> Html:
     """Return the counts, a table for the links and one for each joint, and the standard parameters."""
     calibration = data.calibration
     split = calibration.model.base.count

@@ -9,11 +9,10 @@ from jointwise.formatting import r2_text
 from jointwise.report.data import EvaluatedLog, ReportData
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, axis, downsample, line, packed
 from jointwise.report.labels import joint_title
-from jointwise.report.markup import Html, element, join, paragraph, tabs
+from jointwise.report.motion import motion_view
+from jointwise.report.page import Html, element, join, paragraph, tabs
 from jointwise.result.metrics import JointMetrics
 from jointwise.spatial import Array
-
-ID, TITLE = "prediction", "Measured and predicted"
 
 MOST_POINTS, LEAST_POINTS = 4000, 500
 """Limits of the number of points of a curve."""
@@ -25,7 +24,7 @@ MOST_LOGS = 4
 """Largest number of training logs, and of validation logs, that are drawn."""
 
 
-def body(data: ReportData) -> Html:
+def prediction_section(data: ReportData) -> Html:
     """Return one panel per joint with one figure per log, validation data first."""
     shown = [*data.validation[:MOST_LOGS], *data.training[:MOST_LOGS]]
     if not shown:
@@ -96,3 +95,24 @@ def _interrupted(rows: NDArray[np.intp], gaps: NDArray[np.intp], *series: Array)
     indices = indices[(indices > 0) & (indices < len(rows))]
     t = np.insert(series[0], indices, series[0][indices])
     return [t, *(np.insert(values, indices, np.nan) for values in series[1:])]
+
+
+# -- motion --
+
+
+def motion_section(data: ReportData) -> Html:
+    """Return the animation of the first training log, or of the first validation log if there is none."""
+    item = next(iter((*data.training, *data.validation)), None)
+    if item is None:
+        return paragraph("No log is available.")
+    role = element("span", item.label, class_=f"role {item.role}")
+    name = element("span", item.name, class_="file")
+    title = paragraph(role, " ", name, f" · {item.log.duration:.1f} s", class_="small")
+    rows = _increasing(item.log.t)
+    view = motion_view(data.robot, item.log.t[rows], item.log.q[rows], data.calibration.model.gravity)
+    return join([title, view])
+
+
+def _increasing(t: Array) -> NDArray[np.bool_]:
+    """Return which samples are later than all samples before them; a clock may stall or jump back."""
+    return np.concatenate([[True], t[1:] > np.maximum.accumulate(t)[:-1]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +12,14 @@ from typing import Literal
 import numpy as np
 
 from jointwise.formatting import listed, number, percent, r2_text
-from jointwise.report.data import ReportData
+from jointwise.report.data import EvaluatedLog, ReportData
 from jointwise.report.labels import joint_title, length_unit, robot_title
-from jointwise.report.markup import Html, badge, element, items, join, paragraph
-from jointwise.report.uses import uses
+from jointwise.report.page import Html, badge, element, items, join, paragraph, table
 from jointwise.result.calibration import Calibration
 from jointwise.result.feed_forward import EXTRAS
 from jointwise.result.metrics import AT_NOISE, JointMetrics, Pooled, Validation, pool
 from jointwise.result.plausibility import worst_status
-from jointwise.result.verdict import FAIR, GOOD, Grade, effective_error, log_kind
+from jointwise.result.verdict import FAIR, GOOD, Grade, effective_error, log_kind, log_verdict, parameter_verdict
 
 Basis = Literal["validation", "cross-validation", "training"]
 """The data behind an assessment: validation logs, folds of the training logs, or the training data themselves."""
@@ -109,8 +109,6 @@ def _training_assessment(data: ReportData) -> Assessment:
     return Assessment("cross-validation", held_out, fitted.joints)
 
 
-ID, TITLE = "summary", "Summary"
-
 STILL = 1e-3
 """A joint whose greatest speed (rad/s) in the training data is below this did not move."""
 HEADLINES: dict[Grade, str] = {"good": "Good", "fair": "Use with care", "poor": "Do not use", "plain": "Not validated"}
@@ -123,7 +121,7 @@ DATA: dict[Basis, str] = {
 }
 
 
-def body(data: ReportData) -> Html:
+def summary_section(data: ReportData) -> Html:
     """Return the headline, the recommended use and its limits, and one card per joint."""
     result = assess(data)
     grade, headline_text = _headline(data.calibration, result)
@@ -135,7 +133,7 @@ def body(data: ReportData) -> Html:
     pair = element("div", valid, limits, class_="pair")
     scale = data.calibration.scale_text
     first = paragraph(scale, class_="warning") if scale else Html("")
-    return join([first, _plausibility(data.calibration), head, uses(data), _cards(data, result), pair])
+    return join([first, _plausibility(data.calibration), head, _uses(data), _cards(data, result), pair])
 
 
 def _plausibility(calibration: Calibration) -> Html:
@@ -365,3 +363,34 @@ def _figure(joint: Pooled) -> Html:
     if joint.nmse is None:
         return element("div", "at rest", class_="card-number")
     return element("div", element("span", "R² ", class_="unit"), r2_text(1.0 - joint.nmse), class_="card-number")
+
+
+LOG_KINDS = {
+    "motion": "motion",
+    "payload": "another payload",
+    "standstill": "standstill",
+    "contradiction": "contradicts the model",
+}
+USE_GRADES: dict[Grade, str] = {"good": "good", "fair": "with care", "poor": "no", "plain": "not judged"}
+
+
+def _uses(data: ReportData) -> Html:
+    """Return one row per log: its kind, its errors and a grade for every use; below it causes and next steps."""
+    rows = [_use_row(item) for item in data.logs]
+    if not rows:
+        return Html("")
+    errors = ("MSE/variance, first to last movement", "all samples")
+    head = ("Log", "Kind", *errors, "Feed-forward", "Monitoring", "Simulation")
+    causes = [f"{item.name}: {text}" for item in data.logs if (text := log_verdict(item.validation).cause)]
+    grade, reason = parameter_verdict(data.calibration)
+    parameters = paragraph("Parameters: ", badge(USE_GRADES[grade], grade), f" {reason}.", class_="small")
+    found = items(causes) if causes else Html("")
+    return join([table("Verdict by log and use", head, rows, text_columns=(0, 1, 4, 5, 6)), found, parameters])
+
+
+def _use_row(item: EvaluatedLog) -> list[object]:
+    verdict = log_verdict(item.validation)
+    grades = (verdict.feed_forward, verdict.monitoring, verdict.simulation)
+    figures = [number(None if math.isnan(x) else x, 2) for x in (verdict.error, verdict.all_samples)]
+    name = element("span", f"{item.name} ({item.label})", class_="file")
+    return [name, LOG_KINDS[verdict.kind], *figures, *(badge(USE_GRADES[grade], grade) for grade in grades)]

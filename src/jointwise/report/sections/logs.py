@@ -1,0 +1,176 @@
+"""The logs of a report: every metric of every joint, and the findings of the inspection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jointwise.data.finding import Finding
+from jointwise.data.log import Log
+from jointwise.data.measures import Measures
+from jointwise.formatting import fixed, number, percent, r2_text
+from jointwise.report.data import EvaluatedLog, ReportData, Role
+from jointwise.report.page import Html, badge, element, facts, items, join, paragraph, table
+from jointwise.result.calibration import UNITS, Source
+from jointwise.result.metrics import MOVING_SPEED, JointMetrics
+
+NOTES: dict[Role, str] = {
+    "validation": "Validation error: these samples were not used for training.",
+    "training": "Training error: the model was fitted to these samples.",
+    "overlap": "Training error: the model was fitted to some or all of these samples.",
+}
+
+
+def accuracy_section(data: ReportData) -> Html:
+    """Return two tables per log, validation data first."""
+    return join([*(_log(item) for item in data.logs), _legend()])
+
+
+def _log(item: EvaluatedLog) -> Html:
+    role = element("span", item.label, class_=f"role {item.role}")
+    return element(
+        "article",
+        element("h3", element("span", item.name, class_="file"), " ", role),
+        paragraph(NOTES[item.role], class_="small"),
+        _table(f"All samples, {item.label}", item.validation.joints, item.validation.unit),
+        _moving(item),
+        class_="log",
+    )
+
+
+def _moving(item: EvaluatedLog) -> Html:
+    """Return the table of moving samples, or a note if there are none."""
+    moving, unit = item.validation.moving, item.validation.unit
+    if all(joint is None for joint in moving):
+        return paragraph(
+            "No joint moves in this log: the errors are those at rest, and there is no R².", class_="small"
+        )
+    return _table(f"Moving samples (|speed| > {MOVING_SPEED:g} rad/s), {item.label}", moving, unit)
+
+
+def _table(caption: str, joints: Sequence[JointMetrics | None], unit: str) -> Html:
+    errors = (f"RMSE [{unit}]", f"MSE [{unit}²]", f"Mean |e| [{unit}]", f"Max |e| [{unit}]", f"Mean e [{unit}]")
+    head = ("Joint", "R²", "NMSE", "Fit %", *errors, "Samples")
+    rows = [_row(j, joint) for j, joint in enumerate(joints) if joint is not None]
+    known = [joint for joint in joints if joint is not None and joint.nmse is not None]
+    return table(caption, head, [*rows, *([_mean_row(known)] if known else [])])
+
+
+def _row(j: int, joint: JointMetrics) -> Sequence[object]:
+    return (
+        f"{j + 1}, at rest" if joint.still else j + 1,
+        r2_text(joint.r2),
+        number(joint.nmse, 3),
+        fixed(joint.nrmse_percent, 1),
+        number(joint.rmse, 3),
+        number(joint.mse, 3),
+        number(joint.mean, 3),
+        number(joint.max, 3),
+        number(joint.offset, 2),
+        f"{joint.samples:,}",
+    )
+
+
+def _mean_row(known: Sequence[JointMetrics]) -> Sequence[object]:
+    r2, nmse, fit = (
+        float(np.mean([getattr(joint, name) for joint in known])) for name in ("r2", "nmse", "nrmse_percent")
+    )
+    means = (r2_text(r2), number(nmse, 3), fixed(fit, 1))
+    return (element("strong", "mean"), *(element("strong", mean) for mean in means), *[""] * 6)
+
+
+def _legend() -> Html:
+    return paragraph(
+        "e = measured − predicted. NMSE = MSE / variance of the measurement; R² = 1 − NMSE; fit = 100 (1 − ‖e‖ / "
+        "‖measured − mean‖) %: 100 is perfect, 0 is no better than the mean. They are not defined for a joint at rest, "
+        "where static friction can hold any torque up to break-away.",
+        class_="small",
+    )
+
+
+# -- data quality --
+
+VERDICTS = {"good": "good", "usable": "fair", "refused": "poor"}
+SEVERITIES = {"error": "poor", "warning": "fair", "info": "plain"}
+NO_FINDINGS = "The inspection found no problems."
+
+
+def quality_section(data: ReportData) -> Html:
+    """Return one article per log; for training logs that are not available, the facts stored in the model file."""
+    articles = [_inspected(item, data.calibration.output) for item in data.logs]
+    if not data.training:
+        articles += [_stored(source) for source in data.calibration.provenance.logs]
+    return join(articles)
+
+
+def _inspected(item: EvaluatedLog, output: str) -> Html:
+    log, numbers = item.log, item.inspection.numbers
+    clock = numbers.clock
+    pairs: list[tuple[object, object]] = [
+        ("Duration", f"{log.duration:.2f} s"),
+        ("Samples", f"{log.samples:,}"),
+        ("Sampling rate", f"{clock.rate:.2f} Hz"),
+        ("Jitter", f"{1e3 * clock.jitter_rms:.2f} ms RMS"),
+        ("Gaps", str(len(clock.gaps))),
+        ("Standstill", percent(numbers.standstill, 0)),
+        ("Channels", ", ".join(log.available)),
+    ]
+    return element(
+        "article",
+        _head(item.name, item.label, item.inspection.verdict),
+        facts(pairs),
+        _findings(item.inspection.findings),
+        _motion_table(log, numbers, output),
+        items(log.origin.notes, class_="small") if log.origin.notes else "",
+        class_="log",
+    )
+
+
+def _head(name: str, label: str, verdict: str) -> Html:
+    role = element("span", label, class_="role")
+    mark = badge(verdict, VERDICTS.get(verdict, "plain"))
+    return element("h3", element("span", name, class_="file"), " ", role, " ", mark)
+
+
+def _findings(findings: tuple[Finding, ...]) -> Html:
+    if not findings:
+        return paragraph(NO_FINDINGS)
+    return items(
+        (
+            join([badge(each.severity, SEVERITIES[each.severity]), " ", each.message, " ", element("em", each.advice)])
+            for each in findings
+        ),
+        class_="findings",
+    )
+
+
+def _motion_table(log: Log, numbers: Measures, output: str) -> Html:
+    q, noise = numbers.channels["q"], numbers.channels[output].noise
+    speeds = ("Speed, 95th percentile", "Speed, max.", "Acceleration, 95th percentile", "Acceleration, max.")
+    head = ("Joint", "Position, min.", "Position, max.", *speeds, "Moving", f"Noise [{UNITS[output]}]")
+    columns = (
+        *((values, 2) for values in (q.low, q.high, numbers.speed_95, numbers.speed_max)),
+        *((values, 1) for values in (numbers.acceleration_95, numbers.acceleration_max)),
+    )
+    rows = [
+        (
+            j + 1,
+            *(fixed(float(values[j]), decimals) for values, decimals in columns),
+            percent(float(numbers.moving[j]), 0),
+            number(float(noise[j]), 2),
+        )
+        for j in range(log.joints)
+    ]
+    return table("Motion of every joint (rad, rad/s, rad/s²; m for prismatic joints)", head, rows)
+
+
+def _stored(source: Source) -> Html:
+    pairs: list[tuple[object, object]] = [
+        ("Duration", f"{source.duration:.2f} s"),
+        ("Samples", f"{source.samples:,}"),
+    ]
+    found = items(source.findings) if source.findings else paragraph(NO_FINDINGS)
+    note = paragraph("The log itself was not available; these facts are stored in the model file.", class_="small")
+    head = _head(source.file, "training data", source.verdict)
+    return element("article", head, facts(pairs), found, note, class_="log")
