@@ -30,8 +30,8 @@ from jointwise.design import (
 )
 from jointwise.design.body import APART
 from jointwise.design.clearance import straight_path
-from jointwise.design.criterion import condition_number, standard_errors
 from jointwise.design.excitation import RATE, STUDY_RATE
+from jointwise.design.excitation_search import condition_number, standard_errors
 from jointwise.design.information import InformationModel
 from jointwise.experiment.excitation_files import write_excitation
 from jointwise.model.rigid import inverse_dynamics

@@ -12,7 +12,7 @@ import jointwise as jw
 from cli_runs import done, refused
 from data_files import SHARED
 from jointwise.data.bag import DEFINITIONS, REFERENCES, STATES
-from jointwise.data.convert import write_mcap
+from jointwise.data.write import write_mcap
 from jointwise.errors import DataError
 from jointwise.model.rigid import gravity_torque
 

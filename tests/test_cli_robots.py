@@ -16,7 +16,7 @@ import pytest
 from jointwise import __version__
 from jointwise.cli import COMMANDS, main
 from jointwise.description import list_robots, load_robot
-from jointwise.description.urdf_text import urdf_text
+from jointwise.description.urdf import urdf_text
 from jointwise.joint.phenomenon import PHENOMENA
 
 Capture = pytest.CaptureFixture[str]

@@ -17,8 +17,7 @@ from jointwise.description import Limits, Payload, Robot, gravity_vector, list_r
 from jointwise.description import catalog as catalog_package
 from jointwise.description.table import parse_number, robot_from_csv
 from jointwise.description.toml import robot_from_toml
-from jointwise.description.urdf import robot_from_urdf
-from jointwise.description.urdf_text import rpy_angles, urdf_text
+from jointwise.description.urdf import robot_from_urdf, rpy_angles, urdf_text
 from jointwise.model.rigid import forward_kinematics, inverse_dynamics
 from jointwise.spatial import Array
 

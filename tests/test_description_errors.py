@@ -14,8 +14,7 @@ from jointwise.description import Joint, Link, Payload, Robot, gravity_vector, l
 from jointwise.description.check import Remark, check_file, check_robot
 from jointwise.description.files import LARGEST_BYTES
 from jointwise.description.toml import robot_from_toml
-from jointwise.description.urdf import robot_from_urdf
-from jointwise.description.urdf_text import urdf_text
+from jointwise.description.urdf import robot_from_urdf, urdf_text
 from jointwise.errors import DescriptionError
 
 JOINT = '[[joint]]\na = 0.1\nalpha = "pi/2"\nd = 0.2\n'

@@ -23,11 +23,10 @@ from jointwise.design import (
 )
 from jointwise.design.body import APART, Body
 from jointwise.design.clearance import Clearance, straight_path
-from jointwise.design.criterion import condition_number, criterion, rigid_columns, standard_errors
 from jointwise.design.excitation import _information_model
 from jointwise.design.excitation_basis import FourierBasis, MotionBasis, SplineBasis
 from jointwise.design.excitation_limits import excitation_limits
-from jointwise.design.excitation_search import Search
+from jointwise.design.excitation_search import Search, condition_number, criterion, rigid_columns, standard_errors
 from jointwise.design.information import Goal, InformationModel
 from jointwise.experiment.excitation_files import excite, write_excitation
 from jointwise.model.base import base_parameters

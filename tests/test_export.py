@@ -19,8 +19,7 @@ import jointwise as jw
 from cli_runs import done, refused, run
 from jointwise import export
 from jointwise.calibration import Options
-from jointwise.description.urdf import robot_from_urdf
-from jointwise.description.urdf_text import urdf_text
+from jointwise.description.urdf import robot_from_urdf, urdf_text
 from jointwise.errors import ModelError, OutputError
 from jointwise.estimation.structure import Structure
 from jointwise.export.c_code import library_files, program_files, random_motion

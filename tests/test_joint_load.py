@@ -19,7 +19,7 @@ from jointwise.joint.calibration_terms import joint_terms
 from jointwise.joint.combined_friction import friction_map, map_surfaces
 from jointwise.joint.friction.identify import identify_friction
 from jointwise.joint.hysteresis.data import make_loops
-from jointwise.joint.hysteresis.known import candidate_growths
+from jointwise.joint.hysteresis.methods import candidate_growths
 from jointwise.joint.load.identify import identify_load
 from jointwise.joint.load.law import load_law_of
 from jointwise.joint.model import JointModel

@@ -14,7 +14,7 @@ from jointwise.calibration import Options
 from jointwise.data import write_log
 from jointwise.data.log import Log, Origin
 from jointwise.description.transmission import Transmission, coupled, parse_coupling, refuse_coupled
-from jointwise.description.urdf_text import urdf_text
+from jointwise.description.urdf import urdf_text
 from jointwise.design.fourier import fourier_trajectory
 from jointwise.errors import DescriptionError, ImplausibleError
 from jointwise.estimation.structure import Structure

@@ -7,7 +7,7 @@ import pytest
 
 import jointwise as jw
 from cli_runs import run
-from jointwise.description.urdf_text import urdf_text
+from jointwise.description.urdf import urdf_text
 from jointwise.errors import DescriptionError
 from jointwise.model.rigid import forward_kinematics, inverse_dynamics
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jointwise.data import holdout as holdout
     from jointwise.data import read_log as read_log
     from jointwise.data import write_log as write_log
-    from jointwise.data.convert import convert as convert
+    from jointwise.data.write import convert as convert
     from jointwise.description import Limits as Limits
     from jointwise.description import Link as Link
     from jointwise.description import Motor as Motor

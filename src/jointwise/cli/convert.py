@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the log in the other format."""
-    from jointwise.data.convert import convert
+    from jointwise.data.write import convert
 
     check_files([args.log, args.columns], {"OUTPUT": args.output})
     samples = convert(args.log, args.output, robot=None if args.robot is None else robot_of(args), **reading(args))

@@ -12,7 +12,7 @@ from jointwise.cli.output import as_json, table
 from jointwise.description import Robot, gravity_vector, list_robots, load_robot
 from jointwise.description.check import Remark, check_file, check_robot
 from jointwise.description.table import CONVENTIONS
-from jointwise.description.urdf_text import rpy_angles
+from jointwise.description.urdf import rpy_angles
 from jointwise.model.base import base_parameters
 from jointwise.spatial import INERTIAL_NAMES, Array, tensor_to_six
 

@@ -11,8 +11,7 @@ from jointwise.design.clearance import (
     lowest_height,
     straight_path,
 )
-from jointwise.design.excitation import Excitation, optimize_excitation
-from jointwise.design.excitation_options import ExcitationOptions
+from jointwise.design.excitation import Excitation, ExcitationOptions, optimize_excitation
 from jointwise.design.experiments import EXPERIMENTS, Experiment, make_experiment
 from jointwise.design.fourier import fourier_trajectory, single_joint_trajectory
 from jointwise.design.limits import check_limits, upright_posture

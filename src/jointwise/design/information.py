@@ -2,11 +2,14 @@
 
 With the regressor ``C_j`` (parameters, samples) and the torque noise ``σ_j`` of joint j the information matrix is
 ``M = Σ_j C_j C_jᵀ / σ_j²``, and ``M⁻¹`` is the covariance of the weighted least-squares estimate.
+
+Torques and regressors are trigonometric polynomials of degree 2 in the angle of a joint (of degree 2 in the position of
+a prismatic one), quadratic in q̇ and linear in q̈, so that differences at suitable shifts are derivatives without error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.description.robot import Robot
-from jointwise.design.exact_gradient import Rule, derivative_rule, exact_gradient
 from jointwise.design.trajectory import States
 from jointwise.model.base import BaseParameters, group_columns
 from jointwise.model.dynamics import Dynamics
@@ -24,6 +26,50 @@ from jointwise.model.friction import direction
 from jointwise.model.rigid import Regressor, RegressorStructure, compute_regressor, regressor_structure
 from jointwise.model.terms import Coulomb, Offset, Term, Viscous
 from jointwise.spatial import INERTIAL_UNITS, Array
+
+# -- exact derivatives by few shifted evaluations --
+
+SHIFTS = ((0.25 * np.pi, 0.5 * (np.sqrt(0.5) + 1.0)), (0.75 * np.pi, 0.5 * (np.sqrt(0.5) - 1.0)))
+"""Shifts (rad) and weights with f'(q) = Σ w (f(q + s) - f(q - s)) for every trigonometric polynomial of degree 2."""
+
+Rule = tuple[tuple[int, int, float, float], ...]
+"""Evaluations for the derivatives: order (0 for q), joint, shift and weight."""
+
+
+def derivative_rule(revolute: Iterable[bool]) -> Rule:
+    """Return the evaluations for the derivatives with respect to q, q̇ and q̈ of joints that turn or slide."""
+    central = ((1.0, 0.5),)
+    rules: list[tuple[int, int, float, float]] = []
+    for joint, turns in enumerate(revolute):
+        pairs = [(0, s, w) for s, w in (SHIFTS if turns else central)]
+        pairs += [(order, s, w) for order in (1, 2) for s, w in central]
+        rules += [(order, joint, side * s, side * w) for order, s, w in pairs for side in (1.0, -1.0)]
+    return tuple(rules)
+
+
+def exact_gradient(
+    rule: Rule, q: Array, qd: Array, qdd: Array, contracted: Callable[[Array, Array, Array], Array]
+) -> Array:
+    """Return the gradient (3, samples, joints) of a sum of rigid-body functions with respect to q, q̇, q̈.
+
+    Args:
+        rule: Of `derivative_rule`.
+        q: Positions (samples, joints), rad or m.
+        qd: Speeds.
+        qdd: Accelerations.
+        contracted: Returns the weighted function (evaluations, samples) at motions of (evaluations * samples, joints).
+
+    """
+    samples, dof = q.shape
+    moved = np.repeat(np.stack([q, qd, qdd])[:, None], len(rule), axis=1)
+    for k, (order, joint, shift, _) in enumerate(rule):
+        moved[order, k, :, joint] += shift
+    sums = contracted(*moved.reshape(3, -1, dof))
+    result = np.zeros((3, samples, dof))
+    for (order, joint, _, factor), total in zip(rule, sums, strict=True):
+        result[order, :, joint] += factor * total
+    return result
+
 
 Index = NDArray[np.intp]
 Goal = Literal["all", "bodies", "friction", "payload"]

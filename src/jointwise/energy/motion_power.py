@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot, loaded_inertials
-from jointwise.design.exact_gradient import Rule, derivative_rule, exact_gradient
+from jointwise.design.information import Rule, derivative_rule, exact_gradient
 from jointwise.energy.power_model import PowerModel
 from jointwise.errors import ModelError
 from jointwise.model.friction import direction

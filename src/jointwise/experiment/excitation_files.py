@@ -9,8 +9,7 @@ import numpy as np
 
 from jointwise.description import load_robot
 from jointwise.description.robot import Robot
-from jointwise.design.excitation import Excitation, optimize_excitation
-from jointwise.design.excitation_options import ExcitationOptions
+from jointwise.design.excitation import Excitation, ExcitationOptions, optimize_excitation
 from jointwise.design.urscript import motion_script, supports_urscript
 from jointwise.experiment.motion_directory import program_notes, search_in, write_motion_files
 from jointwise.report.excitation import render_excitation

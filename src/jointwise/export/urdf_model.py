@@ -9,8 +9,7 @@ import numpy as np
 from jointwise import spatial
 from jointwise.description.files import read_text
 from jointwise.description.table import Placement
-from jointwise.description.urdf import MovingLink, moving_links, robot_from_urdf
-from jointwise.description.urdf_text import urdf_text
+from jointwise.description.urdf import MovingLink, moving_links, robot_from_urdf, urdf_text
 from jointwise.errors import ModelError
 from jointwise.export.c_code import identifier
 from jointwise.export.package import Content, ExportCheck, Loss

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jointwise import __version__
-from jointwise.design.excitation import RATE, STUDY_RATE, Excitation
-from jointwise.design.excitation_options import ExcitationOptions
+from jointwise.design.excitation import RATE, STUDY_RATE, Excitation, ExcitationOptions
 from jointwise.design.trajectory import States
 from jointwise.formatting import number, percent
 from jointwise.report.figure import LOADED, UNLOADED, Figure, axis, joint_color, scatter, scatter_figure, time_figure

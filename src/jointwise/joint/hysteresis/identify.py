@@ -11,20 +11,21 @@ from jointwise.estimation.cross_validation import exceeds, first_or_best, simple
 from jointwise.joint.checks import check_gravity, refuse
 from jointwise.joint.hysteresis.data import MILLI, Loops, make_loops
 from jointwise.joint.hysteresis.fit import HysteresisFit
-from jointwise.joint.hysteresis.known import (
+from jointwise.joint.hysteresis.law import METHODS, SLIP, STATIC
+from jointwise.joint.hysteresis.methods import (
     Backlash,
     Growth,
+    HysteresisProblem,
     KnownFriction,
     Rise,
     Viscous,
     candidate_growths,
+    fit_method,
     known_rise,
     mean_and_map,
     viscous_friction,
 )
-from jointwise.joint.hysteresis.law import METHODS, SLIP, STATIC
-from jointwise.joint.hysteresis.limit_search import Bank, best_choices, errors_by_count, gains, make_bank
-from jointwise.joint.hysteresis.methods import HysteresisProblem, fit_method
+from jointwise.joint.hysteresis.normal_equations import Bank, best_choices, errors_by_count, gains, make_bank
 from jointwise.joint.hysteresis.result import held_out_fit, make_part
 from jointwise.joint.hysteresis.uncertainty import other_treatments
 from jointwise.joint.part import Part
