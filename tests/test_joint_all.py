@@ -19,7 +19,7 @@ from jointwise.joint import (
     joint_record,
 )
 from jointwise.joint.identification import by_suitability
-from jointwise.joint.quality import with_common_notes
+from jointwise.joint.quality import identified_part
 
 LENGTHS = {"locked": None, "constant-speed": 30.0, "load": 20.0, "reciprocate": 20.0, "warm-up": 80.0}
 
@@ -116,7 +116,8 @@ def test_a_model_that_does_better_on_data_held_out_is_not_passed_over_in_silence
 ) -> None:
     """Unless every datum was held out in turn: then the choice was made on the figures that are shown."""
     tried = (TriedModel("absolute", 90.0, 30.1), TriedModel("square", 92.0, rival))
-    found = with_common_notes(Part("load", "absolute", (), fitted, 30.1, alternatives=tried), record("load"))
+    entries = {"model": "absolute", "values": (), "fitted": fitted, "held_out": 30.1, "alternatives": tried}
+    found = identified_part(record("load"), "load", settings={}, ranges={}, **entries)
     assert found.tried_on == ("all data" if fitted == 90.0 else "training part")
     notes = [note for note in found.notes if "held out" in note]
     assert len(notes) == (reported is not None)

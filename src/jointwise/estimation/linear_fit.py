@@ -46,6 +46,10 @@ class JackknifeFit:
         result: Array = np.sqrt(np.diag(self.covariance))
         return result
 
+    def error(self, gradient: Array) -> float:
+        """Return the standard error of a quantity with a gradient (n,) by the parameters."""
+        return float(np.sqrt(gradient @ self.covariance @ gradient))
+
     def band(self, jacobian: Array) -> Array:
         """Return the half width (rows,) of the 95 % band for a new point, from derivatives (rows, n) of the model."""
         variance = np.einsum("ij,jk,ik->i", jacobian, self.covariance, jacobian)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from jointwise.document import decode
 from jointwise.errors import ModelError
 from jointwise.estimation.jackknife import NORMAL_FACTOR
+from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.spatial import Array
 
@@ -75,6 +76,11 @@ def value_of(name: str, unit: str, value: float, deviation: float, factor: float
     return Value(name, unit, float(value), float(deviation), float(value - half), float(value + half))
 
 
+def fit_value(name: str, unit: str, fit: JackknifeFit, index: int) -> Value:
+    """Return a parameter of a fit."""
+    return value_of(name, unit, fit.values[index], fit.deviations[index], fit.factor)
+
+
 def positive_value(name: str, unit: str, value: float, log_error: float, factor: float = NORMAL_FACTOR) -> Value:
     """Return a positive parameter whose logarithm has a standard error, with the interval ``value exp(± factor s)``."""
     error = min(log_error, MAX_LOG_ERROR)
@@ -126,7 +132,7 @@ def make_curve(
     labels: tuple[str, str, str],
     points: tuple[Array, Array],
     line: tuple[Array, Array] | None = None,
-    band: tuple[Array, Array] | None = None,
+    band: Array | tuple[Array, Array] | None = None,
     *,
     residual: Array | None = None,
     kind: Literal["points", "line"] = "points",
@@ -138,11 +144,13 @@ def make_curve(
         labels: Title, and labels of x and y with their units.
         points: x and y of the measured points.
         line: x and y of the model.
-        band: Lower and upper end of its 95 % band at the x of the line.
+        band: Its 95 % band at the x of the line: half its width, or its lower and upper end.
         residual: y minus the model at the measured points.
         kind: Whether the measured values are points or a line.
         scale: Scale of x.
     """
+    if line is not None and isinstance(band, np.ndarray):
+        band = line[1] - band, line[1] + band
     pairs = (points, line or ((), ()), band or ((), ()))
     x, y, line_x, line_y, low, high = (plain(values) for pair in pairs for values in pair)
     beside = () if residual is None else plain(residual)

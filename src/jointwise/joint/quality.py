@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
+from jointwise.document import plain_json
 from jointwise.errors import EstimationError
-from jointwise.joint.part import Part
+from jointwise.joint.part import Part, TriedModel
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
+
+D = TypeVar("D")
+Ranges = Mapping[str, Array | tuple[float, float]]
 
 TEST_EVERY = 4
 """Every fourth run, cycle or block is held out for the test where models are selected on the others."""
@@ -58,8 +64,26 @@ def fit_text(fitted: float, held_out: float | None) -> str:
     return f"fit {fitted:z.1f} % on all data{held} (100 is perfect)"
 
 
-def with_common_notes(part: Part, record: JointRecord) -> Part:
-    """Return a part with notes on a better alternative, the drive gain and missing masses, where they apply."""
+def tried_model(model: str, quality: Callable[[D], float], training: D, held_out: D, note: str = "") -> TriedModel:
+    """Return a candidate that was fitted to training data, with its NRMSE % on these and on held-out data."""
+    return TriedModel(model, quality(training), quality(held_out), note)
+
+
+def identified_part(record: JointRecord, phenomenon: str, *, settings: object, ranges: Ranges, **entries: Any) -> Part:
+    """Return the part of an identification, with notes that apply to every phenomenon.
+
+    These are a better alternative, the drive gain behind every torque, and missing masses.
+
+    Args:
+        record: Record that was used.
+        phenomenon: Name of the phenomenon.
+        settings: Dataclass of its settings, or a dictionary.
+        ranges: Measured values of every input, or their range (low, high).
+        **entries: Other entries of `Part`.
+
+    """
+    ends = {name: (float(np.min(values)), float(np.max(values))) for name, values in ranges.items()}
+    part = Part(phenomenon, settings=plain_json(settings), ranges=ends, logs=record.logs, **entries)
     notes = [note for note in (_alternative_note(part), _gain_note(part, record), _mass_note(part, record)) if note]
     return replace(part, notes=(*part.notes, *notes))
 

@@ -18,9 +18,9 @@ from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refu
 from jointwise.joint.friction.data import BLOCK_TIME, Flags, FrictionPoints, friction_points
 from jointwise.joint.friction.fit import FrictionFit, cell_means, fit_curve, uncertainty_of
 from jointwise.joint.friction.law import FrictionForm
-from jointwise.joint.friction.result import friction_part
+from jointwise.joint.friction.result import friction_notes, friction_part
 from jointwise.joint.part import Part, TriedModel
-from jointwise.joint.quality import MIN_QUALITY, TEST_EVERY, nrmse_percent, with_common_notes
+from jointwise.joint.quality import MIN_QUALITY, TEST_EVERY, nrmse_percent, tried_model
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 
@@ -69,10 +69,16 @@ def identify_friction(record: JointRecord, *, form: FrictionForm | None = None) 
         reason = f"the torque does not follow the speed (fit {choice.held_out:.0f} % on held-out data)"
         raise refuse(record, "friction", reason)
     fit, uncertainty, dropped = identifiable_fit(points, choice.form)
-    part = friction_part(record, points, fit, uncertainty, band_check(points, fit.form))
-    notes = (*points.notes, *dropped, *part.notes)
-    part = replace(part, held_out=choice.held_out, alternatives=choice.alternatives, notes=notes)
-    return with_common_notes(part, record)
+    return friction_part(
+        record,
+        points,
+        fit,
+        uncertainty,
+        band_check(points, fit.form),
+        held_out=choice.held_out,
+        alternatives=choice.alternatives,
+        notes=(*points.notes, *dropped, *friction_notes(record, points)),
+    )
 
 
 def _check_enough(record: JointRecord, points: FrictionPoints, form: FrictionForm | None) -> None:
@@ -153,8 +159,11 @@ def _held_out_errors(points: FrictionPoints, fit: FrictionFit) -> Array:
 def _alternative(
     form: FrictionForm, fit: FrictionFit, training: FrictionPoints, held_out: FrictionPoints
 ) -> TriedModel:
-    fitted, tested = (nrmse_percent(points.torque, fit.predict(points)) for points in (training, held_out))
-    return TriedModel(form.title, fitted, tested, "1 parameter" if form.size == 1 else f"{form.size} parameters")
+    def quality(points: FrictionPoints) -> float:
+        return nrmse_percent(points.torque, fit.predict(points))
+
+    note = "1 parameter" if form.size == 1 else f"{form.size} parameters"
+    return tried_model(form.title, quality, training, held_out, note)
 
 
 def identifiable_fit(points: FrictionPoints, form: FrictionForm) -> tuple[FrictionFit, JackknifeFit, tuple[str, ...]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from jointwise.document import plain_json
 from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.friction.data import (
     LOAD_QUANTILES,
@@ -16,8 +17,9 @@ from jointwise.joint.friction.data import (
 from jointwise.joint.friction.fit import FrictionFit, cell_means
 from jointwise.joint.friction.law import FrictionSettings, StoredCovariance, VelocityLaw
 from jointwise.joint.part import LINE_POINTS, Curve, Part, Value, make_curve, positive_value, value_of
-from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.quality import Ranges, identified_part, nrmse_percent
 from jointwise.joint.record import JointRecord
+from jointwise.spatial import Array
 
 UNITS = {"F_C": "Nm", "F_S-F_C": "Nm", "F_V1": "Nm s/rad", "F_V2": "Nm s²/rad²", "F_V3": "Nm s³/rad³", "offset": "Nm"}
 ORDER = ("F_C", "F_S", "F_S-F_C", "V_S", "mu", "F_V1", "F_V2", "F_V3", "asymmetry", "offset", "F_C+", "F_C-")
@@ -30,19 +32,20 @@ def friction_part(
     fit: FrictionFit,
     uncertainty: JackknifeFit,
     band_check: dict[str, float],
+    **selection: Any,
 ) -> Part:
-    """Return the phenomenon "friction" of a fit to all points."""
+    """Return the phenomenon "friction" of a fit to all points; `selection`: entries of the part about its selection."""
     law = fit.law(points)
-    return Part(
-        phenomenon="friction",
+    return identified_part(
+        record,
+        "friction",
         model=fit.form.title,
         values=friction_values(fit, uncertainty),
         fitted=nrmse_percent(points.torque, fit.predict(points)),
-        settings=plain_json(_settings(record, points, fit, uncertainty, band_check)),
+        settings=_settings(record, points, fit, uncertainty, band_check),
         ranges=_ranges(record, points, law),
         curves=(_curve(points, fit, uncertainty, law),),
-        notes=(_side_note(points), *_temperature_notes(record)),
-        logs=record.logs,
+        **selection,
     )
 
 
@@ -78,15 +81,14 @@ def _derived(fit: FrictionFit, uncertainty: JackknifeFit, names: list[str]) -> l
         elif fit.form.side == "offset":
             derived[name] = x["F_C"] + sign * x["offset"], {"F_C": 1.0, "offset": sign}
     return [
-        value_of(name, "Nm", value, _propagated(uncertainty, names, gradient), uncertainty.factor)
+        value_of(name, "Nm", value, uncertainty.error(_gradient(names, gradient)), uncertainty.factor)
         for name, (value, gradient) in derived.items()
     ]
 
 
-def _propagated(uncertainty: JackknifeFit, names: list[str], gradient: dict[str, float]) -> float:
-    """Return the standard error of a derived value."""
-    g = np.array([gradient.get(name, 0.0) for name in names])
-    return float(np.sqrt(g @ uncertainty.covariance @ g))
+def _gradient(names: list[str], entries: dict[str, float]) -> Array:
+    """Return a gradient (names,) with some entries."""
+    return np.array([entries.get(name, 0.0) for name in names])
 
 
 def _settings(
@@ -107,15 +109,13 @@ def _settings(
     )
 
 
-def _ranges(record: JointRecord, points: FrictionPoints, law: VelocityLaw) -> dict[str, tuple[float, float]]:
+def _ranges(record: JointRecord, points: FrictionPoints, law: VelocityLaw) -> Ranges:
     """Return the measured ranges; the load between runs at constant speed is inertia and does not count."""
     runs = points.kind == "runs"
     load = record.load[unaccelerated(record)] if runs else record.load
     low, high = np.quantile(load, LOAD_QUANTILES if runs else (0.0, 1.0))
-    ranges = {"speed": (law.slowest, law.fastest), "load": (float(low), float(high))}
-    if record.temperature is not None:
-        ranges["temperature"] = (float(record.temperature.min()), float(record.temperature.max()))
-    return ranges
+    ranges: Ranges = {"speed": (law.slowest, law.fastest), "load": (low, high)}
+    return ranges if record.temperature is None else {**ranges, "temperature": record.temperature}
 
 
 def _curve(points: FrictionPoints, fit: FrictionFit, uncertainty: JackknifeFit, law: VelocityLaw) -> Curve:
@@ -124,14 +124,18 @@ def _curve(points: FrictionPoints, fit: FrictionFit, uncertainty: JackknifeFit, 
     sizes = np.geomspace(law.slowest, law.fastest, LINE_POINTS)
     sides = ([-sizes[::-1]] if (x < 0.0).any() else []) + ([sizes] if (x > 0.0).any() else [])
     line = np.concatenate(sides)
-    half = uncertainty.band(fit.sensitivity(line))
     return make_curve(
         ("Friction over speed; band: the mean of another run (95 %)", "speed [rad/s]", "friction [Nm]"),
         (x, y),
         (line, fit.curve(line)),
-        (fit.curve(line) - half, fit.curve(line) + half),
+        uncertainty.band(fit.sensitivity(line)),
         residual=y - fit.curve(x),
     )
+
+
+def friction_notes(record: JointRecord, points: FrictionPoints) -> tuple[str, ...]:
+    """Return notes on directions and temperature of the points."""
+    return (_side_note(points), *_temperature_notes(record))
 
 
 def _side_note(points: FrictionPoints) -> str:

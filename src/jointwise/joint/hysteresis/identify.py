@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from jointwise.errors import ModelError, nearest
@@ -29,7 +27,6 @@ from jointwise.joint.hysteresis.normal_equations import Bank, best_choices, erro
 from jointwise.joint.hysteresis.result import held_out_fit, make_part
 from jointwise.joint.hysteresis.uncertainty import other_treatments
 from jointwise.joint.part import Part
-from jointwise.joint.quality import with_common_notes
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 
@@ -99,10 +96,8 @@ def identify_hysteresis(
     if method not in STATIC:
         _refuse_without_memory(record, loops, fits)
     treatments = other_treatments(record, loops, chosen, backlash_map, steady)
-    part = make_part(record, problem, chosen, list(fits.values()), treatments, errors)
-    unusable = isinstance(backlash, Part) and backlash_map is None
-    part = replace(part, notes=(*part.notes, NO_MAP)) if unusable else part
-    return with_common_notes(part, record)
+    remark = NO_MAP if isinstance(backlash, Part) and backlash_map is None else ""
+    return make_part(record, problem, chosen, list(fits.values()), treatments, errors, remark)
 
 
 def _check(method: str, elements: int | None) -> None:

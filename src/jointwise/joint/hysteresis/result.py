@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from jointwise.document import plain_json
 from jointwise.estimation.cross_validation import FOLDS
 from jointwise.joint.hysteresis.data import ENCODER_STEPS, MICRO, MILLI, Loops
 from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, limit_range
@@ -16,7 +15,7 @@ from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, HysteresisSettin
 from jointwise.joint.hysteresis.methods import HysteresisProblem
 from jointwise.joint.hysteresis.uncertainty import LawEstimate, estimate
 from jointwise.joint.part import CURVE_BINS, Curve, Part, TriedModel, Value, make_curve, positive_value, value_of
-from jointwise.joint.quality import nrmse_of_error, rounding_error
+from jointwise.joint.quality import identified_part, nrmse_of_error, rounding_error
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_law_name, load_unit, slip_after_reversal
 from jointwise.spatial import Array
@@ -38,6 +37,7 @@ def make_part(
     fits: Sequence[HysteresisFit],
     treatments: Sequence[Sequence[HysteresisFit]],
     errors: dict[int, Array],
+    remark: str = "",
 ) -> Part:
     """Return the hysteresis part of the chosen fit.
 
@@ -48,24 +48,30 @@ def make_part(
         fits: All fits.
         treatments: Fits under other treatments of the data, as in `estimate`.
         errors: Held-out errors (blocks,) by number of elements; empty where the number was requested.
+        remark: A further note, or "".
     """
     loops, law, found = problem.loops, fit.law, estimate(fit, treatments)
     ordered = sorted(fits, key=lambda other: float(other.held_out.mean()))
-    return Part(
-        phenomenon="hysteresis",
+    return identified_part(
+        record,
+        "hysteresis",
         model=law.model,
         values=_values(found, loops, problem.known.scale),
         fitted=_training_fit(loops, fit),
         held_out=held_out_fit(loops, fit),
-        settings=plain_json(HysteresisSettings(law, law.model, len(law.limits))),
-        ranges=_ranges(loops),
+        settings=HysteresisSettings(law, law.model, len(law.limits)),
+        ranges={
+            "position": loops.x,
+            "speed": loops.speed,
+            "load": loops.load,
+            "limit": (loops.smallest, loops.largest),
+        },
         alternatives=tuple(
             TriedModel(other.law.model, _training_fit(loops, other), held_out_fit(loops, other), _summary(other))
             for other in ordered
         ),
         curves=_curves(loops, found, errors),
-        notes=_notes(problem, fit, bool(errors)),
-        logs=record.logs,
+        notes=(*_notes(problem, fit, bool(errors)), *((remark,) if remark else ())),
     )
 
 
@@ -78,12 +84,6 @@ def held_out_fit(loops: Loops, fit: HysteresisFit) -> float:
 def _training_fit(loops: Loops, fit: HysteresisFit) -> float:
     error = max(fit.error, 0.0) / int(loops.used.sum())
     return nrmse_of_error(error, loops.variance)
-
-
-def _ranges(loops: Loops) -> dict[str, tuple[float, float]]:
-    signals = {"position": loops.x, "speed": loops.speed, "load": loops.load}
-    ranges = {name: (float(values.min()), float(values.max())) for name, values in signals.items()}
-    return {**ranges, "limit": (loops.smallest, loops.largest)}
 
 
 # -- values ----------------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def _reversal_curve(loops: Loops, found: LawEstimate) -> Curve:
         ("Dry friction after a reversal", "travel since the reversal [mrad]", "friction [Nm]"),
         (x / MILLI, y),
         (edges / MILLI, line),
-        (line - band, line + band),
+        band,
         residual=y - np.interp(x, edges, line),
         scale="log",
     )

@@ -15,7 +15,7 @@ from jointwise.joint.load.data import RunPairs, run_pairs
 from jointwise.joint.load.law import CHOICES
 from jointwise.joint.load.result import LoadFit, load_part
 from jointwise.joint.part import Part, TriedModel
-from jointwise.joint.quality import nrmse_percent, with_common_notes
+from jointwise.joint.quality import nrmse_percent, tried_model
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_growth, load_unit
 from jointwise.spatial import Array
@@ -53,7 +53,7 @@ def identify_load(record: JointRecord, *, steady: Part | None = None) -> Part:
     gravity = grouped_fit(np.column_stack([points.load, np.ones(len(y))]), points.total, points.block, points.weight)
     tried = tuple(_alternative(points, y, law, test) for law in POWERS)
     fit = LoadFit(points, y, choice.law, choice.fit, _columns(points, choice.law) @ choice.fit.values, gravity)
-    return with_common_notes(load_part(record, fit, tried, choice.note, steady), record)
+    return load_part(record, fit, tried, choice.note, steady)
 
 
 def _check_loaded(record: JointRecord, points: RunPairs) -> None:
@@ -105,4 +105,4 @@ def _alternative(points: RunPairs, y: Array, law: str, test: Flags) -> TriedMode
     A, w = _columns(points, law), points.weight
     x = scaled_solution((w[:, None] * A)[~test], (w * y)[~test])
     note = {"none": "F_0", "polynomial": "F_0 + F_1 |tau| + F_2 tau²"}.get(law, "")
-    return TriedModel(law, nrmse_percent(y[~test], A[~test] @ x), nrmse_percent(y[test], A[test] @ x), note)
+    return tried_model(law, lambda rows: nrmse_percent(y[rows], A[rows] @ x), ~test, test, note)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.document import plain_json
 from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.load.data import RunPairs
 from jointwise.joint.load.law import LoadLaw, LoadSettings
-from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, value_of
-from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, fit_value, make_curve
+from jointwise.joint.quality import identified_part, nrmse_percent
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import LOAD_POWERS, load_growth, load_unit
 from jointwise.spatial import Array
@@ -40,22 +39,18 @@ class LoadFit:
 
 def load_part(record: JointRecord, fit: LoadFit, tried: tuple[TriedModel, ...], note: str, steady: Part | None) -> Part:
     """Return the phenomenon "load" of a fit, with friction over speed and load if `steady` is known."""
-    load, speed = fit.points.load, fit.points.speed
-    part = Part(
-        phenomenon="load",
+    part = identified_part(
+        record,
+        "load",
         model=fit.law,
         values=_values(fit),
         fitted=nrmse_percent(fit.y, fit.fitted),
         held_out=next(item.held_out for item in tried if item.model == fit.law),
-        settings=plain_json(LoadSettings(fit.load_law)),
-        ranges={
-            "load": (float(load.min()), float(load.max())),
-            "speed": (float(speed.min()), float(speed.max())),
-        },
+        settings=LoadSettings(fit.load_law),
+        ranges={"load": fit.points.load, "speed": fit.points.speed},
         alternatives=tried,
         curves=(_friction_curve(fit), _gravity_curve(fit)),
         notes=_notes(record, fit, note, steady),
-        logs=record.logs,
     )
     from jointwise.joint.combined_friction import with_surfaces  # imports this package
 
@@ -66,13 +61,11 @@ def _values(fit: LoadFit) -> tuple[Value, ...]:
     points, linear, gravity = fit.points, fit.fit, fit.gravity
     values: list[Value] = []
     if fit.law != "none":
-        values.append(value_of("F_l", load_unit(fit.law), linear.values[-1], linear.deviations[-1], linear.factor))
+        values.append(fit_value("F_l", load_unit(fit.law), linear, -1))
     for k in range(points.levels):
         name = "F_0" if points.levels == 1 else f"F_0 at {points.speed[points.level == k].mean():.3g} rad/s"
-        values.append(value_of(name, "Nm", linear.values[k], linear.deviations[k], linear.factor))
-    for k, (name, unit) in enumerate((("gravity slope", "1"), ("gravity offset", "Nm"))):
-        values.append(value_of(name, unit, gravity.values[k], gravity.deviations[k], gravity.factor))
-    return tuple(values)
+        values.append(fit_value(name, "Nm", linear, k))
+    return (*values, fit_value("gravity slope", "1", gravity, 0), fit_value("gravity offset", "Nm", gravity, 1))
 
 
 def _friction_curve(fit: LoadFit) -> Curve:
@@ -102,8 +95,7 @@ def _gravity_curve(fit: LoadFit) -> Curve:
 def _curve(
     labels: tuple[str, str, str], x: Array, y: Array, residual: Array, line: Array, fit: JackknifeFit, rows: Array
 ) -> Curve:
-    middle, half = rows @ fit.values, fit.band(rows)
-    return make_curve(labels, (x, y), (line, middle), (middle - half, middle + half), residual=residual)
+    return make_curve(labels, (x, y), (line, rows @ fit.values), fit.band(rows), residual=residual)
 
 
 def _notes(record: JointRecord, fit: LoadFit, note: str, steady: Part | None) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from jointwise.joint.motor.result import (
     torque_constant,
 )
 from jointwise.joint.part import Curve, Part, TriedModel, Value, slope_curve, value_of
-from jointwise.joint.quality import PERFECT, TINY, nrmse_percent, percent_off, with_common_notes
+from jointwise.joint.quality import PERFECT, TINY, identified_part, nrmse_percent, percent_off
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import (
     LOAD_POWERS,
@@ -113,7 +113,7 @@ def identify_motor(
         moving = moving.take(_certain_flow(moving))
     fits = {law: _LinkFit(moving, law) for law in _possible_laws(moving, friction)}
     best = simplest_candidate({law: fit.errors for law, fit in fits.items()})
-    return with_common_notes(_part(record, moving, fits, best, gear_ratio, known), record)
+    return _part(record, moving, fits, best, gear_ratio, known)
 
 
 def _moving(record: JointRecord) -> JointRecord:
@@ -231,21 +231,18 @@ def _part(
     values += [value_of(name, unit, value, error, factor) for (name, unit), value, error in rows]
     if gear_ratio:
         values.append(torque_constant(gain, gear_ratio))
-    return Part(
-        phenomenon="motor",
+    return identified_part(
+        record,
+        "motor",
         model=f"gain from the load of the links, friction: {best}",
         values=tuple(values),
         fitted=nrmse_percent(fit.current, fit.modelled),
         held_out=nrmse_percent(fit.current, fit.predicted),
         settings={"method": "links", "friction": best, "gear_ratio": gear_ratio},
-        ranges={
-            "speed": (float(np.abs(moving.speed).min()), float(np.abs(moving.speed).max())),
-            "load": (float(moving.load.min()), float(moving.load.max())),
-        },
+        ranges={"speed": np.abs(moving.speed), "load": moving.load},
         alternatives=tuple(_alternative(law, other) for law, other in fits.items()),
         curves=(_curve(fit, gain),),
         notes=_notes(gain, known),
-        logs=record.logs,
     )
 
 

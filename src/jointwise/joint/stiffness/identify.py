@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from jointwise.estimation.cross_validation import held_out_predictions, simplest
 from jointwise.estimation.jackknife import standard_error
 from jointwise.joint.checks import check_gravity, refuse
 from jointwise.joint.part import Part, TriedModel
-from jointwise.joint.quality import MIN_QUALITY, TINY, nrmse_percent, with_common_notes
+from jointwise.joint.quality import MIN_QUALITY, TINY, nrmse_percent, tried_model
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.data import StiffnessRows, kind_of, stiffness_rows
 from jointwise.joint.stiffness.fit import SpringFit, fit_spring, linear_motion
@@ -73,8 +74,7 @@ def identify_stiffness(
         maps=maps,
         is_gear_unseen=transmission is not None and maps is None,
     )
-    part = stiffness_part(record, result, trained.quality(test), _alternatives(training, test, catalogue))
-    return with_common_notes(part, record)
+    return stiffness_part(record, result, trained.quality(test), _alternatives(training, test, catalogue))
 
 
 def _known_maps(record: JointRecord, transmission: Part | None) -> GearMaps | None:
@@ -136,16 +136,16 @@ def _alternatives(
     """Return every law fitted to the training blocks and tested on the others, and springs from catalogues."""
     families: list[SpringFamily] = [*(PolynomialSpring(p) for p in TERMS), SegmentedSpring()]
     fits = {family.title: fit_spring(family, training) for family in families}
-    found = [TriedModel(title, fit.quality(training), fit.quality(test)) for title, fit in fits.items()]
+    found = [tried_model(title, fit.quality, training, test) for title, fit in fits.items()]
     cubic = fits[PolynomialSpring(2).title]
     for name, gear in catalogue.items():
-        fitted, tested = (_catalogue_quality(gear, cubic, rows) for rows in (training, test))
-        found.append(TriedModel(f"segments, {name}", fitted, tested, "values of the catalogue"))
+        quality = partial(_catalogue_quality, gear, cubic)
+        found.append(tried_model(f"segments, {name}", quality, training, test, "values of the catalogue"))
     if "motor" in training.torques:
-        fit = fit_spring(PolynomialSpring(2), training.without_slips)
-        fitted, tested = (fit.quality(rows.without_slips) for rows in (training, test))
         note = "motor torque taken as the torque of the gear"
-        found.append(TriedModel("cubic, friction neglected", fitted, tested, note))
+        bare = training.without_slips, test.without_slips
+        fit = fit_spring(PolynomialSpring(2), bare[0])
+        found.append(tried_model("cubic, friction neglected", fit.quality, *bare, note))
     return tuple(found)
 
 

@@ -7,10 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.document import plain_json
 from jointwise.estimation.cross_validation import SIGNIFICANT
 from jointwise.estimation.jackknife import standard_error
-from jointwise.joint.part import CURVE_BINS, LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, value_of
+from jointwise.joint.part import (
+    CURVE_BINS,
+    LINE_POINTS,
+    Curve,
+    Part,
+    TriedModel,
+    Value,
+    make_curve,
+    slope_curve,
+    value_of,
+)
+from jointwise.joint.quality import identified_part
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.data import StiffnessRows
 from jointwise.joint.stiffness.fit import SpringFit
@@ -63,23 +73,19 @@ def stiffness_part(
     damped = () if damping is None else (damping,)
     unseen = (UNSEEN_GEAR,) if result.is_gear_unseen else ()
     coefficients = tuple(fit.physical(fit.values).tolist())
-    return Part(
-        phenomenon="stiffness",
+    return identified_part(
+        record,
+        "stiffness",
         model=fit.layout.family.title,
         values=(*_values(fit, result), *_values(result.segments, result), *damped, *_other_values(fit)),
         fitted=fit.quality(rows),
         held_out=held_out,
-        settings=plain_json(StiffnessSettings("polynomial", coefficients, rows.kind, fit.offset)),
-        ranges={"phi": _range(fit.deformation(rows))} | {n: _range(tau) for n, tau in rows.torques.items()},
+        settings=StiffnessSettings("polynomial", coefficients, rows.kind, fit.offset),
+        ranges={"phi": fit.deformation(rows), **rows.torques},
         alternatives=tried,
         curves=(*_curves(result), *(damping_curve(fit, rows, value) for value in damped)),
         notes=(*_notes(result), damping_note, *unseen),
-        logs=record.logs,
     )
-
-
-def _range(values: Array) -> tuple[float, float]:
-    return float(np.min(values)), float(np.max(values))
 
 
 # -- parameters --
@@ -145,15 +151,8 @@ def damping_curve(fit: SpringFit, rows: StiffnessRows, value: Value) -> Curve:
     name = "gauge" if "gauge" in rows.torques else "links"
     beyond = rows.torques[name] - fit.torque(fit.values, fit.deformation(rows))
     x, y = _sorted_means(rows.rate, beyond)
-    line = np.linspace(min(x.min(), 0.0), max(x.max(), 0.0), LINE_POINTS)
-    bounds = value.low * line, value.high * line
-    return make_curve(
-        ("Damping: torque beyond the spring", "speed of the twist [rad/s]", "torque beyond the spring [Nm]"),
-        (x, y),
-        (line, value.value * line),
-        (np.minimum(*bounds), np.maximum(*bounds)),
-        residual=y - value.value * x,
-    )
+    labels = ("Damping: torque beyond the spring", "speed of the twist [rad/s]", "torque beyond the spring [Nm]")
+    return slope_curve(labels, (x, y), value.value, (value.low, value.high), residual=y - value.value * x)
 
 
 def _has_gear_error(fit: SpringFit) -> bool:
@@ -178,7 +177,7 @@ def _curves(result: StiffnessResult) -> tuple[Curve, ...]:
     """Return torque and stiffness over deformation, three segments, and the hysteresis of a locked rotor."""
     fit, segments, rows = result.fit, result.segments, result.rows
     phi, predicted = fit.deformation(rows), fit.predicted(rows)
-    line = np.linspace(*_range(phi), LINE_POINTS)
+    line = np.linspace(phi.min(), phi.max(), LINE_POINTS)
     band = max(result.relative_error, result.angle_error / fit.largest)
     spring, curves = fit.torque(fit.values, phi), []
     for name, torque in rows.torques.items():
@@ -207,7 +206,7 @@ def _curve(
     error = standard_error(np.array([law(values, line) for values in fit.replicates]))
     half = fit.factor * np.hypot(error, relative_error * np.abs(y))
     title = (labels[0], "deformation [rad]", labels[1])
-    return make_curve(title, points, (line, y), (y - half, y + half), residual=residual)
+    return make_curve(title, points, (line, y), half, residual=residual)
 
 
 # -- notes --

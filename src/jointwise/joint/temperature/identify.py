@@ -9,7 +9,7 @@ from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refu
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.friction.law import friction_settings
 from jointwise.joint.part import Part, TriedModel
-from jointwise.joint.quality import MIN_QUALITY, with_common_notes
+from jointwise.joint.quality import MIN_QUALITY, tried_model
 from jointwise.joint.record import JointRecord
 from jointwise.joint.temperature.data import COLDEST, TemperaturePairs, temperature_pairs
 from jointwise.joint.temperature.fit import TemperatureModel
@@ -50,8 +50,7 @@ def identify_temperature(record: JointRecord, *, steady: Part | None = None, ref
     if held_out is None or held_out < MIN_QUALITY:
         reason = f"friction does not follow the temperature (fit {held_out:.0f} % on held-out data)"
         raise refuse(record, "temperature", reason)
-    part = temperature_part(record, models[chosen], tuple(tried.values()), steady)
-    return with_common_notes(part, record)
+    return temperature_part(record, models[chosen], tuple(tried.values()), steady)
 
 
 def _reference(pairs: TemperaturePairs, steady: Part | None, requested: float | None) -> float:
@@ -65,8 +64,8 @@ def _reference(pairs: TemperaturePairs, steady: Part | None, requested: float | 
 def _alternative(model: TemperatureModel, test: Flags) -> TriedModel:
     """Return the quality of a law fitted to the training pairs, on training and test pairs."""
     friction = model.friction(model.solve(~test))
-    fitted, tested = (temperature_quality(model.pairs, friction, use) for use in (~test, test))
-    return TriedModel(model.law, fitted, tested, f"{PARAMETERS[model.law]} parameters")
+    note = f"{PARAMETERS[model.law]} parameters"
+    return tried_model(model.law, lambda use: temperature_quality(model.pairs, friction, use), ~test, test, note)
 
 
 def _held_out_errors(model: TemperatureModel, use: Flags) -> Array:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from jointwise.document import plain_json
 from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.friction.law import velocity_law_of
@@ -18,11 +17,12 @@ from jointwise.joint.part import (
     Surface,
     TriedModel,
     Value,
+    fit_value,
     make_curve,
     plain,
     value_of,
 )
-from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.quality import identified_part, nrmse_percent
 from jointwise.joint.record import JointRecord
 from jointwise.joint.temperature.data import COLDEST, TemperaturePairs, inverse_cube
 from jointwise.joint.temperature.fit import TemperatureModel
@@ -44,19 +44,19 @@ def temperature_part(
     fit, pairs = model.fit(), model.pairs
     law = _law(model, fit)
     slowest, everything = float(pairs.speed.min()), np.ones(len(pairs.friction), dtype=bool)
-    part = Part(
-        phenomenon="temperature",
+    part = identified_part(
+        record,
+        "temperature",
         model=model.law,
         values=_values(model, fit),
         fitted=temperature_quality(pairs, model.friction(fit.values), everything),
         held_out=next(item.held_out for item in tried if item.model == model.law),
-        settings=plain_json(TemperatureSettings(law)),
+        settings=TemperatureSettings(law),
         ranges={"temperature": (law.coldest, law.hottest), "speed": (slowest, law.fastest)},
         alternatives=tried,
         curves=(*_curves(model, fit), _history(record)),
         surfaces=(_surface(law, slowest),),
         notes=(*_notes(model, tried), *_steady_notes(model, fit, steady)),
-        logs=record.logs,
     )
     from jointwise.joint.combined_friction import with_surfaces  # imports this package
 
@@ -80,8 +80,8 @@ def _values(model: TemperatureModel, fit: JackknifeFit) -> tuple[Value, ...]:
     """Return the parameters of the law; F_T1 is what makes f_T zero at T0."""
     k, exponential = model.pairs.levels, model.law == "affine-exponential"
     units = EXPONENTIAL_NAMES if exponential else NAMES
-    rows = zip(units.items(), fit.values[k:], fit.deviations[k:], strict=False)
-    values = tuple(value_of(name, unit, x, s, fit.factor) for (name, unit), x, s in rows)
+    rows = zip(units.items(), range(k, len(fit.values)), strict=False)
+    values = tuple(fit_value(name, unit, fit, index) for (name, unit), index in rows)
     return values if exponential else (_constant(model, fit), *values)
 
 
@@ -89,8 +89,7 @@ def _constant(model: TemperatureModel, fit: JackknifeFit) -> Value:
     """Return ``F_T1 = -(F_T2 T0 + F_T3 T0⁻³)``."""
     gradient, k = np.zeros(len(fit.values)), model.pairs.levels
     gradient[k:] = -np.array([model.reference, float(inverse_cube(model.reference))])[: len(fit.values) - k]
-    deviation = float(np.sqrt(gradient @ fit.covariance @ gradient))
-    return value_of("F_T1", ROOT_UNIT, float(gradient @ fit.values), deviation, fit.factor)
+    return value_of("F_T1", ROOT_UNIT, float(gradient @ fit.values), fit.error(gradient), fit.factor)
 
 
 # -- curves --
@@ -121,7 +120,7 @@ def _curve(
         (f"Friction over temperature at {pairs.speed[index].mean():.3g} rad/s", "temperature [°C]", "friction [Nm]"),
         (pairs.temperature[order], pairs.friction[order]),
         (grid.temperature[drawn], line[drawn]),
-        ((line - half)[drawn], (line + half)[drawn]),
+        half[drawn],
         residual=residual[order],
     )
 

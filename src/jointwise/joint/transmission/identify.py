@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from jointwise.joint.checks import check_gravity, refuse
-from jointwise.joint.part import Part, TriedModel
-from jointwise.joint.quality import TINY, with_common_notes
+from jointwise.joint.part import Part
+from jointwise.joint.quality import TINY, tried_model
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.law import stiffness_of
 from jointwise.joint.transmission.data import CYCLE_FOLDS, TOP_PERCENTILE, Flags, Strokes, find_strokes
@@ -91,8 +92,8 @@ def identify_transmission(
         seen_share=float(seen.mean()),
         is_whole=is_whole,
     )
-    tried = tuple(TriedModel(name, map_quality(fit, training), map_quality(fit, test)) for name, fit in trained.items())
-    return with_common_notes(transmission_part(record, result, held_out, tried), record)
+    tried = tuple(tried_model(name, partial(map_quality, fit), training, test) for name, fit in trained.items())
+    return transmission_part(record, result, held_out, tried)
 
 
 def _settled_rows(

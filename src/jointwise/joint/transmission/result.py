@@ -8,7 +8,7 @@ import numpy as np
 
 from jointwise.estimation.jackknife import NORMAL_FACTOR, standard_error, student_factor
 from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, plain, value_of
-from jointwise.joint.quality import rms
+from jointwise.joint.quality import identified_part, rms
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.law import StiffnessLaw
 from jointwise.joint.transmission.data import CYCLE_FOLDS, TOP_PERCENTILE, Strokes
@@ -77,8 +77,9 @@ def transmission_part(
     """Return the phenomenon "transmission"."""
     error, lost, _ = split_offset(result.fit)
     low, high = result.rows.span
-    return Part(
-        phenomenon="transmission",
+    return identified_part(
+        record,
+        "transmission",
         model=result.chosen,
         values=_values(result),
         fitted=map_quality(result.fit, result.rows),
@@ -97,7 +98,6 @@ def transmission_part(
         alternatives=tried,
         curves=_curves(result),
         notes=_notes(result),
-        logs=record.logs,
     )
 
 
@@ -189,7 +189,7 @@ def _map_curve(result: TransmissionResult, which: int) -> Curve:
         (title, "rotor angle at the output [rad]", label),
         (x, y),
         (line, model),
-        (model - half, model + half),
+        half,
         residual=residual,
     )
 
