@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from jointwise.spatial import Array
 
 LONGEST_LINE = 1_000_000
 """Characters of a line; a longer one is no sample."""
+BATCH = 1000
+"""Most rows at a time."""
 POLL = 0.05
 """Time (s) between two looks at a file that grows."""
 
@@ -49,8 +51,6 @@ def csv_rows(
     joints: int | None = None,
     follow: bool = False,
     idle: float | None = None,
-    batch: int = 1000,
-    sleep: Callable[[float], object] = time.sleep,
 ) -> Iterator[StreamRows]:
     """Yield the samples of a CSV file, which may still grow.
 
@@ -60,19 +60,17 @@ def csv_rows(
         joints: Number of joints; another number is refused.
         follow: Whether to wait for more rows at the end of the file.
         idle: Time (s) without new rows after which following ends; None for never.
-        batch: Most rows at a time.
-        sleep: Waits some seconds; for tests.
 
     Raises:
         DataError: The file cannot be read, or its header does not name stamps and positions.
     """
     try:
         with Path(path).open("rb") as file:
-            lines = _lines(file, follow, idle, sleep)
+            lines = _lines(file, follow, idle)
             first = _head_lines(lines)
             head = sniff.sniff(b"".join(first)[: sniff.HEAD_BYTES], str(path))
             reader = _Reader.of(head, parse_columns(columns), joints, str(path))
-            yield from _batches(reader, [line for line in first[head.first_line - 1 :] if line], lines, batch)
+            yield from _batches(reader, [line for line in first[head.first_line - 1 :] if line], lines)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file.") from None
     except IsADirectoryError:
@@ -92,7 +90,7 @@ def _head_lines(lines: Iterator[bytes]) -> list[bytes]:
     return found
 
 
-def _lines(file: Any, follow: bool, idle: float | None, sleep: Callable[[float], object]) -> Iterator[bytes]:
+def _lines(file: Any, follow: bool, idle: float | None) -> Iterator[bytes]:
     """Yield whole lines, and an empty one where the file has no more at the moment."""
     rest, waited = b"", 0.0
     while True:
@@ -108,17 +106,17 @@ def _lines(file: Any, follow: bool, idle: float | None, sleep: Callable[[float],
             return
         else:
             yield b""
-            sleep(POLL)
+            time.sleep(POLL)
             waited += POLL
 
 
-def _batches(reader: _Reader, first: list[bytes], lines: Iterator[bytes], batch: int) -> Iterator[StreamRows]:
+def _batches(reader: _Reader, first: list[bytes], lines: Iterator[bytes]) -> Iterator[StreamRows]:
     """Yield rows in batches; a batch ends where the file has no more."""
     waiting = list(first)
     for line in lines:
         if line:
             waiting.append(line)
-        if waiting and (not line or len(waiting) >= batch):
+        if waiting and (not line or len(waiting) >= BATCH):
             yield reader.rows(waiting)
             waiting = []
     if waiting:

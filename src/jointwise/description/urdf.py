@@ -230,9 +230,13 @@ def _left_out(tree: _Tree, chain: list[UrdfJoint]) -> str:
     return f"; left out with all they carry: joints {_listed(others)}" if others else ""
 
 
-def _listed(names: list[str], most: int = 12) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+MOST_LISTED = 12
+"""Names in a message."""
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - MOST_LISTED
+    return ", ".join(f"'{name}'" for name in names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True)

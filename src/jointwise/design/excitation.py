@@ -127,10 +127,9 @@ CHUNK = 10_000
 
 @dataclass(frozen=True)
 class RandomComparison:
-    """Random series of the same duration and speed: median and least condition number, median errors (parameters,)."""
+    """Random series of the same duration and speed: median condition number, median errors (parameters,)."""
 
     condition: float
-    best_condition: float
     errors: Array
 
 
@@ -355,7 +354,7 @@ def _random_comparison(model: InformationModel, options: ExcitationOptions) -> R
     figures = [_figures(model, other.sample(STUDY_RATE)) for other in others]
     conditions = [condition for condition, _ in figures]
     medians = np.median([errors for _, errors in figures], axis=0)
-    return RandomComparison(float(np.median(conditions)), min(conditions), medians)
+    return RandomComparison(float(np.median(conditions)), medians)
 
 
 def _figures(model: InformationModel, states: States) -> tuple[float, Array]:

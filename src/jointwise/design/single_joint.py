@@ -19,11 +19,13 @@ from jointwise.design.joint_posture import (
     widest_interval,
 )
 from jointwise.design.limits import check_joint, default_posture, motion_limits, unit_of
-from jointwise.design.piecewise import PEAKS, Piece, Piecewise, Ramp, join, rest, run
+from jointwise.design.piecewise import Piece, Piecewise, join, rest, run
 from jointwise.design.trajectory import DurationError, check_positive
 from jointwise.errors import ModelError
 from jointwise.spatial import Array
 
+SPEEDS = 10
+"""Number of speeds of a friction curve by default."""
 PAUSE = 0.25
 """Standstill after every run, s: oscillations of the arm decay."""
 SHORTEST_COAST = 0.2
@@ -94,20 +96,20 @@ def _clear(robot: Robot, joint: int, posture: Array | None, clearance: Clearance
     return posture, interval
 
 
-def _fastest(tested: _TestedJoint, share: float, slot: float, ramp: Ramp = "constant") -> float:
+def _fastest(tested: _TestedJoint, share: float, slot: float) -> float:
     """Return the speed limit (rad/s), reduced until runs at a `share` of it fit into the range and a slot (s)."""
     top = tested.speed
     for _ in range(REDUCTIONS):
-        if _fits(_timing(tested, share * top, slot, tested.upper - tested.lower, ramp)):
+        if _fits(_timing(tested, share * top, slot, tested.upper - tested.lower)):
             break
         top *= 0.95
     return top
 
 
-def default_speeds(robot: Robot, joint: int, count: int = 10, top: float | None = None) -> Array:
-    """Return speeds (count,) from 1 to 90 % of a joint's limit (or of `top`) in equal ratios, rad/s."""
+def default_speeds(robot: Robot, joint: int, top: float | None = None) -> Array:
+    """Return ten speeds (10,) from 1 to 90 % of a joint's limit (or of `top`) in equal ratios, rad/s."""
     top = motion_limits(robot, 1.0).velocity[check_joint(robot, joint)] if top is None else top
-    return np.geomspace(0.01 * top, 0.9 * top, count)
+    return np.geomspace(0.01 * top, 0.9 * top, SPEEDS)
 
 
 def constant_speed_runs(
@@ -118,7 +120,6 @@ def constant_speed_runs(
     speeds: Sequence[float] | Array | None = None,
     posture: Array | None = None,
     begin: float | None = None,
-    ramp: Ramp = "constant",
     clearance: Clearance | None = None,
 ) -> Piecewise:
     """Return runs of a joint (0-based) at constant `speeds` (rad/s), each forwards and back, as often as fits.
@@ -129,25 +130,23 @@ def constant_speed_runs(
     stay within the clear positions, and default speeds are reduced to fit.
     """
     tested = _joint(robot, joint, posture, clearance)
-    top = None if clearance is None else _fastest(tested, 0.9, 0.1 * duration, ramp)
+    top = None if clearance is None else _fastest(tested, 0.9, duration / SPEEDS)
     rates = [float(v) for v in (default_speeds(robot, joint, top=top) if speeds is None else speeds)]
-    return _speed_runs(tested, duration, rates, begin, ramp)
+    return _speed_runs(tested, duration, rates, begin)
 
 
-def _speed_runs(
-    tested: _TestedJoint, duration: float, rates: list[float], begin: float | None = None, ramp: Ramp = "constant"
-) -> Piecewise:
+def _speed_runs(tested: _TestedJoint, duration: float, rates: list[float], begin: float | None = None) -> Piecewise:
     """Return runs at speeds (rad/s); see `constant_speed_runs`."""
     check_positive(duration=duration)
     _check_speeds(tested, rates)
     slot = duration / len(rates)
     span = tested.upper - tested.lower if begin is None else max(tested.upper - begin, begin - tested.lower)
-    _check_duration(tested, max(rates), duration, len(rates), ramp)
-    timings = [_checked_timing(tested, rate, slot, span, ramp) for rate in rates]
+    _check_duration(tested, max(rates), duration, len(rates))
+    timings = [_checked_timing(tested, rate, slot, span) for rate in rates]
     longest = max(rate * (time - rise) for rate, time, rise, _ in timings)
     start, side = _placed(tested, begin, longest)
-    pieces = [piece for timing in timings for piece in _slot(tested, timing, start, side, ramp)]
-    return join(pieces, ramp == "smooth", duration)
+    pieces = [piece for timing in timings for piece in _slot(tested, timing, start, side)]
+    return join(pieces, False, duration)
 
 
 RunTiming = tuple[float, float, float, int]
@@ -165,22 +164,22 @@ def _check_speeds(tested: _TestedJoint, rates: list[float]) -> None:
             )
 
 
-def _rise(tested: _TestedJoint, rate: float, ramp: Ramp) -> float:
+def _rise(tested: _TestedJoint, rate: float) -> float:
     """Return the time (s) in which a run reaches its speed."""
-    return max(PEAKS[ramp] * rate / tested.acceleration, SHORTEST_RISE)
+    return max(rate / tested.acceleration, SHORTEST_RISE)
 
 
-def _check_duration(tested: _TestedJoint, rate: float, duration: float, speeds: int, ramp: Ramp) -> None:
+def _check_duration(tested: _TestedJoint, rate: float, duration: float, speeds: int) -> None:
     """Reject a duration (s) too short for one run back and forth at each of `speeds` speeds."""
-    least = speeds * 2.0 * (2.0 * _rise(tested, rate, ramp) + SHORTEST_COAST + PAUSE)
+    least = speeds * 2.0 * (2.0 * _rise(tested, rate) + SHORTEST_COAST + PAUSE)
     if duration < least - 1e-9:
         runs = f"one run back and forth at each of {speeds} speeds" if speeds > 1 else "one run back and forth"
         raise DurationError(f"{runs} of joint {tested.number + 1}, up to {rate:.3g} {tested.unit}/s", least, duration)
 
 
-def _checked_timing(tested: _TestedJoint, rate: float, slot: float, span: float, ramp: Ramp) -> RunTiming:
+def _checked_timing(tested: _TestedJoint, rate: float, slot: float, span: float) -> RunTiming:
     """Return the fewest pairs of runs that fill a slot (s) within the span (rad); raise `ModelError` if none do."""
-    timing = _timing(tested, rate, slot, span, ramp)
+    timing = _timing(tested, rate, slot, span)
     if not _fits(timing):
         least = rate * (timing[2] + SHORTEST_COAST)
         raise ModelError(
@@ -190,9 +189,9 @@ def _checked_timing(tested: _TestedJoint, rate: float, slot: float, span: float,
     return timing
 
 
-def _timing(tested: _TestedJoint, rate: float, slot: float, span: float, ramp: Ramp) -> RunTiming:
+def _timing(tested: _TestedJoint, rate: float, slot: float, span: float) -> RunTiming:
     """Return the fewest pairs of runs that fill a slot (s) within the span (rad), however short they are."""
-    rise = _rise(tested, rate, ramp)
+    rise = _rise(tested, rate)
     longest = span / rate + rise
     pairs = max(1, int(np.ceil(slot / (2.0 * (longest + PAUSE)) - 1e-9)))
     return rate, slot / (2.0 * pairs) - PAUSE, rise, pairs
@@ -213,14 +212,14 @@ def _placed(tested: _TestedJoint, begin: float | None, longest: float) -> tuple[
     return begin, 1.0 if tested.upper - begin >= longest * (1.0 - 1e-12) else -1.0
 
 
-def _slot(tested: _TestedJoint, timing: RunTiming, start: float, side: float, ramp: Ramp) -> list[Piece]:
+def _slot(tested: _TestedJoint, timing: RunTiming, start: float, side: float) -> list[Piece]:
     """Return the runs of one speed."""
     rate, time, rise, pairs = timing
     distance = side * rate * (time - rise)
     there, back = tested.at(start), tested.at(start + distance)
     step, speed = distance * tested.axis, rate / abs(distance)
-    forwards = [*run(there, step, speed, rise, ramp), rest(back, PAUSE)]
-    return [*forwards, *run(back, -step, speed, rise, ramp), rest(there, PAUSE)] * pairs
+    forwards = [*run(there, step, speed, rise, "constant"), rest(back, PAUSE)]
+    return [*forwards, *run(back, -step, speed, rise, "constant"), rest(there, PAUSE)] * pairs
 
 
 def load_runs(
@@ -228,7 +227,6 @@ def load_runs(
     duration: float = 120.0,
     *,
     joint: int = 1,
-    speed: float = LOAD_SPEED,
     posture: Array | None = None,
     clearance: Clearance | None = None,
 ) -> Piecewise:
@@ -239,18 +237,18 @@ def load_runs(
     """
     check_revolute(robot, check_joint(robot, joint))
     if clearance is not None:
-        return _clear_load_runs(robot, duration, check_joint(robot, joint), speed, clearance)
+        return _clear_load_runs(robot, duration, check_joint(robot, joint), clearance)
     others = loaded_posture(robot, check_joint(robot, joint)) if posture is None else posture
     tested = _joint(robot, joint, others)
     _, zero = load_phase(robot, joint, others, gravity_across(robot, joint, others))
     begin = _unloaded(tested, zero)
-    return constant_speed_runs(robot, duration, joint=joint, speeds=[speed], posture=others, begin=begin)
+    return constant_speed_runs(robot, duration, joint=joint, speeds=[LOAD_SPEED], posture=others, begin=begin)
 
 
-def _clear_load_runs(robot: Robot, duration: float, joint: int, speed: float, clearance: Clearance) -> Piecewise:
+def _clear_load_runs(robot: Robot, duration: float, joint: int, clearance: Clearance) -> Piecewise:
     posture, begin, (lower, upper) = clear_loaded_posture(robot, joint, clearance)
     tested = replace(_joint(robot, joint, posture), lower=lower, upper=upper)
-    return _speed_runs(tested, duration, [speed], begin)
+    return _speed_runs(tested, duration, [LOAD_SPEED], begin)
 
 
 def check_revolute(robot: Robot, joint: int) -> None:
@@ -276,14 +274,13 @@ def warm_up(
     duration: float = 1800.0,
     *,
     joint: int = 0,
-    posture: Array | None = None,
     clearance: Clearance | None = None,
 ) -> Piecewise:
     """Return long runs back and forth at 20, 50 and 80 % of the speed limit in turn, about 20 s each.
 
     With a `clearance` the speeds are reduced to those that fit into the clear range.
     """
-    tested = _joint(robot, joint, posture, clearance)
+    tested = _joint(robot, joint, None, clearance)
     rounds = max(1, round(duration / (WARM_UP_SLOT * len(WARM_UP_SPEEDS))))
     slot = duration / (rounds * len(WARM_UP_SPEEDS))
     top = (
@@ -301,7 +298,6 @@ def reciprocation(
     joint: int = 0,
     acceleration: float = RECIPROCATION_ACCELERATION,
     net: float = RECIPROCATION_NET,
-    posture: Array | None = None,
     clearance: Clearance | None = None,
 ) -> Piecewise:
     """Return the slow reciprocation over a turn: 120 cycles with two reversals each in 1,005 s.
@@ -312,7 +308,7 @@ def reciprocation(
     vertical.
     """
     check_positive(acceleration=acceleration, net=net)
-    tested = _joint(robot, joint, posture, clearance)
+    tested = _joint(robot, joint, None, clearance)
     cycle = 4.0 * net / (acceleration * RECIPROCATION_LEAD)
     times = 0.5 * (cycle + RECIPROCATION_LEAD), 0.5 * (cycle - RECIPROCATION_LEAD)
     if times[1] <= 0.0:

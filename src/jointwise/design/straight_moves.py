@@ -50,24 +50,23 @@ def waypoint_trajectory(
     duration: float | None = None,
     *,
     cycle: float | None = None,
-    closed: bool = True,
     speed: float = SPEED,
     acceleration: float = ACCELERATION,
     ramp: Ramp = "constant",
 ) -> Piecewise:
-    """Return straight moves through `points` (points, joints), rad, with a stop at each.
+    """Return rounds of straight moves through `points` (points, joints), rad, with a stop at each.
 
     Speeds and accelerations are at most `speed` (rad/s) and `acceleration` (rad/s²), or the limits of the joint if
-    lower. A `closed` round returns to the first point; as many rounds as fit into `duration` (s) are made, one if it is
-    None. `cycle` (s) prolongs a round by equal stops at the points.
+    lower. A round returns to the first point; as many as fit into `duration` (s) are made, one if it is None. `cycle`
+    (s) prolongs a round by equal stops at the points.
     """
     corners = _checked_points(robot, points)
-    route = np.concatenate([corners, corners[:1]]) if closed else corners
+    route = np.concatenate([corners, corners[:1]])
     limits = motion_limits(robot, 1.0)
     fastest, strongest = np.minimum(speed, limits.velocity), np.minimum(acceleration, limits.acceleration)
     moving = sum(piece.length for begin, end in pairwise(route) for piece in move(begin, end, fastest, strongest, ramp))
     wait = max(0.0, (cycle or 0.0) - moving) / (len(route) - 1)
-    rounds = _rounds(duration, moving + wait * (len(route) - 1), closed)
+    rounds = _rounds(duration, moving + wait * (len(route) - 1))
     path = np.concatenate([route, *[route[1:]] * (rounds - 1)])
     motion = joint_moves(path, fastest, strongest, wait, ramp)
     check_limits(robot, motion)
@@ -110,17 +109,21 @@ def _checked_points(robot: Robot, points: ArrayLike) -> Array:
     return corners
 
 
-def _rounds(duration: float | None, cycle: float, closed: bool) -> int:
+def _rounds(duration: float | None, cycle: float) -> int:
     """Return the number of rounds."""
     if duration is None:
         return 1
     if duration < cycle - 1e-9:
         raise DurationError("one round of the waypoints", cycle, duration)
-    return int(duration / cycle + 1e-9) if closed else 1
+    return int(duration / cycle + 1e-9)
 
 
 # -- bang-coast-bang: random moves at 30 to 100 % of the limits, with waits between them --
 
+REACH = 1.5
+"""Largest distance of a target from the centre, rad or m."""
+LONGEST_WAIT = 1.0
+"""Longest wait between two moves, s."""
 SMALLEST_SHARE = 0.3
 """Smallest share of the largest distance, speed and acceleration that a move uses."""
 
@@ -131,25 +134,23 @@ def bang_coast_bang(
     seed: int = 0,
     *,
     joint: int | None = None,
-    reach: float = 1.5,
-    longest_wait: float = 1.0,
     ramp: Ramp = "constant",
     clearance: Clearance | None = None,
 ) -> Piecewise:
-    """Return random synchronised moves with waits of 0 to `longest_wait` (s), as many as fit into `duration` (s).
+    """Return random synchronised moves with waits of up to 1 s, as many as fit into `duration` (s).
 
-    Every move goes to the other side of the centre, 30 to 100 % of `reach` (rad, m; less where the limits are closer)
-    away from it, with 30 to 100 % of the limits of speed and acceleration. `joint` (0-based) moves alone; None moves
+    Every move goes to the other side of the centre, 30 to 100 % of 1.5 rad or m (less where the limits are closer) away
+    from it, with 30 to 100 % of the limits of speed and acceleration. `joint` (0-based) moves alone; None moves
     all. With a `clearance` the centre is the upright posture, and targets are drawn until the path to them is clear.
     """
-    check_positive(duration=duration, reach=reach)
+    check_positive(duration=duration)
     rng, limits = np.random.default_rng(seed), motion_limits(robot, 1.0)
-    size = np.minimum(reach, 0.5 * (limits.upper - limits.lower))
+    size = np.minimum(REACH, 0.5 * (limits.upper - limits.lower))
     if joint is not None:
         size = np.where(np.arange(robot.dof) == check_joint(robot, joint), size, 0.0)
     posture = default_posture(robot) if clearance is None else upright_posture(robot)
     center = np.clip(posture, limits.lower + size, limits.upper - size)
-    pieces = _moves(rng, limits, (center, size), duration, longest_wait, ramp, _target_choice(robot, clearance))
+    pieces = _moves(rng, limits, (center, size), duration, ramp, _target_choice(robot, clearance))
     return join(pieces, ramp == "smooth", duration)
 
 
@@ -168,7 +169,6 @@ def _moves(
     limits: MotionLimits,
     place: tuple[Array, Array],
     duration: float,
-    longest_wait: float,
     ramp: Ramp,
     choose: TargetChoice,
 ) -> list[Piece]:
@@ -178,7 +178,7 @@ def _moves(
     pieces: list[Piece] = []
     while True:
         wait, speed, effort = (
-            longest_wait * rng.random(),
+            LONGEST_WAIT * rng.random(),
             rng.uniform(SMALLEST_SHARE, 1.0),
             rng.uniform(SMALLEST_SHARE, 1.0),
         )

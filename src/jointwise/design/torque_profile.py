@@ -47,20 +47,19 @@ def torque_ramps(
     *,
     joint: int = 0,
     largest: float | None = None,
-    levels: tuple[float, ...] = LEVELS,
 ) -> TorqueProfile:
-    """Return ramps 0, +τ, 0, -τ, 0 with peaks τ at `levels` of the `largest` torque (Nm), equally long.
+    """Return ramps 0, +τ, 0, -τ, 0 with peaks τ at `LEVELS` of the `largest` torque (Nm), equally long.
 
     By default `largest` is 80 % of the effort limit, which it must not exceed.
     """
     check_positive(duration=duration)
     effort = robot.joints[check_joint(robot, joint)].limits.effort
     top = EFFORT_SHARE * (effort or DEFAULT_EFFORT) if largest is None else largest
-    if not 0.0 < top <= (effort or np.inf) or not levels or not all(0.0 < level <= 1.0 for level in levels):
+    if not 0.0 < top <= (effort or np.inf):
         raise ModelError(
-            f"the largest torque of joint {joint + 1} must be above 0 and up to {effort or np.inf:.4g} Nm, its levels "
-            f"shares of it. Got {top:.4g} Nm, levels {levels} instead."
+            f"the largest torque of joint {joint + 1} must be above 0 and up to {effort or np.inf:.4g} Nm. Got "
+            f"{top:.4g} Nm instead."
         )
     signs = np.array([0.0, 1.0, 0.0, -1.0])
-    torques = np.append(np.concatenate([level * top * signs for level in levels]), 0.0)
+    torques = np.append(np.concatenate([level * top * signs for level in LEVELS]), 0.0)
     return TorqueProfile(joint, robot.dof, np.linspace(0.0, duration, len(torques)), torques)

@@ -87,16 +87,14 @@ def ellipse_trajectory(
     *,
     center: ArrayLike | None = None,
     axes: ArrayLike | None = None,
-    rotation: ArrayLike | None = None,
     home: ArrayLike | None = None,
     period: float = PERIOD,
-    fade: float | None = None,
 ) -> Differentiable:
     """Return turns on an ellipse in a plane z = constant with a fixed tool, one turn in `period` (s) once at speed.
 
     ``x = center + (a cos σ, b sin σ, 0)`` with `center` (3,) and half `axes` (2,), m; the defaults (z = 0.65 m) are
-    scaled down for arms shorter than 0.9 m. `rotation` (3, 3) is the orientation of the tool, by default the first of
-    down, forwards and up that is possible. σ starts from rest and stops at rest over `fade` (s, default one period).
+    scaled down for arms shorter than 0.9 m. The tool points in the first of the directions down, forwards and up that
+    is possible. σ starts from rest and stops at rest over one period.
     From `home` (joints,), if any, a smooth joint move leads to the first point; `duration` (s) includes it. Solutions
     of the inverse kinematics are tested from the nearest to home; the first within all limits is used.
     """
@@ -108,9 +106,9 @@ def ellipse_trajectory(
         return middle + offsets
 
     def law(time: float) -> Piecewise:
-        return _turns(time, 2.0 * np.pi / period, min(period if fade is None else fade, 0.45 * time))
+        return _turns(time, 2.0 * np.pi / period, min(period, 0.45 * time))
 
-    return _first_feasible(robot, path, (2.0 * np.pi, True), law, duration, rotation, home)
+    return _first_feasible(robot, path, (2.0 * np.pi, True), law, duration, home)
 
 
 def line_trajectory(
@@ -119,7 +117,6 @@ def line_trajectory(
     end: ArrayLike,
     duration: float = 10.0,
     *,
-    rotation: ArrayLike | None = None,
     home: ArrayLike | None = None,
     period: float = PERIOD,
 ) -> Differentiable:
@@ -136,7 +133,7 @@ def line_trajectory(
     def law(time: float) -> Piecewise:
         return _back_and_forth(time, period)
 
-    return _first_feasible(robot, path, (1.0, False), law, duration, rotation, home)
+    return _first_feasible(robot, path, (1.0, False), law, duration, home)
 
 
 def arm_length(robot: Robot) -> float:
@@ -186,13 +183,11 @@ def _first_feasible(
     extent: tuple[float, bool],
     law: Callable[[float], Piecewise],
     duration: float,
-    rotation: ArrayLike | None,
     home: ArrayLike | None,
 ) -> Differentiable:
     """Return the motion on the first branch of solutions that is continuous and within all limits."""
     errors: list[JointwiseError] = []
-    tools = TOOLS if rotation is None else (np.asarray(rotation, dtype=float),)
-    for tool in tools:
+    for tool in TOOLS:
         for start in all_solutions(robot, path(np.zeros(1))[0], tool, home, tries=64)[:BRANCHES]:
             try:
                 for grid in (COARSE_GRID, GRID):
@@ -206,17 +201,15 @@ def _first_feasible(
                 break
             else:
                 return motion
-    raise _path_error(robot, path, tools[0], home, errors)
+    raise _path_error(robot, path, home, errors)
 
 
-def _path_error(
-    robot: Robot, path: Path, tool: Array, home: ArrayLike | None, errors: list[JointwiseError]
-) -> JointwiseError:
+def _path_error(robot: Robot, path: Path, home: ArrayLike | None, errors: list[JointwiseError]) -> JointwiseError:
     """Return the most informative error: a violated limit, else the first point out of reach."""
     informative = [error for error in errors if isinstance(error, ModelError)] or errors
     if informative:
         return informative[0]
-    follow_path(robot, path(np.zeros(1)), tool, home)  # raises with the reason if the first point is out of reach
+    follow_path(robot, path(np.zeros(1)), TOOLS[0], home)  # raises with the reason if the first point is out of reach
     return ReachError("no solution at the first point of the path was found.")
 
 

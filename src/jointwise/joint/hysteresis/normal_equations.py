@@ -196,9 +196,9 @@ class Bank:
         return [*choice, *derivatives, *range(2 * grid, 2 * grid + LINEAR + 1)]
 
 
-def make_bank(loops: Loops, level: FrictionLaw, grid: int = GRID) -> Bank:
+def make_bank(loops: Loops, level: FrictionLaw) -> Bank:
     """Return the bank over the limits that the data resolve; `level` has the growth with load and the Stribeck rise."""
-    limits = np.geomspace(loops.smallest, loops.largest, grid)
+    limits = np.geomspace(loops.smallest, loops.largest, GRID)
     law = replace(level, limits=limits, forces=np.empty(0))
     return Bank(limits, slip_grams(loops, law, ("limits",)), loops.resolution)
 

@@ -48,7 +48,6 @@ def identify_gains_from_payload(
     payload_mass: float | None,
     *,
     mounting: Mounting = "table",
-    cutoff: float = CUTOFF,
     law: str | None = None,
 ) -> RobotGains:
     """Return the drive gains (Nm/A) of all joints from pairs of logs of the same motion.
@@ -59,7 +58,6 @@ def identify_gains_from_payload(
         robot: The robot.
         payload_mass: Mass of the payload, kg.
         mounting: Mounting of the robot.
-        cutoff: Cut-off frequency of positions and currents, Hz.
         law: Growth of friction with the load, "none", "absolute" or "square"; None for the best on held-out data.
 
     Raises:
@@ -71,7 +69,7 @@ def identify_gains_from_payload(
         )
     if law is not None and law not in LAWS:
         raise EstimationError(f"law must be one of {', '.join(LAWS)}. Got '{law}' instead.")
-    pairs = aligned_pairs(unloaded, loaded, robot, cutoff)
+    pairs = aligned_pairs(unloaded, loaded, robot, CUTOFF)
     data = payload_data(pairs, robot, float(payload_mass), gravity_vector(mounting))
     fits = {name: fit_payload(data, name) for name in (LAWS if law is None else (law,))}
     best = min(fits.values(), key=lambda fit: fit.error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -19,7 +18,7 @@ from jointwise.joint.stiffness.fit import SpringFit, fit_spring, linear_motion
 from jointwise.joint.stiffness.law import CATALOGUE, PolynomialSpring, SegmentedSpring, SpringFamily
 from jointwise.joint.stiffness.result import StiffnessResult, stiffness_part
 from jointwise.joint.transmission.law import GearMaps, transmission_of
-from jointwise.model.spring import Segments, Spring
+from jointwise.model.spring import Spring
 from jointwise.spatial import Array
 
 TERMS = (1, 2, 3)
@@ -30,12 +29,7 @@ MAX_RELATIVE_ERROR = 0.25
 """Relative standard error of the stiffness at rest above which nothing is known."""
 
 
-def identify_stiffness(
-    record: JointRecord,
-    *,
-    transmission: Part | None = None,
-    catalogue: Mapping[str, Segments] = CATALOGUE,
-) -> Part:
+def identify_stiffness(record: JointRecord, *, transmission: Part | None = None) -> Part:
     """Identify the spring of a gear, as `jointwise joint stiffness` does: an odd polynomial, and three segments.
 
     With a locked output the torque is that of a gauge, of the current (without the rotor friction, which is fitted as
@@ -46,7 +40,6 @@ def identify_stiffness(
         record: Signals of the joint with rotor positions, see `joint_record`.
         transmission: Part from `identify_transmission`; its kinematic error and lost motion are subtracted from the
             deformation. Without it, the two lowest orders and lost motion are fitted in free motion.
-        catalogue: Springs of gears from catalogues, for comparison.
 
     Returns:
         The phenomenon "stiffness".
@@ -74,7 +67,7 @@ def identify_stiffness(
         maps=maps,
         is_gear_unseen=transmission is not None and maps is None,
     )
-    return stiffness_part(record, result, trained.quality(test), _alternatives(training, test, catalogue))
+    return stiffness_part(record, result, trained.quality(test), _alternatives(training, test))
 
 
 def _known_maps(record: JointRecord, transmission: Part | None) -> GearMaps | None:
@@ -130,15 +123,13 @@ def _check_certain(record: JointRecord, fit: SpringFit, rows: StiffnessRows) -> 
         raise refuse(record, "stiffness", reason)
 
 
-def _alternatives(
-    training: StiffnessRows, test: StiffnessRows, catalogue: Mapping[str, Segments]
-) -> tuple[TriedModel, ...]:
+def _alternatives(training: StiffnessRows, test: StiffnessRows) -> tuple[TriedModel, ...]:
     """Return every law fitted to the training blocks and tested on the others, and springs from catalogues."""
     families: list[SpringFamily] = [*(PolynomialSpring(p) for p in TERMS), SegmentedSpring()]
     fits = {family.title: fit_spring(family, training) for family in families}
     found = [tried_model(title, fit.quality, training, test) for title, fit in fits.items()]
     cubic = fits[PolynomialSpring(2).title]
-    for name, gear in catalogue.items():
+    for name, gear in CATALOGUE.items():
         quality = partial(_catalogue_quality, gear, cubic)
         found.append(tried_model(f"segments, {name}", quality, training, test, "values of the catalogue"))
     if "motor" in training.torques:
