@@ -170,7 +170,7 @@ def realised(runs: int, robots: Sequence[str] = ("ur5e", "ur10e")) -> None:
 def inflation(predicted: Excitation, found: jw.Calibration) -> dict[str, float]:
     """Return standard errors of a calibration over those of white noise, as the files of an excitation give them."""
     with TemporaryDirectory() as folder:
-        write_excitation(predicted, Path(folder), "")
+        write_excitation(predicted, Path(folder))
         return learned_noise(found, folder)[1]
 
 

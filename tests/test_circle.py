@@ -221,7 +221,7 @@ def test_damping_alone_is_identified_with_the_spring() -> None:
     assert part.value("damping").covers(8.0)
     assert part["damping"] == pytest.approx(8.0, rel=0.1)
     assert "The damping is" in finding(part)
-    assert "Damping: torque beyond the spring" in render_joints([JointModel("ur5e", JOINT, {"stiffness": part})], "")
+    assert "Damping: torque beyond the spring" in render_joints([JointModel("ur5e", JOINT, {"stiffness": part})])
     rows = stiffness_rows(joint_record(recorded("bspline", 2, "stiffness"), ROBOT, JOINT)).reduced()
     without, _ = find_damping(fit_spring(PolynomialSpring(2), rows), False)
     assert without is not None

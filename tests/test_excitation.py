@@ -185,7 +185,7 @@ def test_the_motion_determines_parameters_better_than_random_series(name: str, r
 
 
 def test_files_hold_the_same_motion(ur5e: Excitation, tmp_path: Path) -> None:
-    write_excitation(ur5e, tmp_path, "")
+    write_excitation(ur5e, tmp_path)
     table = np.genfromtxt(tmp_path / "trajectory.csv", delimiter=",", names=True)
     assert table.dtype.names[:2] == ("t", "q1") and table.dtype.names[-1] == "qdd6"
     assert table["t"][-1] == 12.0 and len(table) == 6001
@@ -203,7 +203,7 @@ def test_files_hold_the_same_motion(ur5e: Excitation, tmp_path: Path) -> None:
 
 
 def test_the_program_of_a_spline_commands_it(spline: Excitation, tmp_path: Path) -> None:
-    write_excitation(spline, tmp_path, "")
+    write_excitation(spline, tmp_path)
     commanded = run_script((tmp_path / "excitation.script").read_text())
     planned = spline.motion.position(0.008 * np.arange(1000))  # one position per servoj of 8 ms
     first = next(k for k in range(len(commanded)) if np.allclose(commanded[k : k + 4000 : 4], planned, atol=1e-5))

@@ -37,8 +37,14 @@ def load() -> Part:
     return Part("load", "square", values, 90.0, 90.0, ranges=ranges, surfaces=(surface,))
 
 
+@pytest.fixture(autouse=True)
+def without_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the five megabytes of plotly.js out of the pages."""
+    monkeypatch.setattr("jointwise.report.page.plotly_script", str)
+
+
 def page(*parts: Part) -> str:
-    return render_joints([JointModel("ur5e", 1, {part.phenomenon: part for part in parts})], "", "joint2.json")
+    return render_joints([JointModel("ur5e", 1, {part.phenomenon: part for part in parts})], "joint2.json")
 
 
 def words(text: str) -> str:

@@ -20,7 +20,7 @@ from jointwise.model.rigid import forward_kinematics
 from jointwise.model.skeleton import arm_length, link_spans
 from jointwise.report.mesh import arm_mesh
 from jointwise.report.motion import FRAMES, Scene, make_scene, motion_document, motion_view, playing_speed
-from jointwise.report.page import compose, plotly_script
+from jointwise.report.page import compose
 from jointwise.spatial import Array, rotation_z
 
 TYPES = {"f4": "<f4", "u2": "<u2"}
@@ -189,7 +189,7 @@ def written_page(folder: Path, robot: Any) -> Path:
     pytest.importorskip("plotly")
     view = motion_view(robot, *waves(robot))
     path = folder / "page.html"
-    page = compose("A motion", "Motion", "UR5e", "", [("motion", "The motion", view)], plotly_script())
+    page = compose("Motion", "UR5e", "", [("motion", "The motion", view)])
     path.write_text(page, encoding="utf-8")
     return path
 

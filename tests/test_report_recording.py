@@ -19,6 +19,12 @@ from peers import native
 pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
 
+@pytest.fixture(autouse=True)
+def without_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the five megabytes of plotly.js out of the pages."""
+    monkeypatch.setattr("jointwise.report.page.plotly_script", str)
+
+
 @cache
 def made() -> SimulationResult:
     return simulate("planar2", duration=2.0, rate=1000.0)
@@ -27,7 +33,7 @@ def made() -> SimulationResult:
 def page(recording: SimulationResult, log: Log | None = None) -> str:
     assert recording.run is not None
     robot = recording.digital.robot
-    return render_recording(robot, log or recording.log, recording.truth, vars(recording.run), "")
+    return render_recording(robot, log or recording.log, recording.truth, vars(recording.run))
 
 
 def test_page_lists_the_configuration(tmp_path: Path) -> None:

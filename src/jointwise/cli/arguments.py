@@ -82,6 +82,18 @@ def add_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def add_quiet(parser: argparse._ActionsContainer) -> None:
+    """Add silence."""
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+
+
+def add_payload(parser: argparse._ActionsContainer) -> None:
+    """Add what the tool carries, as `payload_of` takes it."""
+    parser.add_argument(
+        "--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="what the tool carries: mass, centre in m"
+    )
+
+
 def add_use(parser: argparse._ActionsContainer) -> None:
     """Add which of the two models of a file predicts."""
     parser.add_argument(

@@ -16,6 +16,7 @@ from jointwise.cli.arguments import (
     add_gravity,
     add_ignored,
     add_json,
+    add_quiet,
     add_robot,
     count,
     fraction,
@@ -83,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--excitation", metavar="DIR", help="of 'jointwise excite': compare standard errors with its prediction"
     )
     add_json(out)
-    out.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    add_quiet(out)
     _add_structure(parser.add_argument_group("joint model (default: chosen by cross-validation)"))
     _add_treatment(parser.add_argument_group("signals and estimation (default: chosen from the data)"))
     aurt = parser.add_argument_group("AURT's spellings")
@@ -97,13 +98,7 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
         "--direction", choices=("sign", "tanh", "hysteresis"), help="how dry friction turns with the motion"
     )
     group.add_argument("--load", choices=("none", "square", "absolute"), help="dependence of dry friction on the load")
-    group.add_argument(
-        "--viscous-powers",
-        nargs="+",
-        type=POWER,
-        metavar="P",
-        help="powers of the speed, such as 1 2",
-    )
+    group.add_argument("--viscous-powers", nargs="+", type=POWER, metavar="P", help="powers of the speed, such as 1 2")
     group.add_argument("--stribeck", type=not_negative, metavar="V", help="Stribeck velocity in rad/s, 0 for none")
     group.add_argument("--power-flow", action="store_true", help="dry friction by direction of power")
     group.add_argument("--ripple", action=argparse.BooleanOptionalAction, help="the drive's answer to speed ripple")
@@ -172,12 +167,7 @@ def _add_treatment(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--position-cutoff", type=frequency, metavar="HZ", help="low-pass of the positions")
     group.add_argument("--parallel-cutoff", type=frequency, metavar="HZ", help="low-pass of both sides (default: none)")
-    group.add_argument(
-        "--lag",
-        type=LAG,
-        metavar="S",
-        help="the output at t belongs to the motion at t + lag",
-    )
+    group.add_argument("--lag", type=LAG, metavar="S", help="the output at t belongs to the motion at t + lag")
     group.add_argument("--decimation", type=count, metavar="N", help="use every n-th sample")
     group.add_argument(
         "--method",

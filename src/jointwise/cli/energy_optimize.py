@@ -9,10 +9,10 @@ from jointwise.cli.arguments import (
     add_clearance,
     add_gravity,
     add_json,
+    add_payload,
     add_tool,
     finite,
     mounting_of,
-    payload_numbers,
     payload_of,
     positive,
     share,
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--path", choices=("free", "fixed"), default="free", help="fixed: only the timing changes (default: free)"
     )
-    parser.add_argument("--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="payload, kg and m")
+    add_payload(parser)
     parser.add_argument("--speed", type=share, default=1.0, help="share of the speed limits (default: 1)")
     parser.add_argument(
         "--acceleration", type=positive, metavar="A", help="limit of joints whose description has none (default: 6)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from jointwise.cli.arguments import add_columns, add_json, frequency, payload_numbers, payload_of
+from jointwise.cli.arguments import add_columns, add_json, add_payload, frequency, payload_of
 from jointwise.cli.output import Progress, as_json, note
 
 EXAMPLES = """\
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="DIR", help="directory of the files, new or empty")
     parser.add_argument("--rate", type=frequency, metavar="HZ", help="samples a second (default: that of the model)")
     parser.add_argument("--log", action="append", default=[], metavar="LOG", help="log on which losses are measured")
-    parser.add_argument("--payload", type=payload_numbers, metavar="M[,X,Y,Z]", help="payload at the tool: kg, m")
+    add_payload(parser)
     parser.add_argument("--mounting", metavar="HOW", help="table, ceiling, wall or tilt:AXIS:ANGLE")
     parser.add_argument("--urdf", metavar="FILE", help="for urdf: file in which to replace inertials and dynamics")
     parser.add_argument("--tip", metavar="LINK", help="for --urdf: last link of the chain, where the file branches")

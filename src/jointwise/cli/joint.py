@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jointwise.atomic import output_set
 from jointwise.cli import joint_online_stiffness, joint_plan
-from jointwise.cli.arguments import UsageError, add_json, count, format_options, heavy, mounting_of
+from jointwise.cli.arguments import UsageError, add_json, add_quiet, count, format_options, heavy, mounting_of
 from jointwise.cli.joint_logs import (
     add_joint_logs,
     joint_record_of,
@@ -91,10 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "--loaded", nargs="+", default=[], metavar="LOG", help="the same motions with a payload"
             )
             command.add_argument(
-                "--payload-mass",
-                type=heavy,
-                metavar="KG",
-                help="mass of that payload; its centre is estimated",
+                "--payload-mass", type=heavy, metavar="KG", help="mass of that payload; its centre is estimated"
             )
             command.add_argument("--targets", action="store_true", help="use tau_des and i_des of the controller")
     whole = _command(commands, "all", "every phenomenon that a set of logs determines", "[PHENOMENON=]LOG[@GRAVITY]")
@@ -126,7 +123,7 @@ def _command(commands: Any, name: str, line: str, logs: str) -> argparse.Argumen
     command.add_argument("--output", metavar="FILE", help="joint file, JSON; other phenomena in it are kept")
     command.add_argument("--report", metavar="PAGE", help="a page of curves, .html, or a directory for it")
     add_json(command)
-    command.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    add_quiet(command)
     return command
 
 

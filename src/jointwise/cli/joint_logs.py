@@ -10,11 +10,11 @@ from jointwise.cli.arguments import (
     UsageError,
     add_columns,
     add_gravity,
+    add_payload,
     add_robot,
     count,
     gain,
     mounting_of,
-    payload_numbers,
     payload_of,
     reading,
     robot_of,
@@ -38,9 +38,7 @@ def add_joint_logs(parser: argparse.ArgumentParser, logs: str) -> None:
     parser.add_argument("--joint", type=count, required=True, metavar="J", help="the joint, counted from 1")
     add_gravity(parser)
     add_columns(parser)
-    parser.add_argument(
-        "--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="payload in the logs, centre in m"
-    )
+    add_payload(parser)
     parser.add_argument(
         "--gain",
         type=gain,

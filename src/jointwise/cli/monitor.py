@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from jointwise.cli.arguments import UsageError, add_columns, payload_numbers, payload_of, positive
+from jointwise.cli.arguments import UsageError, add_columns, add_payload, payload_of, positive
 from jointwise.cli.output import Progress, check_file, check_files, check_page, note
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the logs and what is written."""
     parser.add_argument("model", metavar="MODEL", help="what calibrate wrote")
     parser.add_argument("logs", metavar="LOG", nargs="+", help="logs, or - for JSON lines from stdin")
-    parser.add_argument("--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="what the tool carries")
+    add_payload(parser)
     parser.add_argument(
         "--joint",
         nargs="+",

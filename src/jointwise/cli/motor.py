@@ -8,9 +8,9 @@ from jointwise.cli.arguments import (
     add_columns,
     add_gravity,
     add_json,
+    add_payload,
     add_robot,
     mounting_of,
-    payload_numbers,
     payload_of,
     reading,
     robot_of,
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("--output", metavar="JSON", help="joint file with the motor of every joint")
     parser.add_argument("--alike", action="store_true", help="joints with the same torque limit share their inertia")
-    parser.add_argument("--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="payload in the logs, kg and m")
+    add_payload(parser)
     add_gravity(parser)
     add_columns(parser)
     add_json(parser)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from jointwise.cli.arguments import UsageError, add_columns, add_use, finite, reading
+from jointwise.cli.arguments import UsageError, add_columns, add_quiet, add_use, finite, reading
 from jointwise.cli.output import Progress, check_files, note
 
 if TYPE_CHECKING:
@@ -27,17 +27,12 @@ sensor-based one, used if the log has these channels, and a feed-forward one for
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files in our spelling and in AURT's."""
     parser.add_argument("model_file", nargs="?", metavar="MODEL", help="what calibrate wrote")
-    parser.add_argument(
-        "log_file",
-        nargs="?",
-        metavar="LOG",
-        help="a log: positions, and what else the model uses",
-    )
+    parser.add_argument("log_file", nargs="?", metavar="LOG", help="a log: positions, and what else the model uses")
     parser.add_argument("--output", metavar="CSV", help="the prediction")
     parser.add_argument("--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="another one, m/s^2")
     add_use(parser)
     add_columns(parser)
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    add_quiet(parser)
     aurt = parser.add_argument_group("AURT's spellings")
     aurt.add_argument("--model", metavar="F", help="what calibrate wrote")
     aurt.add_argument("--data", metavar="CSV", help="the log")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from jointwise.cli.arguments import add_columns, reading
+from jointwise.cli.arguments import add_columns, add_quiet, reading
 from jointwise.cli.output import Progress, check_directory, check_files, note
 
 INTERMIXED = True
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="+", metavar="LOG", help="training and held-out logs")
     parser.add_argument("--output", required=True, metavar="DIR", help="directory of the report")
     add_columns(parser)
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:

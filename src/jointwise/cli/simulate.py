@@ -14,6 +14,8 @@ from jointwise.cli.arguments import (
     add_columns,
     add_gravity,
     add_json,
+    add_payload,
+    add_quiet,
     add_robot,
     add_tool,
     count,
@@ -98,15 +100,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", metavar="PAGE", help="a page of plots, .html, or a directory for it")
     _add_plant(parser.add_argument_group("the robot"))
     _add_sensors(parser.add_argument_group("controller and sensors"))
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    add_quiet(parser)
     add_json(parser)
 
 
 def _add_plant(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--without", type=_names, default=(), metavar="A,B", help="phenomena to switch off")
-    group.add_argument(
-        "--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="mass at the tool, its centre in m"
-    )
+    add_payload(group)
     group.add_argument("--temperature", type=CELSIUS, metavar="C", help="of the joints at the start (default: ambient)")
     group.add_argument("--age", type=_changes, metavar="friction=X,stiffness=Y", help="0.2 is 20 %% more")
     group.add_argument("--joints", metavar="TOML", help="parameters of the joints")

@@ -9,9 +9,9 @@ from typing import Any
 from jointwise.cli.arguments import (
     UsageError,
     add_gravity,
+    add_payload,
     add_robot,
     mounting_of,
-    payload_numbers,
     payload_of,
     port,
     robot_of,
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser, required=False)
     parser.add_argument("--model", metavar="FILE", help="what calibrate wrote, instead of --robot: the digital twin")
     parser.add_argument("--run", metavar="FILE", help="program: URScript (.script), or a trajectory (.csv, .parquet)")
-    parser.add_argument("--payload", type=payload_numbers, metavar="M[,X,Y,Z]", help="kg and m at the tool")
+    add_payload(parser)
     add_gravity(parser, "table")
     parser.add_argument("--seed", type=whole, default=0, help="seed of the sensor noise (default: 0)")
     parser.add_argument("--port", type=port, default=30004, help="TCP port (default: 30004; 0: any free one)")

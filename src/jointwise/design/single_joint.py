@@ -269,13 +269,7 @@ def _unloaded(tested: _TestedJoint, zero: float) -> float:
     return float(inside[np.argmin(np.abs(inside))])
 
 
-def warm_up(
-    robot: Robot,
-    duration: float = 1800.0,
-    *,
-    joint: int = 0,
-    clearance: Clearance | None = None,
-) -> Piecewise:
+def warm_up(robot: Robot, duration: float = 1800.0, *, joint: int = 0, clearance: Clearance | None = None) -> Piecewise:
     """Return long runs back and forth at 20, 50 and 80 % of the speed limit in turn, about 20 s each.
 
     With a `clearance` the speeds are reduced to those that fit into the clear range.

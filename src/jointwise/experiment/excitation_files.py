@@ -48,9 +48,9 @@ def excite(
     return search_in(output, search, write_excitation)
 
 
-def write_excitation(excitation: Excitation, folder: Path, library: str) -> list[Path]:
-    """Write all files of an excitation, or none; `library` is the source code of plotly.js."""
-    texts = {"excitation.html": render_excitation(excitation, library)}
+def write_excitation(excitation: Excitation, folder: Path) -> list[Path]:
+    """Write all files of an excitation, or none."""
+    texts = {"excitation.html": render_excitation(excitation)}
     if supports_urscript(excitation.robot):
         texts["excitation.script"] = _program(excitation)
     document = PREDICTION_FILE, PREDICTION_KIND.stamped(excitation.to_dict())

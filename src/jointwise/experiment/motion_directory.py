@@ -27,24 +27,25 @@ ROS_RATE = 100.0
 R = TypeVar("R")
 
 
-def search_in(output: str | Path, search: Callable[[Path], R], write: Callable[[R, Path, str], object]) -> R:
+def search_in(output: str | Path, search: Callable[[Path], R], write: Callable[[R, Path], object]) -> R:
     """Return the result of a search whose files are in a directory; an interrupted search is resumed by the next call.
 
     Args:
         output: Directory; it must be absent, empty, or that of an interrupted call.
         search: Called with the file of the finished steps; returns the result.
-        write: Called with result, directory and the source code of plotly.js; writes all files or none.
+        write: Called with result and directory; writes all files or none.
 
     Raises:
         OutputError: If the directory holds other files.
         MissingExtraError: If plotly is not installed.
     """
-    library, folder = plotly_script(), usable_directory(output, (STATE_FILE,))
+    plotly_script()  # a search takes minutes: what its page needs is checked before
+    folder = usable_directory(output, (STATE_FILE,))
     make_directory(folder)
     state = folder / STATE_FILE
     try:
         result = search(state)
-        write(result, folder, library)
+        write(result, folder)
     finally:
         if not any(folder.iterdir()):
             folder.rmdir()

@@ -54,11 +54,11 @@ def minimize_energy(
     return search_in(output, search, write_motion)
 
 
-def write_motion(result: MinimumEnergyMotion, folder: Path, library: str) -> list[Path]:
-    """Write all files of a minimum-energy motion, or none; `library` is the source code of plotly.js."""
+def write_motion(result: MinimumEnergyMotion, folder: Path) -> list[Path]:
+    """Write all files of a minimum-energy motion, or none."""
     motion, robot, document = result.optimized.trajectory, result.robot, result.to_dict()
     signals = _signals(result.original), _signals(result.optimized)
-    texts = {"energy.html": render_minimum_energy(robot, result.model.gravity, document, *signals, library)}
+    texts = {"energy.html": render_minimum_energy(robot, result.model.gravity, document, *signals)}
     if supports_urscript(robot) and isinstance(motion, SplineMotion):
         texts["motion.script"] = _program(result, motion)
     return write_motion_files(folder, robot, motion, texts, (RESULT_FILE, RESULT_KIND.stamped(document)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from jointwise.data.log import Log
 from jointwise.report.data import ReportData, collect
 from jointwise.report.labels import robot_title
-from jointwise.report.page import Html, Section, compose, plotly_script, write_page
+from jointwise.report.page import Html, Section, compose, write_page
 from jointwise.report.sections.friction import friction_section
 from jointwise.report.sections.logs import accuracy_section, quality_section
 from jointwise.report.sections.model_selection import selection_section
@@ -63,19 +63,9 @@ def write_report(
         OutputError: If the page cannot be written.
 
     """
-    library = plotly_script()
     data = collect(calibration_of(model), training, validation, command, None if file is None else str(file))
-    return write_page(render(data, library, more), Path(directory) / FILE)
-
-
-def render(data: ReportData, library: str, more: Sequence[Section] = ()) -> str:
-    """Return the complete page; `library` is the source code of plotly.js."""
-    robot, provenance = robot_title(data.robot), data.calibration.provenance
-    return compose(
-        title=f"{robot} · calibration report",
-        kind="Calibration report",
-        heading=robot,
-        origin=f"Calibrated on {provenance.date[:10]} with Jointwise {provenance.version}",
-        sections=[*((id_, title, content(data)) for id_, title, content in SECTIONS), *more],
-        library=library,
-    )
+    provenance = data.calibration.provenance
+    origin = f"Calibrated on {provenance.date[:10]} with Jointwise {provenance.version}"
+    sections = [*((id_, title, content(data)) for id_, title, content in SECTIONS), *more]
+    page = compose("Calibration report", robot_title(data.robot), origin, sections)
+    return write_page(page, Path(directory) / FILE, FILE)

@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise.formatting import number
 from jointwise.report.figure import MEASURED, PREDICTED, Figure, axis, joint_color, time_figure
-from jointwise.report.page import Html, Section, compose, facts, page_path, paragraph, plotly_script, table, write_page
+from jointwise.report.page import Html, Section, compose, facts, paragraph, table, write_page
 from jointwise.spatial import Array
 
 FILE = "energy.html"
@@ -82,15 +82,8 @@ def write_energy_page(balance: Balance, heading: str, path: str | Path) -> Path:
         ("flow", "Where the energy goes", _sankey(result["robot"])),
         ("joints", "Joints", joints),
     ]
-    page = compose(
-        title=f"{heading} · energy",
-        kind="Energy balance",
-        heading=heading,
-        origin=f"{number(result['robot']['duration'])} s, currents {result['robot']['currents']}",
-        sections=sections,
-        library=plotly_script(),
-    )
-    return write_page(page, page_path(path, FILE))
+    origin = f"{number(result['robot']['duration'])} s, currents {result['robot']['currents']}"
+    return write_page(compose("Energy balance", heading, origin, sections), path, FILE)
 
 
 def _overview(robot: Mapping[str, Any]) -> Html:

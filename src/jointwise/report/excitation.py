@@ -18,9 +18,9 @@ BASES = {"fourier": "Fourier series", "bspline": "quintic B-spline"}
 """Kinds of motions in words."""
 
 
-def render_excitation(excitation: Excitation, library: str) -> str:
-    """Return the complete page; `library` is the source code of plotly.js."""
-    name, states = robot_title(excitation.robot), excitation.motion.sample(STUDY_RATE)
+def render_excitation(excitation: Excitation) -> str:
+    """Return the complete page."""
+    states = excitation.motion.sample(STUDY_RATE)
     sections = [
         ("overview", "Overview", _overview(excitation)),
         ("motion", "Motion", motion_view(excitation.robot, states.t, states.q, excitation.model.dynamics.gravity)),
@@ -28,14 +28,8 @@ def render_excitation(excitation: Excitation, library: str) -> str:
         ("errors", "Predicted standard errors", _errors(excitation)),
         ("friction", "Coverage of speed and load", _coverage(excitation, states)),
     ]
-    return compose(
-        title=f"{name} · excitation",
-        kind="Optimal excitation",
-        heading=name,
-        origin=f"{excitation.motion.duration:g} s, seed {excitation.options.seed}, Jointwise {__version__}",
-        sections=sections,
-        library=library,
-    )
+    origin = f"{excitation.motion.duration:g} s, seed {excitation.options.seed}, Jointwise {__version__}"
+    return compose("Optimal excitation", robot_title(excitation.robot), origin, sections)
 
 
 def _overview(excitation: Excitation) -> Html:

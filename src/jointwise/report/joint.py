@@ -26,9 +26,7 @@ from jointwise.report.page import (
     element,
     items,
     join,
-    page_path,
     paragraph,
-    plotly_script,
     table,
     write_page,
 )
@@ -65,23 +63,17 @@ def write_joint_report(models: Sequence[JointModel], path: str | Path, source: s
         source: Name of the joint file, for the example of use.
 
     """
-    return write_page(render_joints(models, plotly_script(), source), page_path(path, FILE))
+    return write_page(render_joints(models, source), path, FILE)
 
 
-def render_joints(models: Sequence[JointModel], library: str, source: str | None = None) -> str:
-    """Return the complete page; `library` is the source code of plotly.js."""
+def render_joints(models: Sequence[JointModel], source: str | None = None) -> str:
+    """Return the complete page."""
     from jointwise import __version__
 
     robots = ", ".join(dict.fromkeys(_title(model.robot) for model in models))
     heading = f"{robots}, joint{'s'[: len(models) > 1]} {', '.join(str(model.joint + 1) for model in models)}"
-    return compose(
-        title=heading,
-        kind="Joint identification report",
-        heading=heading,
-        origin=f"Identified with Jointwise {__version__}",
-        sections=[*joint_sections(models), ("use", "Usage", _usage(models, source))],
-        library=library,
-    )
+    sections = [*joint_sections(models), ("use", "Usage", _usage(models, source))]
+    return compose("Joint identification report", heading, f"Identified with Jointwise {__version__}", sections)
 
 
 def _title(name: str) -> str:

@@ -38,12 +38,7 @@ class MotionCurves:
 
 
 def render_minimum_energy(
-    robot: Robot,
-    gravity: Array,
-    result: Mapping[str, Any],
-    original: MotionCurves,
-    optimized: MotionCurves,
-    library: str,
+    robot: Robot, gravity: Array, result: Mapping[str, Any], original: MotionCurves, optimized: MotionCurves
 ) -> str:
     """Return the complete page.
 
@@ -53,10 +48,9 @@ def render_minimum_energy(
         result: Energies and limits, `MinimumEnergyMotion.to_dict()`.
         original: The original motion.
         optimized: The optimised motion.
-        library: Source code of plotly.js.
 
     """
-    name, states = robot_title(robot), optimized.states
+    states = optimized.states
     sections = [
         ("overview", "Overview", _overview(result)),
         ("power", "Power and energy", _power(original, optimized)),
@@ -64,14 +58,8 @@ def render_minimum_energy(
         ("signals", "Joints", _signals(robot, original, optimized)),
         ("motion", "Motion", motion_view(robot, states.t, states.q, gravity)),
     ]
-    return compose(
-        title=f"{name} · minimum energy",
-        kind="Minimum-energy motion",
-        heading=name,
-        origin=f"{number(result['optimized']['duration'])} s, path {result['path']}, Jointwise {__version__}",
-        sections=sections,
-        library=library,
-    )
+    origin = f"{number(result['optimized']['duration'])} s, path {result['path']}, Jointwise {__version__}"
+    return compose("Minimum-energy motion", robot_title(robot), origin, sections)
 
 
 def _overview(result: Mapping[str, Any]) -> Html:

@@ -17,9 +17,7 @@ from jointwise.report.page import (
     facts,
     items,
     join,
-    page_path,
     paragraph,
-    plotly_script,
     table,
     write_page,
 )
@@ -83,16 +81,8 @@ def write_monitoring_page(
         sections.append((f"log{number}", title, _log(result, timeline)))
     if history:
         sections.append(("history", "History", _history(history, changes)))
-    robot = str(results[0]["robot"])
-    page = compose(
-        title=f"{robot} · monitor",
-        kind="Monitor",
-        heading=robot,
-        origin=f"{len(results)} logs, {sum(r['duration'] for r in results):.0f} s, {datetime.now(UTC):%Y-%m-%d}",
-        sections=sections,
-        library=plotly_script(),
-    )
-    return write_page(page, page_path(path, FILE))
+    origin = f"{len(results)} logs, {sum(r['duration'] for r in results):.0f} s, {datetime.now(UTC):%Y-%m-%d}"
+    return write_page(compose("Monitor", str(results[0]["robot"]), origin, sections), path, FILE)
 
 
 def _badge(status: str) -> Html:

@@ -119,23 +119,24 @@ POLICY = (
 be listed by hash: Plotly sets style attributes and inserts style rules while it draws."""
 
 
-def compose(title: str, kind: str, heading: str, origin: str, sections: Sequence[Section], library: str) -> str:
-    """Return a page of sections under a heading.
+def compose(kind: str, heading: str, origin: str, sections: Sequence[Section]) -> str:
+    """Return a page of sections under a heading. It is self-contained and needs no network.
 
     Args:
-        title: Title of the document (browser tab).
         kind: Kind of report, shown above the heading.
         heading: Heading of the page.
         origin: Line below the heading: date, version, seed.
         sections: Sections in order.
-        library: Source code of plotly.js.
+
+    Raises:
+        MissingExtraError: If plotly is not installed.
 
     """
     first = sections[0]
-    scripts = [_inline(source) for source in (library, page_script())]
+    scripts = [_inline(source) for source in (plotly_script(), page_script())]
     return Template(_asset("page.html")).substitute(
         policy=POLICY.format(scripts=" ".join(map(_hash, scripts))),
-        title=element("title", title),
+        title=element("title", f"{heading} · {kind}"),
         style=_asset("style.css"),
         skip=element("a", f"Skip to: {first[1]}", class_="skip", href=f"#{first[0]}"),
         kind=element("p", kind, class_="kind"),
@@ -147,18 +148,17 @@ def compose(title: str, kind: str, heading: str, origin: str, sections: Sequence
     )
 
 
-def write_page(page: str, path: Path) -> Path:
-    """Write a complete page atomically, create its directory if necessary, and return its path."""
+def write_page(page: str, path: str | Path, name: str) -> Path:
+    """Write a complete page atomically, create its directory if necessary, and return its path.
+
+    That is `path` itself if it names a page (.html, .htm), otherwise the page `name` in the directory `path`.
+    """
+    target = Path(path) if Path(path).suffix.lower() in (".html", ".htm") else Path(path) / name
     with output_set():
-        make_directory(path.parent)
-        with atomic_write(path) as file:
+        make_directory(target.parent)
+        with atomic_write(target) as file:
             file.write(page)
-    return path
-
-
-def page_path(path: str | Path, name: str) -> Path:
-    """Return `path` itself if it names a page (.html, .htm), otherwise the page `name` in the directory `path`."""
-    return Path(path) if Path(path).suffix.lower() in (".html", ".htm") else Path(path) / name
+    return target
 
 
 def plotly_script() -> str:

@@ -29,9 +29,7 @@ from jointwise.report.page import (
     compose,
     facts,
     join,
-    page_path,
     paragraph,
-    plotly_script,
     tabs,
     write_page,
 )
@@ -66,22 +64,16 @@ def write_recording_page(robot: Robot, log: Log, truth: Truth, run: Run, path: s
         path: A page (.html) or a directory, which is created if it does not exist.
 
     """
-    return write_page(render_recording(robot, log, truth, run, plotly_script()), page_path(path, FILE))
+    return write_page(render_recording(robot, log, truth, run), path, FILE)
 
 
-def render_recording(robot: Robot, log: Log, truth: Truth, run: Run, library: str) -> str:
-    """Return the complete page; `library` is the source code of plotly.js."""
-    name, first = robot_title(robot), (truth["experiment"]["joint"] or 1) - 1
+def render_recording(robot: Robot, log: Log, truth: Truth, run: Run) -> str:
+    """Return the complete page."""
+    first = (truth["experiment"]["joint"] or 1) - 1
     locked = truth["experiment"]["name"] == "locked"
     sections = (_locked_sections if locked else _motion_sections)(robot, log, truth, run, first)
-    return compose(
-        title=f"{name} · simulated recording",
-        kind="Simulated recording",
-        heading=name,
-        origin=f"{truth['experiment']['name']}, seed {truth['seed']}, Jointwise {truth['version']}",
-        sections=sections,
-        library=library,
-    )
+    origin = f"{truth['experiment']['name']}, seed {truth['seed']}, Jointwise {truth['version']}"
+    return compose("Simulated recording", robot_title(robot), origin, sections)
 
 
 def _motion_sections(robot: Robot, log: Log, truth: Truth, run: Run, first: int) -> list[Section]:
