@@ -49,18 +49,35 @@ LoadModel = Callable[[Array, Array, Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class JointRecord:
-    """One joint (0-based) along one or more logs; arrays are (samples,), SI units at the joint side, °C.
+    """One joint along one or more logs; arrays are (samples,), SI units at the joint side, °C.
 
-    `t`: time stamps; `segment`: number of the gap-free segment of each sample; `rate` in Hz, the same throughout. `q`,
-    `qd`, `qdd` of the link, smoothed without lag. `position`, `speed`, `acceleration` of the side on which friction
-    acts: the rotor where it was measured (`theta`), else the link. `path`: that position without overshoot, which
-    drives hysteresis. `phi`: θ - q, not smoothed; None without `theta`. `motor`: gain · current, or the measured torque
-    where there is no current (then `has_current` is false), in `unit` (Nm, or A without a gain: then `gain` is 1).
-    `gauge`: external torque measured at the output or None. `load`: torque that the links require, Nm. `inertia`: B of
-    the rotor at the joint side, kg m² (0 if not described). `temperature` or None. `cutoff` (Hz) of the smoothing;
-    `target_current`: target of the current, A, or None. `pull` (samples, 3): load, Nm, per 1 m/s² along each base axis,
-    and `gravity` (3,), m/s², of the `load`; None where the load does not come from the described bodies. `resolution`:
-    step (rad) in which `theta`, or else `q`, was recorded; 0 where none is visible.
+    Attributes:
+        robot: Name of the robot.
+        joint: Index of the joint, from 0.
+        logs: Files.
+        rate: Sampling rate in Hz, the same throughout.
+        unit: Unit of `motor`: "Nm", or "A" without a gain.
+        gain: Drive gain in Nm/A; 1 if none is known.
+        inertia: Inertia B of the rotor at the joint side, kg m²; 0 if not described.
+        t: Time stamps.
+        segment: Number of the gap-free segment.
+        q, qd, qdd: Motion of the link, smoothed without lag.
+        position, speed, acceleration: Motion of the side on which friction acts: the rotor where it was measured
+            (`theta`), else the link.
+        path: That position without overshoot, which drives hysteresis.
+        motor: Gain times current, or the measured torque where there is no current.
+        load: Torque that the links require, Nm.
+        phi: Twist θ - q, not smoothed; None without `theta`.
+        theta: Position of the rotor, not smoothed; None if not measured.
+        temperature: Temperature; None if not measured.
+        gauge: External torque measured at the output, Nm; None if not measured.
+        has_current: Whether `motor` comes from a current.
+        target_current: Target of the current, A; None if not logged.
+        cutoff: Cut-off frequency of the smoothing, Hz.
+        pull: Load per 1 m/s² of gravity along each base axis, (samples, 3); None where the load does not come from the
+            described bodies.
+        gravity: Gravity of the load, (3,) m/s²; None as `pull`.
+        resolution: Step (rad) in which `theta`, or else `q`, was recorded; 0 where none is visible.
     """
 
     robot: str

@@ -1,9 +1,7 @@
 """Least squares of a friction law: forces by linear least squares, the other parameters by Levenberg-Marquardt.
 
 Variable projection (Golub, Pereyra, SIAM J. Numerical Analysis 10(2), 1973): at every trial of the non-linear
-parameters the forces (>= 0), rotor inertia, viscous friction and offset are solved anew. The names of free non-linear
-parameters are, in this order: "limits" (ln D_i) or "scale" (one factor of all limits), "growth" (c), "rise" (e and ln
-V), "rate" (ln of the slip rate).
+parameters the forces (>= 0), rotor inertia, viscous friction and offset are solved anew.
 """
 
 from __future__ import annotations
@@ -27,6 +25,15 @@ from jointwise.model.friction import load_growth
 from jointwise.spatial import Array
 
 Names = tuple[str, ...]
+"""Names of free non-linear parameters, in the order of `FREE`."""
+FREE: dict[str, tuple[tuple[str, bool], ...]] = {
+    "limits": (("limits", True),),
+    "scale": (("limits", True),),
+    "growth": (("growth", False),),
+    "rise": (("extra", False), ("speed", True)),
+    "rate": (("rate", True),),
+}
+"""Entries of a law that a free parameter moves, and whether by their logarithm; "scale" moves all limits alike."""
 
 MAX_STEPS = 25
 """Levenberg-Marquardt steps; a fit needs about ten."""
@@ -85,10 +92,10 @@ class HysteresisFit:
 
     def unknowns(self) -> dict[str, slice]:
         """Return the places of forces and free parameters in the columns of `grams`."""
-        sizes = {"forces": len(self.free_forces), "limits": len(self.law.limits), "rise": 2}
-        places, start = {}, 0
-        for name in ("forces", *self.free):
-            places[name] = slice(start, start := start + sizes.get(name, 1))
+        start = len(self.free_forces)
+        places = {"forces": slice(start)}
+        for name, size in zip(self.free, _sizes(self.law, self.free), strict=True):
+            places[name] = slice(start, start := start + size)
         return places
 
 
@@ -212,19 +219,18 @@ def _rated_grams(loops: Loops, law: FrictionLaw, free: Names) -> Array:
 
 def moved(law: FrictionLaw, step: Array, free: Names) -> FrictionLaw:
     """Return a law after a step (parameters,) of its free parameters."""
-    rest, logs = step, np.exp(step)
-    for name in free:
-        size = len(law.limits) if name == "limits" else 2 if name == "rise" else 1
-        if name in ("limits", "scale"):
-            law = replace(law, limits=law.limits * logs[:size])
-        elif name == "growth":
-            law = replace(law, growth=law.growth + float(rest[0]))
-        elif name == "rise":
-            law = replace(law, extra=law.extra + float(rest[0]), speed=law.speed * float(logs[1]))
-        else:
-            law = replace(law, rate=law.rate * float(logs[0]))
-        rest, logs = rest[size:], logs[size:]
+    for name, part in zip(free, np.split(step, np.cumsum(_sizes(law, free))[:-1]), strict=True):
+        for k, (entry, is_log) in enumerate(FREE[name]):
+            values = np.exp(part) if is_log else part
+            change = values if entry == "limits" else float(values[k])
+            before = getattr(law, entry)
+            law = replace(law, **{entry: before * change if is_log else before + change})
     return law
+
+
+def _sizes(law: FrictionLaw, free: Names) -> list[int]:
+    """Return the number of values of each free parameter."""
+    return [len(law.limits) if name == "limits" else len(FREE[name]) for name in free]
 
 
 def bounded(law: FrictionLaw, loops: Loops, free: Names) -> FrictionLaw:
