@@ -17,8 +17,8 @@ from jointwise.joint import JointModel, Part, identify, joint_record
 from jointwise.joint.motor.current_loop import identify_current_loop
 from jointwise.joint.stiffness.data import stiffness_rows
 from jointwise.joint.stiffness.fit import fit_spring
+from jointwise.joint.stiffness.identify import find_damping
 from jointwise.joint.stiffness.law import PolynomialSpring
-from jointwise.joint.stiffness.result import find_damping
 from jointwise.joint.transmission.law import backlash_table
 from jointwise.report.data import ReportData, collect
 from jointwise.report.friction_curves import friction_curve

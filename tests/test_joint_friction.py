@@ -20,9 +20,8 @@ from jointwise.data import read_log
 from jointwise.design import make_experiment
 from jointwise.errors import EstimationError, ModelError
 from jointwise.joint.friction.data import FrictionPoints, find_plateaus
-from jointwise.joint.friction.identify import identifiable_fit, identify_friction
+from jointwise.joint.friction.identify import friction_values, identifiable_fit, identify_friction
 from jointwise.joint.friction.law import FrictionForm, VelocityLaw, velocity_law_of
-from jointwise.joint.friction.result import friction_values
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord, joint_record
 from jointwise.simulation.robot import digital_robot

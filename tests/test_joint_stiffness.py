@@ -14,9 +14,8 @@ from jointwise.joint.part import Part, value_of
 from jointwise.joint.record import JointRecord, joint_record
 from jointwise.joint.stiffness.data import stiffness_rows
 from jointwise.joint.stiffness.fit import fit_spring
-from jointwise.joint.stiffness.identify import identify_stiffness
+from jointwise.joint.stiffness.identify import find_damping, identify_stiffness
 from jointwise.joint.stiffness.law import PolynomialSpring, stiffness_of
-from jointwise.joint.stiffness.result import find_damping
 from jointwise.model.spring import OddPolynomial
 
 GEAR = ("kinematic_error", "lost_motion")

@@ -9,10 +9,11 @@ function returns a `Part`; a `JointModel` collects the parts and is saved in a j
 
 Every phenomenon is a package with the same files: `data` selects and averages the samples of a record, `law` is what is
 identified and how a file stores it, `fit` estimates it (where `law` and `identify` do not suffice), `identify` is the
-entry point that checks, selects and fits, `result` makes the `Part`. Friction laws are those of `model/friction`;
-models are selected by `simplest_candidate` on held-out data; standard errors come from `estimation.jackknife`.
-The motor has one file for each source of its gain instead of one `identify`; hysteresis divides its fit into files that
-its package lists. What several phenomena say together is in `combined_friction` and `calibration_terms`.
+entry point that checks, selects, fits and makes the `Part` (hysteresis and transmission make it in `result`). Friction
+laws are those of `model/friction`; models are selected by `simplest_candidate` on held-out data; standard errors come
+from `estimation.jackknife`; `quality.identified_part` makes every part. The motor has one file for each source of its
+gain instead of one `identify`; hysteresis divides its fit into files that its package lists. What several phenomena say
+together is in `combined_friction` and `calibration_terms`.
 """
 
 from __future__ import annotations

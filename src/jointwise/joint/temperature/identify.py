@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors, unit_folds
+from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
 from jointwise.joint.friction.data import Flags
-from jointwise.joint.friction.law import friction_settings
-from jointwise.joint.part import Part, TriedModel
-from jointwise.joint.quality import MIN_QUALITY, tried_model
+from jointwise.joint.friction.law import friction_settings, velocity_law_of
+from jointwise.joint.part import (
+    LINE_POINTS,
+    SURFACE_POINTS,
+    Curve,
+    Part,
+    Surface,
+    TriedModel,
+    Value,
+    fit_value,
+    make_curve,
+    plain,
+    value_of,
+)
+from jointwise.joint.quality import MIN_QUALITY, identified_part, nrmse_percent, tried_model
 from jointwise.joint.record import JointRecord
-from jointwise.joint.temperature.data import COLDEST, TemperaturePairs, temperature_pairs
+from jointwise.joint.temperature.data import COLDEST, TemperaturePairs, inverse_cube, temperature_pairs
 from jointwise.joint.temperature.fit import TemperatureModel
-from jointwise.joint.temperature.law import PARAMETERS
-from jointwise.joint.temperature.result import temperature_part, temperature_quality
+from jointwise.joint.temperature.law import PARAMETERS, TemperatureLaw, TemperatureSettings
 from jointwise.spatial import Array
 
 
@@ -50,7 +64,7 @@ def identify_temperature(record: JointRecord, *, steady: Part | None = None, ref
     if held_out is None or held_out < MIN_QUALITY:
         reason = f"friction does not follow the temperature (fit {held_out:.0f} % on held-out data)"
         raise refuse(record, "temperature", reason)
-    return temperature_part(record, models[chosen], tuple(tried.values()), steady)
+    return _part(record, models[chosen], tuple(tried.values()), steady)
 
 
 def _reference(pairs: TemperaturePairs, steady: Part | None, requested: float | None) -> float:
@@ -73,3 +87,140 @@ def _held_out_errors(model: TemperatureModel, use: Flags) -> Array:
     block = model.pairs.block
     predicted = held_out_predictions(unit_folds(block, use), lambda training: model.friction(model.solve(training)))
     return unit_errors(model.pairs.friction - predicted, block)
+
+
+# -- result --
+
+HISTORY_POINTS = 500
+"""Points of the temperature over time."""
+ROOT_UNIT = "Nm √(s/rad)"
+NAMES = {"F_T2": f"{ROOT_UNIT}/K", "F_T3": f"{ROOT_UNIT} K³"}
+EXPONENTIAL_NAMES = {"A_0": "Nm", "A_1": "Nm/K", "b_0": "s/rad", "b_1": "s/rad/K"}
+"""Parameters of the laws and their units."""
+
+
+def _part(record: JointRecord, model: TemperatureModel, tried: tuple[TriedModel, ...], steady: Part | None) -> Part:
+    """Return the phenomenon "temperature" of a law, with friction over speed and temperature if `steady` is known."""
+    fit, pairs = model.fit(), model.pairs
+    law = _law(model, fit)
+    slowest, everything = float(pairs.speed.min()), np.ones(len(pairs.friction), dtype=bool)
+    part = identified_part(
+        record,
+        "temperature",
+        model=model.law,
+        values=_values(model, fit),
+        fitted=temperature_quality(pairs, model.friction(fit.values), everything),
+        held_out=next(item.held_out for item in tried if item.model == model.law),
+        settings=TemperatureSettings(law),
+        ranges={"temperature": (law.coldest, law.hottest), "speed": (slowest, law.fastest)},
+        alternatives=tried,
+        curves=(*_curves(model, fit), _history(record)),
+        surfaces=(_surface(law, slowest),),
+        notes=(*_notes(model, tried), *_steady_notes(model, fit, steady)),
+    )
+    from jointwise.joint.combined_friction import with_surfaces  # imports this package
+
+    return with_surfaces(part, steady)
+
+
+def temperature_quality(pairs: TemperaturePairs, friction: Array, use: Flags) -> float:
+    """Return the NRMSE % of the effect of temperature: friction and model without the mean of every speed."""
+    levels, y = pairs.level[use], pairs.friction[use]
+    mean = np.bincount(levels, y) / np.maximum(np.bincount(levels), 1)
+    return nrmse_percent(y - mean[levels], friction[use] - mean[levels])
+
+
+def _law(model: TemperatureModel, fit: JackknifeFit) -> TemperatureLaw:
+    T, fastest = model.pairs.temperature, float(model.pairs.speed.max())
+    numbers = tuple(float(x) for x in fit.values[model.pairs.levels :])
+    return TemperatureLaw(model.law, numbers, model.reference, float(T.min()), float(T.max()), fastest)
+
+
+def _values(model: TemperatureModel, fit: JackknifeFit) -> tuple[Value, ...]:
+    """Return the parameters of the law; F_T1 is what makes f_T zero at T0."""
+    k, exponential = model.pairs.levels, model.law == "affine-exponential"
+    units = EXPONENTIAL_NAMES if exponential else NAMES
+    rows = zip(units.items(), range(k, len(fit.values)), strict=False)
+    values = tuple(fit_value(name, unit, fit, index) for (name, unit), index in rows)
+    return values if exponential else (_constant(model, fit), *values)
+
+
+def _constant(model: TemperatureModel, fit: JackknifeFit) -> Value:
+    """Return ``F_T1 = -(F_T2 T0 + F_T3 T0⁻³)``."""
+    gradient, k = np.zeros(len(fit.values)), model.pairs.levels
+    gradient[k:] = -np.array([model.reference, float(inverse_cube(model.reference))])[: len(fit.values) - k]
+    return value_of("F_T1", ROOT_UNIT, float(gradient @ fit.values), fit.error(gradient), fit.factor)
+
+
+# -- curves --
+
+
+def _curves(model: TemperatureModel, fit: JackknifeFit) -> tuple[Curve, ...]:
+    """Return friction over temperature, one curve per speed, with line and band at even temperatures."""
+    residual = model.pairs.friction - model.friction(fit.values)
+    grid = replace(model, pairs=_grid(model.pairs))
+    line, half = grid.friction(fit.values), fit.band(grid.sensitivity(fit.values))
+    return tuple(_curve(model.pairs, residual, grid.pairs, line, half, level) for level in range(model.pairs.levels))
+
+
+def _grid(pairs: TemperaturePairs) -> TemperaturePairs:
+    """Return every speed at even temperatures over the range measured at it."""
+    flags = [pairs.level == level for level in range(pairs.levels)]
+    T = np.concatenate([np.linspace(x.min(), x.max(), LINE_POINTS) for x in (pairs.temperature[f] for f in flags)])
+    speed, level = (np.repeat(x, LINE_POINTS) for x in ([pairs.speed[f].mean() for f in flags], range(pairs.levels)))
+    return TemperaturePairs(np.zeros(len(T)), speed, T, inverse_cube(T), level, np.zeros(len(T), dtype=np.intp))
+
+
+def _curve(
+    pairs: TemperaturePairs, residual: Array, grid: TemperaturePairs, line: Array, half: Array, level: int
+) -> Curve:
+    index, drawn = np.flatnonzero(pairs.level == level), grid.level == level
+    order = index[np.argsort(pairs.temperature[index])]
+    return make_curve(
+        (f"Friction over temperature at {pairs.speed[index].mean():.3g} rad/s", "temperature [°C]", "friction [Nm]"),
+        (pairs.temperature[order], pairs.friction[order]),
+        (grid.temperature[drawn], line[drawn]),
+        half[drawn],
+        residual=residual[order],
+    )
+
+
+def _history(record: JointRecord) -> Curve:
+    assert record.temperature is not None
+    x, y = (plain(values, HISTORY_POINTS) for values in (record.t - record.t[0], record.temperature))
+    return Curve("Temperature over time", "time [s]", "temperature [°C]", x=x, y=y, kind="line")
+
+
+def _surface(law: TemperatureLaw, slowest: float) -> Surface:
+    w = np.linspace(slowest, law.fastest, SURFACE_POINTS)
+    T = np.linspace(law.coldest, law.hottest, SURFACE_POINTS)
+    z = [plain(law.torque(w, np.full_like(w, t))) for t in T]
+    title = f"Friction added by the temperature to that at {law.reference:.1f} °C"
+    return Surface(title, "speed [rad/s]", "temperature [°C]", "friction [Nm]", plain(w), plain(T), tuple(z))
+
+
+# -- notes --
+
+
+def _notes(model: TemperatureModel, tried: tuple[TriedModel, ...]) -> tuple[str, ...]:
+    pairs, T = model.pairs, model.pairs.temperature
+    notes = [
+        f"{len(T)} pairs of runs forward and back from {T.min():.1f} to {T.max():.1f} °C; T0 is "
+        f"{model.reference:.1f} °C."
+    ]
+    if pairs.levels == 1:
+        notes.append(f"one speed only ({pairs.speed.mean():.3g} rad/s): how f_T depends on the speed is assumed.")
+    if "three-parameter" not in {item.model for item in tried}:
+        notes.append(f"below {COLDEST:g} °C the law in T⁻³ is singular: it was not fitted.")
+    return tuple(notes)
+
+
+def _steady_notes(model: TemperatureModel, fit: JackknifeFit, steady: Part | None) -> tuple[str, ...]:
+    """Return a note on how much the friction at T0 differs from the velocity law, where that is known."""
+    if steady is None:
+        return ()
+    levels = model.pairs.level
+    speed = np.bincount(levels, model.pairs.speed) / np.bincount(levels)
+    difference = fit.values[: model.pairs.levels] - velocity_law_of(steady).even(speed)
+    most = np.abs(difference).max()
+    return (f"at {model.reference:.1f} °C friction differs from the velocity law by at most {most:.2g} Nm.",)
