@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jointwise.cli.arguments import (
     UsageError,
@@ -31,9 +31,6 @@ from jointwise.cli.arguments import (
 )
 from jointwise.cli.calibration_run import Outcome, carry_out
 from jointwise.cli.output import Progress, as_json, check_files, mounting_for, note
-
-if TYPE_CHECKING:
-    pass
 
 INTERMIXED = True
 LAG = within(-10.0, 10.0)
