@@ -108,16 +108,10 @@ def _known(args: argparse.Namespace, robot: Robot) -> dict[str, Any]:
         if args.previous is not None:
             raise ModelError("--previous needs --model, the calibration from the recording of that excitation.")
         return {}
-    from jointwise.design.excitation import RATE
     from jointwise.result import load_calibration
-    from jointwise.result.excitation import learned_noise, torque_noise
+    from jointwise.result.excitation import calibrated_options
 
     calibration = load_calibration(args.model)
     if calibration.model.robot.dof != robot.dof:
         raise ModelError(f"{args.model}: a model of '{calibration.model.robot.name}', not of '{robot.name}'.")
-    infos, values = calibration.model.parameters, calibration.estimate.values.tolist()
-    reference = {info.name: value for info, value in zip(infos, values, strict=True)}
-    if args.previous is None:
-        return {"reference": reference, "noise": torque_noise(calibration, RATE)}
-    noise, inflation = learned_noise(calibration, args.previous)
-    return {"reference": reference, "noise": noise, "inflation": inflation}
+    return calibrated_options(calibration, args.previous)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.design.excitation import RATE
 from jointwise.document import Kind, read_document
 from jointwise.errors import ModelError
 from jointwise.result.calibration import Calibration
@@ -120,6 +121,28 @@ def compare_with_prediction(calibration: Calibration, excitation: str | Path) ->
         raise ModelError(f"{path}: shares no parameter with the calibration. Was it made for another robot?")
     names = tuple(entry.name for entry in shared)
     return ErrorComparison(names, tuple(entry.std_error for entry in shared), tuple(realised[name] for name in names))
+
+
+def calibrated_options(calibration: Calibration, previous: str | Path | None = None) -> dict[str, Any]:
+    """Return what a calibrated model determines of the options of an excitation, for `ExcitationOptions`.
+
+    Args:
+        calibration: The calibrated model.
+        previous: Directory of the excitation from whose recording it comes; its standard errors correct the prediction.
+
+    Returns:
+        Values by parameter name (`reference`) and torque `noise`; with `previous` also `inflation`.
+
+    Raises:
+        ModelError: The directory holds no prediction, or it shares no parameter with the calibration.
+
+    """
+    names = (info.name for info in calibration.model.parameters)
+    reference = dict(zip(names, calibration.estimate.values.tolist(), strict=True))
+    if previous is None:
+        return {"reference": reference, "noise": torque_noise(calibration, RATE)}
+    noise, inflation = learned_noise(calibration, previous)
+    return {"reference": reference, "noise": noise, "inflation": inflation}
 
 
 def learned_noise(calibration: Calibration, excitation: str | Path) -> tuple[tuple[float, ...], dict[str, float]]:
