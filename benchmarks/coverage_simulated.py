@@ -5,9 +5,10 @@
 
 Four robots (two with described drive gains, two whose gains are estimated), 100 to 1000 Hz, clocks with jitter,
 feedback of true states or of encoders; every log has another seed. Each is calibrated twice: with everything selected
-by the program, and with the selected joint model as a known one, whose intervals stand for those of an oracle.
-Results are appended to the file log by log, so a run can be stopped and continued, and files of several runs can be
-concatenated.
+by the program, and by an oracle that knows the structure (the friction laws of the digital robot, their slip limits,
+powers and Stribeck velocity) and estimates only their factors. Neither knows what a rigid model cannot describe
+(elastic gears, kinematic errors, temperature). Results are appended to the file log by log, so a run can be stopped and
+continued, and files of several runs can be concatenated.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ from typing import Any  # noqa: E402
 import numpy as np  # noqa: E402
 
 import jointwise as jw  # noqa: E402
+from jointwise.estimation.structure import Structure  # noqa: E402
 from jointwise.experiment.options import ControllerOptions  # noqa: E402
 from jointwise.experiment.simulator import default_sensors  # noqa: E402
 from jointwise.options import Options  # noqa: E402
+from jointwise.simulation.robot import DigitalRobot  # noqa: E402
 
 ROBOTS = ("ur5e", "ur10e", "panda", "ur3e")
 RATES = (100.0, 250.0, 500.0, 1000.0)
@@ -43,8 +46,19 @@ def conditions(number: int) -> dict[str, Any]:
         "robot": ROBOTS[robot],
         "rate": RATES[rest % 4],
         "jitter": JITTERS[rest // 4 % 2],
-        "feedback": FEEDBACKS[rest // 2 % 2],
+        "feedback": FEEDBACKS[rest // 8 % 2],
     }
+
+
+def true_structure(digital: DigitalRobot, ripple: float) -> Structure:
+    """Return the joint model of a digital robot; `ripple` is the time step (s) of its drives' answer, 0 for none."""
+    joint = digital.joints[0]
+    law, backlash = joint.friction, joint.backlash.mean
+    powers = [power for power, factor in ((1.0, law.viscous), (2.0, law.square), (3.0, law.cube)) if factor]
+    return Structure(
+        "hysteresis", "square", tuple(powers), stribeck=law.stribeck.speed, ripple=ripple,
+        limits=tuple(backlash * limit for limit in law.slip.limits),
+    )  # fmt: skip
 
 
 def measure(number: int, seed: int) -> dict[str, Any]:
@@ -55,20 +69,23 @@ def measure(number: int, seed: int) -> dict[str, Any]:
     made = jw.simulate(
         case["robot"], duration=DURATION, rate=case["rate"], seed=seed, sensors=sensors, controller=controller, keep=0
     )
-    robot = jw.load_robot(case["robot"])
-    automatic = jw.calibrate(made.log, robot, physical=False, accept_implausible=True)
-    known = Options(structure=automatic.structure, free=())
-    fixed = jw.calibrate(made.log, robot, physical=False, accept_implausible=True, options=known)
-    names = automatic.model.base.names
-    truth = np.array([made.truth["base"][name] for name in names])
-    result: dict[str, Any] = {**case, "seed": seed, "shares": dict(automatic.estimate.shares)}
-    for name, calibration in (("automatic", automatic), ("fixed", fixed)):
-        estimate, count = calibration.estimate, len(names)
-        half = estimate.factor * estimate.deviation[:count]
-        known_ones = np.array([status != "undetermined" for status in estimate.status[:count]])
-        half[~known_ones] = np.nan
-        result[name] = {"error": (estimate.values[:count] - truth).tolist(), "half": half.tolist()}
+    result: dict[str, Any] = {**case, "seed": seed}
+    ripple = made.log.clock.median_step if case["feedback"] == "sensors" else 0.0
+    known = Options(structure=true_structure(made.digital, ripple), free=())
+    for name, options in (("automatic", Options()), ("oracle", known)):
+        result[name] = intervals(made, options)
     return result
+
+
+def intervals(made: jw.SimulationResult, options: Options) -> dict[str, Any]:
+    """Return the errors of the bodies with half their intervals (NaN if undetermined) and the causes of the width."""
+    robot = made.digital.robot
+    calibration = jw.calibrate(made.log, robot, physical=False, accept_implausible=True, options=options)
+    estimate, names = calibration.estimate, calibration.model.base.names
+    half = estimate.factor * estimate.deviation[: len(names)]
+    half[np.array(estimate.status[: len(names)]) == "undetermined"] = np.nan
+    error = estimate.values[: len(names)] - np.array([made.truth["base"][name] for name in names])
+    return {"error": error.tolist(), "half": half.tolist(), "shares": dict(estimate.shares)}
 
 
 def covered(rows: list[dict[str, Any]], kind: str) -> float:
@@ -78,32 +95,35 @@ def covered(rows: list[dict[str, Any]], kind: str) -> float:
     return float(sum(np.sum(a & b) for a, b in zip(inside, known, strict=True)) / sum(map(np.sum, known)))
 
 
-def bare_width(row: dict[str, Any]) -> float:
-    """Return the width of the automatic intervals relative to the jackknife of the selected model alone."""
-    shares = row["shares"]
-    return float(1.0 / np.sqrt(shares["independent noise"] + shares["correlated residuals"]))
+def jackknife(part: dict[str, Any]) -> float:
+    """Return the width of the jackknife alone, for one model without any doubt, relative to the whole interval."""
+    return float(np.sqrt(part["shares"]["independent noise"] + part["shares"]["correlated residuals"]))
+
+
+def widths(row: dict[str, Any]) -> tuple[float, float]:
+    """Return the median width of the automatic intervals relative to the oracle's, and to the oracle's jackknife."""
+    ratio = float(np.nanmedian(np.array(row["automatic"]["half"]) / np.array(row["oracle"]["half"])))
+    return ratio, ratio / jackknife(row["oracle"])
 
 
 def print_table(rows: list[dict[str, Any]]) -> None:
     """Print coverage and width for all logs and by condition, then the shares of the causes."""
-    print(f"{'':24} {'logs':>5} {'automatic':>10} {'fixed':>7} {'width / oracle':>15} {'width / jackknife':>17}")
+    print(f"{'':20} {'logs':>5} {'automatic':>10} {'oracle':>7}   width of automatic / oracle, / its jackknife alone")
     groups = [("all", rows)]
     for key in ("robot", "rate", "jitter", "feedback"):
-        values = dict.fromkeys(row[key] for row in rows)
+        values = sorted({row[key] for row in rows})
         groups += [(f"{key} {value}", [row for row in rows if row[key] == value]) for value in values]
     for label, part in groups:
-        ratios = np.concatenate([np.array(r["automatic"]["half"]) / np.array(r["fixed"]["half"]) for r in part])
-        bare = np.median([bare_width(row) for row in part])
-        print(
-            f"{label:24} {len(part):5d} {covered(part, 'automatic'):10.3f} {covered(part, 'fixed'):7.3f} "
-            f"{np.nanmedian(ratios):15.2f} {bare:17.2f}"
-        )
+        ratio, bare = np.median([widths(row) for row in part], axis=0)
+        shares = f"{covered(part, 'automatic'):10.3f} {covered(part, 'oracle'):7.3f}"
+        print(f"{label:20} {len(part):5d} {shares} {ratio:18.2f} {bare:8.2f}")
     print("share of the variance by cause (mean over the logs)")
-    for gains in ("described", "estimated"):
-        part = [row for row in rows if ("drive gains" in row["shares"]) == (gains == "estimated")]
-        causes = sorted({cause for row in part for cause in row["shares"]})
-        text = ", ".join(f"{c} {100 * np.mean([row['shares'].get(c, 0.0) for row in part]):.0f} %" for c in causes)
-        print(f"gains {gains}: {text}")
+    for kind in ("automatic", "oracle"):
+        for gains in ("described", "estimated"):
+            causes = [r[kind]["shares"] for r in rows if ("drive gains" in r[kind]["shares"]) == (gains == "estimated")]
+            names = sorted({name for shares in causes for name in shares})
+            text = [f"{name} {100 * np.mean([shares.get(name, 0.0) for shares in causes]):.0f} %" for name in names]
+            print(f"{kind}, gains {gains}: {', '.join(text)}")
 
 
 def main() -> None:
