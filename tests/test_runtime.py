@@ -16,6 +16,7 @@ from jointwise.estimation.structure import Structure
 from jointwise.model import rigid
 from jointwise.model.friction import polynomial_limits
 from jointwise.model.terms import Hysteresis, Offset
+from jointwise.model.transmission import motor_motion
 from jointwise.options import Options
 from jointwise.runtime.motion import make_motion, start_states, term_torques
 from jointwise.spatial import Array, pseudo_inertia
@@ -109,7 +110,7 @@ def test_a_long_motion_is_evaluated_in_chunks_without_a_seam(model: jw.RobotMode
 
 def test_states_carry_a_motion_on(model: jw.RobotModel) -> None:
     dynamics, values = model.calibration.model, model.calibration.estimate.values
-    motion = make_motion(dynamics, 500.0, *swinging(6))
+    motion = motor_motion(dynamics.robot, make_motion(dynamics, 500.0, *swinging(6)))
     load = np.zeros_like(motion.q)
     whole, _ = term_torques(dynamics, motion, values, load)
     states = start_states(dynamics, 500.0)

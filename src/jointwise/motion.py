@@ -79,8 +79,7 @@ class Motion(Signals):
 
 
 def with_substitutes(motion: Motion) -> Motion:
-    """Return a motion in which the path stands in for a measured speed and rotor positions that are missing."""
-    path = motion.q if motion.path is None else motion.path
-    if motion.track is None:
-        motion = replace(motion, track=path, ripple=np.zeros_like(motion.q))
-    return motion if motion.rotor is not None else replace(motion, rotor=path)
+    """Return a motion in which the path stands in for a measured speed that is missing."""
+    if motion.track is not None:
+        return motion
+    return replace(motion, track=motion.q if motion.path is None else motion.path, ripple=np.zeros_like(motion.q))

@@ -55,6 +55,10 @@ static int read_model(reader *in, held_model *held)
     model->period = read_number(in);
     model->track = read_number(in);
     read_numbers(in, model->gravity, 3);
+    if (read_count(in, 1)) {
+        model->coupling = read_span(in, (Py_ssize_t)model->joints * model->joints);
+        model->decoupling = read_span(in, (Py_ssize_t)model->joints * model->joints);
+    }
     model->joint = held->joints;
     for (int j = 0; j < model->joints && in->left >= 0; j++)
         read_joint(in, &held->joints[j], held->terms[j]);

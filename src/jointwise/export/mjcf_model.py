@@ -13,6 +13,7 @@ from jointwise.export.peer_checks import STATES, mujoco_torques, random_states, 
 from jointwise.export.simple_friction import SimpleFriction, simple_friction, simple_losses
 from jointwise.export.urdf_edit import quoted
 from jointwise.export.urdf_model import consistent_model
+from jointwise.model.transmission import joint_values
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 
@@ -38,38 +39,67 @@ def mjcf_text(model: RobotModel, friction: SimpleFriction, rate: float) -> str:
     robot, motors = model.robot, []
     placed = f"pos={_words(robot.tool_translation)} quat={_quaternion(robot.tool_rotation)}"
     body = f'<site name="tool" {placed}/>'
+    coupled = _coupled_motors(robot)
+    drives = [_drive(robot, friction, j) for j in range(robot.dof)]
     for j in reversed(range(robot.dof)):
-        body = _body(robot, j, model, friction, body)
+        body = _body(robot, j, "" if coupled[j] else drives[j], body)
     for j, joint in enumerate(robot.joints):
         effort, gain = joint.limits.effort, float(model.gains[j])
         limits = "" if effort is None else f' ctrlrange="{-effort / abs(gain)!r} {effort / abs(gain)!r}"'
         forces = "" if effort is None else f' forcerange="{-effort / abs(gain)!r} {effort / abs(gain)!r}"'
-        motors.append(f'<motor name={quoted(joint.name)} joint={quoted(joint.name)} gear="{gain!r}"{limits}{forces}/>')
+        acts = f"{'tendon' if coupled[j] else 'joint'}={quoted(joint.name)}"
+        motors.append(f'<motor name={quoted(joint.name)} {acts} gear="{gain!r}"{limits}{forces}/>')
     listed = "\n    ".join(motors)
     return (
         f"<mujoco model={quoted(model.name)}>\n"
-        f"  <!-- motors: 1 {model.unit} is `gear` Nm at the joint -->\n"
+        f"  <!-- motors: 1 {model.unit} is `gear` Nm at the joint side; tendons are motors of several joints -->\n"
         '  <compiler angle="radian" balanceinertia="false"/>\n'
         f'  <option gravity={_words(model.gravity_vector)} timestep="{1.0 / rate!r}" integrator="implicitfast"/>\n'
         f"  <worldbody>\n    {body}\n  </worldbody>\n"
+        f"{_tendons(robot, coupled, drives)}"
         f"  <actuator>\n    {listed}\n  </actuator>\n</mujoco>\n"
     )
 
 
-def _body(robot: Robot, j: int, model: RobotModel, friction: SimpleFriction, inside: str) -> str:
-    """Return the body of link j with everything that it carries."""
-    joint, link = robot.joints[j], robot.links[j]
-    placed = f"pos={_words(joint.translation)} quat={_quaternion(joint.rotation)}"
-    kind = "hinge" if joint.kind == "revolute" else "slide"
+def _coupled_motors(robot: Robot) -> list[bool]:
+    """Return whether every motor turns with another joint too."""
+    C = np.eye(robot.dof) if robot.transmission is None else robot.transmission.matrix
+    return [bool((row != unit).any()) for row, unit in zip(C, np.eye(robot.dof), strict=True)]
+
+
+def _tendons(robot: Robot, coupled: list[bool], drives: list[str]) -> str:
+    """Return a fixed tendon for every coupled motor, whose length is ``theta = C q``, with its rotor and friction."""
+    if robot.transmission is None:
+        return ""
+    rows = []
+    for joint, row, drive, is_coupled in zip(robot.joints, robot.transmission.matrix, drives, coupled, strict=True):
+        turns = [
+            f"<joint joint={quoted(other.name)} coef={quoted(repr(float(ratio)))}/>"
+            for other, ratio in zip(robot.joints, row, strict=True)
+            if ratio
+        ]
+        rows += [f"    <fixed name={quoted(joint.name)} {drive}>{''.join(turns)}</fixed>\n"] if is_coupled else []
+    return f"  <tendon>\n{''.join(rows)}  </tendon>\n"
+
+
+def _drive(robot: Robot, friction: SimpleFriction, j: int) -> str:
+    """Return rotor inertia and friction of motor j as attributes of its joint or tendon."""
     values = {
         "armature": float(robot.rotor_inertias[j]),
         "damping": float(friction.damping[j]),
         "frictionloss": float(friction.coulomb[j]),
     }
-    written = " ".join(f'{name}="{value!r}"' for name, value in values.items())
+    return " ".join(f'{name}="{value!r}"' for name, value in values.items())
+
+
+def _body(robot: Robot, j: int, drive: str, inside: str) -> str:
+    """Return the body of link j with its joint, the `drive` of that joint alone, and everything that it carries."""
+    joint, link = robot.joints[j], robot.links[j]
+    placed = f"pos={_words(joint.translation)} quat={_quaternion(joint.rotation)}"
+    kind = "hinge" if joint.kind == "revolute" else "slide"
     return (
         f"<body name={quoted(link.name)} {placed}>\n"
-        f'<joint name={quoted(joint.name)} type="{kind}" axis="0 0 1"{_range(joint)} {written}/>\n'
+        f'<joint name={quoted(joint.name)} type="{kind}" axis="0 0 1"{_range(joint)} {drive}/>\n'
         f"{_inertial(link.inertial)}\n{inside}\n</body>"
     )
 
@@ -95,11 +125,14 @@ def _words(values: object) -> str:
 
 def _checks(model: RobotModel, friction: SimpleFriction, text: str) -> tuple[ExportCheck, ...]:
     """Return the comparison of MuJoCo's inverse dynamics with the bodies, rotors and simple friction."""
-    q, qd, qdd = random_states(model)
-    qd = np.sign(qd) * np.maximum(np.abs(qd), SLIDING)
-    names, gravity = [joint.name for joint in model.robot.joints], model.gravity_vector
-    body = model.body_torque(q, qd, qdd) + friction.damping * qd
-    wanted = {"": body, ", with dry friction": body + friction.coulomb * np.sign(qd)}
+    robot, (q, speed, qdd) = model.robot, random_states(model)
+    qd = joint_values(robot, np.sign(speed) * np.maximum(np.abs(speed), SLIDING))
+    names, gravity = [joint.name for joint in robot.joints], model.gravity_vector
+    body = model.body_torque(q, qd, qdd)
+    wanted = {
+        "": body + friction.torque(robot, qd, dry=False),
+        ", with dry friction": body + friction.torque(robot, qd),
+    }
     checks = []
     for label, expected in wanted.items():
         name = f"MuJoCo's inverse dynamics of the MJCF at {STATES} states{label}"

@@ -66,6 +66,8 @@ def _parameters(model: RobotModel, rate: float) -> str:
         "coulomb_friction": str(friction.coulomb.tolist()),
         "viscous_friction": str(friction.damping.tolist()),
     }
+    if model.robot.transmission is not None:  # theta = C q by rows; gains, rotors and friction are those of the motors
+        rows["coupling"] = str(model.robot.transmission.matrix.ravel().tolist())
     return "/**:\n  ros__parameters:\n" + "".join(f"    {name}: {value}\n" for name, value in rows.items())
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import nnls
 
+from jointwise.description.robot import Robot
 from jointwise.export.package import Loss
 from jointwise.model.terms import (
     Coulomb,
@@ -21,6 +22,7 @@ from jointwise.model.terms import (
     Term,
     Viscous,
 )
+from jointwise.model.transmission import joint_torque, joint_values, motor_torque, motor_values
 from jointwise.result.calibration import Status
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
@@ -37,18 +39,28 @@ WIDTH = 0.01
 
 @dataclass(frozen=True)
 class SimpleFriction:
-    """``τ = coulomb sgn(v) + damping v`` of every joint: Nm and Nm s/rad, (joints,) each."""
+    """``τ = coulomb sgn(v) + damping v`` of every motor: Nm and Nm s/rad, (joints,) each.
+
+    The speed v of a motor is that of its joint unless the transmission is coupled.
+    """
 
     coulomb: Array
     damping: Array
+
+    def torque(self, robot: Robot, qd: Array, *, dry: bool = True) -> Array:
+        """Return the torque at the joints (samples, joints), Nm, at speeds of the joints, with or without `coulomb`."""
+        v = motor_values(robot, qd)
+        return joint_torque(robot, self.damping * v + (self.coulomb * np.sign(v) if dry else 0.0))
 
 
 def simple_friction(model: RobotModel) -> SimpleFriction:
     """Return Coulomb and viscous friction closest to the friction of a model, under its typical gravity load."""
     fastest = np.maximum(model.calibration.fastest, 1e-3)
     shares = np.linspace(SLOWEST, 1.0, SPEEDS)
-    load = np.median(np.abs(model.gravity(_postures(model))), axis=0)
-    torque = model.friction(shares[:, None] * fastest, load=load)
+    robot = model.robot
+    load = np.median(np.abs(motor_torque(robot, model.gravity(_postures(model)))), axis=0)
+    speeds = joint_values(robot, shares[:, None] * fastest)
+    torque = motor_torque(robot, model.friction(speeds, load=joint_torque(robot, load)))
     found = [
         nnls(np.column_stack([np.ones(SPEEDS), shares * top]), column)[0]
         for top, column in zip(fastest, torque.T, strict=True)

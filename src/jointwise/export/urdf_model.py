@@ -51,9 +51,11 @@ def urdf_model(model: RobotModel, rate: float, urdf: str | Path | None = None, t
     name = f"{identifier(model.name)}.urdf" if urdf is None else Path(urdf).name
     bare = with_simple_friction(bodies, friction, rotors=False)
     rotors = Loss("rotor inertias: a URDF has no place for them (MJCF has: armature)", bare.predict)
+    coupling = Loss("coupled motors: friction is that of their own joints (MJCF has tendons)")
+    coupled = () if model.robot.transmission is None else (coupling,)
     return Content(
         {name: text.encode()},
-        losses=(*simple_losses(model, bodies, friction), rotors),
+        losses=(*simple_losses(model, bodies, friction), rotors, *coupled),
         checks=_checks(bodies, friction, text, origin, tip),
         next_step=f'python -c "import pinocchio; print(pinocchio.buildModelFromUrdf({name!r}))"',
     )

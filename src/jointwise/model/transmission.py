@@ -56,7 +56,7 @@ def motor_regressor(
 
 
 def motor_motion(robot: Robot, motion: Motion, rotor_side: bool = False) -> Motion:
-    """Return a motion as the motors make it, for the terms of friction; rotor positions are already theirs.
+    """Return a motion as the motors make it, for the terms of friction; measured rotor positions are already theirs.
 
     With `rotor_side` it is the measured motion of the rotors; where there is none, rotors follow the links.
     """
@@ -64,11 +64,34 @@ def motor_motion(robot: Robot, motion: Motion, rotor_side: bool = False) -> Moti
         rotor = {"q": motion.rotor, "path": motion.rotor}
         return replace(motion, **rotor, qd=motion.rotor_speed, qdd=motion.rotor_acceleration)  # type: ignore[arg-type]
     coupling = robot.transmission
-    if coupling is None:
-        return motion
-    names = ("q", "qd", "qdd", "path", "track", "ripple")
-    changed: dict[str, Any] = {name: coupling.motor(x) for name in names if (x := getattr(motion, name)) is not None}
-    return replace(motion, **changed)
+    names = () if coupling is None else ("q", "qd", "qdd", "path", "track", "ripple")
+    changed: dict[str, Any] = {
+        name: motor_values(robot, x) for name in names if (x := getattr(motion, name)) is not None
+    }
+    moved = replace(motion, **changed) if changed else motion
+    if moved.rotor is not None:
+        return moved
+    return replace(moved, rotor=moved.q if moved.path is None else moved.path)
+
+
+def motor_values(robot: Robot, values: Array) -> Array:
+    """Return positions, speeds or accelerations of the motors, C x; those of the joints without coupling."""
+    return values if robot.transmission is None else robot.transmission.motor(values)
+
+
+def joint_values(robot: Robot, values: Array) -> Array:
+    """Return positions, speeds or accelerations of the joints, C⁻¹ θ, from those of the motors."""
+    return values if robot.transmission is None else robot.transmission.joint(values)
+
+
+def motor_torque(robot: Robot, torque: Array) -> Array:
+    """Return the torques of the motors, C^-T τ; those of the joints without coupling."""
+    return torque if robot.transmission is None else robot.transmission.motor_torque(torque)
+
+
+def joint_torque(robot: Robot, torque: Array) -> Array:
+    """Return the torques of the joints, Cᵀ τ, from those of the motors."""
+    return torque if robot.transmission is None else robot.transmission.joint_torque(torque)
 
 
 def _coupled(structure: RegressorStructure, transmission: Transmission) -> RegressorStructure:

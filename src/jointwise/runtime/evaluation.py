@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.backend import native
-from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Offset
-from jointwise.model.transmission import motor_motion
+from jointwise.model.transmission import joint_torque, motor_motion, motor_torque, motor_values
 from jointwise.motion import Motion
 from jointwise.result.calibration import Calibration
 from jointwise.runtime.arrays import checked_rate
@@ -79,21 +78,16 @@ class Evaluation:
 
     def at_motors(self, torque: Array) -> Array:
         """Return the torques of the motors, C^-T τ; those of the joints without a coupled transmission."""
-        coupling = self.model.robot.transmission
-        return torque if coupling is None else coupling.motor_torque(torque)
+        return motor_torque(self.model.robot, torque)
 
     def _at_joints(self, torque: Array) -> Array:
-        """Return the torques of the joints, Cᵀ τ, from those of the motors."""
-        coupling = self.model.robot.transmission
-        return torque if coupling is None else coupling.joint_torque(torque)
+        return joint_torque(self.model.robot, torque)
 
     def _motor_speed(self, qd: Array) -> Array:
-        coupling = self.model.robot.transmission
-        return qd if coupling is None else coupling.motor(qd)
+        return motor_values(self.model.robot, qd)
 
     def core(self, rate: float) -> NativeCore | NumpyCore:
         """Return the evaluator of single samples at a rate (Hz): in C, or in NumPy for terms that C does not have."""
-        refuse_coupled(self.model.robot, "a stream (use torque() on arrays)")
         terms = [term for terms in self.model.terms for term in terms]
         if native() is None or not all(map(has_core_term, terms)):
             return NumpyCore(self.model, self.values, self.bodies, rate)

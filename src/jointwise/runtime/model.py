@@ -292,7 +292,6 @@ class RobotModel:
             ModelError: A term is not implemented in C.
 
         """
-        refuse_coupled(self.calibration.model.robot, "the C core")
         return core_model(
             self.calibration, self._estimates.sensor.bodies, checked_rate(self.rate if rate is None else rate)
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jointwise.data.conditioning import TRACK_TIME
+from jointwise.description.transmission import Transmission
 from jointwise.errors import ModelError
 from jointwise.model import terms
 from jointwise.result.calibration import Calibration
@@ -86,12 +87,13 @@ class CoreJoint:
 
 @dataclass(frozen=True, eq=False)
 class CoreModel:
-    """A model as `jw_model`, for a sampling `period` in s."""
+    """A model as `jw_model`, for a sampling `period` in s; `transmission` where motors and joints are coupled."""
 
     period: float
     gravity: tuple[float, float, float]
     other_load: bool
     joints: tuple[CoreJoint, ...] = field(repr=False)
+    transmission: Transmission | None = None
 
     @property
     def track(self) -> float:
@@ -101,7 +103,15 @@ class CoreModel:
     def packed(self) -> Array:
         """Return all numbers in the order of the native reader."""
         heads = [float(len(self.joints)), float(self.other_load), self.period, self.track, *self.gravity]
-        return np.array([*heads, *(x for joint in self.joints for x in joint.packed())])
+        matrices = [x for matrix in self.matrices for x in matrix.ravel().tolist()]
+        return np.array(
+            [*heads, float(bool(matrices)), *matrices, *(x for joint in self.joints for x in joint.packed())]
+        )
+
+    @property
+    def matrices(self) -> tuple[Array, ...]:
+        """The matrices C of ``theta = C q`` and C⁻¹, (joints, joints) each; none without coupling."""
+        return () if self.transmission is None else (self.transmission.matrix, self.transmission.inverse)
 
 
 def core_model(calibration: Calibration, bodies: Bodies, rate: float) -> CoreModel:
@@ -136,7 +146,7 @@ def core_model(calibration: Calibration, bodies: Bodies, rate: float) -> CoreMod
         )
         for j in range(n)
     )
-    return CoreModel(1.0 / rate, model.gravity, other, joints)
+    return CoreModel(1.0 / rate, model.gravity, other, joints, robot.transmission)
 
 
 def has_core_term(term: terms.Term) -> bool:

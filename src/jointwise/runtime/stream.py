@@ -12,6 +12,7 @@ from jointwise.backend import native
 from jointwise.data.conditioning import TRACK_TIME
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.dynamics import Dynamics
+from jointwise.model.transmission import joint_torque, motor_motion, motor_torque, motor_values
 from jointwise.motion import Motion
 from jointwise.runtime.bodies import Bodies
 from jointwise.runtime.motion import States, reference_temperatures, start_states, term_torques
@@ -139,6 +140,7 @@ class NumpyCore:
 
     def init(self, q: Array, rotor: Array | None) -> _Memory:
         """Return the memory of relaxed gears: that after one sample at rest."""
+        q = motor_values(self.model.robot, q)
         start = q if rotor is None else rotor
         still = np.zeros((1, len(q)))
         temperature = reference_temperatures(self.model)[None]
@@ -158,7 +160,6 @@ class NumpyCore:
     def step(self, memory: _Memory, sample: Sample, path: Array | None = None) -> tuple[Array, _Memory]:
         """Return the torque of a sample and the memory after it; `path` (joints,) deforms friction in place of q."""
         track = self._track(memory, sample) if path is None else path
-        rotor = (sample.q if path is None else path) if sample.rotor is None else sample.rotor
         ripple = np.zeros_like(sample.q) if sample.speed is None else sample.speed - sample.qd
         warm = reference_temperatures(self.model) if sample.temperature is None else sample.temperature
         motion = Motion(
@@ -169,14 +170,16 @@ class NumpyCore:
             path=None if path is None else path[None],
             track=track[None],
             ripple=ripple[None],
-            rotor=rotor[None],
+            rotor=None if sample.rotor is None else sample.rotor[None],
             temperature=warm[None],
         )
-        body = self.bodies.torque(motion.q, motion.qd, motion.qdd)
-        is_body = self.model.load_basis == "model"
-        load = body if is_body else self.model.load_torque(self.model.rigid_columns(motion), self.values)
-        friction, states = term_torques(self.model, motion, self.values, load, memory.states)
-        return (body + friction)[0], _Memory(states, memory.start, memory.rotor, track, sample.speed)
+        robot, body = self.model.robot, self.bodies.torque(motion.q, motion.qd, motion.qdd)
+        load = motor_torque(robot, body)
+        if self.model.load_basis != "model":
+            load = self.model.load_torque(self.model.rigid_columns(motion), self.values)
+        friction, states = term_torques(self.model, motor_motion(robot, motion), self.values, load, memory.states)
+        torque = body + joint_torque(robot, friction)
+        return torque[0], _Memory(states, memory.start, memory.rotor, track, sample.speed)
 
     def _track(self, memory: _Memory, sample: Sample) -> Array:
         """Return the integral of the measured speed that follows the encoder slowly."""

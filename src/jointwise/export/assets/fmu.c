@@ -75,7 +75,7 @@ static void narrow(const double *from, jw_real *to)
 
 static void step_inverse(unit *u)
 {
-    jw_real q[N], qd[N], qdd[N], temperature[N], torque[N];
+    jw_real q[N], qd[N], qdd[N], temperature[N], torque[N], output[N];
     narrow(u->values, q);
     narrow(u->values + N, qd);
     narrow(u->values + 2 * N, qdd);
@@ -84,9 +84,10 @@ static void step_inverse(unit *u)
         jw_init(&robot_model, q, NULL, &u->state);
     jw_sample sample = {.q = q, .qd = qd, .qdd = qdd, .temperature = temperature};
     jw_step(&robot_model, &u->state, &sample, torque);
+    jw_output(&robot_model, torque, output);
     for (int j = 0; j < N; j++) {
         u->values[4 * N + j] = (double)torque[j];
-        u->values[5 * N + j] = (double)(torque[j] / robot_model.joint[j].gain);
+        u->values[5 * N + j] = (double)output[j];
     }
 }
 

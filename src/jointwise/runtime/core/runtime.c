@@ -35,6 +35,55 @@ JW_INLINE vec tensor_times(const jw_real *I, vec v)
                  I[2] * v.x + I[4] * v.y + I[5] * v.z};
 }
 
+/* -- coupled transmission -- */
+
+/* A x, or A^T x, of a matrix by rows; x itself where there is no matrix. */
+static void product(const jw_model *model, const jw_real *A, int transposed, const jw_real *x, jw_real *result)
+{
+    int n = model->joints;
+    for (int i = 0; i < n; i++) {
+        result[i] = A ? JW(0.0) : x[i];
+        for (int k = 0; A && k < n; k++)
+            result[i] += A[transposed ? k * n + i : i * n + k] * x[k];
+    }
+}
+
+void jw_to_motors(const jw_model *model, const jw_real *joints, jw_real *motors)
+{
+    product(model, model->coupling, 0, joints, motors);
+}
+void jw_to_joints(const jw_model *model, const jw_real *motors, jw_real *joints)
+{
+    product(model, model->decoupling, 0, motors, joints);
+}
+void jw_motor_torque(const jw_model *model, const jw_real *joints, jw_real *motors)
+{
+    product(model, model->decoupling, 1, joints, motors);
+}
+void jw_joint_torque(const jw_model *model, const jw_real *motors, jw_real *joints)
+{
+    product(model, model->coupling, 1, motors, joints);
+}
+
+/* Positions of the motors, in `buffer` if the transmission is coupled; NULL of NULL. */
+JW_INLINE const jw_real *at_motors(const jw_model *model, const jw_real *joints, jw_real *buffer)
+{
+    if (!model->coupling || !joints)
+        return joints;
+    jw_to_motors(model, joints, buffer);
+    return buffer;
+}
+
+/* Adds the torque of the motors to that of the joints. */
+JW_INLINE void add_motor_torque(const jw_model *model, const jw_real *motors, jw_real *torque)
+{
+    jw_real joints[JW_MOST_JOINTS];
+    if (model->coupling)
+        jw_joint_torque(model, motors, joints);
+    for (int j = 0; j < model->joints; j++)
+        torque[j] += model->coupling ? joints[j] : motors[j];
+}
+
 /* -- bodies: recursive Newton-Euler, all vectors of link j in frame {j} -- */
 
 /* A joint at its position: cosine and sine of a revolute one, the origin of {j} in {j-1}. */
@@ -90,6 +139,33 @@ JW_INLINE void body_wrench(const jw_real *body, const motion *link, vec *force, 
     *moment = add(tensor_times(body, link->wd), add(cross(w, Iw), cross(mc, link->a)));
 }
 
+/* Inertia of the rotor among the terms of a joint. */
+JW_INLINE jw_real term_inertia(const jw_joint *joint)
+{
+    jw_real sum = JW(0.0);
+    for (int k = 0; k < joint->terms; k++)
+        if (joint->term[k].kind == JW_INERTIA)
+            sum += joint->term[k].number[0];
+    return sum;
+}
+
+enum { BODY_ROTORS, LOAD_ROTORS, TERM_ROTORS }; /* rotors of the bodies, of the load torque, of the terms */
+
+JW_INLINE jw_real rotor_inertia(const jw_joint *joint, int which)
+{
+    return which == TERM_ROTORS ? term_inertia(joint) : which == LOAD_ROTORS ? joint->load_rotor : joint->rotor;
+}
+
+/* Adds the torque of rotors, C^T I C qdd. */
+JW_INLINE void add_rotors(const jw_model *model, int which, const jw_real *qdd, jw_real *torque)
+{
+    jw_real buffer[JW_MOST_JOINTS], motors[JW_MOST_JOINTS] = {0};
+    const jw_real *spin = at_motors(model, qdd, buffer);
+    for (int j = 0; j < model->joints; j++)
+        motors[j] = rotor_inertia(&model->joint[j], which) * spin[j];
+    add_motor_torque(model, motors, torque);
+}
+
 /* Torque of the bodies; with `load` that of the bodies of the load torque. */
 JW_INLINE void newton_euler(const jw_model *model, const placed *at, const jw_real *qd, const jw_real *qdd,
                             const jw_real *gravity, int load, jw_real *torque)
@@ -105,10 +181,11 @@ JW_INLINE void newton_euler(const jw_model *model, const placed *at, const jw_re
         const jw_joint *joint = &model->joint[j];
         force = add(force, forces[j]);
         moment = add(moment, moments[j]);
-        torque[j] = (joint->revolute ? moment.z : force.z) + (load ? joint->load_rotor : joint->rotor) * qdd[j];
+        torque[j] = joint->revolute ? moment.z : force.z;
         force = inward(joint, &at[j], force);
         moment = add(inward(joint, &at[j], moment), cross(at[j].p, force));
     }
+    add_rotors(model, load ? LOAD_ROTORS : BODY_ROTORS, qdd, torque);
 }
 
 static void place_all(const jw_model *model, const jw_real *q, placed *at)
@@ -124,16 +201,6 @@ void jw_body_torque(const jw_model *model, const jw_real *q, const jw_real *qd, 
     newton_euler(model, at, qd, qdd, model->gravity, 0, torque);
 }
 
-/* Inertia of the rotor among the terms of a joint. */
-JW_INLINE jw_real term_inertia(const jw_joint *joint)
-{
-    jw_real sum = JW(0.0);
-    for (int k = 0; k < joint->terms; k++)
-        if (joint->term[k].kind == JW_INERTIA)
-            sum += joint->term[k].number[0];
-    return sum;
-}
-
 void jw_mass_matrix(const jw_model *model, const jw_real *q, jw_real *M)
 {
     placed at[JW_MOST_JOINTS];
@@ -143,7 +210,7 @@ void jw_mass_matrix(const jw_model *model, const jw_real *q, jw_real *M)
     for (int j = 0; j < n; j++) {
         unit[j] = JW(1.0);
         newton_euler(model, at, none, unit, none, 0, M + j * n); /* M is symmetric: its column is its row */
-        M[j * n + j] += term_inertia(&model->joint[j]);
+        add_rotors(model, TERM_ROTORS, unit, M + j * n);
         unit[j] = JW(0.0);
     }
 }
@@ -154,8 +221,7 @@ void jw_inertia_torque(const jw_model *model, const jw_real *q, const jw_real *x
     jw_real none[JW_MOST_JOINTS] = {0};
     place_all(model, q, at);
     newton_euler(model, at, none, x, none, 0, torque);
-    for (int j = 0; j < model->joints; j++)
-        torque[j] += term_inertia(&model->joint[j]) * x[j];
+    add_rotors(model, TERM_ROTORS, x, torque);
 }
 
 void jw_body_columns(const jw_model *model, const jw_real *q, const jw_real *qd, const jw_real *qdd,
@@ -207,6 +273,8 @@ int jw_memory(const jw_model *model)
 
 void jw_init(const jw_model *model, const jw_real *q, const jw_real *rotor, jw_state *state)
 {
+    jw_real buffer[JW_MOST_JOINTS];
+    q = at_motors(model, q, buffer);
     memset(state, 0, sizeof(*state));
     jw_real *memory = state->memory + 1 + JOINT_MEMORY * model->joints;
     for (int j = 0; j < model->joints; j++)
@@ -351,6 +419,19 @@ JW_INLINE jw_real track(const jw_model *model, const jw_state *state, jw_real q,
     return memory[0];
 }
 
+/* A sample whose positions, speeds and accelerations are those of the motors, in `buffer` if they are coupled. */
+JW_INLINE jw_sample motor_sample(const jw_model *model, const jw_sample *in, jw_real buffer[5][JW_MOST_JOINTS])
+{
+    jw_sample motors = *in;
+    motors.q = at_motors(model, in->q, buffer[0]);
+    motors.qd = at_motors(model, in->qd, buffer[1]);
+    motors.qdd = at_motors(model, in->qdd, buffer[2]);
+    motors.speed = at_motors(model, in->speed, buffer[3]);
+    motors.path = at_motors(model, in->path, buffer[4]);
+    return motors;
+}
+
+/* What the terms of a motor depend on; `in` is a sample of the motors. */
 JW_INLINE signals gather(const jw_model *model, jw_state *state, const jw_sample *in, int j, jw_real load)
 {
     jw_real path = in->path ? in->path[j] : in->q[j];
@@ -368,40 +449,46 @@ JW_INLINE signals gather(const jw_model *model, jw_state *state, const jw_sample
 void jw_step(const jw_model *model, jw_state *state, const jw_sample *sample, jw_real *torque)
 {
     placed at[JW_MOST_JOINTS];
-    jw_real other[JW_MOST_JOINTS], *load = torque, *memory = state->memory + 1 + JOINT_MEMORY * model->joints;
+    jw_real buffer[5][JW_MOST_JOINTS], body[JW_MOST_JOINTS], load[JW_MOST_JOINTS], friction[JW_MOST_JOINTS] = {0};
+    jw_real *memory = state->memory + 1 + JOINT_MEMORY * model->joints;
+    const jw_sample motors = motor_sample(model, sample, buffer);
     place_all(model, sample->q, at);
     newton_euler(model, at, sample->qd, sample->qdd, model->gravity, 0, torque);
-    if (model->other_load) {
-        newton_euler(model, at, sample->qd, sample->qdd, model->gravity, 1, other);
-        load = other;
-    }
+    if (model->other_load)
+        newton_euler(model, at, sample->qd, sample->qdd, model->gravity, 1, body);
+    jw_motor_torque(model, model->other_load ? body : torque, load);
     for (int j = 0; j < model->joints; j++) {
-        signals in = gather(model, state, sample, j, load[j]);
-        torque[j] += joint_terms(&model->joint[j], &in, &memory);
+        signals in = gather(model, state, &motors, j, load[j]);
+        friction[j] = joint_terms(&model->joint[j], &in, &memory);
     }
+    add_motor_torque(model, friction, torque);
     state->memory[0] = JW(1.0);
 }
 
 void jw_smooth_torque(const jw_model *model, const jw_sample *sample, jw_real *torque)
 {
+    jw_real buffer[5][JW_MOST_JOINTS], smooth[JW_MOST_JOINTS] = {0};
+    jw_sample motors = motor_sample(model, sample, buffer);
+    motors.speed = NULL; /* no term below looks at the ripple of a measured speed */
     for (int j = 0; j < model->joints; j++) {
-        jw_sample motion = *sample;
-        motion.speed = NULL; /* no term below looks at the ripple of a measured speed */
-        signals in = gather(model, NULL, &motion, j, JW(0.0));
-        torque[j] = JW(0.0);
+        signals in = gather(model, NULL, &motors, j, JW(0.0));
+        smooth[j] = torque[j] = JW(0.0);
         for (int k = 0; k < model->joint[j].terms; k++) {
             const jw_term *term = &model->joint[j].term[k];
             if (term->kind == JW_OFFSET || term->kind == JW_VISCOUS || term->kind == JW_TEMPERATURE ||
                 term->kind == JW_SPRING || term->kind == JW_INERTIA)
-                torque[j] += term_torque(term, &in, NULL);
+                smooth[j] += term_torque(term, &in, NULL);
         }
     }
+    add_motor_torque(model, smooth, torque);
 }
 
 void jw_output(const jw_model *model, const jw_real *torque, jw_real *output)
 {
+    jw_real motors[JW_MOST_JOINTS];
+    jw_motor_torque(model, torque, motors);
     for (int j = 0; j < model->joints; j++)
-        output[j] = torque[j] / model->joint[j].gain;
+        output[j] = motors[j] / model->joint[j].gain;
 }
 
 /* -- motion of a torque -- */
@@ -453,7 +540,7 @@ static void solve(int n, const jw_real *L, jw_real *x)
     }
 }
 
-/* One period of motion that is being solved for. */
+/* One period of motion that is being solved for, in coordinates of the motors, where friction is that of each speed. */
 typedef struct {
     const jw_model *model;
     const jw_state *start;
@@ -505,6 +592,16 @@ JW_INLINE jw_real solve_load(int law, jw_real b, jw_real c)
     return c;
 }
 
+/* Load torque of the load bodies at speeds v and accelerations. */
+static void other_load(const move *m, const jw_real *v, const jw_real *acceleration, jw_real *load)
+{
+    jw_real qd[JW_MOST_JOINTS], qdd[JW_MOST_JOINTS], torque[JW_MOST_JOINTS];
+    jw_to_joints(m->model, v, qd);
+    jw_to_joints(m->model, acceleration, qdd);
+    newton_euler(m->model, m->at, qd, qdd, m->model->gravity, 1, torque);
+    jw_motor_torque(m->model, torque, load);
+}
+
 /* Friction of all joints at speeds v, with the load torque that it leaves of the motor torque, or that of the load
  * bodies. Friction is linear in the growth with the load, which is 0 and 1 at the loads 0 and 1; what is not is iterated. */
 static void loaded_friction(const move *m, const jw_real *v, jw_real *friction, jw_state *after)
@@ -521,7 +618,7 @@ static void loaded_friction(const move *m, const jw_real *v, jw_real *friction, 
     friction_at(m, v, none, friction, after);
     friction_at(m, v, unit, grown, after);
     if (model->other_load)
-        newton_euler(model, m->at, v, qdd, model->gravity, 1, load);
+        other_load(m, v, qdd, load);
     for (int j = 0; j < model->joints; j++) {
         int law = load_law(&model->joint[j]);
         jw_real b = grown[j] - friction[j];
@@ -581,38 +678,69 @@ static jw_real improve(int n, const jw_real *M, jw_real h, const jw_real *v0, co
     return change;
 }
 
+/* M at the motors, C^-T M C^-1, in place. */
+static void motor_mass_matrix(const jw_model *model, jw_real *M)
+{
+    int n = model->joints;
+    jw_real column[JW_MOST_JOINTS] = {0}, half[JW_MOST_JOINTS * JW_MOST_JOINTS], row[JW_MOST_JOINTS];
+    for (int i = 0; i < n; i++) /* rows of M C^-1 are C^-T times the columns of the symmetric M */
+        jw_motor_torque(model, M + i * n, half + i * n);
+    for (int k = 0; k < n; k++) {
+        for (int i = 0; i < n; i++)
+            column[i] = half[i * n + k];
+        jw_motor_torque(model, column, row);
+        memcpy(M + k * n, row, (size_t)n * sizeof(*row));
+    }
+}
+
+/* Speeds v of the motors at the end of a period, with what friction then remembers; -1 without a solution. */
+static int solve_move(const move *m, const jw_real *M, const jw_real *rest, jw_real *v, jw_state *after)
+{
+    int n = m->model->joints;
+    jw_real last[JW_MOST_JOINTS], slope[JW_MOST_JOINTS], friction[JW_MOST_JOINTS] = {0};
+    jw_real last_friction[JW_MOST_JOINTS] = {0}, change = JW(1.0);
+    memcpy(v, m->qd, (size_t)n * sizeof(*v));
+    memcpy(last, m->qd, (size_t)n * sizeof(*v));
+    for (int k = 0; k < MOST_ITERATIONS && change > SMALLEST_CHANGE; k++) {
+        loaded_friction(m, v, friction, after);
+        slopes(m, v, last, friction, last_friction, slope);
+        memcpy(last, v, (size_t)n * sizeof(*v));
+        memcpy(last_friction, friction, sizeof(last_friction));
+        if ((change = improve(n, M, m->model->period, m->qd, rest, friction, slope, v)) < JW(0.0))
+            return -1;
+    }
+    loaded_friction(m, v, friction, after);
+    return 0;
+}
+
 int jw_move(const jw_model *model, jw_state *state, const jw_real *torque, const jw_real *temperature, jw_real *q,
             jw_real *qd)
 {
     int n = model->joints;
     jw_real h = model->period, middle[JW_MOST_JOINTS] = {0}, none[JW_MOST_JOINTS] = {0}, rest[JW_MOST_JOINTS];
-    jw_real M[JW_MOST_JOINTS * JW_MOST_JOINTS], v[JW_MOST_JOINTS], last[JW_MOST_JOINTS], slope[JW_MOST_JOINTS];
-    jw_real friction[JW_MOST_JOINTS] = {0}, last_friction[JW_MOST_JOINTS] = {0}, change = JW(1.0);
+    jw_real M[JW_MOST_JOINTS * JW_MOST_JOINTS], v[JW_MOST_JOINTS], force[JW_MOST_JOINTS] = {0}, motor[JW_MOST_JOINTS];
+    jw_real theta[JW_MOST_JOINTS], speed[JW_MOST_JOINTS];
     placed at[JW_MOST_JOINTS];
-    const move m = {model, state, at, torque, temperature, q, qd};
     jw_state after;
-    for (int j = 0; j < n; j++) {
+    for (int j = 0; j < n; j++)
         middle[j] = q[j] + JW(0.5) * h * qd[j];
-        v[j] = last[j] = qd[j];
-    }
     place_all(model, middle, at);
     newton_euler(model, at, qd, none, model->gravity, 0, rest);
     for (int j = 0; j < n; j++)
-        rest[j] = torque[j] - rest[j];
+        force[j] = torque[j] - rest[j];
     jw_mass_matrix(model, middle, M);
-    for (int k = 0; k < MOST_ITERATIONS && change > SMALLEST_CHANGE; k++) {
-        loaded_friction(&m, v, friction, &after);
-        slopes(&m, v, last, friction, last_friction, slope);
-        memcpy(last, v, sizeof(last));
-        memcpy(last_friction, friction, sizeof(last_friction));
-        if ((change = improve(n, M, h, qd, rest, friction, slope, v)) < JW(0.0))
-            return -1;
-    }
-    loaded_friction(&m, v, friction, &after);
-    for (int j = 0; j < n; j++) {
-        q[j] += h * v[j];
-        qd[j] = v[j];
-    }
+    if (model->coupling)
+        motor_mass_matrix(model, M);
+    jw_motor_torque(model, force, rest);
+    jw_motor_torque(model, torque, motor);
+    jw_to_motors(model, q, theta);
+    jw_to_motors(model, qd, speed);
+    const move m = {model, state, at, motor, temperature, theta, speed};
+    if (solve_move(&m, M, rest, v, &after) != 0)
+        return -1;
+    jw_to_joints(model, v, qd);
+    for (int j = 0; j < n; j++)
+        q[j] += h * qd[j];
     *state = after;
     return 0;
 }

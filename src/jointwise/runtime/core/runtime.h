@@ -1,5 +1,8 @@
 /* The calibrated robot at run time: torque of a motion, sample by sample, and the motion of a torque.
  *
+ * Where a transmission couples motors and joints, motor angles (at the joint side) are theta = C q. Terms, rotors, gains,
+ * temperatures, rotor positions and outputs are those of the motors; all other positions and torques those of the joints.
+ *
  * C99, no allocation, no global variables. Parameters are in jw_model, memory of friction in jw_state. SI units and
  * radians; arrays have one number a joint. Define JW_FLOAT to compute in float instead of double.
  *
@@ -71,6 +74,7 @@ typedef struct {
     jw_real gravity[3]; /* in the base frame, m/s^2 */
     jw_real period;     /* s between samples; the numbers of the terms hold for it */
     jw_real track;      /* share of the encoder in the integrated measured speed after one sample */
+    const jw_real *coupling, *decoupling; /* C and its inverse, joints x joints by rows; NULL without coupling */
 } jw_model;
 
 typedef struct {
@@ -89,7 +93,7 @@ int jw_memory(const jw_model *model);
 /* The state of relaxed gears at the positions q; `rotor` may be NULL. */
 void jw_init(const jw_model *model, const jw_real *q, const jw_real *rotor, jw_state *state);
 
-/* Torque of the motors (Nm) of the next sample, one period after the one before. */
+/* Torque (Nm) of the next sample, one period after the one before. */
 void jw_step(const jw_model *model, jw_state *state, const jw_sample *sample, jw_real *torque);
 
 /* Torque of bodies and rotors without friction, M(q) qdd + C(q, qd) qd + g(q). */
@@ -108,10 +112,17 @@ void jw_smooth_torque(const jw_model *model, const jw_sample *sample, jw_real *t
 void jw_body_columns(const jw_model *model, const jw_real *q, const jw_real *qd, const jw_real *qdd,
                      const jw_real (*bodies)[10], int count, jw_real *columns);
 
-/* Measured output (motor current in A, or torque in Nm) of a torque; may be done in place. */
+/* Positions or speeds of the motors, C q, and of the joints, C^-1 theta; torques of the motors, C^-T tau, and of the
+ * joints, C^T tau. None in place. */
+void jw_to_motors(const jw_model *model, const jw_real *joints, jw_real *motors);
+void jw_to_joints(const jw_model *model, const jw_real *motors, jw_real *joints);
+void jw_motor_torque(const jw_model *model, const jw_real *joints, jw_real *motors);
+void jw_joint_torque(const jw_model *model, const jw_real *motors, jw_real *joints);
+
+/* Measured output (motor current in A, or motor torque in Nm) of a torque; may be done in place. */
 void jw_output(const jw_model *model, const jw_real *torque, jw_real *output);
 
-/* Moves q and qd by one period under constant motor torques; friction with its memory acts, implicitly. `temperature`
+/* Moves q and qd by one period under constant torques of the motors at the joints; friction with its memory acts, implicitly. `temperature`
  * may be NULL. Returns 0, or -1 if the mass matrix is not positive definite; q, qd and state are then unchanged. */
 int jw_move(const jw_model *model, jw_state *state, const jw_real *torque, const jw_real *temperature, jw_real *q,
             jw_real *qd);
