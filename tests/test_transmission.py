@@ -172,8 +172,6 @@ def test_the_model_of_a_coupled_arm_is_used_on_arrays():
     power = np.sum(model.body_torque(at.q, at.qd, at.qdd) * at.qd, axis=1)
     work = np.cumsum(0.5 * (power[1:] + power[:-1])) * 0.01
     assert np.allclose(np.diff(kinetic + potential).cumsum(), work, atol=2e-3 * np.abs(work).max())
-    with pytest.raises(DescriptionError, match="a stream .* does not model coupled transmissions"):
-        model.init(np.zeros(6))
 
 
 @pytest.mark.parametrize("output", ["torque", "current"])
@@ -248,9 +246,7 @@ def test_couplings_as_text():
         jw.load_robot("ur5e", coordinates="motor")
 
 
-def test_simulation_and_single_joints_refuse_what_they_do_not_model():
-    with pytest.raises(DescriptionError, match="does not model coupled transmissions"):
-        jw.simulate(arm(), "excitation", duration=5, rate=100)
+def test_single_joints_refuse_what_they_do_not_model():
     refuse_coupled(arm(), "the identification of a single joint", 0)
     with pytest.raises(DescriptionError, match="joint 6: the identification of a single joint does not model"):
         joint_record(coupled_log(arm(), 1, duration=5.0), arm(), 5)

@@ -1,7 +1,7 @@
 /* One step of the digital robot: links, gears, motors and friction.
  *
  * A step of h seconds, for every joint with rotor angle θ at the joint side, speed w and deformation
- * φ = θ - e(θ) - d(θ) P - q (gear.h):
+ * φ = θ - e(θ) - d(θ) P - q (gear.h; C q in place of q where motors and joints are coupled):
  *
  *   1. friction is one constant torque f over the step, the mean of the friction law (friction.h) along the displacement Δ
  *      of the step. It solves Δ = h w + h²/2 (α - f(Δ)/B), monotone in Δ, so that the work f Δ is that of the law: friction
@@ -18,6 +18,7 @@ typedef struct {
     const chain *robot;
     const law *laws;
     const double *table; /* (n, points) backlash, rad */
+    const double *coupling; /* C of a coupled transmission, (n, n): φ = θ - e(θ) - d(θ) P - C q; NULL for none */
     Py_ssize_t points;
     int locked;
     state at;
@@ -37,6 +38,7 @@ typedef struct {
     double *thermal;      /* F_T(T), constant over a control period */
     double *inverse; /* M⁻¹ (n, n), only where a rigid joint has friction */
     double *still;   /* n zeros */
+    double *link_side, *link_speed, *gear_torque; /* C q, C q̇, and torques of the gears before they act on the links */
     double *moved;
     gear_anchor *anchors; /* at the start of the step */
     twist *gears;         /* at the start of the step */
@@ -91,12 +93,43 @@ static inline backlash_map NAME(map_of)(const machine *r, Py_ssize_t j)
     return (backlash_map){r->table + j * r->points, (int)r->points};
 }
 
+static inline void NAME(gather)(Py_ssize_t n, double weight, const double *from, double *into)
+{
+    for (Py_ssize_t j = 0; j < n; j++)
+        into[j] += weight * from[j];
+}
+
+/* Positions or speeds of the links as the gears see them, C q; in `buffer` if the transmission is coupled. */
+static inline const double *NAME(at_gears)(const machine *r, const double *q, double *buffer)
+{
+    Py_ssize_t n = r->robot->dof;
+    if (r->coupling == NULL)
+        return q;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        buffer[i] = 0.0;
+        for (Py_ssize_t k = 0; k < n; k++)
+            buffer[i] += r->coupling[i * n + k] * q[k];
+    }
+    return buffer;
+}
+
+/* Torques on the links, Cᵀ τ, from those of the gears. */
+static inline void NAME(couple)(machine *r)
+{
+    Py_ssize_t n = r->robot->dof;
+    memcpy(r->gear_torque, r->link_torque, (size_t)n * sizeof(double));
+    memset(r->link_torque, 0, (size_t)n * sizeof(double));
+    for (Py_ssize_t k = 0; k < n; k++)
+        NAME(gather)(n, r->gear_torque[k], r->coupling + k * n, r->link_torque);
+}
+
 /* Accelerations of a stage under constant friction; adds the powers, times `weight`, to the accounts. */
 static void NAME(derivatives)(machine *r, int stage, const double *q, const double *qd, const double *theta,
                               const double *w, double weight, double *external)
 {
     Py_ssize_t n = r->robot->dof;
     const double *remains = stage == START ? NULL : (stage == END ? r->whole : r->half);
+    const double *side = NAME(at_gears)(r, q, r->link_side), *turn = NAME(at_gears)(r, qd, r->link_speed);
     for (Py_ssize_t j = 0; j < n; j++) {
         const law *joint = &r->laws[j];
         double motor = NAME(motor_torque)(r, j, remains ? remains[j] : 1.0);
@@ -109,11 +142,11 @@ static void NAME(derivatives)(machine *r, int stage, const double *q, const doub
         }
         twist *gear = stage == START ? &r->gears[j] : &r->stage_gears[j];
         if (stage == AGAIN)
-            set_twist_speed(&joint->gear, qd[j], w[j], gear);
+            set_twist_speed(&joint->gear, turn[j], w[j], gear);
         else if (stage == END)
             r->middle[j] = gear->lost.slope;
         if (stage == MIDDLE || stage == END)
-            *gear = twist_at(&joint->gear, &r->anchors[j], NAME(map_of)(r, j), q[j], qd[j], theta[j], w[j]);
+            *gear = twist_at(&joint->gear, &r->anchors[j], NAME(map_of)(r, j), side[j], turn[j], theta[j], w[j]);
         r->link_torque[j] = gear->torque;
         r->net[j] = motor - gear->ratio * gear->torque - r->friction[j];
         r->k_wd[j] = r->net[j] * r->per_inertia[j];
@@ -121,6 +154,8 @@ static void NAME(derivatives)(machine *r, int stage, const double *q, const doub
         NAME(draw)(r, j, motor, w[j], weight);
         r->damped[j] += weight * joint->gear.damping * gear->speed * gear->speed;
     }
+    if (r->coupling != NULL)
+        NAME(couple)(r);
     if (r->locked)
         memset(r->k_qdd, 0, (size_t)n * sizeof(double));
     else
@@ -129,16 +164,10 @@ static void NAME(derivatives)(machine *r, int stage, const double *q, const doub
         if (r->laws[j].flexible == 0.0) {
             r->k_wd[j] = r->k_qdd[j];
         } else if (j > 0 && r->laws[j].spin != 0.0 && !r->locked) {
-            double turn = NAME(dot)(r->arm.fixed[j].z, r->arm.turning[j - 1]);
-            r->k_wd[j] -= r->laws[j].spin * r->per_inertia[j] * turn;
+            double spun = NAME(dot)(r->arm.fixed[j].z, r->arm.turning[j - 1]);
+            r->k_wd[j] -= r->laws[j].spin * r->per_inertia[j] * spun;
         }
     }
-}
-
-static inline void NAME(gather)(Py_ssize_t n, double weight, const double *from, double *into)
-{
-    for (Py_ssize_t j = 0; j < n; j++)
-        into[j] += weight * from[j];
 }
 
 /* The next stage: x + c h v + b h² k and v + c h k, for links and rotors. */
@@ -361,12 +390,13 @@ static void NAME(finish_friction)(machine *r, const double *theta_before, double
 static void NAME(read_gears)(machine *r)
 {
     const state *at = &r->at;
+    const double *side = NAME(at_gears)(r, at->q, r->link_side), *turn = NAME(at_gears)(r, at->qd, r->link_speed);
     for (Py_ssize_t j = 0; j < r->robot->dof; j++) {
         const law *joint = &r->laws[j];
         if (joint->flexible == 0.0)
             continue;
         anchor_gear(&joint->gear, at->theta[j], at->play[j], &r->anchors[j]);
-        r->gears[j] = twist_at(&joint->gear, &r->anchors[j], NAME(map_of)(r, j), at->q[j], at->qd[j], at->theta[j], at->w[j]);
+        r->gears[j] = twist_at(&joint->gear, &r->anchors[j], NAME(map_of)(r, j), side[j], turn[j], at->theta[j], at->w[j]);
         at->load[j] = r->gears[j].torque;
     }
 }

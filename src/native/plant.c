@@ -56,7 +56,7 @@ typedef struct {
 typedef struct {
     const chain *robot;
     const law *laws;
-    const double *table, *tool, *push;
+    const double *table, *tool, *push, *coupling;
     Py_ssize_t points, push_stride, periods, substeps;
     int locked;
     double period;
@@ -195,7 +195,7 @@ static int parse_controller(PyObject *tuple, Py_ssize_t periods, Py_ssize_t n, l
 #define ALIGNMENT 64
 
 /* Numbers of work space: links.h takes 138 doubles a joint and 12, twice, composite.h 93 a joint and a
- * matrix, for up to three joints more, plant.h 80 a joint and a matrix; rounded up. */
+ * matrix, for up to three joints more, plant.h 83 a joint and a matrix; rounded up. */
 static Py_ssize_t workspace_size(Py_ssize_t n)
 {
     return plus(512 + 2 * ALIGNMENT / (Py_ssize_t)sizeof(double), times(n, plus(560, times(3, n))));
@@ -207,20 +207,20 @@ static char *aligned(char *memory)
 }
 
 /* simulate(chain, joints, backlash (n, points), tool (3,), state, elements, controller, wrench | None, period, periods,
- * substeps, locked, out | None, counts (2, n) | None) -> index of the period that failed, or -1. The state is
- * updated. */
+ * substeps, locked, out | None, counts (2, n) | None, coupling (n, n) | None) -> index of the period that failed, or -1.
+ * The state is updated. */
 static PyObject *simulate(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *chain_object, *laws, *backlash, *tool, *at, *feedback, *push, *out, *counts;
+    PyObject *chain_object, *laws, *backlash, *tool, *at, *feedback, *push, *out, *counts, *coupling;
     Py_ssize_t elements, length;
     chain robot, model;
     task job = {0};
     lent held;
     held.count = 0;
     double *numbers_of;
-    if (!PyArg_ParseTuple(args, "OOOOOnOOdnnpOO", &chain_object, &laws, &backlash, &tool, &at, &elements, &feedback, &push,
-                          &job.period, &job.periods, &job.substeps, &job.locked, &out, &counts))
+    if (!PyArg_ParseTuple(args, "OOOOOnOOdnnpOOO", &chain_object, &laws, &backlash, &tool, &at, &elements, &feedback, &push,
+                          &job.period, &job.periods, &job.substeps, &job.locked, &out, &counts, &coupling))
         return NULL;
     PyObject *result = NULL;
     if (elements < 0 || elements > MOST_ELEMENTS || job.periods < 0 || job.substeps < 1 || !(job.period > 0.0)) {
@@ -237,6 +237,7 @@ static PyObject *simulate(PyObject *self, PyObject *args)
         !outputs(at, "state", plus(times(n, STATE_ROWS + elements), 1), 0, &held, &numbers_of) ||
         !parse_controller(feedback, job.periods, n, &held, &job.feedback, &model) ||
         !numbers(counts, "counts", times(2, n), 1, &held, &job.feedback.counts) ||
+        !numbers(coupling, "coupling", times(n, n), 1, &held, &job.coupling) ||
         !outputs(out, "out", times(job.periods, plus(times(RECORD_ROWS, n), 1)), 1, &held, &job.out))
         goto done;
     job.points = length / n;
@@ -331,7 +332,7 @@ PyMethodDef PLANT_METHODS[] = {
     {"steady_friction", steady_friction, METH_VARARGS, "(joint, speed, load, temperature, out): level and viscous factor"},
     {"hysteresis", hysteresis, METH_VARARGS, "(joint, backlash, theta, deformation, out): H and its means along a path"},
     {"simulate", simulate, METH_VARARGS,
-     "(chain, joints, backlash, tool, state, elements, controller, wrench, period, periods, substeps, locked, out, counts) "
+     "(chain, joints, backlash, tool, state, elements, controller, wrench, period, periods, substeps, locked, out, counts, coupling) "
      "-> index of the period that failed, or -1"},
     {NULL, NULL, 0, NULL},
 };

@@ -175,6 +175,7 @@ static machine NAME(assemble)(const task *job, char *memory)
 {
     Py_ssize_t n = job->robot->dof;
     machine r = {.robot = job->robot, .laws = job->laws, .table = job->table, .points = job->points,
+                 .coupling = job->coupling,
                  .locked = job->locked, .at = job->at};
     memory = NAME(assign_links)(&r.model, n, NAME(assign_links)(&r.arm, n, memory));
     memory = NAME(assign_composite)(&r.bodies, n, memory);
@@ -192,6 +193,7 @@ static machine NAME(assemble)(const task *job, char *memory)
     r.moved = next, next += 4 * n;
     r.inverse = next, next += n * n;
     r.still = next, next += n;
+    r.link_side = next, r.link_speed = next + n, r.gear_torque = next + 2 * n, next += 3 * n;
     r.supplied = r.at.supplied, r.damped = r.at.damped;
     NAME(set_links)(&r.arm, job->robot, job->laws, job->tool);
     NAME(set_composite)(&r.bodies, job->robot, &r.arm);

@@ -12,6 +12,7 @@ from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links
 from jointwise.errors import ModelError
 from jointwise.model.rigid.backend import kernels
+from jointwise.model.transmission import motor_torque
 from jointwise.spatial import Array
 
 POSES = 12
@@ -153,15 +154,17 @@ def _plants(links: Links, poses: Array, drives: Sequence[JointDrive]) -> list[_P
     steps = [links.weight(poses + s * row) for row in np.eye(links.robot.dof) for s in (NUDGE, -NUDGE)]
     columns = [(after - before) / (2.0 * NUDGE) for after, before in zip(steps[::2], steps[1::2], strict=True)]
     slopes = np.stack(columns, axis=2)
-    return [_plant(m, g, w, drives) for m, g, w in zip(M, slopes, weight, strict=True)]
+    C = np.eye(robot.dof) if robot.transmission is None else robot.transmission.matrix
+    loads = motor_torque(robot, weight)
+    return [_plant(m, g, w, drives, C) for m, g, w in zip(M, slopes, loads, strict=True)]
 
 
-def _plant(M: Array, G: Array, weight: Array, drives: Sequence[JointDrive]) -> _Plant:
-    """Return the arm at a pose with mass matrix, gravity stiffness and gravity torque."""
+def _plant(M: Array, G: Array, load: Array, drives: Sequence[JointDrive], C: Array) -> _Plant:
+    """Return the arm at a pose with mass matrix, gravity stiffness and gravity torque at the motors ``theta = C q``."""
     n = len(drives)
     elastic = [j for j, drive in enumerate(drives) if drive.spring is not None]
     pick = np.eye(n)[elastic]
-    inertia, stiffness, damping = _second_order(M, G, weight, drives, elastic)
+    inertia, stiffness, damping = _second_order(M, G, load, drives, elastic, C)
     is_rigid = np.array([drive.spring is None for drive in drives], dtype=float)
     enter = np.vstack([np.diag(is_rigid), pick])  # torques on (q, θ) from the motors
     A, B = _first_order(inertia, stiffness, damping, enter, drives)
@@ -178,17 +181,15 @@ def _plant(M: Array, G: Array, weight: Array, drives: Sequence[JointDrive]) -> _
 
 
 def _second_order(
-    M: Array, G: Array, weight: Array, drives: Sequence[JointDrive], elastic: list[int]
+    M: Array, G: Array, load: Array, drives: Sequence[JointDrive], elastic: list[int], C: Array
 ) -> tuple[Array, Array, Array]:
     """Return inertia, stiffness and damping of ``inertia z'' = stiffness z + damping z' + torques``, z = (q, θ)."""
     n, m = len(drives), len(elastic)
-    pick = np.eye(n)[elastic]
-    stiff = [
-        float(d.spring.stiffness(d.spring.deformation(w))) for d, w in zip(drives, weight, strict=True) if d.spring
-    ]
+    pick = C[elastic]
+    stiff = [float(d.spring.stiffness(d.spring.deformation(w))) for d, w in zip(drives, load, strict=True) if d.spring]
     K = np.diag(stiff).reshape(m, m)
     D = np.diag([drives[j].damping for j in elastic]).reshape(m, m)
-    deformation = np.hstack([-pick, np.eye(m)])  # φ of the elastic joints from (q, θ)
+    deformation = np.hstack([-pick, np.eye(m)])  # φ of the elastic gears from (q, θ)
     net = np.vstack([pick.T, -np.eye(m)])  # torques on (q, θ) from the transmitted ones
     stiffness = net @ K @ deformation
     stiffness[:n, :n] -= G

@@ -49,6 +49,12 @@ def logged_output(output: Array, signal: str, robot: Robot) -> Array:
     return _combined(output, coupling.matrix.T)
 
 
+def logged_position(position: Array, robot: Robot) -> Array:
+    """Return positions, speeds or accelerations of the joints (samples, joints) in the coordinates of the log."""
+    coupling = robot.transmission
+    return position if coupling is None or coupling.coordinates == "joint" else coupling.motor(position)
+
+
 def _combined(values: Array, shares: Array) -> Array:
     """Return ``values @ shares'`` in which a column that was not measured (NaN) affects only those that contain it."""
     missing = np.isnan(values[0])

@@ -22,6 +22,9 @@ JUMP_SIZE = 0.3
 
 _CHUNK = 32768
 
+COUPLING_RANGE = 0.1
+"""Travel (rad) above which a joint shows whether a motor turns with it: gears deflect by some mrad."""
+
 
 @dataclass(frozen=True)
 class ChannelNumbers:
@@ -59,9 +62,9 @@ class Measures:
 
     `standstill` share of samples in which no joint moves; `moving` share in which each does; `stale` share of samples
     that repeat the whole one before. `speed_ratio`, `speed_match`: slope and correlation of measured over
-    differentiated speed; `theta_ratio`: slope of theta over q; `command_match`, `command_offset`: correlation of q
-    with q_des and their median distance; `limited`: share of samples in which a limit holds a current clearly below its
-    target. None where a channel is absent.
+    differentiated speed; `theta_ratio`: slope of theta over q, `theta_matrix` (joints, joints): over all joints;
+    `command_match`, `command_offset`: correlation of q with q_des and their median distance; `limited`: share of
+    samples in which a limit holds a current clearly below its target. None where a channel is absent.
     """
 
     clock: Clock
@@ -77,6 +80,7 @@ class Measures:
     speed_ratio: Array | None
     speed_match: Array | None
     theta_ratio: Array | None
+    theta_matrix: Array | None
     command_match: Array | None
     command_offset: Array | None
     limited: Array | None
@@ -115,6 +119,7 @@ def measure(log: Log) -> Measures:
         speed_ratio=speed_ratio,
         speed_match=speed_match,
         theta_ratio=_theta(parts),
+        theta_matrix=_theta_matrix(parts),
         command_match=command_match,
         command_offset=command_offset,
         limited=_limited(parts),
@@ -152,6 +157,16 @@ def _theta(parts: list[statistics.Window]) -> Array | None:
     if not theta:
         return None
     return statistics.relation(_centred([part.log.q for part in parts]), _centred(theta))[0]
+
+
+def _theta_matrix(parts: list[statistics.Window]) -> Array | None:
+    """Return A of the least-squares fit ``theta = A q`` about their means, (joints, joints); 0 for joints near rest."""
+    theta = [part.log.theta for part in parts if part.log.theta is not None]
+    if not theta:
+        return None
+    q = _centred([part.log.q for part in parts])
+    q = np.where(np.ptp(q, axis=0) > COUPLING_RANGE, q, 0.0)
+    return np.asarray(np.linalg.lstsq(q, _centred(theta), rcond=None)[0].T, dtype=np.float64)
 
 
 def _commanded(parts: list[statistics.Window]) -> tuple[Array | None, Array | None]:

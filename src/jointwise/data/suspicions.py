@@ -205,18 +205,33 @@ def _speeds(log: Log, numbers: Measures, degrees: bool) -> Iterator[Finding]:
 
 
 def _rotor(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
-    """Yield motor positions that are not at the joint side of the gear."""
-    if numbers.theta_ratio is None:
+    """Yield motor positions that are not at the joint side of the gear, or turn with other joints than declared."""
+    if numbers.theta_ratio is None or numbers.theta_matrix is None:
         return
+    coupled = robot is not None and robot.transmission is not None
+    C = robot.transmission.matrix if robot is not None and robot.transmission is not None else np.eye(log.joints)
     for j in np.flatnonzero(numbers.moved):
-        ratio, name = float(numbers.theta_ratio[j]), log.names["theta"][j]
-        gear = robot.joints[j].motor.gear_ratio if robot is not None and robot.dof == log.joints else None
-        if abs(ratio - 1.0) < 0.1:
+        ratio, name, row = float(numbers.theta_ratio[j]), log.names["theta"][j], numbers.theta_matrix[j]
+        apart = float(np.abs(row - C[j]).max())
+        if apart < 0.1 if coupled else abs(ratio - 1.0) < 0.1:
             continue
+        if apart > 0.1 > abs(row[j] - 1.0):
+            yield _coupling(name, int(j), row)
+            continue
+        gear = robot.joints[j].motor.gear_ratio if robot is not None and robot.dof == log.joints else None
         known = gear is not None and abs(abs(ratio) / abs(gear) - 1.0) < 0.1
         why = f"the gear ratio ({gear:g})" if known else "not 1"
         message = f"{name} moves {ratio:.4g} times q, {why}: theta must be the motor's angle after the gear."
         yield Finding("error", "theta-side", message, f"Divide it by {ratio:.4g}.", "theta", int(j))
+
+
+def _coupling(name: str, j: int, row: Array) -> Finding:
+    """Return the finding of a motor that turns with other joints: `row` (joints,) of ``theta = A q``."""
+    others = [k for k in np.flatnonzero(np.abs(row) > 0.05) if k != j]
+    turns = "".join(f" {row[k]:+.2g} q{k + 1}" for k in others)
+    declared = ",".join(f"{j + 1}:{k + 1}:{row[k]:.2g}" for k in others) or "of this motor"
+    advice = f"If the transmission is coupled, declare it: --coupling {declared}."
+    return Finding("error", "theta-coupling", f"{name} turns by q{j + 1}{turns}.", advice, "theta", j)
 
 
 def _commanded(log: Log, numbers: Measures) -> Iterator[Finding]:

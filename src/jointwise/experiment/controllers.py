@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from jointwise import control
 from jointwise.control.control_law import GAINS, AffineControl, ControlSample
+from jointwise.description.robot import Robot
+from jointwise.description.transmission import refuse_coupled
 from jointwise.design.trajectory import States, Trajectory, derivative
 from jointwise.errors import ModelError, nearest
 from jointwise.experiment.closed_loop import drives_of
 from jointwise.model.rigid import mass_matrix
+from jointwise.model.transmission import motor_values
 from jointwise.runtime.slip_friction import SlipFriction
 from jointwise.simulation.robot import DigitalRobot
 from jointwise.spatial import Array
@@ -100,8 +103,8 @@ class Servo:
 
     The servo of an industrial arm: feed-forward of the rigid model and a cascade on the motor encoders. `k_theta`
     (Nm/rad), `k_speed` (Nm s/rad), `ki` (Nm/(rad s)); `compliance` 1/K of the gears (rad/Nm) and `rotor_inertias`
-    (kg m²) of its model; all (joints,). Position and speed are fed back from the rotor, where feedback does not excite
-    the spring of the gear; only the slow integral uses the link position.
+    (kg m²) of its model; all (joints,), at the motors of `robot`, ``θ = C q``. Position and speed are fed back from the
+    rotor, where feedback does not excite the spring of the gear; only the slow integral uses the link position.
     """
 
     k_theta: Array
@@ -109,18 +112,21 @@ class Servo:
     ki: Array
     compliance: Array
     rotor_inertias: Array
+    robot: Robot
 
     def law(self, periods: object, states: States, torque: Array) -> AffineControl:
         """Return the law along reference states; `torque` (periods, joints) of the rigid model at each, Nm."""
-        load = torque - self.rotor_inertias * states.qdd
+        q, qd, qdd = (motor_values(self.robot, x) for x in (states.q, states.qd, states.qdd))
+        load, coupling = torque - self.rotor_inertias * qdd, self.robot.transmission
         return AffineControl(
-            torque=torque, q=states.q, theta=states.q + self.compliance * load, speed=states.qd,
-            k_theta=self.k_theta, k_speed=self.k_speed, ki=self.ki,
+            torque=torque, q=states.q, theta=q + self.compliance * load, speed=qd,
+            k_theta=self.k_theta, k_speed=self.k_speed,
+            ki=self.ki if coupling is None else self.ki[:, None] * coupling.matrix,
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, list[float]]:
         """Return the gains as a document."""
-        return {name: values.tolist() for name, values in vars(self).items()}
+        return {name: values.tolist() for name, values in vars(self).items() if name != "robot"}
 
 
 @dataclass(frozen=True)
@@ -185,6 +191,8 @@ def make_controller(
     if isinstance(controller, str):
         if controller not in CONTROLLERS:
             raise ModelError(f"unknown controller '{controller}'. {nearest(controller, CONTROLLERS)}")
+        if controller != "servo":
+            refuse_coupled(digital.robot, f"the controller '{controller}' (use 'servo')")
         return CONTROLLERS[controller][1](digital, motion, rate, bandwidth)
     if bandwidth is not None:
         raise ModelError("bandwidth must be None for a controller object: set its gains instead.")
@@ -236,7 +244,9 @@ def _make_servo(digital: DigitalRobot, motion: DelayedMotion, rate: float, bandw
     """Return the servo for a motion."""
     q = motion(np.linspace(0.0, motion.duration, 1000), 0)
     poses = q[np.linspace(0, len(q) - 1, SERVO_POSES).astype(int)]
-    links = np.diagonal(mass_matrix(digital.robot, poses, payload=digital.payload), axis1=1, axis2=2).mean(axis=0)
+    inverse = np.eye(poses.shape[1]) if digital.coupling is None else np.linalg.inv(digital.coupling)
+    at_motors = inverse.T @ mass_matrix(digital.robot, poses, payload=digital.payload) @ inverse
+    links = np.diagonal(at_motors, axis1=1, axis2=2).mean(axis=0)
     rotors = np.array([joint.inertia for joint in digital.joints])
     stiffness = np.array([float(joint.stiffness.stiffness(np.zeros(()))) for joint in digital.joints])
     slowest = np.minimum(SERVO_BANDWIDTH, np.sqrt(stiffness / links))
@@ -248,6 +258,7 @@ def _make_servo(digital: DigitalRobot, motion: DelayedMotion, rate: float, bandw
         ki=SERVO_INTEGRATION * k_theta,
         compliance=1.0 / stiffness,
         rotor_inertias=rotors,
+        robot=digital.robot,
     )
 
 

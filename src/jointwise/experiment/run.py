@@ -19,6 +19,7 @@ from jointwise.experiment.closed_loop import drives_of, links_of, run_stepped
 from jointwise.experiment.controllers import PeriodicLaw, Periods, SteppedController
 from jointwise.experiment.options import Events
 from jointwise.model.rigid import gravity_torque, inverse_dynamics
+from jointwise.model.transmission import motor_torque, motor_values
 from jointwise.simulation.recording import Recorder, Targets
 from jointwise.simulation.robot import DigitalRobot, InstabilityError, Run, State, carried_over, integrate
 from jointwise.simulation.robot.stability import required_substeps
@@ -131,7 +132,8 @@ class ExperimentRun:
 
     def _gravity_torque(self, q: Array) -> Array:
         digital = self.digital
-        return gravity_torque(digital.robot, q, gravity=digital.gravity, payload=digital.payload)
+        weight = gravity_torque(digital.robot, q, gravity=digital.gravity, payload=digital.payload)
+        return motor_torque(digital.robot, weight)
 
     def _prescribed(self, t: Array) -> Array:
         """Return the torques that the experiment prescribes at times (samples,) of its motion, Nm."""
@@ -140,13 +142,14 @@ class ExperimentRun:
         return self.experiment.torque.at(t)
 
     def _model_torque(self, states: States, digital: DigitalRobot | None = None) -> Array:
-        """Return the torque of links, rotors and payload along the reference, without friction, (samples, joints)."""
-        robot = digital or self.digital
-        rotors = np.array([joint.inertia for joint in robot.joints])
-        return inverse_dynamics(
-            robot.robot, states.q, states.qd, states.qdd,
-            gravity=robot.gravity, payload=robot.payload, rotor_inertias=rotors,
+        """Return the torque of links, rotors and payload at the motors along the reference, without friction."""
+        digital = digital or self.digital
+        rotors = np.array([joint.inertia for joint in digital.joints])
+        links = inverse_dynamics(
+            digital.robot, states.q, states.qd, states.qdd,
+            gravity=digital.gravity, payload=digital.payload,
         )  # fmt: skip
+        return motor_torque(digital.robot, links) + rotors * motor_values(digital.robot, states.qdd)
 
     def _targets(self, times: Array) -> Targets:
         states = self._states(times)
@@ -220,7 +223,7 @@ class ExperimentRun:
         check_motor_limits(self.digital, self._model_torque(seen))
         seen = _between(states, start / self.rate - self.lead, until - self.lead)
         check_motor_limits(now, self._model_torque(seen, now))
-        check_friction(now, self._model_torque(seen, now), seen.qd)
+        check_friction(now, self._model_torque(seen, now), motor_values(now.robot, seen.qd))
         check_pushes(self.events, time)
 
 
@@ -242,11 +245,11 @@ def check_motor_limits(digital: DigitalRobot, torque: Array) -> None:
         )
 
 
-def check_friction(digital: DigitalRobot, torque: Array, qd: Array) -> None:
-    """Reject a motion whose torque plus friction at speeds q̇ (samples, joints), rad/s, exceeds that of a motor."""
+def check_friction(digital: DigitalRobot, torque: Array, speed: Array) -> None:
+    """Reject a motion whose torque plus friction at motor speeds (samples, joints), rad/s, exceeds that of a motor."""
     drives = drives_of(digital)
     limits = np.array([drive.limit for drive in drives])
-    friction = friction_torques(drives, np.where(qd == 0.0, BREAKAWAY_SPEED, qd))
+    friction = friction_torques(drives, np.where(speed == 0.0, BREAKAWAY_SPEED, speed))
     k, j = _largest(np.abs(torque + friction) / limits)
     if abs(torque[k, j] + friction[k, j]) > limits[j]:
         raise ModelError(

@@ -14,6 +14,7 @@ import numpy as np
 
 from jointwise.atomic import atomic_write
 from jointwise.data.channels import CHANNELS
+from jointwise.data.coordinates import logged_output, logged_position
 from jointwise.data.log import Log, Origin, log_from_matrix
 from jointwise.data.spool import Spool
 from jointwise.description.files import PayloadDocument, RobotDocument, robot_to_dict
@@ -85,16 +86,16 @@ class Recorder:
         times = self.times(until)
         if len(times) == 0:
             return
-        signals, readings = signals_at(run, rate, times), self._readings
+        signals, readings, robot = signals_at(run, rate, times), self._readings, self._digital.robot
         channels: dict[str, Array | None] = {
             "t": self._stamps[self._next : self._next + len(times), None],
-            "q": self.sensors.position(signals.q),
-            "qd": readings.speed(signals.qd),
+            "q": self.sensors.position(logged_position(signals.q, robot)),
+            "qd": readings.speed(logged_position(signals.qd, robot)),
             "theta": self.sensors.rotor(signals.theta, self._ratios),
             "current": readings.current(signals.current),
-            "torque": readings.torque(signals.load) if self._gauge else None,
+            "torque": readings.torque(logged_output(signals.load, "torque", robot)) if self._gauge else None,
             "temperature": readings.temperature(signals.temperature),
-            **vars(targets),
+            **self._logged(targets),
             "current_des": signals.command / self._digital.gains,
         }
         if self.sensors.bus:
@@ -103,6 +104,14 @@ class Recorder:
             self._bus.append((voltage, readings.bus_current(current)))
         self._append({name: channels[name] for name in CHANNELS if channels.get(name) is not None})
         self._next += len(times)
+
+    def _logged(self, targets: Targets) -> dict[str, Array | None]:
+        """Return the targets in the coordinates of the log."""
+        robot = self._digital.robot
+        return {
+            name: logged_output(x, "torque", robot) if name == "torque_des" else logged_position(x, robot)
+            for name, x in vars(targets).items()
+        }
 
     def _append(self, channels: dict[str, Array | None]) -> None:
         columns = {name: values for name, values in channels.items() if values is not None}

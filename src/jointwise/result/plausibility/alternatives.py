@@ -37,7 +37,7 @@ GAIN_FACTORS = (0.1, 0.5, 0.7, 1.4, 2.0, 10.0)
 """Factors between true and declared gain that are tried; the best one is refined."""
 TILTS = (10.0, 25.0, 45.0)
 """Tilts of the base that are tried in four directions, degrees; the best one is refined."""
-RATIOS = (-1.0, -0.4, 0.4, 1.0)
+RATIOS = (-1.0, -0.4, -0.15, 0.15, 0.4, 1.0)
 """Ratios of an undeclared coupling that are tried; the best one is refined."""
 PAYLOADS = (0.3, 1.0, 3.0, 10.0)
 """Sizes of an undeclared payload that are tried, kg: standard deviations of its prior."""

@@ -38,6 +38,8 @@ SUSPECT = 20.0
 LEAST_OFFSET, LEAST_TILT, LEAST_GAIN, LEAST_PAYLOAD = 5.0, 3.0, 1.15, 0.25
 """Smallest deviations that are reported: degrees of a zero and of the mounting, factor of a gain, payload in kg.
 Smaller ones are within the accuracy of installations, and the linear friction model may imitate them."""
+LEAST_RATIO = 0.015
+"""Smallest ratio of a coupling that is reported: below the last step of the search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +132,10 @@ def _refined_couplings(best: Scored, declaration: Declaration, samples: Samples,
         if longer.gain < SUSPECT + max(best.gain, without(longer, last)):
             break
         best = longer
+    found = best.alternative.declaration.couplings
+    real = tuple(coupling for coupling in found if abs(coupling[2]) >= LEAST_RATIO)
+    if 0 < len(real) < len(found):
+        best = score(with_couplings(declaration, real))
     return replace(best, gain=best.gain - max(without(best, 0), 0.0))
 
 

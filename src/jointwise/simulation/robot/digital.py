@@ -15,6 +15,7 @@ from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.rigid import gravity_torque
 from jointwise.model.rigid.chain import Chain, make_chain
+from jointwise.model.transmission import motor_torque, motor_values
 from jointwise.simulation.robot.defaults import default_joints
 from jointwise.simulation.robot.joint import JointPlant, kinematic_error
 from jointwise.simulation.robot.packing import pack_backlash, pack_joints
@@ -32,9 +33,11 @@ class DigitalRobot:
     """An arm whose joints have rotors, springs, friction, motors and heat.
 
     ``M(q) q̈ + C q̇ + g = τ_J + Jᵀ w``, ``B θ̈ + (dφ/dθ) τ_J + f = gain · i`` with ``τ_J = spring(φ) + D φ̇`` and
-    ``φ = θ - e(θ) - d(θ) P - q`` (kinematic error, lost motion). `gravity` (3,) m/s² or a mounting; `payload` at the
-    tool. The `complete` model adds the spin of each rotor to the link that carries it: ``S(q) θ̈`` and its Coriolis
-    terms, S strictly upper triangular with ``S_ij = B_j / r_j z_i·z_j`` (elastic joints only); `spong` omits S.
+    ``φ = θ - e(θ) - d(θ) P - q`` (kinematic error, lost motion). Where a transmission C couples motors and joints,
+    C q takes the place of q and Cᵀ τ_J that of τ_J; joints then are motors with their gears. `gravity` (3,) m/s² or a
+    mounting; `payload` at the tool. The `complete` model adds the spin of each rotor to the link that carries it:
+    ``S(q) θ̈`` and its Coriolis terms, S strictly upper triangular with ``S_ij = B_j / r_j z_i·z_j`` (elastic joints
+    only); `spong` omits S.
     """
 
     robot: Robot
@@ -47,7 +50,7 @@ class DigitalRobot:
     def __post_init__(self) -> None:
         """Check that there is one plant a joint and take gravity as a vector."""
         object.__setattr__(self, "joints", tuple(self.joints))
-        refuse_coupled(self.robot, "the simulated robot")
+        self._check_coupling()
         if len(self.joints) != self.robot.dof:
             raise ModelError(
                 f"joints must have one entry for each of {self.robot.dof} joints. Got {len(self.joints)} instead."
@@ -55,6 +58,14 @@ class DigitalRobot:
         if self.model not in ("spong", "complete"):
             raise ModelError(f"model must be 'spong' or 'complete'. Got '{self.model}' instead.")
         object.__setattr__(self, "gravity", frozen_array(gravity_vector(self.gravity), (3,), "gravity"))
+
+    def _check_coupling(self) -> None:
+        """Reject coupled motors without an elastic gear, whose rotors would be part of several links."""
+        for j, joint in enumerate(self.joints):
+            if joint.is_rigid:
+                refuse_coupled(self.robot, "a simulated robot with rigid gears", j)
+        if self.model == "complete":
+            refuse_coupled(self.robot, "the complete model of spinning rotors")
 
     # -- variants --
 
@@ -91,6 +102,12 @@ class DigitalRobot:
         """Joint rows and backlash maps for the native side."""
         return pack_joints(self.joints, self.model == "complete"), pack_backlash(self.joints)
 
+    @property
+    def coupling(self) -> Array | None:
+        """The matrix C of ``theta = C q``, (joints, joints), for the native side; None without coupling."""
+        transmission = self.robot.transmission
+        return None if transmission is None else np.ascontiguousarray(transmission.matrix)
+
     @cached_property
     def elements(self) -> int:
         """Slip elements per joint in the state."""
@@ -115,13 +132,14 @@ class DigitalRobot:
         Slip elements are relaxed, teeth stand between their flanks.
         """
         position = frozen_array(q, (self.robot.dof,), "q")
-        holding = gravity_torque(self.robot, position[None], gravity=self.gravity, payload=self.payload)[0]
+        weight = gravity_torque(self.robot, position[None], gravity=self.gravity, payload=self.payload)[0]
+        holding, side = motor_torque(self.robot, weight), motor_values(self.robot, position)
         ambient = [joint.thermal.ambient for joint in self.joints]
         start = np.asarray(ambient if temperature is None else temperature, dtype=float)
         start = np.full(self.robot.dof, start) if start.ndim == 0 else start
         state = blank_state(self.robot.dof, self.elements).with_rows(
             q=position,
-            theta=[_held(joint, x, g) for joint, x, g in zip(self.joints, position, holding, strict=True)],
+            theta=[_held(joint, x, g) for joint, x, g in zip(self.joints, side, holding, strict=True)],
             load=holding,
             temperature=frozen_array(start, position.shape, "temperature"),
         )
@@ -132,7 +150,7 @@ class DigitalRobot:
     def moving(self, q: Array | Sequence[float], qd: Array | Sequence[float]) -> State:
         """Return the robot as in `rest`, links and rotors moving at q̇ (joints,) rad/s."""
         speed = frozen_array(qd, (self.robot.dof,), "qd")
-        return self.rest(q).with_rows(qd=speed, speed=speed)
+        return self.rest(q).with_rows(qd=speed, speed=motor_values(self.robot, speed))
 
     def checked(self, state: State) -> State:
         """Return the state if it is one of this robot, or say that it is not."""

@@ -207,6 +207,7 @@ def _advance(
     failed = kernel().simulate(
         digital.chain, joints, backlash, digital.robot.tool_translation, values, digital.elements, control, wrench,
         1.0 / rate, periods, steps, locked, out, None if feedback is None else feedback.counts(state.dof),
+        digital.coupling,
     )  # fmt: skip
     after = State(values, state.dof, state.time + periods / rate)
     if failed >= 0:

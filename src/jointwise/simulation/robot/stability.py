@@ -57,10 +57,11 @@ def linearised(robot: Robot, joints: tuple[JointPlant, ...], payload: Payload | 
     low, high = np.transpose([pose_range(joint) for joint in robot.joints])
     q = np.random.default_rng(0).uniform(low, high, (POSES, robot.dof))
     pick = np.eye(robot.dof)[elastic]
-    apart = np.hstack([-np.eye(robot.dof), pick.T])  # φ of every joint from (q, θ)
+    C = np.eye(robot.dof) if robot.transmission is None else robot.transmission.matrix
+    apart = np.hstack([-C, pick.T])  # φ of every gear from (q, θ)
     systems = []
     for M in mass_matrix(robot, q, payload=payload, rotor_inertias=rotors):
-        push = np.vstack([np.linalg.inv(M), -pick / B[:, None]])  # accelerations from transmitted torques
+        push = np.vstack([np.linalg.solve(M, C.T), -pick / B[:, None]])  # accelerations from transmitted torques
         systems.append((push @ K @ apart, push @ D @ apart))
     return systems
 
