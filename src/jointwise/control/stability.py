@@ -153,7 +153,7 @@ def _plants(links: Links, poses: Array, drives: Sequence[JointDrive]) -> list[_P
     M, weight = links.inertia(poses, rigid), links.weight(poses)
     steps = [links.weight(poses + s * row) for row in np.eye(links.robot.dof) for s in (NUDGE, -NUDGE)]
     columns = [(after - before) / (2.0 * NUDGE) for after, before in zip(steps[::2], steps[1::2], strict=True)]
-    slopes = np.stack(columns, axis=2)
+    slopes, robot = np.stack(columns, axis=2), links.robot
     C = np.eye(robot.dof) if robot.transmission is None else robot.transmission.matrix
     loads = motor_torque(robot, weight)
     return [_plant(m, g, w, drives, C) for m, g, w in zip(M, slopes, loads, strict=True)]
