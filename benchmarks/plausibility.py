@@ -155,7 +155,7 @@ def simulated_setups(part: str, seeds: range) -> Iterator[Setup]:
 
 
 def right_variants(setup: Setup) -> Iterator[Setup]:
-    """Yield a right set-up with a table without bodies, and shorter logs."""
+    """Yield a right set-up with a table without bodies, shorter logs, half of the samples, and without set points."""
     massless = replace(
         setup.robot,
         name=f"{setup.robot.name}-table",
@@ -163,6 +163,10 @@ def right_variants(setup: Setup) -> Iterator[Setup]:
     )
     yield replace(setup, name=f"{setup.name}, no bodies", robot=massless)
     yield replace(setup, name=f"{setup.name}, 15 s", logs=tuple(beginning(log, 15.0) for log in setup.logs))
+    halved = tuple(log.take(np.arange(0, log.samples, 2), "every second sample") for log in setup.logs)
+    yield replace(setup, name=f"{setup.name}, every second sample", logs=halved)
+    if setup.logs[0].current_des is not None:
+        yield replace(without_set_points(setup), name=f"{setup.name}, no set points")
 
 
 def payload_setups(part: str) -> Iterator[Setup]:

@@ -351,7 +351,9 @@ class RandomSetups:
         return right.with_logs(name, GAIN, lambda log: scaled(log, (right.output,), (j,), factor))
 
     def all_gains(self, right: Setup) -> Setup:
-        """Return all outputs with the same wrong gain."""
+        """Return all outputs with the same wrong gain; one of them where gains are not declared, but estimated."""
+        if right.output == "current" and any(joint.motor.joint_gain is None for joint in right.robot.joints):
+            return self.gain(right)
         factor = self._factor()
         every = range(right.robot.dof)
         name = f"all outputs times {factor:.2f}"

@@ -9,7 +9,7 @@ also of a last joint that carries nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,8 @@ MOTOR_FRICTION = 0.04
 """Friction, relative to the effort limit, from which a torque is that of the motor: behind the gear there is less."""
 REST_SPEED, REST_SAMPLES = 5e-3, 100
 """Speed (rad/s) below which all joints rest, and how many such samples give the noise."""
+MOST_NOISE = 2.0
+"""Ratio of noises beyond which a channel is filtered or disturbed rather than scaled."""
 DOUBT, LEAST_FACTOR = 2.6, 1.2
 """A scale is suspect from this number of standard deviations and from this factor on."""
 UNVERIFIED = np.log(2.0) / DOUBT
@@ -132,7 +134,8 @@ def signal_witnesses(logs: Sequence[Log], output: str, robot: Robot, drives: Dri
     if levels:
         unit = 1.0 if drives.estimated else drives.values
         noise = unit * np.exp(np.mean(np.log(levels), axis=0))
-        yield like_drives("the noise of like drives", noise, np.zeros(robot.dof), NOISE_SPREAD, robot, least=2)
+        found = like_drives("the noise of like drives", noise, np.zeros(robot.dof), NOISE_SPREAD, robot, least=2)
+        yield replace(found, spread=np.where(np.abs(found.values) < np.log(MOST_NOISE), found.spread, np.inf))
 
 
 def set_point_witnesses(logs: Sequence[Log], output: str) -> Iterator[Witness]:
