@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +16,10 @@ import jointwise
 from jointwise import spatial
 from jointwise.description import Limits, Payload, Robot, gravity_vector, list_robots, load_robot
 from jointwise.description import catalog as catalog_package
-from jointwise.description.table import parse_number, robot_from_csv
+from jointwise.description.table import exact_angle, parse_number, robot_from_csv
 from jointwise.description.toml import robot_from_toml
 from jointwise.description.urdf import robot_from_urdf, rpy_angles, urdf_text
+from jointwise.model.base import base_parameters
 from jointwise.model.rigid import forward_kinematics, inverse_dynamics
 from jointwise.spatial import Array
 
@@ -348,3 +350,24 @@ def test_flange_of_the_fr3_is_that_of_the_panda() -> None:
         forward_kinematics(load_robot("fr3"), q).tool, forward_kinematics(load_robot("panda"), q).tool, strict=True
     ):
         np.testing.assert_allclose(mine, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("text", ["1.57", "1.571", "1.5708", "1.5707", "-1.570796", "3.1416", "3.14"])
+def test_rounded_right_angles_are_exact(text: str) -> None:
+    quarters = exact_angle(float(text)) / (math.pi / 2.0)
+    assert quarters == round(quarters) != 0.0
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.01, 1.58, 1.5, 1.572, 1.5712, 1.57080632, 0.7854])
+def test_other_angles_are_taken_as_they_are(angle: float) -> None:
+    assert exact_angle(angle) == angle
+
+
+def test_a_table_with_rounded_angles_has_as_many_base_parameters(tmp_path: Path) -> None:
+    rows = "d,a,alpha,theta\n0.18,0,{0},0\n0,-0.61,0,0\n0,-0.57,0,0\n0.17,0,{0},0\n0.12,0,-{0},0\n0.12,0,0,0\n"
+    counts = []
+    for name, angle in {"exact": "pi/2", "rounded": "1.5708"}.items():
+        path = tmp_path / f"{name}.csv"
+        path.write_text(rows.format(angle))
+        counts.append(base_parameters(load_robot(path, convention="dh"), rotors=True).count)
+    assert counts == [40, 40]

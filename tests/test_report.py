@@ -502,7 +502,7 @@ def test_without_validation_the_worse_error_counts(calibration: Calibration, log
 
 
 @needs_browser
-def test_three_logs_print_on_at_most_twelve_pages(
+def test_three_logs_print_on_fewer_than_twelve_pages(
     calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path
 ) -> None:
     third = named(logs[1].slice(0, logs[1].samples // 2), "third.csv", "c" * 64)
@@ -511,4 +511,4 @@ def test_three_logs_print_on_at_most_twelve_pages(
         view.wait("document.documentElement.classList.contains('js')")
         document = base64.b64decode(view.ask("Page.printToPDF", preferCSSPageSize=True)["data"])
         assert view.complaints == []
-    assert 4 <= len(re.findall(rb"/Type\s*/Page\b", document)) <= 12
+    assert 4 <= len(re.findall(rb"/Type\s*/Page\b", document)) < 12

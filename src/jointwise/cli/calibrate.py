@@ -75,7 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--accept-implausible",
         action="store_true",
-        help="use drive gains of joint files that contradict the description",
+        help="calibrate although the logs contradict the set-up (the model is marked), and use drive gains of joint "
+        "files that contradict the description",
     )
     out.add_argument(
         "--excitation", metavar="DIR", help="of 'jointwise excite': compare standard errors with its prediction"

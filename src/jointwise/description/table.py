@@ -72,6 +72,19 @@ def _factor(text: str, position: int, whole: str) -> tuple[float, int]:
     return (math.pi if token in ("pi", "π") else float(token)), match.end()
 
 
+def exact_angle(angle: float) -> float:
+    """Return the multiple of π/2 that a rounded angle (rad) stands for: 1.5708 is π/2; other angles as they are.
+
+    Taken literally, axes that are parallel or perpendicular would not quite be, and parameters that no motion shows
+    would seem to act.
+    """
+    multiple = round(angle / (math.pi / 2.0)) * math.pi / 2.0
+    digits = len(repr(float(angle)).partition(".")[2])
+    unit = 10.0**-digits
+    near = abs(multiple - angle) < (unit if digits > 2 else 0.5 * unit)
+    return multiple if multiple != 0.0 and digits >= 2 and near else angle
+
+
 @dataclass(frozen=True)
 class Placement:
     """A fixed transform ``x' = R x + p``."""
@@ -115,12 +128,12 @@ class Row:
     @property
     def across(self) -> Placement:
         """``Trans_x(a) Rot_x(alpha)``."""
-        return Placement(spatial.rotation_x(self.alpha), np.array([self.a, 0.0, 0.0]))
+        return Placement(spatial.rotation_x(exact_angle(self.alpha)), np.array([self.a, 0.0, 0.0]))
 
     @property
     def along(self) -> Placement:
         """``Rot_z(theta) Trans_z(d)`` at q = 0."""
-        return Placement(spatial.rotation_z(self.theta), np.array([0.0, 0.0, self.d]))
+        return Placement(spatial.rotation_z(exact_angle(self.theta)), np.array([0.0, 0.0, self.d]))
 
 
 def robot_from_rows(

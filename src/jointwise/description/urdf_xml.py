@@ -15,7 +15,7 @@ import numpy as np
 
 from jointwise import spatial
 from jointwise.description.robot import Limits
-from jointwise.description.table import Placement
+from jointwise.description.table import Placement, exact_angle
 from jointwise.errors import DescriptionError, nearest
 from jointwise.spatial import Array
 
@@ -202,14 +202,14 @@ def _limits(joint: Element, kind: str, where: str) -> Limits:
 
 
 def _origin(element: Element, where: str) -> Placement:
-    """Return the transform of <origin>; entries below 1e-15 are rounding of cos(pi/2) and set to zero."""
+    """Return the transform of <origin>; entries below 1e-15 are rounding of cos(π/2), 1.5708 stands for π/2."""
     origin = _only(element, "origin", where)
     if origin is None:
         return Placement()
     xyz, rpy = (
         _numbers(origin, key, 3, where) if key in origin.attributes else [0.0, 0.0, 0.0] for key in ("xyz", "rpy")
     )
-    rotation = spatial.rotation_rpy(*rpy)
+    rotation = spatial.rotation_rpy(*map(exact_angle, rpy))
     return Placement(np.where(np.abs(rotation) < 1e-15, 0.0, rotation), np.array(xyz))
 
 

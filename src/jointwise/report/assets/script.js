@@ -97,7 +97,7 @@
   const printLayout = (plot) => {
     const group = plot.closest(".series, .pair");
     const columns = group ? Math.min(group.querySelectorAll(".plot").length, 3) : 1;
-    const height = [300, 170, 140][columns - 1];
+    const height = [250, 145, 120][columns - 1];
     group?.style.setProperty("--columns", columns);
     plot.style.setProperty("--paper-height", `${height}px`);
     const layout = { ...screenLayout(plot), template: template(8), autosize: false, height };
