@@ -295,7 +295,7 @@ def _with_feed_forward(
 
 def _with_spread(calibration: Calibration, setup: Setup) -> Calibration:
     """Return the calibration with the spread of its residuals, from which monitoring computes its thresholds."""
-    if setup.robot.transmission is not None or calibration.implausible:
+    if calibration.implausible:
         return calibration
     logs = [log for log in setup.logs if log.payload is None]
     return replace(calibration, spread=residual_spread(RobotModel(calibration), logs, "training"))

@@ -58,8 +58,8 @@ def residual_spread(
 ) -> ResidualSpread | None:
     """Return the spread of the residuals along logs without contact.
 
-    None where the logs are too short or lack the output, or where the model has terms that C does not have (the NumPy
-    monitor takes milliseconds a sample).
+    None where the logs are too short or lack the output, where the transmission is coupled (the monitor does not model
+    it), or where the model has terms that C does not have (the NumPy monitor takes milliseconds a sample).
 
     Args:
         model: The calibrated model.
@@ -67,6 +67,8 @@ def residual_spread(
         source: Whether the model was trained on these logs.
 
     """
+    if model.robot.transmission is not None:
+        return None
     parts = [log_samples(model, log) for log in logs if _is_usable(model, log)]
     if not parts or not isinstance(model.planned_core(model.rate), NativeCore):
         return None

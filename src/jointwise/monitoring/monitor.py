@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.description.robot import Payload
+from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError, ShapeError
 from jointwise.estimation.least_squares import Mask
 from jointwise.monitoring.core import Known, NativeWatch, Reports, Samples, WatchCore
@@ -59,6 +60,7 @@ class Monitor:
     def __post_init__(self) -> None:
         """Check the settings."""
         checked_rate(self.rate)
+        refuse_coupled(self.model.robot, "the monitor")
         if not (np.isfinite(self.false_alarms) and self.false_alarms > 0.0):
             raise ModelError(f"false_alarms must be a positive number an hour. Got {self.false_alarms} instead.")
 

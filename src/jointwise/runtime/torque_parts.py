@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError
 from jointwise.model.terms import Coulomb, Hysteresis, Inertia, PowerFlow, Rated, Stribeck, Term
 from jointwise.result.calibration import Calibration
@@ -85,8 +86,10 @@ def model_parts(model: RobotModel, rate: float | None = None, use: Use = "sensor
 
     Raises:
         ModelError: A joint has no dry friction, so that there is nothing to adapt.
+        DescriptionError: The transmission is coupled.
 
     """
+    refuse_coupled(model.robot, "the adaptation of friction")
     chosen, hertz = model.calibration.for_use(use), checked_rate(model.rate if rate is None else rate)
     friction = tuple({type(term) for terms in chosen.model.terms for term in terms} - set(NOT_FRICTION))
     reduced = (chosen, _without(chosen, DRY), _without(chosen, friction))
