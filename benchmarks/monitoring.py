@@ -26,6 +26,7 @@ from jointwise.estimation.structure import JointTerms
 from jointwise.model.terms import Temperature
 from jointwise.monitoring import Monitor, monitor_log
 from jointwise.monitoring.core import Samples
+from jointwise.monitoring.session import part_of
 from jointwise.monitoring.signals import log_samples, stream_rate
 from jointwise.options import Options
 from jointwise.simulation.robot import Thermal, digital_robot
@@ -38,6 +39,8 @@ WARM_UP = 180.0
 """Time constant of the warm-up (s), faster than a real one."""
 COMPLIANCE = 2e-5
 """rad/Nm by which a joint that is held by its controller gives way."""
+SECTION = 14.0
+"""Length (s) of the sections of recordings to which pushes are added."""
 CONDUCTANCE = 50.0
 """W/K, so large that the joints approach the ambient temperature."""
 
@@ -219,11 +222,18 @@ def pushed(
     return loaded, start, end
 
 
-def recordings(directory: Path, tries: int, training_log: str) -> None:
+def section(samples: Samples, rng: np.random.Generator) -> Samples:
+    """Return a random section of at most `SECTION` s: the monitor has not seen the motion before."""
+    t, length = samples.t - samples.t[0], min(SECTION, float(np.ptp(samples.t)) - 0.1)
+    first = rng.uniform(0.0, t[-1] - length)
+    return part_of(samples, (t >= first) & (t < first + length))
+
+
+def recordings(directory: Path, tries: int, training_log: str, seed: int) -> None:
     """Print false alarms, payloads and found pushes of real UR10e logs."""
     training = jw.read_log(directory / training_log)
     model = jw.RobotModel(jw.calibrate(training, jw.load_robot("ur10e"), physical=False))
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     for path in sorted(directory.glob("*.csv")):
         samples = log_samples(model, jw.read_log(path))
         result = monitor_log(model, jw.read_log(path)).result()
@@ -240,9 +250,10 @@ def _found(
 ) -> float:
     monitor, hits = Monitor(model, stream_rate(samples.t)), 0
     for _ in range(tries):
-        loaded, start, end = pushed(model, samples, force, rng, compliance)
+        part = section(samples, rng)
+        loaded, start, end = pushed(model, part, force, rng, compliance)
         reports, _ = monitor.steps(monitor.init(), loaded)
-        hits += bool((reports.contact[(samples.t >= start) & (samples.t <= end + 0.1)] != 0.0).any())
+        hits += bool((reports.contact[(part.t >= start) & (part.t <= end + 0.1)] != 0.0).any())
     return hits / tries
 
 
@@ -253,6 +264,7 @@ def main() -> None:
     parser.add_argument("--free", type=float, default=180.0, help="minutes of free motion")
     parser.add_argument("--data", type=Path, help="directory of UR10e logs")
     parser.add_argument("--train", default="id_20_02_12_50sec_12harm.csv", help="log of --data to calibrate with")
+    parser.add_argument("--seed", type=int, default=0, help="of the pushes that are added to --data")
     parser.add_argument("--robot", default="ur5e", help="of --only families")
     parser.add_argument("--only", choices=("simulation", "recordings", "warm-up", "families"))
     args = parser.parse_args()
@@ -269,7 +281,7 @@ def main() -> None:
         friction(model)
         warm_up(model)
     if args.data is not None:
-        recordings(args.data, 20, args.train)
+        recordings(args.data, 20, args.train, args.seed)
 
 
 if __name__ == "__main__":

@@ -438,15 +438,34 @@ def test_history_shows_what_changed_since_commissioning(tmp_path, model, free):
 # -- real recordings --
 
 
-@needs_shared
-def test_real_recordings_are_quiet_and_loads_are_payloads(tmp_path):
-    robot = jw.load_robot("ur10e")
+@pytest.fixture(scope="module")
+def ur10e():
     training = jw.read_log(UR10E / "id_20_02_12_50sec_12harm.csv")
-    model = jw.RobotModel(jw.calibrate(training, robot, physical=False))
+    return jw.RobotModel(jw.calibrate(training, jw.load_robot("ur10e"), physical=False))
+
+
+@needs_shared
+def test_real_recordings_are_quiet_and_loads_are_payloads(ur10e):
     for path in sorted(UR10E.glob("*.csv")):
-        result = monitor_log(model, jw.read_log(path)).result()
+        result = monitor_log(ur10e, jw.read_log(path)).result()
         assert result.contacts == (), (path.name, result.contacts)
         assert result.is_quiet, (path.name, result.reasons)
         if "oad" in path.stem and "unload" not in path.stem:
             assert result.payload.mass == pytest.approx(2.805, rel=0.03)
             assert result.payload.status == "watch"
+
+
+@needs_shared
+@pytest.mark.parametrize("start", [20.0, 33.0, 46.0])
+def test_a_push_is_found_by_joints_that_rest_while_another_moves(ur10e, start):
+    log = jw.read_log(UR10E / "joint_20_01_22_joint_1.csv")
+    rise = np.clip((log.t - log.t[0] - start) / 0.2, 0.0, 1.0) * np.clip(
+        (log.t[0] + start + 1.5 - log.t) / 0.2, 0.0, 1.0
+    )
+    J = ur10e.jacobian(np.asarray(log.q))[:, :3]
+    force = 20.0 * J[:, :, 1] / np.linalg.norm(J[:, :, 1], axis=1, keepdims=True)  # as joint 2 would move the tool
+    torque = rise[:, None] * np.einsum("kij,ki->kj", J, force)
+    (contact,) = monitor_log(ur10e, replace(log, current=log.current - torque / ur10e.gains)).result().contacts
+    assert contact.start - log.t[0] == pytest.approx(start + 0.25, abs=0.25)
+    assert contact.end - log.t[0] == pytest.approx(start + 1.75, abs=0.5)
+    assert contact.joint in (2, 3)

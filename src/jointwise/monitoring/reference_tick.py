@@ -26,6 +26,9 @@ SHOCK_TIME, SLOWNESS, REST_RANGE, LEAVE_RANGE, REST_TIME, REST_SPEED = 0.1, 0.05
 COULOMB, LOOSE, STOP_SPEED, BREAKAWAY_RANGE, STATIC, CALM_SHARE = 1.7320508, 2.0, 0.02, 2e-3, 1.6, 0.2
 JUMP_SHARE, JUMP_CHANGE, SCALE, SCALE_TIME, SCALE_CAP = 1.0, 0.3, 2.0, 20.0, 3.0
 STILL_SHARE, STILL_TIME = 0.05, 1.0
+FOLLOW_TIME, SETTLED, LOOSE_SHARE, START_WAIT, HARD_STOP = 0.7, 0.3, 0.1, 2.0, 0.6
+RISE_REST, RISE_PART, RISE_STILL, RISE_USUAL, RISE_START, RISE_FIRST = 0.02, 0.3, 0.5, 10.0, 0.09, 0.5
+RISE_LIMIT, RISE_TIME_LEAST, RISE_END = 6.5, 0.05, 0.3
 HELD_DRIFT, HELD_HUNTING, CALM_LOAD, CALM_TIME, START_TIME = 0.1, 2.0, 0.5, 3.0, 0.5
 FRICTION_SHARE, FRICTION_TIME, PAYLOAD_TIME, PAYLOAD_ERROR, UPDATE_TIME, CORRELATION = 0.15, 600.0, 1e5, 0.05, 0.05, 2.0
 PERSISTENCE, PUSH_TIME, END_RATIO, END_SHARE, END_TIME, RELEASE_TIME, LONGEST = 3, 0.3, 0.7, 0.5, 0.2, 0.5, 10.0
@@ -57,6 +60,9 @@ class WatchMemory:
     calm: float = 0.0
     age: float = 0.0
     still: float = 0.0
+    moved: float = 0.0
+    rising: float = 0.0
+    highest_rise: float = 0.0
     since: int = 0
     adopted: int = 0
     delayed: list[Array] = field(default_factory=list)
@@ -105,7 +111,7 @@ class ReferenceTick:
             memory.P[_index(j, 0), _index(j, 0)] = FRICTION_SHARE**2
             memory.P[_index(j, 1), _index(j, 1)] = self.viscous[j] ** 2
         counted = ("same_q", "same_output", "highest", "direction", "mean_fast", "mean_slow", "scale", "calm_load")
-        smooth = ("expected", "fast", "slow", "dry", "slow_speed", "slow_grip", "loose_fast", "loose_slow")
+        smooth = ("followed", "expected", "fast", "slow", "dry", "slow_speed", "slow_grip", "loose_fast", "loose_slow")
         memory.s = {name: np.zeros(self.n) for name in (*counted, *smooth)} | {"columns": np.zeros((self.n, MOMENTS))}
         memory.report = {name: np.zeros(self.n) for name in COLUMNS}
         memory.report |= {"contact": 0.0, "joint": 0.0, "verdict": 0.0, "change": 0.0}
@@ -140,7 +146,7 @@ class ReferenceTick:
         m.changes, m.level, m.steady = [0.0] * CHANGES, 1.0, zeros
         m.rested = m.rested if len(m.rested) else zeros
         m.s |= {"position": q, "path": q, "anchor": q, "speed": qd, "mean_torque": torque, "base_torque": torque}
-        m.s |= dict.fromkeys(("acceleration", "shock", "over", "above", "travel", "jump"), zeros)
+        m.s |= dict.fromkeys(("acceleration", "shock", "over", "above", "travel", "jump", "usual", "settled"), zeros)
         rests = np.abs(qd) < REST_SPEED
         m.s["resting"] = np.where(rests, REST_TIME, 0.0)
         m.s |= dict.fromkeys(("at_rest", "grip", "slow_grip"), rests.astype(float))
@@ -148,7 +154,7 @@ class ReferenceTick:
         for j in range(self.n):
             _forget(m, _index(j, 2), self.held[j] ** 2 if rests[j] else 0.0)
         m.contact, m.lasted, m.quiet, m.peak, m.calm, m.age = False, 0.0, 0.0, 0.0, CALM_TIME, 0.0
-        m.still = 0.0
+        m.still = m.moved = m.rising = 0.0
 
     def _advance(self, m: WatchMemory, q: Array, qd: Array, torque: Array, warm: Array) -> _Moment:
         s, T = m.s, self.T
@@ -209,6 +215,9 @@ class ReferenceTick:
         changed = np.abs(now.load - s["calm_load"]) > CALM_LOAD * self.friction
         s["calm_load"] = np.where(changed, now.load, s["calm_load"])
         m.calm = 0.0 if (changed | turns | leaves).any() else m.calm + self.T
+        s["settled"] = np.where(stops | leaves, 0.0, s["settled"] + self.T)
+        hard = s["shock"] > HARD_STOP * self.friction
+        m.moved = (0.0 if (stops | leaves | hard).any() else m.moved) + self.T
         m.still = m.still + self.T if (s["at_rest"] != 0.0).all() else 0.0
         m.age += self.T
 
@@ -307,6 +316,7 @@ class ReferenceTick:
         held, rows = m.x[MOMENTS + 2 :: SHARES], np.array([self._row(m, j) for j in range(self.n)])
         fast, slow = s["fast"] - s["expected"] - s["grip"] * held, s["slow"] - rows @ m.x
         m.report |= {"external": -fast, "residual": -slow}
+        whole = slow + np.where(s["at_rest"] != 0.0, s["slow_grip"] * held, 0.0)
         fast_spread, spread = self._spreads(m, now)
         hunts, fast_bound, slow_bound = self._bounds(m)
         fast = np.where(hunts, fast + held + s["dry"], fast)
@@ -317,6 +327,7 @@ class ReferenceTick:
         scale, deviation = np.maximum(s["scale"], 1.0), np.sqrt(spread**2 + known)
         u = np.maximum(np.abs(fast) - fast_bound, 0.0) / (numbers.limit_fast * scale * np.sqrt(fast_spread**2 + known))
         w = np.maximum(np.abs(slow) - slow_bound, 0.0) / (numbers.limit_slow * scale * deviation)
+        square = self._relative_change(m, self._recent_change(m, whole), spread)
         if not m.contact:
             usual = s["scale"] + share_of(self.T, SCALE_TIME) * (
                 np.minimum(SCALE * np.abs(slow) / deviation, SCALE_CAP) - s["scale"]
@@ -331,8 +342,39 @@ class ReferenceTick:
         m.report |= {"deviation": deviation, "ratio": np.where(self.measured, np.maximum(u, w), 0.0)}
         m.report |= {"speed": s["speed"], "inertia": now.inertia, "shock": s["shock"], "rest": s["at_rest"]}
         m.report |= {"bound_fast": fast_bound, "bound_slow": slow_bound}
+        self._push(m, square)
         m.report["joint"] = float(np.argmax(m.report["ratio"]))
         return spread
+
+    def _recent_change(self, m: WatchMemory, y: Array) -> Array:
+        """Return the changes (Nm) of slow residuals within about `FOLLOW_TIME`."""
+        s, share = m.s, 0.0 if m.contact else share_of(self.T, FOLLOW_TIME)
+        loose = (not m.contact) & (s["at_rest"] == 0.0) & (s["loose_slow"] > LOOSE_SHARE * self.friction)
+        before = np.where((s["settled"] < SETTLED) | loose, y, s["followed"])
+        s["followed"] = before + share * (y - before)
+        return y - s["followed"]
+
+    def _relative_change(self, m: WatchMemory, change: Array, spread: Array) -> Array:
+        """Return their squares relative to the usual ones, beyond what dry friction may add; `spread` in Nm."""
+        s, rests = m.s, m.s["at_rest"] != 0.0
+        starts = np.where(rests, m.still == 0.0 and m.moved < SETTLED, s["settled"] < SETTLED)
+        start = np.where(rests, RISE_START * self.friction, RISE_FIRST * spread)
+        usual = np.where(starts, np.maximum(s["usual"], start**2), s["usual"])
+        least = np.where(rests, np.maximum(RISE_REST * self.friction, RISE_STILL * self.rest_slow), RISE_PART * spread)
+        size = np.maximum(np.abs(change) - np.where(rests, 0.0, s["loose_slow"]), 0.0)
+        s["usual"] = usual if m.contact else usual + share_of(self.T, RISE_USUAL) * (size**2 - usual)
+        known = self.measured & ~(rests & (m.moved < START_WAIT))
+        return np.where(known, size**2 / (least**2 + usual), 0.0)
+
+    def _push(self, m: WatchMemory, square: Array) -> None:
+        """Raise the ratios where the changes of all joints together are those of a push."""
+        total = float(square.sum())
+        m.rising = m.rising + self.T if total > RISE_LIMIT**2 else 0.0
+        lasts = m.rising > (PUSH_TIME if m.still > 0.0 else RISE_TIME_LEAST)
+        m.highest_rise = max(m.highest_rise, total**0.5) if m.contact else 0.0
+        most = np.arange(self.n) == np.argmax(square)
+        ratio = np.sqrt(np.where(most, total, square)) / max(RISE_LIMIT, RISE_END * m.highest_rise)
+        m.report["ratio"] = np.maximum(m.report["ratio"], ratio if lasts else np.minimum(ratio, 1.0))
 
     def _changed(self, m: WatchMemory) -> float:
         now, used = m.s["expected"] - m.s["fast"], self.measured
@@ -368,7 +410,7 @@ class ReferenceTick:
         ends, released = ratio < END_RATIO, not moves and ratio < END_SHARE * m.peak
         m.quiet = m.quiet + self.T if ends or released else 0.0
         if ends and m.quiet >= END_TIME:
-            m.contact = False
+            m.contact, m.s["settled"] = False, np.zeros(self.n)
         elif released and m.quiet >= RELEASE_TIME:
             self._adopt(m)
         elif m.lasted >= LONGEST:
@@ -379,6 +421,7 @@ class ReferenceTick:
     def _adopt(self, m: WatchMemory) -> None:
         for j in np.flatnonzero(m.s["at_rest"]).tolist():
             _forget(m, _index(j, 2), self.held[j] ** 2)
+        m.s["settled"] = np.zeros(self.n)
         m.contact = False
 
 

@@ -26,6 +26,22 @@
                               * fast residual it may vary by all of it: a motor overcomes friction before its joint moves */
 #define STILL_SHARE JW(0.05) /* ... with the whole arm at rest for STILL_TIME: nothing but a push changes what is held */
 #define STILL_TIME JW(1.0)   /* s */
+#define FOLLOW_TIME JW(0.7)  /* s in which the slow residual is followed: hands push sooner, errors of the model and what
+                              * friction holds change later; during a contact it is not followed */
+#define SETTLED JW(0.3)      /* s after the begin or end of a rest in which a residual is not compared with what it was */
+#define LOOSE_SHARE JW(0.1)  /* ... or while this part of the dry friction of a moving joint is not known */
+#define RISE_REST JW(0.02)   /* least standard deviation of its changes at rest, of dry friction ... */
+#define RISE_PART JW(0.3)    /* ... in motion, of the spread of the slow residual, which has a margin; at rest ... */
+#define RISE_STILL JW(0.5)   /* ... of the spread at rest */
+#define RISE_USUAL JW(10.0)  /* s over which their usual mean square is averaged ... */
+#define RISE_START JW(0.09)  /* ... from this part of dry friction on when another joint begins to move ... */
+#define RISE_FIRST JW(0.5)   /* ... and this part of the spread when the joint does */
+#define RISE_LIMIT JW(6.5)   /* contact above this many standard deviations of the changes of all joints together ... */
+#define RISE_TIME_LEAST JW(0.05) /* ... for this time, s; with the whole arm at rest PUSH_TIME */
+#define RISE_END JW(0.3)     /* ... and at least this part of the largest one of a contact: the filter of the residual fades */
+#define START_WAIT JW(2.0)   /* s after a start, a stop or a shock in which changes at rest do not count: motors overcome
+                              * friction before their joints move, and friction settles */
+#define HARD_STOP JW(0.6)    /* such a shock, relative to dry friction */
 #define JUMP_TIME JW(0.004)  /* s, of the torque from which a step of the motor torque is counted */
 #define JUMP_SHARE JW(1.0)   /* of such a step that the momentum observer may show: the arm follows later ... */
 #define JUMP_CHANGE JW(0.3)  /* ... and that is a sudden change of it without contact */
@@ -206,7 +222,7 @@ static void begin(const jw_monitor *m, jw_watch_state *s, const jw_real *q, cons
         s->resting[j] = rests ? REST_TIME : JW(0.0);
         s->at_rest[j] = s->grip[j] = s->slow_grip[j] = rests ? JW(1.0) : JW(0.0);
         s->base_torque[j] = torque[j];
-        s->jump[j] = JW(0.0);
+        s->jump[j] = s->usual[j] = s->settled[j] = JW(0.0);
         s->scale[j] = larger(s->scale[j], JW(1.0));
         forget(s, unknown(n, 0), unknown(j, 2), rests ? held * held : JW(0.0));
     }
@@ -215,7 +231,7 @@ static void begin(const jw_monitor *m, jw_watch_state *s, const jw_real *q, cons
     s->level = JW(1.0);
     s->contact = s->lasted = s->quiet = s->peak = JW(0.0);
     s->calm = CALM_TIME;
-    s->age = s->still = JW(0.0);
+    s->age = s->still = s->moved = s->rising = JW(0.0);
 }
 
 static void smooth(jw_real *value, jw_real next, jw_real share) { *value += share * (next - *value); }
@@ -321,11 +337,15 @@ static void rest(const jw_monitor *m, jw_watch_state *s, const moment *now)
         int turns = !rests && turned(s, j);
         s->travel[j] = rests || turns ? JW(0.0) : s->travel[j] + path;
         calm &= !turns;
+        s->settled[j] += m->model->period;
+        if (s->shock[j] > HARD_STOP * COULOMB * held)
+            s->moved = JW(0.0);
         if (!rests && s->resting[j] >= REST_TIME) {
             s->at_rest[j] = s->grip[j] = JW(1.0);
+            s->settled[j] = s->moved = JW(0.0);
             forget(s, unknown(n, 0), b, held * held);
         } else if (rests && !near) {
-            s->at_rest[j] = JW(0.0);
+            s->at_rest[j] = s->settled[j] = s->moved = JW(0.0);
             s->grip[j] = jw_exp(-LEAVE_RANGE / BREAKAWAY_RANGE);
             calm = 0;
         } else if (!rests) {
@@ -340,6 +360,7 @@ static void rest(const jw_monitor *m, jw_watch_state *s, const moment *now)
     s->calm = calm ? s->calm + m->model->period : JW(0.0);
     s->still = still ? s->still + m->model->period : JW(0.0);
     s->age += m->model->period;
+    s->moved += m->model->period;
 }
 
 /* -- contact -- */
@@ -393,10 +414,57 @@ static jw_real beyond(jw_real residual, jw_real bound, jw_real limit, jw_real va
     return larger(jw_fabs(residual) - bound, JW(0.0)) / (limit * jw_sqrt(variance));
 }
 
+/* Change (Nm) of a slow residual within about FOLLOW_TIME; y (Nm) is what payload and friction in motion leave. */
+static jw_real recent_change(const jw_monitor *m, jw_watch_state *s, int j, jw_real y)
+{
+    int free = s->contact == JW(0.0), moves = s->at_rest[j] == JW(0.0);
+    int loose = free && moves && s->loose_slow[j] > LOOSE_SHARE * COULOMB * m->joint[j].held;
+    if (s->settled[j] < SETTLED || loose)
+        s->followed[j] = y;
+    smooth(&s->followed[j], y, free ? share_of(m->model->period, FOLLOW_TIME) : JW(0.0));
+    return y - s->followed[j];
+}
+
+/* Its square relative to the usual one, beyond what dry friction may add; `spread` (Nm) is that of the slow residual. */
+static jw_real relative_change(const jw_monitor *m, jw_watch_state *s, int j, jw_real change, jw_real spread)
+{
+    const jw_watched *w = &m->joint[j];
+    int rests = s->at_rest[j] != JW(0.0);
+    int starts = rests ? s->still == JW(0.0) && s->moved < SETTLED : s->settled[j] < SETTLED;
+    jw_real least = rests ? larger(RISE_REST * COULOMB * w->held, RISE_STILL * w->rest_slow) : RISE_PART * spread;
+    jw_real start = rests ? RISE_START * COULOMB * w->held : RISE_FIRST * spread;
+    s->usual[j] = starts ? larger(s->usual[j], start * start) : s->usual[j];
+    jw_real size = larger(jw_fabs(change) - (rests ? JW(0.0) : s->loose_slow[j]), JW(0.0));
+    jw_real variance = least * least + s->usual[j];
+    if (s->contact == JW(0.0))
+        smooth(&s->usual[j], size * size, share_of(m->model->period, RISE_USUAL));
+    return !w->measured || (rests && s->moved < START_WAIT) ? JW(0.0) : size * size / variance;
+}
+
+/* Raises the ratios where the changes of all joints together are those of a push; `square` are the relative ones. */
+static void push(const jw_monitor *m, jw_watch_state *s, const jw_real *square, jw_watch_report *report)
+{
+    int n = m->model->joints, most = 0;
+    jw_real sum = JW(0.0);
+    for (int j = 0; j < n; j++) {
+        sum += square[j];
+        most = square[j] > square[most] ? j : most;
+    }
+    s->rising = sum > RISE_LIMIT * RISE_LIMIT ? s->rising + m->model->period : JW(0.0);
+    s->highest_rise = s->contact != JW(0.0) ? larger(s->highest_rise, jw_sqrt(sum)) : JW(0.0);
+    jw_real limit = larger(RISE_LIMIT, RISE_END * s->highest_rise);
+    int lasts = s->rising > (s->still > JW(0.0) ? PUSH_TIME : RISE_TIME_LEAST);
+    for (int j = 0; j < n; j++) {
+        jw_real ratio = jw_sqrt(j == most ? sum : square[j]) / limit;
+        report->ratio[j] = larger(report->ratio[j], lasts ? ratio : smaller(ratio, JW(1.0)));
+    }
+}
+
 /* Compares the residuals with their limits. Returns whether a joint is above, or was so long enough. */
 static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw_real *spread, jw_watch_report *report)
 {
     int above = 0, n = m->model->joints;
+    jw_real square[JW_MOST_JOINTS];
     report->joint = JW(0.0);
     for (int j = 0; j < n; j++) {
         row r = row_of(s, j);
@@ -405,8 +473,10 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
         int hunts = bounds(m, s, j, &fast_bound, &slow_bound);
         jw_real held = s->x[unknown(j, 2)], fast = s->fast[j] - s->expected[j] - s->grip[j] * held;
         jw_real slow = s->slow[j] - mean_of(s, &r);
+        jw_real holds = s->at_rest[j] != JW(0.0) ? r.factor[JW_MOMENTS + 2] * held : JW(0.0);
         report->external[j] = -fast;
         report->residual[j] = -slow;
+        jw_real whole = slow + holds;
         if (hunts) {
             fast += held + s->dry[j];
             slow += r.factor[JW_MOMENTS + 2] * held + s->dry[j];
@@ -417,6 +487,7 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
         jw_real scale = larger(s->scale[j], JW(1.0)), variance = spread[j] * spread[j] + known;
         jw_real u = beyond(fast, fast_bound, m->limit_fast * scale, fast_spread * fast_spread + known);
         jw_real w = beyond(slow, slow_bound, m->limit_slow * scale, variance);
+        square[j] = relative_change(m, s, j, recent_change(m, s, j, whole), spread[j]);
         if (s->at_rest[j] == JW(0.0) && s->contact == JW(0.0))
             smooth(&s->scale[j], smaller(SCALE * jw_fabs(slow) / jw_sqrt(variance), SCALE_CAP),
                    share_of(m->model->period, SCALE_TIME));
@@ -433,6 +504,9 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
         report->rest[j] = s->at_rest[j];
         report->bound_fast[j] = fast_bound;
         report->bound_slow[j] = slow_bound;
+    }
+    push(m, s, square, report);
+    for (int j = 0; j < n; j++) {
         above |= report->ratio[j] > JW(1.0);
         if (report->ratio[j] > report->ratio[(int)report->joint])
             report->joint = (jw_real)j;
@@ -480,6 +554,7 @@ static void adopt(const jw_monitor *m, jw_watch_state *s)
     for (int j = 0; j < n; j++)
         if (s->at_rest[j] != JW(0.0))
             forget(s, unknown(n, 0), unknown(j, 2), m->joint[j].held * m->joint[j].held);
+    memset(s->settled, 0, sizeof(s->settled));
     s->contact = JW(0.0);
 }
 
@@ -502,6 +577,7 @@ static void decide(const jw_monitor *m, jw_watch_state *s, int above, const jw_w
     s->quiet = ends || released ? s->quiet + T : JW(0.0);
     if (ends && s->quiet >= END_TIME) {
         s->contact = JW(0.0);
+        memset(s->settled, 0, sizeof(s->settled));
     } else if (released && s->quiet >= RELEASE_TIME) {
         adopt(m, s);
     } else if (s->lasted >= LONGEST) {

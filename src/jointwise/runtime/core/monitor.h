@@ -81,6 +81,9 @@ typedef struct {
     jw_real mean_fast[JW_MOST_JOINTS], mean_slow[JW_MOST_JOINTS]; /* spreads, smoothed like the residuals, Nm */
     jw_real base_torque[JW_MOST_JOINTS], jump[JW_MOST_JOINTS]; /* motor torque smoothed; its last step, fading, Nm */
     jw_real scale[JW_MOST_JOINTS];           /* usual size of the slow residual in motion, relative to its spread */
+    jw_real followed[JW_MOST_JOINTS], usual[JW_MOST_JOINTS]; /* slow residual, followed, Nm; mean square of its changes */
+    jw_real settled[JW_MOST_JOINTS];         /* s since a rest began or ended */
+    jw_real moved, rising, highest_rise;     /* s since a start, a stop or a shock; s above the limit of changes; largest */
     jw_real calm, still, age;                /* s since a load changed, a joint moved, the signals began */
     jw_real calm_load[JW_MOST_JOINTS];       /* load when that was, Nm */
     jw_real x[JW_UNKNOWNS], P[JW_UNKNOWNS * JW_UNKNOWNS];
