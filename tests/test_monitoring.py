@@ -374,6 +374,30 @@ def test_other_robots_are_noticed(model, robot):
     assert "check that it is of this robot" in other.reasons[0]
 
 
+@pytest.mark.parametrize("wrong", ["signs", "order", "ceiling"])
+def test_wrong_declarations_are_noticed_at_rest(model, wrong):
+    pose = np.tile([0.3, -0.6, 0.9, -1.0, 0.5, 0.2], (800, 1))
+    noise = np.random.default_rng(0).normal(0.0, 0.02, pose.shape)
+    torque = model.gravity(pose)
+    still = Samples(0.01 * np.arange(800), pose, torque / model.gains + noise, np.zeros_like(pose))
+    loaded = model.with_payload(3.0, (0.0, 0.0, 0.1)).gravity(pose) / model.gains + noise
+    for right in (still, replace(still, output=loaded)):
+        assert _fed(model, right).status in ("ok", "watch")
+    watched = model.with_mounting("ceiling") if wrong == "ceiling" else model
+    outputs = {"signs": -still.output, "order": still.output[:, [0, 2, 1, 3, 4, 5]], "ceiling": still.output}
+    result = _fed(watched, replace(still, output=outputs[wrong]))
+    assert result.status == "fault"
+    assert "does not explain" in result.reasons[0]
+    assert result.contacts == ()
+
+
+def test_the_wrong_sign_of_one_wrist_current_is_a_fault(model, robot):
+    log = recorded(robot, 6, duration=30.0)
+    result = monitor_log(model, replace(log, current=log.current * [1.0, 1.0, 1.0, 1.0, 1.0, -1.0])).result()
+    assert result.status == "fault"
+    assert "does not explain" in result.reasons[0]
+
+
 def test_wrong_input(model, free):
     with pytest.raises(DataError, match="no channel 'current'"):
         monitor_log(model, replace(free, current=None))

@@ -13,7 +13,7 @@ from jointwise.description.robot import Payload
 from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError, ShapeError
 from jointwise.estimation.least_squares import Mask
-from jointwise.monitoring.core import Known, NativeWatch, Reports, Samples, WatchCore
+from jointwise.monitoring.core import CoreMonitor, Known, NativeWatch, Reports, Samples, WatchCore
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.runtime import RobotModel
 from jointwise.runtime.arrays import checked_rate
@@ -82,11 +82,9 @@ class Monitor:
         return self.has_speed and change is not None and abs(self.rate / change.rate - 1.0) < SAME_RATE
 
     @cached_property
-    def core(self) -> WatchCore:
-        """Evaluator of samples in C, or in NumPy for models that C does not have."""
-        from jointwise.monitoring.reference import ReferenceWatch
-
-        numbers = core_monitor(
+    def numbers(self) -> CoreMonitor:
+        """Priors, spreads and limits of the evaluator."""
+        return core_monitor(
             self.model,
             self.rate,
             known_spread(self.model, self.has_speed),
@@ -94,6 +92,13 @@ class Monitor:
             measured=self.measured,
             derived=not self.has_speed,
         )
+
+    @cached_property
+    def core(self) -> WatchCore:
+        """Evaluator of samples in C, or in NumPy for models that C does not have."""
+        from jointwise.monitoring.reference import ReferenceWatch
+
+        numbers = self.numbers
         core = self.model.planned_core(self.rate)
         return NativeWatch(core, numbers) if isinstance(core, NativeCore) else ReferenceWatch(self.model, core, numbers)
 

@@ -26,7 +26,10 @@ UNKNOWN = 0.3
 FRICTION_CHANGE = 0.07
 """Relative change of dry friction that is watched ..."""
 FRICTION_RATIO = 3.0
-"""... if it is larger than this many standard errors."""
+"""... if it is larger than this many standard errors ..."""
+REPEATED = 15.0
+"""... more where the joint moved little: by this time (s) relative to that in motion. Errors of the model repeat at the
+few poses of a short log; logs of half a minute of a UR10e on other days show up to 12 %."""
 WARMING = 0.01
 """Relative loss of dry friction with every kelvin (1/K) that warming may explain where the model does not have the
 effect of temperature: about twice that of the digital robot (0.5 %/K)."""
@@ -266,11 +269,16 @@ def friction_estimates(known: Known, moved: Array, measured: Mask, warmer: Array
         change, error = float(known.x[first]), float(deviations[first])
         judged = time >= LEAST_MOTION and bool(measured[j])
         least, most = sorted((0.0, -WARMING * float(warmer[j])))
-        changed = abs(change - min(max(change, least), most)) > max(FRICTION_CHANGE, FRICTION_RATIO * error)
+        changed = abs(change - min(max(change, least), most)) > max(FRICTION_CHANGE, _ratio(time) * error)
         status: Status = "unknown" if not judged else "watch" if changed else "ok"
         numbers = (1.0 + change, error, float(known.x[first + 1]), float(deviations[first + 1]))
         result.append(FrictionEstimate(j + 1, status, *numbers, time))
     return tuple(result)
+
+
+def _ratio(moved: float) -> float:
+    """Return the number of standard errors of a change that is watched after a time in motion (s)."""
+    return FRICTION_RATIO * (1.0 + REPEATED / max(moved, LEAST_MOTION))
 
 
 def data_quality(known: Known, faults: Sequence[Fault], malformed: int) -> DataQuality:

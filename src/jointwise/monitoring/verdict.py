@@ -9,11 +9,12 @@ import numpy as np
 
 from jointwise.estimation.least_squares import Mask
 from jointwise.model.terms import Temperature
-from jointwise.monitoring.core import Reports, Samples
+from jointwise.monitoring.core import MOMENTS, SHARES, Known, Reports, Samples
 from jointwise.monitoring.events import Contact, Fault
 from jointwise.monitoring.monitor import Monitor, MonitorState
 from jointwise.monitoring.settings import known_spread
 from jointwise.monitoring.summary import (
+    FRICTION_RATIO,
     DataQuality,
     FrictionEstimate,
     MonitorResult,
@@ -39,6 +40,10 @@ MISMATCH_COUNT = 8
 """... with at least so many of them ..."""
 MISMATCH_TIME = 5.0
 """... if the stream is longer than this, s."""
+HELD_MOST = 4.0
+"""Torque at rest that friction cannot hold, in its standard deviations: static friction is at most 2.8 of them ..."""
+LEAST_MASS = -0.5
+"""... and total mass of a payload (kg) that is none, beyond three standard errors."""
 ALIKE = 0.8
 """Correlation of two torques from which one may be the other."""
 SCALED = 3.0
@@ -225,7 +230,7 @@ def verdict(
     payload = payload_estimate(known, model.payload, model.output == "current")
     warmer = warmer_than_known(model, sums.temperatures)
     friction = friction_estimates(known, sums.moved, measured, warmer)
-    mismatch = _mismatch(sums, len(contacts), known.adopted)
+    mismatch = _mismatch(sums, len(contacts), known.adopted) or _impossible(monitor, known, payload, friction)
     if mismatch or payload.status == "watch":  # friction that grows with the load is not a change of the joint
         friction = tuple(replace(joint, status="unknown") if joint.status == "watch" else joint for joint in friction)
         wear = wear.not_judged()
@@ -283,6 +288,27 @@ def _mismatch(sums: StreamSums, contacts: int, adopted: int) -> list[str]:
         f"the model does not explain the stream ({100.0 * share:.0f} % of it beyond the thresholds, {contacts} times)"
         ": check that it is of this robot, its mounting and payload, and the signs, order and units of its channels"
         f"{sums.pairs.hint()}"
+    ]
+
+
+def _impossible(
+    monitor: Monitor, known: Known, payload: PayloadEstimate, friction: Sequence[FrictionEstimate]
+) -> list[str]:
+    """Return why the stream is not that of this robot: torques at rest, payload or friction that no robot has."""
+    held = known.x[MOMENTS + 2 :: SHARES] / np.array([joint.held for joint in monitor.numbers.joints])
+    resting = [str(j + 1) for j in np.flatnonzero(known.rest & (np.abs(held) > HELD_MOST)).tolist()]
+    driving = [str(j.joint) for j in friction if j.status != "unknown" and j.a1 + FRICTION_RATIO * j.a1_deviation < 0.0]
+    if driving:
+        what = f"negative friction of joint {', '.join(driving)}"
+    elif resting:
+        what = f"the torque at rest of joint {', '.join(resting)}"
+    elif payload.mass + 3.0 * float(np.sqrt(known.P[0, 0])) < LEAST_MASS:
+        what = f"a payload of {payload.mass:.1f} kg"
+    else:
+        return []
+    return [
+        f"the model does not explain {what}: check that the stream is of this robot, its mounting and payload, and the "
+        "signs, order and units of its channels"
     ]
 
 
