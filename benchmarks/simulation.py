@@ -25,7 +25,7 @@ import mujoco  # noqa: E402
 import numpy as np  # noqa: E402
 import pinocchio as pin  # noqa: E402
 
-from jointwise.control.control_law import AffineControl  # noqa: E402
+from jointwise.control.controller import AffineControl  # noqa: E402
 from jointwise.description import Robot, load_robot  # noqa: E402
 from jointwise.model import rigid  # noqa: E402
 from jointwise.simulation.robot import (  # noqa: E402

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import jointwise
-from jointwise.control.control_law import AffineControl
+from jointwise.control.controller import AffineControl
 from jointwise.data.log import Log, Origin
 from jointwise.design import Experiment, make_experiment
 from jointwise.model.rigid import inverse_dynamics

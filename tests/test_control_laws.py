@@ -361,7 +361,7 @@ def test_the_lqr_controls_rigid_and_elastic_joints_side_by_side() -> None:
 
 
 def sample(q: Array) -> ControlSample:
-    return ControlSample(0.0, q, 0.1 * q, q + 1e-3, 0.1 * q, np.zeros_like(q), np.full_like(q, 20.0))
+    return ControlSample(q, 0.1 * q, q + 1e-3, 0.1 * q, np.zeros_like(q), np.full_like(q, 20.0), time=0.0)
 
 
 def test_a_controller_can_be_replayed_from_any_memory() -> None:

@@ -7,7 +7,7 @@ from time import sleep
 import numpy as np
 import pytest
 
-from jointwise.control.control_law import AffineControl
+from jointwise.control.controller import AffineControl
 from jointwise.description import Payload, load_robot
 from jointwise.errors import JointwiseError
 from jointwise.simulation.robot import (

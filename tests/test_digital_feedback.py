@@ -9,7 +9,7 @@ import pytest
 
 import jointwise
 from jointwise import control
-from jointwise.control.control_law import AffineControl, ControlSample
+from jointwise.control.controller import AffineControl, ControlSample
 from jointwise.control.stability import UnstableError, check_stability, closed_loop_stability
 from jointwise.description import load_robot
 from jointwise.design import joint_moves

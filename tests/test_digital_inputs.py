@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jointwise.simulation.robot as package
-from jointwise.control.control_law import AffineControl
+from jointwise.control.controller import AffineControl
 from jointwise.description import Payload, list_robots, load_robot
 from jointwise.design import waypoint_trajectory
 from jointwise.errors import JointwiseError, ModelError

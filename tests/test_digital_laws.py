@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jointwise.control.control_law import AffineControl
+from jointwise.control.controller import AffineControl
 from jointwise.description import Payload, load_robot
 from jointwise.model import rigid
 from jointwise.model.rigid.chain import make_chain

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jointwise import control
-from jointwise.control.control_law import AffineControl
+from jointwise.control.controller import AffineControl
 from jointwise.control.stability import check_stability, closed_loop_stability
 from jointwise.description import Payload, load_robot
 from jointwise.design import joint_moves

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jointwise.control.control_law import AffineControl
+from jointwise.control.controller import AffineControl
 from jointwise.description import load_robot
 from jointwise.simulation.robot import Backlash, DigitalRobot, LostMotion, Run, digital_robot, integrate
 from jointwise.simulation.robot.joint import kinematic_error

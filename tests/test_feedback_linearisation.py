@@ -66,7 +66,7 @@ def test_acceleration_and_jerk_of_the_links_follow_from_the_springs(name: str) -
     for k in range(0, 50, 7):
         still = np.zeros(n)
         sample = ControlSample(
-            k / RATE, reference.q[k], reference.qd[k], wanted.theta[k], wanted.speed[k], still, still
+            reference.q[k], reference.qd[k], wanted.theta[k], wanted.speed[k], still, still, time=k / RATE
         )
         model = controller._model
         elastic, planned = np.arange(n) % 3 != 2, (reference.qdd[k], reference.jerk[k], reference.snap[k])
@@ -174,7 +174,7 @@ def growth(digital: DigitalRobot, pose: Array, stiffness: float, **options: Any)
 
     def step(z: Array) -> Array:
         q, qd, rotor, speed, integral, observed = z.reshape(6, n)
-        sample = ControlSample(0.0, q, qd, rotor, speed, none, none)
+        sample = ControlSample(q, qd, rotor, speed, none, none, time=0.0)
         torque, after = controller.step(LinearisationState(0, integral, observed), sample)
         return np.concatenate([torque, after.integral, after.speed])
 

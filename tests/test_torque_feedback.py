@@ -9,7 +9,7 @@ import pytest
 
 import jointwise as jw
 from jointwise.control import JointDrive, computed_torque, friction_torques, torque_feedback
-from jointwise.control.control_law import ControlSample
+from jointwise.control.controller import ControlSample
 from jointwise.control.links import Links, make_task
 from jointwise.description import Joint, Limits, Link, Motor, Robot
 from jointwise.errors import ModelError, ShapeError
@@ -68,7 +68,7 @@ def test_without_loops_it_is_computed_torque() -> None:
 
 def sample(torque_state: float = 0.0) -> ControlSample:
     one = np.array([0.1])
-    return ControlSample(0.0, 0.3 + one, 0.0 * one, 0.301 + one, 0.0 * one, one, 20.0 + one)
+    return ControlSample(0.3 + one, 0.0 * one, 0.301 + one, 0.0 * one, one, 20.0 + one, time=0.0)
 
 
 def test_the_sides_are_those_of_the_equations() -> None:

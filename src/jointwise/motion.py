@@ -1,4 +1,4 @@
-"""A motion on a uniform clock, on which the model is evaluated."""
+"""Signals of joints: motions on a uniform clock, on which the model is evaluated, and joints with their drives."""
 
 from __future__ import annotations
 
@@ -76,6 +76,21 @@ class Motion(Signals):
         """Return the signals that there are, by name."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if name not in ("rate", "start") and value is not None}
+
+
+@dataclass(frozen=True)
+class DriveSignals:
+    """Signals of joints and their drives, (joints,) or (samples, joints): rad, rad/s, A, °C.
+
+    `q`, `qd` of the links and `theta`, `speed` of the rotors after the gear; `current` and `temperature` of the motors.
+    """
+
+    q: Array
+    qd: Array
+    theta: Array
+    speed: Array
+    current: Array
+    temperature: Array
 
 
 def with_substitutes(motion: Motion) -> Motion:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jointwise.control.computed_torque import computed_torque
-from jointwise.control.control_law import AffineControl, ControlSample
-from jointwise.control.controller import AffineController, Controller, ControlState
+from jointwise.control.controller import AffineControl, AffineController, Controller, ControlSample, ControlState
 from jointwise.control.feedback_linearisation import (
     ChainGains,
     FeedbackLinearisation,

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.control.computed_torque import computed_torque
-from jointwise.control.control_law import ControlSample
-from jointwise.control.controller import AffineController, ControlState
+from jointwise.control.controller import AffineController, ControlSample, ControlState
 from jointwise.control.gains import Gains, drives_for, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links, TaskOptions, deformations, lead_time

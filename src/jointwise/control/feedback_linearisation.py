@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.control.control_law import ControlSample
+from jointwise.control.controller import ControlSample
 from jointwise.control.flexible import drive_motion, friction_feed
 from jointwise.control.gains import POSES, Gains, rotor_inertias
 from jointwise.control.joint_drive import JointDrive

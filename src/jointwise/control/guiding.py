@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.control.adaptive_friction import make_friction_model
-from jointwise.control.control_law import ControlSample
+from jointwise.control.controller import ControlSample
 from jointwise.control.gains import drives_for
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links

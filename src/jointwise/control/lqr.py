@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from jointwise.control.control_law import AffineControl
-from jointwise.control.controller import AffineController
+from jointwise.control.controller import AffineControl, AffineController
 from jointwise.control.flexible import friction_feed
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links, TaskOptions, make_task, plus_friction

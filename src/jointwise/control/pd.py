@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
-from jointwise.control.control_law import AffineControl
-from jointwise.control.controller import AffineController
+from jointwise.control.controller import AffineControl, AffineController
 from jointwise.control.gains import Gains
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import TaskOptions, deformations, make_task

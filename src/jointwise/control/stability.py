@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jointwise.control.control_law import GAINS, AffineControl
+from jointwise.control.controller import GAINS, AffineControl
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links
 from jointwise.errors import ModelError

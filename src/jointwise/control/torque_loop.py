@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from jointwise.control.computed_torque import computed_torque
-from jointwise.control.control_law import ControlSample
-from jointwise.control.controller import AffineController, ControlState
+from jointwise.control.controller import AffineController, ControlSample, ControlState
 from jointwise.control.gains import Gains, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links, Task, TaskOptions, friction_torques, make_task

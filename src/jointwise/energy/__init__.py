@@ -16,9 +16,8 @@ from jointwise.energy.calibration_sheet import (
 from jointwise.energy.fit import fit_power
 from jointwise.energy.minimum import MinimumEnergyMotion, optimize_motion
 from jointwise.energy.motion_power import MotionPower, motion_power
-from jointwise.energy.park import inverse_park, park
 from jointwise.energy.power_model import JointPowers, PowerModel, is_power_file, load_power_model
-from jointwise.energy.signals import bus_power, controller_gains, gains_from_joints, read_power_log
+from jointwise.energy.signals import bus_power, controller_gains, gains_from_joints, inverse_park, park, read_power_log
 
 __all__ = [
     "EnergyBalance",

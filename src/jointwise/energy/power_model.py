@@ -17,7 +17,6 @@ from jointwise.model.motor import drawn_power, drive_loss
 from jointwise.spatial import Array
 
 Braking = Literal["stored", "burnt"]
-BRAKING: tuple[Braking, ...] = ("stored", "burnt")
 POWER_FILE = Kind(
     format="jointwise-power",
     schema=1,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.control.control_law import AffineControl, ControlSample
+from jointwise.control.controller import AffineControl, ControlSample
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links
 from jointwise.control.stability import check_stability
@@ -83,7 +83,7 @@ def sample_of(state: State, feedback: Encoders | None = None, rate: float = DEFA
             *read(links, state.q, state.row("q_before"), 1.0 / rate),
             *read(rotors, state.theta, state.row("theta_before"), 1.0 / rate),
         )
-    return ControlSample(state.time, *sides, state.current, state.temperature)
+    return ControlSample(*sides, state.current, state.temperature, state.time)
 
 
 def links_of(digital: DigitalRobot) -> Links:

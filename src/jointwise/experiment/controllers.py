@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise import control
-from jointwise.control.control_law import GAINS, AffineControl, ControlSample
+from jointwise.control.controller import GAINS, AffineControl, ControlSample
 from jointwise.description.robot import Robot
 from jointwise.description.transmission import refuse_coupled
 from jointwise.design.trajectory import States, Trajectory, derivative

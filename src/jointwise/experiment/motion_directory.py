@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from jointwise.design.trajectory import Trajectory
 from jointwise.document import write_document
 from jointwise.errors import OutputError
 from jointwise.report.page import plotly_script
+from jointwise.spatial import Array
 
 STATE_FILE = "state.json"
 """Finished steps of an interrupted search; removed when the other files are complete."""
@@ -106,11 +107,17 @@ def joint_trajectory(robot: Robot, motion: Trajectory) -> dict[str, Any]:
 def write_trajectory(motion: Trajectory, path: Path) -> None:
     """Write a motion as CSV at 500 Hz to its end, where it stands: t, q1.., qd1.., qdd1.."""
     states = motion.at(np.arange(int(np.ceil(motion.duration * RATE - 1e-6)) + 1) / RATE)
-    names = ["t", *(f"{name}{j + 1}" for name in ("q", "qd", "qdd") for j in range(motion.joints))]
+    rows = np.column_stack([states.t, states.q, states.qd, states.qdd])
+    write_rows(path, ("q", "qd", "qdd"), motion.joints, [rows])
+
+
+def write_rows(path: Path, channels: Sequence[str], joints: int, chunks: Iterable[Array]) -> None:
+    """Write chunks of rows (samples, 1 + channels * joints) as CSV with the header t, q1.., ..."""
+    names = ["t", *(f"{name}{j + 1}" for name in channels for j in range(joints))]
     with atomic_write(path) as file:
         file.write(",".join(names) + "\n")
-        rows = np.column_stack([states.t, states.q, states.qd, states.qdd]) + 0.0
-        np.savetxt(file, rows, fmt="%.9g", delimiter=",")
+        for rows in chunks:
+            np.savetxt(file, rows + 0.0, fmt="%.9g", delimiter=",")
 
 
 def program_notes(uses: Sequence[Use], plane: float, approach: str) -> list[str]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.atomic import atomic_write, make_directory, output_set
+from jointwise.atomic import make_directory, output_set
 from jointwise.design.plan import Plan, PlannedExperiment
 from jointwise.design.urscript import supports_urscript, urscript
 from jointwise.errors import OutputError
-from jointwise.experiment.motion_directory import usable_directory, write_texts
+from jointwise.experiment.motion_directory import usable_directory, write_rows, write_texts
 from jointwise.report.plan import page
 from jointwise.spatial import Array
 
@@ -81,14 +81,8 @@ def _document(plan: Plan, facts: list[dict[str, Any]], rate: float) -> str:
 
 
 def _write_motion(step: PlannedExperiment, path: Path, rate: float) -> None:
-    numbers = range(1, step.robot.dof + 1)
-    torque = step.experiment.torque is not None
-    names = ["t", *(f"q{j}" for j in numbers), *(f"qd{j}" for j in numbers)]
-    names += [f"tau{j}" for j in numbers] if torque else []
-    with atomic_write(path) as file:
-        file.write(",".join(names) + "\n")
-        for rows in _rows(step, rate):
-            np.savetxt(file, rows, fmt="%.9g", delimiter=",")
+    channels = ("q", "qd") if step.experiment.torque is None else ("q", "qd", "tau")
+    write_rows(path, channels, step.robot.dof, _rows(step, rate))
 
 
 def _rows(step: PlannedExperiment, rate: float) -> Iterator[Array]:
@@ -100,4 +94,4 @@ def _rows(step: PlannedExperiment, rate: float) -> Iterator[Array]:
         columns = [states.t[:, None], states.q, states.qd]
         if step.experiment.torque is not None:
             columns.append(step.experiment.torque.at(states.t))
-        yield np.column_stack(columns) + 0.0
+        yield np.column_stack(columns)

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from jointwise.control import friction_torques
-from jointwise.control.control_law import AffineControl
+from jointwise.control.controller import AffineControl
 from jointwise.control.stability import POSES, check_stability, closed_loop_stability
 from jointwise.design.experiments import Experiment
 from jointwise.design.trajectory import States

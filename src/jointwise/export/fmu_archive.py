@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import math
+import shutil
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 from platform import machine
+from typing import Any
 
 import numpy as np
 
@@ -134,21 +136,19 @@ def _archive(
 def fmu_checks(model: RobotModel, rate: float, units: dict[str, bytes]) -> tuple[ExportCheck, ...]:
     """Return the comparisons of the units with the model, simulated by FMPy where it is installed."""
     try:
-        import fmpy  # noqa: F401
+        from fmpy.validation import validate_fmu
     except ImportError:
         return (ExportCheck("units simulated by FMPy", skipped="FMPy is not installed (pip install 'jointwise[fmu]')"),)
-    from jointwise.export.fmu_simulation import problems_of, simulated
-
     checks = []
     with tempfile.TemporaryDirectory() as folder:
         for name, data in units.items():
             path = Path(folder) / name
             path.write_bytes(data)
-            if problems := problems_of(path):
+            if problems := validate_fmu(str(path)):
                 raise ModelError(f"{name} is not a valid FMU: {problems[0]}")
             kind = "inverse" if "_inverse_" in name else "forward"
             inputs, expected = (_inverse_case if kind == "inverse" else _forward_case)(model, rate)
-            apart = float(np.abs(simulated(path, inputs, 1.0 / rate) - expected).max())
+            apart = float(np.abs(_simulated(path, inputs, 1.0 / rate) - expected).max())
             unit = "Nm" if kind == "inverse" else "rad, rad/s"
             checks.append(ExportCheck(f"{name} simulated by FMPy, {SAMPLES} steps", apart, TOLERANCE, unit))
     return tuple(checks)
@@ -175,3 +175,60 @@ def _forward_case(model: RobotModel, rate: float) -> tuple[dict[str, Array], Arr
         q, qd, memory = core.move(memory, row, q, qd, steps)
         states.append(np.concatenate([q, qd]))
     return {"tau": torque}, np.array(states)
+
+
+def _simulated(path: Path, inputs: dict[str, Array], period: float) -> Array:
+    """Return the outputs of a unit: torques of an inverse one, positions and speeds of a forward one.
+
+    Args:
+        path: The unit.
+        inputs: Inputs (samples, joints) by the name of the variables.
+        period: Communication step, s.
+
+    Returns:
+        Outputs after every step, (samples, outputs).
+
+    """
+    from fmpy import read_model_description
+
+    description = read_model_description(str(path))
+    references = {variable.name: variable.valueReference for variable in description.modelVariables}
+    joints = next(iter(inputs.values())).shape[1]
+    written = [references[f"{name}[{j + 1}]"] for name in inputs for j in range(joints)]
+    names = ("tau",) if "q" in inputs else ("q", "qd")
+    wanted = [references[f"{name}[{j + 1}]"] for name in names for j in range(joints)]
+    table = np.concatenate(list(inputs.values()), axis=1)
+    return _run(path, description, period, table, written, wanted)
+
+
+def _run(path: Path, description: Any, period: float, table: Array, written: list[int], wanted: list[int]) -> Array:
+    """Return the wanted variables after every step, with the rows of a table as inputs."""
+    from fmpy import extract
+    from fmpy.fmi2 import FMU2Slave
+    from fmpy.fmi3 import FMU3Slave
+
+    folder = extract(str(path))
+    second = description.fmiVersion.startswith("2")
+    unit = (FMU2Slave if second else FMU3Slave)(
+        guid=description.guid,
+        unzipDirectory=folder,
+        modelIdentifier=description.coSimulation.modelIdentifier,
+        instanceName="unit",
+    )
+    write, read = ("setReal", "getReal") if second else ("setFloat64", "getFloat64")
+    try:
+        unit.instantiate()
+        if second:
+            unit.setupExperiment(startTime=0.0)
+        unit.enterInitializationMode()
+        unit.exitInitializationMode()
+        rows = []
+        for k, row in enumerate(table):
+            getattr(unit, write)(written, row.tolist())
+            unit.doStep(currentCommunicationPoint=k * period, communicationStepSize=period)
+            rows.append(getattr(unit, read)(wanted))
+        unit.terminate()
+        unit.freeInstance()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return np.array(rows, dtype=np.float64)

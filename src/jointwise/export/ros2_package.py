@@ -19,12 +19,6 @@ from jointwise.runtime import RobotModel
 
 SAMPLES = 1000
 """Samples of the comparison of the class with the model."""
-ROS_HEADERS = (
-    "rclcpp/rclcpp.hpp",
-    "std_msgs/msg/float64_multi_array.hpp",
-    "trajectory_msgs/msg/joint_trajectory_point.hpp",
-)
-"""Headers that the node includes; a stub takes their place in the check."""
 TOLERANCE = 1e-9
 """Allowed difference, Nm."""
 

@@ -7,7 +7,7 @@ inertias act on the motor accelerations C q̈, and friction sees the motor speed
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -28,17 +28,18 @@ def motor_structure(robot: Robot, gravity: Mounting = "table", rotors: bool = Fa
     return at_joints if robot.transmission is None else _coupled(at_joints, robot.transmission)
 
 
+class RegressorOptions(TypedDict, total=False):
+    """Options of `compute_regressor`: the mounting, and whether reflected rotor inertias follow the bodies."""
+
+    gravity: Mounting
+    rotors: bool
+
+
 def motor_regressor(
-    robot: Robot,
-    q: Array,
-    qd: Array | None = None,
-    qdd: Array | None = None,
-    *,
-    gravity: Mounting = "table",
-    rotors: bool = False,
+    robot: Robot, q: Array, qd: Array | None = None, qdd: Array | None = None, **options: Unpack[RegressorOptions]
 ) -> Regressor:
     """Return Y with ``tau_motor = Y π``; arguments as those of `compute_regressor`, in joint coordinates."""
-    at_joints = compute_regressor(robot, q, qd, qdd, gravity=gravity, rotors=rotors)
+    at_joints = compute_regressor(robot, q, qd, qdd, **options)
     if robot.transmission is None:
         return at_joints
     structure = _coupled(at_joints.structure, robot.transmission)
@@ -50,7 +51,7 @@ def motor_regressor(
         row, column = int(at_joints.structure.rows[k]), int(at_joints.structure.columns[k])
         for motor in np.flatnonzero(shares[:, row]):
             series[places[int(motor), column]] += shares[motor, row] * at_joints.series[k]
-    if rotors:
+    if structure.rotors:
         series[structure.inertial_count :] = 0.0 if qdd is None else robot.transmission.motor(qdd).T
     return Regressor(structure, series)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +20,6 @@ WIDEST = 30.0
 """Standard error (N) above which a force at the tool is not determined: the arm is close to singular."""
 FAULTS = {1: "position repeats", 2: "output repeats", 4: "output is saturated"}
 """Names of the bits of `Reports.frozen`."""
-
-FaultKind = Literal["position repeats", "output repeats", "output is saturated"]
 
 
 @dataclass(frozen=True)

@@ -141,9 +141,3 @@ class SlipFriction:
             friction[..., j] = level * H[..., j] + law.viscous_factor(rest[0][..., j]) * rest[0][..., j]
             dry[..., j] = law.dry_level(rest[0][..., j], rest[1][..., j]) * H[..., j]
         return FrictionParts(friction, dry)
-
-
-def _shaped(values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return contiguous float64 of a shape; one number stands for all."""
-    array = np.ascontiguousarray(values, dtype=float)
-    return array if array.shape == shape else np.ascontiguousarray(np.broadcast_to(array, shape))

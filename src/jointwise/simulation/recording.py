@@ -26,7 +26,7 @@ from jointwise.model.spring import Cubic, Rigid, Segments
 from jointwise.simulation.robot.defaults import joint_effort
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.joint import Elasticity, JointPlant
-from jointwise.simulation.robot.run import Run
+from jointwise.simulation.robot.run import Run, TrueSignals
 from jointwise.simulation.robot.supply import Supply
 from jointwise.simulation.sensors import Encoders, Readings, Sensors
 from jointwise.spatial import Array
@@ -138,24 +138,7 @@ ROUNDING = 1e-6
 """Part of a period by which a time may miss the start of its period."""
 
 
-@dataclass(frozen=True)
-class Signals:
-    """True signals at some times, (samples, joints): rad, rad/s, A, °C, Nm; `load` is the torque of the gear.
-
-    `speed` is that of the rotors.
-    """
-
-    q: Array
-    qd: Array
-    theta: Array
-    speed: Array
-    current: Array
-    temperature: Array
-    load: Array
-    command: Array
-
-
-def signals_at(run: Run, rate: float, times: Array) -> Signals:
+def signals_at(run: Run, rate: float, times: Array) -> TrueSignals:
     """Return the signals of a run, made at a control rate (Hz), at times (samples,) s from its start to its end.
 
     Positions are the cubics through positions and speeds at both ends of a period, the rest is linear; a command holds
@@ -171,7 +154,7 @@ def signals_at(run: Run, rate: float, times: Array) -> Signals:
         result: Array = before + s * (after - before)
         return result
 
-    return Signals(
+    return TrueSignals(
         q=_cubic(_ends(run, "q", k), _ends(run, "qd", k), s, rate),
         qd=linear("qd"),
         theta=_cubic(_ends(run, "theta", k), _ends(run, "speed", k), s, rate),

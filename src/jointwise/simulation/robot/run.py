@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from jointwise.model.rigid import forward_kinematics, kinetic_energy, potential_energy
+from jointwise.motion import DriveSignals
 from jointwise.simulation.robot.digital import DigitalRobot
 from jointwise.simulation.robot.state import State
 from jointwise.spatial import Array
@@ -69,12 +70,21 @@ class EnergyAccount:
 
 
 @dataclass(frozen=True)
-class Run:
-    """Samples at the start of every control period, (samples, joints); SI units at the joint side, °C.
+class TrueSignals(DriveSignals):
+    """True signals of a simulated robot, (samples, joints), SI units at the joint side, °C.
 
-    `t` (samples,) s; `q`, `qd` of the links and `theta`, `speed` of the rotors; `current` A; `temperature`; `load`, the
-    torque transmitted by the gear, and `friction`, Nm; `play`, P of the lost motion, -1 to 1; `command`, the
-    commanded torque, Nm, before the current limit.
+    `load` is the torque transmitted by the gear, `command` the commanded torque before the current limit, Nm.
+    """
+
+    load: Array
+    command: Array
+
+
+@dataclass(frozen=True)
+class Run(TrueSignals):
+    """Signals at the start of every control period.
+
+    `t` (samples,) s; `friction`, Nm; `play`, P of the lost motion, -1 to 1.
     Then energies since the start in J: `supplied` by the shafts of the motors, `friction_loss`, `damped`,
     `electrical` (voltage times current of the motors), `copper` loss, `external` (samples,); and at that time:
     `elastic`, `held`.
@@ -82,16 +92,8 @@ class Run:
     """
 
     t: Array
-    q: Array
-    qd: Array
-    theta: Array
-    speed: Array
-    current: Array
-    temperature: Array
-    load: Array
     friction: Array
     play: Array
-    command: Array
     supplied: Array
     friction_loss: Array
     damped: Array
