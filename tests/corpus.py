@@ -13,7 +13,7 @@ import functools
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -393,6 +393,16 @@ def bad_documents(name: str, depth: int = 3) -> dict[str, bytes]:
     return cases
 
 
+def encoded(texts: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the bytes of texts by name."""
+    return {name: text.encode() for name, text in texts.items()}
+
+
+def changed(text: str, changes: Mapping[str, tuple[str, str]]) -> dict[str, bytes]:
+    """Return a text with one passage replaced by another, by the name of the change."""
+    return encoded({name: text.replace(*pair) for name, pair in changes.items()})
+
+
 def bad_tomls(text: str) -> dict[str, bytes]:
     """Return damaged TOML files."""
     return {
@@ -421,7 +431,7 @@ def bad_robots_toml() -> dict[str, bytes]:
         "name list": ('"arm"', '["arm"]'),
         "huge integer": ("d = 0.1", f"d = {'9' * 400}"),
     }
-    return {**bad_tomls(ROBOT_TOML), **{name: ROBOT_TOML.replace(*pair).encode() for name, pair in changes.items()}}
+    return {**bad_tomls(ROBOT_TOML), **changed(ROBOT_TOML, changes)}
 
 
 def bad_robots_csv() -> dict[str, bytes]:
@@ -439,7 +449,7 @@ def bad_robots_csv() -> dict[str, bytes]:
         "unknown column": ("alpha", "beta"),
     }
     junk = {name: content for name, content in text_junk().items() if name != "zero bytes"}
-    return {**junk, **{name: ROBOT_CSV.replace(*pair).encode() for name, pair in changes.items()}}
+    return {**junk, **changed(ROBOT_CSV, changes)}
 
 
 def bad_urdfs() -> dict[str, bytes]:
@@ -463,7 +473,7 @@ def bad_urdfs() -> dict[str, bytes]:
         "deep": ("</robot>", "<a>" * 50_000),
         "twice": ('name="two"', 'name="one"'),
     }
-    return {**text_junk(), **{name: ROBOT_URDF.replace(*pair).encode() for name, pair in changes.items()}}
+    return {**text_junk(), **changed(ROBOT_URDF, changes)}
 
 
 def bad_columns() -> dict[str, bytes]:
@@ -481,7 +491,7 @@ def bad_columns() -> dict[str, bytes]:
         "huge range": "[columns]\nq = 'q1..q999999999999999999'\n",
         "range of many digits": f"[columns]\nq = 'q1..q{'9' * 5000}'\n",
     }
-    return {**bad_tomls(COLUMNS_TOML), **{name: text.encode() for name, text in texts.items()}}
+    return {**bad_tomls(COLUMNS_TOML), **encoded(texts)}
 
 
 def bad_drives() -> dict[str, bytes]:
@@ -503,7 +513,7 @@ def bad_drives() -> dict[str, bytes]:
         "drive list": "schema = 1\ndrive = [1]\n",
         "deep value": "schema = 1\n[drive]\nlinear = {value = {value = {value = 1}}, power = 0}\n",
     }
-    return {**bad_tomls(DRIVE_TOML), **{name: text.encode() for name, text in texts.items()}}
+    return {**bad_tomls(DRIVE_TOML), **encoded(texts)}
 
 
 def bad_programs() -> dict[str, bytes]:
@@ -524,7 +534,7 @@ def bad_programs() -> dict[str, bytes]:
         "two joints": "movej([0, 0])\n",
         "no motion": "x = 1\n",
     }
-    return {**text_junk(), **{name: text.encode() for name, text in texts.items()}}
+    return {**text_junk(), **encoded(texts)}
 
 
 def bad_sheets() -> dict[str, bytes]:
@@ -545,7 +555,7 @@ def bad_sheets() -> dict[str, bytes]:
         "missing column": "\n".join(" ".join(row.split()[:-1]) for row in rows),
         "same speeds": re.sub(r"^ [-+]\d\.\d\d", " +1.00", text, flags=re.MULTILINE),
     }
-    return {**text_junk(), **{name: text.encode() for name, text in texts.items()}}
+    return {**text_junk(), **encoded(texts)}
 
 
 BAD: dict[str, Callable[[], dict[str, bytes]]] = {

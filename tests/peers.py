@@ -10,6 +10,7 @@ from unittest.mock import patch
 import mujoco
 import numpy as np
 import pinocchio as pin
+import pytest
 from scipy.spatial.transform import Rotation
 
 from jointwise.description import Robot
@@ -24,6 +25,7 @@ except ImportError:
     native = None
     os.environ["JOINTWISE_NATIVE"] = "0"  # without its warning, which pytest turns into an error
 
+needs_native = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 Answers = dict[str, Array]
 
 TOLERANCE = 1e-9

@@ -20,9 +20,9 @@ from jointwise.data import read_log
 from jointwise.design import EXPERIMENTS
 from jointwise.simulation.recording import digital_robot_from_truth, load_truth
 from jointwise.simulation.robot import PHENOMENA
-from peers import native
+from peers import needs_native
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 SHORT = ("simulate", "--robot", "planar2", "--duration", 2)
 

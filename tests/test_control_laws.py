@@ -41,10 +41,9 @@ from jointwise.model.rigid import inverse_dynamics, mass_matrix
 from jointwise.model.rigid.chain import make_chain
 from jointwise.simulation.robot import PHENOMENA, digital_robot, integrate
 from jointwise.spatial import Array
-from peers import native
+from peers import needs_native
 from robots import random_robot
 
-needs_plant = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 ROBOT = load_robot("ur5e")
 FULL = digital_robot(ROBOT)
 RIGID = FULL.without(*PHENOMENA)
@@ -68,7 +67,7 @@ def at_rest(q: Array, seconds: float, rate: float = 1000.0) -> Reference:
 # -- PD with gravity ---------------------------------------------------------------------------------------------
 
 
-@needs_plant
+@needs_native
 @pytest.mark.parametrize("payload", [None, Payload(2.0, [0.0, 0.02, 0.05])])
 @pytest.mark.parametrize("side", ["motor", "link"])
 def test_pd_with_gravity_holds_a_posture_exactly(payload: Payload | None, side: str) -> None:
@@ -79,20 +78,20 @@ def test_pd_with_gravity_holds_a_posture_exactly(payload: Payload | None, side: 
     assert np.abs(run.q - HOME).max() < 1e-10
 
 
-@needs_plant
+@needs_native
 def test_pd_with_gravity_of_another_payload_sags() -> None:
     law = pd_gravity(ROBOT, at_rest(HOME, 0.5), drives=drives_of(SPRUNG), payload=Payload(2.0))
     assert np.abs(run_loop(SPRUNG, SPRUNG.rest(HOME), law).q - HOME).max() > 1e-3
 
 
-@needs_plant
+@needs_native
 def test_pd_with_gravity_comes_back_to_the_posture() -> None:
     law = pd_gravity(ROBOT, at_rest(HOME, 3.0), drives=drives_of(SPRUNG))
     run = run_loop(SPRUNG, SPRUNG.rest(HOME + 0.05), law)
     assert np.abs(run.q[-1] - HOME).max() < 1e-3 * 0.05
 
 
-@needs_plant
+@needs_native
 def test_pid_finds_gravity_by_itself() -> None:
     arm = SPRUNG.with_payload(Payload(3.0))
     run = run_loop(arm, arm.rest(HOME), pid(ROBOT, at_rest(HOME, 4.0), drives=drives_of(SPRUNG)))
@@ -113,7 +112,7 @@ def sampled_error(gains: Gains, start: Array, periods: int, period: float) -> Ar
     return np.array(rows)
 
 
-@needs_plant
+@needs_native
 def test_computed_torque_linearises_the_rigid_arm() -> None:
     """Small errors of all joints vanish as ë + kd ė + kp e = 0, each for itself, though M couples them."""
     arm = digital_robot(ROBOT, gravity=np.zeros(3)).without(*PHENOMENA)
@@ -129,7 +128,7 @@ def test_computed_torque_linearises_the_rigid_arm() -> None:
     assert np.abs(run.q - HOME - closed_form).max() < 0.01 * np.abs(start).max()
 
 
-@needs_plant
+@needs_native
 def test_computed_torque_with_a_matching_model_follows_a_motion() -> None:
     motion = move()
     run = run_loop(RIGID, RIGID.rest(HOME), computed_torque(ROBOT, motion, drives=drives_of(RIGID)))
@@ -140,7 +139,7 @@ def test_computed_torque_with_a_matching_model_follows_a_motion() -> None:
     assert np.abs(other.q - wanted).max() > 1e-3
 
 
-@needs_plant
+@needs_native
 def test_friction_fed_forward_is_friction_compensated() -> None:
     arm = FULL.without("stiffness", "hysteresis", "load", "stribeck", "temperature", "asymmetry", "thermal")
     arm = replace(arm, joints=tuple(replace(j, friction=replace(j.friction, square=0.0)) for j in arm.joints))
@@ -156,7 +155,7 @@ def test_friction_fed_forward_is_friction_compensated() -> None:
 # -- elastic joints ----------------------------------------------------------------------------------------------
 
 
-@needs_plant
+@needs_native
 def test_the_feed_forward_of_elastic_joints_alone_follows_the_frictionless_arm() -> None:
     """Open loop, from the right initial state; adding the second B q̈ that is in print elsewhere goes astray."""
     motion, rate, none = move(), 4000.0, Gains(0.0, 0.0)
@@ -172,7 +171,7 @@ def test_the_feed_forward_of_elastic_joints_alone_follows_the_frictionless_arm()
     assert np.abs(integrate(SPRUNG, SPRUNG.rest(HOME), wrong, rate=rate).q - wanted.q).max() > 1e-2
 
 
-@needs_plant
+@needs_native
 def test_feedback_on_top_of_the_elastic_feed_forward_has_nothing_to_do() -> None:
     motion = move()
     law = flexible_feedforward(ROBOT, motion, drives=drives_of(SPRUNG))
@@ -336,7 +335,7 @@ def test_alone_a_joint_needs_what_the_decentralised_feed_forward_says() -> None:
     np.testing.assert_allclose(torque, exact.torque, atol=1e-4 * np.abs(exact.torque).max())
 
 
-@needs_plant
+@needs_native
 def test_the_integral_of_the_lqr_takes_a_steady_load_away() -> None:
     arm = SPRUNG.with_payload(Payload(3.0))
     ends = []
@@ -347,7 +346,7 @@ def test_the_integral_of_the_lqr_takes_a_steady_load_away() -> None:
     assert ends[1] < 0.1 * ends[0]
 
 
-@needs_plant
+@needs_native
 def test_the_lqr_controls_rigid_and_elastic_joints_side_by_side() -> None:
     joints = tuple((RIGID if k % 2 else SPRUNG).joints[k] for k in range(6))
     arm, motion = replace(SPRUNG, joints=joints), move()

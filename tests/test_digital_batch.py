@@ -19,9 +19,9 @@ from jointwise.simulation.robot import (
     integrate,
     integrate_batch,
 )
-from peers import native
+from peers import needs_native
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 FULL = digital_robot(load_robot("ur5e"))
 HOME = np.array([0.0, -1.2, 1.0, -1.0, -1.5, 0.3])

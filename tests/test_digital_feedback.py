@@ -27,10 +27,10 @@ from jointwise.simulation.robot import (
 )
 from jointwise.simulation.sensors import Encoders
 from jointwise.spatial import Array
-from peers import native
+from peers import needs_native
 from simulation_options import grouped
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 ROBOT = load_robot("ur5e")
 ARM = digital_robot(ROBOT)

@@ -16,10 +16,10 @@ from jointwise.model.terms import Hysteresis, JointSignals
 from jointwise.simulation.robot import Backlash, Friction, JointPlant, Slip, Stribeck, ThermalFriction, follow_path
 from jointwise.simulation.robot.packing import pack_backlash, pack_joints, steady_friction
 from jointwise.spatial import Array
-from peers import native
+from peers import native, needs_native
 from robots import law
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 FRICTION = Friction(coulomb=1.0, slip=Slip.polynomial(4))
 PLAIN = JointPlant(1.0, friction=FRICTION)

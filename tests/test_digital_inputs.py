@@ -38,11 +38,10 @@ from jointwise.simulation.robot import (
     load_joints,
     step,
 )
-from peers import native
+from peers import native, needs_native
 
 ROBOT = load_robot("ur5e")
 FULL = digital_robot(ROBOT)
-needs_native = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
 
 def test_no_function_hides_a_module_of_the_digital_robot() -> None:

@@ -26,10 +26,10 @@ from jointwise.simulation.robot import (
 )
 from jointwise.simulation.robot.run import spin_coupling
 from jointwise.spatial import Array
-from peers import loaded_pinocchio_model, mujoco, mujoco_model, native, pin
+from peers import loaded_pinocchio_model, mujoco, mujoco_model, needs_native, pin
 from robots import Case, law, random_robot
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 ROBOT = load_robot("ur5e")
 FULL = digital_robot(ROBOT)

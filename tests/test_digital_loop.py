@@ -25,9 +25,9 @@ from jointwise.simulation.robot import (
     saturation,
 )
 from jointwise.spatial import Array
-from peers import native
+from peers import needs_native
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 ROBOT = load_robot("ur5e")

@@ -12,9 +12,9 @@ from jointwise.description import load_robot
 from jointwise.simulation.robot import Backlash, DigitalRobot, LostMotion, Run, digital_robot, integrate
 from jointwise.simulation.robot.joint import kinematic_error
 from jointwise.spatial import Array
-from peers import native
+from peers import needs_native
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 FULL = digital_robot(load_robot("ur5e"))
 HOME = np.array([-0.4, -1.2, 1.0, -1.0, -1.5, 0.3])

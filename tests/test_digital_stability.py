@@ -14,11 +14,10 @@ from jointwise.errors import ModelError
 from jointwise.model.rigid import mass_matrix
 from jointwise.simulation.robot import Cubic, DigitalRobot, Rigid, digital_robot, integrate, integrate_batch
 from jointwise.simulation.robot.stability import SHORTER, SMALLEST_STEP, STROKE, pose_range
-from peers import native
+from peers import needs_native
 
 ARM = digital_robot(load_robot("ur5e"))
 LINEAR = 1e4
-needs_native = pytest.mark.skipif(native is None, reason="the native kernel is not built")
 
 
 def with_rotor(inertia: float, joint: int = 3) -> DigitalRobot:

@@ -53,7 +53,7 @@ from jointwise.model.terms import JointSignals, Rated, term_from_dict
 from jointwise.simulation.robot import DigitalRobot, Run, digital_robot
 from jointwise.simulation.sensors import Sensors
 from jointwise.spatial import Array
-from peers import native
+from peers import native, needs_native
 
 RATE = 500.0
 LIMITS = np.array([6e-5, 1.2e-3])
@@ -114,7 +114,7 @@ def test_native_normal_equations_equal_those_of_numpy(free: tuple[str, ...], mon
     np.testing.assert_allclose(compiled, slip_grams(loops, law, free), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.skipif(native is None, reason="the native kernel is not built")
+@needs_native
 @pytest.mark.parametrize(("slopes", "shares", "width"), [(False, 1, 6), (True, 0, 5)])
 def test_native_normal_equations_reject_arrays_that_do_not_fit(slopes: bool, shares: int, width: int) -> None:
     x, state, gram = np.zeros(5), slip_slope_state(0.0, 2), np.zeros((width, width))
@@ -672,7 +672,7 @@ def test_positions_too_coarse_for_hysteresis_are_rejected() -> None:
         identify_hysteresis(replace(made_record(), resolution=5e-3))
 
 
-@pytest.mark.skipif(native is None, reason="the native kernel is not built")
+@needs_native
 def test_the_step_of_a_log_is_found_where_samples_repeat() -> None:
     run = jointwise.simulate("ur5e", "reciprocate", joint=1, duration=20.0, rate=250.0)
     coarse = replace(run.log, q=np.round(run.log.q / 1e-4) * 1e-4, theta=None)
@@ -680,7 +680,7 @@ def test_the_step_of_a_log_is_found_where_samples_repeat() -> None:
     assert record.resolution == pytest.approx(1e-4, rel=1e-6)
 
 
-@pytest.mark.skipif(native is None, reason="the native kernel is not built")
+@needs_native
 def test_stamps_that_count_from_1970_lead_to_the_same_hysteresis() -> None:
     run = jointwise.simulate("ur5e", "reciprocate", joint=1, duration=30.0, rate=250.0)
     logs = (run.log, replace(run.log, t=run.log.t + 1.7e9))

@@ -11,9 +11,9 @@ from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.robot.run import SERIES
 from jointwise.simulation.robot.state import ROWS
 from jointwise.spatial import Array
-from peers import native
+from peers import native, needs_native
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 REFUSALS = (ValueError, TypeError, BufferError)
 SAMPLES = 5

@@ -27,9 +27,9 @@ from jointwise.simulation.recording import (
 from jointwise.simulation.robot import PHENOMENA, Run, Segments, digital_robot, integrate
 from jointwise.simulation.robot.defaults import joint_effort, joint_size
 from jointwise.simulation.sensors import Readings
-from peers import native
+from peers import needs_native
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 ARM = digital_robot(load_robot("planar2"))
 

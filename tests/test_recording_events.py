@@ -14,10 +14,10 @@ from jointwise.errors import JointwiseError, ModelError
 from jointwise.experiment import Events, PlantOptions, Push, SimulationResult, simulate
 from jointwise.experiment.options import WEAR_STEPS
 from jointwise.spatial import Array
-from peers import native
+from peers import needs_native
 from simulation_options import grouped
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 LOAD = Payload(0.5, (0.0, 0.05, 0.0))
 

@@ -19,10 +19,10 @@ from jointwise.experiment import run as experiment_run
 from jointwise.simulation import Sensors
 from jointwise.simulation.recording import digital_robot_from_truth
 from jointwise.simulation.robot import PHENOMENA, InstabilityError, default_joints, saturation
-from peers import native
+from peers import needs_native
 from simulation_options import grouped
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 PERFECT = Sensors(
     encoder_counts=None, speed_noise=0.0, current_noise=0.0, motor_counts=None,

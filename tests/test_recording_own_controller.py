@@ -16,10 +16,10 @@ from jointwise.experiment import Events, Push, run, simulate
 from jointwise.experiment.closed_loop import drives_of
 from jointwise.report.recording import write_recording_page
 from jointwise.simulation.robot import digital_robot
-from peers import native
+from peers import needs_native
 from simulation_options import grouped
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 ARM = jointwise.load_robot("planar2")
 OPTIONS: dict[str, Any] = {"duration": 1.0, "rate": 250.0, "seed": 3}

@@ -14,9 +14,9 @@ from cli_runs import done
 from jointwise.data.log import Log
 from jointwise.experiment import SimulationResult, simulate
 from jointwise.report.recording import render_recording
-from peers import native
+from peers import needs_native
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native kernel is not built")
+pytestmark = needs_native
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from jointwise.model.periodic_table import PeriodicTable
 from jointwise.model.spring import Cubic, OddPolynomial, Rigid, Segments, Spring
 from jointwise.simulation.recording import joint_from_dict, joint_to_dict
 from jointwise.simulation.robot import Backlash, digital_robot, integrate
-from peers import native
+from peers import needs_native
 
 GEAR = Segments(16e3, 25e3, 29e3, 7.0, 25.0)
 SPRINGS: list[Spring] = [
@@ -68,7 +68,7 @@ def test_knees_lie_at_their_torques_and_belong_to_the_softer_line() -> None:
         np.testing.assert_array_equal(law.stiffness(-np.nextafter(knees, 1.0)), [25e3, 29e3])
 
 
-@pytest.mark.skipif(native is None, reason="the native kernel is not built")
+@needs_native
 @pytest.mark.parametrize("spring", [GEAR, Cubic(1.5e4, 5e9)])
 def test_the_plant_stores_the_energy_and_carries_the_torque_of_the_law(spring: Cubic | Segments) -> None:
     digital = digital_robot(jointwise.load_robot("ur5e")).without(
