@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 
 from jointwise.cli.aurt import BODIES, MODEL, load_aurt_model, load_bodies
-from jointwise.document import Kind, load_document, read_document, write_document
+from jointwise.document import LARGEST, Kind, load_document, read_document, write_document
 from jointwise.errors import ModelError
 from jointwise.joint import PHENOMENA, load_joints, save_joints
 from jointwise.joint.model import KIND as JOINTS
@@ -84,7 +84,7 @@ def test_every_reader_names_a_file_that_cannot_be_read(read: Reader, kind: Kind,
     os.mkfifo(tmp_path / "pipe.json")
     assert "not a regular file" in error(read, tmp_path / "pipe.json")
     with (tmp_path / "large.json").open("wb") as file:
-        file.truncate(kind.largest + 1)
+        file.truncate(LARGEST + 1)
     assert f"larger than a {kind.noun} may be" in error(read, tmp_path / "large.json")
 
 
@@ -127,7 +127,7 @@ class Book:
     index: Page | None = None
 
 
-BOOK = Kind("book", 1, name="a book", noun="book", remedy="Write again.", largest=100_000)
+BOOK = Kind("book", name="a book", noun="book", remedy="Write again.")
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:

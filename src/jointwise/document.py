@@ -22,7 +22,8 @@ from jointwise.toml import check_limits, children, shown
 
 T = TypeVar("T")
 
-
+LARGEST = 64 * 1024 * 1024
+"""Largest document that is read, bytes: many times a calibration of all joints."""
 _WORDS = {
     "float": "a number",
     "int": "an integer",
@@ -37,18 +38,17 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of document: its `format` and `schema` entries, and the bytes that it may have at most.
+    """A kind of document: its `format` and `schema` entries.
 
     `name` is what a user calls it ("a joint file"), `noun` the short form ("joint file"), `remedy` the sentence that
     says how to get a new one.
     """
 
     format: str
-    schema: int
     name: str
     noun: str
     remedy: str
-    largest: int
+    schema: int = 1
 
     def stamped(self, content: Mapping[str, Any]) -> dict[str, Any]:
         """Return content as a document of this kind."""
@@ -85,7 +85,7 @@ def load_document(path: str | Path, kind: Kind, type_: type[T]) -> T:
 def read_document(path: str | Path, kind: Kind) -> dict[str, Any]:
     """Return a document of a kind as plain JSON; errors name the file."""
     try:
-        return check_kind(parse_json(read_limited(path, kind.largest, f"a {kind.noun}")), kind)
+        return check_kind(parse_json(read_limited(path, LARGEST, f"a {kind.noun}")), kind)
     except JointwiseError as problem:
         raise ModelError(f"{path}: {problem}") from None
 

@@ -33,7 +33,7 @@ TURN = 3e-3
 
 def _kind(format_: str, command: str) -> Kind:
     name = f"the file that {command} wrote"
-    return Kind(format_, 1, name, noun="model", remedy="Compile again.", largest=16 * 1024 * 1024)
+    return Kind(format_, name, noun="model", remedy="Compile again.")
 
 
 BODIES = _kind("jointwise rigid-body description", "compile-rbd")

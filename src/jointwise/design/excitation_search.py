@@ -133,11 +133,9 @@ UNDETERMINED = 1e6
 """Value of a motion that does not determine the parameters; others are between -100 and 100."""
 STATE = Kind(
     format="jointwise excitation state",
-    schema=1,
     name="the state of an excitation",
     noun="state of an excitation",
     remedy="Remove it.",
-    largest=64 * 1024 * 1024,
 )
 
 

@@ -44,11 +44,9 @@ WORTHWHILE = 1e-4
 """Least relative saving that counts as one."""
 STATE = Kind(
     format="jointwise motion state",
-    schema=1,
     name="the state of a minimum-energy search",
     noun="state of a minimum-energy search",
     remedy="Remove it.",
-    largest=64 * 1024 * 1024,
 )
 
 

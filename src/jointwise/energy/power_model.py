@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jointwise.atomic import read_limited
-from jointwise.document import Kind, load_document, write_document
+from jointwise.document import LARGEST, Kind, load_document, write_document
 from jointwise.errors import DataError, JointwiseError, ModelError
 from jointwise.joint.part import Value
 from jointwise.model.motor import drawn_power, drive_loss
@@ -19,11 +19,9 @@ from jointwise.spatial import Array
 Braking = Literal["stored", "burnt"]
 POWER_FILE = Kind(
     format="jointwise-power",
-    schema=1,
     name="a power model (energy fit writes one)",
     noun="power model",
     remedy="Fit it again (jointwise energy fit).",
-    largest=1 << 20,
 )
 
 
@@ -158,7 +156,7 @@ def load_power_model(path: str | Path) -> PowerModel:
 def is_power_file(path: str | Path) -> bool:
     """Return whether a file is a power model, of any version; other files are no error."""
     try:
-        content = json.loads(read_limited(path, POWER_FILE.largest, "a power model"))
+        content = json.loads(read_limited(path, LARGEST, "a power model"))
     except (JointwiseError, ValueError, RecursionError):
         return False
     return isinstance(content, dict) and content.get("format") == POWER_FILE.format

@@ -18,11 +18,9 @@ from jointwise.result.calibration import CalibratedModel
 RESULT_FILE = "energy.json"
 RESULT_KIND = Kind(
     format="jointwise minimum-energy motion",
-    schema=1,
     name="the result of a minimum-energy search",
     noun="minimum-energy motion",
     remedy="Optimise it again (jointwise energy optimize).",
-    largest=1 << 20,
 )
 
 

@@ -20,11 +20,9 @@ from jointwise.spatial import Array
 
 KIND = Kind(
     format="jointwise joints",
-    schema=1,
     name="a joint file ('jointwise joint' writes them)",
     noun="joint file",
     remedy="Identify again.",
-    largest=50_000_000,
 )
 MOST_JOINTS = 100
 

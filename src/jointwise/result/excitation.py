@@ -16,11 +16,9 @@ from jointwise.result.calibration import Calibration
 PREDICTION_FILE = "prediction.json"
 PREDICTION_KIND = Kind(
     format="jointwise excitation",
-    schema=1,
     name="the prediction of an excitation",
     noun="prediction",
     remedy="Run jointwise excite again.",
-    largest=16 * 1024 * 1024,
 )
 
 

@@ -35,7 +35,6 @@ KIND = Kind(
     name="a Jointwise calibration",
     noun="model",
     remedy="Calibrate again.",
-    largest=64 * 1024 * 1024,
 )
 
 

@@ -181,11 +181,9 @@ def _cubic(x: tuple[Array, Array], v: tuple[Array, Array], s: Array, rate: float
 
 KIND = Kind(
     format="jointwise truth",
-    schema=1,
     name="the truth of a Jointwise recording",
     noun="truth",
     remedy="Simulate again.",
-    largest=64 * 1024 * 1024,
 )
 _RENAMED = {"warmth": "thermal"}
 """Entries of friction in older files -> their present names."""
