@@ -17,12 +17,12 @@ from jointwise.errors import DescriptionError
 from jointwise.model.rigid import inverse_dynamics, mass_matrix
 from jointwise.model.terms import Coulomb, Hysteresis, Inertia, Offset, Spring, Viscous
 from jointwise.monitoring.monitor import Monitor
-from jointwise.runtime.stream import NativeCore, Sample
+from jointwise.runtime.stream import NativeCore
 from jointwise.runtime.torque_parts import model_parts
 from jointwise.spatial import Array
 from runtime_models import exact, swinging
 from test_export import needs_gcc
-from test_runtime_stream import PLANNED, RATE, moved, numpy_core, sensors, streamed
+from test_runtime_stream import PLANNED, RATE, cores_agree, moved, sensors, streamed
 from test_transmission import PLAIN, arm, coupled_log
 
 COUPLING = "6:5:1,6:4:-0.3,5:4:0.4"
@@ -58,15 +58,7 @@ def test_a_stream_has_the_numbers_of_the_batch(model: jw.RobotModel, names: tupl
 @pytest.mark.parametrize("basis", ["model", "row_sum"])
 def test_the_core_and_its_reference_agree_sample_by_sample(model: jw.RobotModel, basis: str) -> None:
     model = jw.RobotModel(replace(model.calibration, model=replace(model.calibration.model, load_basis=basis)))
-    signals = measured(120)
-    cores = NativeCore(model.core_numbers(RATE)), numpy_core(model)
-    memories = [core.init(signals["q"][0], signals["rotor"][0]) for core in cores]
-    for k in range(120):
-        one = {name.removeprefix("measured_"): values[k] for name, values in signals.items()}
-        (a, memories[0]), (b, memories[1]) = (
-            core.step(memory, Sample(**one)) for core, memory in zip(cores, memories, strict=True)
-        )
-        np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11)
+    cores_agree(model, measured(120))
 
 
 def smooth_terms() -> tuple:

@@ -33,6 +33,18 @@ def numpy_core(model: jw.RobotModel, rate: float = RATE) -> NumpyCore:
     return NumpyCore(calibration.model, calibration.estimate.values, Bodies.of(calibration), rate)
 
 
+def cores_agree(model: jw.RobotModel, signals: dict[str, Array]) -> None:
+    """Assert that the C core and its reference return the same torques, sample by sample."""
+    cores = NativeCore(model.core_numbers(RATE)), numpy_core(model)
+    memories = [core.init(signals["q"][0], signals["rotor"][0]) for core in cores]
+    for k in range(len(signals["q"])):
+        one = {name.removeprefix("measured_"): values[k] for name, values in signals.items()}
+        (a, memories[0]), (b, memories[1]) = (
+            core.step(memory, Sample(**one)) for core, memory in zip(cores, memories, strict=True)
+        )
+        np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11)
+
+
 def sensors(joints: int, samples: int = 400) -> dict[str, Array]:
     """Return the motion of `swinging` as sensors see it: a noisy speed, wound-up rotors, warm joints."""
     rng = np.random.default_rng(5)
@@ -71,15 +83,7 @@ def test_a_stream_has_the_numbers_of_the_batch(model: jw.RobotModel, names: tupl
 
 
 def test_the_core_and_its_reference_agree_sample_by_sample(model: jw.RobotModel) -> None:
-    signals = sensors(6, 120)
-    cores = NativeCore(model.core_numbers(RATE)), numpy_core(model)
-    memories = [core.init(signals["q"][0], signals["rotor"][0]) for core in cores]
-    for k in range(120):
-        one = {name.removeprefix("measured_"): values[k] for name, values in signals.items()}
-        (a, memories[0]), (b, memories[1]) = (
-            core.step(memory, Sample(**one)) for core, memory in zip(cores, memories, strict=True)
-        )
-        np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11)
+    cores_agree(model, sensors(6, 120))
 
 
 def test_a_step_does_not_change_its_state(model: jw.RobotModel) -> None:
