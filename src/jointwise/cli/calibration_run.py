@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from jointwise.result.excitation import ErrorComparison
 
 T = TypeVar("T")
-MOST_ELEMENTS = 30
-"""As in `with_friction`."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +87,15 @@ def _check_combinations(args: argparse.Namespace) -> None:
         raise UsageError("--power-flow and --load do not go together: both depend on the load")
     if args.essential_tolerance is not None and not (args.essential and args.essential_tolerance <= 100.0):
         raise UsageError("--essential-tolerance must be at most 100 % and is used with --essential")
-    if args.elements is not None and not 1 <= args.elements <= MOST_ELEMENTS:
-        raise UsageError(f"--elements must be from 1 to {MOST_ELEMENTS}. Got {args.elements} instead.")
+    if args.elements is not None:
+        _check_elements(args.elements)
+
+
+def _check_elements(count: int) -> None:
+    from jointwise.options import MOST_ELEMENTS
+
+    if count > MOST_ELEMENTS:
+        raise UsageError(f"--elements must be from 1 to {MOST_ELEMENTS}. Got {count} instead.")
 
 
 def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) -> Outcome:
