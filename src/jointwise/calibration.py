@@ -161,9 +161,12 @@ def _select_filters(
     regression, choices = select_filters(data.regression, drives.values, options.lag, options.position_cutoff)
     if drives.estimated:
         drives = drive_gains(regression, robot, data.output, None, "", payload)
-    if options.structure.rotor_side:  # filters and gains are chosen by the link side
-        regression = replace(regression, bodies=replace(regression.bodies, rotors=False, rotor_side=True))
-    return drives, regression, choices
+    if not options.structure.rotor_side:
+        return drives, regression, choices
+    # gains and lag are those of the link side; only a high cut-off separates the accelerations of rotor and link
+    regression = replace(regression, bodies=replace(regression.bodies, rotors=False, rotor_side=True))
+    regression, again = select_filters(regression, drives.values, regression.filters.lag, options.position_cutoff)
+    return drives, regression, [*choices[: len(choices) - len(again)], *again]
 
 
 def _check_setup(

@@ -38,9 +38,13 @@ PROBE = Structure("hysteresis", limits=tuple(np.geomspace(4e-6, 2e-2, 6).tolist(
 
 
 def probe_structure(regression: Regression) -> Structure:
-    """Return the structure under which filters and gains are found, with speed ripple where the logs have a speed."""
+    """Return the structure under which filters and gains are found.
+
+    With speed ripple where the logs have a speed, and with friction and inertia of the rotors on their side.
+    """
     has_ripple = regression.has_speed and regression.filters.parallel_cutoff is None
-    return replace(PROBE, ripple=regression.period if has_ripple else 0.0, extra=regression.extra)
+    probe = replace(PROBE, ripple=regression.period if has_ripple else 0.0, extra=regression.extra)
+    return replace(probe, rotor_side=True, drivers=("rotor",)) if regression.bodies.rotor_side else probe
 
 
 def _probe_problem(regression: Regression, gains: Array) -> QuickProblem:
