@@ -34,7 +34,7 @@ LoadOf = Callable[[list[Array]], Array]
 """From rigid columns (one matrix a joint) to the load torque (samples, joints), Nm."""
 
 _RIGID_COLUMNS: WeakKeyDictionary[MotionChunk, tuple[Dynamics, slice, list[Array]]] = WeakKeyDictionary()
-"""Rigid columns of the motions in memory, with the bodies and samples that they belong to."""
+"""Rigid columns of the motions in memory, with the bodies and the samples that they belong to."""
 
 
 @dataclass(frozen=True)
@@ -192,11 +192,16 @@ class Regression:
             yield j, filtered_series(series, rows.used, self.filters), weights[:, j], starts
 
     def rigid_columns(self, rows: Rows) -> list[Array]:
-        """Return the columns Y_b of each joint (columns, needed samples), computed once for a motion in memory."""
-        bodies, needed, columns = _RIGID_COLUMNS.get(rows.chunk, (None, None, []))
-        if bodies is not self.bodies or needed != rows.needed:
+        """Return the columns Y_b of each joint (columns, needed samples).
+
+        Those of the rows are computed once for a motion in memory. A parallel filter needs them at all samples, once.
+        """
+        if rows.needed != rows.used:
+            return self.bodies.rigid_columns(rows.states)
+        bodies, used, columns = _RIGID_COLUMNS.get(rows.chunk, (None, None, []))
+        if bodies is not self.bodies or used != rows.used:
             columns = self.bodies.rigid_columns(rows.states)
-            _RIGID_COLUMNS[rows.chunk] = self.bodies, rows.needed, columns
+            _RIGID_COLUMNS[rows.chunk] = self.bodies, rows.used, columns
         return columns
 
     def _without_payload(self, rows: Rows, torque: Array, load: Array | None) -> tuple[Rows, Array | None]:

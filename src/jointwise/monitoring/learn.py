@@ -31,6 +31,10 @@ SMALL_BOUND = 0.05
 """Part of the largest bound of dry friction below which residuals show the errors of the model in motion."""
 MOST_ROWS = 4000
 """Samples of a joint that the fit uses, evenly thinned: neighbours repeat each other."""
+MOST_SAMPLES = 100_000
+"""Samples of all logs together on which the spread is measured: 200 s at 500 Hz; memory does not grow with the logs."""
+PIECE = 10_000
+"""Samples of a piece of longer logs: many times those in which the filter learns."""
 LEAST_SHARE = 0.3
 """Least part of the mean spread that is constant: a fit may explain a quiet log by its features alone."""
 LEAST_SHOCK = (0.3, 0.2)
@@ -69,7 +73,7 @@ def residual_spread(
     """
     if model.robot.transmission is not None:
         return None
-    parts = [log_samples(model, log) for log in logs if _is_usable(model, log)]
+    parts = [log_samples(model, log) for log in _excerpt(logs) if _is_usable(model, log)]
     if not parts or not isinstance(model.planned_core(model.rate), NativeCore):
         return None
     spread = _spread(model, parts, source)
@@ -77,6 +81,16 @@ def residual_spread(
         return spread
     without = _spread(model, [replace(part, qd=None) for part in parts], source)
     return replace(spread, without_speed=without, change=_change(model, parts, spread))
+
+
+def _excerpt(logs: Sequence[Log]) -> Sequence[Log]:
+    """Return logs, or of long ones pieces evenly spread over them, together about `MOST_SAMPLES`."""
+    total = sum(log.samples for log in logs)
+    if total <= MOST_SAMPLES:
+        return logs
+    pieces = [log.slice(k, min(k + PIECE, log.samples)) for log in logs for k in range(0, log.samples, PIECE)]
+    kept = np.linspace(0, len(pieces) - 1, max(int(len(pieces) * MOST_SAMPLES / total), 1)).round().astype(int)
+    return [pieces[k] for k in kept]
 
 
 def _spread(model: RobotModel, parts: Sequence[Samples], source: Literal["training", "validation"]) -> ResidualSpread:
