@@ -13,7 +13,7 @@ from cli_runs import UR10E
 from data_files import needs_shared
 from jointwise.errors import DataError, ModelError, ShapeError
 from jointwise.estimation.structure import Structure
-from jointwise.monitoring import Monitor, Samples, Session, monitor_log, residual_spread, tool_force
+from jointwise.monitoring import Monitor, Samples, Session, learn, monitor_log, residual_spread, tool_force
 from jointwise.monitoring.core import MOMENTS, SHARES
 from jointwise.monitoring.history import History
 from jointwise.monitoring.learn import MARGIN
@@ -221,6 +221,17 @@ def test_thresholds_come_from_the_residuals(model, free):
     training = residual_spread(model, [free], "training")
     ratio = training.joints[0].slow[0] / quiet.joints[0].slow[0]
     assert ratio == pytest.approx(MARGIN["training"] / MARGIN["validation"], rel=0.1)
+
+
+def test_the_spread_of_long_logs_is_that_of_pieces_of_them(model, free, monkeypatch):
+    """Pieces from all over the logs give nearly the spread of the whole, from a bounded number of samples."""
+    whole = residual_spread(model, [free], "training")
+    monkeypatch.setattr(learn, "PIECE", 250)
+    monkeypatch.setattr(learn, "MOST_SAMPLES", 1000)
+    some = residual_spread(model, [free], "training")
+    assert 0.35 * whole.seconds < some.seconds <= 0.5 * whole.seconds
+    means = [np.mean([joint.fast[0] for joint in spread.joints]) for spread in (whole, some)]
+    assert means[1] == pytest.approx(means[0], rel=0.4)
 
 
 # -- payload and friction --
