@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data import statistics
+from jointwise.data.conditioning import CHUNK
 from jointwise.data.log import Log
 from jointwise.data.quality import MOST_SATURATED, check_quality
 from jointwise.result.plausibility.check import Check
@@ -67,7 +68,9 @@ def _zero_share(log: Log, output: str) -> Array:
 def _running_median(values: Array) -> Array:
     """Return the median of every sample (samples, joints) and its three neighbours on either side, the ends held."""
     wide = np.pad(values, ((3, 3), (0, 0)), mode="edge")
-    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(wide, 7, axis=0), axis=-1))
+    windows = np.lib.stride_tricks.sliding_window_view(wide, 7, axis=0)
+    chunks = [np.median(windows[k : k + CHUNK], axis=-1) for k in range(0, len(values), CHUNK)]  # it copies the windows
+    return np.concatenate(chunks)
 
 
 @dataclass(frozen=True, eq=False)
