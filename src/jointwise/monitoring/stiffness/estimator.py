@@ -34,7 +34,9 @@ SIDES: tuple[Side, ...] = get_args(Side)
 PRIOR = (1e9, 1e18)
 """Diagonal of P(0) for a_1 and a_2, SI: any stiffness of a robot's joint is possible."""
 FLOOR = 0.3
-"""δ of a_1 at 1 kHz: a memory of about 2 s of motion at 1 mrad."""
+"""δ of a_1 at 1 kHz: a memory 1/(√δ φ_rms) of about 2 s of motion at 1 mrad. More is more alert and less certain: 25 s
+after the signal was halved the curve was 94.2 % right (0.6: 96.7, 0.1: 91.0), while the interval of a recording with
+jitter of 0.2 ms was 24 % (0.6: 29, 0.1: 19)."""
 GEAR_PRIOR = 1e4
 """P(0) of the gear's columns: errors of up to some mrad times the stiffness of a large joint are possible, Nm²."""
 TYPICAL = 2e-3
