@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 import jointwise as jw
+from cli_runs import run
 from jointwise.backend import native
 from jointwise.errors import DataError, DescriptionError
 from jointwise.experiment.options import PlantOptions
@@ -97,3 +99,10 @@ def test_what_is_not_simulated_of_a_coupling_is_refused() -> None:
         jw.simulate(arm(), duration=3.0, rate=100.0, controller="pd")
     with pytest.raises(DescriptionError, match="the complete model of spinning rotors"):
         digital_robot(arm(), model="complete")
+
+
+def test_the_command_suggests_the_coupling_to_calibrate_with(tmp_path: Path) -> None:
+    options = ("--robot", "puma560", "--coupling", PUMA, "--duration", "3", "--rate", "100")
+    done = run("simulate", *options, "--output", tmp_path / "log.csv")
+    assert done.code == 0, done.err
+    assert f"--robot puma560 --coupling {PUMA} --output model.json" in done.out

@@ -156,6 +156,7 @@ def _robot_words(args: argparse.Namespace, recording: SimulationResult) -> list[
     """Return the options that name the robot, and its gravity where the log does not state it."""
     name = args.robot or recording.digital.robot.name
     words = ["--robot", name, *_option("--convention", args.convention), *_option("--tip", args.tip)]
+    words += [*_option("--coupling", args.coupling), *_option("--log-coordinates", args.log_coordinates)]
     return words + _gravity_words(args.output, recording.truth["gravity"])
 
 
