@@ -20,7 +20,7 @@ from jointwise.simulation.robot import digital_robot, integrate
 from jointwise.spatial import Array
 
 PUMA = "5:4:0.0139,6:4:0.0130,6:5:0.1806"
-"""Wrist of the PUMA 560 (Corke, Armstrong-Helouvry 1994): 1/G5, 1/G6 and 13/72."""
+"""A wrist coupled as that of the PUMA 560, with the ratios of the documentation."""
 
 pytestmark = pytest.mark.skipif(native() is None, reason="the native kernel is not built")
 
