@@ -49,8 +49,8 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
         "slip_torque": ([LAWS.copy(), *(series(SAMPLES, 2) for _ in range(4)), pair.copy(), pair.copy()], {5, 6}),
         "adapt_steps": (
             [
-                np.ones((2, 14)),
-                np.zeros((2, 7)),
+                np.ones((2, 15)),
+                np.zeros((2, 8)),
                 *(series(SAMPLES, 2) for _ in range(3)),
                 True,
                 np.zeros((SAMPLES, 2, 2)),
@@ -102,6 +102,7 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
                 False,
                 record,
                 np.ones((2, 6)),
+                np.eye(6),
             ],
             {4, 12},
         ),
@@ -196,7 +197,7 @@ def two_joints(periods: int) -> list[object]:
     pair = (chain[0][:2], *(part[:2].copy() for part in chain[1:5]), chain[5])
     joints, backlash = (part[:2].copy() for part in ROBOT.packed)
     state = np.zeros(2 * (len(ROWS) + 4) + 1)
-    return [pair, joints, backlash, np.zeros(3), state, 4, NOTHING, None, 1e-3, periods, 1, False, None, None]
+    return [pair, joints, backlash, np.zeros(3), state, 4, NOTHING, None, 1e-3, periods, 1, False, None, None, None]
 
 
 def test_a_number_of_periods_whose_arrays_would_wrap_is_refused() -> None:

@@ -18,4 +18,4 @@ export JOINTWISE_LDFLAGS='-fsanitize=address,undefined'
 export PYTHONPATH=$build/lib LD_PRELOAD=$library ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=1
 "$python" -c 'import sys, jointwise._native as n; sys.exit(not n.__file__.startswith(sys.argv[1]))' "$build/lib"
 echo "sanitize: native tests with the address and undefined-behaviour sanitizers"
-"$python" -m pytest -x -p no:cacheprovider tests/test_native.py tests/test_native_calls.py
+"$python" -m pytest -x -p no:cacheprovider tests/test_native.py tests/test_native_calls.py tests/test_stiffness_kernel.py
