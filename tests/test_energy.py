@@ -119,6 +119,17 @@ def test_controller_gains_follow_from_the_targets_at_standstill():
     assert found.origin.startswith("targets")
 
 
+def test_targets_that_are_not_proportional_are_no_gains():
+    """At one pose a target current with feedback in it has some ratio to the torque, for an unloaded joint zero."""
+    log, rng = power_log(samples=100), np.random.default_rng(0)
+    torque = np.array([0.0, -5.6, -17.9, 0.02, -0.05, 0.0])
+    held = np.array([-0.1, -0.3, -2.0, 0.02, -0.04, 0.06]) * (1.0 + 0.05 * rng.normal(size=(100, 6)))
+    log = replace(log, qd_des=np.zeros((100, 6)), current_des=held, torque_des=np.tile(torque, (100, 1)))
+    found = jw.energy.controller_gains([log], ROBOT)
+    assert found.origin.startswith("description")
+    np.testing.assert_array_equal(found.values, [joint.motor.joint_gain for joint in ROBOT.joints])
+
+
 def test_wrong_logs_are_refused_with_the_field_to_record():
     log, arm = power_log(), jw.load_robot("ur3e")
     with pytest.raises(jw.errors.DataError, match="actual_robot_current.*RTDE"):

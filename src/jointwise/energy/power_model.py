@@ -119,7 +119,8 @@ class PowerModel:
 
     def summary(self) -> str:
         """Return the parameters and the training error as text."""
-        fitted = "" if self.rmse is None else f", training RMSE {self.rmse:.2f} W ({len(self.logs)} logs)"
+        logs = f"{len(self.logs)} log{'s' * (len(self.logs) != 1)}"
+        fitted = "" if self.rmse is None else f", training RMSE {self.rmse:.2f} W ({logs})"
         lines = [f"power model of {self.robot}: {self.dof} joints, braking power {self.braking}{fitted}"]
         lines += [
             f"  {value.name:<16}{value.value:10.4g}  [{value.low:.4g}, {value.high:.4g}] {value.unit}"

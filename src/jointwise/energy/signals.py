@@ -26,6 +26,9 @@ _PHASES = 2.0 * np.pi / 3.0 * np.arange(3)
 """Electrical angles of the phases of a synchronous motor, rad."""
 MIN_CURRENT = 0.01
 """Root mean square target current (A) at standstill below which its ratio to the torque is rounding."""
+PROPORTIONAL = 0.01
+"""Largest deviation (rms, relative) of target torques from a multiple of the target currents: 0.001 for a UR3e, 0.03 or
+more where the target current contains feedback."""
 
 
 def read_power_log(path: str, robot: Robot | None = None, **reading: object) -> Log:
@@ -104,7 +107,7 @@ def controller_gains(logs: Sequence[Log], robot: Robot) -> KnownGains:
     """Return the gains (Nm/A) of the drives: those of the controller's targets, else those of the description.
 
     At standstill the controller's targets obey ``τ_des = K i_des`` without friction and noise. Joints that bear no load
-    at standstill take the gain of the joints with the same torque limit.
+    at standstill, or whose targets are not proportional, take the gain of the joints with the same torque limit.
 
     Raises:
         DataError: Neither the logs nor the description determine the gain of a joint.
@@ -122,7 +125,7 @@ def controller_gains(logs: Sequence[Log], robot: Robot) -> KnownGains:
 
 
 def _target_gains(logs: Sequence[Log]) -> Array | None:
-    """Return the gains at standstill (joints,), NaN for joints without load there; None without targets."""
+    """Return the gains at standstill (joints,), NaN for joints that have none there; None without targets."""
     currents, torques = [], []
     for log in logs:
         if log.current_des is None or log.torque_des is None:
@@ -135,7 +138,9 @@ def _target_gains(logs: Sequence[Log]) -> Array | None:
     i, torque = np.concatenate(currents), np.concatenate(torques)
     square = (i**2).sum(axis=0)
     loaded = square > len(i) * MIN_CURRENT**2
-    return np.where(loaded, (i * torque).sum(axis=0) / np.where(loaded, square, 1.0), np.nan)
+    gains = (i * torque).sum(axis=0) / np.where(loaded, square, 1.0)
+    deviation = ((torque - gains * i) ** 2).sum(axis=0)
+    return np.where(loaded & (deviation < PROPORTIONAL**2 * (torque**2).sum(axis=0)), gains, np.nan)
 
 
 def _described_gains(robot: Robot) -> Array:
