@@ -9,6 +9,7 @@ import pytest
 
 import jointwise as jw
 from jointwise.cli import COMMANDS
+from jointwise.lazy import lazy_modules
 
 HEAVY = ("numpy", "scipy", "pyarrow", "plotly", "lxml", "matplotlib", "msgspec", "rich")
 
@@ -52,6 +53,13 @@ def test_every_public_name_can_be_imported() -> None:
     assert len(jw.__all__) == len(set(jw.__all__)) < 70
     assert all(getattr(jw, name) is not None for name in jw.__all__)
     assert set(dir(jw)) == set(jw.__all__)
+
+
+def test_a_package_without_source_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Public names are read from the source of a package, which byte code alone does not have."""
+    monkeypatch.setattr(type(jw.__spec__.loader), "get_source", lambda loader, name: None)
+    with pytest.raises(ImportError, match="source of jointwise is required"):
+        lazy_modules.__wrapped__("jointwise")
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

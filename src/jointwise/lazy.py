@@ -36,9 +36,16 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
 @cache
 def lazy_modules(package: str) -> dict[str, str]:
-    """Return the module of every public name that a package imports under ``if TYPE_CHECKING:``."""
+    """Return the module of every public name that a package imports under ``if TYPE_CHECKING:``.
+
+    Raises:
+        ImportError: The package was installed as byte code only.
+
+    """
     spec = sys.modules[package].__spec__
     source = spec.loader.get_source(package)  # type: ignore[union-attr]
+    if source is None:
+        raise ImportError(f"the source of {package} is required: its public names are read from it.")
     blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
     public = [node for node in imports if str(node.module).startswith("jointwise")]
