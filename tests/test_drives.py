@@ -59,9 +59,7 @@ def test_gains_and_friction_of_the_drives():
 
 def test_shuffled_targets_do_not_pass_for_a_rotor():
     mixed = np.random.default_rng(0).permutation(log().qdd_des)
-    with pytest.raises(
-        jw.errors.EstimationError, match="negative inertia"
-    ):  # that of the links, which do not accelerate so
+    with pytest.raises(jw.errors.EstimationError, match="negative inertia"):  # of links that do not accelerate so
         inertias_from_targets(replace(log(), qdd_des=mixed), ROBOT)
 
 

@@ -58,7 +58,7 @@ def pid(
     """Return ``u = -J (kp e + kd ė + ki ∫ (q - q_d) dt)``, e = θ - q_d (q - q_d on the `link` side).
 
     No model but the effective inertias J that scale the gains: gravity is left to the integral, which is that of the
-    link whatever the side, so that springs cause no steady-state error.
+    link whatever the side, so that springs cause no steady-state error. The option `gravity` has no effect.
     """
     task = make_task(robot, motion, rate, drives, **options)
     reference, chosen = task.reference, gains or task.default_gains(integral=0.3)

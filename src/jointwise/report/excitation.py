@@ -103,11 +103,8 @@ def _coverage(excitation: Excitation, states: States) -> Html:
     panels = []
     for j, joint in enumerate(excitation.robot.joints):
         title = joint_title(excitation.robot, j)
-        titles, marker = (
-            (f"speed, {length_unit(joint)}/s", f"load, {effort_unit(joint)}"),
-            {"size": 4, "color": UNLOADED},
-        )
-        alt = f"{title}: load torque over speed."
-        figure = scatter_figure(states.qd[:, j], load[:, j], titles, alt, marker, 360)
+        axes = f"speed, {length_unit(joint)}/s", f"load, {effort_unit(joint)}"
+        alt, marker = f"{title}: load torque over speed.", {"size": 4, "color": UNLOADED}
+        figure = scatter_figure(states.qd[:, j], load[:, j], axes, alt, marker, 360)
         panels.append((f"Joint {j + 1}", figure.html(title)))
     return tabs("coverage", panels)
