@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -378,8 +379,10 @@ def test_the_summary_states_the_load_and_the_chosen_gravity() -> None:
     assert cold["held_temperatures"] == (10.0, 60.0)
 
 
-@pytest.mark.parametrize("controller", ["servo", "pid"])
-@pytest.mark.parametrize("bandwidth", [1e-3, 0.1, 200.0, 1e6])
+@pytest.mark.parametrize(
+    ("controller", "bandwidth"),
+    [*product(("servo", "pid"), (1e-3, 0.1, 200.0, 1e6)), *product(("adaptive", "torque-feedback"), (0.1, 200.0))],
+)
 def test_a_bandwidth_that_does_not_hold_is_refused_with_one_that_does(controller: str, bandwidth: float) -> None:
     options: dict[str, Any] = {"duration": 1.0, "rate": 100.0, "keep": 0, "controller": controller}
     with pytest.raises(ModelError, match=r"A bandwidth of [\d.]+ Hz would do.$") as refused:

@@ -157,10 +157,14 @@ class CustomLaw:
 class SteppedController:
     """A controller with ``init(sample)`` and ``step(memory, sample)`` whose memory lasts from chunk to chunk."""
 
-    def __init__(self, controller: Any, name: str | None = None) -> None:
-        """Start without a memory: `init` of the controller is called once; `name` is that of its class by default."""
+    def __init__(self, controller: Any, name: str | None = None, tracking: PeriodicLaw | None = None) -> None:
+        """Start without a memory: `init` of the controller is called once; `name` is that of its class by default.
+
+        `tracking` is the law to which the controller adds: where it is unstable alone, the run is refused.
+        """
         self._controller = controller
         self._name = name or type(controller).__name__
+        self.tracking = tracking
         self._memory: tuple[Any] | None = None
 
     def init(self, sample: ControlSample) -> Any:
@@ -262,7 +266,9 @@ def _make_servo(digital: DigitalRobot, motion: DelayedMotion, rate: float, bandw
     )
 
 
-def _factory(make: Callable[..., control.AffineController], integral: float | None = 0.0) -> NamedFactory:
+def _factory(
+    make: Callable[..., control.AffineController], integral: float | None = 0.0
+) -> Callable[[DigitalRobot, DelayedMotion, float, float | None], PeriodicLaw]:
     """Return the factory of a controller of `control`; `integral` of its gains, None if it has no bandwidth."""
 
     def make_law(digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None) -> PeriodicLaw:
@@ -296,7 +302,8 @@ def _make_adaptive(
         gains=None if bandwidth is None else control.bandwidth_gains(bandwidth),
         gravity=digital.gravity, payload=digital.payload, duration=motion.duration + LEEWAY,
     )  # fmt: skip
-    return SteppedController(controller, "adaptive")
+    tracking = _factory(control.computed_torque)(digital, motion, rate, bandwidth)
+    return SteppedController(controller, "adaptive", tracking)
 
 
 def _make_torque_feedback(
@@ -308,7 +315,8 @@ def _make_torque_feedback(
         gains=None if bandwidth is None else control.bandwidth_gains(bandwidth),
         drives=drives_of(digital), gravity=digital.gravity, payload=digital.payload, duration=motion.duration + LEEWAY,
     )  # fmt: skip
-    return SteppedController(controller, "torque-feedback")
+    tracking = _factory(control.computed_torque)(digital, motion, rate, bandwidth)
+    return SteppedController(controller, "torque-feedback", tracking)
 
 
 def _make_linearisation(

@@ -125,9 +125,11 @@ class ExperimentRun:
         return self.controller.law(periods, states, self._model_torque(states))
 
     def _sampled_law(self, periods: int) -> tuple[Array, States, AffineControl | None]:
-        """Return times (s) spread over the whole motion, with the references and the law there."""
+        """Return times (s) spread over the whole motion, with the references and the law there, if one is known."""
         numbers = np.unique(np.linspace(0, periods - 1, POSES).astype(np.intp))
-        states = self._states(numbers / self.rate)
+        states, controller = self._states(numbers / self.rate), self.controller
+        if isinstance(controller, SteppedController) and controller.tracking is not None:
+            return numbers / self.rate, states, controller.tracking.law(numbers, states, self._model_torque(states))
         return numbers / self.rate, states, self._law(numbers, states)
 
     def _gravity_torque(self, q: Array) -> Array:
