@@ -52,7 +52,7 @@ INLINED double dry_level(const friction_law *f, double speed, double load, doubl
 /* F_V1 + F_V2 |w| + F_V3 w^2, never below zero. */
 INLINED double viscous_factor(const friction_law *f, double speed)
 {
-    double size = fabs(speed), factor = f->viscous + size * (f->square + size * f->cube);
+    double factor = jw_viscous_factor(speed, f->viscous, f->square, f->cube);
     return factor > 0.0 ? factor : 0.0;
 }
 

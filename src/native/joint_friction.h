@@ -41,8 +41,7 @@ typedef struct {
 INLINED double viscous_part(const velocity_law *law, double speed)
 {
     speed = jw_clamp(speed, law->fastest);
-    double size = fabs(speed);
-    return (law->viscous + size * (law->square + size * law->cube)) * speed;
+    return jw_viscous_factor(speed, law->viscous, law->square, law->cube) * speed;
 }
 
 INLINED double velocity_torque(const velocity_law *law, double speed)

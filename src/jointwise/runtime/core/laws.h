@@ -40,6 +40,13 @@ JW_INLINE jw_real jw_viscous(jw_real speed, jw_real p, jw_real known)
     return sign * jw_power(size, p);
 }
 
+/* F_V1 + F_V2 |w| + F_V3 w^2: viscous friction over speed. */
+JW_INLINE jw_real jw_viscous_factor(jw_real speed, jw_real FV1, jw_real FV2, jw_real FV3)
+{
+    jw_real size = jw_fabs(speed);
+    return FV1 + size * (FV2 + size * FV3);
+}
+
 /* F_T1 (T - T0) + F_T2 (T^-3 - T0^-3), T limited to its range. */
 JW_INLINE jw_real jw_thermal(jw_real T, jw_real FT1, jw_real FT2, jw_real T0, jw_real coldest, jw_real hottest)
 {
