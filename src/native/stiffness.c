@@ -418,7 +418,7 @@ static PyObject *stiffness_steps(PyObject *self, PyObject *args)
     const double *source, *x, *usable, *links;
     double *state, *out;
     Py_ssize_t size, n;
-    stiffness_options options;
+    stiffness_options options = {0}; /* without steady friction its law is not read */
     if (any_numbers(o[0], "options", 0, &held, &source, &size) && any_numbers(o[3], "usable", 0, &held, &usable, &n)) {
         reader in = {source, size};
         if (!read_options(&in, &options)) {

@@ -122,8 +122,9 @@ void jw_joint_torque(const jw_model *model, const jw_real *motors, jw_real *join
 /* Measured output (motor current in A, or motor torque in Nm) of a torque; may be done in place. */
 void jw_output(const jw_model *model, const jw_real *torque, jw_real *output);
 
-/* Moves q and qd by one period under constant torques of the motors at the joints; friction with its memory acts, implicitly. `temperature`
- * may be NULL. Returns 0, or -1 if the mass matrix is not positive definite; q, qd and state are then unchanged. */
+/* Moves q and qd by one period under constant torques of the motors at the joints; friction with its memory acts,
+ * implicitly. `temperature` may be NULL. Returns 0, or -1 if the mass matrix is not positive definite; q, qd and state are
+ * then unchanged. */
 int jw_move(const jw_model *model, jw_state *state, const jw_real *torque, const jw_real *temperature, jw_real *q,
             jw_real *qd);
 
