@@ -13,9 +13,10 @@ from scipy.integrate import solve_ivp
 import jointwise as jw
 from cli_runs import run
 from jointwise.backend import native
-from jointwise.errors import DataError, DescriptionError
+from jointwise.errors import DataError, DescriptionError, ModelError
 from jointwise.experiment.options import PlantOptions
 from jointwise.model.rigid import inverse_dynamics, mass_matrix
+from jointwise.model.spring import Rigid
 from jointwise.simulation.robot import digital_robot, integrate
 from jointwise.spatial import Array
 
@@ -95,10 +96,16 @@ def test_a_simulated_coupled_arm_is_recovered_and_an_undeclared_coupling_named(n
 def test_what_is_not_simulated_of_a_coupling_is_refused() -> None:
     with pytest.raises(DescriptionError, match=r"joint 4: a simulated robot with rigid gears does not model"):
         jw.simulate(arm(), duration=3.0, rate=100.0, plant=PlantOptions(without="stiffness"))
-    with pytest.raises(DescriptionError, match=r"the controller 'pd' \(use 'servo'\) does not model"):
+    with pytest.raises(DescriptionError, match=r"this controller does not model .* 'servo'"):
         jw.simulate(arm(), duration=3.0, rate=100.0, controller="pd")
     with pytest.raises(DescriptionError, match="the complete model of spinning rotors"):
         digital_robot(arm(), model="complete")
+    with pytest.raises(DescriptionError, match="this controller does not model"):
+        jw.control.computed_torque(arm(), np.zeros((10, 6)))
+    digital = digital_robot(arm())
+    rigid = replace(digital.joints[0], stiffness=Rigid())
+    with pytest.raises(ModelError, match="one entry for each of 6 joints"):
+        replace(digital, joints=(*digital.joints, rigid))
 
 
 def test_the_command_suggests_the_coupling_to_calibrate_with(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from jointwise.control.joint_drive import JointDrive
 from jointwise.control.reference import Reference, as_reference
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
+from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.rigid import gravity_torque, inverse_dynamics, mass_matrix
 from jointwise.model.rigid.chain import Chain, make_chain
@@ -33,12 +34,18 @@ class Links:
 
     @classmethod
     def of(cls, robot: Robot | RobotModel, gravity: Mounting | None = None, payload: Payload | None = None) -> Links:
-        """Return the links of a described or calibrated robot; None for the gravity of the model, or the table."""
+        """Return the links of a described or calibrated robot; None for the gravity of the model, or the table.
+
+        Raises:
+            DescriptionError: The transmission is coupled: the controllers feed back joints one by one.
+
+        """
         from jointwise.runtime import RobotModel
 
-        if isinstance(robot, RobotModel):
-            return cls(robot.robot, robot.gravity_vector if gravity is None else gravity, payload)
-        return cls(robot, "table" if gravity is None else gravity, payload)
+        arm = robot.robot if isinstance(robot, RobotModel) else robot
+        refuse_coupled(arm, "this controller", remedy="simulate with the controller 'servo'")
+        usual: Mounting = robot.gravity_vector if isinstance(robot, RobotModel) else "table"
+        return cls(arm, usual if gravity is None else gravity, payload)
 
     def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return M q̈ + C q̇ + g, (samples, joints) Nm."""

@@ -71,8 +71,10 @@ class Transmission:
         return np.asarray(torque @ self.matrix)
 
 
-def refuse_coupled(robot: Robot, what: str, joint: int | None = None) -> None:
+def refuse_coupled(robot: Robot, what: str, joint: int | None = None, *, remedy: str = "") -> None:
     """Reject a robot with a coupled transmission, or one of its coupled joints (0-based), for what does not model it.
+
+    `remedy` says what to do instead.
 
     Raises:
         DescriptionError: The robot, or the joint, is coupled.
@@ -82,7 +84,7 @@ def refuse_coupled(robot: Robot, what: str, joint: int | None = None) -> None:
     apart = robot.transmission.matrix - np.eye(robot.dof)
     if joint is None or apart[joint].any() or apart[:, joint].any():
         where = robot.name if joint is None else f"{robot.name}, joint {joint + 1}"
-        raise DescriptionError(f"{where}: {what} does not model coupled transmissions.")
+        raise DescriptionError(f"{where}: {what} does not model coupled transmissions{remedy and '; '}{remedy}.")
 
 
 def coupled(entries: Iterable[tuple[int, int, float]], joints: int, coordinates: Coordinates = "joint") -> Transmission:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from jointwise import control
 from jointwise.control.controller import GAINS, AffineControl, ControlSample
+from jointwise.control.feedback_linearisation import DEFAULT_INTEGRAL
 from jointwise.description.robot import Robot
-from jointwise.description.transmission import refuse_coupled
 from jointwise.design.trajectory import States, Trajectory, derivative
 from jointwise.errors import ModelError, nearest
 from jointwise.experiment.closed_loop import drives_of
@@ -33,8 +33,6 @@ SERVO_DAMPING = 0.9
 """Damping ratio of the servo's position loop."""
 SERVO_INTEGRATION = 4.0
 """Integral gain over proportional gain of the servo, 1/s: slow compared with the position loop."""
-LINEARISATION_INTEGRAL = 0.5
-"""Speed of the integral of feedback linearisation relative to its poles, as by default."""
 LEEWAY = 1.0
 """Time (s) that a stepped controller may run beyond its motion, where it holds the last position."""
 Periods = NDArray[np.intp]
@@ -195,8 +193,6 @@ def make_controller(
     if isinstance(controller, str):
         if controller not in CONTROLLERS:
             raise ModelError(f"unknown controller '{controller}'. {nearest(controller, CONTROLLERS)}")
-        if controller != "servo":
-            refuse_coupled(digital.robot, f"the controller '{controller}' (use 'servo')")
         return CONTROLLERS[controller][1](digital, motion, rate, bandwidth)
     if bandwidth is not None:
         raise ModelError("bandwidth must be None for a controller object: set its gains instead.")
@@ -325,7 +321,7 @@ def _make_linearisation(
     """Return feedback linearisation for a motion."""
     controller = control.feedback_linearisation(
         digital.robot, motion, rate,
-        gains=None if bandwidth is None else control.chain_gains(bandwidth, LINEARISATION_INTEGRAL),
+        gains=None if bandwidth is None else control.chain_gains(bandwidth, DEFAULT_INTEGRAL),
         drives=drives_of(digital), gravity=digital.gravity, payload=digital.payload, duration=motion.duration + LEEWAY,
     )  # fmt: skip
     return SteppedController(controller, "feedback-linearisation")

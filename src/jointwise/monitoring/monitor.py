@@ -60,7 +60,9 @@ class Monitor:
     def __post_init__(self) -> None:
         """Check the settings."""
         checked_rate(self.rate)
-        refuse_coupled(self.model.robot, "the monitor")
+        refuse_coupled(
+            self.model.robot, "the monitor", remedy="compare logs with `jointwise validate` or `jointwise predict`"
+        )
         if not (np.isfinite(self.false_alarms) and self.false_alarms > 0.0):
             raise ModelError(f"false_alarms must be a positive number an hour. Got {self.false_alarms} instead.")
 

@@ -335,7 +335,7 @@ class RobotModel:
             Lower and upper limit.
 
         """
-        refuse_coupled(self.calibration.model.robot, "an interval of joint torques (use predict_interval)")
+        refuse_coupled(self.calibration.model.robot, "an interval of joint torques", remedy="use predict_interval")
         chosen, motion = self._estimates.motion(q, qd, qdd, **signals)
         torque, load = chosen.torque(motion, "motion"), chosen.load(motion)
         half = half_widths(chosen.calibration, motion, load, level, observation)

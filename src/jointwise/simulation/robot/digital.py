@@ -50,11 +50,11 @@ class DigitalRobot:
     def __post_init__(self) -> None:
         """Check that there is one plant a joint and take gravity as a vector."""
         object.__setattr__(self, "joints", tuple(self.joints))
-        self._check_coupling()
         if len(self.joints) != self.robot.dof:
             raise ModelError(
                 f"joints must have one entry for each of {self.robot.dof} joints. Got {len(self.joints)} instead."
             )
+        self._check_coupling()
         if self.model not in ("spong", "complete"):
             raise ModelError(f"model must be 'spong' or 'complete'. Got '{self.model}' instead.")
         object.__setattr__(self, "gravity", frozen_array(gravity_vector(self.gravity), (3,), "gravity"))
