@@ -107,3 +107,22 @@ def test_wrong_input_is_one_line(made: jw.SimulationResult, tmp_path: Path) -> N
 def test_an_inertia_term_is_its_acceleration() -> None:
     term = term_from_dict({"kind": "inertia", "value": 0.5})
     assert term == Inertia(0.5) and term.to_dict() == {"kind": "inertia", "value": 0.5}
+
+
+def test_the_cutoff_is_high_with_both_encoders_and_low_for_positions_alone(tmp_path: Path) -> None:
+    """Only fast motion separates rotors and links; a feed-forward from noisy positions needs the low cut-off."""
+    arm = jw.load_robot("ur5e")
+    made = jw.simulate(arm, duration=15.0, rate=500.0, seed=1, keep=0)
+    start = Options(structure=Structure("hysteresis", "square", (1.0, 2.0), drivers=("rotor",)), free=())
+    found = jw.calibrate(made.log, arm, options=with_friction(start, [made.log], two_encoders=True), physical=False)
+    friction = found.feed_forward
+    assert friction is not None and friction.position_cutoff is not None
+    assert found.filters.position_cutoff > 2.0 * friction.position_cutoff
+    names = [info.name for info in found.model.parameters]
+    inertias = [found.estimate.values[names.index(f"Ia_{j}")] for j in range(1, 7)]
+    np.testing.assert_allclose(inertias, made.truth["rotor_inertias"], rtol=0.1)
+    other = jw.simulate(arm, duration=6.0, rate=500.0, seed=9, keep=0).log.without(["theta", "qd"])
+    assert jw.validate(found, other).mean_nmse < 0.01
+    jw.save_model(found, tmp_path / "two.json")
+    again = jw.load_calibration(tmp_path / "two.json")
+    np.testing.assert_array_equal(again.predict(other), found.predict(other))

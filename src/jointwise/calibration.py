@@ -117,7 +117,8 @@ def _calibrated(setup: Setup, physical: bool, accept_implausible: bool, progress
     started = time.perf_counter()
     progress("examining the log")
     data = prepare(setup)
-    drives, regression, choices = _select_filters(data, setup, progress)
+    drives, links, choices = _select_filters(data, setup, progress)
+    regression, choices = _at_rotors(links, drives, choices, setup)
     progress("checking the set-up")
     plausibility = _check_setup(regression, drives, setup, accept_implausible)
     joint_model = _select_joint_model(regression, drives, setup, progress)
@@ -147,13 +148,14 @@ def _calibrated(setup: Setup, physical: bool, accept_implausible: bool, progress
         provenance=provenance_of(data.inspections, data.output, setup.mounting, setup.payload, notes, seconds),
         plausibility=plausibility,
     )
-    return _with_spread(_with_feed_forward(calibration, regression, terms, setup, progress), setup)
+    smooth = regression.filtered(position_cutoff=links.filters.position_cutoff)  # differences of q alone are noise
+    return _with_spread(_with_feed_forward(calibration, smooth, terms, setup, progress), setup)
 
 
 def _select_filters(
     data: TrainingData, setup: Setup, progress: Progress
 ) -> tuple[DriveGains, Regression, list[Choice]]:
-    """Return the drive gains, and the regression with its filters selected."""
+    """Return the drive gains, and the regression with its filters selected, friction on the side of the links."""
     options, robot, payload = setup.options, setup.robot, setup.payload
     progress("drive gains")
     drives = drive_gains(data.regression, robot, data.output, options.gains, options.gain_source, payload)
@@ -161,12 +163,22 @@ def _select_filters(
     regression, choices = select_filters(data.regression, drives.values, options.lag, options.position_cutoff)
     if drives.estimated:
         drives = drive_gains(regression, robot, data.output, None, "", payload)
-    if not options.structure.rotor_side:
-        return drives, regression, choices
-    # gains and lag are those of the link side; only a high cut-off separates the accelerations of rotor and link
-    regression = replace(regression, bodies=replace(regression.bodies, rotors=False, rotor_side=True))
-    regression, again = select_filters(regression, drives.values, regression.filters.lag, options.position_cutoff)
-    return drives, regression, [*choices[: len(choices) - len(again)], *again]
+    return drives, regression, choices
+
+
+def _at_rotors(
+    links: Regression, drives: DriveGains, choices: list[Choice], setup: Setup
+) -> tuple[Regression, list[Choice]]:
+    """Return the regression with friction and rotor inertia at the rotors, where the joint model has them there.
+
+    Gains and lag stay those of the link side; only a high position cut-off separates the accelerations of both sides.
+    """
+    if not setup.options.structure.rotor_side:
+        return links, choices
+    regression = replace(links, bodies=replace(links.bodies, rotors=False, rotor_side=True))
+    cutoff = setup.options.position_cutoff
+    regression, again = select_filters(regression, drives.values, links.filters.lag, cutoff)
+    return regression, [*choices[: len(choices) - len(again)], *again]
 
 
 def _check_setup(

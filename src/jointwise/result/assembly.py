@@ -151,4 +151,5 @@ def feed_forward_of(
         structure=fit.structure,
         structure_text=structure_text(fit, terms_by_joint),
         choices=found.choices,
+        position_cutoff=regression.filters.position_cutoff,
     )

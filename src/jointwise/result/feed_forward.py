@@ -36,6 +36,7 @@ class FeedForward:
         structure: The joint model.
         structure_text: The joint model in words.
         choices: The automatic selections with their candidates.
+        position_cutoff: Low-pass of measured positions, Hz; None for that of the sensor-based model.
 
     """
 
@@ -47,6 +48,7 @@ class FeedForward:
     structure: Structure
     structure_text: str
     choices: tuple[Choice, ...]
+    position_cutoff: float | None = None
 
     def __post_init__(self) -> None:
         """Reject arrays of another length than the parameters of the terms."""
@@ -94,8 +96,10 @@ def for_use(calibration: Calibration, use: Use) -> Calibration:
     physical = calibration.physical
     if physical is not None:
         physical = replace(physical, values=np.concatenate([physical.values[:count], friction.values]))
+    cutoff = friction.position_cutoff or calibration.filters.position_cutoff
     return replace(
         calibration,
+        filters=replace(calibration.filters, position_cutoff=cutoff),
         physical=physical,
         model=replace(calibration.model, terms=friction.terms),
         estimate=estimate,

@@ -249,6 +249,7 @@ class _FeedForward:
     structure: Structure
     structure_text: str
     choices: tuple[Choice, ...]
+    position_cutoff: Frequency | None = None
 
     def __post_init__(self) -> None:
         """Reject entries that do not belong together."""
@@ -266,6 +267,7 @@ class _FeedForward:
             structure=self.structure,
             structure_text=self.structure_text,
             choices=self.choices,
+            position_cutoff=self.position_cutoff,
         )
 
 

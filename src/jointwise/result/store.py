@@ -165,6 +165,7 @@ def _feed_forward_entry(friction: FeedForward | None) -> dict[str, Any] | None:
         "structure": friction.structure.to_dict(),
         "structure_text": friction.structure_text,
         "choices": [asdict(choice) for choice in friction.choices],
+        "position_cutoff": friction.position_cutoff,
     }
 
 
