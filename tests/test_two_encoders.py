@@ -66,6 +66,9 @@ def test_known_inertias_are_held_and_reach_the_identified_robot(made: jw.Simulat
     status = dict(zip((info.name for info in two.model.parameters), two.estimate.status, strict=True))
     assert status["Ia_1"] == status["Ia_2"] == "given"
     np.testing.assert_allclose(two.robot_identified().rotor_inertias, made.truth["rotor_inertias"], rtol=1e-6)
+    twin = jw.make_twin(two)
+    np.testing.assert_allclose([joint.inertia for joint in twin.joints], made.truth["rotor_inertias"], rtol=1e-6)
+    assert not any("not simulated" in note for note in twin.notes)
 
 
 def test_the_model_is_stored_and_predicts_without_rotors_too(

@@ -20,7 +20,7 @@ from jointwise.model import friction as laws
 from jointwise.model.friction import joint_friction as plant
 from jointwise.model.periodic_table import TURN
 from jointwise.model.spring import Cubic, Segments
-from jointwise.model.terms import Coulomb, Hysteresis, Offset, Stribeck, Temperature, Term, Viscous
+from jointwise.model.terms import Coulomb, Hysteresis, Inertia, Offset, Stribeck, Temperature, Term, Viscous
 from jointwise.result.calibration import CalibratedModel, Calibration, calibration_of
 from jointwise.runtime.motion import term_values
 from jointwise.simulation.robot import default_joints
@@ -50,7 +50,7 @@ MAP_POINTS = 2048
 """Points of a turn from which the waves of a gear are computed."""
 BACKLASH_POINTS = 240
 """Points of a turn of the backlash map, as those of the default joints."""
-SIMULATED = (Coulomb, Hysteresis, Offset, Stribeck, Temperature, Viscous)
+SIMULATED = (Coulomb, Hysteresis, Inertia, Offset, Stribeck, Temperature, Viscous)
 """Terms that the simulated joint has."""
 
 TermValues = list[tuple[Term, Array]]
