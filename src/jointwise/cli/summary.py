@@ -54,12 +54,14 @@ def _structure_lines(calibration: Calibration) -> list[str]:
     """Return robot, output, joint model and filters."""
     robot, filters = calibration.model.robot, calibration.filters
     parallel = f", parallel {filters.parallel_cutoff:g} Hz" if filters.parallel_cutoff else ""
+    planned = calibration.for_use("feed-forward").filters.position_cutoff
+    alone = f" (feed-forward {planned:g} Hz)" if planned != filters.position_cutoff else ""
     return [
         f"{robot.title or robot.name}, output {calibration.output} [{calibration.unit}]; gains: "
         f"{calibration.gain_source}",
         f"joint model: {calibration.structure_text}",
         *(f"  {line}" for line in explain_structure(calibration.structure)),
-        f"filters: position {filters.position_cutoff:g} Hz{parallel}, lag {1e3 * filters.lag:.1f} ms",
+        f"filters: position {filters.position_cutoff:g} Hz{alone}{parallel}, lag {1e3 * filters.lag:.1f} ms",
     ]
 
 
