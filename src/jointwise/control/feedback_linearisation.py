@@ -291,21 +291,30 @@ def feedback_linearisation(
     held = ahead.torque - wanted.torque  # a torque is held over a period and lags: it must be that of a later time
     feed = plus_friction(held, friction_feed(task.drives, ahead.speed, friction))
     chosen = gains or chain_gains(min(DEFAULT_BANDWIDTH, rate / 60.0), DEFAULT_INTEGRAL)
-    w = np.asarray(chosen.k0, dtype=float) ** 0.25
+    w = _checked_poles(chosen, rate)
+    speed = OBSERVER_SHARE * float(np.min(w)) if observer is None else observer
+    if not 0.0 <= speed < rate:
+        raise ModelError(f"observer must be 0 to the rate of {rate:g}, in rad/s. Got {observer} instead.")
+    flags = link_frequencies(task) <= STIFF * w if elastic is None else _checked_flags(elastic, len(task.drives))
+    sag = (wanted.theta - task.reference.q, wanted.speed - task.reference.qd)
+    as_fast = Gains(w**2, 2.0 * w, np.asarray(chosen.ki) / np.asarray(chosen.k0) * w**2)
+    return FeedbackLinearisation(task.reference, task.links, task.drives, chosen, feed, speed, flags, as_fast, sag)
+
+
+def _checked_poles(gains: ChainGains, rate: float) -> Array:
+    """Return k0^(1/4), rad/s, one number or (joints,), of gains that the sampled loop at a rate (Hz) can have."""
+    w: Array = np.asarray(gains.k0, dtype=float) ** 0.25
     if np.max(w) > 2.0 * np.pi * FASTEST * rate:
         raise ModelError(
             f"gains must be for a bandwidth of at most about {rate / 25.0:.3g} Hz at {rate:g} Hz: the loop is "
             f"unstable. Got k0^(1/4) = {np.max(w) / (2.0 * np.pi):.3g} Hz."
         )
-    speed = OBSERVER_SHARE * float(np.min(w)) if observer is None else observer
-    if not 0.0 <= speed < rate:
-        raise ModelError(f"observer must be 0 to the rate of {rate:g}, in rad/s. Got {observer} instead.")
-    flags = link_frequencies(task) <= STIFF * w if elastic is None else np.asarray(elastic, dtype=bool)
-    if flags.shape not in ((), (len(task.drives),)):
-        raise ModelError(f"elastic must be one flag, or {len(task.drives)}. Got {elastic} instead.")
-    sag = (wanted.theta - task.reference.q, wanted.speed - task.reference.qd)
-    as_fast = Gains(w**2, 2.0 * w, np.asarray(chosen.ki) / np.asarray(chosen.k0) * w**2)
-    return FeedbackLinearisation(
-        task.reference, task.links, task.drives, chosen, feed, speed, np.broadcast_to(flags, len(task.drives)), as_fast,
-        sag,
-    )  # fmt: skip
+    return w
+
+
+def _checked_flags(elastic: Sequence[bool] | bool, joints: int) -> NDArray[np.bool_]:
+    """Return one flag for each joint."""
+    flags = np.asarray(elastic, dtype=bool)
+    if flags.shape not in ((), (joints,)):
+        raise ModelError(f"elastic must be one flag, or {joints}. Got {elastic} instead.")
+    return np.broadcast_to(flags, joints)
