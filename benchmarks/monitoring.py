@@ -1,12 +1,13 @@
 """Monitoring on the digital robot and on real recordings: contacts, false alarms, payload, friction, cost.
 
     python benchmarks/monitoring.py [--contacts N] [--free MINUTES] [--data DIRECTORY] [--only families --robot NAME]
+    python benchmarks/monitoring.py --only friction --training SEED --logs N
 
-The model is calibrated on one simulated excitation (UR5e, 500 Hz), the tests are other motions. Pushes of 20 N at the
-tool begin at random times and in random directions; they count if a joint can see them: their torque is above the
-threshold of the monitor at that moment. With a directory of UR10e logs, pushes are added to free recordings as torques
-``J^T f``, with and without an arm that gives way a little. `families` are motions unlike the excitation that the model
-was calibrated with.
+The model is calibrated on one simulated excitation (UR5e, 500 Hz) or several, the tests are other motions. Pushes of
+20 N at the tool begin at random times and in random directions; they count if a joint can see them: their torque is
+above the threshold of the monitor at that moment. With a directory of UR10e logs, pushes are added to free recordings
+as torques ``J^T f``, with and without an arm that gives way a little. `families` are motions unlike the excitation that
+the model was calibrated with.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ WITHIN = 0.02
 """s"""
 WARM_UP = 180.0
 """Time constant of the warm-up (s), faster than a real one."""
+TRAINING_STEP = 50
+"""Between the seeds of training logs."""
+TEST_STEP = 400
+"""From the seed of the first training log to that of the friction log."""
 COMPLIANCE = 2e-5
 """rad/Nm by which a joint that is held by its controller gives way."""
 SECTION = 14.0
@@ -45,10 +50,10 @@ CONDUCTANCE = 50.0
 """W/K, so large that the joints approach the ambient temperature."""
 
 
-def trained(seed: int = 1, duration: float = 60.0) -> jw.RobotModel:
-    """Return the model of a simulated UR5e from one excitation."""
-    log = jw.simulate("ur5e", "excitation", duration=duration, rate=500.0, seed=seed, keep=0).log
-    return jw.RobotModel(jw.calibrate(replace(log, torque=None, theta=None), jw.load_robot("ur5e"), physical=False))
+def trained(seed: int = 1, logs: int = 1) -> jw.RobotModel:
+    """Return the model of a simulated UR5e from excitations of 60 s, the seeds `TRAINING_STEP` apart."""
+    excitations = [simulated(seed + TRAINING_STEP * k, 60.0) for k in range(logs)]
+    return jw.RobotModel(jw.calibrate(excitations, jw.load_robot("ur5e"), physical=False))
 
 
 def simulated(seed: int, duration: float, **options: object) -> jw.Log:
@@ -142,12 +147,13 @@ def payloads(model: jw.RobotModel) -> None:
     print("payload after 5.5 s:", ", ".join(f"{error:+.1%}" for error in errors))
 
 
-def friction(model: jw.RobotModel) -> None:
-    """Print dry friction after 10 min, with 10 % more of it at all joints."""
+def friction(model: jw.RobotModel, seed: int) -> None:
+    """Print dry friction after 10 min of a motion, with 10 % more of it at all joints."""
     for name, options in (("nominal", {}), ("+10 %", {"plant": jw.PlantOptions(age={"friction": 0.1})})):
-        result = monitor_log(model, simulated(301, 600.0, **options)).result()
+        result = monitor_log(model, simulated(seed, 600.0, **options)).result()
         watched = [joint.joint for joint in result.friction if joint.status == "watch"]
-        print(f"friction {name}: a1", [round(joint.a1, 3) for joint in result.friction], "watched", watched)
+        print(f"friction {name}: a1", [round(joint.a1, 3) for joint in result.friction], "watched", watched,
+              f"{len(result.contacts)} contacts", flush=True)  # fmt: skip
 
 
 def warm_up(plain: jw.RobotModel) -> None:
@@ -266,19 +272,23 @@ def main() -> None:
     parser.add_argument("--train", default="id_20_02_12_50sec_12harm.csv", help="log of --data to calibrate with")
     parser.add_argument("--seed", type=int, default=0, help="of the pushes that are added to --data")
     parser.add_argument("--robot", default="ur5e", help="of --only families")
-    parser.add_argument("--only", choices=("simulation", "recordings", "warm-up", "families"))
+    parser.add_argument("--only", choices=("simulation", "recordings", "warm-up", "families", "friction"))
+    parser.add_argument("--training", type=int, default=1, help="seed of the first training log")
+    parser.add_argument("--logs", type=int, default=1, help="number of training logs")
     args = parser.parse_args()
     if args.only == "warm-up":
-        warm_up(trained())
+        warm_up(trained(args.training, args.logs))
+    elif args.only == "friction":
+        friction(trained(args.training, args.logs), args.training + TEST_STEP)
     elif args.only == "families":
         families(args.robot, 7, range(5000, 5004))
     elif args.only != "recordings":
-        model = trained()
+        model = trained(args.training, args.logs)
         cost(model)
         payloads(model)
         contacts(model, args.contacts)
         false_alarms(model, args.free)
-        friction(model)
+        friction(model, args.training + TEST_STEP)
         warm_up(model)
     if args.data is not None:
         recordings(args.data, 20, args.train, args.seed)
