@@ -333,18 +333,22 @@ class ReferenceTick:
                 np.minimum(SCALE * np.abs(slow) / deviation, SCALE_CAP) - s["scale"]
             )
             s["scale"] = np.where(s["at_rest"] == 0.0, usual, s["scale"])
-        u = np.zeros(self.n) if numbers.derived else u
-        s["over"] = np.where(u > 1.0, s["over"] + 1.0, 0.0)
-        u = np.where(s["over"] >= PERSISTENCE, u, np.minimum(u, 1.0))
-        rests = s["at_rest"] != 0.0
-        s["above"] = np.where((w > 1.0) & rests, s["above"] + self.T, 0.0)
-        w = np.where(~rests | (s["above"] >= PUSH_TIME), w, np.minimum(w, 1.0))
-        m.report |= {"deviation": deviation, "ratio": np.where(self.measured, np.maximum(u, w), 0.0)}
+        lasting = self._lasting(m, np.zeros(self.n) if numbers.derived else u, w)
+        m.report |= {"deviation": deviation, "ratio": np.where(self.measured, lasting, 0.0)}
         m.report |= {"speed": s["speed"], "inertia": now.inertia, "shock": s["shock"], "rest": s["at_rest"]}
         m.report |= {"bound_fast": fast_bound, "bound_slow": slow_bound}
         self._push(m, square)
         m.report["joint"] = float(np.argmax(m.report["ratio"]))
         return spread
+
+    def _lasting(self, m: WatchMemory, u: Array, w: Array) -> Array:
+        """Return the larger ratio of the fast (u) and slow (w) residuals; at most 1 until they have lasted."""
+        s, rests = m.s, m.s["at_rest"] != 0.0
+        s["over"] = np.where(u > 1.0, s["over"] + 1.0, 0.0)
+        s["above"] = np.where((w > 1.0) & rests, s["above"] + self.T, 0.0)
+        fast = np.where(s["over"] >= PERSISTENCE, u, np.minimum(u, 1.0))
+        slow = np.where(~rests | (s["above"] >= PUSH_TIME), w, np.minimum(w, 1.0))
+        return np.maximum(fast, slow)
 
     def _recent_change(self, m: WatchMemory, y: Array) -> Array:
         """Return the changes (Nm) of slow residuals within about `FOLLOW_TIME`."""
