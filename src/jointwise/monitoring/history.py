@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from jointwise.errors import DataError
+from jointwise.monitoring.stiffness.status import StiffnessLimits
 from jointwise.monitoring.summary import FRICTION_CHANGE, FRICTION_RATIO, MonitorResult, Status
 
 VERSION = 1
@@ -203,9 +204,7 @@ def _trend(joint: int, quantity: str, values: Sequence[tuple[float, float, float
         _mean(numbers[rows], weight[rows]) for rows in (slice(count), slice(-count, None))
     )
     change, deviation = last - first, math.hypot(first_error, last_error)
-    size = (
-        FRICTION_CHANGE if quantity == "a1" else FRICTION_CHANGE * abs(first) if quantity == "stiffness" else math.inf
-    )
+    size = {"a1": FRICTION_CHANGE, "stiffness": StiffnessLimits().watch * abs(first)}.get(quantity, math.inf)
     status: Status = "unknown"
     if len(values) > 1:
         status = "watch" if abs(change) > max(size, FRICTION_RATIO * deviation) else "ok"

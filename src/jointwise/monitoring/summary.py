@@ -23,8 +23,9 @@ LIGHTEST = 0.15
 """Change of the payload (kg) that is one: models of one arm from different days differ by less."""
 UNKNOWN = 0.3
 """Standard error (kg) above which a payload is not determined: the tool has not turned enough yet."""
-FRICTION_CHANGE = 0.07
-"""Relative change of dry friction that is watched ..."""
+FRICTION_CHANGE = 0.06
+"""Relative change of dry friction that is watched: models of three logs of a minute are wrong by up to 4 %, so that a
+change of 10 % exceeds it and their errors do not ..."""
 FRICTION_RATIO = 3.0
 """... if it is larger than this many standard errors ..."""
 REPEATED = 15.0
