@@ -14,7 +14,7 @@ from jointwise.description.mounting import gravity_vector
 from jointwise.description.robot import Limits, Payload, Robot
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.rigid import inverse_dynamics
-from jointwise.result.plausibility import refusal, undecided_text
+from jointwise.result.plausibility import Check, refusal, undecided_text
 from jointwise.result.plausibility.assess import assess
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.evidence import evidence
@@ -151,6 +151,28 @@ def test_a_declared_payload_that_is_absent_is_named() -> None:
     assert "instead of the declared 4.0 kg" in check.evidence
     right = Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), samples(payload=3.0), Payload(3.1, (0, 0, 0.05)))
     assert all(check.status == "ok" for check in assess(samples(payload=3.0), right))
+
+
+def payload_check(data: Samples, robot: str, payload: Payload | None) -> Check:
+    """Return the check of the payload."""
+    arm = load_robot(robot)
+    declaration = Declaration.plain(arm, TABLE, np.ones(arm.dof), data, payload)
+    return next(check for check in assess(data, declaration) if check.check == "payload")
+
+
+@pytest.mark.parametrize("robot", ["ur5e", "ur10e", "panda"])
+def test_a_declared_payload_of_another_mass_is_named(robot: str) -> None:
+    data = samples(robot, payload=3.0)
+    for mass in (1.8, 4.5, 7.0):
+        check = payload_check(data, robot, Payload(mass, (0.0, 0.0, 0.05)))
+        assert check.status in (("contradicted",) if mass == 7.0 else ("suspect", "contradicted"))
+        estimate = float(check.suggestion.split("--payload ")[1].split(",")[0])
+        assert estimate == pytest.approx(3.0, abs=0.3)
+    for center in (0.02, 0.06, 0.1):
+        assert payload_check(data, robot, Payload(3.0, (0.0, 0.0, center))).status == "ok"
+    light = samples(robot, payload=1.2)
+    assert payload_check(light, robot, None).status != "ok"
+    assert payload_check(light, robot, Payload(1.2, (0.0, 0.0, 0.05))).status == "ok"
 
 
 def test_exchanged_and_inverted_joints_are_named() -> None:

@@ -102,7 +102,7 @@ class Regressor:
 
 def regressor_structure(robot: Robot, gravity: Mounting = "table", rotors: bool = False) -> RegressorStructure:
     """Return which entries of Y are not zero for every motion of this robot under this gravity."""
-    return _structure(KinematicKey(robot, gravity), rotors)
+    return _structure(KinematicKey(robot, gravity, coupled=False), rotors)
 
 
 def compute_regressor(
@@ -120,7 +120,7 @@ def compute_regressor(
     With `rotors` the reflected rotor inertias follow (τ_j += Ia_j q̈_j). `out` is a regressor of the same structure
     and length whose memory is used again.
     """
-    key = KinematicKey(robot, gravity)
+    key = KinematicKey(robot, gravity, coupled=False)
     q, qd, qdd = checked_states(robot, q, qd, qdd)
     structure = _structure(key, rotors)
     series = empty_series(len(structure.rows), len(q)) if out is None else _storage(out, structure, len(q))
@@ -161,12 +161,12 @@ def _same(one: RegressorStructure, other: RegressorStructure) -> bool:
 
 
 class KinematicKey:
-    """Hashable identity of a robot's kinematics, coupling and gravity, for caches of what depends on nothing else."""
+    """Hashable identity of a robot's kinematics, gravity and (if `coupled`) coupling, for caches of what follows."""
 
-    def __init__(self, robot: Robot, gravity: Mounting) -> None:
+    def __init__(self, robot: Robot, gravity: Mounting, coupled: bool = True) -> None:
         """Remember the robot, which a cache needs to compute its entry."""
         self.robot, self.gravity, self.chain = robot, gravity, kinematic_chain(robot, gravity)
-        chain, coupling = self.chain, robot.transmission
+        chain, coupling = self.chain, robot.transmission if coupled else None
         parts = (chain.rotations, chain.translations, chain.gravity, *([] if coupling is None else [coupling.matrix]))
         self.identity = (chain.revolute, *(part.tobytes() for part in parts))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -12,18 +12,18 @@ import numpy as np
 from jointwise.description.robot import Robot, loaded_inertials
 from jointwise.formatting import listed
 from jointwise.result.plausibility.alternatives import PAYLOADS, Alternative, Cause
-from jointwise.result.plausibility.check import UNDECIDED, Check, Status
+from jointwise.result.plausibility.check import UNDECIDED, Check, Status, gravest, worst_status
 from jointwise.result.plausibility.declaration import Declaration
-from jointwise.result.plausibility.evidence import Evidence, evidence, expected_error, make_moments
-from jointwise.result.plausibility.rank import (
-    LEAST_PAYLOAD,
-    SUSPECT,
-    Scored,
+from jointwise.result.plausibility.evidence import Evidence, Moments, evidence, expected_error, make_moments
+from jointwise.result.plausibility.payloads import (
+    check_mass,
     declared_mass,
     is_payload,
+    payload_advice,
     payload_mass,
-    rank,
+    payload_text,
 )
+from jointwise.result.plausibility.rank import SUSPECT, Scored, rank
 from jointwise.result.plausibility.samples import Samples
 from jointwise.result.plausibility.scales import Witness, check_scales
 
@@ -60,33 +60,24 @@ def assess(
     """
     if not samples.moving.any():
         return (Check("excitation", "ok", "no joint with a measured output moves long enough to compare anything"),)
-    excitation = _excitation_check(samples, declaration)
-    declared, ranked = rank(samples, declaration, catalog)
+    moments = make_moments(samples, declaration, tuple(range(len(samples.lags))))
+    excitation = _excitation_check(samples, declaration, moments)
+    declared, ranked = rank(samples, declaration, moments, catalog)
     if excitation.status == "contradicted" and not any(scored.gain > CONTRADICTED for scored in ranked):
         return (excitation,)
     if _is_hopeless(declared, ranked):
         return (Check("fit", "ok", "no declaration explains the output: see the error of the fit"),)
-    return (*_checks(samples, declaration, declared, ranked, signals), excitation)
-
-
-def _checks(
-    samples: Samples,
-    declaration: Declaration,
-    declared: Evidence,
-    ranked: Sequence[Scored],
-    signals: Sequence[Witness],
-) -> Iterator[Check]:
-    """Yield the checks of logs, causes, offsets and bodies."""
     logs = _log_check(samples, declaration)
-    yield logs
     best = _blamed(ranked, logs)
-    for cause in get_args(Cause):
-        if cause == "gain" and best is None and logs.status == "ok":
-            yield check_scales(declared, samples, declaration, signals)
-        elif cause != "payload" or logs.status == "ok":  # else one mass fits no log
-            yield _cause_check(cause, ranked, best, declaration)
-    yield _offset_check(declared)
-    yield _body_check(declaration, declared, best is not None or logs.status != "ok")
+    checks = {cause: _cause_check(cause, ranked, best, declaration) for cause in get_args(Cause)}
+    if logs.status != "ok":
+        del checks["payload"]  # one mass fits no log
+    elif best is None or checks["payload"].status != "ok":
+        checks["payload"] = gravest(checks["payload"], check_mass(samples, declaration, moments))
+    if best is None and logs.status == "ok":
+        checks["gain"] = check_scales(declared, samples, declaration, moments, signals)
+    explained = best is not None or worst_status([logs, *checks.values()]) != "ok"
+    return (logs, *checks.values(), _offset_check(declared), _body_check(declaration, declared, explained), excitation)
 
 
 def _blamed(ranked: Sequence[Scored], logs: Check) -> Scored | None:
@@ -185,9 +176,9 @@ def _payload_of_log(samples: Samples, declaration: Declaration, log: int) -> tup
     return (mass if mass > 0.0 and is_payload(mass, error, declaration) else 0.0), moment
 
 
-def _excitation_check(samples: Samples, declaration: Declaration) -> Check:
+def _excitation_check(samples: Samples, declaration: Declaration, moments: Moments) -> Check:
     """Return whether the logs determine the torque of other motions."""
-    error = expected_error(samples, declaration)
+    error = expected_error(samples, declaration, moments)
     joint = int(np.nanargmax(error))
     worst = float(error[joint])
     text = f"expected MSE/variance on other motions at most {worst:.2g} (joint {joint + 1})"
@@ -236,7 +227,7 @@ def describe(scored: Scored, declaration: Declaration) -> str:
         "zero offset": f"the zero of {joints} shifted by {alternative.value:.0f} degrees",
         "mounting": f"gravity {_direction(alternative)}",
         "robot": f"the robot '{alternative.name}'",
-        "payload": _payload_text(scored, declared_mass(declaration)),
+        "payload": payload_text(_mass(scored), declared_mass(declaration)),
         "gain": f"the output of {joints} times {alternative.value:.2g}",
         "time shift": f"the output of {joints} shifted by {1e3 * alternative.value:+.0f} ms",
         "coupling": f"a coupled transmission ({_coupling_text(alternative)})",
@@ -259,12 +250,17 @@ def suggestion(scored: Scored) -> str:
         "zero offset": f"Check the zero position of {joints} in the description (joint offset).",
         "mounting": f"Declare the mounting: --gravity {gravity}.",
         "robot": f"Check --robot: '{alternative.name}' explains the log better.",
-        "payload": _payload_advice(scored),
+        "payload": payload_advice(_mass(scored)),
         "gain": f"Check the drive gain and the unit of the output of {joints} (--gains).",
         "time shift": f"Check the time stamps of the output of {joints}, or set --lag.",
         "coupling": f"Declare it if the transmission is coupled: --coupling {_coupling_option(alternative)}.",
     }
     return texts[alternative.cause]
+
+
+def _mass(scored: Scored) -> float:
+    """Return the mass (kg) of the payload of an alternative."""
+    return payload_mass(scored.found, scored.alternative.declaration)[0]
 
 
 def _joint_text(joints: Sequence[int]) -> str:
@@ -288,18 +284,3 @@ def _direction(alternative: Alternative) -> str:
         return f"as mounted on the {alternative.name}"
     g = ", ".join(f"{x:.2f}" for x in alternative.declaration.gravity)
     return f"({g}) m/s^2, {alternative.value:.0f} degrees from the declared direction"
-
-
-def _payload_text(scored: Scored, declared: float) -> str:
-    mass = payload_mass(scored.found, scored.alternative.declaration)[0]
-    if mass < LEAST_PAYLOAD:
-        return f"no payload instead of the declared {declared:.1f} kg"
-    instead = f" instead of the declared {declared:.1f} kg" if declared > 0.0 else ""
-    return f"a payload of about {mass:.1f} kg at the flange{instead}"
-
-
-def _payload_advice(scored: Scored) -> str:
-    mass = payload_mass(scored.found, scored.alternative.declaration)[0]
-    if mass < LEAST_PAYLOAD:
-        return "Declare no payload for this log."
-    return f"Declare it: --payload {mass:.1f},X,Y,Z, or use logs without a payload."

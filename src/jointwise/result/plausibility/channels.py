@@ -117,16 +117,18 @@ class SetPoints:
         """Delay (s) of every output against its set point, (joints,), and the correlation at that delay."""
         steps = int(LONGEST_DELAY * RATE)
         b = self.target[steps : len(self.target) - steps]
-        b = b - b.mean(axis=0)
-        shifts = np.arange(-steps, steps + 1)
-        table = []
-        for k in shifts:
-            a = self.output[steps + k : steps + k + len(b)]
-            a = a - a.mean(axis=0)
-            size = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
-            table.append((a * b).sum(axis=0) / np.maximum(size, 1e-12))
+        a, b = self.output - self.output.mean(axis=0), b - b.mean(axis=0)
+        products = np.column_stack([np.correlate(x, y, "valid") for x, y in zip(a.T, b.T, strict=True)])
+        spread = _window_sums(a**2, len(b)) - _window_sums(a, len(b)) ** 2 / len(b)
+        table = products / np.maximum(np.sqrt(np.maximum(spread, 0.0)) * np.linalg.norm(b, axis=0), 1e-12)
         best = np.argmax(np.abs(table), axis=0)
-        return shifts[best] / RATE, np.asarray(table)[best, np.arange(b.shape[1])]
+        return (best - steps) / RATE, table[best, np.arange(b.shape[1])]
+
+
+def _window_sums(values: Array, count: int) -> Array:
+    """Return the sums of `count` successive values (samples, joints), one for every first sample."""
+    total = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
+    return np.asarray(total[count:] - total[:-count])
 
 
 def check_set_points(log: Log, output: str, loaded: bool) -> Iterator[Check]:

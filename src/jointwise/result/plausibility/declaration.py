@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -109,11 +109,6 @@ def coupled_pairs(moving: Sequence[int], joints: int) -> Iterator[tuple[int, int
     yield from sorted(pair for pair in pairs if set(pair) <= set(moving))
 
 
-def with_transmission(robot: Robot, couplings: Sequence[Coupling]) -> Robot:
-    """Return the robot with some couplings."""
-    return replace(robot, transmission=transmission_of(couplings, robot.dof))
-
-
 def transmission_of(couplings: Sequence[Coupling], joints: int) -> Transmission:
     """Return the transmission of some couplings."""
     return coupled([(motor + 1, joint + 1, ratio) for motor, joint, ratio in couplings], joints)
@@ -124,21 +119,29 @@ def with_motor_friction(friction: Array, speed: Array, couplings: Sequence[Coupl
 
     Args:
         friction: Columns of every joint along its position: three of dry friction, v, v |v|, and the offset.
-        speed: Speeds of the joints, (samples, joints).
+        speed: Speeds of the motors, (samples, joints).
         couplings: The couplings.
 
     """
-    speeds, result = transmission_of(couplings, speed.shape[1]).motor(speed), friction.copy()
+    result = friction.copy()
     for motor in {coupling[0] for coupling in couplings}:
-        v = speeds[:, motor]
+        v = speed[:, motor]
         result[motor] = np.column_stack([*np.tanh(v / WIDTHS[:, None]), v, v * np.abs(v), np.ones(len(v))])
     return result
 
 
-def motor_outputs(torque: Array, couplings: Sequence[Coupling]) -> Array:
-    """Return torques of the motors, C^-T τ, from torques of the joints (samples, joints, lags)."""
-    transmission = transmission_of(couplings, torque.shape[1])
-    return np.moveaxis(transmission.motor_torque(np.moveaxis(torque, 1, 2)), 2, 1)
+def motor_torques(torque: Array, transmission: Transmission) -> Array:
+    """Return torques of the motors, C^-T τ, from torques of the joints, both (samples, joints, columns)."""
+    return np.asarray(transmission.inverse.T @ torque)
+
+
+def motor_columns(regressor: Array, qdd: Array, transmission: Transmission) -> Array:
+    """Return the regressor of the motors' torques (samples, joints, 11 joints) from that of the joints' torques."""
+    joints = np.arange(qdd.shape[1])
+    result = motor_torques(regressor, transmission)
+    result[:, :, 10 * len(joints) :] = 0.0
+    result[:, joints, 10 * len(joints) + joints] = transmission.motor(qdd)
+    return result
 
 
 @dataclass(frozen=True)
@@ -194,8 +197,8 @@ def _described_deviation(inertials: Array, lengths: Array, tolerance: Tolerance)
     return np.concatenate([inertia + 1e-3, moment + 1e-3, tolerance.mass * mass + tolerance.least_mass], axis=1)
 
 
-PAYLOAD_MASS, PAYLOAD_CENTER = 0.1, 0.05
-"""Tolerances of a declared payload: part of its mass, and of its centre (m), which is seldom known better."""
+PAYLOAD_MASS, PAYLOAD_CENTER = 0.03, 0.05
+"""Tolerances of a declared payload: part of its mass, which is weighed, and of its centre (m), which is a guess."""
 PAYLOAD_ARM = 0.15
 """Distance (m) from the flange within which the centre of a payload is expected."""
 

@@ -9,21 +9,24 @@ drives the joint.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.description.transmission import Transmission
 from jointwise.distributions import log_normal_cdf
 from jointwise.model.transmission import motor_regressor
 from jointwise.result.plausibility.declaration import (
     Declaration,
     Tolerance,
     body_prior,
-    motor_outputs,
+    motor_columns,
+    motor_torques,
+    transmission_of,
     with_motor_friction,
-    with_transmission,
 )
 from jointwise.result.plausibility.samples import Samples
 from jointwise.spatial import Array
@@ -90,35 +93,37 @@ def make_moments(samples: Samples, declaration: Declaration, lags: tuple[int, ..
     """Return the second moments of a declaration's columns with every output, at its declared lag or at all `lags`."""
     lags = lags or tuple(sorted(set(declaration.lag)))
     order, sign = list(declaration.order), np.array(declaration.sign)
-    keep = samples.of_logs(declaration.logs)
+    keep = samples.of_logs(declaration.logs) if declaration.logs else slice(None)
     q, qd, qdd = (np.ascontiguousarray(x[keep][:, order] * sign) for x in (samples.q, samples.qd, samples.qdd))
     friction = samples.friction[order][:, keep].copy()
     friction[:, :, :-1] *= sign[:, None, None]
     output, robot = samples.output[keep][:, :, list(lags)], declaration.robot
-    if declaration.couplings:
-        robot = with_transmission(robot, declaration.couplings)
-        friction = with_motor_friction(friction, qd, declaration.couplings)
-        output = motor_outputs(output, declaration.couplings) if declaration.joint_torques else output
     gravity = tuple(float(x) for x in declaration.gravity)
     q = q + np.array(declaration.offset)
     regressor = motor_regressor(robot, q, qd, qdd, gravity=gravity, rotors=True).matrices()
-    speed = qd if robot.transmission is None else robot.transmission.motor(qd)
+    transmission = transmission_of(declaration.couplings, robot.dof) if declaration.couplings else robot.transmission
+    speed = qd if transmission is None else transmission.motor(qd)
+    if declaration.couplings and transmission is not None:
+        regressor = motor_columns(regressor, qdd, transmission)
+        friction = with_motor_friction(friction, speed, declaration.couplings)
+        output = motor_torques(output, transmission) if declaration.joint_torques else output
     power = np.stack([columns.T @ v for columns, v in zip(friction, speed.T, strict=True)]) / len(q)
-    matrices = _products(regressor, friction, output.reshape(len(q), -1), robot.transmission is not None)
+    matrices = _products(regressor, friction, output.reshape(len(q), -1), transmission)
     duration = float(samples.duration[list(declaration.logs) or slice(None)].sum())
     return Moments(matrices, regressor.shape[2], friction.shape[2], power, len(q), duration, lags)
 
 
-def _products(regressor: Array, friction: Array, outputs: Array, coupled: bool) -> Array:
+def _products(regressor: Array, friction: Array, outputs: Array, transmission: Transmission | None) -> Array:
     """Return the means of the products of all columns, (joints, columns, columns).
 
-    The torque of joint j depends on no link before it, so their columns are zero unless motors are `coupled`.
+    The torque of joint j depends on no link before it, and that of a motor on no link before its first joint: their
+    columns are zero.
     """
     count, joints, bodies = regressor.shape
     size = bodies + friction.shape[2] + outputs.shape[1]
     result = np.zeros((joints, size, size))
     for j in range(joints):
-        first = 0 if coupled else 10 * j
+        first = 10 * (j if transmission is None else int(np.flatnonzero(transmission.inverse[:, j])[0]))
         columns = np.concatenate([regressor[:, j, first:], friction[j], outputs], axis=1)
         result[j, first:, first:] = columns.T @ columns / count
     return result
@@ -183,19 +188,21 @@ BATCH = 32
 
 
 def evidences(
-    samples: Samples, declared: Sequence[tuple[Declaration, Moments]], iterations: int = ITERATIONS
+    samples: Samples, declared: Iterable[tuple[Declaration, Moments]], iterations: int = ITERATIONS
 ) -> list[Evidence]:
     """Return the evidence of many declarations with the second moments of their columns; see `evidence`."""
     joints, found = np.flatnonzero(samples.moving), list[Evidence]()
-    for first in range(0, len(declared), BATCH):
-        problems = [_problem(declaration, moments, joints) for declaration, moments in declared[first : first + BATCH]]
-        found += _summaries(_Linear.joined(problems), joints, iterations)
+    problems = (_problem(declaration, moments, joints) for declaration, moments in declared)
+    while batch := list(islice(problems, BATCH)):
+        found += _summaries(_Linear.joined(batch), joints, iterations)
     return found
 
 
-def body_covariance(samples: Samples, declaration: Declaration, tolerance: Tolerance) -> tuple[Array, Array]:
+def body_covariance(
+    samples: Samples, declaration: Declaration, moments: Moments, tolerance: Tolerance
+) -> tuple[Array, Array]:
     """Return bodies and rotors (11 joints,) and their covariance under a tolerance of the description."""
-    moments, joints = make_moments(samples, declaration), np.flatnonzero(samples.moving)
+    joints = np.flatnonzero(samples.moving)
     problem = _Linear.joined([_problem(declaration, moments, joints, tolerance)])
     solution, spread = problem.solve(), problem.spread[0]
     return spread * solution.bodies[0], np.outer(spread, spread) * solution.covariance[0]
@@ -287,16 +294,15 @@ def _problem(
     """Return the problem of one declaration, without the first axis."""
     p, c = moments.bodies, moments.friction
     mean, spread = body_prior(declaration, tolerance)
-    blocks = np.stack([_block(moments, declaration, int(j)) for j in joints])
-    gains = declaration.gains[joints]
+    columns = _output_columns(moments, declaration)[joints]
+    matrix, right = moments.matrices[joints, : p + c, : p + c], moments.matrices[joints, columns, : p + c]
+    square, gains = moments.matrices[joints, columns, columns], declaration.gains[joints]
     if not declaration.gains_known and declaration.described():
-        gains = gains_from_bodies(blocks, mean, joints, declaration.unknown_rotors[joints])
+        gains = gains_from_bodies(_blocks(matrix, right, square), mean, joints, declaration.unknown_rotors[joints])
     signed = gains * np.array(declaration.factor)[joints]
-    blocks[:, -1] *= signed[:, None]
-    blocks[:, :, -1] *= signed[:, None]
-    square = blocks[:, -1, -1]
-    variance = np.maximum(square - blocks[:, -1, p + c - 1] ** 2, 1e-12)
-    size = np.maximum(np.sqrt(np.diagonal(blocks, axis1=1, axis2=2)[:, p : p + c]), 1e-6)
+    right, square = signed[:, None] * right, signed**2 * square
+    variance = np.maximum(square - right[:, -1] ** 2, 1e-12)
+    size = np.maximum(np.sqrt(np.diagonal(matrix, axis1=1, axis2=2)[:, p:]), 1e-6)
     scale = np.array([FRICTION_SCALE] * (c - 1) + [OFFSET_SCALE])
     friction_spread = scale * np.sqrt(variance)[:, None] / size
     wide = np.concatenate([np.tile(spread, (len(joints), 1)), friction_spread], axis=1)
@@ -304,8 +310,8 @@ def _problem(
         mean / spread,
         spread,
         friction_spread,
-        blocks[:, :-1, :-1] * wide[:, :, None] * wide[:, None, :],
-        blocks[:, :-1, -1] * wide,
+        matrix * wide[:, :, None] * wide[:, None, :],
+        right * wide,
         square,
         variance,
         moments.power[joints],
@@ -314,12 +320,17 @@ def _problem(
     )
 
 
-def _block(moments: Moments, declaration: Declaration, j: int) -> Array:
-    """Return the second moments of [Y_j | F_j | u_j], u_j in the unit of the output."""
-    p, c, lags = moments.bodies, moments.friction, moments.lags
-    column = p + c + declaration.channel[j] * len(lags) + lags.index(declaration.lag[j])
-    chosen = np.append(np.arange(p + c), column)
-    return np.asarray(moments.matrices[j][chosen[:, None], chosen])
+def _output_columns(moments: Moments, declaration: Declaration) -> Index:
+    """Return which column of the second moments is the output of each joint, (joints,)."""
+    lags = [moments.lags.index(lag) for lag in declaration.lag]
+    places = np.array(declaration.channel, dtype=np.intp) * len(moments.lags) + np.array(lags, dtype=np.intp)
+    return np.asarray(moments.bodies + moments.friction + places)
+
+
+def _blocks(matrix: Array, right: Array, square: Array) -> Array:
+    """Return the second moments of [Y_j | F_j | u_j], u_j in the unit of the output, as one matrix for every joint."""
+    last = np.concatenate([right, square[:, None]], axis=1)
+    return np.concatenate([np.concatenate([matrix, right[:, None]], axis=1), last[:, :, None]], axis=2)
 
 
 def _summaries(problem: _Linear, joints: Index, iterations: int) -> list[Evidence]:
@@ -365,13 +376,13 @@ STATES = 200
 """Random states at which the torque is predicted."""
 
 
-def expected_error(samples: Samples, declaration: Declaration) -> Array:
+def expected_error(samples: Samples, declaration: Declaration, moments: Moments) -> Array:
     """Return the expected MSE/variance of the torque of bodies on other motions, (joints,), NaN where a joint rests.
 
     The variance ``Y C Yᵀ`` of the predicted torque, C the covariance of the bodies given the logs alone, at random
     positions of the moving joints with the speeds and accelerations of the logs, relative to the torque's variance.
     """
-    values, covariance = body_covariance(samples, declaration, UNKNOWN_BODIES)
+    values, covariance = body_covariance(samples, declaration, moments, UNKNOWN_BODIES)
     rng = np.random.default_rng(0)
     shape = (STATES, samples.joints)
     q = np.where(samples.moving, rng.uniform(-np.pi, np.pi, shape), samples.q.mean(axis=0))

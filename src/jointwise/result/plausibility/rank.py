@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -22,21 +22,23 @@ from jointwise.result.plausibility.alternatives import (
     with_gravity,
     with_offset,
 )
-from jointwise.result.plausibility.declaration import PAYLOAD_MASS, Declaration, with_item
+from jointwise.result.plausibility.declaration import Declaration, with_item
 from jointwise.result.plausibility.evidence import (
     FEW_ITERATIONS,
     ITERATIONS,
     Evidence,
+    Moments,
     evidence,
     evidences,
     make_moments,
 )
+from jointwise.result.plausibility.payloads import is_payload, payload_mass
 from jointwise.result.plausibility.samples import Samples
 
 SUSPECT = 20.0
 """Gain of log evidence by another declaration that makes the declared one suspect (models are not exact)."""
-LEAST_OFFSET, LEAST_TILT, LEAST_GAIN, LEAST_PAYLOAD = 5.0, 3.0, 1.15, 0.25
-"""Smallest deviations that are reported: degrees of a zero and of the mounting, factor of a gain, payload in kg.
+LEAST_OFFSET, LEAST_TILT, LEAST_GAIN = 5.0, 3.0, 1.15
+"""Smallest deviations that are reported: degrees of a zero and of the mounting, factor of a gain.
 Smaller ones are within the accuracy of installations, and the linear friction model may imitate them."""
 LEAST_RATIO = 0.015
 """Smallest ratio of a coupling that is reported: below the last step of the search."""
@@ -51,39 +53,61 @@ class Scored:
     gain: float
 
 
-Score = Callable[[Alternative], Scored]
-"""Evaluates an alternative."""
+Scores = Callable[[Sequence[Alternative]], list[Scored]]
+"""Evaluates alternatives."""
+RANKING = 2
+"""Every how many samples count where alternatives of one cause are only ranked."""
 
 
-def rank(samples: Samples, declaration: Declaration, catalog: Iterable[Robot]) -> tuple[Evidence, list[Scored]]:
-    """Return the evidence of the declaration, and the best alternative of every cause, best first."""
-    shared = make_moments(samples, declaration, tuple(range(len(samples.lags))))
+def rank(
+    samples: Samples, declaration: Declaration, shared: Moments, catalog: Iterable[Robot]
+) -> tuple[Evidence, list[Scored]]:
+    """Return the evidence of the declaration, and the best alternative of every cause, best first.
+
+    Args:
+        samples: Conditioned samples.
+        declaration: What the user declared.
+        shared: Second moments of its columns, with the outputs at all lags.
+        catalog: Robots that it could be instead.
+
+    """
     declared = evidence(samples, declaration, shared)
 
-    def scores(alternatives: Sequence[Alternative], iterations: int) -> list[Scored]:
-        declarations = [alternative.declaration for alternative in alternatives]
-        moments = [shared if d.same_motion(declaration) else make_moments(samples, d) for d in declarations]
-        found = evidences(samples, list(zip(declarations, moments, strict=True)), iterations)
+    def scores(alternatives: Sequence[Alternative], step: int = 1, iterations: int = ITERATIONS) -> list[Scored]:
+        others = _with_moments([each.declaration for each in alternatives], samples.thinned(step), declaration, shared)
+        found = evidences(samples, others, iterations)
         pairs = zip(alternatives, found, strict=True)
         return [Scored(alternative, each, each.log_evidence - declared.log_evidence) for alternative, each in pairs]
 
-    def score(alternative: Alternative) -> Scored:
-        return scores([alternative], ITERATIONS)[0]
-
     alternatives = [*output_alternatives(declaration, samples), *motion_alternatives(declaration, samples, catalog)]
     alternatives += coupling_alternatives(declaration, samples)
-    scored = scores(alternatives, FEW_ITERATIONS)
-    kept = []
-    for cause in get_args(Cause):
-        group = sorted((s for s in scored if s.alternative.cause == cause), key=lambda s: -s.gain)
-        for item in group[:2]:
-            refined = _refined(score(item.alternative), declaration, samples, score)
-            if _material(refined, declaration):
-                kept.append(refined)
-    return declared, sorted(kept, key=lambda s: -s.gain)
+    first = _two_of_each_cause(scores(alternatives, RANKING, FEW_ITERATIONS))
+    refined = [_refined(scored, declaration, samples, scores) for scored in scores(first)]
+    return declared, sorted((s for s in refined if _material(s, declaration)), key=lambda s: -s.gain)
 
 
-def _refined(best: Scored, declaration: Declaration, samples: Samples, score: Score) -> Scored:
+def _with_moments(
+    alternatives: Iterable[Declaration], samples: Samples, declaration: Declaration, shared: Moments
+) -> Iterator[tuple[Declaration, Moments]]:
+    """Yield alternatives with the moments of their columns, those of the declaration or of the one before if equal."""
+    before, moments = declaration, shared
+    for other in alternatives:
+        if other.same_motion(declaration):
+            yield other, shared
+            continue
+        if not other.same_motion(before):
+            before, moments = other, make_moments(samples, other)
+        yield other, moments
+
+
+def _two_of_each_cause(scored: Sequence[Scored]) -> list[Alternative]:
+    """Return the two best alternatives of every cause."""
+    ranked = sorted(scored, key=lambda s: -s.gain)
+    groups = ([s.alternative for s in ranked if s.alternative.cause == cause] for cause in get_args(Cause))
+    return [alternative for group in groups for alternative in group[:2]]
+
+
+def _refined(best: Scored, declaration: Declaration, samples: Samples, scores: Scores) -> Scored:
     """Return the alternative with its number refined by a search around it."""
     alternative = best.alternative
     if best.gain < 0.0:
@@ -94,15 +118,15 @@ def _refined(best: Scored, declaration: Declaration, samples: Samples, score: Sc
         joint, value = alternative.joints[0], alternative.value
         steps = [with_offset(declaration, joint, value + d) for d in (-15.0, -10.0, -5.0, 5.0, 10.0, 15.0)]
     elif alternative.cause == "mounting":
-        return _refined_gravity(best, declaration, score)
+        return _refined_gravity(best, declaration, scores)
     elif alternative.cause == "coupling":
-        return _refined_couplings(best, declaration, samples, score)
+        return _refined_couplings(best, declaration, samples, scores)
     else:
         return best
-    return max([best, *map(score, steps)], key=lambda s: s.gain)
+    return max([best, *scores(steps)], key=lambda s: s.gain)
 
 
-def _refined_gravity(best: Scored, declaration: Declaration, score: Score) -> Scored:
+def _refined_gravity(best: Scored, declaration: Declaration, scores: Scores) -> Scored:
     """Return the mounting with its direction refined by a pattern search."""
     size = float(np.linalg.norm(declaration.gravity))
     for degrees in (8.0, 4.0, 2.0):
@@ -110,11 +134,11 @@ def _refined_gravity(best: Scored, declaration: Declaration, score: Score) -> Sc
         side, other = tangents(down)
         angle = math.radians(degrees)
         tilted = [math.cos(angle) * down + math.sin(angle) * axis for axis in (side, -side, other, -other)]
-        best = max([best, *(score(with_gravity(declaration, size * g)) for g in tilted)], key=lambda s: s.gain)
+        best = max([best, *scores([with_gravity(declaration, size * g) for g in tilted])], key=lambda s: s.gain)
     return best
 
 
-def _refined_couplings(best: Scored, declaration: Declaration, samples: Samples, score: Score) -> Scored:
+def _refined_couplings(best: Scored, declaration: Declaration, samples: Samples, scores: Scores) -> Scored:
     """Return the couplings with their ratios refined, and further ones as long as they explain the data better.
 
     The friction of a coupled motor has other columns, so the gain is that over the same columns with ratios of zero.
@@ -123,11 +147,11 @@ def _refined_couplings(best: Scored, declaration: Declaration, samples: Samples,
     def without(scored: Scored, first: int) -> float:
         couplings = scored.alternative.declaration.couplings
         zeros = tuple((motor, joint, 0.0) for motor, joint, _ in couplings[first:])
-        return score(with_couplings(declaration, (*couplings[:first], *zeros))).gain
+        return scores([with_couplings(declaration, (*couplings[:first], *zeros))])[0].gain
 
-    best = _refined_ratios(best, declaration, score)
-    while more := [score(other) for other in coupling_alternatives(best.alternative.declaration, samples)]:
-        longer = _refined_ratios(max(more, key=lambda s: s.gain), declaration, score)
+    best = _refined_ratios(best, declaration, scores)
+    while more := scores(list(coupling_alternatives(best.alternative.declaration, samples))):
+        longer = _refined_ratios(max(more, key=lambda s: s.gain), declaration, scores)
         last = len(longer.alternative.declaration.couplings) - 1
         if longer.gain < SUSPECT + max(best.gain, without(longer, last)):
             break
@@ -135,18 +159,18 @@ def _refined_couplings(best: Scored, declaration: Declaration, samples: Samples,
     found = best.alternative.declaration.couplings
     real = tuple(coupling for coupling in found if abs(coupling[2]) >= LEAST_RATIO)
     if 0 < len(real) < len(found):
-        best = score(with_couplings(declaration, real))
+        best = scores([with_couplings(declaration, real)])[0]
     return replace(best, gain=best.gain - max(without(best, 0), 0.0))
 
 
-def _refined_ratios(best: Scored, declaration: Declaration, score: Score) -> Scored:
+def _refined_ratios(best: Scored, declaration: Declaration, scores: Scores) -> Scored:
     """Return couplings with their ratios refined one after the other by a pattern search."""
     for step in (0.2, 0.1, 0.05, 0.02):
         for k in range(len(best.alternative.declaration.couplings)):
             couplings = best.alternative.declaration.couplings
             motor, joint, ratio = couplings[k]
             moved = [with_item(couplings, k, (motor, joint, ratio + s)) for s in (-step, step)]
-            best = max([best, *(score(with_couplings(declaration, c)) for c in moved)], key=lambda s: s.gain)
+            best = max([best, *scores([with_couplings(declaration, c) for c in moved])], key=lambda s: s.gain)
     return best
 
 
@@ -162,20 +186,3 @@ def _material(scored: Scored, declaration: Declaration) -> bool:
     if alternative.cause == "payload":
         return is_payload(*payload_mass(scored.found, declaration), declaration)
     return True
-
-
-def is_payload(mass: float, error: float, declaration: Declaration) -> bool:
-    """Return whether a payload (kg) with its standard error is one, and not the declared one."""
-    declared = declared_mass(declaration)
-    return mass > -2.0 * error and abs(mass - declared) > max(LEAST_PAYLOAD, PAYLOAD_MASS * declared, 2.0 * error)
-
-
-def declared_mass(declaration: Declaration) -> float:
-    """Return the mass (kg) of the declared payload, 0 without one."""
-    return 0.0 if declaration.payload is None else declaration.payload.mass
-
-
-def payload_mass(found: Evidence, declaration: Declaration) -> tuple[float, float]:
-    """Return the mass (kg) by which the last link exceeds its description, and its standard error."""
-    k = 10 * declaration.robot.dof - 1
-    return float(found.values[k] - declaration.robot.links[-1].mass), float(found.deviation[k])

@@ -54,6 +54,11 @@ class Samples:
         """Number of joints."""
         return int(self.q.shape[1])
 
+    def thinned(self, step: int) -> Samples:
+        """Return every `step`-th sample."""
+        arrays = {name: getattr(self, name)[::step] for name in ("q", "qd", "qdd", "output", "log")}
+        return self if step == 1 else replace(self, friction=self.friction[:, ::step], **arrays)
+
     def of_logs(self, logs: tuple[int, ...]) -> NDArray[np.bool_]:
         """Return which samples belong to some logs, all if empty, (samples,)."""
         return np.isin(self.log, logs) if logs else np.ones(len(self.log), dtype=bool)

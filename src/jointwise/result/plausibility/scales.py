@@ -23,7 +23,7 @@ from jointwise.result.plausibility.alternatives import with_gain
 from jointwise.result.plausibility.channels import SIMILAR, SetPoints
 from jointwise.result.plausibility.check import UNDECIDED, Check
 from jointwise.result.plausibility.declaration import Declaration
-from jointwise.result.plausibility.evidence import Evidence, evidences, make_moments
+from jointwise.result.plausibility.evidence import Evidence, Moments, evidences
 from jointwise.result.plausibility.samples import Samples
 from jointwise.spatial import Array
 
@@ -61,17 +61,20 @@ class Witness:
     spread: Array
 
 
-def check_scales(declared: Evidence, samples: Samples, declaration: Declaration, signals: Iterable[Witness]) -> Check:
+def check_scales(
+    declared: Evidence, samples: Samples, declaration: Declaration, moments: Moments, signals: Iterable[Witness]
+) -> Check:
     """Return whether the scale of an output is suspect, and which scales nothing verifies.
 
     Args:
         declared: Evidence of the declaration.
         samples: Conditioned samples.
         declaration: What the user declared.
+        moments: Second moments of its columns.
         signals: What the logs show without a model, from `signal_witnesses`.
 
     """
-    witnesses = [*_model_witnesses(declared, samples, declaration), *signals]
+    witnesses = [*_model_witnesses(declared, samples, declaration, moments), *signals]
     weights = np.array([1.0 / witness.spread**2 for witness in witnesses])
     total = np.maximum(weights.sum(axis=0), 1e-12)
     scale = (weights * np.array([witness.values for witness in witnesses])).sum(axis=0) / total
@@ -95,11 +98,13 @@ def _unverified(joints: NDArray[np.bool_]) -> Check:
     return Check("gain", "ok", UNDECIDED.format(f"another gain of joint{'s' * (len(names) > 1)} {listed(names)}"))
 
 
-def _model_witnesses(declared: Evidence, samples: Samples, declaration: Declaration) -> Iterator[Witness]:
+def _model_witnesses(
+    declared: Evidence, samples: Samples, declaration: Declaration, moments: Moments
+) -> Iterator[Witness]:
     """Yield what bodies, friction and rotors say."""
     robot, known = declaration.robot, declaration.gains_known
     if known and declaration.described():
-        yield _body_witness(declared, samples, declaration)
+        yield _body_witness(declared, samples, declaration, moments)
     unit = 1.0 if known else declared.gains  # estimated gains hide the scale
     efforts = np.array([joint.limits.effort or np.nan for joint in robot.joints])
     size = declared.friction[:, :-1] @ np.array([1.0, 1.0, 1.0, TYPICAL_SPEED, TYPICAL_SPEED**2])
@@ -110,9 +115,9 @@ def _model_witnesses(declared: Evidence, samples: Samples, declaration: Declarat
     yield like_drives("the rotors of like drives", rotors / unit, INEXACT * errors, ROTOR_SPREAD, robot)
 
 
-def _body_witness(declared: Evidence, samples: Samples, declaration: Declaration) -> Witness:
+def _body_witness(declared: Evidence, samples: Samples, declaration: Declaration, moments: Moments) -> Witness:
     """Return log f from the log evidence, a parabola around the declared gains."""
-    joints, moments = np.flatnonzero(samples.moving), make_moments(samples, declaration)
+    joints = np.flatnonzero(samples.moving)
     others = [with_gain(declaration, (int(j),), float(np.exp(s))) for s in (-STEP, STEP) for j in joints]
     found = evidences(samples, [(other.declaration, moments) for other in others])
     gains = np.array([each.log_evidence for each in found]).reshape(2, -1) - declared.log_evidence

@@ -15,7 +15,7 @@ from jointwise.result.plausibility.assess import assess
 from jointwise.result.plausibility.channels import check_saturation, check_set_points, check_zeros
 from jointwise.result.plausibility.check import Check, worst_status
 from jointwise.result.plausibility.declaration import Declaration
-from jointwise.result.plausibility.rank import LEAST_PAYLOAD
+from jointwise.result.plausibility.payloads import LEAST_PAYLOAD
 from jointwise.result.plausibility.samples import collect_samples
 from jointwise.result.plausibility.scales import set_point_witnesses, signal_witnesses
 

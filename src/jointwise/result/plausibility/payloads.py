@@ -1,0 +1,79 @@
+"""The mass at the flange as the logs show it, against the declared payload.
+
+The evidence of a declaration with an unknown payload pays for all ten parameters of that payload, and centre and
+inertia of a declared one are known so roughly that they adapt to the logs. A declared mass that is wrong by kilograms
+therefore changes the log evidence by a few units only. The mass itself is what is declared exactly: it is compared with
+its estimate under a wide prior, in standard errors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from jointwise.result.plausibility.alternatives import PAYLOADS
+from jointwise.result.plausibility.check import Check, Status
+from jointwise.result.plausibility.declaration import PAYLOAD_MASS, Declaration
+from jointwise.result.plausibility.evidence import Evidence, Moments, evidence
+from jointwise.result.plausibility.samples import Samples
+
+LEAST_PAYLOAD = 0.25
+"""Smallest payload (kg), and smallest deviation from the declared one, that is reported."""
+MASS_SUSPECT, MASS_CONTRADICTED = 2.5, 5.0
+"""Standard errors between declared and estimated mass that make a payload suspect, and that contradict it. The errors
+come from the tolerance of the described bodies; estimates of right payloads are within one."""
+
+
+def check_mass(samples: Samples, declaration: Declaration, moments: Moments) -> Check:
+    """Return whether the mass at the flange is the declared one.
+
+    Args:
+        samples: Conditioned samples.
+        declaration: What the user declared.
+        moments: Second moments of its columns.
+
+    """
+    if not declaration.described():
+        return Check("payload", "ok", "the description has no bodies to compare with")
+    found = evidence(samples, replace(declaration, payload_mass=max(PAYLOADS)), moments)
+    mass, error = payload_mass(found, declaration)
+    declared = declared_mass(declaration)
+    doubt = abs(mass - declared) / math.hypot(error, PAYLOAD_MASS * declared)
+    instead = f"instead of the declared {declared:.1f} kg" if declared > 0.0 else "where none is declared"
+    text = f"the bodies suggest {max(mass, 0.0):.1f} +- {error:.1f} kg at the flange {instead}"
+    if doubt < MASS_SUSPECT or not is_payload(mass, error, declaration):
+        return Check("payload", "ok", text)
+    status: Status = "contradicted" if doubt >= MASS_CONTRADICTED else "suspect"
+    return Check("payload", status, f"{text} ({doubt:.1f} standard errors)", payload_advice(mass))
+
+
+def payload_mass(found: Evidence, declaration: Declaration) -> tuple[float, float]:
+    """Return the mass (kg) by which the last link exceeds its description, and its standard error."""
+    k = 10 * declaration.robot.dof - 1
+    return float(found.values[k] - declaration.robot.links[-1].mass), float(found.deviation[k])
+
+
+def declared_mass(declaration: Declaration) -> float:
+    """Return the mass (kg) of the declared payload, 0 without one."""
+    return 0.0 if declaration.payload is None else declaration.payload.mass
+
+
+def is_payload(mass: float, error: float, declaration: Declaration) -> bool:
+    """Return whether a payload (kg) with its standard error is one, and not the declared one."""
+    declared = declared_mass(declaration)
+    return mass > -2.0 * error and abs(mass - declared) > max(LEAST_PAYLOAD, PAYLOAD_MASS * declared, 2.0 * error)
+
+
+def payload_text(mass: float, declared: float) -> str:
+    """Return a payload (kg) other than the declared one in words."""
+    if mass < LEAST_PAYLOAD:
+        return f"no payload instead of the declared {declared:.1f} kg"
+    instead = f" instead of the declared {declared:.1f} kg" if declared > 0.0 else ""
+    return f"a payload of about {mass:.1f} kg at the flange{instead}"
+
+
+def payload_advice(mass: float) -> str:
+    """Return what the user can do about a payload (kg) that is not the declared one."""
+    if mass < LEAST_PAYLOAD:
+        return "Declare no payload for this log."
+    return f"Declare it: --payload {mass:.1f},X,Y,Z, or use logs without a payload."
