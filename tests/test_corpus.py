@@ -86,7 +86,8 @@ def ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in UNREACHABLE])
 def test_command_lines_of_the_corpus_are_valid(tmp_path: Path, command: str) -> None:
     ended = run(*words_of(command, tmp_path))
-    assert ended.code == 0 or "is not fitted" in ended.err, ended
+    found = 3 if command == "monitor" else 0  # the small model of the corpus does not explain the other log
+    assert ended.code in {0, found} or "is not fitted" in ended.err, ended
 
 
 @pytest.mark.parametrize(("command", "slot"), [slot for slot in SLOTS if slot not in SKIPPED])

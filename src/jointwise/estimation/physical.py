@@ -327,6 +327,7 @@ class Programme:
     def _solved(self, v: Array) -> _Solved:
         links, bodies = len(self.prior.names), self.whitening.shape[1]
         standard = self.whitening @ v[:bodies]
+        standard[10 * links :] = np.maximum(standard[10 * links :], 0.0)  # a bound is met up to rounding
         values = self.solution.values.copy()
         values[: len(self.projection)] = self.projection @ standard
         bound = self._bound()

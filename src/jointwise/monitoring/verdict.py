@@ -299,16 +299,16 @@ def _impossible(
     resting = [str(j + 1) for j in np.flatnonzero(known.rest & (np.abs(held) > HELD_MOST)).tolist()]
     driving = [str(j.joint) for j in friction if j.status != "unknown" and j.a1 + FRICTION_RATIO * j.a1_deviation < 0.0]
     if driving:
-        what = f"negative friction of joint {', '.join(driving)}"
+        found = f"negative friction of joint {', '.join(driving)}"
     elif resting:
-        what = f"the torque at rest of joint {', '.join(resting)}"
+        found = f"more torque at rest than friction can hold at joint {', '.join(resting)}"
     elif payload.mass + 3.0 * float(np.sqrt(known.P[0, 0])) < LEAST_MASS:
-        what = f"a payload of {payload.mass:.1f} kg"
+        found = f"a negative payload of {payload.mass:.1f} kg"
     else:
         return []
     return [
-        f"the model does not explain {what}: check that the stream is of this robot, its mounting and payload, and the "
-        "signs, order and units of its channels"
+        f"the model does not explain the stream ({found}): check that it is of this robot, its mounting and payload, "
+        "and the signs, order and units of its channels"
     ]
 
 
