@@ -221,12 +221,19 @@ def _select_joint_model(
     if options.scaled and structure.direction == "hysteresis":
         structure, choice = select_scales(regression, drives.values, structure)
         choices.append(choice)
+    kept, compared = _known_joints(regression, structure, drives, options, progress)
+    return _SelectedJointModel(structure, drives, kept, choices + compared, alternatives)
+
+
+def _known_joints(
+    regression: Regression, structure: Structure, drives: DriveGains, options: Options, progress: Progress
+) -> tuple[dict[int, JointTerms], list[Choice]]:
+    """Return the terms of joints that were identified alone, where they beat those of the structure."""
     terms = {j: single.completed(structure) for j, single in options.joints.items()}
     if terms:
         progress("comparing the known joints")
     compared = compare_joint_terms(regression, structure, drives.values, _fit_method(options), terms)
-    kept = {each.joint: terms[each.joint] for each in compared if each.kept}
-    return _SelectedJointModel(structure, drives, kept, choices + [each.choice() for each in compared], alternatives)
+    return {each.joint: terms[each.joint] for each in compared if each.kept}, [each.choice() for each in compared]
 
 
 def _selected(

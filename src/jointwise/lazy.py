@@ -42,11 +42,16 @@ def lazy_modules(package: str) -> dict[str, str]:
         ImportError: The package was installed as byte code only.
 
     """
-    spec = sys.modules[package].__spec__
-    source = spec.loader.get_source(package)  # type: ignore[union-attr]
-    if source is None:
-        raise ImportError(f"the source of {package} is required: its public names are read from it.")
-    blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
+    blocks = [node for node in ast.parse(_source(package)).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
     public = [node for node in imports if str(node.module).startswith("jointwise")]
     return {alias.name: str(node.module) for node in public for alias in node.names}
+
+
+def _source(package: str) -> str:
+    """Return the source of the `__init__.py` of a package."""
+    spec = sys.modules[package].__spec__
+    source: str | None = spec.loader.get_source(package)  # type: ignore[union-attr]
+    if source is None:
+        raise ImportError(f"the source of {package} is required: its public names are read from it.")
+    return source

@@ -208,21 +208,26 @@ def _rotor(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding
     """Yield motor positions that are not at the joint side of the gear, or turn with other joints than declared."""
     if numbers.theta_ratio is None or numbers.theta_matrix is None:
         return
-    coupled = robot is not None and robot.transmission is not None
-    C = robot.transmission.matrix if robot is not None and robot.transmission is not None else np.eye(log.joints)
+    transmission = None if robot is None else robot.transmission
+    C = np.eye(log.joints) if transmission is None else transmission.matrix
     for j in np.flatnonzero(numbers.moved):
         ratio, name, row = float(numbers.theta_ratio[j]), log.names["theta"][j], numbers.theta_matrix[j]
         apart = float(np.abs(row - C[j]).max())
-        if apart < 0.1 if coupled else abs(ratio - 1.0) < 0.1:
+        if (abs(ratio - 1.0) if transmission is None else apart) < 0.1:
             continue
         if apart > 0.1 > abs(row[j] - 1.0):
             yield _coupling(name, int(j), row)
-            continue
-        gear = robot.joints[j].motor.gear_ratio if robot is not None and robot.dof == log.joints else None
-        known = gear is not None and abs(abs(ratio) / abs(gear) - 1.0) < 0.1
-        why = f"the gear ratio ({gear:g})" if known else "not 1"
-        message = f"{name} moves {ratio:.4g} times q, {why}: theta must be the motor's angle after the gear."
-        yield Finding("error", "theta-side", message, f"Divide it by {ratio:.4g}.", "theta", int(j))
+        else:
+            yield _gear_side(name, int(j), ratio, robot)
+
+
+def _gear_side(name: str, j: int, ratio: float, robot: Robot | None) -> Finding:
+    """Return the finding of a motor position that is `ratio` times that of the joint."""
+    gear = robot.joints[j].motor.gear_ratio if robot is not None and j < robot.dof else None
+    known = gear is not None and abs(abs(ratio) / abs(gear) - 1.0) < 0.1
+    why = f"the gear ratio ({gear:g})" if known else "not 1"
+    message = f"{name} moves {ratio:.4g} times q, {why}: theta must be the motor's angle after the gear."
+    return Finding("error", "theta-side", message, f"Divide it by {ratio:.4g}.", "theta", j)
 
 
 def _coupling(name: str, j: int, row: Array) -> Finding:

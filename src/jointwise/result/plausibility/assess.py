@@ -63,21 +63,34 @@ def assess(
     moments = make_moments(samples, declaration, tuple(range(len(samples.lags))))
     excitation = _excitation_check(samples, declaration, moments)
     declared, ranked = rank(samples, declaration, moments, catalog)
-    if excitation.status == "contradicted" and not any(scored.gain > CONTRADICTED for scored in ranked):
+    if excitation.status == "contradicted" and not _is_contradicted(ranked):
         return (excitation,)
     if _is_hopeless(declared, ranked):
         return (Check("fit", "ok", "no declaration explains the output: see the error of the fit"),)
     logs = _log_check(samples, declaration)
     best = _blamed(ranked, logs)
-    checks = {cause: _cause_check(cause, ranked, best, declaration) for cause in get_args(Cause)}
+    causes = {cause: _cause_check(cause, ranked, best, declaration) for cause in get_args(Cause)}
     if logs.status != "ok":
-        del checks["payload"]  # one mass fits no log
-    elif best is None or checks["payload"].status != "ok":
-        checks["payload"] = gravest(checks["payload"], check_mass(samples, declaration, moments))
-    if best is None and logs.status == "ok":
-        checks["gain"] = check_scales(declared, samples, declaration, moments, signals)
-    explained = best is not None or worst_status([logs, *checks.values()]) != "ok"
-    return (logs, *checks.values(), _offset_check(declared), _body_check(declaration, declared, explained), excitation)
+        del causes["payload"]  # one mass fits no log
+    else:
+        if best is None or causes["payload"].status != "ok":
+            causes["payload"] = gravest(causes["payload"], check_mass(samples, declaration, moments))
+        if best is None:
+            causes["gain"] = check_scales(declared, samples, declaration, moments, signals)
+    return (
+        logs,
+        *causes.values(),
+        *_remaining_checks(declaration, declared, best, (logs, *causes.values())),
+        excitation,
+    )
+
+
+def _remaining_checks(
+    declaration: Declaration, declared: Evidence, best: Scored | None, checks: Sequence[Check]
+) -> tuple[Check, Check]:
+    """Return the checks of offsets and bodies; bodies far from the description may be `explained` by other checks."""
+    explained = best is not None or worst_status(list(checks)) != "ok"
+    return _offset_check(declared), _body_check(declaration, declared, explained)
 
 
 def _blamed(ranked: Sequence[Scored], logs: Check) -> Scored | None:
@@ -87,6 +100,11 @@ def _blamed(ranked: Sequence[Scored], logs: Check) -> Scored | None:
     """
     best = next((s for s in ranked if s.gain >= _threshold(s.alternative.cause, "suspect")), None)
     return best if best is None or logs.status == "ok" or best.gain >= CONTRADICTED else None
+
+
+def _is_contradicted(ranked: Sequence[Scored]) -> bool:
+    """Return whether an alternative contradicts the declaration."""
+    return any(scored.gain > CONTRADICTED for scored in ranked)
 
 
 def _is_hopeless(declared: Evidence, ranked: Sequence[Scored]) -> bool:

@@ -92,14 +92,8 @@ class Evidence:
 def make_moments(samples: Samples, declaration: Declaration, lags: tuple[int, ...] = ()) -> Moments:
     """Return the second moments of a declaration's columns with every output, at its declared lag or at all `lags`."""
     lags = lags or tuple(sorted(set(declaration.lag)))
-    order, sign = list(declaration.order), np.array(declaration.sign)
-    keep = samples.of_logs(declaration.logs) if declaration.logs else slice(None)
-    q, qd, qdd = (np.ascontiguousarray(x[keep][:, order] * sign) for x in (samples.q, samples.qd, samples.qdd))
-    friction = samples.friction[order][:, keep].copy()
-    friction[:, :, :-1] *= sign[:, None, None]
-    output, robot = samples.output[keep][:, :, list(lags)], declaration.robot
-    gravity = tuple(float(x) for x in declaration.gravity)
-    q = q + np.array(declaration.offset)
+    robot, gravity = declaration.robot, tuple(float(x) for x in declaration.gravity)
+    q, qd, qdd, friction, output = _declared_signals(samples, declaration, lags)
     regressor = motor_regressor(robot, q, qd, qdd, gravity=gravity, rotors=True).matrices()
     transmission = transmission_of(declaration.couplings, robot.dof) if declaration.couplings else robot.transmission
     speed = qd if transmission is None else transmission.motor(qd)
@@ -111,6 +105,18 @@ def make_moments(samples: Samples, declaration: Declaration, lags: tuple[int, ..
     matrices = _products(regressor, friction, output.reshape(len(q), -1), transmission)
     duration = float(samples.duration[list(declaration.logs) or slice(None)].sum())
     return Moments(matrices, regressor.shape[2], friction.shape[2], power, len(q), duration, lags)
+
+
+def _declared_signals(
+    samples: Samples, declaration: Declaration, lags: tuple[int, ...]
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return q, qd, qdd, columns of friction and outputs at `lags`, in the order and signs of a declaration."""
+    order, sign = list(declaration.order), np.array(declaration.sign)
+    keep = samples.of_logs(declaration.logs) if declaration.logs else slice(None)
+    q, qd, qdd = (np.ascontiguousarray(x[keep][:, order] * sign) for x in (samples.q, samples.qd, samples.qdd))
+    friction = samples.friction[order][:, keep].copy()
+    friction[:, :, :-1] *= sign[:, None, None]
+    return q + np.array(declaration.offset), qd, qdd, friction, samples.output[keep][:, :, list(lags)]
 
 
 def _products(regressor: Array, friction: Array, outputs: Array, transmission: Transmission | None) -> Array:
