@@ -12,7 +12,7 @@ from jointwise.calibration import calibrate
 from jointwise.description import Payload, Robot, load_robot
 from jointwise.estimation.drive_gains import DriveGains, drive_gains, gains_again
 from jointwise.estimation.fit import Fit, fit_structure
-from jointwise.estimation.gains import gain_slopes
+from jointwise.estimation.gains import Described, Ratios, gain_slopes, missing_mass
 from jointwise.estimation.structure import Structure
 from jointwise.estimation.uncertainty import NORMAL_QUANTILE, uncertainty_of, with_selection
 from jointwise.model.terms import Hysteresis
@@ -127,3 +127,10 @@ def test_an_undeclared_payload_is_noticed() -> None:
     quiet = calibrate(log_of(4).log, bare(UR5E), options=OPTIONS)
     assert "no payload" in quiet.gain_source
     assert "contradict" not in quiet.gain_source
+
+
+def test_a_joint_with_the_tool_on_its_axis_does_not_set_the_scale_of_a_missing_mass() -> None:
+    """1 kg at the tool has no torque there: the ratio to the torque of the bodies is rounding, not a mass."""
+    ratios = Ratios(np.array([[1.0], [-1.0]]) / np.sqrt(2.0), np.array([0.5]), np.array([[1e-4]]))
+    described = Described(np.array([0.4, 0.0]), np.array([1e-4, 1e-4]), np.array([5.0, np.inf]))
+    assert 0.0 < missing_mass(ratios, described) <= 5.0

@@ -183,11 +183,15 @@ def _with_combined_columns(joint: JointFactors, mix: Array, bound: Mask) -> Prob
     return Problem([replace(joint, triangles=combined)], Layout([np.arange(len(bounds))], bounds))
 
 
+NO_LEVER = 1e-6
+"""Torque of 1 kg at the tool, relative to that of the bodies, below which it is rounding."""
+
+
 def _heft(joint: JointFactors, bodies: Array, tool: Array) -> float:
-    """Return the rms torque of the bodies over that of 1 kg at the tool."""
+    """Return the rms torque of the bodies over that of 1 kg at the tool; infinite with the tool on the axis."""
     R = joint.merged()[:, : len(bodies)]
     described, lever = float(np.linalg.norm(R @ bodies)), float(np.linalg.norm(R @ tool))
-    return max(described, 1e-9) / max(lever, 1e-9)
+    return max(described, 1e-9) / lever if lever > NO_LEVER * described else np.inf
 
 
 def gain_slopes(problem: Problem, solution: Solution) -> Array:
@@ -249,5 +253,6 @@ def missing_mass(ratios: Ratios, described: Described) -> float:
         covariance = ratios.covariance + ratios.directions.T @ V @ ratios.directions
         return float(np.linalg.slogdet(covariance)[1] + apart @ np.linalg.solve(covariance, apart))
 
-    most = float(described.hefts[described.variances < NOTHING].max(initial=0.0))
+    loaded = (described.variances < NOTHING) & np.isfinite(described.hefts)
+    most = float(described.hefts[loaded].max(initial=0.0))
     return min([share * most for share in MISSING], key=deviance)
