@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.errors import ModelError, ShapeError
-from jointwise.model.rigid.backend import kernels
-from jointwise.model.rigid.chain import Chain
+from jointwise.model.rigid.chain import Chain, kernels
 from jointwise.motion import DriveSignals
 from jointwise.spatial import Array
 

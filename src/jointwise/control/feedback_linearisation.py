@@ -18,8 +18,7 @@ from jointwise.control.links import Links, Task, TaskOptions, make_task, plus_fr
 from jointwise.control.reference import Reference
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
-from jointwise.model.rigid.backend import kernels
-from jointwise.model.rigid.chain import Chain
+from jointwise.model.rigid.chain import Chain, kernels
 from jointwise.model.spring import Spring
 from jointwise.spatial import Array
 

@@ -11,7 +11,7 @@ from jointwise.control.controller import GAINS, AffineControl
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links
 from jointwise.errors import ModelError
-from jointwise.model.rigid.backend import kernels
+from jointwise.model.rigid.chain import kernels
 from jointwise.model.transmission import motor_torque
 from jointwise.spatial import Array
 

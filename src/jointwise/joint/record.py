@@ -24,9 +24,7 @@ from jointwise.description.robot import Payload, Robot
 from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import DataError, EstimationError
 from jointwise.model.rigid import gravity_torque
-from jointwise.model.rigid.backend import kernels
-from jointwise.model.rigid.chain import Chain, make_chain
-from jointwise.model.rigid.samples import refuse_non_finite
+from jointwise.model.rigid.chain import Chain, kernels, make_chain, refuse_non_finite
 from jointwise.spatial import Array
 
 CUTOFF = 20.0

@@ -16,7 +16,7 @@ from jointwise.description.mounting import STANDARD_GRAVITY
 from jointwise.description.robot import Robot
 from jointwise.errors import ShapeError
 from jointwise.model.rigid import Frames, forward_kinematics
-from jointwise.model.rigid.samples import checked_states, refuse_non_finite
+from jointwise.model.rigid.chain import checked_states, refuse_non_finite
 from jointwise.model.skeleton import arm_length, arm_radii
 from jointwise.report.figure import packed, packed_integers, safe_json
 from jointwise.report.labels import robot_title

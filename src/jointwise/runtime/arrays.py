@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.errors import ModelError, ShapeError
-from jointwise.model.rigid.samples import checked_samples
+from jointwise.model.rigid.chain import checked_samples
 from jointwise.spatial import Array
 
 

@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError
-from jointwise.model.rigid.backend import kernels
-from jointwise.model.rigid.chain import Chain, make_chain
+from jointwise.model.rigid.chain import Chain, kernels, make_chain
 from jointwise.runtime.friction_adaptation import AdaptationOptions, AdaptationState, Adapted, FrictionAdaptation
 from jointwise.runtime.phase import PhaseFilter, PhaseSignals, PhaseState
 from jointwise.runtime.slip_friction import SlipFriction

@@ -20,8 +20,6 @@ Speeds ω in rad/s and torques in Nm at the joint side, positions θ in rad.
 - `lugre_deflection` (`lugre_state`): the bristles of the LuGre model.
 """
 
-from jointwise.model.friction.coulomb import direction, power_flow_columns
-from jointwise.model.friction.load import LOAD_POWERS, check_load_law, load_growth, load_law_name, load_unit
 from jointwise.model.friction.lugre import lugre_deflection, lugre_state
 from jointwise.model.friction.maxwell_slip import (
     geometric_limits,
@@ -36,9 +34,24 @@ from jointwise.model.friction.maxwell_slip import (
     slip_slopes,
     slip_state,
 )
-from jointwise.model.friction.stribeck import steady_level, stribeck, stribeck_slope
-from jointwise.model.friction.thermal import root_speed, thermal_decay, thermal_factors
-from jointwise.model.friction.viscous import viscous_columns, viscous_factor, viscous_torque
+from jointwise.model.friction.steady import (
+    LOAD_POWERS,
+    check_load_law,
+    direction,
+    load_growth,
+    load_law_name,
+    load_unit,
+    power_flow_columns,
+    root_speed,
+    steady_level,
+    stribeck,
+    stribeck_slope,
+    thermal_decay,
+    thermal_factors,
+    viscous_columns,
+    viscous_factor,
+    viscous_torque,
+)
 
 __all__ = [
     "LOAD_POWERS",

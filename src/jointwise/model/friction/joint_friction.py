@@ -15,11 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jointwise.errors import ModelError, check_finite, check_range
-from jointwise.model.friction.load import load_growth
 from jointwise.model.friction.maxwell_slip import polynomial_limits, polynomial_shares
-from jointwise.model.friction.stribeck import stribeck
-from jointwise.model.friction.thermal import thermal_factors
-from jointwise.model.friction.viscous import viscous_factor
+from jointwise.model.friction.steady import load_growth, stribeck, thermal_factors, viscous_factor
 from jointwise.spatial import Array
 
 MOST_ELEMENTS = 16

@@ -1,6 +1,7 @@
 """Batched rigid-body kernels: kinematics, inverse and forward dynamics, regressors, energy."""
 
-from jointwise.model.rigid.backend import NativeKernelWarning, is_native
+from jointwise.backend import NativeKernelWarning
+from jointwise.model.rigid.chain import is_native
 from jointwise.model.rigid.dynamics import (
     coriolis_matrix,
     coriolis_vector,

@@ -12,10 +12,16 @@ import numpy as np
 
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
-from jointwise.model.rigid.backend import kernels
-from jointwise.model.rigid.chain import kinematic_chain, make_chain
+from jointwise.model.rigid.chain import (
+    checked_out,
+    checked_samples,
+    checked_states,
+    kernels,
+    kinematic_chain,
+    make_chain,
+    refuse_non_finite,
+)
 from jointwise.model.rigid.kinematics import wrench_torque
-from jointwise.model.rigid.samples import checked_out, checked_samples, checked_states, refuse_non_finite
 from jointwise.spatial import Array
 
 

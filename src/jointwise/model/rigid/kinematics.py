@@ -8,9 +8,7 @@ import numpy as np
 
 from jointwise.description.robot import Robot
 from jointwise.errors import ShapeError
-from jointwise.model.rigid.backend import kernels
-from jointwise.model.rigid.chain import kinematic_chain
-from jointwise.model.rigid.samples import checked_states, refuse_non_finite
+from jointwise.model.rigid.chain import checked_states, kernels, kinematic_chain, refuse_non_finite
 from jointwise.spatial import Array
 
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.model.rigid.chain import Chain
 from jointwise.spatial import Array, pseudo_inertia
+
+if TYPE_CHECKING:
+    from jointwise.model.rigid.chain import Chain
 
 BLOCK = 4000
 

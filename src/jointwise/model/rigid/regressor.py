@@ -12,9 +12,7 @@ from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Robot
 from jointwise.errors import ShapeError
 from jointwise.model.rigid import numpy_kernels
-from jointwise.model.rigid.backend import kernels
-from jointwise.model.rigid.chain import kinematic_chain
-from jointwise.model.rigid.samples import checked_out, checked_states, refuse_non_finite
+from jointwise.model.rigid.chain import checked_out, checked_states, kernels, kinematic_chain, refuse_non_finite
 from jointwise.spatial import INERTIAL_NAMES, Array
 
 _CACHE_LINE = 64
