@@ -9,6 +9,7 @@ import numpy as np
 
 from jointwise.data.log import Log
 from jointwise.description.robot import Robot
+from jointwise.description.transmission import Transmission
 from jointwise.spatial import Array
 
 POSITIONS = ("q", "qd", "q_des", "qd_des", "qdd_des")
@@ -28,8 +29,12 @@ def model_log(log: Log, robot: Robot) -> Log:
     Returns:
         The log.
     """
-    coupling = robot.transmission
-    if coupling is None or log.joints != robot.dof:
+    return log if robot.transmission is None else uncoupled_log(log, robot.transmission)
+
+
+def uncoupled_log(log: Log, coupling: Transmission) -> Log:
+    """Return a log with positions of the joints and torques of the motors, as `model_log`."""
+    if log.joints != len(coupling.matrix):
         return log
     if coupling.coordinates == "motor":
         changed: dict[str, Any] = {

@@ -14,7 +14,6 @@ import numpy as np
 
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import TORQUE_NOISE, Robot
-from jointwise.description.transmission import refuse_coupled
 from jointwise.design.body import RESERVE, Body
 from jointwise.design.clearance import CLEARANCE, Clearance
 from jointwise.design.excitation_basis import ExcitationMotion, FourierBasis, SplineBasis
@@ -232,7 +231,6 @@ def optimize_excitation(
 
     """
     options = options or ExcitationOptions()
-    refuse_coupled(robot, "an optimal excitation")
     plane = -np.inf if options.clearance is None else options.clearance
     limits = excitation_limits(robot, options.speed, Clearance(Body(robot, options.tool), plane), options.acceleration)
     model = _information_model(robot, limits, options)
@@ -310,7 +308,10 @@ def _key(search: Search, options: ExcitationOptions) -> str:
     """Return a text that differs for searches with different results."""
     limits, model, tool = search.limits, search.model, options.tool
     numbers = [model.values, model.noise, limits.home, limits.effort, model.robot.rotations, model.robot.translations]
-    numbers += [getattr(limits.motion, name) for name in ("lower", "upper", "velocity", "acceleration")]
+    numbers += [
+        limits.turning,
+        *(getattr(limits.motion, name) for name in ("lower", "upper", "velocity", "acceleration")),
+    ]
     settings = [
         options.goal, options.basis, options.criterion, model.dynamics.gravity, options.duration, options.harmonics,
         options.speed, options.seed, options.starts, options.clearance,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointwise.description.robot import Robot
 from jointwise.design.body import APART, RESERVE
@@ -65,8 +67,9 @@ class Use:
 class ExcitationLimits:
     """Limits of position, speed and acceleration, torque `effort` (joints,) Nm, and clearance with the path to it.
 
-    `home` (joints,) is the posture from which the arm moves straight to the first pose; `reserve` (m) is the distance
-    that the penalty adds to the clearance.
+    Where a transmission is coupled, torques are those of the motors, and the speed limit of a joint is also that of its
+    motor. `home` (joints,) is the posture from which the arm moves straight to the first pose; `reserve` (m) is the
+    distance that the penalty adds to the clearance.
     """
 
     motion: MotionLimits
@@ -74,6 +77,24 @@ class ExcitationLimits:
     clearance: Clearance
     home: Array
     reserve: float = 2.0 * RESERVE
+
+    @cached_property
+    def turning(self) -> Array:
+        """What has a speed limit, as a function of the joint speeds, (limits, joints): joints, then coupled motors."""
+        coupling, joints = self.clearance.body.robot.transmission, np.eye(len(self.effort))
+        return joints if coupling is None else np.vstack([joints, coupling.matrix[self._coupled]])
+
+    @cached_property
+    def _coupled(self) -> NDArray[np.intp]:
+        """The motors (0-based) that turn with other joints than their own."""
+        coupling = self.clearance.body.robot.transmission
+        apart = np.empty((0, 0)) if coupling is None else coupling.matrix - np.eye(len(coupling.matrix))
+        return np.flatnonzero(apart.any(axis=1))
+
+    @property
+    def speeds(self) -> Array:
+        """Largest speeds of what turns, (limits,), rad/s or m/s."""
+        return np.concatenate([self.motion.velocity, self.motion.velocity[self._coupled]])
 
     def penalty(self, states: States, torque: Array, center: Array) -> tuple[float, list[Array], Array]:
         """Return Σ max(0, excess)² over samples and limits, and its gradient.
@@ -93,11 +114,12 @@ class ExcitationLimits:
         limits, span = self.motion, self.motion.upper - self.motion.lower
         middle = 0.5 * (limits.lower + limits.upper)
         total, gradients = 0.0, []
-        signals = (states.q - middle, states.qd, states.qdd, torque)
-        for values, limit in zip(signals, (0.5 * span, limits.velocity, limits.acceleration, self.effort), strict=True):
+        signals = (states.q - middle, states.qd @ self.turning.T, states.qdd, torque)
+        for values, limit in zip(signals, (0.5 * span, self.speeds, limits.acceleration, self.effort), strict=True):
             excess = np.maximum(np.abs(values) / limit - USED, 0.0)
             total += float(np.square(excess).sum())
             gradients.append(2.0 * excess * np.sign(values) / limit)
+        gradients[1] = gradients[1] @ self.turning
         return total, gradients
 
     def closeness(self, q: Array) -> tuple[float, Array]:
@@ -127,12 +149,16 @@ class ExcitationLimits:
         middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
         shares = {
             "position": (states.q - middle) / half,
-            "speed": states.qd / limits.velocity,
+            "speed": states.qd @ self.turning.T / self.speeds,
             "acceleration": states.qdd / limits.acceleration,
             "torque": torque / self.effort,
         }
         peaks = {kind: np.abs(values).max(axis=0) for kind, values in shares.items()}
-        return [Use(kind, f"joint {int(peak.argmax()) + 1}", float(peak.max())) for kind, peak in peaks.items()]
+        return [Use(kind, self._name(int(peak.argmax())), float(peak.max())) for kind, peak in peaks.items()]
+
+    def _name(self, k: int) -> str:
+        dof = len(self.effort)
+        return f"joint {k + 1}" if k < dof else f"motor {self._coupled[k - dof] + 1}"
 
     def is_clear(self, q: Array, center: Array, reserve: float = 0.0) -> bool:
         """Return whether a motion q (samples, joints) and the path to its first pose `center` are clear."""

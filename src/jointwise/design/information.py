@@ -5,6 +5,7 @@ With the regressor ``C_j`` (parameters, samples) and the torque noise ``σ_j`` o
 
 Torques and regressors are trigonometric polynomials of degree 2 in the angle of a joint (of degree 2 in the position of
 a prismatic one), quadratic in q̇ and linear in q̈, so that differences at suitable shifts are derivatives without error.
+Motions are those of the joints; torques, friction and noise are those of the motors where a transmission couples them.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from jointwise.design.trajectory import States
 from jointwise.model.base import BaseParameters, group_columns
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.friction import direction
-from jointwise.model.rigid import Regressor, RegressorStructure, compute_regressor, regressor_structure
+from jointwise.model.rigid import Regressor, RegressorStructure
 from jointwise.model.terms import Coulomb, Offset, Term, Viscous
+from jointwise.model.transmission import joint_torque, motor_regressor, motor_structure, motor_values
 from jointwise.spatial import INERTIAL_UNITS, Array
 
 # -- exact derivatives by few shifted evaluations --
@@ -170,7 +172,7 @@ class InformationModel:
 
     @cached_property
     def _structure(self) -> RegressorStructure:
-        return regressor_structure(self.robot, self.dynamics.gravity, rotors=True)
+        return motor_structure(self.robot, self.dynamics.gravity, rotors=True)
 
     @cached_property
     def indices(self) -> tuple[Index, ...]:
@@ -185,9 +187,10 @@ class InformationModel:
         Y = self._regressor(states).series
         index = self.dynamics.rigid_index
         load = np.column_stack([self.values[which] @ Y[mine] for mine, which in index])
-        h, one = direction(states.qd, WIDTH), np.ones(len(states.q))
+        speed = motor_values(self.robot, states.qd)
+        h, one = direction(speed, WIDTH), np.ones(len(speed))
         blocks = [
-            np.vstack([Y[mine], one, h[:, j], np.abs(load[:, j]) * h[:, j], states.qd[:, j]])
+            np.vstack([Y[mine], one, h[:, j], np.abs(load[:, j]) * h[:, j], speed[:, j]])
             for j, (mine, _) in enumerate(self.series)
         ]
         return Columns(blocks, load)
@@ -205,9 +208,9 @@ class InformationModel:
 
     def torque(self, columns: Columns, states: States) -> Array:
         """Return the torque (samples, joints), Nm, with the reference values."""
-        h, friction = direction(states.qd, WIDTH), self.friction
-        dry = (friction[:, 1] + friction[:, 2] * np.abs(columns.load)) * h
-        total: Array = columns.load + friction[:, 0] + dry + friction[:, 3] * states.qd
+        speed, friction = motor_values(self.robot, states.qd), self.friction
+        dry = (friction[:, 1] + friction[:, 2] * np.abs(columns.load)) * direction(speed, WIDTH)
+        total: Array = columns.load + friction[:, 0] + dry + friction[:, 3] * speed
         return total
 
     @cached_property
@@ -223,7 +226,7 @@ class InformationModel:
         `slopes` are the derivatives (parameters, parameters) with respect to the C_j C_jᵀ, symmetric; `torque_slope`
         (samples, joints) is that with respect to the torque. The weight of dC_j is ``2 slope_j C_j``.
         """
-        h = direction(states.qd, WIDTH)
+        h = direction(motor_values(self.robot, states.qd), WIDTH)
         steep = (1.0 - h**2) / WIDTH
         contracted = np.zeros((len(self._structure.rows), len(h)))
         by_speed = np.zeros_like(h)
@@ -238,7 +241,7 @@ class InformationModel:
             by_load = torque + load_weight * np.sign(load) * h[:, j]
             contracted[mine] += np.multiply.outer(self.values[which], by_load)
         gradient = self._contracted_gradient(states, contracted)
-        return gradient[0], gradient[1] + by_speed, gradient[2]
+        return gradient[0], gradient[1] + joint_torque(self.robot, by_speed), gradient[2]
 
     def _contracted_gradient(self, states: States, weights: Array) -> Array:
         """Return the gradient (3, samples, joints) of Σ weights Y with respect to q, q̇, q̈."""
@@ -257,4 +260,4 @@ class InformationModel:
 
     def _regressor(self, states: States) -> Regressor:
         gravity = self.dynamics.gravity
-        return compute_regressor(self.robot, states.q, states.qd, states.qdd, gravity=gravity, rotors=True)
+        return motor_regressor(self.robot, states.q, states.qd, states.qdd, gravity=gravity, rotors=True)

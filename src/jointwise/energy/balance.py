@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jointwise.atomic import atomic_write
+from jointwise.data.coordinates import uncoupled_log
 from jointwise.data.log import Log
 from jointwise.energy.power_model import JointPowers, PowerModel
 from jointwise.energy.signals import bus_power, energy, speeds
@@ -167,7 +168,10 @@ def energy_balance(power: PowerModel, log: Log, *, model: CalibratedModel | None
 
     """
     calibration = None if model is None else calibration_of(model)
-    speed, current, source = speeds(log), *_currents(power, log, calibration)
+    coupling = power.transmission if calibration is None else calibration.model.robot.transmission
+    current, source = _currents(power, log, calibration)
+    log = log if coupling is None else uncoupled_log(log, coupling)
+    speed = speeds(log) if coupling is None else coupling.motor(speeds(log))
     if not np.isfinite(current).all():
         raise DataError(f"{log.origin.path}: the currents of all joints are needed; some have no value.")
     joints = power.joint_powers(current, speed)
@@ -201,8 +205,12 @@ def _currents(power: PowerModel, log: Log, calibration: Calibration | None) -> t
             "model that predicts them (--model MODEL)."
         )
     output = predict(calibration, log)
-    current = output if calibration.output == "current" else output / np.array(power.gains)
-    return current, "predicted by the model"
+    if calibration.output == "current":
+        return output, "predicted by the model"
+    coupling = calibration.model.robot.transmission
+    if coupling is not None and coupling.coordinates == "joint":
+        output = coupling.motor_torque(output)
+    return output / np.array(power.gains), "predicted by the model"
 
 
 def _link_torque(log: Log, calibration: Calibration | None) -> Array | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.optimize import nnls
 
+from jointwise.data.coordinates import model_log
 from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.description.robot import Robot
@@ -18,6 +20,7 @@ from jointwise.errors import DataError, EstimationError
 from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
 from jointwise.joint.part import Value
+from jointwise.model.transmission import motor_values
 from jointwise.spatial import Array
 
 NAMES = (
@@ -61,9 +64,10 @@ def fit_power(
     recordings = log_list(logs)
     for log in recordings:
         _check_log(log, robot)
+    recordings = [model_log(log, robot) for log in recordings]
     refuse_repeated_samples(recordings)
     known = controller_gains(recordings, robot) if gains is None else KnownGains(_checked(gains, robot), "given")
-    columns, power, block = _rows(recordings, known.values)
+    columns, power, block = _rows(recordings, known.values, robot)
     grams = block_grams(np.column_stack([columns, power]), block)
     found, errors = jackknife(_bounded, grams)
     factor = student_factor(len(grams) - 1)
@@ -87,7 +91,16 @@ def fit_power(
         rmse=float(np.sqrt(np.mean(residual**2))),
         logs=tuple(log.origin.path for log in recordings),
         notes=_notes(found, known),
+        **_coupling(robot),
     )
+
+
+def _coupling(robot: Robot) -> dict[str, Any]:
+    """Return the entries of a power model for a coupled transmission."""
+    if robot.transmission is None:
+        return {}
+    rows = tuple(tuple(row) for row in robot.transmission.matrix.tolist())
+    return {"coupling": rows, "coordinates": robot.transmission.coordinates}
 
 
 def _check_log(log: Log, robot: Robot) -> None:
@@ -111,11 +124,11 @@ def _checked(gains: Sequence[float], robot: Robot) -> Array:
     return values
 
 
-def _rows(logs: Sequence[Log], gains: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+def _rows(logs: Sequence[Log], gains: Array, robot: Robot) -> tuple[Array, Array, NDArray[np.intp]]:
     """Return the columns of the fit (rows, 4), the measured power (rows,) and the block of each row."""
     columns, powers = [], []
     for log in logs:
-        power, current, speed = bus_power(log), log.channel("current"), speeds(log)
+        power, current, speed = bus_power(log), log.channel("current"), motor_values(robot, speeds(log))
         assert power is not None
         columns.append(power_columns(current, speed, gains))
         powers.append(power)

@@ -19,8 +19,8 @@ TINY = 1e-9
 
 def ramp_limits(path: StraightPath, limits: ExcitationLimits) -> tuple[float, float]:
     """Return the largest path speed (1/s) and acceleration (1/s²) of a straight path."""
-    distance = np.maximum(np.abs(path.step), TINY)
-    return float((limits.motion.velocity / distance).min()), float((limits.motion.acceleration / distance).min())
+    turned, moved = (np.maximum(np.abs(step), TINY) for step in (limits.turning @ path.step, path.step))
+    return float((limits.speeds / turned).min()), float((limits.motion.acceleration / moved).min())
 
 
 def fastest_ramps(path: StraightPath, limits: ExcitationLimits) -> float:
@@ -77,7 +77,7 @@ def _stoppable(x: Array, low: Array, high: Array, step: float, then: float) -> f
 def _slopes(path: Differentiable, power: MotionPower, limits: ExcitationLimits, s: Array) -> tuple[Array, Array, Array]:
     """Return x = ṡ² (points, speeds) up to the speed limit, and the least and largest s̈ there."""
     q, tangent, bend = (path.curve(s, order) for order in range(3))
-    top = (limits.motion.velocity / np.maximum(np.abs(tangent), TINY)).min(axis=1) ** 2
+    top = (limits.speeds / np.maximum(np.abs(tangent @ limits.turning.T), TINY)).min(axis=1) ** 2
     x = top[:, None] * np.linspace(0.0, 1.0, GRID) ** 2
     shape = (*x.shape, q.shape[1])
     rows = [np.broadcast_to(each[:, None], shape).reshape(-1, shape[2]) for each in (q, tangent, bend)]

@@ -15,6 +15,7 @@ from jointwise.energy.power_model import PowerModel
 from jointwise.errors import ModelError
 from jointwise.model.friction import direction
 from jointwise.model.rigid import inverse_dynamics
+from jointwise.model.transmission import joint_torque, joint_values, motor_torque, motor_values
 from jointwise.result.calibration import CalibratedModel, calibration_of
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
@@ -25,7 +26,7 @@ SPEED_STEP, LOAD_STEP = 1e-6, 1e-4
 """Steps (rad/s, Nm) of the slopes of the friction laws, which are smooth in speed and load away from rest."""
 
 FrictionLaw = Callable[[Array, Array], Array]
-"""Friction (samples, joints), Nm, in steady sliding at speeds (rad/s) and load torques (Nm)."""
+"""Friction of the motors (samples, joints), Nm, in steady sliding at their speeds (rad/s) and load torques (Nm)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,9 @@ class PowerEvaluation:
 class MotionPower:
     """Torque ``τ = M q̈ + C q̇ + g + tanh(|q̇|/w) f(q̇, load) + offset`` and power ``P(τ / K, q̇)`` of planned motions.
 
+    Where a transmission couples motors and joints, torques, rotors, friction and power are those of the motors; motions
+    are those of the joints.
+
     Attributes:
         robot: The robot.
         inertials: Inertial parameters of the bodies with the payload (joints, 10).
@@ -73,15 +77,16 @@ class MotionPower:
 
     def body_torque(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the torque of bodies and rotors (samples, joints), Nm."""
-        bodies = {"inertials": self.inertials, "rotor_inertias": self.rotors}
-        return inverse_dynamics(self.robot, q, qd, qdd, gravity=self.gravity, **bodies)  # type: ignore[arg-type]
+        links = inverse_dynamics(self.robot, q, qd, qdd, gravity=self.gravity, inertials=self.inertials)
+        result: Array = motor_torque(self.robot, links) + self.rotors * motor_values(self.robot, qdd)
+        return result
 
     def evaluate(self, q: Array, qd: Array, qdd: Array) -> PowerEvaluation:
         """Return torques and power of a motion (samples, joints), rad, rad/s, rad/s²."""
-        body = self.body_torque(q, qd, qdd)
-        friction, by_speed, by_load = self._friction(qd, body)
+        body, speed = self.body_torque(q, qd, qdd), motor_values(self.robot, qd)
+        friction, by_speed, by_load = self._friction(speed, body)
         torque = body + friction + self.offset
-        return PowerEvaluation(body, torque, by_speed, by_load, self.power.power(torque / self._gains, qd))
+        return PowerEvaluation(body, torque, by_speed, by_load, self.power.power(torque / self._gains, speed))
 
     def gradient(
         self, q: Array, qd: Array, qdd: Array, at: PowerEvaluation, by_power: Array, by_torque: Array
@@ -97,7 +102,7 @@ class MotionPower:
             by_torque: Derivative with respect to the torques (samples, joints).
 
         """
-        by_current, by_speed = self.power.slopes(at.torque / self._gains, qd)
+        by_current, by_speed = self.power.slopes(at.torque / self._gains, motor_values(self.robot, qd))
         weight = by_torque + by_power[:, None] * by_current / self._gains
         body_weight = weight * (1.0 + at.by_load)
         samples, dof = q.shape
@@ -107,7 +112,8 @@ class MotionPower:
             return result
 
         gradient = exact_gradient(self._rule, q, qd, qdd, contracted)
-        return gradient[0], gradient[1] + by_power[:, None] * by_speed + weight * at.by_speed, gradient[2]
+        by_motor_speed = by_power[:, None] * by_speed + weight * at.by_speed
+        return gradient[0], gradient[1] + joint_torque(self.robot, by_motor_speed), gradient[2]
 
     def _friction(self, speed: Array, load: Array) -> tuple[Array, Array, Array]:
         """Return friction (Nm) and its slopes over speed and load, (samples, joints) each."""
@@ -171,13 +177,18 @@ def _calibrated(
     rest, slow = np.zeros((1, model.dof)), np.full((1, model.dof), 0.1)
     load = model.body_torque(rest, slow, rest)
     offset = model.torque(rest, slow, rest, friction="steady") - load - model.friction(slow, load=load)
+
+    def friction(speed: Array, load: Array) -> Array:
+        at_joints = model.friction(joint_values(robot, speed), load=joint_torque(robot, load))
+        return motor_torque(robot, at_joints)
+
     return MotionPower(
         robot=robot,
         inertials=robot.inertials,
         gravity=np.array(model.gravity_vector),
         rotors=np.array([joint.motor.reflected_inertia or 0.0 for joint in robot.joints]),
-        friction=lambda speed, torque: model.friction(speed, load=torque),
-        offset=offset[0],
+        friction=friction,
+        offset=motor_torque(robot, offset[0]),
         power=power,
     )
 

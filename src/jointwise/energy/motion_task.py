@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.description.robot import Robot
-from jointwise.description.transmission import refuse_coupled
 from jointwise.design.body import APART, Body
 from jointwise.design.clearance import Clearance
 from jointwise.design.excitation import OVERSAMPLING, RATE
@@ -132,7 +131,6 @@ class MotionTask:
         if (points is None) == (motion is None):
             raise ModelError("a task must have either points (start, waypoints, goal) or a motion.")
         robot = power.robot
-        refuse_coupled(robot, "a minimum-energy motion")
         check_described(robot, "a minimum-energy motion")
         corners = _corners(robot, points) if motion is None else motion.position(np.array([0.0, motion.duration]))
         paths = _straight(corners) if motion is None else tuple(paths_of(motion))
@@ -216,6 +214,7 @@ class MotionTask:
             limits.motion.upper,
             limits.motion.velocity,
             limits.motion.acceleration,
+            limits.turning,
             power.friction(probe, probe),
         ]
         numbers += [path.curve(np.linspace(0.0, 1.0, 5), 0) for path in self.paths]

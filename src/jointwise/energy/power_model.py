@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from jointwise.atomic import read_limited
+from jointwise.description.transmission import Coordinates, Transmission
 from jointwise.document import LARGEST, Kind, load_document, write_document
 from jointwise.errors import DataError, JointwiseError, ModelError
 from jointwise.joint.part import Value
@@ -29,8 +31,9 @@ POWER_FILE = Kind(
 class PowerModel:
     """Power on the DC bus of a robot, ``P = P_0 + Σ_j (R_j i_j² + η K_j i_j w_j + D_j |w_j| + c |η K_j i_j w_j|)``.
 
-    i is the motor current (A) and w the speed of the joint (rad/s). Braking joints feed the other joints through the
-    bus. What remains is `stored` (it lowers the power from the supply) or `burnt` in a resistor (it does not).
+    i is the motor current (A) and w the speed (rad/s) of the joint, or of the motor where a transmission couples them.
+    Braking joints feed the other joints through the bus. What remains is `stored` (it lowers the power from the supply)
+    or `burnt` in a resistor (it does not).
 
     Attributes:
         robot: Name of the robot.
@@ -45,6 +48,8 @@ class PowerModel:
         rmse: Root mean square error on the training logs, W; None where nothing was fitted.
         logs: Training logs.
         notes: What a user should know.
+        coupling: Rows of C where a transmission couples motors and joints, ``theta = C q``; empty if it does not.
+        coordinates: Those of positions, speeds and torques in the logs of a coupled robot.
 
     """
 
@@ -60,9 +65,13 @@ class PowerModel:
     rmse: float | None = None
     logs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    coupling: tuple[tuple[float, ...], ...] = ()
+    coordinates: Coordinates = "joint"
 
     def __post_init__(self) -> None:
         """Reject negative losses and lists of different lengths."""
+        if len(self.coupling) not in (0, len(self.gains)):
+            raise ModelError(f"coupling must have {len(self.gains)} rows. Got {len(self.coupling)} instead.")
         for name in ("gains", "resistance", "drag"):
             values = getattr(self, name)
             if len(values) != len(self.gains) or not values:
@@ -77,6 +86,11 @@ class PowerModel:
     def dof(self) -> int:
         """Number of joints."""
         return len(self.gains)
+
+    @cached_property
+    def transmission(self) -> Transmission | None:
+        """How the motors turn with the joints; None where every motor drives its own joint only."""
+        return Transmission(np.array(self.coupling), self.coordinates) if self.coupling else None
 
     def joint_powers(self, current: Array, speed: Array) -> JointPowers:
         """Return the powers of the joints (samples, joints), W, at currents (A) and speeds (rad/s)."""
