@@ -13,13 +13,13 @@ import pytest
 import jointwise as jw
 from cli_runs import refused, run
 from jointwise.elastic import identify_elastic
-from jointwise.errors import DataError, EstimationError, ModelError
+from jointwise.errors import DataError, DescriptionError, EstimationError, ModelError
 from jointwise.model.base import base_parameters
-from jointwise.model.elastic import ElasticStates, elastic_base, elastic_columns
+from jointwise.model.elastic import MOTOR_NAMES, ElasticStates, elastic_base, elastic_columns
 from jointwise.simulation.robot import DigitalRobot
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-from elastic import Study, study, sweep
+from elastic import ABSENT, IDEAL, Study, study, sweep
 
 PUMA = jw.load_robot("puma560")
 
@@ -135,11 +135,38 @@ def test_wrong_input_is_one_line(planar: Study, tmp_path: Path) -> None:
         identify_elastic(log, robot, model="magic")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="has 2 joints, puma560 has 6"):
         identify_elastic(log, PUMA)
+    with pytest.raises(DescriptionError, match="elastic joints does not model coupled transmissions"):
+        identify_elastic(log, jw.load_robot("planar2", coupling="2:1:1"), gains=[10.0, 10.0])
     jw.write_log(log.without(["theta"]), tmp_path / "bare.csv")
     argv = ("calibrate", tmp_path / "bare.csv", "--robot", "planar2", "--elastic", "reduced", "--gains", 10, 10)
     assert "theta1" in refused(*argv, "--output", tmp_path / "m.json")
     assert run(*argv).code == 2
-    assert run(*argv, "--output", tmp_path / "m.json", "--holdout", 0.3).code == 2
+    for option in (
+        ["--holdout", 0.3],
+        ["--method", "iv"],
+        ["--payload", 1],
+        ["--no-physical"],
+        ["--direction", "tanh"],
+    ):
+        done = run(*argv, "--output", tmp_path / "m.json", *option)
+        assert done.code == 2 and f"{option[0]} cannot be used with --elastic" in done.err
+
+
+def test_a_joint_without_measurable_deflection_leaves_its_link_to_the_other_joints() -> None:
+    """A stiffness at its bound of zero would make the bodies of its link zero, with narrow intervals."""
+    plant = jw.PlantOptions(without=(*ABSENT, *IDEAL, "stribeck"))
+    made = jw.simulate("ur5e", duration=20.0, rate=250.0, seed=3, plant=plant, keep=0)
+    log = made.log
+    assert log.theta is not None
+    rigid = replace(log, theta=np.column_stack([log.theta[:, :5], log.q[:, 5]]))
+    found = identify_elastic(rigid, jw.load_robot("ur5e"), gains=made.truth["gains"])
+    assert found.at_bound == ("K6",) and np.flatnonzero(np.isnan(found.sigma[0])).tolist() == [5]
+    assert "joint 6: too stiff for these data" in found.summary() and "at its lower bound" in found.summary()
+    assert found.to_dict()["residual"]["links"][5] is None
+    last = [k for k, name in enumerate(found.base.names) if name.endswith("6") and name[:-1] not in MOTOR_NAMES]
+    truth = found.base.from_standard(np.append(np.ravel(made.truth["inertials"]), np.zeros(24)))[last]
+    low, high = found.conf_int()[last].T
+    assert len(last) == 7 and np.all(high - low > 1e-4) and np.all((low < truth) & (truth < high))
 
 
 def test_the_command_writes_what_the_function_returns(planar: Study, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
+from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import DataError, EstimationError, ModelError
 from jointwise.estimation.factors import JointFactors, triangle
 from jointwise.estimation.jackknife import MIN_BLOCKS, standard_error, student_factor
@@ -50,8 +51,9 @@ class ElasticCalibration:
     """Parameters of an arm with elastic joints: identifiable combinations of 14 parameters a joint.
 
     `values` and `deviation` (standard errors) are those of `base`; `sigma` (2, joints) are the residual deviations of
-    the equations of links and motors, Nm; `factor` times a standard error is half a 95 % confidence interval. The motor
-    torque of time t belongs to the positions at t + `lag`, s.
+    the equations of links and motors, Nm, NaN for a link whose joint shows no stiffness; `nmse` (joints,) is the MSE /
+    variance of the motor torque of the training data; `factor` times a standard error is half a 95 % confidence
+    interval. The motor torque of time t belongs to the positions at t + `lag`, s.
     """
 
     robot: Robot
@@ -61,6 +63,7 @@ class ElasticCalibration:
     deviation: Array
     factor: float
     sigma: Array
+    nmse: Array
     lag: float
 
     @cached_property
@@ -85,6 +88,12 @@ class ElasticCalibration:
         low, high = self.conf_int().T
         return tuple(name for name, open_ in zip(self.base.names, (low <= 0.0) & (high >= 0.0), strict=True) if open_)
 
+    @cached_property
+    def at_bound(self) -> tuple[str, ...]:
+        """Parameters at their lower bound of zero: the interval of such a value has no width and means nothing."""
+        pairs = zip(self.base.names, self.values, self.deviation, strict=True)
+        return tuple(name for name, value, deviation in pairs if value == 0.0 and deviation == 0.0)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
         numbers = (self.values, self.deviation, self.conf_int(), self.units)
@@ -105,16 +114,22 @@ class ElasticCalibration:
             ],
             "classification": dict(self.base.classification),
             "undetermined": list(self.undetermined),
-            "residual": {"links": self.sigma[0].tolist(), "motors": self.sigma[1].tolist(), "unit": "Nm"},
+            "at_bound": list(self.at_bound),
+            "residual": {
+                "links": [None if np.isnan(s) else float(s) for s in self.sigma[0]],
+                "motors": self.sigma[1].tolist(),
+                "unit": "Nm",
+            },
+            "nmse": self.nmse.tolist(),
             "lag_s": self.lag,
         }
 
     def summary(self) -> str:
-        """Return all parameters with confidence intervals, and the class of every one of the 14 of each joint."""
+        """Return all parameters with confidence intervals, how many of the 14 of each joint they are, and residuals."""
         kinds = self.base.classification
         counts = {kind: sum(value == kind for value in kinds.values()) for kind in ("alone", "combination", "none")}
         rows = [
-            f"{name:>8} {value:12.5g} [{low:12.5g}, {high:12.5g}] {unit}"
+            f"{name:>8} {value:12.5g} {_interval_text(low, high)} {unit}"
             for name, value, (low, high), unit in zip(
                 self.base.names, self.values, self.conf_int(), self.units, strict=True
             )
@@ -126,10 +141,32 @@ class ElasticCalibration:
                 f"combinations, {counts['none']} have no effect",
                 "parameter        value          95 % confidence interval",
                 *rows,
+                *self._residual_lines(),
                 f"lag of the motor torque: {1e3 * self.lag:.2f} ms",
                 *([f"not determined by these data: {', '.join(self.undetermined)}"] if self.undetermined else []),
             ]
         )
+
+    def _residual_lines(self) -> list[str]:
+        """Return the residuals of both equations, and the joints whose link has none."""
+        rigid = [str(joint) for joint in np.flatnonzero(np.isnan(self.sigma[0])) + 1]
+        return [
+            "  j  residual of the link [Nm]  of the motor [Nm]  MSE/variance of the motor torque (training)",
+            *(
+                f"{joint:3d}  {'-' if np.isnan(link) else f'{link:.3g}':>25}  {motor:>17.3g}  {part:12.3g}"
+                for joint, (link, motor, part) in enumerate(zip(*self.sigma, self.nmse, strict=True), 1)
+            ),
+            *(
+                [f"joint {', '.join(rigid)}: too stiff for these data; the equation of the link is not used"]
+                if rigid
+                else []
+            ),
+        ]
+
+
+def _interval_text(low: float, high: float) -> str:
+    """Return a confidence interval, or that the value is at its bound."""
+    return f"[{low:12.5g}, {high:12.5g}]" if high > low else f"{'at its lower bound':^28}"
 
 
 def identify_elastic(
@@ -160,12 +197,14 @@ def identify_elastic(
 
     Raises:
         DataError: A log has no rotor positions, or neither current nor torque.
+        DescriptionError: The transmission is coupled.
         EstimationError: The logs are too short.
         ModelError: Gains or gear ratios are missing.
 
     """
     if model not in ("reduced", "complete"):
         raise ModelError(f"the elastic model must be reduced or complete. Got '{model}' instead.")
+    refuse_coupled(robot, "the identification of elastic joints")
     recordings = [logs] if isinstance(logs, Log) else list(logs)
     for log in recordings:
         _refuse_unsuitable(log, robot)
@@ -173,11 +212,12 @@ def identify_elastic(
     base = elastic_base(robot, gravity, model)
     sides = _sides(recordings, robot, gravity, model, base, _gains(recordings, robot, gains), cutoff)
     values, sigma, lag = sides.estimate()
-    _refuse_unexplained(sides, sigma)
+    nmse = sides.nmse(sigma)
+    _refuse_unexplained(nmse)
     blocks = range(len(sides.links[0].triangles))
     replicates = np.array([sides.estimate([k for k in blocks if k != b])[0] for b in blocks])
     return ElasticCalibration(
-        robot, model, base, values, standard_error(replicates), student_factor(len(blocks) - 1), sigma, lag
+        robot, model, base, values, standard_error(replicates), student_factor(len(blocks) - 1), sigma, nmse, lag
     )
 
 
@@ -294,7 +334,8 @@ class _Sides:
         One least-squares problem of both would make the stiffness too small: its column carries the noise of the
         positions, and the right side of the links is zero. In the equations of the motors, too, the column θ - q
         carries that noise: it is replaced by its projection on the motion, which moves the links and with them the
-        spring (two-stage least squares).
+        spring (two-stage least squares). A joint whose stiffness is at its bound of zero has no measured torque: its
+        equation of the link does not count, and its residual is NaN.
         """
         drives, count = self.drives, len(self.drives)
         merged = [group.merged(blocks) for group in self.motors]
@@ -304,19 +345,25 @@ class _Sides:
         found, first = _weighted(rows, projected, _counts(self.motors, blocks), bound)
         motors, lag = np.zeros(count), float(found[-1])
         motors[drives] = found[:-1]
-        known = [group.merged(blocks) for group in self.links]
+        springs = motors[self.stiff] > 0.0
+        known = [spring * group.merged(blocks) for spring, group in zip(springs, self.links, strict=True)]
         rows = [np.column_stack([R[:, :-1][:, ~drives], R[:, -1] - R[:, :-1] @ motors]) for R in known]
         values = motors.copy()
         free = np.zeros(int((~drives).sum()), dtype=bool)
         values[~drives], second = _weighted(rows, rows, _counts(self.links, blocks), free)
-        return values, np.stack([second, first]), lag
+        return values, np.stack([np.where(springs, second, np.nan), first]), lag
+
+    def nmse(self, sigma: Array) -> Array:
+        """Return MSE / variance of the motor torques, (joints,), for residual deviations (2, joints)."""
+        variance = np.array([group.variance for group in self.motors])
+        result: Array = np.divide(sigma[1] ** 2, variance, out=np.full(len(variance), np.inf), where=variance > 0.0)
+        return result
 
 
-def _refuse_unexplained(sides: _Sides, sigma: Array) -> None:
+def _refuse_unexplained(nmse: Array) -> None:
     """Reject torques of the motors that the positions do not explain."""
-    parts = [s**2 / group.variance for s, group in zip(sigma[1], sides.motors, strict=True) if group.variance > 0.0]
-    if not parts or max(parts) > MAX_NMSE:
-        worst = int(np.argmax(parts)) + 1 if parts else 1
+    if nmse.max() > MAX_NMSE:
+        worst = int(np.argmax(nmse)) + 1
         raise EstimationError(
             f"not identifiable: the positions do not explain the motor torque of joint {worst}. Do positions and "
             "output belong together (same clock, same joints, theta divided by the gear ratio)?"

@@ -7,6 +7,7 @@ cross-validation inside them. An option fixes the choice that it names; the rest
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -25,6 +26,7 @@ from jointwise.cli.arguments import (
     mounting_of,
     not_negative,
     payload_of_log,
+    reading,
     robot_of,
     temperature_of_log,
     within,
@@ -37,6 +39,11 @@ LAG = within(-10.0, 10.0)
 """Lag in s, as in a model file; that of a drive is some milliseconds."""
 POWER = within(0.0, 10.0, above=True)
 """Power of the speed."""
+ELASTIC_OPTIONS = (
+    *("logs", "robot", "convention", "tip", "base", "fix_joint", "coupling", "log_coordinates", "mounting", "gravity"),
+    *("columns", "topic", "effort_unit", "elastic", "gains", "position_cutoff", "output", "json", "quiet"),
+)
+"""Arguments that `--elastic` uses; the others belong to models of rigid joints."""
 EXAMPLES = """\
 examples:
   jointwise calibrate log.csv --robot ur10e --output model.json
@@ -206,15 +213,18 @@ def _run_elastic(args: argparse.Namespace) -> int:
     """Identify elastic joints, write the parameters as JSON, and print them."""
     if not all((args.logs, args.robot, args.output)):
         raise UsageError("--elastic needs LOG, --robot and --output")
-    if any((args.validate, args.holdout, args.report, args.out_params, args.model, args.joint)):
-        raise UsageError("--elastic goes with --robot, --mounting, --gains, --position-cutoff and --output only")
+    if others := _options_beside(args, ELASTIC_OPTIONS):
+        raise UsageError(
+            f"{', '.join(others)} cannot be used with --elastic, which takes the robot, --mounting, --gains, "
+            "--position-cutoff and --output"
+        )
     from jointwise.data import read_log
     from jointwise.document import write_document
     from jointwise.elastic import CUTOFF, identify_elastic
 
     check_files([*args.logs, args.robot, args.columns], {"--output": args.output}, None)
     robot = robot_of(args)
-    logs = [read_log(path, columns=args.columns, joints=robot.dof) for path in args.logs]
+    logs = [read_log(path, joints=robot, **reading(args)) for path in args.logs]
     found = identify_elastic(
         logs,
         robot,
@@ -229,6 +239,18 @@ def _run_elastic(args: argparse.Namespace) -> int:
     elif not args.quiet:
         print(f"{found.summary()}\n\nparameters: {args.output}")
     return 0
+
+
+def _options_beside(args: argparse.Namespace, known: Sequence[str]) -> list[str]:
+    """Return the options on the command line that are not among the known ones."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_arguments(parser)
+    defaults = vars(parser.parse_args([]))
+    return [
+        f"--{name.replace('_', '-')}"
+        for name in defaults
+        if name not in known and getattr(args, name) != defaults[name]
+    ]
 
 
 def report(args: argparse.Namespace, outcome: Outcome) -> None:
