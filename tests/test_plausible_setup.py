@@ -15,8 +15,9 @@ from cli_runs import done, refused
 from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Hysteresis
 from jointwise.result.plausibility import Check, with_status, worst_status
+from jointwise.result.plausibility.channels import check_low_pass
 from jointwise.result.verdict import log_verdict, parameter_verdict
-from wrong_setups import Setup, clipped, delayed, dropped, scaled, shifted, swapped
+from wrong_setups import Setup, clipped, delayed, dropped, scaled, shifted, smoothed, swapped
 
 OPTIONS = jw.Options(
     structure=Structure("hysteresis", "none", (1.0, 2.0), limits=Hysteresis.polynomial_limits(4, 5e-3)), free=()
@@ -59,6 +60,13 @@ WRONG = {
 }
 
 
+LOW_PASSED = right().with_logs("low-pass", (), lambda log: smoothed(log, "current", (0,), 2.0))
+
+
+def test_a_low_passed_output_is_a_time_shift() -> None:
+    assert set(findings(LOW_PASSED)) == {"time shift"}
+
+
 @pytest.mark.parametrize("cause", WRONG)
 def test_wrong_setup_is_noticed_with_its_cause(cause: str) -> None:
     assert cause in findings(WRONG[cause])
@@ -67,6 +75,18 @@ def test_wrong_setup_is_noticed_with_its_cause(cause: str) -> None:
 def test_a_log_that_is_too_short_is_rejected_for_its_excitation() -> None:
     with pytest.raises(jw.JointwiseError, match="excites the parameters too little"):
         findings(right().with_logs("short", (), lambda log: log.slice(100, 250)))
+
+
+@pytest.mark.parametrize(("robot", "joint", "cutoff"), [("ur5e", 0, 2.5), ("panda", 6, 1.6), ("ur10e", 5, 3.0)])
+def test_an_output_that_is_low_passed_on_its_own_is_noticed(robot: str, joint: int, cutoff: float) -> None:
+    output = right(robot).output
+    log = recording(robot).without(("current_des", "torque_des"))
+    every = tuple(range(log.joints))
+    assert not list(check_low_pass([log], output))
+    assert not list(check_low_pass([smoothed(log, output, every, cutoff)], output))
+    (check,) = check_low_pass([smoothed(log, output, (joint,), cutoff)], output)
+    assert (check.check, check.status) == ("time shift", "suspect")
+    assert log.names[output][joint] in check.evidence
 
 
 def test_right_setups_are_accepted() -> None:

@@ -12,7 +12,12 @@ from jointwise.description.robot import Payload, Robot
 from jointwise.estimation.drive_gains import DriveGains
 from jointwise.estimation.regression import Regression
 from jointwise.result.plausibility.assess import assess
-from jointwise.result.plausibility.channels import check_saturation, check_set_points, check_zeros
+from jointwise.result.plausibility.channels import (
+    check_low_pass,
+    check_saturation,
+    check_set_points,
+    check_zeros,
+)
 from jointwise.result.plausibility.check import Check, worst_status
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.payloads import LEAST_PAYLOAD
@@ -90,5 +95,6 @@ def _signal_checks(regression: Regression, loaded: bool, lag_known: bool) -> Ite
     logs = [clean.log for clean in regression.logs]
     yield check_zeros(logs, regression.output)
     yield check_saturation(logs, regression.output)
+    yield from check_low_pass(logs, regression.output)
     for log in logs:
         yield from check_set_points(log, regression.output, loaded)
