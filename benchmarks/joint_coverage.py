@@ -1,7 +1,7 @@
 """Coverage of the 95 % confidence intervals of friction over speed and of hysteresis on the digital robot.
 
-``python benchmarks/joint_coverage.py friction [runs]``: every run is an experiment at constant speeds, of another joint
-and seed; prints for every parameter the coverage and the mean and spread of the error in standard errors.
+``python benchmarks/joint_coverage.py friction [runs] [first seed]``: every run is an experiment at constant speeds, of
+another joint and seed; prints for every parameter the coverage and the mean and spread of the error in standard errors.
 
 ``python benchmarks/joint_coverage.py hysteresis [seconds]``: every run is slow reciprocation with noise; friction over
 speed and the shape of the backlash map are known, as in `jointwise joint all`. In a second round friction over speed is
@@ -99,12 +99,12 @@ def friction_truths(friction: dict[str, Any]) -> dict[str, float]:
     }  # fmt: skip
 
 
-def friction_coverage(runs: int = FRICTION_RUNS) -> None:
+def friction_coverage(runs: int = FRICTION_RUNS, first: int = 2000) -> None:
     """Print the coverage of the parameters of friction over speed."""
     errors: dict[str, list[tuple[bool, float]]] = {}
     for k in range(runs):
         robot, joint = ("ur5e", "ur10e")[k % 2], (k // 2) % 6
-        run = jointwise.simulate(robot, "constant-speed", joint=joint, rate=250.0, seed=2000 + k)
+        run = jointwise.simulate(robot, "constant-speed", joint=joint, rate=250.0, seed=first + k)
         record = joint_record(run.log, jointwise.load_robot(robot), joint, mounting=run.truth["gravity"])
         truth = friction_truths(run.truth["joints"][joint]["friction"])
         for value in identify_friction(record).values:
