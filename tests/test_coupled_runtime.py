@@ -16,7 +16,6 @@ from jointwise.backend import native
 from jointwise.errors import DescriptionError
 from jointwise.model.rigid import inverse_dynamics, mass_matrix
 from jointwise.model.terms import Coulomb, Hysteresis, Inertia, Offset, Spring, Viscous
-from jointwise.monitoring.monitor import Monitor
 from jointwise.runtime.stream import NativeCore
 from jointwise.runtime.torque_parts import model_parts
 from jointwise.spatial import Array
@@ -184,9 +183,6 @@ def test_what_a_urdf_cannot_express_of_a_coupling_is_said(calibrated: jw.RobotMo
     assert "coupling: [1.0, 0.0" in (tmp_path / "ros2" / "config" / "parameters.yaml").read_text()
 
 
-def test_the_monitor_and_adaptive_friction_refuse_coupled_arms(calibrated: jw.RobotModel) -> None:
-    assert calibrated.calibration.spread is None
-    with pytest.raises(DescriptionError, match="the monitor does not model coupled .* `jointwise validate`"):
-        Monitor(calibrated, RATE)
+def test_adaptive_friction_refuses_coupled_arms(calibrated: jw.RobotModel) -> None:
     with pytest.raises(DescriptionError, match="the adaptation of friction does not model coupled transmissions"):
         model_parts(calibrated)

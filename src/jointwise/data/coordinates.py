@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,14 +37,16 @@ def uncoupled_log(log: Log, coupling: Transmission) -> Log:
     """Return a log with positions of the joints and torques of the motors, as `model_log`."""
     if log.joints != len(coupling.matrix):
         return log
-    if coupling.coordinates == "motor":
-        changed: dict[str, Any] = {
-            name: coupling.joint(x) for name in POSITIONS if (x := getattr(log, name)) is not None
-        }
-    else:
-        share = coupling.inverse.T
-        changed = {name: _combined(x, share) for name in TORQUES if (x := getattr(log, name)) is not None}
+    channels = {name: x for name in (*POSITIONS, *TORQUES) if (x := getattr(log, name)) is not None}
+    changed: dict[str, Any] = uncoupled_channels(channels, coupling)
     return replace(log, **changed, pages=None)
+
+
+def uncoupled_channels(channels: Mapping[str, Array], coupling: Transmission) -> dict[str, Array]:
+    """Return those of some channels (samples, joints) of a log that change: positions of the joints, motor torques."""
+    if coupling.coordinates == "motor":
+        return {name: coupling.joint(channels[name]) for name in POSITIONS if name in channels}
+    return {name: _combined(channels[name], coupling.inverse.T) for name in TORQUES if name in channels}
 
 
 def logged_output(output: Array, signal: str, robot: Robot) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jointwise.model import rigid
+from jointwise.model.transmission import motor_torque
 from jointwise.monitoring.core import Reports, Samples
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
@@ -187,7 +188,7 @@ def _faults(
 def tool_force(
     model: RobotModel, q: Array, torque: Array, deviation: Array | None = None
 ) -> tuple[float, float, float] | None:
-    """Return the force at the tool that explains external joint torques, N, in the base frame.
+    """Return the force at the tool that explains external torques of the motors, N, in the base frame.
 
     Weighted least squares of ``J_vᵀ f = τ``; None where the arm is singular.
 
@@ -200,7 +201,8 @@ def tool_force(
     """
     if not np.isfinite(q).all():
         return None
-    J = rigid.jacobian(model.calibration.model.robot, np.asarray(q)[None])[0, :3]
+    robot = model.calibration.model.robot
+    J = motor_torque(robot, rigid.jacobian(robot, np.asarray(q)[None])[0, :3])  # per motor speed: J C⁻¹
     weight = 1.0 / np.maximum(np.ones(len(q)) if deviation is None else deviation, 1e-9)
     if J.shape[1] < 3 or WIDEST * float(np.linalg.svd(J * weight, compute_uv=False)[-1]) < 1.0:
         return None

@@ -11,6 +11,7 @@ import numpy as np
 from jointwise.data.log import Log
 from jointwise.estimation.least_squares import Mask
 from jointwise.estimation.normal_equations import non_negative
+from jointwise.model.transmission import motor_values
 from jointwise.monitoring.core import NativeWatch, Reports, Samples
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.monitoring.signals import FASTEST, SLOWEST, SLOWNESS, log_samples, stream_rate
@@ -62,8 +63,8 @@ def residual_spread(
 ) -> ResidualSpread | None:
     """Return the spread of the residuals along logs without contact.
 
-    None where the logs are too short or lack the output, where the transmission is coupled (the monitor does not model
-    it), or where the model has terms that C does not have (the NumPy monitor takes milliseconds a sample).
+    None where the logs are too short or lack the output, or where the model has terms that C does not have (the NumPy
+    monitor takes milliseconds a sample).
 
     Args:
         model: The calibrated model.
@@ -71,8 +72,6 @@ def residual_spread(
         source: Whether the model was trained on these logs.
 
     """
-    if model.robot.transmission is not None:
-        return None
     parts = [log_samples(model, log) for log in _excerpt(logs) if _is_usable(model, log)]
     if not parts or not isinstance(model.planned_core(model.rate), NativeCore):
         return None
@@ -121,7 +120,8 @@ def _predictors(model: RobotModel, parts: Sequence[Samples], rate: float, spread
     """Return the predictors of all joints, the deviations of their errors and the speeds of the samples."""
     external = [(r := _reports(model, part, spread)).external[_used(r)] for part in parts]
     fits = [_predictor([values[:, j] for values in external]) for j in range(model.dof)]
-    fastest = FASTER * np.max([np.nanmax(np.abs(np.asarray(part.qd)), axis=0) for part in parts], axis=0)
+    speeds = [motor_values(model.calibration.model.robot, np.asarray(part.qd)) for part in parts]
+    fastest = FASTER * np.max([np.nanmax(np.abs(speed), axis=0) for speed in speeds], axis=0)
     factors, deviations = zip(*fits, strict=True)
     return ChangeSpread(rate, factors, deviations, tuple(fastest.tolist()), Tail(0.0, 1.0))
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.description.robot import Payload
-from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError, ShapeError
 from jointwise.estimation.least_squares import Mask
 from jointwise.monitoring.core import CoreMonitor, Known, NativeWatch, Reports, Samples, WatchCore
@@ -42,6 +41,9 @@ class MonitorState:
 class Monitor:
     """Watches a robot with a calibrated model: external torque, contact, payload, friction, faults of the data.
 
+    Where a transmission couples motors and joints, all that is watched is that of the motors; samples have positions
+    and speeds of the joints, and outputs of the motors.
+
     Attributes:
         model: The calibrated robot, with the payload that it is said to carry (`RobotModel.with_payload`).
         rate: Rate of the stream, Hz; its stamps need not be uniform.
@@ -60,9 +62,6 @@ class Monitor:
     def __post_init__(self) -> None:
         """Check the settings."""
         checked_rate(self.rate)
-        refuse_coupled(
-            self.model.robot, "the monitor", remedy="compare logs with `jointwise validate` or `jointwise predict`"
-        )
         if not (np.isfinite(self.false_alarms) and self.false_alarms > 0.0):
             raise ModelError(f"false_alarms must be a positive number an hour. Got {self.false_alarms} instead.")
 

@@ -13,6 +13,7 @@ from copy import deepcopy
 
 import numpy as np
 
+from jointwise.model.transmission import motor_values
 from jointwise.monitoring.core import VERDICTS, CoreMonitor, Known, Reports, Samples
 from jointwise.monitoring.reference_tick import ReferenceTick, WatchMemory, share_of
 from jointwise.runtime import RobotModel
@@ -32,6 +33,7 @@ class ReferenceWatch:
     def __init__(self, model: RobotModel, core: NumpyCore, numbers: CoreMonitor) -> None:
         """Keep the numbers of a monitor and the evaluator of the model."""
         self.core, self.numbers, self.n, self.T = core, numbers, model.dof, numbers.period
+        self.robot = model.calibration.model.robot
         self.clock = ReferenceTick(core, numbers)
         self.gain = np.array([joint.gain for joint in numbers.joints])
         self.measured = self.clock.measured
@@ -44,9 +46,10 @@ class ReferenceWatch:
         """Return the reports of samples and the memory after them."""
         after, rows = deepcopy(memory), []
         for k in range(len(samples)):
-            qd = None if samples.qd is None else samples.qd[k]
+            q, qd = motor_values(self.robot, samples.q[k]), None if samples.qd is None else samples.qd[k]
+            qd = None if qd is None else motor_values(self.robot, qd)
             warm = None if samples.temperature is None else samples.temperature[k]
-            self._watch(after, float(samples.t[k]), samples.q[k], samples.output[k], qd, warm)
+            self._watch(after, float(samples.t[k]), q, samples.output[k], qd, warm)
             rows.append(deepcopy(after.report))
         names = Reports.__dataclass_fields__
         return Reports(*(np.array([row[name] for row in rows]) for name in names)), after

@@ -1,6 +1,7 @@
 """One time of the uniform clock of the NumPy monitor: residuals, what dry friction may add, filter, contact.
 
-The equations, the constants and the order of the steps are those of `runtime/core/monitor.c`.
+The equations, the constants and the order of the steps are those of `runtime/core/monitor.c`; signals and torques are
+those of the motors where a transmission couples them with the joints.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from jointwise.estimation.least_squares import Mask
 from jointwise.model.dynamics import joint_signals
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.model.terms import Inertia, Offset, Spring, Temperature, Viscous
+from jointwise.model.transmission import joint_values, motor_torque
 from jointwise.monitoring.core import COLUMNS, MOMENTS, SHARES, VERDICTS, CoreMonitor
 from jointwise.motion import Motion
 from jointwise.runtime.bodies import Bodies
@@ -87,6 +89,17 @@ class _Moment:
     load: Array
 
 
+@dataclass(frozen=True)
+class _Joints:
+    """Signals of the motors as those of the joints."""
+
+    q: Array
+    qd: Array
+    sliding: Array
+    qdd: Array
+    path: Array
+
+
 class ReferenceTick:
     """The monitor at the times of its uniform clock."""
 
@@ -94,6 +107,7 @@ class ReferenceTick:
         """Keep the numbers of a monitor and the evaluator of the model."""
         self.core, self.numbers, self.n, self.T = core, numbers, len(numbers.joints), numbers.period
         self.bodies: Bodies = core.bodies
+        self.robot = core.model.robot
         self.held = np.array([joint.held for joint in numbers.joints])
         self.friction = COULOMB * self.held
         self.viscous = np.array([joint.viscous for joint in numbers.joints])
@@ -140,7 +154,7 @@ class ReferenceTick:
             m.since = 0
 
     def _begin(self, m: WatchMemory, q: Array, qd: Array, torque: Array) -> None:
-        m.friction = self.core.init(q, None)
+        m.friction = self.core.init(joint_values(self.robot, q), None)
         zeros = np.zeros(self.n)
         m.before = m.before or [zeros, zeros]
         m.changes, m.level, m.steady = [0.0] * CHANGES, 1.0, zeros
@@ -163,10 +177,15 @@ class ReferenceTick:
         change = (qd - s["speed"]) / T
         s["acceleration"] = s["acceleration"] + share_of(T, RISE_TIME) * (change - s["acceleration"])
         a, sliding = s["acceleration"], np.where((s["at_rest"] != 0.0) | (np.abs(qd) < REST_SPEED), 0.0, qd)
-        total, m.friction = self.core.step(m.friction, Sample(q, sliding, a, temperature=warm), s["path"])
-        load = self.bodies.torque(q[None], sliding[None], a[None])[0]
-        inertia = self.bodies.mass_matrix(q[None])[0] @ a
-        momentum = self.bodies.mass_matrix(s["position"][None])[0] @ change
+        joints = _Joints(*(joint_values(self.robot, x) for x in (q, qd, sliding, a, s["path"])))
+        total, m.friction = self.core.step(
+            m.friction, Sample(joints.q, joints.sliding, joints.qdd, temperature=warm), joints.path
+        )
+        total = motor_torque(self.robot, total)
+        load = motor_torque(
+            self.robot, self.bodies.torque(*(x[None] for x in (joints.q, joints.sliding, joints.qdd)))[0]
+        )
+        inertia, momentum = self._inertia(q, a), self._inertia(s["position"], change)
         s["mean_torque"] = s["mean_torque"] + share_of(T, TORQUE_TIME) * (torque - s["mean_torque"])
         sudden = np.minimum(np.abs(momentum - inertia), np.abs(torque - s["mean_torque"]))
         s["shock"] = np.maximum(sudden, np.exp(-T / SHOCK_TIME) * s["shock"])
@@ -175,16 +194,22 @@ class ReferenceTick:
         s["position"], s["speed"] = q, qd
         dry = total - load - self._smooth_torque(q, sliding, a, warm)
         raw = torque - (total - inertia + momentum)
-        return _Moment(self._columns(q, qd, a), dry, raw, torque - total, inertia, load)
+        return _Moment(self._columns(joints), dry, raw, torque - total, inertia, load)
 
-    def _columns(self, q: Array, qd: Array, a: Array) -> Array:
+    def _inertia(self, q: Array, x: Array) -> Array:
+        """Return M(q) x of the motors at positions of the motors."""
+        M = self.bodies.mass_matrix(joint_values(self.robot, q)[None])[0]
+        return motor_torque(self.robot, M @ joint_values(self.robot, x))
+
+    def _columns(self, at: _Joints) -> Array:
         """Return the torques of unit mass and unit first moments of a payload, (joints, 4)."""
         columns = []
         for body in self.numbers.bodies:
             inertials = np.zeros((self.n, 10))
             inertials[-1] = body
             options = {"gravity": self.bodies.gravity, "inertials": inertials, "rotor_inertias": np.zeros(self.n)}
-            columns.append(inverse_dynamics(self.bodies.frame, q[None], qd[None], a[None], **options)[0])  # type: ignore[arg-type]
+            torque = inverse_dynamics(self.bodies.frame, at.q[None], at.qd[None], at.qdd[None], **options)[0]  # type: ignore[arg-type]
+            columns.append(motor_torque(self.robot, torque))
         return np.column_stack(columns)
 
     def _smooth_torque(self, q: Array, qd: Array, a: Array, warm: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointwise.data.coordinates import model_log
 from jointwise.data.log import Log
 from jointwise.errors import DataError, ModelError
 from jointwise.monitoring.core import Samples
@@ -47,4 +48,5 @@ def log_samples(model: RobotModel, log: Log) -> Samples:
     """
     if log.joints != model.dof:
         raise ModelError(f"{log.origin.path}: the log has {log.joints} joints, the model {model.dof} ({model.name}).")
+    log = model_log(log, model.calibration.model.robot)
     return Samples(log.t, log.q, log.channel(model.output), log.qd, log.temperature)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.data.coordinates import uncoupled_channels
 from jointwise.data.row_stream import JsonRows, StreamRows, csv_rows
 from jointwise.errors import DataError
 from jointwise.monitoring.core import Samples
@@ -85,7 +86,8 @@ def _expected(model: RobotModel, rows: StreamRows) -> Samples:
 
 def row_samples_or_nan(model: RobotModel, rows: StreamRows) -> Samples:
     """Return a row as a sample, with NaN for an output that is missing."""
-    channels = rows.channels
+    channels, coupling = dict(rows.channels), model.calibration.model.robot.transmission
+    channels |= {} if coupling is None else uncoupled_channels(channels, coupling)
     output = channels.get(model.output, np.full_like(channels["q"], np.nan))
     return Samples(channels["t"], channels["q"], output, **{name: channels.get(name) for name in OPTIONAL})
 

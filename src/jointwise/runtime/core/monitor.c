@@ -205,13 +205,16 @@ static void update(const jw_monitor *m, jw_watch_state *s, jw_real time, const j
 typedef struct {
     jw_real columns[JW_MOST_JOINTS * JW_MOMENTS], dry[JW_MOST_JOINTS];
     jw_real raw[JW_MOST_JOINTS], direct[JW_MOST_JOINTS], inertia[JW_MOST_JOINTS], load[JW_MOST_JOINTS];
+    jw_real total[JW_MOST_JOINTS], still[JW_MOST_JOINTS], momentum[JW_MOST_JOINTS];
 } moment;
 
 /* Begins the signals at a sample. */
 static void begin(const jw_monitor *m, jw_watch_state *s, const jw_real *q, const jw_real *qd, const jw_real *torque)
 {
     int n = m->model->joints;
-    jw_init(m->model, q, NULL, &s->friction);
+    jw_real joints[JW_MOST_JOINTS];
+    jw_to_joints(m->model, q, joints);
+    jw_init(m->model, joints, NULL, &s->friction);
     for (int j = 0; j < n; j++) {
         s->position[j] = s->path[j] = s->anchor[j] = q[j];
         s->speed[j] = qd[j];
@@ -236,14 +239,51 @@ static void begin(const jw_monitor *m, jw_watch_state *s, const jw_real *q, cons
 
 static void smooth(jw_real *value, jw_real next, jw_real share) { *value += share * (next - *value); }
 
+/* Torques of joints at the motors, in place: every `stride`-th number from the first on. */
+static void to_motors(const jw_model *model, jw_real *torque, int stride)
+{
+    jw_real joints[JW_MOST_JOINTS], motors[JW_MOST_JOINTS];
+    if (!model->coupling)
+        return;
+    for (int j = 0; j < model->joints; j++)
+        joints[j] = torque[j * stride];
+    jw_motor_torque(model, joints, motors);
+    for (int j = 0; j < model->joints; j++)
+        torque[j * stride] = motors[j];
+}
+
+/* Torques of the model; all signals and torques are those of the motors. `sliding` are speeds without those at rest. */
+static void evaluate(const jw_monitor *m, jw_watch_state *s, const jw_real *q, const jw_real *qd, const jw_real *sliding,
+                     const jw_real *change, const jw_real *temperature, moment *now)
+{
+    enum { Q, QD, SLIDING, CHANGE, QDD, PATH, BEFORE, SIGNALS };
+    const jw_model *model = m->model;
+    const jw_real *const motors[SIGNALS] = {q, qd, sliding, change, s->acceleration, s->path, s->position};
+    jw_real *const torques[] = {now->total, now->still, now->load, now->inertia, now->momentum};
+    jw_real a[SIGNALS][JW_MOST_JOINTS];
+    for (int k = 0; k < SIGNALS; k++)
+        jw_to_joints(model, motors[k], a[k]);
+    jw_sample sample = {.q = a[Q], .qd = a[SLIDING], .qdd = a[QDD], .temperature = temperature, .path = a[PATH]};
+    jw_step(model, &s->friction, &sample, now->total);
+    jw_smooth_torque(model, &sample, now->still);
+    jw_body_torque(model, a[Q], a[SLIDING], a[QDD], now->load);
+    jw_inertia_torque(model, a[Q], a[QDD], now->inertia);
+    jw_inertia_torque(model, a[BEFORE], a[CHANGE], now->momentum);
+    jw_body_columns(model, a[Q], a[QD], a[QDD], m->body, JW_MOMENTS, now->columns);
+    for (size_t k = 0; k < sizeof(torques) / sizeof(*torques); k++)
+        to_motors(model, torques[k], 1);
+    for (int k = 0; k < JW_MOMENTS; k++)
+        to_motors(model, now->columns + k, JW_MOMENTS);
+}
+
 /* Residuals and what they depend on, at positions and speeds on the uniform clock. */
 static void advance(const jw_monitor *m, jw_watch_state *s, const jw_real *q, const jw_real *qd, const jw_real *torque,
                     const jw_real *temperature, moment *now)
 {
     const jw_model *model = m->model;
     int n = model->joints;
-    jw_real T = model->period, change[JW_MOST_JOINTS], total[JW_MOST_JOINTS], still[JW_MOST_JOINTS];
-    jw_real momentum[JW_MOST_JOINTS], sliding[JW_MOST_JOINTS], follow = smaller(T / PATH_TIME, JW(1.0));
+    jw_real T = model->period, change[JW_MOST_JOINTS], sliding[JW_MOST_JOINTS];
+    jw_real follow = smaller(T / PATH_TIME, JW(1.0));
     for (int j = 0; j < n; j++) {
         jw_real ahead = s->path[j] + JW(0.5) * T * (qd[j] + s->speed[j]);
         if (s->at_rest[j] == JW(0.0))
@@ -253,21 +293,15 @@ static void advance(const jw_monitor *m, jw_watch_state *s, const jw_real *q, co
         smooth(&s->acceleration[j], change[j], share_of(T, RISE_TIME));
     }
     /* friction of a joint at rest does not follow the sign of the noise of its speed */
-    jw_sample sample = {.q = q, .qd = sliding, .qdd = s->acceleration, .temperature = temperature, .path = s->path};
-    jw_step(model, &s->friction, &sample, total);
-    jw_smooth_torque(model, &sample, still);
-    jw_body_torque(model, q, sliding, s->acceleration, now->load);
-    jw_inertia_torque(model, q, s->acceleration, now->inertia);
-    jw_inertia_torque(model, s->position, change, momentum);
-    jw_body_columns(model, q, qd, s->acceleration, m->body, JW_MOMENTS, now->columns);
+    evaluate(m, s, q, qd, sliding, change, temperature, now);
     for (int j = 0; j < n; j++) {
-        now->dry[j] = total[j] - now->load[j] - still[j];
-        now->direct[j] = torque[j] - total[j];
-        now->raw[j] = torque[j] - (total[j] - now->inertia[j] + momentum[j]);
+        now->dry[j] = now->total[j] - now->load[j] - now->still[j];
+        now->direct[j] = torque[j] - now->total[j];
+        now->raw[j] = torque[j] - (now->total[j] - now->inertia[j] + now->momentum[j]);
         smooth(&s->mean_torque[j], torque[j], share_of(T, TORQUE_TIME));
         s->jump[j] = larger(jw_fabs(torque[j] - s->base_torque[j]), jw_exp(-T / SHOCK_TIME) * s->jump[j]);
         smooth(&s->base_torque[j], torque[j], share_of(T, larger(JUMP_TIME, T)));
-        jw_real sudden = smaller(jw_fabs(momentum[j] - now->inertia[j]), jw_fabs(torque[j] - s->mean_torque[j]));
+        jw_real sudden = smaller(jw_fabs(now->momentum[j] - now->inertia[j]), jw_fabs(torque[j] - s->mean_torque[j]));
         s->shock[j] = larger(sudden, jw_exp(-T / SHOCK_TIME) * s->shock[j]);
         s->position[j] = q[j];
         s->speed[j] = qd[j];
@@ -761,8 +795,13 @@ static void take(const jw_monitor *m, jw_watch_state *s, jw_real t, const jw_sam
 void jw_watch(const jw_monitor *m, jw_watch_state *s, jw_real t, const jw_sample *in, const jw_real *output,
               jw_watch_report *report)
 {
-    if (is_whole(m, t, in, output)) {
-        take(m, s, t, in, output);
+    jw_real q[JW_MOST_JOINTS], qd[JW_MOST_JOINTS];
+    jw_sample motors = {.q = q, .qd = in->qd ? qd : NULL, .temperature = in->temperature};
+    jw_to_motors(m->model, in->q, q);
+    if (in->qd)
+        jw_to_motors(m->model, in->qd, qd);
+    if (is_whole(m, t, &motors, output)) {
+        take(m, s, t, &motors, output);
     } else {
         s->count[JW_NOT_FINITE] += JW(1.0);
         s->last.verdict = (jw_real)JW_NOT_FINITE;

@@ -2,7 +2,8 @@
  *
  * The residual of a joint is its measured torque less that of the model. A Kalman filter explains it by a payload (mass
  * and first moments), changes of dry and viscous friction, and, for a joint at rest, the torque that static friction
- * holds. What remains beyond the limits is a contact. NumPy reference: jointwise/monitoring/reference.py. C99.
+ * holds. What remains beyond the limits is a contact. Where a transmission couples motors and joints, everything is that
+ * of the motors but the positions and speeds of a sample. NumPy reference: jointwise/monitoring/reference.py. C99.
  *
  *     jw_watch_init(&monitor, &state);
  *     jw_watch(&monitor, &state, t, &sample, &report);      (for every sample, at any stamps)
