@@ -22,6 +22,7 @@ SOURCES = (
     "adaptation",
     "monitor_module",
     "stiffness",
+    "control",
 )
 LIMITED_API = "0x030B0000"
 OPTIMISE = ["/O2"] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-std=c11", "-Wall"]

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from jointwise.description import load_robot
+from jointwise.experiment.controllers import slip_friction_of
 from jointwise.model.rigid.chain import make_chain
+from jointwise.runtime.friction_estimator import DescribedFriction, Measurement, friction_estimator
 from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.robot.run import SERIES
 from jointwise.simulation.robot.state import ROWS
@@ -21,6 +23,7 @@ LIMITS = np.array([1e-3, 2e-3])
 ROBOT = digital_robot(load_robot("ur5e"))
 NOTHING = (None,) * 11
 LAWS = np.array([joint.friction.packed() for joint in ROBOT.joints[:2]])
+ESTIMATOR = friction_estimator(DescribedFriction(ROBOT.robot, slip_friction_of(ROBOT), np.ones(6)), 1e3)
 
 
 def series(*shape: int) -> Array:
@@ -34,6 +37,7 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
     columns, gram = (SAMPLES, 3), np.zeros((8, 8))
     push, record = series(SAMPLES, 6), np.zeros((SAMPLES, 6 * len(SERIES) + 1))
     rest = ROBOT.rest(np.zeros(6)).values.copy()
+    start = ESTIMATOR.init(Measurement(*(series(6) for _ in range(4))))
     control = (np.zeros((SAMPLES, 6)), *(series(SAMPLES, 6) for _ in range(4)), *(np.zeros(6) for _ in range(5)), None)
     calls: dict[str, tuple[list[object], set[int]]] = {
         "decimate": ([x, np.ones(3), 2, np.zeros(2)], {3}),
@@ -57,6 +61,21 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
                 np.zeros((SAMPLES, 2)),
             ],
             {1, 6, 7},
+        ),
+        "affine_step": ([control, 1, SAMPLES, 1e3, (series(6),) * 4, np.zeros(6), np.zeros(6)], {5, 6}),
+        "estimator_steps": (
+            [
+                *(ESTIMATOR.handle, *start.arrays, *(series(SAMPLES, 6) for _ in range(4)), True),
+                *(np.zeros((SAMPLES, 2, 6)), np.zeros((SAMPLES, 6))),
+            ],
+            {1, 2, 3, 9, 10},
+        ),
+        "adaptive_step": (
+            [
+                *(ESTIMATOR.handle, *start.arrays, 1, SAMPLES, control, (series(SAMPLES, 6),) * 4, (series(6),) * 6),
+                *(series(6), series(6), True, start.memory.copy(), np.zeros(6), np.zeros(6), np.zeros(6)),
+            ],
+            {1, 2, 3, 12, 13, 14, 15},
         ),
         "slip": ([x, 1.0 + x, LIMITS.copy(), 0.9, state, pair, np.zeros((SAMPLES, 2))], {4, 5, 6}),
         "maxwell_gram": (
@@ -121,6 +140,9 @@ NAMES = (
     "adapt_steps",
     "slip_hysteresis",
     "slip_torque",
+    "affine_step",
+    "estimator_steps",
+    "adaptive_step",
 )
 ANY_SIZE = {("decimate", 0), ("decimate", 1), ("decimate", 3), ("leaky_sum", 0), ("hysteresis", 1), ("hysteresis", 3)}
 """Arrays that may be longer."""
@@ -171,13 +193,37 @@ def test_every_array_is_checked_for_type_layout_alignment_and_size(name: str) ->
             refuses(name, arguments, place, frozen)
 
 
-@pytest.mark.parametrize("place", range(10))
-def test_every_part_of_a_controller_is_checked(place: int) -> None:
-    arguments, _ = right_call("simulate")
-    control = arguments[6]
-    assert isinstance(control, tuple)
-    for wrong in (*wrong_arrays(control[place]), np.zeros(7)):
-        refuses("simulate", arguments, 6, (*control[:place], wrong, *control[place + 1 :]))
+TUPLES = {"simulate": {6: 10}, "affine_step": {0: 10, 4: 4}, "adaptive_step": {6: 10, 7: 4, 8: 6}}
+"""Places of tuples of arrays, and how many arrays each has."""
+
+
+@pytest.mark.parametrize("name", TUPLES)
+def test_every_part_of_a_tuple_is_checked(name: str) -> None:
+    arguments, _ = right_call(name)
+    for at, count in TUPLES[name].items():
+        parts = arguments[at]
+        assert isinstance(parts, tuple)
+        refuses(name, arguments, at, parts[:-1])
+        for place in range(count):
+            for wrong in (*wrong_arrays(parts[place]), np.zeros(7)):
+                refuses(name, arguments, at, (*parts[:place], wrong, *parts[place + 1 :]))
+
+
+@pytest.mark.parametrize(("name", "place"), [("affine_step", 1), ("adaptive_step", 4)])
+@pytest.mark.parametrize("period", [-1, SAMPLES, 2**62])
+def test_a_period_outside_the_reference_is_refused(name: str, place: int, period: int) -> None:
+    refuses(name, right_call(name)[0], place, period)
+
+
+def test_an_estimator_is_made_of_what_fits_together() -> None:
+    right = [*ESTIMATOR.model.packed, ESTIMATOR.filter.taps, ESTIMATOR.adaptation.laws, 1e3]  # type: ignore[misc]
+    native.estimator_open(*right)
+    for place, right_array in enumerate(right):
+        if isinstance(right_array, np.ndarray):
+            for wrong in (*wrong_arrays(right_array), right_array.ravel()[:-1] if place != 4 else np.empty(0), None):
+                refuses("estimator_open", right, place, wrong)
+    for cores in ((), right[0] * 2, (None,), (3.0,), None):
+        refuses("estimator_open", right, 0, cores)
 
 
 @pytest.mark.parametrize("name", ["inverse_dynamics", "simulate"])

@@ -1,13 +1,14 @@
-/* Online friction for Python: signals with one common delay, friction of slip elements along a motion, and the adaptation
- * of friction parameters; the laws are in adaptation.h and friction.h. */
+/* Online friction for Python: signals with one common delay, friction of slip elements along a motion, the adaptation of
+ * friction parameters, and all of these together, as an estimator and as a controller with adaptive feed-forward. The laws
+ * are in adaptation.h, friction.h and estimator.h. */
 #include "arguments.h" /* Python.h first */
 
-#include "adaptation.h"
-#include "compiler.h"
-#include "friction.h"
+#include "control.h"
+#include "estimator.h"
 
 #define MOST_TAPS 100001
 #define MOST_CHANNELS 100000
+#define MOST_POINTS 100000
 
 WIDE static void run_phase(const double *taps, int length, int channels, double rate, double *state, Py_ssize_t samples,
                            const double *values, double *out)
@@ -110,20 +111,6 @@ static Py_ssize_t borrow_laws(PyObject *object, lent *held, const friction_law *
     return fine ? n : 0;
 }
 
-/* H at a position; the elements and the last position behind them are updated. */
-static double follow_hysteresis(const friction_law *law, const double *table, int points, double *memory,
-                                Py_ssize_t elements, double theta)
-{
-    double H = 0.0, backlash = jw_periodic(table, points, theta);
-    deform(law, backlash, theta - memory[elements], memory);
-    memory[elements] = theta;
-    for (int i = 0; i < (int)law->elements; i++) {
-        double x = memory[i] * law->per_limit[i] / backlash;
-        H += law->shares[i] * x * (1.0 + (x < 0.0 ? -law->asymmetry : law->asymmetry));
-    }
-    return H;
-}
-
 /* slip_hysteresis(laws (joints, numbers), backlash (joints, points), memory (joints, elements + 1), theta (samples, joints),
  * H (samples, joints)): the memory, deformations and last position, is updated. */
 static PyObject *slip_hysteresis(PyObject *self, PyObject *args)
@@ -146,7 +133,7 @@ static PyObject *slip_hysteresis(PyObject *self, PyObject *args)
         points /= n, width /= n;
         for (Py_ssize_t k = 0; k < size && fine; k++) {
             Py_ssize_t j = k % n;
-            H[k] = follow_hysteresis(laws + j, table + j * points, (int)points, memory + j * width, width - 1, theta[k]);
+            H[k] = follow_hysteresis(laws + j, table + j * points, (int)points, memory + j * width, (int)width, theta[k]);
         }
         if (fine)
             result = Py_NewRef(Py_None);
@@ -181,13 +168,246 @@ static PyObject *slip_torque(PyObject *self, PyObject *args)
         ready = 0;
     }
     if (ready) {
-        for (Py_ssize_t k = 0; k < size; k++) {
-            const friction_law *law = laws + k % n;
-            double H = in[0][k], w = in[1][k], load = in[2][k], thermal = thermal_factor(law, in[3][k]);
-            out[0][k] = dry_level(law, w, load, thermal) * H + viscous_factor(law, w) * w;
-            out[1][k] = dry_level(law, w, load, 0.0) * H;
-        }
+        for (Py_ssize_t k = 0; k < size; k++)
+            out[0][k] = slip_friction(laws + k % n, in[0][k], in[1][k], in[2][k], in[3][k], &out[1][k]);
         result = Py_NewRef(Py_None);
+    }
+    give_back(&held);
+    return result;
+}
+
+/* -- the estimator -- */
+
+#define ESTIMATOR "jointwise.estimator"
+
+const jw_model *model_of(PyObject *capsule); /* runtime_module.c */
+
+/* An estimator whose numbers are those of Python's arrays. */
+typedef struct {
+    estimator made;
+    lent held;
+    PyObject *cores;
+} held_estimator;
+
+static void drop_held(held_estimator *held)
+{
+    give_back(&held->held);
+    Py_XDECREF(held->cores);
+    PyMem_Free(held);
+}
+
+static void drop_estimator(PyObject *capsule) { drop_held(PyCapsule_GetPointer(capsule, ESTIMATOR)); }
+
+static int take_cores(PyObject *cores, friction_model *model)
+{
+    Py_ssize_t count = PyTuple_Check(cores) ? PyTuple_Size(cores) : 0;
+    if (count != 1 && count != CALIBRATED_CORES) {
+        PyErr_SetString(PyExc_TypeError, "cores must be a tuple of one or three models");
+        return 0;
+    }
+    for (Py_ssize_t c = 0; c < count; c++)
+        if ((model->core[c] = model_of(PyTuple_GetItem(cores, c))) == NULL)
+            return 0;
+    model->joints = model->core[0]->joints;
+    for (Py_ssize_t c = 0; c < count; c++)
+        if (model->core[c]->joints != model->joints || model->core[c]->coupling != NULL) {
+            PyErr_SetString(PyExc_ValueError, "cores must be of as many joints, without coupling");
+            return 0;
+        }
+    return 1;
+}
+
+/* Laws, backlash and rotors of a described robot, which has one core. */
+static int take_laws(PyObject *const *o, lent *held, friction_model *model)
+{
+    Py_ssize_t n = model->joints, points;
+    if (model->core[1] != NULL)
+        return 1;
+    if (borrow_laws(o[0], held, &model->laws) != n) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "laws must be those of the joints");
+        return 0;
+    }
+    if (!any_numbers(o[1], "backlash", 0, held, &model->backlash, &points) ||
+        !numbers(o[2], "rotors", n, 0, held, &model->rotors))
+        return 0;
+    for (Py_ssize_t j = 0; j < n; j++)
+        if (model->width < (int)model->laws[j].elements + 1)
+            model->width = (int)model->laws[j].elements + 1;
+    model->points = (int)(points / n);
+    if (points >= n && points % n == 0 && points / n <= MOST_POINTS)
+        return 1;
+    PyErr_SetString(PyExc_ValueError, "backlash must be that of the joints");
+    return 0;
+}
+
+/* estimator_open(cores, laws | None, backlash | None, rotors | None, taps (length,), adaptation (joints, numbers), rate):
+ * a capsule that keeps the arrays. */
+static PyObject *estimator_open(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *o[6], *capsule = NULL;
+    double rate;
+    if (!PyArg_ParseTuple(args, "OOOOOOd", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], &rate))
+        return NULL;
+    held_estimator *new = PyMem_Calloc(1, sizeof(held_estimator));
+    if (new == NULL)
+        return PyErr_NoMemory();
+    estimator *e = &new->made;
+    Py_ssize_t length = 0;
+    const double *laws;
+    new->cores = Py_NewRef(o[0]);
+    e->rate = rate;
+    if (take_cores(o[0], &e->model) && take_laws(o + 1, &new->held, &e->model) &&
+        any_numbers(o[4], "taps", 0, &new->held, &e->taps, &length) &&
+        numbers(o[5], "adaptation", e->model.joints * LAW_NUMBERS, 0, &new->held, &laws)) {
+        e->laws = (const jw_adaptation *)laws;
+        e->length = (int)length;
+        if (length < 1 || length > MOST_TAPS)
+            PyErr_SetString(PyExc_ValueError, "taps are not those of a filter");
+        else
+            capsule = PyCapsule_New(new, ESTIMATOR, drop_estimator);
+    }
+    if (capsule == NULL)
+        drop_held(new);
+    return capsule;
+}
+
+static const estimator *estimator_of(PyObject *capsule)
+{
+    held_estimator *held = PyCapsule_GetPointer(capsule, ESTIMATOR);
+    return held == NULL ? NULL : &held->made;
+}
+
+/* phase, memory and adaptation, which are updated. */
+static int take_state(const estimator *e, PyObject *const *o, lent *held, estimator_state *at)
+{
+    double *adaptation;
+    if (!outputs(o[0], "phase", phase_size(e), 0, held, &at->phase) ||
+        !outputs(o[1], "memory", friction_memory(&e->model), 0, held, &at->memory) ||
+        !outputs(o[2], "adaptation", e->model.joints * STATE_NUMBERS, 0, held, &adaptation))
+        return 0;
+    at->adaptation = (jw_adapted *)adaptation;
+    if (at->phase[0] >= 0.0 && at->phase[0] < (double)e->length)
+        return 1;
+    PyErr_SetString(PyExc_ValueError, "phase is not the state of a filter");
+    return 0;
+}
+
+/* estimator_steps(estimator, phase, memory, adaptation, q, theta, torque, temperature (samples, joints) each, enabled,
+ * parameters (samples, 2, joints), error (samples, joints)): the state is updated. */
+static PyObject *estimator_steps(PyObject *self, PyObject *args)
+{
+    (void)self;
+    static const char *const names[MEASURED] = {"q", "theta", "torque", "temperature"};
+    PyObject *o[10], *result = NULL;
+    int enabled;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOpOO", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], &o[6], &o[7], &enabled, &o[8],
+                          &o[9]))
+        return NULL;
+    const estimator *e = estimator_of(o[0]);
+    if (e == NULL)
+        return NULL;
+    lent held = {.count = 0};
+    estimator_state at;
+    const double *in[MEASURED];
+    double *parameters, *error, temperature[MOST_JOINTS];
+    Py_ssize_t n = e->model.joints, size = 0;
+    int ready = take_state(e, o + 1, &held, &at) && any_numbers(o[4], names[0], 0, &held, &in[0], &size);
+    for (int c = 1; c < MEASURED && ready; c++)
+        ready = numbers(o[4 + c], names[c], size, 0, &held, &in[c]);
+    if (ready && size % n) {
+        PyErr_SetString(PyExc_ValueError, "q must be that of the joints");
+    } else if (ready && outputs(o[8], "parameters", times(2, size), 0, &held, &parameters) &&
+               outputs(o[9], "error", size, 0, &held, &error)) {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t k = 0; k < size; k += n) {
+            const double *row[MEASURED] = {in[0] + k, in[1] + k, in[2] + k, in[3] + k};
+            estimate_friction(e, &at, row, enabled, error + k, temperature);
+            for (Py_ssize_t j = 0; j < n; j++)
+                for (int i = 0; i < 2; i++)
+                    parameters[2 * k + i * n + j] = at.adaptation[j].a[i];
+        }
+        Py_END_ALLOW_THREADS
+        result = Py_NewRef(Py_None);
+    }
+    give_back(&held);
+    return result;
+}
+
+/* -- computed torque with adaptive feed-forward -- */
+
+/* One period. */
+typedef struct {
+    const estimator *friction;
+    estimator_state at;
+    controller law;
+    Py_ssize_t period, periods;
+    const double *plan[4];                /* q, qd, qdd, theta of the reference, (periods, joints) */
+    const double *sample[6];              /* q, qd, theta, speed, current, temperature */
+    const double *gains, *limits;         /* Nm/A, Nm */
+    int enabled;
+    double *planned, *integral, *error, *torque;
+} adaptive_period;
+
+static void step_adaptive(const adaptive_period *p)
+{
+    const friction_model *model = &p->friction->model;
+    Py_ssize_t n = model->joints;
+    double current[MOST_JOINTS], temperature[MOST_JOINTS], H[MOST_JOINTS], scratch[MOST_JOINTS], integral[MOST_JOINTS];
+    const double *q = p->plan[0] + p->period * n, *qd = p->plan[1] + p->period * n, *qdd = p->plan[2] + p->period * n;
+    const double *measured[MEASURED] = {p->sample[0], p->sample[2], current, p->sample[5]};
+    torque_parts parts;
+    for (Py_ssize_t j = 0; j < n; j++) {
+        current[j] = p->gains[j] * p->sample[4][j];
+        integral[j] = p->integral[j];
+        p->torque[j] = 0.0;
+    }
+    estimate_friction(p->friction, &p->at, measured, p->enabled, p->error, temperature);
+    drive_motion motion = {q, qd, qdd, qd, qdd, temperature};
+    follow_friction(model, p->planned, p->plan[3] + p->period * n, H);
+    friction_parts(model, p->planned, &motion, H, &parts);
+    add_law(&p->law, p->period, n, 1.0 / p->friction->rate, p->sample, integral, scratch, p->torque);
+    for (Py_ssize_t j = 0; j < n; j++) {
+        const double *a = p->at.adaptation[j].a, limit = p->limits[j];
+        const double u = p->torque[j] + parts.friction[j] + (a[0] - 1.0) * parts.dry[j] + a[1] * qd[j];
+        p->integral[j] = fabs(u) > limit ? p->integral[j] : integral[j];
+        p->torque[j] = jw_clamp(u, limit);
+    }
+}
+
+/* adaptive_step(estimator, phase, memory, adaptation, period, periods, law, plan (q, qd, qdd, theta), sample (q, qd, theta,
+ * speed, current, temperature), gains, limits, enabled, planned, integral, error, torque): the state (phase, memory,
+ * adaptation, planned, integral) is updated. */
+static PyObject *adaptive_step(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *o[13], *result = NULL;
+    adaptive_period p = {0};
+    if (!PyArg_ParseTuple(args, "OOOOnnOOOOOpOOOO", &o[0], &o[1], &o[2], &o[3], &p.period, &p.periods, &o[4], &o[5], &o[6],
+                          &o[7], &o[8], &p.enabled, &o[9], &o[10], &o[11], &o[12]))
+        return NULL;
+    if ((p.friction = estimator_of(o[0])) == NULL)
+        return NULL;
+    lent held = {.count = 0};
+    chain unused;
+    Py_ssize_t n = p.friction->model.joints;
+    if (p.period < 0 || p.period >= p.periods) {
+        PyErr_SetString(PyExc_ValueError, "period is not one of the reference");
+    } else if (take_state(p.friction, o + 1, &held, &p.at) &&
+               parse_controller(o[4], p.periods, n, &held, &p.law, &unused) &&
+               take_arrays(o[5], "plan", 4, times(p.periods, n), &held, p.plan) &&
+               take_arrays(o[6], "sample", 6, n, &held, p.sample) && numbers(o[7], "gains", n, 0, &held, &p.gains) &&
+               numbers(o[8], "limits", n, 0, &held, &p.limits) &&
+               outputs(o[9], "planned", friction_memory(&p.friction->model), 0, &held, &p.planned) &&
+               outputs(o[10], "integral", n, 0, &held, &p.integral) && outputs(o[11], "error", n, 0, &held, &p.error) &&
+               outputs(o[12], "torque", n, 0, &held, &p.torque)) {
+        if (p.law.model == NULL) {
+            step_adaptive(&p);
+            result = Py_NewRef(Py_None);
+        } else {
+            PyErr_SetString(PyExc_ValueError, "the law must have no gravity: the feed-forward has it");
+        }
     }
     give_back(&held);
     return result;
@@ -198,5 +418,11 @@ PyMethodDef ADAPTATION_METHODS[] = {
     {"slip_torque", slip_torque, METH_VARARGS, "(laws, H, speed, load, temperature, friction, dry)"},
     {"phase_steps", phase_steps, METH_VARARGS, "(taps, channels, rate, state, values, out)"},
     {"adapt_steps", adapt_steps, METH_VARARGS, "(laws, state, friction, dry, speed, enabled, parameters, error)"},
+    {"estimator_open", estimator_open, METH_VARARGS, "(cores, laws, backlash, rotors, taps, adaptation, rate) -> estimator"},
+    {"estimator_steps", estimator_steps, METH_VARARGS,
+     "(estimator, phase, memory, adaptation, q, theta, torque, temperature, enabled, parameters, error)"},
+    {"adaptive_step", adaptive_step, METH_VARARGS,
+     "(estimator, phase, memory, adaptation, period, periods, law, plan, sample, gains, limits, enabled, planned, integral, "
+     "error, torque)"},
     {NULL, NULL, 0, NULL},
 };

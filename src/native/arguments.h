@@ -124,6 +124,20 @@ static inline int any_outputs(PyObject *object, const char *name, lent *held, do
     return view != NULL;
 }
 
+/* The arrays of a tuple, `size` numbers each. */
+static inline int take_arrays(PyObject *tuple, const char *name, int count, Py_ssize_t size, lent *held,
+                              const double **out)
+{
+    if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != count) {
+        PyErr_Format(PyExc_TypeError, "%s must be a tuple of %d", name, count);
+        return 0;
+    }
+    for (int k = 0; k < count; k++)
+        if (!numbers(PyTuple_GetItem(tuple, k), name, size, 0, held, &out[k]))
+            return 0;
+    return 1;
+}
+
 /* Element (sample, joint) of a user's array, or a constant zero where data is NULL. Strides count doubles. */
 typedef struct {
     double *data;

@@ -372,6 +372,7 @@ extern PyMethodDef RECURSIVE_METHODS[]; /* recursive.c */
 extern PyMethodDef ADAPTATION_METHODS[]; /* adaptation.c */
 extern PyMethodDef MONITOR_METHODS[]; /* monitor_module.c */
 extern PyMethodDef STIFFNESS_METHODS[]; /* stiffness.c */
+extern PyMethodDef CONTROL_METHODS[]; /* control.c */
 
 static struct PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "_native", "Native kernels of Jointwise.", -1, METHODS,
                                     NULL, NULL, NULL, NULL};
@@ -384,7 +385,8 @@ PyMODINIT_FUNC PyInit__native(void)
             break;
         }
     PyMethodDef *const parts[] = {SIGNAL_METHODS,    LINEAR_METHODS,     PLANT_METHODS,   HYSTERESIS_METHODS, RUNTIME_METHODS,
-                                  RECURSIVE_METHODS, ADAPTATION_METHODS, MONITOR_METHODS, STIFFNESS_METHODS};
+                                  RECURSIVE_METHODS, ADAPTATION_METHODS, MONITOR_METHODS, STIFFNESS_METHODS,
+                                  CONTROL_METHODS};
     PyObject *module = PyModule_Create(&MODULE);
     for (size_t k = 0; module != NULL && k < sizeof parts / sizeof parts[0]; k++)
         if (PyModule_AddFunctions(module, parts[k]) != 0)

@@ -3,6 +3,7 @@
  */
 #include "arguments.h"
 #include "compiler.h"
+#include "control.h"
 #include "friction.h"
 #include "gear.h"
 #include <math.h>
@@ -38,20 +39,6 @@ typedef struct {
 } state;
 #define STATE_ROWS 17
 #define RECORD_ROWS 17 /* numbers a joint that are recorded */
-
-typedef struct {
-    const double *data;
-    Py_ssize_t stride; /* 0: constant */
-    int full;          /* n x n instead of n */
-} gain;
-
-typedef struct {
-    const chain *model;           /* whose gravity is added, or NULL */
-    const double *feed_forward;   /* (periods, n) or NULL */
-    const double *reference[4];   /* q, qd, theta, w: (periods, n) or NULL */
-    gain gains[5];                /* for these and the integral of q */
-    const double *counts;         /* (2, n) rad of a count of the encoders of links and rotors, or NULL: the states */
-} controller;
 
 typedef struct {
     const chain *robot;
@@ -118,14 +105,6 @@ static int fused(void)
 
 /* -- arguments -- */
 
-static int same_dof(const chain *robot, Py_ssize_t dof)
-{
-    if (robot->dof == dof)
-        return 1;
-    PyErr_SetString(PyExc_ValueError, "the controller's robot has another number of joints");
-    return 0;
-}
-
 static int parse_laws(PyObject *object, Py_ssize_t n, Py_ssize_t elements, lent *held, const law **laws)
 {
     const double *rows;
@@ -155,41 +134,6 @@ static void cut_state(double *numbers_of, Py_ssize_t n, Py_ssize_t elements, sta
     at->deformation = numbers_of + STATE_ROWS * n;
     at->external = at->deformation + n * elements;
     at->elements = elements;
-}
-
-/* (feed_forward, q, qd, theta, w, Kp, Kd, Ktheta, Kw, Ki, chain), each may be None; gains are n, n² or periods n²
- * numbers. */
-static int parse_controller(PyObject *tuple, Py_ssize_t periods, Py_ssize_t n, lent *held, controller *feedback,
-                            chain *model)
-{
-    if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != 11) {
-        PyErr_SetString(PyExc_TypeError, "controller must be a tuple of eleven");
-        return 0;
-    }
-    const double **rows[5] = {&feedback->feed_forward, &feedback->reference[0], &feedback->reference[1],
-                              &feedback->reference[2], &feedback->reference[3]};
-    for (int k = 0; k < 5; k++)
-        if (!numbers(PyTuple_GetItem(tuple, k), "reference", times(periods, n), 1, held, rows[k]))
-            return 0;
-    for (int k = 0; k < 5; k++) {
-        gain *K = &feedback->gains[k];
-        Py_ssize_t length, square = times(n, n);
-        if (!any_numbers(PyTuple_GetItem(tuple, 5 + k), "gains", 1, held, &K->data, &length))
-            return 0;
-        if (K->data == NULL)
-            continue;
-        K->full = length != n;
-        K->stride = length == n || length == square ? 0 : square;
-        if (length != n && length != square && length != times(periods, square)) {
-            PyErr_SetString(PyExc_ValueError, "gains have the wrong size");
-            return 0;
-        }
-    }
-    PyObject *chain_object = PyTuple_GetItem(tuple, 10);
-    if (chain_object == Py_None)
-        return 1;
-    feedback->model = model;
-    return borrow_chain(chain_object, model, held) && same_dof(model, n);
 }
 
 #define ALIGNMENT 64

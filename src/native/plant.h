@@ -71,22 +71,7 @@ static void NAME(period)(machine *r, const double *command, double period, Py_ss
     NAME(update_thermal)(r);
 }
 
-/* -- the controller: u = u_ff - Kp (q - q_d) - Kd (qd - qd_d) - Ki ∫ - Kθ (θ - θ_d) - Kω (w - w_d) + g(q) -- */
-
-static inline void NAME(feed_back)(const gain *K, Py_ssize_t k, Py_ssize_t n, const double *error, double *u)
-{
-    if (K->data == NULL)
-        return;
-    const double *at = K->data + k * K->stride;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (!K->full) {
-            u[i] -= at[i] * error[i];
-            continue;
-        }
-        for (Py_ssize_t j = 0; j < n; j++)
-            u[i] -= at[i * n + j] * error[j];
-    }
-}
+/* -- the controller -- */
 
 /* Encoder positions, and speeds by their differences over a period; a count of 0 rad: no quantisation. */
 static inline void NAME(read)(Py_ssize_t n, const double *counts, const double *now, const double *before, double period,
@@ -120,19 +105,7 @@ static void NAME(control)(machine *r, const controller *feedback, Py_ssize_t k, 
     } else {
         memset(u, 0, (size_t)n * sizeof(double));
     }
-    if (feedback->feed_forward != NULL)
-        NAME(gather)(n, 1.0, feedback->feed_forward + k * n, u);
-    for (int c = 0; c < 4; c++) {
-        if (feedback->reference[c] == NULL)
-            continue;
-        for (Py_ssize_t j = 0; j < n; j++)
-            error[j] = actual[c][j] - feedback->reference[c][k * n + j];
-        NAME(feed_back)(&feedback->gains[c], k, n, error, u);
-        if (c == 0 && feedback->gains[4].data != NULL) {
-            NAME(feed_back)(&feedback->gains[4], k, n, r->at.integral, u);
-            NAME(gather)(n, period, error, r->at.integral);
-        }
-    }
+    add_law(feedback, k, n, period, actual, r->at.integral, error, u);
 }
 
 /* -- many periods -- */

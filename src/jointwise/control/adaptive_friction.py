@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.backend import native
 from jointwise.control.computed_torque import computed_torque
 from jointwise.control.controller import AffineController, ControlSample, ControlState
 from jointwise.control.gains import Gains, drives_for, rotor_inertias
@@ -58,10 +59,14 @@ class AdaptiveState(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Some control periods of the reference: the controller without friction, and the motion of the drives."""
+    """Some control periods of the reference: the controller without friction, and the motion of the drives.
+
+    `packed` is both as the native kernel takes them.
+    """
 
     controller: AffineController
     motion: DriveSample
+    packed: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +74,8 @@ class AdaptiveController:
     """``u = f̂(q_d) + M q̈_d + C q̇_d + g + F_v(q̇_d, T) + M(q_d) PID``, ``f̂ = a1 F(τ_J,d) H(q_d) + a2 q̇_d``.
 
     Made by `adaptive`. A step estimates a1 and a2 from what is measured and adds the friction of the reference with
-    them; the integral is held while a motor saturates.
+    them, at the temperature of the estimator's filter; the integral is held while a motor saturates. What is measured
+    and not finite is not fed back; `state.estimator.phase.dropped` counts it.
     """
 
     make: Callable[[Reference], AffineController] = field(repr=False)
@@ -110,10 +116,28 @@ class AdaptiveController:
         k = state.period
         if k >= self.periods:
             raise ModelError(f"the reference lasts {self.periods} periods. Give it a longer duration.")
-        block, row = self._block(k // BLOCK), k % BLOCK
-        enabled = k >= self.release * self.rate
+        step = self._numpy_step if self.estimator.handle is None else self._native_step
+        return step(state, sample, self._block(k // BLOCK), k >= self.release * self.rate)
+
+    def _native_step(
+        self, state: AdaptiveState, sample: ControlSample, block: _Block, enabled: bool
+    ) -> tuple[Array, AdaptiveState]:
+        k, n, estimator = state.period, len(self.drives), state.estimator.copy()
+        planned, integral, torque, error = state.planned.copy(), state.integral.copy(), np.empty(n), np.empty(n)
+        native().adaptive_step(  # type: ignore[union-attr]
+            self.estimator.handle, *estimator.arrays, k % BLOCK, *block.packed, sample.arrays,
+            self.motor_gains, self._limits, enabled, planned, integral, error, torque,
+        )  # fmt: skip
+        adapted = Adapted(estimator.adaptation.factor, estimator.adaptation.viscous, error)
+        return torque, AdaptiveState(k + 1, integral, estimator, planned, adapted)
+
+    def _numpy_step(
+        self, state: AdaptiveState, sample: ControlSample, block: _Block, enabled: bool
+    ) -> tuple[Array, AdaptiveState]:
+        row = state.period % BLOCK
         adapted, estimator = self.estimator.step(state.estimator, self._measured(sample), enabled=enabled)
-        planned = DriveSample(*(x[row] for x in block.motion))._replace(temperature=sample.temperature)
+        temperature = self.estimator.temperatures(estimator)
+        planned = DriveSample(*(x[row] for x in block.motion))._replace(temperature=temperature)
         signals, memory = self.model.follow(state.planned, planned.theta)
         parts, memory = self.model.parts(memory, planned, signals)
         friction = parts.friction + (adapted.factor - 1.0) * parts.dry + adapted.viscous * planned.speed
@@ -121,7 +145,7 @@ class AdaptiveController:
         total = torque + friction
         limits = self._limits
         integral = np.where(np.abs(total) > limits, state.integral, control.integral)
-        after = AdaptiveState(k + 1, integral, estimator, memory, adapted)
+        after = AdaptiveState(state.period + 1, integral, estimator, memory, adapted)
         return np.minimum(np.maximum(total, -limits), limits), after
 
     def notes(self, state: AdaptiveState) -> list[str]:
@@ -142,7 +166,10 @@ class AdaptiveController:
             theta = ahead.q + deformations(self.drives, load)
             temperature = np.zeros_like(theta)
             motion = DriveSample(ahead.q, ahead.qd, ahead.qdd, theta, ahead.qd, ahead.qdd, temperature)
-            self._blocks[number] = _Block(self.make(reference), motion)
+            controller = self.make(reference)
+            plan = tuple(np.ascontiguousarray(x) for x in motion[:4])
+            packed = (len(times), controller.law.native(theta.shape[1]), plan)
+            self._blocks[number] = _Block(controller, motion, packed)
         return self._blocks[number]
 
 

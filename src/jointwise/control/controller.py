@@ -6,11 +6,13 @@ A controller has `init(sample)`, then `step(state, sample)` once a control perio
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.backend import native
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.rigid.chain import Chain, kernels
 from jointwise.motion import DriveSignals
@@ -27,6 +29,12 @@ class ControlSample(DriveSignals):
     """What a controller measures at the start of a period, (joints,) each, and its `time`, s."""
 
     time: float
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The signals in their order, as the native kernels take them."""
+        signals = (self.q, self.qd, self.theta, self.speed, self.current, self.temperature)
+        return tuple(np.ascontiguousarray(values, dtype=np.float64) for values in signals)
 
 
 @dataclass(frozen=True)
@@ -160,27 +168,50 @@ class AffineController:
         """Control periods that the reference lasts."""
         return self.law.periods
 
+    @cached_property
+    def _packed(self) -> tuple[object, ...]:
+        """The law as the native kernel takes it, which has its gravity from elsewhere."""
+        dof = next(value.shape[1] for name in REFERENCES if (value := getattr(self.law, name)) is not None)
+        return (*self.law.native(dof)[:-1], None)
+
     def init(self, sample: ControlSample) -> ControlState:
         """Return the memory at the start of the reference."""
-        return ControlState(0, np.zeros_like(sample.q))
+        return ControlState(0, np.zeros(len(sample.q)))
 
     def step(self, state: ControlState, sample: ControlSample) -> tuple[Array, ControlState]:
-        """Return the torque (joints,), Nm, of this period and the memory for the next."""
-        k, law = state.period, self.law
+        """Return the torque (joints,), Nm, of this period and the memory for the next.
+
+        What is measured and not finite is not fed back.
+        """
+        k = state.period
         if k >= self.periods:
             raise ModelError(f"the reference lasts {self.periods} periods. Give it a longer duration.")
+        if (kernel := native()) is None:
+            return self._numpy_step(state, sample)
+        torque, integral = _gravity(self.law, sample.q), state.integral.copy()
+        kernel.affine_step(self._packed, k, self.periods, self.rate, sample.arrays[:4], integral, torque)
+        return torque, ControlState(k + 1, integral)
+
+    def _numpy_step(self, state: ControlState, sample: ControlSample) -> tuple[Array, ControlState]:
+        k, law = state.period, self.law
         torque = _gravity(law, sample.q)
         if law.torque is not None:
             torque = torque + law.torque[k]
         for gain, name in (("kp", "q"), ("kd", "qd"), ("k_theta", "theta"), ("k_speed", "speed")):
             reference = getattr(law, name)
             if reference is not None:
-                torque = torque - _times(law.gain_at(gain, k), getattr(sample, name) - reference[k])
+                torque = torque - _times(law.gain_at(gain, k), _error(getattr(sample, name), reference[k]))
         integral = state.integral
         if law.ki is not None and law.q is not None:
             torque = torque - _times(law.gain_at("ki", k), integral)
-            integral = integral + (sample.q - law.q[k]) / self.rate
+            integral = integral + _error(sample.q, law.q[k]) / self.rate
         return torque, ControlState(k + 1, integral)
+
+
+def _error(measured: Array, wanted: Array) -> Array:
+    """Return measured - wanted, 0 where it is not finite: such a signal is not fed back."""
+    difference = measured - wanted
+    return np.where(np.isfinite(difference), difference, 0.0)
 
 
 def _times(gain: Array | None, error: Array) -> Array | float:
@@ -192,8 +223,7 @@ def _times(gain: Array | None, error: Array) -> Array | float:
 
 def _gravity(law: AffineControl, q: Array) -> Array:
     """Return g(q) of the law's chain, (joints,) Nm; zeros without one."""
-    torque: Array = np.zeros((1, len(q)))
+    torque: Array = np.zeros(len(q))
     if law.gravity is not None:
-        kernels().inverse_dynamics(law.gravity, np.ascontiguousarray(q)[None], None, None, torque)
-    row: Array = torque[0]
-    return row
+        kernels().inverse_dynamics(law.gravity, np.ascontiguousarray(q)[None], None, None, torque[None])
+    return torque

@@ -211,7 +211,7 @@ class FrictionAdaptation:
         return result
 
     @cached_property
-    def _laws(self) -> Array:
+    def laws(self) -> Array:
         """The numbers of `jw_adaptation`, (joints, numbers)."""
         options, n = self.options, self.joints
         low, high = self.limits
@@ -250,7 +250,7 @@ class FrictionAdaptation:
             )
         numbers = np.zeros((self.joints, _STATE))
         numbers[:, :2], numbers[:, 2], numbers[:, 4] = start, self._gains[:, 0], self._gains[:, 1]
-        numbers[:, 5] = self._laws[:, 12]  # standing until it moves
+        numbers[:, 5] = self.laws[:, 12]  # standing until it moves
         return AdaptationState(numbers)
 
     def step(
@@ -270,10 +270,10 @@ class FrictionAdaptation:
         numbers, samples = state.numbers.copy(), len(rows[0])
         parameters, error = np.empty((samples, 2, self.joints)), np.empty((samples, self.joints))
         if (kernel := native()) is not None:
-            kernel.adapt_steps(self._laws, numbers, *rows, enabled, parameters, error)
+            kernel.adapt_steps(self.laws, numbers, *rows, enabled, parameters, error)
         else:
             for k in range(samples):
-                error[k] = _numpy_step(self._laws, numbers, np.stack([row[k] for row in rows]), enabled)
+                error[k] = _numpy_step(self.laws, numbers, np.stack([row[k] for row in rows]), enabled)
                 parameters[k] = numbers[:, :2].T
         a1, a2 = (np.ascontiguousarray(parameters[:, k]).reshape(shape) for k in (0, 1))
         return Adapted(a1, a2, error.reshape(shape)), AdaptationState(numbers)

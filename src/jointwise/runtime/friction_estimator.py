@@ -4,6 +4,9 @@ Signals with one common delay (`phase`), the torque of the model in parts along 
 `slip_friction`, or a calibrated one), the virtual friction, and its adaptation (`friction_adaptation`). The friction
 state is that of the delayed measurement; a controller has a second one along its reference.
 
+With the native kernel a sample is one call of C (estimator.h), step by step and on a whole log alike; what is composed
+here of NumPy functions is its reference, and does the same without the kernel.
+
 H, the state of slip elements, follows the rotor before it is smoothed and is then filtered as all signals: a filter
 overshoots where a motion stops, which slip elements would take for a reversal.
 """
@@ -17,14 +20,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.backend import native
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError
 from jointwise.model.rigid.chain import Chain, kernels, make_chain
 from jointwise.runtime.friction_adaptation import AdaptationOptions, AdaptationState, Adapted, FrictionAdaptation
+from jointwise.runtime.packing import MOST_JOINTS, core_bodies
 from jointwise.runtime.phase import PhaseFilter, PhaseSignals, PhaseState
 from jointwise.runtime.slip_friction import SlipFriction
-from jointwise.runtime.stream import Sample
+from jointwise.runtime.stream import NativeCore, Sample
 from jointwise.runtime.torque_parts import ModelParts, TorqueParts
 from jointwise.spatial import Array
 
@@ -57,6 +62,11 @@ class FrictionModel(Protocol):
     @property
     def channels(self) -> int:
         """Number of signals that `follow` returns."""
+        ...
+
+    @property
+    def packed(self) -> tuple[Any, ...] | None:
+        """Cores, laws, backlash and rotors as the native kernel takes them; None where it cannot, or is not there."""
         ...
 
     def init(self, q: Array, theta: Array) -> Any:
@@ -113,6 +123,13 @@ class DescribedFriction:
     def _chain(self) -> Chain:
         return make_chain(self.robot, self.gravity, self.payload)
 
+    @cached_property
+    def packed(self) -> tuple[Any, ...] | None:
+        """Bodies, friction laws, backlash and rotors; None for more joints than the C core has."""
+        if native() is None or self.robot.dof > MOST_JOINTS:
+            return None
+        return (NativeCore(core_bodies(self._chain)).handle,), *self.friction.packed, np.ascontiguousarray(self.rotors)
+
     def init(self, q: Array, theta: Array) -> Array:
         """Return the memory of relaxed gears."""
         return self.friction.init(theta)
@@ -153,7 +170,7 @@ class CalibratedFriction:
         """Friction of every joint at 1 rad/s that is not dry, Nm s/rad."""
         return self.model.damping
 
-    def init(self, q: Array, theta: Array) -> tuple[Any, ...]:
+    def init(self, q: Array, theta: Array) -> Any:
         """Return the memory of relaxed gears."""
         return self.model.init(q)
 
@@ -162,13 +179,17 @@ class CalibratedFriction:
         """None: friction follows the smoothed link positions."""
         return 0
 
-    def follow(self, memory: tuple[Any, ...], theta: Array) -> tuple[Array, tuple[Any, ...]]:
+    @property
+    def packed(self) -> tuple[Any, ...] | None:
+        """The cores; None for a model with terms that C does not have."""
+        cores = [core.handle for core in self.model.cores if isinstance(core, NativeCore)]
+        return (tuple(cores), None, None, None) if len(cores) == len(self.model.cores) else None
+
+    def follow(self, memory: Any, theta: Array) -> tuple[Array, Any]:
         """Return no signals."""
         return theta[..., :0], memory
 
-    def parts(
-        self, memory: tuple[Any, ...], sample: DriveSample, signals: Array
-    ) -> tuple[TorqueParts, tuple[Any, ...]]:
+    def parts(self, memory: Any, sample: DriveSample, signals: Array) -> tuple[TorqueParts, Any]:
         """Return the parts of one sample, or of consecutive ones, and the memory after it."""
         q, qd, qdd, warm = (np.ascontiguousarray(x) for x in (sample.q, sample.qd, sample.qdd, sample.temperature))
         run = self.model.step if q.ndim == 1 else self.model.steps
@@ -185,11 +206,21 @@ class Measurement(NamedTuple):
 
 
 class EstimatorState(NamedTuple):
-    """State of an estimator: buffers of the filter, memory of friction, parameters."""
+    """State of an estimator: buffers of the filter, memory of friction, parameters; a step does not change it."""
 
     phase: PhaseState
     memory: Any
     adaptation: AdaptationState
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The numbers of the three parts, as the native kernel takes them."""
+        return self.phase.numbers, self.memory, self.adaptation.numbers
+
+    def copy(self) -> EstimatorState:
+        """Return a copy of the arrays."""
+        phase, memory, adaptation = (numbers.copy() for numbers in self.arrays)
+        return EstimatorState(PhaseState(phase), memory, AdaptationState(adaptation))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,6 +239,14 @@ class FrictionEstimator:
             self.filter.init(np.concatenate([*first, signals])), memory, self.adaptation.init(factor, viscous)
         )
 
+    @cached_property
+    def handle(self) -> Any:
+        """The estimator as the native kernel holds it; None where NumPy does the same."""
+        packed, kernel = self.model.packed, native()
+        if packed is None or kernel is None:
+            return None
+        return kernel.estimator_open(*packed, self.filter.taps, self.adaptation.laws, self.filter.rate)
+
     def step(
         self, state: EstimatorState, measured: Measurement, *, enabled: bool = True
     ) -> tuple[Adapted, EstimatorState]:
@@ -215,18 +254,25 @@ class FrictionEstimator:
 
         The parameters do not change before the filter has seen as many samples as it needs.
         """
-        raw, memory = self.model.follow(state.memory, measured.theta)
-        signals, phase = self.filter.step(state.phase, np.concatenate([*measured, raw]))
-        sample, torque, smooth = _motion(signals, self.adaptation.joints)
-        parts, memory = self.model.parts(memory, sample, smooth)
-        enabled = enabled and self.filter.is_ready(phase)
-        adapted, adaptation = self.adaptation.step(
-            state.adaptation, parts.virtual_friction(torque), parts.dry, sample.speed, enabled=enabled
-        )
-        return adapted, EstimatorState(phase, memory, adaptation)
+        rows = Measurement(*(values[None] for values in measured))
+        adapted, state = self.steps(state, rows, enabled=enabled)
+        return Adapted(adapted.factor[0], adapted.viscous[0], adapted.error[0]), state
 
-    def steps(self, state: EstimatorState, measured: Measurement) -> tuple[Adapted, EstimatorState]:
+    def steps(
+        self, state: EstimatorState, measured: Measurement, *, enabled: bool = True
+    ) -> tuple[Adapted, EstimatorState]:
         """Return parameters and prediction errors (samples, joints) of consecutive measurements; as single steps."""
+        if self.handle is None:
+            return self._numpy_steps(state, measured, enabled)
+        rows = [np.ascontiguousarray(values, dtype=np.float64) for values in measured]
+        after = state.copy()
+        parameters, error = np.empty((len(rows[0]), 2, self.adaptation.joints)), np.empty_like(rows[0])
+        native().estimator_steps(self.handle, *after.arrays, *rows, enabled, parameters, error)  # type: ignore[union-attr]
+        return Adapted(parameters[:, 0], parameters[:, 1], error), after
+
+    def _numpy_steps(
+        self, state: EstimatorState, measured: Measurement, enabled: bool
+    ) -> tuple[Adapted, EstimatorState]:
         raw, memory = self.model.follow(state.memory, measured.theta)
         signals, phase = self.filter.steps(state.phase, np.concatenate([*measured, raw], axis=1))
         sample, torque, smooth = _motion(signals, self.adaptation.joints)
@@ -235,9 +281,16 @@ class FrictionEstimator:
         early, adaptation = self.adaptation.step(
             state.adaptation, f[:first], parts.dry[:first], sample.speed[:first], enabled=False
         )
-        late, adaptation = self.adaptation.step(adaptation, f[first:], parts.dry[first:], sample.speed[first:])
+        late, adaptation = self.adaptation.step(
+            adaptation, f[first:], parts.dry[first:], sample.speed[first:], enabled=enabled
+        )
         series = [np.concatenate([getattr(part, name) for part in (early, late)]) for name in vars(late)]
         return Adapted(*series), EstimatorState(phase, memory, adaptation)
+
+    def temperatures(self, state: EstimatorState) -> Array:
+        """Return the temperatures (joints,), °C, of the filter after the samples so far."""
+        n = self.adaptation.joints
+        return self.filter.value(state.phase)[3 * n : 4 * n]
 
 
 def friction_estimator(

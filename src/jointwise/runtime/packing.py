@@ -15,6 +15,7 @@ from jointwise.data.conditioning import TRACK_TIME
 from jointwise.description.transmission import Transmission
 from jointwise.errors import ModelError
 from jointwise.model import terms
+from jointwise.model.rigid.chain import Chain
 from jointwise.result.calibration import Calibration
 from jointwise.runtime.bodies import Bodies
 from jointwise.runtime.motion import reference_temperatures, term_values
@@ -39,6 +40,8 @@ LOADS = {"none": "JW_LOAD_NONE", "absolute": "JW_LOAD_ABSOLUTE", "square": "JW_L
 DRIVERS = {"q": "JW_DRIVER_Q", "track": "JW_DRIVER_TRACK", "rotor": "JW_DRIVER_ROTOR"}
 NUMBERS = 8
 """Numbers of a term, JW_NUMBERS."""
+MOST_JOINTS = 16
+"""Joints of a model, JW_MOST_JOINTS."""
 LONGEST_HISTORY = 64
 """Samples that a ripple term may look back."""
 
@@ -112,6 +115,16 @@ class CoreModel:
     def matrices(self) -> tuple[Array, ...]:
         """The matrices C of ``theta = C q`` and C⁻¹, (joints, joints) each; none without coupling."""
         return () if self.transmission is None else (self.transmission.matrix, self.transmission.inverse)
+
+
+def core_bodies(chain: Chain) -> CoreModel:
+    """Return the numbers of a chain: its bodies and rotors without friction."""
+    none = np.zeros(10)
+    joints = tuple(
+        CoreJoint(bool(kind), rotation, translation, inertial, float(rotor), none, 0.0, 1.0, 0.0, ())
+        for kind, rotation, translation, inertial, rotor in zip(*chain[:5], strict=True)
+    )
+    return CoreModel(1.0, tuple(chain.gravity.tolist()), False, joints)
 
 
 def core_model(calibration: Calibration, bodies: Bodies, rate: float) -> CoreModel:

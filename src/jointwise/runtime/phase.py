@@ -110,9 +110,9 @@ class PhaseFilter:
             raise ShapeError(f"the first sample must be finite. Got {start.tolist()} instead.")
         return PhaseState(np.concatenate([np.zeros(HEAD), np.tile(start, self.length + SMOOTHED)]))
 
-    def is_ready(self, state: PhaseState) -> bool:
-        """Return whether the output depends on measured samples alone."""
-        return state.samples >= self.warm_up
+    def value(self, state: PhaseState) -> Array:
+        """Return the last smoothed signals (channels,), `delay` samples old."""
+        return state.numbers[-2 * self.channels : -self.channels]
 
     def step(self, state: PhaseState, values: ArrayLike) -> tuple[PhaseSignals, PhaseState]:
         """Return the signals `delay` samples before the sample `values` (channels,), and the state after it.

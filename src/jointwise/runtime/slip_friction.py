@@ -68,7 +68,8 @@ class SlipFriction:
         return max(len(law.slip.limits) for law in self.laws)
 
     @cached_property
-    def _packed(self) -> tuple[Array, Array]:
+    def packed(self) -> tuple[Array, Array]:
+        """The laws (joints, numbers) and the backlash (joints, points), rad, as the native kernels take them."""
         points = max(len(table.values) for table in self.backlash)
         tables = np.array([table.resampled(points) for table in self.backlash])
         return np.array([law.packed() for law in self.laws]), tables
@@ -83,6 +84,8 @@ class SlipFriction:
     def hysteresis(self, memory: Array, theta: ArrayLike) -> tuple[Array, Array]:
         """Return H of one sample, or of consecutive ones, and the memory after it.
 
+        A position that is not finite counts as the one before it.
+
         Args:
             memory: From `init` or the samples before; it is not changed.
             theta: Rotor positions after the gear, rad, (joints,) or (samples, joints).
@@ -95,7 +98,7 @@ class SlipFriction:
         if (kernel := native()) is None:
             return self._numpy_hysteresis(memory, path)
         H, after = np.empty(path.shape), memory.copy()
-        kernel.slip_hysteresis(*self._packed, after, path, H)
+        kernel.slip_hysteresis(*self.packed, after, path, H)
         return H, after
 
     def torque(self, H: ArrayLike, speed: ArrayLike, load: ArrayLike, temperature: ArrayLike) -> FrictionParts:
@@ -113,7 +116,7 @@ class SlipFriction:
         if (kernel := native()) is None:
             return self._numpy_torque(state, rest)
         friction, dry = np.empty(state.shape), np.empty(state.shape)
-        kernel.slip_torque(self._packed[0], state, *rest, friction, dry)
+        kernel.slip_torque(self.packed[0], state, *rest, friction, dry)
         return FrictionParts(friction, dry)
 
     def _checked(self, values: ArrayLike) -> Array:
@@ -126,7 +129,7 @@ class SlipFriction:
         rows, after = np.atleast_2d(path), memory.copy()
         H = np.empty_like(rows)
         for j, (law, table) in enumerate(zip(self.laws, self.backlash, strict=True)):
-            theta, count = rows[:, j], len(law.slip.limits)
+            theta, count = _held(rows[:, j], memory[j, -1]), len(law.slip.limits)
             state = np.append(memory[j, :count], memory[j, -1])
             u, state = slip_elements(theta, np.array(law.slip.limits), state, backlash=table.at(theta))
             H[:, j] = (u * (1.0 + law.asymmetry * np.sign(u))) @ np.array(law.slip.shares) if law.is_dry else 0.0
@@ -141,3 +144,10 @@ class SlipFriction:
             friction[..., j] = level * H[..., j] + law.viscous_factor(rest[0][..., j]) * rest[0][..., j]
             dry[..., j] = law.dry_level(rest[0][..., j], rest[1][..., j]) * H[..., j]
         return FrictionParts(friction, dry)
+
+
+def _held(values: Array, last: float) -> Array:
+    """Return values (samples,) of which those that are not finite are replaced by the ones before them."""
+    known = np.append(last, values)
+    places = np.maximum.accumulate(np.where(np.isfinite(known), np.arange(len(known)), 0))
+    return known[places[1:]]

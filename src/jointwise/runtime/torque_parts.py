@@ -59,21 +59,24 @@ class ModelParts:
     dry: Array
     damping: Array
 
-    def init(self, q: ArrayLike, rotor: ArrayLike | None = None) -> tuple[Any, ...]:
-        """Return the memory of relaxed gears at positions q (joints,), rad; `rotor` as in `RobotModel.init`."""
+    def init(self, q: ArrayLike, rotor: ArrayLike | None = None) -> Any:
+        """Return the memory of relaxed gears at positions q (joints,), rad; `rotor` as in `RobotModel.init`.
+
+        It is an array (cores, numbers) where all of them are native.
+        """
         position = joint_signal(q, len(self.dry), "q")
         start = None if rotor is None else joint_signal(rotor, len(self.dry), "rotor")
-        return tuple(core.init(position, start) for core in self.cores)
+        return _stacked([core.init(position, start) for core in self.cores])
 
-    def step(self, memory: tuple[Any, ...], sample: Sample) -> tuple[TorqueParts, tuple[Any, ...]]:
+    def step(self, memory: Any, sample: Sample) -> tuple[TorqueParts, Any]:
         """Return the parts of one sample, (joints,) each, and the memory after it."""
         pairs = [core.step(part, sample) for core, part in zip(self.cores, memory, strict=True)]
-        return _parts(*(torque for torque, _ in pairs)), tuple(after for _, after in pairs)
+        return _parts(*(torque for torque, _ in pairs)), _stacked([after for _, after in pairs])
 
-    def steps(self, memory: tuple[Any, ...], sample: Sample) -> tuple[TorqueParts, tuple[Any, ...]]:
+    def steps(self, memory: Any, sample: Sample) -> tuple[TorqueParts, Any]:
         """Return the parts of consecutive samples, signals (samples, joints), and the memory after the last."""
         pairs = [_run(core, part, sample) for core, part in zip(self.cores, memory, strict=True)]
-        return _parts(*(torque for torque, _ in pairs)), tuple(after for _, after in pairs)
+        return _parts(*(torque for torque, _ in pairs)), _stacked([after for _, after in pairs])
 
 
 def model_parts(model: RobotModel, rate: float | None = None, use: Use = "sensor") -> ModelParts:
@@ -124,6 +127,11 @@ def _steady(calibration: Calibration) -> Array:
 
 def _parts(full: Array, without_dry: Array, body: Array) -> TorqueParts:
     return TorqueParts(body, full - body, full - without_dry)
+
+
+def _stacked(memories: list[Any]) -> Any:
+    """Return the memories of native cores as one array, others as they are."""
+    return np.stack(memories) if all(isinstance(memory, np.ndarray) for memory in memories) else memories
 
 
 def _run(core: Core, memory: Any, sample: Sample) -> tuple[Array, Any]:

@@ -1,0 +1,209 @@
+"""Controllers and estimators in C against their NumPy references: laws, saturation, gaps, restarts, logs and steps."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jointwise as jw
+from jointwise.backend import VARIABLE, native
+from jointwise.control import AdaptationOptions, adaptive, bandwidth_gains, computed_torque, pd_gravity, pid
+from jointwise.control.controller import ControlSample
+from jointwise.experiment.closed_loop import drives_of, run_loop
+from jointwise.experiment.controllers import slip_friction_of
+from jointwise.runtime.friction_estimator import Measurement
+from jointwise.simulation.robot import DigitalRobot, digital_robot
+from jointwise.spatial import Array
+from runtime_models import exact
+
+pytestmark = pytest.mark.skipif(native() is None, reason="the native kernel is not built")
+
+RATE = 1000.0
+STEPS = 700
+WEAK = 0.3
+"""Share of the torque limits, so that motors saturate."""
+Make = Callable[[], Any]
+
+
+@contextmanager
+def numpy_only() -> Iterator[None]:
+    """Compute without the native kernel."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, "0")
+        native.cache_clear()
+        yield
+    native.cache_clear()
+
+
+@cache
+def arm() -> DigitalRobot:
+    return digital_robot(jw.load_robot("ur5e"))
+
+
+def motion(t: Array, order: int = 0) -> Array:
+    """Return a motion of six joints that turns often."""
+    w = np.array([3.0, 2.5, 4.0, 5.0, 6.0, 7.0])
+    return 0.3 * w**order * (np.cos(w * np.asarray(t)[:, None] + 0.5 * np.pi * order) - (order == 0))
+
+
+def samples(seed: int, gaps: bool = True) -> list[ControlSample]:
+    """Return noisy measurements about the motion, with currents that change a lot and single values missing."""
+    rng, t = np.random.default_rng(seed), np.arange(STEPS) / RATE
+    drift = 3e-3 * np.cumsum(rng.normal(size=(STEPS, 6)), axis=0) / np.sqrt(STEPS)
+    q, qd = motion(t) + drift, motion(t, 1) + 1e-2 * rng.normal(size=(STEPS, 6))
+    theta, speed = q + 1e-3 * np.sin(9.0 * q), qd + 1e-3 * rng.normal(size=(STEPS, 6))
+    current = 0.3 * np.sign(qd) + 3.0 * np.sin(2.0 * q) + 0.1 * rng.normal(size=(STEPS, 6))
+    signals = [q, qd, theta, speed, current, 25.0 + 8.0 * t[:, None] + np.zeros((STEPS, 6))]
+    for values in signals if gaps else ():
+        missing = rng.random(values.shape) < 0.01
+        values[missing & (np.arange(STEPS)[:, None] > 0)] = rng.choice([np.nan, np.inf])
+    return [ControlSample(*rows, time=float(s)) for s, *rows in zip(t, *signals, strict=True)]
+
+
+def played(controller: Any, inputs: list[ControlSample], state: Any = None) -> tuple[Array, list[Any]]:
+    """Return the torques and the memory after every period."""
+    state = controller.init(inputs[0]) if state is None else state
+    torques, states = [], []
+    for sample in inputs:
+        torque, state = controller.step(state, sample)
+        torques.append(torque)
+        states.append(state)
+    return np.array(torques), states
+
+
+def numbers(state: Any) -> Array:
+    """Return all numbers of a memory, whatever their arrangement."""
+    if isinstance(state, tuple | list):
+        return np.concatenate([numbers(part) for part in state])
+    if hasattr(state, "__dict__"):
+        return np.concatenate([numbers(part) for part in vars(state).values()])
+    return np.ravel(np.asarray(state, dtype=float))
+
+
+def assert_same(make: Make, inputs: list[ControlSample], rtol: float = 1e-9) -> Array:
+    """Compare torques and memory of a controller in C and in NumPy; return the torques."""
+    torques, _ = played(make(), inputs)
+    with numpy_only():
+        twin, _ = played(make(), inputs)
+    scale = np.abs(twin).max(axis=0)
+    np.testing.assert_allclose(torques, twin, rtol=rtol, atol=rtol * float(scale.min()))
+    assert np.isfinite(torques).all()
+    return torques
+
+
+def adapting(**options: Any) -> Make:
+    """Return how a described arm with weak motors is controlled, from wrong parameters on."""
+
+    def make() -> Any:
+        digital = arm()
+        drives = tuple(replace(drive, limit=WEAK * drive.limit) for drive in drives_of(digital))
+        return adaptive(
+            digital.robot, motion, RATE, duration=STEPS / RATE, friction=slip_friction_of(digital),
+            motor_gains=digital.gains, drives=drives, start=(0.6, 0.1), release=0.2,
+            gains=bandwidth_gains(4.0, 1.0, 0.3),
+            options=AdaptationOptions(**{"time_constants": (0.05, 0.05)} | options),
+        )  # fmt: skip
+
+    return make
+
+
+def calibrated(**options: Any) -> Make:
+    """Return how a calibrated robot with every kind of friction term is controlled."""
+    return lambda: adaptive(
+        exact(), motion, RATE, duration=STEPS / RATE, motor_gains=arm().gains, options=AdaptationOptions(**options)
+    )
+
+
+# -- the affine law ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", [computed_torque, pd_gravity, pid])
+@pytest.mark.parametrize("side", ["motor", "link"])
+def test_the_affine_law_equals_the_reference(law: Any, side: str) -> None:
+    made = law(arm().robot, motion, RATE, duration=STEPS / RATE, drives=drives_of(arm()), side=side)
+    inputs = samples(1, gaps=law is not pd_gravity)  # its gravity is that of the measured position
+    assert_same(lambda: made, inputs)
+
+
+# -- adaptive feed-forward ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "leakage"), [("gradient", 0.0), ("normalised", 0.5), ("rls", 0.5)])
+def test_the_adaptive_step_equals_the_reference(method: str, leakage: float) -> None:
+    """Every law, through bounds of the parameters, saturated motors and missing values."""
+    make = adapting(method=method, leakage=leakage, slowest=0.3)
+    torques = assert_same(make, samples(2))
+    assert (np.abs(torques) == [WEAK * drive.limit for drive in drives_of(arm())]).sum() > 20
+
+
+def test_the_adaptive_step_of_a_calibrated_robot_equals_the_reference() -> None:
+    assert_same(calibrated(), samples(3))
+
+
+def test_parameters_errors_and_memory_equal_the_reference() -> None:
+    inputs, make = samples(4), adapting()
+    _, states = played(make(), inputs)
+    with numpy_only():
+        _, others = played(make(), inputs)
+    assert np.ptp([state.adapted.factor for state in states], axis=0).min() > 0.05
+    for k in (0, 150, 400, STEPS - 1):
+        np.testing.assert_allclose(numbers(states[k]), numbers(others[k]), rtol=1e-7, atol=1e-9)
+    assert states[-1].estimator.phase.dropped == others[-1].estimator.phase.dropped > 50
+
+
+def test_a_run_resumes_from_a_saved_state_in_either_implementation() -> None:
+    inputs, make = samples(5), adapting()
+    whole, states = played(make(), inputs)
+    saved = pickle.dumps(states[299])
+    again, _ = played(make(), inputs[300:], pickle.loads(saved))
+    np.testing.assert_array_equal(again, whole[300:])
+    with numpy_only():
+        twin, _ = played(make(), inputs[300:], pickle.loads(saved))
+    np.testing.assert_allclose(twin, whole[300:], rtol=1e-9, atol=1e-9)
+
+
+def test_a_step_changes_no_state_and_a_start_forgets_all() -> None:
+    inputs, controller = samples(6), adapting()()
+    first, states = played(controller, inputs)
+    before = numbers(states[400])
+    controller.step(states[400], inputs[401])
+    np.testing.assert_array_equal(numbers(states[400]), before)
+    second, _ = played(controller, inputs)
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("make", [adapting(), calibrated()])
+def test_a_missing_value_is_forgotten(make: Make) -> None:
+    """One sample without any number: the torque stays finite, and after the filter's length all is as without it."""
+    whole = samples(7, gaps=False)
+    empty = replace(whole[100], **{name: np.full(6, np.nan) for name in ("q", "qd", "theta", "speed", "current")})
+    good, _ = played(make(), whole)
+    torques, states = played(make(), [*whole[:100], empty, *whole[101:]])
+    assert np.isfinite(torques).all()
+    assert states[-1].estimator.phase.dropped >= 3 * 6
+    np.testing.assert_allclose(torques[-1], good[-1], rtol=2e-2, atol=0.5)
+
+
+def test_a_log_gives_the_numbers_of_the_robot_and_of_single_steps() -> None:
+    """The digital robot, its log replayed step by step, and the estimator on the whole log: equal to the last bit."""
+    digital, make = arm(), adapting()
+    controller = make()
+    run = run_loop(digital.aged(friction=0.3), digital.rest(motion(np.zeros(1))[0], 30.0), controller)
+    rows = zip(run.t, run.q, run.qd, run.theta, run.speed, run.current, run.temperature, strict=True)
+    torques, states = played(make(), [ControlSample(*signals, time=float(t)) for t, *signals in rows])
+    np.testing.assert_array_equal(torques, run.command)
+    estimator = controller.estimator
+    measured = Measurement(run.q, run.theta, digital.gains * run.current, run.temperature)
+    state = estimator.init(Measurement(*(values[0] for values in measured)), *controller.start)
+    parts = [Measurement(*(values[rows] for values in measured)) for rows in (slice(0, 200), slice(200, None))]
+    _, state = estimator.steps(state, parts[0], enabled=False)
+    adapted, _ = estimator.steps(state, parts[1])
+    np.testing.assert_array_equal(adapted.factor, [each.adapted.factor for each in states[200:]])
+    np.testing.assert_array_equal(adapted.error, [each.adapted.error for each in states[200:]])
