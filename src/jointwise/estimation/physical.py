@@ -3,18 +3,24 @@
 Base parameters β = P π leave the single bodies π open, and noise can put them where no body exists. Here all
 standard parameters and the joint terms x are fitted together on the factor [R_b R_x z] of the data:
 
-    minimise  ½ ‖R_b P π + R_x x - z‖² / N + λ Σ_j [D(Q_j) + d(m_j / m_j⁰) / δ_j²]
+    minimise  ½ [‖R_b P π + R_x x - z‖² + μ ‖v - v̂‖²_h] / N + λ Σ_j [D(Q_j) + d(m_j / m_j⁰) / δ_j²]
 
-    Q_j = C_j⁻¹ J_j C_j⁻ᵀ,   J_j⁰ = C_j C_jᵀ
+    Q_j = C_j⁻¹ J_j C_j⁻ᵀ,   J_j⁰ = C_j C_jᵀ,   v = (P π, x)
 
 subject to Q_j > 0, centres of mass inside their regions, and rotor inertias and friction >= 0. N is the squared
-residual of the unconstrained fit. J_j is the pseudo-inertia of link j (Wensing, Kim & Slotine, "Linear matrix
+residual of the unconstrained fit v̂. J_j is the pseudo-inertia of link j (Wensing, Kim & Slotine, "Linear matrix
 inequalities for physically consistent inertial parameter identification", IEEE RA-L 3, 2018; Sousa & Cortesão, IJRR 33,
 2014) and J_j⁰ that of its prior; D is ½ ‖Q - 1‖² (euclidean) or tr Q - log det Q (entropic; Lee & Park, RA-L 3, 2018),
 which has the same curvature at the prior. In the coordinates Q all links have the same scale, whatever their mass.
 
 Descriptions state masses far better than shapes: d is the same divergence of the mass alone, and δ_j its tolerance. A
 mass that the data do not determine stays at the prior, one that they determine does not.
+
+Noise puts v̂ outside the set of what can exist, which is convex: the nearest point of the set is closer to the truth
+than v̂, whatever the noise, in the norm in which it is the nearest. That of the log alone guarantees it for motions like
+the log, and lets combinations move freely that the log hardly shows and another motion does. The norm with the weights
+h_k, the squared lengths of the columns, is that of a motion in which every parameter causes the torques that it causes
+in the log, independently of the others. The folds of a log cannot show this: they are parts of the same motion.
 
 λ is one of `PRIOR_WEIGHTS`: a weaker prior is taken as long as it predicts held-out folds of the training data better.
 The training residual is no measure of it: what it gains by a weak prior is mostly noise.
@@ -32,7 +38,7 @@ from jointwise.description.robot import Link
 from jointwise.errors import EstimationError
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import Index, fold_blocks
-from jointwise.estimation.least_squares import RIDGE, Mask, Problem, Solution
+from jointwise.estimation.least_squares import RIDGE, Mask, Problem, Solution, bounded_from_moments
 from jointwise.estimation.semidefinite import MARGIN, DefiniteLeastSquares, Iterate, PriorKind, symmetric
 from jointwise.spatial import Array
 
@@ -44,6 +50,8 @@ factor of two costs about this part of the residual variance. Logs too short to 
 WORTHWHILE = 5e-4
 """Part of the held-out error that a weaker prior must save; less is noise. Other motions amplify what a prior costs
 between the folds of a log: tenths of a percent are several percent there."""
+OTHER_MOTIONS = 0.03
+"""μ: weight of motions in which the parameters act independently of each other, beside that of the log."""
 SUSPECT_MASS = 0.3
 """Relative difference of a mass from its description worth a warning; catalogues are right within 10 to 30 %."""
 LEAST_FOLDS = 3
@@ -267,7 +275,7 @@ class Programme:
 
     def solve(self, square: Array, start: Iterate | None = None) -> _Solved:
         """Return the solution for the moments ``[W y]ᵀ [W y]`` of rows divided by the deviations of their joints."""
-        H, right = self.curvature(square)
+        H, right = self.curvature(self._with_other_motions(square))
         size = np.sqrt(self._squared_residual(square))
         free = np.arange(len(right)) >= 10 * len(self.prior.names)
         free[: self.whitening.shape[1]] &= self._without_prior()
@@ -287,6 +295,13 @@ class Programme:
             weight=self.weight,
         ).solve(start)
         return replace(self._solved(point.v * size / scale), point=point)
+
+    def _with_other_motions(self, square: Array) -> Array:
+        """Return the moments with μ ‖v - v̂‖²_h added: one row ``√(μ h_k) (v_k - v̂_k)`` for every parameter."""
+        weights = OTHER_MOTIONS * np.diag(square)[:-1]
+        rows = np.column_stack([np.eye(len(weights)), bounded_from_moments(square, self.problem.layout.bound)])
+        result: Array = square + rows.T @ (weights[:, None] * rows)
+        return result
 
     def _ratios(self, unknowns: int) -> tuple[Array, Array]:
         """Return the rows of quantities relative to their prior, masses and described rotors, and their firmness."""
@@ -342,7 +357,7 @@ class Programme:
         the data with the joint terms free, Λ that of the prior.
         """
         square = self.moments()
-        whole, _ = self.curvature(square)
+        whole, _ = self.curvature(self._with_other_motions(square))
         bodies, links = self.whitening.shape[1], len(self.prior.names)
         free = bodies + np.flatnonzero((self.solution.values[self.active] != 0.0) | ~self._bound())
         lengths = np.sqrt(np.diag(whole)[free])
