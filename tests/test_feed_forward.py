@@ -13,6 +13,8 @@ from data_files import SHARED, needs_shared
 from jointwise.cli import main
 from jointwise.errors import ModelError
 from jointwise.estimation.feed_forward import (
+    LEAST_LIMIT,
+    position_noise,
     relaxations_in_rests,
     resolved_limits,
     rest_regression,
@@ -133,10 +135,17 @@ def test_rests_after_a_motion_are_predicted() -> None:
 
 
 def test_slip_limits_exceed_the_noise_of_the_positions() -> None:
-    assert resolved_limits(0.0) == pytest.approx(LADDER)
+    assert resolved_limits(0.0)[0] == LEAST_LIMIT
     limits = resolved_limits(3e-5)
     assert limits[0] == 3e-5 and limits[-1] <= LADDER[-1]
     np.testing.assert_allclose(np.diff(np.log(limits)), np.log(LADDER[1] / LADDER[0]))
+
+
+def test_noise_of_positions_is_no_matter_of_the_cut_off_of_the_bodies() -> None:
+    log = jw.simulate("ur5e", "excitation", duration=15.0, rate=100.0, seed=5, keep=0).log
+    regression = make_regression([log], jw.load_robot("ur5e"), "table", "current", Options())
+    low, high = (position_noise(regression.filtered(position_cutoff=cutoff)) for cutoff in (4.0, 10.0))
+    assert low == high > 0.0
 
 
 def test_what_follows_the_last_motion_is_not_fitted() -> None:

@@ -15,17 +15,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise.data.conditioning import motion_chunks
+from jointwise.data.filters import low_pass
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.fit import Fit, fit_structure
 from jointwise.estimation.least_squares import Mask, squared_error_from_moments
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.rows import STILL_PART, Rows, regression_rows
+from jointwise.estimation.select_filters import MAX_CUTOFF
 from jointwise.estimation.select_structure import POWERS, RELAXATIONS, STRIBECK, Candidates, select_structure
 from jointwise.estimation.structure import LADDER, JointTerms, Structure
 from jointwise.spatial import Array
 
 NOISE_WINDOW = 0.5
 """Duration (s) over which the noise of positions is measured."""
+NOISE_CUTOFF = 10.0
+"""Least cut-off (Hz) above which positions count as noise: a lower one of the bodies removes motion too."""
+LEAST_LIMIT = 2e-5
+"""Smallest slip limit, rad, about the step of a joint encoder of 18 bits. The smallest element stands for all friction
+that reverses faster than the motion shows, and its limit decides how much remains after a creep at rest, which an
+excitation does not test: below this size vibrations release it, and results depended on the position cut-off."""
 QUIET = 0.1
 """Quantile of these windows that stands for the noise of slow motion."""
 TESTED_RESTS = 3
@@ -161,8 +169,8 @@ def positions_structure(regression: Regression, structure: Structure, free: bool
 
 
 def resolved_limits(noise: float) -> tuple[float, ...]:
-    """Return slip limits (rad) in the ratio of `LADDER` that exceed the rms noise (rad) of the positions."""
-    smallest = min(max(noise, LADDER[0]), LADDER[-1])
+    """Return slip limits (rad) in the ratio of `LADDER` from the rms noise (rad) of the positions on."""
+    smallest = min(max(noise, LEAST_LIMIT), LADDER[-1])
     ratio = LADDER[1] / LADDER[0]
     count = 1 + max(int(np.log(LADDER[-1] / smallest * (1.0 + 1e-9)) / np.log(ratio)), 0)
     return tuple((smallest * ratio ** np.arange(count)).tolist())
@@ -173,11 +181,13 @@ def position_noise(regression: Regression) -> float:
 
     It is what smoothing removes, in the quietest windows: fast motions add vibration and errors of the clock.
     """
-    windows = []
+    windows, rate = [], regression.filters.rate
+    cutoff = max(regression.filters.position_cutoff, min(NOISE_CUTOFF, MAX_CUTOFF * rate))
     for clean in regression.excerpt().logs:
         for chunk in motion_chunks(clean, regression.filters):
-            rough = chunk.span.resampled(clean.log.q) - chunk.motion.q
-            size = min(int(NOISE_WINDOW * regression.filters.rate) + 1, len(rough))
+            raw = chunk.span.resampled(clean.log.q)
+            rough = raw - low_pass(raw, cutoff, rate)
+            size = min(int(NOISE_WINDOW * rate) + 1, len(rough))
             whole = rough[: len(rough) // size * size]
             windows.append(whole.reshape(-1, size, rough.shape[1]).std(axis=1))
     return float(np.median(np.quantile(np.concatenate(windows), QUIET, axis=0)))
