@@ -189,6 +189,20 @@ def test_a_sudden_push_is_found_within_20_ms():
     assert len(late) == 0 or late[0] > found[0]
 
 
+def test_noisier_joints_than_those_of_the_training_are_no_contact():
+    training, free = (
+        replace(jw.simulate("ur5e", "excitation", duration=d, rate=500.0, seed=s, keep=0).log, torque=None, theta=None)
+        for d, s in ((30.0, 1), (30.0, 2))
+    )
+    fast = jw.RobotModel(jw.calibrate(training, jw.load_robot("ur5e"), options=QUICK))
+    samples = log_samples(fast, free)
+    error = np.diff(np.asarray(samples.qd), 3, axis=0).std(axis=0) / np.sqrt(20.0)  # of white noise, which dominates it
+    noise = np.random.default_rng(0).normal(size=samples.qd.shape) * np.array([6.0, 0.0, 0.0, 0.0, 0.0, 0.0]) * error
+    reports = run(fast, replace(samples, qd=samples.qd + noise))[0]
+    assert reports.change[samples.t > 1.0].max() < Monitor(fast, 500.0).limits[2]
+    assert not reports.contact.any()
+
+
 def test_a_singular_arm_has_no_tool_force(model):
     upright = np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])
     pose = np.array([0.3, -1.2, 1.5, -0.8, 0.9, 0.2])

@@ -52,6 +52,9 @@ LEAST_RATE = 250.0
 """Rate (Hz) from which sudden changes are used: at lower ones a change of the motion is as sudden as a contact."""
 FASTER = 1.2
 """Factor of the largest speed of the logs up to which sudden changes are known."""
+QUIETER = 0.4
+"""Part of the deviations of sudden changes with which their tail is learnt: in other poses and at other speeds noise is
+larger than in these logs, and there the usual size of the last 100 ms alone decides what is sudden."""
 UNLIMITED = 1e9
 """Limit above which nothing is a contact."""
 NORMAL_QUANTILE = 0.6827
@@ -112,7 +115,8 @@ def _change(model: RobotModel, parts: Sequence[Samples], spread: ResidualSpread)
     if rate < LEAST_RATE or not used:
         return None
     found = _predictors(model, used, rate, spread)
-    tail = _tail(np.concatenate([_largest_changes(model, part, replace(spread, change=found)) for part in used]))
+    quiet = replace(found, deviations=tuple(QUIETER * deviation for deviation in found.deviations))
+    tail = _tail(np.concatenate([_largest_changes(model, part, replace(spread, change=quiet)) for part in used]))
     return replace(found, tail=tail)
 
 

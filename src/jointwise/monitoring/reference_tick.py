@@ -70,7 +70,7 @@ class WatchMemory:
     delayed: list[Array] = field(default_factory=list)
     before: list[Array] = field(default_factory=list)
     changes: list[float] = field(default_factory=list)
-    level: float = 1.0
+    level: Array = field(default_factory=lambda: np.zeros(0))
     steady: Array = field(default_factory=lambda: np.zeros(0))
     rested: Array = field(default_factory=lambda: np.zeros(0))
     counts: Array = field(default_factory=lambda: np.zeros(len(VERDICTS)))
@@ -157,7 +157,7 @@ class ReferenceTick:
         m.friction = self.core.init(joint_values(self.robot, q), None)
         zeros = np.zeros(self.n)
         m.before = m.before or [zeros, zeros]
-        m.changes, m.level, m.steady = [0.0] * CHANGES, 1.0, zeros
+        m.changes, m.level, m.steady = [0.0] * CHANGES, np.ones(self.n), zeros
         m.rested = m.rested if len(m.rested) else zeros
         m.s |= {"position": q, "path": q, "anchor": q, "speed": qd, "mean_torque": torque, "base_torque": torque}
         m.s |= dict.fromkeys(("acceleration", "shock", "over", "above", "travel", "jump", "usual", "settled"), zeros)
@@ -413,16 +413,14 @@ class ReferenceTick:
         m.steady = np.where(m.rested == m.s["at_rest"], m.steady + 1, 0)
         m.rested = m.s["at_rest"]
         shock = CHANGE_SHOCK * m.s["shock"] + JUMP_CHANGE * m.s["jump"]
-        usual = float((error**2 / (deviation**2 + shock**2))[used].sum()) / max(used.sum(), 1)
+        usual = np.minimum(error**2 / (deviation**2 + shock**2), LEVEL_CAP)
         loose = shock + np.where(m.s["at_rest"] != 0.0, 0.0, m.s["loose_fast"])
-        squares = error**2 / (deviation**2 + loose**2)
+        squares = error**2 / (deviation**2 + loose**2) / np.maximum(m.level, 1.0)
         known = bool((np.abs(m.s["speed"]) <= fastest).all())
         m.before = [now, m.before[0]]
         m.changes = [float(squares[used & (m.steady >= STEADY)].sum()) if known else 0.0, *m.changes[:-1]]
-        mean = sum(m.changes) / CHANGES
-        change = float(np.sqrt(mean / max(m.level, 1.0)))
-        m.level += share_of(self.T, LEVEL_TIME) * (min(usual, LEVEL_CAP) - m.level)
-        return change
+        m.level = m.level + share_of(self.T, LEVEL_TIME) * (usual - m.level)
+        return float(np.sqrt(sum(m.changes) / CHANGES))
 
     def _decide(self, m: WatchMemory, above: bool) -> None:
         if not m.contact:

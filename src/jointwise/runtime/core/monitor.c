@@ -62,8 +62,8 @@
 #define PUSH_TIME JW(0.3)    /* s that a slow residual at rest must last: a motor that starts overcomes friction sooner */
 #define STEADY JW(4.0)       /* samples after the begin or end of a rest in which a change of the observer is its own */
 #define CHANGE_SHOCK JW(0.2) /* part of a shock that is a change without contact */
-#define LEVEL_TIME JW(0.1)   /* s, of the usual size of changes: vibration of the gears rises and fades with speed */
-#define LEVEL_CAP JW(24.0)   /* largest mean square that counts for it: a contact does not hide the next one */
+#define LEVEL_TIME JW(0.1)   /* s, of the usual size of changes of a joint: vibration of the gears rises and fades with speed */
+#define LEVEL_CAP JW(24.0)   /* largest square that counts for it: a contact does not hide the next one */
 #define START_TIME JW(0.5)   /* s after a start or a gap in which no contact begins: friction is not known yet */
 #define END_RATIO JW(0.7)    /* a contact ends below this ratio ... */
 #define END_SHARE JW(0.5)    /* ... or, with all joints over the limit at rest, below this part of its peak ... */
@@ -227,11 +227,11 @@ static void begin(const jw_monitor *m, jw_watch_state *s, const jw_real *q, cons
         s->base_torque[j] = torque[j];
         s->jump[j] = s->usual[j] = s->settled[j] = JW(0.0);
         s->scale[j] = larger(s->scale[j], JW(1.0));
+        s->level[j] = JW(1.0);
         forget(s, unknown(n, 0), unknown(j, 2), rests ? held * held : JW(0.0));
     }
     memset(s->changes, 0, sizeof(s->changes));
     memset(s->steady, 0, sizeof(s->steady));
-    s->level = JW(1.0);
     s->contact = s->lasted = s->quiet = s->peak = JW(0.0);
     s->calm = CALM_TIME;
     s->age = s->still = s->moved = s->rising = JW(0.0);
@@ -548,11 +548,12 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
     return above;
 }
 
-/* Sudden change of the momentum observer: sqrt(mean of sum_j (e_j / sigma_j)^2 / level), where e is the error of the
- * prediction from the last two values. Slow errors of the model and the vibration of the gears are predicted. */
+/* Sudden change of the momentum observer: sqrt(mean of sum_j (e_j / sigma_j)^2 / level_j), where e is the error of the
+ * prediction from the last two values. Slow errors of the model and the vibration of the gears are predicted; what is
+ * left, as the noise of speeds times the inertia of the pose, is that of the joint in the last LEVEL_TIME. */
 static jw_real changed(const jw_monitor *m, jw_watch_state *s, const jw_watch_report *report)
 {
-    jw_real sum = JW(0.0), mean = JW(0.0), usual = JW(0.0), count = JW(0.0);
+    jw_real sum = JW(0.0), mean = JW(0.0);
     int known = 1;
     for (int j = 0; j < m->model->joints; j++) {
         const jw_watched *w = &m->joint[j];
@@ -566,9 +567,10 @@ static jw_real changed(const jw_monitor *m, jw_watch_state *s, const jw_watch_re
         s->rested[j] = s->at_rest[j];
         known &= jw_fabs(s->speed[j]) <= w->fastest;
         if (w->measured) {
-            sum += s->steady[j] >= STEADY ? error * error / (w->change * w->change + loose * loose) : JW(0.0);
-            usual += error * error / (w->change * w->change + shock * shock); /* also where nothing is decided */
-            count += JW(1.0);
+            jw_real square = error * error / (w->change * w->change + loose * loose);
+            jw_real usual = error * error / (w->change * w->change + shock * shock); /* also where nothing is decided */
+            sum += s->steady[j] >= STEADY ? square / larger(s->level[j], JW(1.0)) : JW(0.0);
+            smooth(&s->level[j], smaller(usual, LEVEL_CAP), share_of(m->model->period, LEVEL_TIME));
         }
     }
     for (int k = JW_CHANGES - 1; k > 0; k--)
@@ -576,9 +578,7 @@ static jw_real changed(const jw_monitor *m, jw_watch_state *s, const jw_watch_re
     s->changes[0] = known ? sum : JW(0.0);
     for (int k = 0; k < JW_CHANGES; k++)
         mean += s->changes[k] / (jw_real)JW_CHANGES;
-    jw_real change = jw_sqrt(mean / larger(s->level, JW(1.0)));
-    smooth(&s->level, smaller(usual / larger(count, JW(1.0)), LEVEL_CAP), share_of(m->model->period, LEVEL_TIME));
-    return change;
+    return jw_sqrt(mean);
 }
 
 /* Takes what is left as the new state: another payload, another torque that friction holds. */

@@ -93,7 +93,8 @@ typedef struct {
     jw_real contact, lasted, quiet, peak, largest; /* whether; s; s since it fell; largest ratio; joint of it */
     jw_real before[2][JW_MOST_JOINTS];       /* last two values of the momentum observer */
     jw_real rested[JW_MOST_JOINTS], steady[JW_MOST_JOINTS]; /* whether at rest before; samples since that changed */
-    jw_real changes[JW_CHANGES], level;      /* squared errors of their prediction, newest first; usual mean of them */
+    jw_real changes[JW_CHANGES];             /* squared errors of their prediction, newest first ... */
+    jw_real level[JW_MOST_JOINTS];           /* ... relative to the usual ones of the joint */
     jw_real since;                           /* samples since the last update of x */
     jw_real adopted;                         /* contacts that lasted and were taken as the new state */
     jw_real same_q[JW_MOST_JOINTS], same_output[JW_MOST_JOINTS]; /* s without any change while the joint moves */
