@@ -13,11 +13,9 @@ from scipy.integrate import solve_ivp
 import jointwise as jw
 from jointwise import export
 from jointwise.backend import native
-from jointwise.errors import DescriptionError
 from jointwise.model.rigid import inverse_dynamics, mass_matrix
 from jointwise.model.terms import Coulomb, Hysteresis, Inertia, Offset, Spring, Viscous
 from jointwise.runtime.stream import NativeCore
-from jointwise.runtime.torque_parts import model_parts
 from jointwise.spatial import Array
 from runtime_models import exact, swinging
 from test_export import needs_gcc
@@ -181,8 +179,3 @@ def test_what_a_urdf_cannot_express_of_a_coupling_is_said(calibrated: jw.RobotMo
     made = export.ros2(calibrated, tmp_path / "ros2", rate=RATE)
     assert all(check.passed and check.skipped is None for check in made.checks)
     assert "coupling: [1.0, 0.0" in (tmp_path / "ros2" / "config" / "parameters.yaml").read_text()
-
-
-def test_adaptive_friction_refuses_coupled_arms(calibrated: jw.RobotModel) -> None:
-    with pytest.raises(DescriptionError, match="the adaptation of friction does not model coupled transmissions"):
-        model_parts(calibrated)

@@ -96,12 +96,8 @@ def test_a_simulated_coupled_arm_is_recovered_and_an_undeclared_coupling_named(n
 def test_what_is_not_simulated_of_a_coupling_is_refused() -> None:
     with pytest.raises(DescriptionError, match=r"joint 4: a simulated robot with rigid gears does not model"):
         jw.simulate(arm(), duration=3.0, rate=100.0, plant=PlantOptions(without="stiffness"))
-    with pytest.raises(DescriptionError, match=r"this controller does not model .* 'servo'"):
-        jw.simulate(arm(), duration=3.0, rate=100.0, controller="pd")
     with pytest.raises(DescriptionError, match="the complete model of spinning rotors"):
         digital_robot(arm(), model="complete")
-    with pytest.raises(DescriptionError, match="this controller does not model"):
-        jw.control.computed_torque(arm(), np.zeros((10, 6)))
     digital = digital_robot(arm())
     rigid = replace(digital.joints[0], stiffness=Rigid())
     with pytest.raises(ModelError, match="one entry for each of 6 joints"):

@@ -259,7 +259,7 @@ def test_states_of_another_robot_are_refused() -> None:
 def test_wrong_native_calls_raise() -> None:
     joints, backlash = FULL.packed
     state = FULL.rest(np.zeros(6)).values.copy()
-    nothing = (None,) * 11
+    nothing = (None,) * 12
     rest = (nothing, None, 1e-3, 3, 2, False, np.empty((3, 103)), None, None)
     good = [FULL.chain, joints, backlash, np.zeros(3), state, 4, *rest]
     assert native.simulate(*good) == -1

@@ -85,7 +85,7 @@ def test_differences_along_the_motion_are_the_exact_derivatives() -> None:
     states = tuple(rng.normal(size=(1, 6)) * scale for scale in (1.0, 1.0, 3.0, 20.0, 100.0))
     _, first, second = torque_rates(links.chain, *states)
     drives = (JointDrive(1.0, Cubic(1e4, 0.0)),) * 6
-    model = _Model(links, links.chain, drives, np.ones(6))
+    model = _Model(links, drives, np.ones(6))
     h = 3e-4
     before, at, after = model._torques(tuple(row[0] for row in states), (-h, 0.0, h))
     np.testing.assert_allclose((after - before) / (2.0 * h), first[0], rtol=1e-4, atol=1e-2)

@@ -21,7 +21,7 @@ REFUSALS = (ValueError, TypeError, BufferError)
 SAMPLES = 5
 LIMITS = np.array([1e-3, 2e-3])
 ROBOT = digital_robot(load_robot("ur5e"))
-NOTHING = (None,) * 11
+NOTHING = (None,) * 12
 LAWS = np.array([joint.friction.packed() for joint in ROBOT.joints[:2]])
 ESTIMATOR = friction_estimator(DescribedFriction(ROBOT.robot, slip_friction_of(ROBOT), np.ones(6)), 1e3)
 
@@ -38,7 +38,13 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
     push, record = series(SAMPLES, 6), np.zeros((SAMPLES, 6 * len(SERIES) + 1))
     rest = ROBOT.rest(np.zeros(6)).values.copy()
     start = ESTIMATOR.init(Measurement(*(series(6) for _ in range(4))))
-    control = (np.zeros((SAMPLES, 6)), *(series(SAMPLES, 6) for _ in range(4)), *(np.zeros(6) for _ in range(5)), None)
+    control = (
+        np.zeros((SAMPLES, 6)),
+        *(series(SAMPLES, 6) for _ in range(4)),
+        *(np.zeros(6) for _ in range(5)),
+        None,
+        None,
+    )
     calls: dict[str, tuple[list[object], set[int]]] = {
         "decimate": ([x, np.ones(3), 2, np.zeros(2)], {3}),
         "leaky_sum": ([x, 0.5], {0}),
@@ -72,7 +78,7 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
         ),
         "adaptive_step": (
             [
-                *(ESTIMATOR.handle, *start.arrays, 1, SAMPLES, control, (series(SAMPLES, 6),) * 4, (series(6),) * 6),
+                *(ESTIMATOR.handle, *start.arrays, 1, SAMPLES, control, (series(SAMPLES, 6),) * 6, (series(6),) * 6),
                 *(series(6), series(6), True, start.memory.copy(), np.zeros(6), np.zeros(6), np.zeros(6)),
             ],
             {1, 2, 3, 12, 13, 14, 15},
@@ -193,7 +199,7 @@ def test_every_array_is_checked_for_type_layout_alignment_and_size(name: str) ->
             refuses(name, arguments, place, frozen)
 
 
-TUPLES = {"simulate": {6: 10}, "affine_step": {0: 10, 4: 4}, "adaptive_step": {6: 10, 7: 4, 8: 6}}
+TUPLES = {"simulate": {6: 10}, "affine_step": {0: 10, 4: 4}, "adaptive_step": {6: 10, 7: 6, 8: 6}}
 """Places of tuples of arrays, and how many arrays each has."""
 
 
@@ -253,7 +259,7 @@ def test_a_number_of_periods_whose_arrays_would_wrap_is_refused() -> None:
     for periods in (2**59, 2**60, 2**61, 2**62, 2**63 - 1):
         call = two_joints(periods)
         for place in range(10):
-            refuses("simulate", call, 6, tuple(empty if k == place else None for k in range(11)))
+            refuses("simulate", call, 6, tuple(empty if k == place else None for k in range(12)))
         refuses("simulate", call, 7, empty)
         refuses("simulate", call, 12, empty)
         refuses("simulate", call, 12, np.zeros(100))

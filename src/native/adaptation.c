@@ -210,8 +210,8 @@ static int take_cores(PyObject *cores, friction_model *model)
             return 0;
     model->joints = model->core[0]->joints;
     for (Py_ssize_t c = 0; c < count; c++)
-        if (model->core[c]->joints != model->joints || model->core[c]->coupling != NULL) {
-            PyErr_SetString(PyExc_ValueError, "cores must be of as many joints, without coupling");
+        if (model->core[c]->joints != model->joints) {
+            PyErr_SetString(PyExc_ValueError, "cores must be of as many joints");
             return 0;
         }
     return 1;
@@ -343,7 +343,7 @@ typedef struct {
     estimator_state at;
     controller law;
     Py_ssize_t period, periods;
-    const double *plan[4];                /* q, qd, qdd, theta of the reference, (periods, joints) */
+    const double *plan[6];                /* q, qd, qdd, theta, its speed and acceleration: (periods, joints) */
     const double *sample[6];              /* q, qd, theta, speed, current, temperature */
     const double *gains, *limits;         /* Nm/A, Nm */
     int enabled;
@@ -355,7 +355,7 @@ static void step_adaptive(const adaptive_period *p)
     const friction_model *model = &p->friction->model;
     Py_ssize_t n = model->joints;
     double current[MOST_JOINTS], temperature[MOST_JOINTS], H[MOST_JOINTS], scratch[MOST_JOINTS], integral[MOST_JOINTS];
-    const double *q = p->plan[0] + p->period * n, *qd = p->plan[1] + p->period * n, *qdd = p->plan[2] + p->period * n;
+    const double *at[6];
     const double *measured[MEASURED] = {p->sample[0], p->sample[2], current, p->sample[5]};
     torque_parts parts;
     for (Py_ssize_t j = 0; j < n; j++) {
@@ -364,19 +364,21 @@ static void step_adaptive(const adaptive_period *p)
         p->torque[j] = 0.0;
     }
     estimate_friction(p->friction, &p->at, measured, p->enabled, p->error, temperature);
-    drive_motion motion = {q, qd, qdd, qd, qdd, temperature};
-    follow_friction(model, p->planned, p->plan[3] + p->period * n, H);
+    for (int c = 0; c < 6; c++)
+        at[c] = p->plan[c] + p->period * n;
+    drive_motion motion = {at[0], at[1], at[2], at[4], at[5], temperature};
+    follow_friction(model, p->planned, at[3], H);
     friction_parts(model, p->planned, &motion, H, &parts);
     add_law(&p->law, p->period, n, 1.0 / p->friction->rate, p->sample, integral, scratch, p->torque);
     for (Py_ssize_t j = 0; j < n; j++) {
         const double *a = p->at.adaptation[j].a, limit = p->limits[j];
-        const double u = p->torque[j] + parts.friction[j] + (a[0] - 1.0) * parts.dry[j] + a[1] * qd[j];
+        const double u = p->torque[j] + parts.friction[j] + (a[0] - 1.0) * parts.dry[j] + a[1] * motion.speed[j];
         p->integral[j] = fabs(u) > limit ? p->integral[j] : integral[j];
         p->torque[j] = jw_clamp(u, limit);
     }
 }
 
-/* adaptive_step(estimator, phase, memory, adaptation, period, periods, law, plan (q, qd, qdd, theta), sample (q, qd, theta,
+/* adaptive_step(estimator, phase, memory, adaptation, period, periods, law, plan (q, qd, qdd, theta, speed, acceleration), sample (q, qd, theta,
  * speed, current, temperature), gains, limits, enabled, planned, integral, error, torque): the state (phase, memory,
  * adaptation, planned, integral) is updated. */
 static PyObject *adaptive_step(PyObject *self, PyObject *args)
@@ -396,7 +398,7 @@ static PyObject *adaptive_step(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "period is not one of the reference");
     } else if (take_state(p.friction, o + 1, &held, &p.at) &&
                parse_controller(o[4], p.periods, n, &held, &p.law, &unused) &&
-               take_arrays(o[5], "plan", 4, times(p.periods, n), &held, p.plan) &&
+               take_arrays(o[5], "plan", 6, times(p.periods, n), &held, p.plan) &&
                take_arrays(o[6], "sample", 6, n, &held, p.sample) && numbers(o[7], "gains", n, 0, &held, &p.gains) &&
                numbers(o[8], "limits", n, 0, &held, &p.limits) &&
                outputs(o[9], "planned", friction_memory(&p.friction->model), 0, &held, &p.planned) &&

@@ -18,6 +18,7 @@ typedef struct {
     const double *feed_forward;   /* (periods, n) or NULL */
     const double *reference[4];   /* q, qd, theta, w: (periods, n) or NULL */
     gain gains[5];                /* for these and the integral of q */
+    const double *shares;         /* C^-T, (n, n): of its gravity in the torques of coupled motors; NULL without coupling */
     const double *counts;         /* (2, n) rad of a count of the encoders of links and rotors, or NULL: the states */
 } controller;
 
@@ -67,13 +68,13 @@ static inline int same_dof(const chain *robot, Py_ssize_t dof)
     return 0;
 }
 
-/* (feed_forward, q, qd, theta, w, Kp, Kd, Ktheta, Kw, Ki, chain), each may be None; gains are n, n² or periods n²
- * numbers. */
+/* (feed_forward, q, qd, theta, w, Kp, Kd, Ktheta, Kw, Ki, chain, shares of its gravity), each may be None; gains are n, n²
+ * or periods n² numbers, shares n². */
 static inline int parse_controller(PyObject *tuple, Py_ssize_t periods, Py_ssize_t n, lent *held, controller *feedback,
                                    chain *model)
 {
-    if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != 11) {
-        PyErr_SetString(PyExc_TypeError, "controller must be a tuple of eleven");
+    if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != 12) {
+        PyErr_SetString(PyExc_TypeError, "controller must be a tuple of twelve");
         return 0;
     }
     const double **rows[5] = {&feedback->feed_forward, &feedback->reference[0], &feedback->reference[1],
@@ -96,6 +97,8 @@ static inline int parse_controller(PyObject *tuple, Py_ssize_t periods, Py_ssize
         }
     }
     PyObject *chain_object = PyTuple_GetItem(tuple, 10);
+    if (!numbers(PyTuple_GetItem(tuple, 11), "shares", times(n, n), 1, held, &feedback->shares))
+        return 0;
     if (chain_object == Py_None)
         return 1;
     feedback->model = model;

@@ -21,12 +21,12 @@ typedef struct {
     const double *backlash, *rotors; /* (joints, points) rad, (joints) kg m^2 */
 } friction_model;
 
-/* Motion of links and rotors, one number a joint each; temperatures. */
+/* Motion of links (joints) and rotors (motors), one number each; temperatures. */
 typedef struct {
     const double *q, *qd, *qdd, *speed, *acceleration, *temperature;
 } drive_motion;
 
-/* Torques of the bodies, of all friction of the nominal model, and of its dry part. */
+/* Torques at the motors: of the bodies, of all friction of the nominal model, and of its dry part. */
 typedef struct {
     double body[MOST_JOINTS], friction[MOST_JOINTS], dry[MOST_JOINTS];
 } torque_parts;
@@ -75,8 +75,9 @@ static void follow_friction(const friction_model *m, double *memory, const doubl
 
 static void described_parts(const friction_model *m, const drive_motion *at, const double *H, torque_parts *out)
 {
-    double load[MOST_JOINTS];
-    jw_body_torque(m->core[0], at->q, at->qd, at->qdd, load);
+    double links[MOST_JOINTS], load[MOST_JOINTS];
+    jw_body_torque(m->core[0], at->q, at->qd, at->qdd, links);
+    jw_motor_torque(m->core[0], links, load);
     for (int j = 0; j < m->joints; j++) {
         out->body[j] = load[j] + m->rotors[j] * at->acceleration[j];
         out->friction[j] = slip_friction(m->laws + j, H[j], at->speed[j], load[j], at->temperature[j], &out->dry[j]);
@@ -87,9 +88,12 @@ static void described_parts(const friction_model *m, const drive_motion *at, con
 static void calibrated_parts(const friction_model *m, double *memory, const drive_motion *at, torque_parts *out)
 {
     double full[MOST_JOINTS], without_dry[MOST_JOINTS], *torque[CALIBRATED_CORES] = {full, without_dry, out->body};
+    double joints[MOST_JOINTS];
     jw_sample sample = {.q = at->q, .qd = at->qd, .qdd = at->qdd, .temperature = at->temperature};
-    for (int c = 0; c < CALIBRATED_CORES; c++)
-        jw_step(m->core[c], (jw_state *)memory + c, &sample, torque[c]);
+    for (int c = 0; c < CALIBRATED_CORES; c++) {
+        jw_step(m->core[c], (jw_state *)memory + c, &sample, joints);
+        jw_motor_torque(m->core[c], joints, torque[c]);
+    }
     for (int j = 0; j < m->joints; j++) {
         out->friction[j] = full[j] - out->body[j];
         out->dry[j] = full[j] - without_dry[j];

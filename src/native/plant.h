@@ -102,6 +102,13 @@ static void NAME(control)(machine *r, const controller *feedback, Py_ssize_t k, 
     }
     if (feedback->model != NULL) {
         NAME(gravity_torque)(feedback->model, &r->model, actual[0], r->still, u);
+        if (feedback->shares != NULL) {
+            memcpy(error, u, (size_t)n * sizeof(double));
+            memset(u, 0, (size_t)n * sizeof(double));
+            for (Py_ssize_t j = 0; j < n; j++)
+                for (Py_ssize_t i = 0; i < n; i++)
+                    u[j] += feedback->shares[j * n + i] * error[i];
+        }
     } else {
         memset(u, 0, (size_t)n * sizeof(double));
     }

@@ -162,12 +162,12 @@ class AdaptiveController:
             times = np.arange(number * BLOCK, min((number + 1) * BLOCK, self.periods)) / self.rate
             reference = part_of(self.motion, self.rate, times, self.poses)
             ahead = reference.shifted(lead_time(self.drives, self.rate))
-            load = self.links.torque(ahead.q, ahead.qd, ahead.qdd)
-            theta = ahead.q + deformations(self.drives, load)
+            motors = self.links.reference(ahead)
+            theta = motors.q + deformations(self.drives, self.links.torque(motors.q, motors.qd, motors.qdd))
             temperature = np.zeros_like(theta)
-            motion = DriveSample(ahead.q, ahead.qd, ahead.qdd, theta, ahead.qd, ahead.qdd, temperature)
+            motion = DriveSample(ahead.q, ahead.qd, ahead.qdd, theta, motors.qd, motors.qdd, temperature)
             controller = self.make(reference)
-            plan = tuple(np.ascontiguousarray(x) for x in motion[:4])
+            plan = tuple(np.ascontiguousarray(x) for x in motion[:6])
             packed = (len(times), controller.law.native(theta.shape[1]), plan)
             self._blocks[number] = _Block(controller, motion, packed)
         return self._blocks[number]

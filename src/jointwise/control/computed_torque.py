@@ -45,7 +45,8 @@ def computed_torque(
     position = reference.q + deformations(task.drives, loads) if side == "motor" else reference.q
     feedback = feedback_law(side, position, reference.qd, _scaled(M, chosen.kp), _scaled(M, chosen.kd))
     integral = integral_law(reference.q, _scaled(M, chosen.ki))
-    return AffineController(AffineControl(torque=plus_friction(feed, friction), **(feedback | integral)), rate)
+    law = AffineControl(torque=plus_friction(feed, friction), **(feedback | integral))
+    return AffineController(links.law(law), rate)
 
 
 def _scaled(M: Array, gain: float | Array) -> Array:

@@ -44,7 +44,7 @@ class AffineControl:
     References are (periods, joints): `torque` u_ff (Nm), `q`, `qd`, `theta`, `speed` (rad, rad/s). Gains (Nm/rad,
     Nm s/rad, Nm/(rad s)) are (joints,), (joints, joints), or with a leading axis of periods. `gravity` adds g(q) of a
     robot at the measured position: a chain of `make_chain`, so that the controller may assume another payload than the
-    arm carries.
+    arm carries; `gravity_shares` (joints, joints), C^-T, are the shares of g(q) in the torques of coupled motors.
     """
 
     q: Array | None = None
@@ -58,10 +58,11 @@ class AffineControl:
     k_speed: Array | None = None
     ki: Array | None = None
     gravity: Chain | None = None
+    gravity_shares: Array | None = None
 
     def __post_init__(self) -> None:
         """Take the arrays as float64, equally long; a gain needs its reference."""
-        for name in (*REFERENCES, *GAINS):
+        for name in (*REFERENCES, *GAINS, "gravity_shares"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, np.ascontiguousarray(value, dtype=np.float64))
@@ -112,7 +113,8 @@ class AffineControl:
 
     def native(self, dof: int) -> tuple[object, ...]:
         """Return the arrays in the order of the native side, gains that vary from period to period unfolded."""
-        return (*(getattr(self, name) for name in REFERENCES), *(self._gain(name, dof) for name in GAINS), self.gravity)
+        references = (getattr(self, name) for name in REFERENCES)
+        return (*references, *(self._gain(name, dof) for name in GAINS), self.gravity, self.gravity_shares)
 
     def _gain_shapes(self, dof: int) -> set[tuple[int, ...]]:
         return {(dof,), (dof, dof), (self.periods, dof), (self.periods, dof, dof)}
@@ -172,7 +174,7 @@ class AffineController:
     def _packed(self) -> tuple[object, ...]:
         """The law as the native kernel takes it, which has its gravity from elsewhere."""
         dof = next(value.shape[1] for name in REFERENCES if (value := getattr(self.law, name)) is not None)
-        return (*self.law.native(dof)[:-1], None)
+        return (*self.law.native(dof)[:-2], None, None)
 
     def init(self, sample: ControlSample) -> ControlState:
         """Return the memory at the start of the reference."""
@@ -226,4 +228,4 @@ def _gravity(law: AffineControl, q: Array) -> Array:
     torque: Array = np.zeros(len(q))
     if law.gravity is not None:
         kernels().inverse_dynamics(law.gravity, np.ascontiguousarray(q)[None], None, None, torque[None])
-    return torque
+    return torque if law.gravity_shares is None else np.ascontiguousarray(law.gravity_shares @ torque)

@@ -18,7 +18,6 @@ from jointwise.control.links import Links, Task, TaskOptions, make_task, plus_fr
 from jointwise.control.reference import Reference
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
-from jointwise.model.rigid.chain import Chain, kernels
 from jointwise.model.spring import Spring
 from jointwise.spatial import Array
 
@@ -131,11 +130,11 @@ class FeedbackLinearisation:
 
     @cached_property
     def _model(self) -> _Model:
-        return _Model(self.links, self.links.chain, self.drives, rotor_inertias(self.drives))
+        return _Model(self.links, self.drives, rotor_inertias(self.drives))
 
     def init(self, sample: ControlSample) -> LinearisationState:
         """Return the memory at the start of the reference."""
-        return LinearisationState(0, np.zeros_like(sample.q), sample.qd.copy())
+        return LinearisationState(0, np.zeros_like(sample.q), self.links.sample(sample).qd.copy())
 
     def step(self, state: LinearisationState, sample: ControlSample) -> tuple[Array, LinearisationState]:
         """Return the torque (joints,), Nm, of this period and the memory for the next."""
@@ -143,6 +142,7 @@ class FeedbackLinearisation:
         if k >= self.periods:
             raise ModelError(f"the reference lasts {self.periods} periods. Give it a longer duration.")
         assert wanted.jerk is not None and wanted.snap is not None
+        sample = self.links.sample(sample)
         springs, elastic = self._model.springs(sample), self.elastic
         q = np.where(elastic, sample.q, sample.theta - self.sag[0][k])
         qd = np.where(elastic, sample.qd, sample.speed - self.sag[1][k])
@@ -183,7 +183,6 @@ class _Model:
     """Links on springs, one sample at a time."""
 
     links: Links
-    chain: Chain
     drives: tuple[JointDrive, ...]
     rotors: Array
 
@@ -241,9 +240,7 @@ class _Model:
         acceleration = qdd + s * (jerk + s / 2.0 * snap)
         speed = qd + s * (qdd + s / 2.0 * (jerk + s / 3.0 * snap))
         position = q + s * (qd + s / 2.0 * (qdd + s / 3.0 * (jerk + s / 4.0 * snap)))
-        torque = np.empty_like(position)
-        kernels().inverse_dynamics(self.chain, position, speed, acceleration, torque)
-        return torque
+        return self.links.sample_torque(position, speed, acceleration)
 
 
 def feedback_linearisation(

@@ -14,7 +14,6 @@ from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links, TaskOptions, friction_torques, make_task, plus_friction
 from jointwise.control.pd import feedback_law, integral_law
 from jointwise.control.reference import Reference
-from jointwise.control.torque_rates import torque_rates
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.spatial import Array
@@ -46,8 +45,7 @@ def drive_motion(links: Links, drives: Sequence[JointDrive], reference: Referenc
     """
     if reference.jerk is None or reference.snap is None:
         raise ModelError("elastic joints need jerk and snap. Use a motion with derivative(t, order) up to 4.")
-    motion = (reference.q, reference.qd, reference.qdd, reference.jerk, reference.snap)
-    torque, first, second = torque_rates(links.chain, *motion)
+    torque, first, second = links.torque_rates(reference)
     phi, phi_d, phi_dd = (np.zeros_like(torque) for _ in range(3))
     for j, drive in enumerate(drives):
         if drive.spring is not None:
@@ -91,7 +89,7 @@ def flexible_feedforward(
     feed = plus_friction(ahead.torque, friction_feed(task.drives, ahead.speed, friction))
     feedback = feedback_law("motor", wanted.theta, wanted.speed, total * chosen.kp, total * chosen.kd)
     law = AffineControl(torque=feed, **(feedback | integral_law(task.reference.q, total * chosen.ki)))
-    return AffineController(law, rate)
+    return AffineController(task.links.law(law), rate)
 
 
 def friction_feed(drives: Sequence[JointDrive], speed: Array, friction: Array | bool) -> Array | None:

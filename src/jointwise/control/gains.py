@@ -11,6 +11,7 @@ from jointwise.control.joint_drive import JointDrive
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.rigid import mass_matrix
+from jointwise.model.transmission import motor_inertia
 from jointwise.spatial import Array
 
 FASTEST = 8.0
@@ -77,11 +78,15 @@ def feedback_rotors(robot: Robot, drives: Sequence[JointDrive] | None) -> Array:
 
 
 def effective_inertias(robot: Robot, q: Array, payload: Payload | None = None) -> Array:
-    """Return J_i = mean of M_ii(q) along a motion q (samples, joints), without rotors: kg m², (joints,)."""
+    """Return J_i = mean of M_ii(q) along a motion q (samples, joints), without rotors: kg m², (joints,).
+
+    They are those of the motors where a transmission couples them with the joints.
+    """
     if np.ndim(q) != 2 or not len(q):
         raise ShapeError(f"q must have shape (samples, {robot.dof}). Got {np.shape(q)} instead.")
     rows = q[np.unique(np.linspace(0, len(q) - 1, min(len(q), POSES)).astype(int))]
-    diagonal: Array = np.einsum("kii->ki", mass_matrix(robot, rows, payload=payload)).mean(axis=0)
+    M = motor_inertia(robot, mass_matrix(robot, rows, payload=payload))
+    diagonal: Array = np.einsum("kii->ki", M).mean(axis=0)
     return diagonal
 
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from jointwise.control.controller import AffineControl, ControlSample
 from jointwise.control.gains import Gains, default_gains, drives_for, effective_inertias, feedback_rotors
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.reference import Reference, as_reference
+from jointwise.control.torque_rates import torque_rates
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
-from jointwise.description.transmission import refuse_coupled
+from jointwise.description.transmission import Transmission
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.rigid import gravity_torque, inverse_dynamics, mass_matrix
-from jointwise.model.rigid.chain import Chain, make_chain
+from jointwise.model.rigid.chain import Chain, kernels, make_chain
+from jointwise.model.transmission import joint_values, motor_inertia
 from jointwise.spatial import Array
 
 if TYPE_CHECKING:
@@ -36,16 +39,14 @@ class Links:
     def of(cls, robot: Robot | RobotModel, gravity: Mounting | None = None, payload: Payload | None = None) -> Links:
         """Return the links of a described or calibrated robot; None for the gravity of the model, or the table.
 
-        Raises:
-            DescriptionError: The transmission is coupled: the controllers feed back joints one by one.
-
+        They are in coordinates of the motors where a transmission couples them with the joints; see `MotorLinks`.
         """
         from jointwise.runtime import RobotModel
 
         arm = robot.robot if isinstance(robot, RobotModel) else robot
-        refuse_coupled(arm, "this controller", remedy="simulate with the controller 'servo'")
         usual: Mounting = robot.gravity_vector if isinstance(robot, RobotModel) else "table"
-        return cls(arm, usual if gravity is None else gravity, payload)
+        kind = cls if arm.transmission is None else MotorLinks
+        return kind(arm, usual if gravity is None else gravity, payload)
 
     def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return M q̈ + C q̇ + g, (samples, joints) Nm."""
@@ -59,10 +60,92 @@ class Links:
         """Return M(q) + diag(B), (samples, joints, joints) kg m²."""
         return mass_matrix(self.robot, q, payload=self.payload, rotor_inertias=rotors)
 
-    @property
+    @cached_property
     def chain(self) -> Chain:
         """The numbers of the kernels."""
         return make_chain(self.robot, self.gravity, self.payload)
+
+    def sample_torque(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Return `torque` of contiguous arrays without checks, for controllers that are stepped."""
+        torque = np.empty_like(q)
+        kernels().inverse_dynamics(self.chain, q, qd, qdd, torque)
+        return torque
+
+    def torque_rates(self, reference: Reference) -> Array:
+        """Return `torque` along a motion with its first and second time derivative, (3, samples, joints)."""
+        assert reference.jerk is not None and reference.snap is not None
+        motion = (reference.q, reference.qd, reference.qdd, reference.jerk, reference.snap)
+        return np.stack(torque_rates(self.chain, *motion))
+
+    def reference(self, reference: Reference) -> Reference:
+        """Return a motion of the joints in the coordinates of these links."""
+        return reference
+
+    def sample(self, sample: ControlSample) -> ControlSample:
+        """Return a sample with link positions and speeds in the coordinates of these links."""
+        return sample
+
+    def law(self, law: AffineControl) -> AffineControl:
+        """Return a law in the coordinates of these links as one that feeds back positions and speeds of the joints."""
+        return law
+
+
+@dataclass(frozen=True)
+class MotorLinks(Links):
+    """Links in coordinates of coupled motors, p = C q, with torques of the motors, C^-T τ.
+
+    In these coordinates ``C^-T M C⁻¹ p̈ + ... = τ_J(θ - p)``: every motor moves a coordinate through a spring, as
+    uncoupled ones do, and every controller applies.
+    """
+
+    @cached_property
+    def coupling(self) -> Transmission:
+        """How the motors turn with the joints."""
+        assert self.robot.transmission is not None
+        return self.robot.transmission
+
+    def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Return M p̈ + C ṗ + g at the motors, (samples, joints) Nm."""
+        return self.coupling.motor_torque(super().torque(*map(self.coupling.joint, (q, qd, qdd))))
+
+    def weight(self, q: Array) -> Array:
+        """Return g at the motors, (samples, joints) Nm."""
+        return self.coupling.motor_torque(super().weight(self.coupling.joint(q)))
+
+    def inertia(self, q: Array, rotors: Array) -> Array:
+        """Return C^-T M C⁻¹ + diag(B), (samples, joints, joints) kg m²."""
+        M = motor_inertia(self.robot, super().inertia(self.coupling.joint(q), np.zeros_like(rotors)))
+        return np.asarray(M + np.diag(rotors))
+
+    def sample_torque(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Return `torque` of contiguous arrays without checks."""
+        return self.coupling.motor_torque(super().sample_torque(*map(self.coupling.joint, (q, qd, qdd))))
+
+    def torque_rates(self, reference: Reference) -> Array:
+        """Return `torque` along a motion with its first and second time derivative, (3, samples, joints)."""
+        return self.coupling.motor_torque(super().torque_rates(reference.mapped(self.coupling.inverse)))
+
+    def reference(self, reference: Reference) -> Reference:
+        """Return a motion of the joints as that of the motors."""
+        return reference.mapped(self.coupling.matrix)
+
+    def sample(self, sample: ControlSample) -> ControlSample:
+        """Return a sample with the link positions and speeds of the motors."""
+        return replace(sample, q=self.coupling.motor(sample.q), qd=self.coupling.motor(sample.qd))
+
+    def law(self, law: AffineControl) -> AffineControl:
+        """Return a law that feeds back positions and speeds of the joints: ``Kp (p - p_d) = Kp C (q - q_d)``."""
+        C = self.coupling.matrix
+        changed: dict[str, Any] = {
+            name: self.coupling.joint(x) for name in ("q", "qd") if (x := getattr(law, name)) is not None
+        }
+        changed |= {
+            name: x @ C if x.ndim == 3 or x.shape == C.shape else x[..., None] * C
+            for name in ("kp", "kd", "ki")
+            if (x := getattr(law, name)) is not None
+        }
+        shares = None if law.gravity is None else self.coupling.inverse.T
+        return replace(law, **changed, gravity_shares=shares)
 
 
 def deformations(drives: Sequence[JointDrive], torque: Array) -> Array:
@@ -111,7 +194,8 @@ class TaskOptions(TypedDict, total=False):
 class Task:
     """A motion that a controller follows: its `reference`, the `links` as mounted and loaded, one drive a joint.
 
-    `rotors` are the inertias (joints,), kg m², by which gains are scaled; see `feedback_rotors`.
+    Reference and links are in coordinates of the motors where a transmission couples them with the joints. `rotors` are
+    the inertias (joints,), kg m², by which gains are scaled; see `feedback_rotors`.
     """
 
     reference: Reference
@@ -122,7 +206,8 @@ class Task:
     @cached_property
     def inertias(self) -> Array:
         """Effective inertias of the links along the motion, without rotors: (joints,) kg m²."""
-        return effective_inertias(self.links.robot, self.reference.inertia_poses, self.links.payload)
+        robot = self.links.robot
+        return effective_inertias(robot, joint_values(robot, self.reference.inertia_poses), self.links.payload)
 
     @cached_property
     def ahead(self) -> Reference:
@@ -149,4 +234,4 @@ def make_task(
     arm, joints = links.robot, reference.q.shape[1]
     if joints != arm.dof:
         raise ModelError(f"the motion must be one of {arm.dof} joints, as robot '{arm.name}'. It has {joints}.")
-    return Task(reference, links, drives_for(arm, drives), feedback_rotors(arm, drives))
+    return Task(links.reference(reference), links, drives_for(arm, drives), feedback_rotors(arm, drives))

@@ -128,7 +128,7 @@ def lqr(
     feed = plus_friction(torque, friction_feed(task.drives, speed_ahead, friction))
     gains = decentralised_gains(task.links.robot, task.drives, task.inertias, tolerances or Tolerances(), rate)
     law = AffineControl(torque=feed, theta=theta, speed=speed, q=task.reference.q, qd=task.reference.qd, **gains)
-    return AffineController(law, rate)
+    return AffineController(task.links.law(law), rate)
 
 
 def decentralised_gains(

@@ -42,7 +42,7 @@ def pd_gravity(
     total = task.inertias + task.rotors
     theta = q + deformations(task.drives, task.links.weight(q)) if side == "motor" else q
     feedback = feedback_law(side, theta, task.reference.qd, total * chosen.kp, total * chosen.kd)
-    return AffineController(AffineControl(**feedback, gravity=task.links.chain), rate)
+    return AffineController(task.links.law(AffineControl(**feedback, gravity=task.links.chain)), rate)
 
 
 def pid(
@@ -64,7 +64,8 @@ def pid(
     reference, chosen = task.reference, gains or task.default_gains(integral=0.3)
     total = task.inertias + task.rotors
     feedback = feedback_law(side, reference.q, reference.qd, total * chosen.kp, total * chosen.kd)
-    return AffineController(AffineControl(**(feedback | integral_law(reference.q, total * chosen.ki))), rate)
+    law = AffineControl(**(feedback | integral_law(reference.q, total * chosen.ki)))
+    return AffineController(task.links.law(law), rate)
 
 
 def feedback_law(side: Side, position: Array, speed: Array, kp: Array, kd: Array) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,13 @@ class Reference:
     def inertia_poses(self) -> Array:
         """Positions at which inertias are taken, (any, joints)."""
         return self.q if self.poses is None else self.poses
+
+    def mapped(self, matrix: Array) -> Reference:
+        """Return the motion in other coordinates, p = C q with the matrix C (joints, joints)."""
+        values = {name: getattr(self, name) for name in (*ORDERS, "poses")}
+        rows: dict[str, Any] = {name: None if x is None else x @ matrix.T for name, x in values.items()}
+        curve = self.curve
+        return replace(self, **rows, curve=None if curve is None else lambda t, k: curve(t, k) @ matrix.T)
 
     def shifted(self, lead: float) -> Reference:
         """Return the motion `lead` s later, sample by sample; itself where only samples are known."""

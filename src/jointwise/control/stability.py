@@ -233,6 +233,7 @@ def _feedback(law: AffineControl, period: int, pose: Array) -> list[Array | None
             torque = np.empty((2, n))
             kernels().inverse_dynamics(law.gravity, np.stack([pose + row, pose - row]), None, None, torque)
             G[:, j] = (torque[0] - torque[1]) / (2.0 * NUDGE)
+        G = G if law.gravity_shares is None else law.gravity_shares @ G
         gains[0] = -G if gains[0] is None else gains[0] - G
     return gains
 

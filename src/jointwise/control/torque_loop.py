@@ -114,13 +114,15 @@ class TorqueFeedback:
         """Return the memory at the start of the reference."""
         zeros = np.zeros_like(sample.q)
         observer = ObserverState(zeros, sample.speed) if self.observer is None else self.observer.init(sample.speed)
-        hold = self.arm.weight(sample.q[None])[0]
-        return FeedbackState(self.motion.init(sample), hold, (sample.qd, zeros), (sample.speed, zeros), observer)
+        at = self.arm.sample(sample)
+        hold = self.arm.weight(at.q[None])[0]
+        return FeedbackState(self.motion.init(sample), hold, (at.qd, zeros), (sample.speed, zeros), observer)
 
     def step(self, state: FeedbackState, sample: ControlSample) -> tuple[Array, FeedbackState]:
         """Return the torque (joints,), Nm, of this period and the memory for the next."""
         k = state.motion.period
         torque, motion = self.motion.step(state.motion, sample)
+        sample = self.arm.sample(sample)
         links, rotors = self._accelerated(state.links, sample.qd), self._accelerated(state.rotors, sample.speed)
         measured = self.transmission(state, sample, links[1], rotors[1])
         friction = state.friction

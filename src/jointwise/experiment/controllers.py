@@ -18,7 +18,7 @@ from jointwise.design.trajectory import States, Trajectory, derivative
 from jointwise.errors import ModelError, nearest
 from jointwise.experiment.closed_loop import drives_of
 from jointwise.model.rigid import mass_matrix
-from jointwise.model.transmission import motor_values
+from jointwise.model.transmission import motor_inertia, motor_values
 from jointwise.runtime.slip_friction import SlipFriction
 from jointwise.simulation.robot import DigitalRobot
 from jointwise.spatial import Array
@@ -244,8 +244,7 @@ def _make_servo(digital: DigitalRobot, motion: DelayedMotion, rate: float, bandw
     """Return the servo for a motion."""
     q = motion(np.linspace(0.0, motion.duration, 1000), 0)
     poses = q[np.linspace(0, len(q) - 1, SERVO_POSES).astype(int)]
-    inverse = np.eye(poses.shape[1]) if digital.coupling is None else np.linalg.inv(digital.coupling)
-    at_motors = inverse.T @ mass_matrix(digital.robot, poses, payload=digital.payload) @ inverse
+    at_motors = motor_inertia(digital.robot, mass_matrix(digital.robot, poses, payload=digital.payload))
     links = np.diagonal(at_motors, axis1=1, axis2=2).mean(axis=0)
     rotors = np.array([joint.inertia for joint in digital.joints])
     stiffness = np.array([float(joint.stiffness.stiffness(np.zeros(()))) for joint in digital.joints])

@@ -90,6 +90,14 @@ def motor_torque(robot: Robot, torque: Array) -> Array:
     return torque if robot.transmission is None else robot.transmission.motor_torque(torque)
 
 
+def motor_inertia(robot: Robot, M: Array) -> Array:
+    """Return mass matrices (samples, joints, joints) in coordinates of the motors, C^-T M C⁻¹; M without coupling."""
+    if robot.transmission is None:
+        return M
+    inverse = robot.transmission.inverse
+    return np.asarray(inverse.T @ M @ inverse)
+
+
 def joint_torque(robot: Robot, torque: Array) -> Array:
     """Return the torques of the joints, Cᵀ τ, from those of the motors."""
     return torque if robot.transmission is None else robot.transmission.joint_torque(torque)

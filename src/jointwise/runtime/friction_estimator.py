@@ -25,6 +25,7 @@ from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError
 from jointwise.model.rigid.chain import Chain, kernels, make_chain
+from jointwise.model.transmission import motor_torque
 from jointwise.runtime.friction_adaptation import AdaptationOptions, AdaptationState, Adapted, FrictionAdaptation
 from jointwise.runtime.packing import MOST_JOINTS, core_bodies
 from jointwise.runtime.phase import PhaseFilter, PhaseSignals, PhaseState
@@ -35,7 +36,10 @@ from jointwise.spatial import Array
 
 
 class DriveSample(NamedTuple):
-    """Motion of links and rotors, (joints,) or (samples, joints): rad, rad/s, rad/s², °C; rotors after the gear."""
+    """Motion of links and rotors, (joints,) or (samples, joints): rad, rad/s, rad/s², °C; rotors after the gear.
+
+    Where a transmission is coupled, links are in coordinates of the joints and rotors in those of the motors.
+    """
 
     q: Array
     qd: Array
@@ -128,7 +132,8 @@ class DescribedFriction:
         """Bodies, friction laws, backlash and rotors; None for more joints than the C core has."""
         if native() is None or self.robot.dof > MOST_JOINTS:
             return None
-        return (NativeCore(core_bodies(self._chain)).handle,), *self.friction.packed, np.ascontiguousarray(self.rotors)
+        core = NativeCore(core_bodies(self._chain, self.robot.transmission))
+        return (core.handle,), *self.friction.packed, np.ascontiguousarray(self.rotors)
 
     def init(self, q: Array, theta: Array) -> Array:
         """Return the memory of relaxed gears."""
@@ -149,7 +154,7 @@ class DescribedFriction:
         motion = [np.ascontiguousarray(x).reshape(rows) for x in (sample.q, sample.qd, sample.qdd)]
         torque = np.empty_like(motion[0])
         kernels().inverse_dynamics(self._chain, *motion, torque)
-        load = torque.reshape(sample.q.shape)
+        load = motor_torque(self.robot, torque.reshape(sample.q.shape))
         friction = self.friction.torque(signals, sample.speed, load, sample.temperature)
         return TorqueParts(load + self.rotors * sample.acceleration, *friction), memory
 

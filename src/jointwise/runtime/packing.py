@@ -117,14 +117,14 @@ class CoreModel:
         return () if self.transmission is None else (self.transmission.matrix, self.transmission.inverse)
 
 
-def core_bodies(chain: Chain) -> CoreModel:
-    """Return the numbers of a chain: its bodies and rotors without friction."""
+def core_bodies(chain: Chain, transmission: Transmission | None = None) -> CoreModel:
+    """Return the numbers of a chain: its bodies and rotors without friction, and its coupled transmission."""
     none = np.zeros(10)
     joints = tuple(
         CoreJoint(bool(kind), rotation, translation, inertial, float(rotor), none, 0.0, 1.0, 0.0, ())
         for kind, rotation, translation, inertial, rotor in zip(*chain[:5], strict=True)
     )
-    return CoreModel(1.0, tuple(chain.gravity.tolist()), False, joints)
+    return CoreModel(1.0, tuple(chain.gravity.tolist()), False, joints, transmission=transmission)
 
 
 def core_model(calibration: Calibration, bodies: Bodies, rate: float) -> CoreModel:

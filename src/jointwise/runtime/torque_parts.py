@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointwise.description.transmission import refuse_coupled
+from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.model.terms import Coulomb, Hysteresis, Inertia, PowerFlow, Rated, Stribeck, Term
+from jointwise.model.transmission import motor_torque
 from jointwise.result.calibration import Calibration
 from jointwise.result.feed_forward import Use
 from jointwise.runtime.arrays import checked_rate
@@ -52,12 +53,14 @@ class ModelParts:
 
     Friction is linear in its parameters, so that the parts are differences of the model and of the model without some
     of its terms: `cores` are the model, that without dry friction and that without any friction. `dry` (Nm) and
-    `damping` (Nm s/rad), (joints,), are the sizes of dry and of other friction at 1 rad/s.
+    `damping` (Nm s/rad), (joints,), are the sizes of dry and of other friction at 1 rad/s. Torques are those of the
+    motors of `robot`, samples those of its joints.
     """
 
     cores: tuple[Core, Core, Core]
     dry: Array
     damping: Array
+    robot: Robot
 
     def init(self, q: ArrayLike, rotor: ArrayLike | None = None) -> Any:
         """Return the memory of relaxed gears at positions q (joints,), rad; `rotor` as in `RobotModel.init`.
@@ -71,12 +74,16 @@ class ModelParts:
     def step(self, memory: Any, sample: Sample) -> tuple[TorqueParts, Any]:
         """Return the parts of one sample, (joints,) each, and the memory after it."""
         pairs = [core.step(part, sample) for core, part in zip(self.cores, memory, strict=True)]
-        return _parts(*(torque for torque, _ in pairs)), _stacked([after for _, after in pairs])
+        return self._parts(*(torque for torque, _ in pairs)), _stacked([after for _, after in pairs])
 
     def steps(self, memory: Any, sample: Sample) -> tuple[TorqueParts, Any]:
         """Return the parts of consecutive samples, signals (samples, joints), and the memory after the last."""
         pairs = [_run(core, part, sample) for core, part in zip(self.cores, memory, strict=True)]
-        return _parts(*(torque for torque, _ in pairs)), _stacked([after for _, after in pairs])
+        return self._parts(*(torque for torque, _ in pairs)), _stacked([after for _, after in pairs])
+
+    def _parts(self, *torques: Array) -> TorqueParts:
+        full, without_dry, body = (motor_torque(self.robot, torque) for torque in torques)
+        return TorqueParts(body, full - body, full - without_dry)
 
 
 def model_parts(model: RobotModel, rate: float | None = None, use: Use = "sensor") -> ModelParts:
@@ -89,10 +96,8 @@ def model_parts(model: RobotModel, rate: float | None = None, use: Use = "sensor
 
     Raises:
         ModelError: A joint has no dry friction, so that there is nothing to adapt.
-        DescriptionError: The transmission is coupled.
 
     """
-    refuse_coupled(model.robot, "the adaptation of friction")
     chosen, hertz = model.calibration.for_use(use), checked_rate(model.rate if rate is None else rate)
     friction = tuple({type(term) for terms in chosen.model.terms for term in terms} - set(NOT_FRICTION))
     reduced = (chosen, _without(chosen, DRY), _without(chosen, friction))
@@ -102,7 +107,7 @@ def model_parts(model: RobotModel, rate: float | None = None, use: Use = "sensor
         joint = int(np.argmin(dry))
         raise ModelError(f"joint {joint + 1} of the model has no dry friction to adapt: calibrate it with friction.")
     cores = tuple(Evaluation(calibration).core(hertz) for calibration in reduced)
-    return ModelParts((cores[0], cores[1], cores[2]), dry, damping)
+    return ModelParts((cores[0], cores[1], cores[2]), dry, damping, chosen.model.robot)
 
 
 def _without(calibration: Calibration, kinds: tuple[type[Term], ...]) -> Calibration:
@@ -123,10 +128,6 @@ def _steady(calibration: Calibration) -> Array:
     speed = np.full((1, calibration.model.robot.dof), TYPICAL_SPEED)
     row: Array = steady_torques(calibration.model, speed, calibration.estimate.values, np.zeros_like(speed))[0]
     return row
-
-
-def _parts(full: Array, without_dry: Array, body: Array) -> TorqueParts:
-    return TorqueParts(body, full - body, full - without_dry)
 
 
 def _stacked(memories: list[Any]) -> Any:

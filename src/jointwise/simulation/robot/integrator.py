@@ -24,7 +24,7 @@ from jointwise.spatial import Array
 MOST_SUBSTEPS = 1_000_000
 GLANCE = 1e6
 """Rate (Hz) of the one period that is run to look at a state."""
-_NO_FEEDBACK = (None,) * 10
+_NO_FEEDBACK = (None,) * 11
 """References and gains of a law that is feed-forward torque alone, in the order of the native side."""
 ADVICE = "Lower the gains, or raise rate or substeps."
 
