@@ -20,12 +20,10 @@ import jointwise
 from digital_joint import RATE, follow, log_of
 from jointwise.description import Payload
 from jointwise.design import make_experiment
-from jointwise.joint.load.data import run_pairs
-from jointwise.joint.load.identify import identify_load
-from jointwise.joint.part import Part
-from jointwise.joint.quality import nrmse_percent, rms
+from jointwise.joint.load.identify import identify_load, run_pairs
+from jointwise.joint.part import Part, nrmse_percent, rms
 from jointwise.joint.record import JointRecord, joint_record
-from jointwise.joint.temperature.data import temperature_pairs
+from jointwise.joint.temperature.fit import temperature_pairs
 from jointwise.joint.temperature.identify import identify_temperature
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.simulation.robot import DigitalRobot, Run, digital_robot

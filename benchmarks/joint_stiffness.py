@@ -12,8 +12,7 @@ import numpy as np
 import jointwise
 from digital_joint import RATE, log_of
 from jointwise.design import make_experiment
-from jointwise.joint.part import Part
-from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.part import Part, nrmse_percent
 from jointwise.joint.record import JointRecord, joint_record
 from jointwise.joint.stiffness.identify import identify_stiffness
 from jointwise.simulation.robot import DigitalRobot, digital_robot, integrate

@@ -36,7 +36,7 @@ from jointwise.data.log import Log  # noqa: E402
 from jointwise.design import make_experiment  # noqa: E402
 from jointwise.estimation.recursive import Variant  # noqa: E402
 from jointwise.joint import JointModel, identify, joint_record, load_joint, save_joint  # noqa: E402
-from jointwise.joint.quality import nrmse_percent  # noqa: E402
+from jointwise.joint.part import nrmse_percent  # noqa: E402
 from jointwise.joint.record import LinkLoad  # noqa: E402
 from jointwise.model.rigid import inverse_dynamics  # noqa: E402
 from jointwise.monitoring.stiffness import (  # noqa: E402

@@ -14,13 +14,15 @@ from jointwise.estimation.least_squares import (
     Problem,
     bounded_from_moments,
     bounded_least_squares,
+    cholesky_solution,
+    non_negative,
+    non_negative_least_squares,
     quick_weighted_fit,
     squared_error,
     squared_error_from_moments,
     stacked,
     weighted_least_squares,
 )
-from jointwise.estimation.normal_equations import cholesky_solution, non_negative, non_negative_least_squares
 from jointwise.estimation.uncertainty import uncertainty_of
 from jointwise.spatial import Array
 

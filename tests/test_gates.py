@@ -13,7 +13,7 @@ from cli_runs import PLAIN, bench, refused, run
 from jointwise import load_robot, read_log
 from jointwise.data.write import write_csv
 from jointwise.errors import EstimationError
-from jointwise.result.explained import check_explained
+from jointwise.result.assembly import check_explained
 from synthetic import synthetic_log
 
 NAMES = ("joint 1 (a)", "joint 2 (b)", "joint 3 (c)")

@@ -12,7 +12,7 @@ import jointwise
 from cli_runs import UR10E, refused, run
 from data_files import needs_shared
 from jointwise.data import read_log, write_log
-from jointwise.data.gravity import KEY, mounting_of_logs
+from jointwise.data.coordinates import KEY, mounting_of_logs
 from jointwise.data.log import Log, Origin
 from jointwise.errors import DataError, EstimationError
 from jointwise.experiment import PlantOptions

@@ -19,7 +19,7 @@ from jointwise.joint import (
     joint_record,
 )
 from jointwise.joint.identification import by_suitability
-from jointwise.joint.quality import identified_part
+from jointwise.joint.part import identified_part
 
 LENGTHS = {"locked": None, "constant-speed": 30.0, "load": 20.0, "reciprocate": 20.0, "warm-up": 80.0}
 

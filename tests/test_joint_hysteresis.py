@@ -34,8 +34,7 @@ from jointwise.joint.hysteresis.normal_equations import best_choices, gains, sli
 from jointwise.joint.hysteresis.result import _searched
 from jointwise.joint.identification import HysteresisOptions, identify
 from jointwise.joint.model import JointModel
-from jointwise.joint.part import Part, value_of
-from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.part import Part, nrmse_percent, value_of
 from jointwise.joint.record import JointRecord, join_records, joint_record
 from jointwise.model.friction import (
     lugre_deflection,

@@ -24,7 +24,7 @@ from jointwise.monitoring.signals import log_samples, stream_rate
 from jointwise.monitoring.summary import friction_estimates
 from jointwise.monitoring.verdict import thermal_note, warmer_than_known
 from jointwise.options import Options
-from jointwise.result.spread import LEAST_LIMIT, ChangeSpread, Tail
+from jointwise.result.metrics import LEAST_LIMIT, ChangeSpread, Tail
 from jointwise.runtime.stream import NumpyCore
 from synthetic import synthetic_log
 

@@ -10,7 +10,8 @@ import pytest
 
 from jointwise.formatting import number
 from jointwise.joint.model import JointModel
-from jointwise.joint.part import PHENOMENA, Curve, Part, Surface, TriedModel, plain, value_of
+from jointwise.joint.part import Curve, Part, Surface, TriedModel, plain, value_of
+from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.report.joint import curve_figure, measured_areas, render_joints, surface_figure
 from jointwise.report.joint_text import MEANINGS, finding, fit_grade, meaning
 from jointwise.report.sections.residuals import smooth_share

@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from jointwise.result import load_calibration as load_calibration
     from jointwise.result import save_model as save_model
     from jointwise.result import validate as validate
-    from jointwise.result.compare import compare as compare
     from jointwise.result.logs import read_log_for as read_log_for
     from jointwise.result.predict import predict as predict
+    from jointwise.result.validation import compare as compare
     from jointwise.rtde.recorder import Recording as Recording
     from jointwise.rtde.recorder import record as record
     from jointwise.runtime import IdentifiedPayload as IdentifiedPayload

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from jointwise.data.gravity import mounting_of_logs
+from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.log import Log, log_list
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
@@ -32,9 +32,15 @@ from jointwise.estimation.uncertainty import Alternatives, Uncertainty, uncertai
 from jointwise.monitoring.learn import residual_spread
 from jointwise.options import Options
 from jointwise.preparation import Setup, TrainingData, loaded_logs, prepare
-from jointwise.result.assembly import bounded_model, estimate_of, feed_forward_of, provenance_of, structure_text
+from jointwise.result.assembly import (
+    bounded_model,
+    estimate_of,
+    explained_output,
+    feed_forward_of,
+    provenance_of,
+    structure_text,
+)
 from jointwise.result.calibration import Calibration, TrainingErrors
-from jointwise.result.explained import explained_output
 from jointwise.result.plausibility import Check, refusal, worst_status
 from jointwise.result.plausibility.setup import check_setup
 from jointwise.result.validation import errors_from_positions, validate

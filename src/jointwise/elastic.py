@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from jointwise.data.conditioning import Filters, MotionChunk, clean_log, motion_chunks
+from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.filters import differences, low_pass
-from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from jointwise.data.gravity import mounting_of_logs
+from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.log import Log
 from jointwise.data.quality import DataQuality, check_quality
 from jointwise.description.mounting import Mounting

@@ -1,5 +1,5 @@
 /* Normal equations of small dense problems that NumPy cannot solve: with a Cholesky factor, and non-negative unknowns.
- * Reference: `estimation/normal_equations.py`, which uses SciPy where this kernel is missing.
+ * Reference: `estimation/gram.py`, which uses SciPy where this kernel is missing.
  */
 #include "arguments.h"
 #include "compiler.h"

@@ -10,7 +10,7 @@ from jointwise.cli.arguments import UsageError, add_columns, add_json, reading
 from jointwise.cli.output import Progress, as_json, note, table
 
 if TYPE_CHECKING:
-    from jointwise.result.compare import Ranked
+    from jointwise.result.validation import Ranked
 
 INTERMIXED = True
 EXAMPLES = """\
@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the ranking."""
     from jointwise.result import load_calibration
-    from jointwise.result.compare import compare
     from jointwise.result.logs import read_log_for
+    from jointwise.result.validation import compare
 
     *paths, last = args.files
     if len(paths) < 2:

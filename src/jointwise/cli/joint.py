@@ -287,7 +287,7 @@ def _summary(args: argparse.Namespace, result: JointIdentification, page: Path |
 
 def _text(model: JointModel, part: Part) -> str:
     """Return the tables and notes of a part."""
-    from jointwise.joint.quality import fit_text
+    from jointwise.joint.part import fit_text
 
     lines = [
         f"{model.robot}, joint {model.joint + 1}, {part.phenomenon}: {part.model}",

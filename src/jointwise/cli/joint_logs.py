@@ -148,7 +148,7 @@ def _calibrated_bodies(
     args: argparse.Namespace, robot: Robot, logs: list[Log], mounting: Mounting | None
 ) -> CalibratedBodies:
     """Return the bodies of the calibrated model; print a note if they are used under another gravity."""
-    from jointwise.data.gravity import gravity_text, is_same
+    from jointwise.data.coordinates import gravity_text, is_same
     from jointwise.result import load_calibration
     from jointwise.result.bodies import calibrated_load
 

@@ -270,7 +270,7 @@ def check_page(path: str | None, name: str) -> str | None:
 
 def mounting_for(logs: Sequence[Log], mounting: Mounting | None) -> Mounting:
     """Return the mounting: that of the option, else that stated in the logs (with a note), else the table."""
-    from jointwise.data.gravity import gravity_text, mounting_of_logs
+    from jointwise.data.coordinates import gravity_text, mounting_of_logs
 
     found = mounting_of_logs(logs, mounting)
     if mounting is None and not isinstance(found, str):

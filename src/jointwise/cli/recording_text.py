@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def recording_text(facts: dict[str, Any]) -> str:
     """Return the facts of a recording (`SimulationResult.summary`, files, what comes next) as lines."""
-    from jointwise.data.gravity import gravity_text
+    from jointwise.data.coordinates import gravity_text
 
     joint = "" if facts["joint"] is None else f", joint {facts['joint']}"
     lines = [
@@ -114,7 +114,7 @@ def _below(lowest: float | None, gravity: list[float]) -> list[str]:
     """Return a warning of motions through the mounting plane; `lowest` is a height (m), `gravity` that of the base."""
     if lowest is None or lowest >= 0.0:
         return []
-    from jointwise.data.gravity import is_same
+    from jointwise.data.coordinates import is_same
     from jointwise.description import gravity_vector
 
     where = ": not for a robot on a table" if is_same(gravity, gravity_vector("table")) else ""
@@ -173,7 +173,7 @@ def _option(option: str, value: str | None) -> list[str]:
 
 def _gravity_words(path: str, gravity: list[float]) -> list[str]:
     """Return `--gravity X Y Z`, or nothing where the file states it or it is the default."""
-    from jointwise.data.gravity import gravity_text, is_same
+    from jointwise.data.coordinates import gravity_text, is_same
     from jointwise.description import gravity_vector
 
     known = Path(path).suffix.lower() == ".parquet" or is_same(gravity, gravity_vector("table"))

@@ -20,7 +20,6 @@ from jointwise.control.pd import Side
 from jointwise.control.reference import Reference, part_of
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, ShapeError
-from jointwise.runtime.arrays import checked_rate
 from jointwise.runtime.friction_adaptation import AdaptationOptions, Adapted
 from jointwise.runtime.friction_estimator import (
     CalibratedFriction,
@@ -32,6 +31,7 @@ from jointwise.runtime.friction_estimator import (
     Measurement,
     friction_estimator,
 )
+from jointwise.runtime.motion import checked_rate
 from jointwise.runtime.slip_friction import SlipFriction
 from jointwise.spatial import Array
 

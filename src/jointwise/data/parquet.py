@@ -1,26 +1,34 @@
-"""Parquet logs and Arrow streams, read batch by batch; one column per channel and joint, named as in a text log."""
+"""Logs in Parquet files and Arrow streams.
+
+An Arrow stream is what a recording appends while it runs; it is readable up to its last complete batch.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 
-from jointwise.data.arrow_stream import MAGIC as STREAM_MAGIC
-from jointwise.data.arrow_stream import ArrowStream
+from jointwise.atomic import atomic_path
 from jointwise.data.columns import TableLayout, extra_columns, layout
+from jointwise.data.coordinates import KEY, gravity_from_bytes
 from jointwise.data.gate import Gate, ReadOptions, refuse_missing, refuse_short
-from jointwise.data.gravity import KEY, gravity_from_bytes
 from jointwise.data.log import Log, Origin, log_from_matrix
 from jointwise.data.mapping import MOST_COLUMNS, Wanted
 from jointwise.data.spool import Spool
 from jointwise.errors import DataError
 from jointwise.spatial import Array
 
+STREAM_MAGIC = b"\xff\xff\xff\xff"
+"""First bytes of an Arrow stream."""
+RECORDING_KEY = b"jointwise.recording"
+"""Key of the metadata of a recording in an Arrow or Parquet file: a JSON document."""
 _BATCH_ROWS = 32768
 _OPENING: dict[str, Any] = {
     "pre_buffer": False,  # else all that was read stays in memory
@@ -33,6 +41,85 @@ _MOST_GROWTH = 500
 _SMALL = 64 * 1024 * 1024
 """Bytes of numbers that any file may hold."""
 _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+class ArrowStream:
+    """An Arrow stream with the methods of `pyarrow.parquet.ParquetFile` that readers of logs use.
+
+    A stream of a program that was killed ends with an incomplete batch; it is ignored, and `complete` becomes False.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Open the stream.
+
+        Raises:
+            DataError: If the file is not an Arrow stream.
+        """
+        import pyarrow as pa
+
+        self.path, self.complete = Path(path), True
+        try:
+            with pa.OSFile(str(path)) as file:
+                self.schema_arrow = pa.ipc.open_stream(file).schema
+        except (pa.ArrowException, EOFError):
+            raise DataError(f"{path}: not an Arrow stream, or its header is incomplete.") from None
+
+    def __enter__(self) -> Self:
+        """Return the stream."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing stays open between two reads."""
+
+    def iter_batches(
+        self, batch_size: int = 0, columns: Sequence[str] | None = None, use_threads: bool = False
+    ) -> Iterator[Any]:
+        """Yield the complete batches with some columns; the size of the batches is that of the file."""
+        import pyarrow as pa
+
+        with pa.OSFile(str(self.path)) as file:
+            stream = pa.ipc.open_stream(file)
+            while True:
+                try:
+                    batch = stream.read_next_batch()
+                except StopIteration:
+                    return
+                except (pa.ArrowException, OSError):
+                    self.complete = False
+                    return
+                yield batch if columns is None else batch.select(list(columns))
+
+    def read(self, columns: Sequence[str], use_threads: bool = False) -> Any:
+        """Return some columns as one table."""
+        import pyarrow as pa
+
+        schema = pa.schema([self.schema_arrow.field(name) for name in columns])
+        return pa.Table.from_batches(list(self.iter_batches(columns=columns)), schema=schema)
+
+
+def convert_stream(path: str | Path, output: str | Path, metadata: Mapping[str, Any] | None = None) -> None:
+    """Write all columns of an Arrow stream as Parquet or CSV, by the ending of the name, atomically.
+
+    Parquet also stores `metadata`; None for that of the stream.
+    """
+    stream = ArrowStream(path)
+    schema = stream.schema_arrow
+    if metadata is not None:
+        schema = schema.with_metadata({RECORDING_KEY: json.dumps(metadata).encode()})
+    if Path(output).suffix.lower() == ".parquet":
+        from pyarrow import parquet
+
+        with atomic_path(output) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
+            for batch in stream.iter_batches():
+                writer.write_batch(batch.replace_schema_metadata(schema.metadata))
+        return
+    from pyarrow import csv
+
+    with atomic_path(output) as temporary, csv.CSVWriter(str(temporary), schema) as writer:
+        for batch in stream.iter_batches():
+            writer.write_batch(batch)
 
 
 def read_parquet(path: Path, options: ReadOptions) -> Log:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jointwise.data.arrow_stream import MAGIC as STREAM_MAGIC
 from jointwise.data.effort import EffortUnit
 from jointwise.data.gate import NEEDED, ReadOptions
 from jointwise.data.log import Log
 from jointwise.data.mapping import parse_columns
+from jointwise.data.parquet import STREAM_MAGIC
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from jointwise.atomic import atomic_path
-from jointwise.data.arrow_stream import MAGIC, convert_stream
 from jointwise.data.channels import default_names
+from jointwise.data.coordinates import KEY, gravity_bytes
 from jointwise.data.effort import EffortUnit
-from jointwise.data.gravity import KEY, gravity_bytes
 from jointwise.data.log import Log
+from jointwise.data.parquet import STREAM_MAGIC, convert_stream
 from jointwise.data.read import read_log
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, MissingExtraError, OutputError
@@ -140,7 +140,7 @@ def _is_stream(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(STREAM_MAGIC)) == STREAM_MAGIC
 
 
 def write_mcap(log: Log, output: str | Path, robot: Robot | None = None) -> None:

@@ -19,8 +19,7 @@ from jointwise.data.filters import low_pass
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.fit import Fit, fit_structure
 from jointwise.estimation.least_squares import Mask, squared_error_from_moments
-from jointwise.estimation.regression import Regression
-from jointwise.estimation.rows import STILL_PART, Rows, regression_rows
+from jointwise.estimation.regression import STILL_PART, Regression, Rows, regression_rows
 from jointwise.estimation.select_filters import MAX_CUTOFF
 from jointwise.estimation.select_structure import POWERS, RELAXATIONS, STRIBECK, Candidates, select_structure
 from jointwise.estimation.structure import LADDER, JointTerms, Structure

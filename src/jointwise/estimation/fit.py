@@ -22,8 +22,7 @@ from jointwise.estimation.least_squares import (
     quick_weighted_fit,
     weighted_least_squares,
 )
-from jointwise.estimation.regression import LoadOf, Regression, term_series
-from jointwise.estimation.rows import Rows, RowWeights
+from jointwise.estimation.regression import LoadOf, Regression, Rows, RowWeights, term_series
 from jointwise.estimation.structure import NO_JOINT_TERMS, JointTerms, Structure, element_shapes
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Hysteresis, Inertia, Term

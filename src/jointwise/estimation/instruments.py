@@ -24,8 +24,7 @@ from jointwise.estimation.factors import Index, JointFactors
 from jointwise.estimation.fit import Fit
 from jointwise.estimation.jackknife import jackknife_covariance, student_factor
 from jointwise.estimation.least_squares import Layout, Mask, Solution
-from jointwise.estimation.regression import JointwiseTerms, LoadOf, Regression
-from jointwise.estimation.rows import Rows, regression_rows
+from jointwise.estimation.regression import JointwiseTerms, LoadOf, Regression, Rows, regression_rows
 from jointwise.estimation.uncertainty import Uncertainty, uncertainty_of
 from jointwise.spatial import Array
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.factors import Index
-from jointwise.estimation.normal_equations import cholesky_solution
+from jointwise.estimation.least_squares import cholesky_solution
 from jointwise.spatial import Array
 
 PriorKind = Literal["entropic", "euclidean"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise import __version__
 from jointwise.control.stability import UnstableError
-from jointwise.data.gravity import is_same
+from jointwise.data.coordinates import is_same
 from jointwise.description import load_robot
 from jointwise.description.check import require_sound
 from jointwise.description.mounting import Mounting, gravity_vector

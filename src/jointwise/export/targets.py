@@ -18,7 +18,7 @@ from jointwise.export.ur_script import ur_script
 from jointwise.export.urdf_model import urdf_model
 from jointwise.result.calibration import CalibratedModel, calibration_of
 from jointwise.runtime import RobotModel
-from jointwise.runtime.arrays import checked_rate
+from jointwise.runtime.motion import checked_rate
 
 TARGETS: dict[str, tuple[str, Callable[..., Content]]] = {
     "c": ("C99 library: runtime, numbers, test program", c_library),

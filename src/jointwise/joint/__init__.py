@@ -7,12 +7,12 @@ function returns a `Part`; a `JointModel` collects the parts and is saved in a j
     model = load_joint("joint2.json", robot.name, joint=1).with_part(identify_friction(record))
     save_joint(model, "joint2.json")
 
-Every phenomenon is a package with the same files: `data` selects and averages the samples of a record, `law` is what is
-identified and how a file stores it, `fit` estimates it (where `law` and `identify` do not suffice), `identify` is the
-entry point that checks, selects, fits and makes the `Part` (hysteresis and transmission make it in `result`). Friction
-laws are those of `model/friction`; models are selected by `simplest_candidate` on held-out data; standard errors come
-from `estimation.jackknife`; `quality.identified_part` makes every part. The motor has one file for each source of its
-gain instead of one `identify`; hysteresis divides its fit into files that its package lists. What several phenomena say
+Every phenomenon is a package with the same files: `law` is what is identified and how a file stores it; `identify` is
+the entry point that selects samples, checks, fits and makes the `Part`. What makes `identify` too long is in `data`
+(samples of a record, averaged), `fit` (the estimate) and `result` (the part). Friction laws are those of
+`model/friction`; models are selected by `simplest_candidate` on held-out data; standard errors come from
+`estimation.jackknife`; `part.identified_part` makes every part. The motor has one file for each source of its gain
+instead of one `identify`; hysteresis divides its fit into files that its package lists. What several phenomena say
 together is in `combined_friction` and `calibration_terms`.
 """
 

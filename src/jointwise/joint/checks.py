@@ -7,12 +7,12 @@ import shlex
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.data.gravity import gravity_text
+from jointwise.data.coordinates import gravity_text
 from jointwise.data.statistics import intervals, limited, noise
 from jointwise.errors import EstimationError
 from jointwise.estimation.linear_fit import scaled_solution
+from jointwise.joint.part import PERFECT, TINY, rms
 from jointwise.joint.phenomenon import PHENOMENA
-from jointwise.joint.quality import PERFECT, TINY, rms
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import direction, viscous_columns
 from jointwise.spatial import Array

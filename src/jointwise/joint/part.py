@@ -1,23 +1,25 @@
-"""One identified phenomenon of one joint: parameters with confidence intervals, quality, ranges and curves."""
+"""One identified phenomenon of one joint: parameters with confidence intervals, quality, ranges, curves and notes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointwise.document import decode
-from jointwise.errors import ModelError
+from jointwise.document import decode, plain_json
+from jointwise.errors import EstimationError, ModelError
 from jointwise.estimation.jackknife import NORMAL_FACTOR
 from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.phenomenon import PHENOMENA
+from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 
-S = TypeVar("S")
+T = TypeVar("T")
+Ranges = Mapping[str, Array | tuple[float, float]]
 
 DIGITS = (4, 9)
 """Fewest and most significant digits of a printed value."""
@@ -31,6 +33,16 @@ CURVE_BINS = 60
 """Bins of a curve of means."""
 LINE_POINTS = 201
 """Points of the line of a model in a curve."""
+TEST_EVERY = 4
+"""Every fourth run, cycle or block is held out for the test where models are selected on the others."""
+STARTS = 3
+"""Best starts of a grid from which a non-linear search is refined."""
+TINY = float(np.finfo(np.float64).tiny)
+"""Smallest positive number: a denominator that is at least this large is never zero."""
+PERFECT = 100.0
+"""NRMSE % of a model without error."""
+MIN_QUALITY = 30.0
+"""NRMSE % on held-out data below which a torque does not depend on what should explain it."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +247,7 @@ class Part:
         """Return the value of a parameter by its name, or the default if there is none."""
         return next((value.value for value in self.values if value.name == name), default)
 
-    def settings_as(self, phenomenon: str, type_: type[S]) -> S:
+    def settings_as(self, phenomenon: str, type_: type[T]) -> T:
         """Return the settings as the dataclass of a phenomenon, such as `FrictionSettings`.
 
         Args:
@@ -287,3 +299,92 @@ def plain(values: ArrayLike, most: int = MOST_POINTS) -> tuple[float, ...]:
     array = np.asarray(values, dtype=float).ravel()
     chosen = array if len(array) <= most else array[np.linspace(0, len(array) - 1, most).astype(np.intp)]
     return tuple(float(f"{value:.6g}") for value in chosen)
+
+
+def nrmse_percent(measured: Array, modelled: Array) -> float:
+    """Return ``100 (1 - |y - ŷ| / |y - mean y|)`` of (samples,): 100 for a perfect model, 0 for the mean."""
+    spread = float(np.linalg.norm(measured - measured.mean()))
+    if spread == 0.0:
+        raise EstimationError("the measurement must vary for a fit to have a quality. Got a constant instead.")
+    return PERFECT * (1.0 - float(np.linalg.norm(measured - modelled)) / spread)
+
+
+def nrmse_of_error(error: float, variance: float) -> float:
+    """Return ``100 (1 - √(error / variance))``, the NRMSE % of a mean squared error of a signal with a variance."""
+    return PERFECT * (1.0 - math.sqrt(error / variance))
+
+
+def percent_off(value: float, known: float) -> float:
+    """Return the relative difference of a value from a known one, %."""
+    return PERFECT * (value / known - 1.0)
+
+
+def rms(values: Array) -> float:
+    """Return the root mean square."""
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def rounding_error(step: float) -> float:
+    """Return the standard deviation ``step / √12`` of the error of a value that is recorded in steps."""
+    return step / math.sqrt(12.0)
+
+
+def fit_text(fitted: float, held_out: float | None) -> str:
+    """Return the fit (`nrmse_percent`) on all data and on held-out data as a text for people."""
+    held = "" if held_out is None else f", {held_out:z.1f} % on held-out data"
+    return f"fit {fitted:z.1f} % on all data{held} (100 is perfect)"
+
+
+def tried_model(model: str, quality: Callable[[T], float], training: T, held_out: T, note: str = "") -> TriedModel:
+    """Return a candidate that was fitted to training data, with its NRMSE % on these and on held-out data."""
+    return TriedModel(model, quality(training), quality(held_out), note)
+
+
+def identified_part(record: JointRecord, phenomenon: str, *, settings: object, ranges: Ranges, **entries: Any) -> Part:
+    """Return the part of an identification, with notes that apply to every phenomenon.
+
+    These are a better alternative, the drive gain behind every torque, and missing masses.
+
+    Args:
+        record: Record that was used.
+        phenomenon: Name of the phenomenon.
+        settings: Dataclass of its settings, or a dictionary.
+        ranges: Measured values of every input, or their range (low, high).
+        **entries: Other entries of `Part`.
+
+    """
+    ends = {name: (float(np.min(values)), float(np.max(values))) for name, values in ranges.items()}
+    part = Part(phenomenon, settings=plain_json(settings), ranges=ends, logs=record.logs, **entries)
+    notes = [note for note in (_alternative_note(part), _gain_note(part, record), _mass_note(part, record)) if note]
+    return replace(part, notes=(*part.notes, *notes))
+
+
+def _alternative_note(part: Part) -> str:
+    """Return a note if another model fits the held-out data better; they are not used for selection."""
+    figures = {tried.model: round(tried.held_out, 1) for tried in part.alternatives if tried.held_out is not None}
+    if part.held_out is None or part.tried_on == "all data" or not figures:
+        return ""
+    best, chosen = max(figures, key=lambda model: figures[model]), round(part.held_out, 1)
+    if figures[best] <= chosen:
+        return ""
+    return (
+        f"'{best}' fits the data held out better ({figures[best]} against {chosen} %); the model was selected by "
+        "cross-validation within the training data."
+    )
+
+
+def _gain_note(part: Part, record: JointRecord) -> str:
+    """Return a note on the drive gain behind every torque: confidence intervals do not include its error."""
+    if not record.has_current or record.unit != "Nm" or part.phenomenon in ("motor", "transmission"):
+        return ""
+    return f"torque is current times a drive gain of {record.gain:.5g} Nm/A: an error of it scales every torque alike"
+
+
+def _mass_note(part: Part, record: JointRecord) -> str:
+    """Return a note where the described bodies load nothing: then torque includes gravity and inertia of the links."""
+    if record.gravity is None or record.load.any() or part.phenomenon == "transmission":
+        return ""
+    return (
+        "gravity and inertia of the links were not removed, as the description has no masses: they are part of the "
+        f"{part.phenomenon}. Describe the masses, or give a calibrated model (--model)"
+    )

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.conditioning import UniformSpan, clean_log, condition
+from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.filters import differences, low_pass
 from jointwise.data.finding import Finding
-from jointwise.data.gravity import mounting_of_logs
 from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.data.quality import DataQuality, check_quality

@@ -9,7 +9,7 @@ import numpy as np
 
 from jointwise.backend import native
 from jointwise.errors import ModelError
-from jointwise.result.spread import JointSpread
+from jointwise.result.metrics import JointSpread
 from jointwise.runtime.stream import NativeCore
 from jointwise.spatial import Array
 

@@ -9,13 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from jointwise.data.log import Log
-from jointwise.estimation.least_squares import Mask
-from jointwise.estimation.normal_equations import non_negative
+from jointwise.estimation.least_squares import Mask, non_negative
 from jointwise.model.transmission import motor_values
 from jointwise.monitoring.core import NativeWatch, Reports, Samples
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.monitoring.signals import FASTEST, SLOWEST, SLOWNESS, log_samples, stream_rate
-from jointwise.result.spread import BLOCK, FEATURES, ChangeSpread, JointSpread, ResidualSpread, Tail
+from jointwise.result.metrics import BLOCK, FEATURES, ChangeSpread, JointSpread, ResidualSpread, Tail
 from jointwise.runtime import RobotModel
 from jointwise.runtime.stream import NativeCore
 from jointwise.spatial import Array

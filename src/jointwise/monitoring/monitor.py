@@ -15,7 +15,7 @@ from jointwise.estimation.least_squares import Mask
 from jointwise.monitoring.core import CoreMonitor, Known, NativeWatch, Reports, Samples, WatchCore
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.runtime import RobotModel
-from jointwise.runtime.arrays import checked_rate
+from jointwise.runtime.motion import checked_rate
 from jointwise.runtime.stream import NativeCore
 
 SAME_RATE = 0.02

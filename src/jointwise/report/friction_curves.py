@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jointwise.data.conditioning import clean_log
 from jointwise.data.coordinates import model_log
 from jointwise.data.log import Log
-from jointwise.estimation.rows import Rows, regression_rows
+from jointwise.estimation.regression import Rows, regression_rows
 from jointwise.model.dynamics import joint_signals
 from jointwise.model.terms import Hysteresis, JointSignals, Offset, SpeedRipple, Term
 from jointwise.model.transmission import motor_motion

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from jointwise.data.gravity import gravity_text, is_same, mounting_of_logs
+from jointwise.data.coordinates import gravity_text, is_same, mounting_of_logs
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot

@@ -25,10 +25,9 @@ from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.motion import Motion, with_substitutes
 from jointwise.result.feed_forward import FeedForward, Use, for_use
-from jointwise.result.metrics import Validation
+from jointwise.result.metrics import ResidualSpread, Validation
 from jointwise.result.plausibility import Check, worst_status
 from jointwise.result.predict import predict
-from jointwise.result.spread import ResidualSpread
 from jointwise.spatial import Array, six_to_tensor, tensor_to_six
 
 if TYPE_CHECKING:

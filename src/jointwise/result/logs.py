@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from jointwise.data import check_quality, read_log
+from jointwise.data.coordinates import refuse_other_gravity
 from jointwise.data.effort import EffortUnit
-from jointwise.data.gravity import refuse_other_gravity
 from jointwise.data.log import Log
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError

@@ -29,9 +29,8 @@ from jointwise.result.calibration import (
     TrainingErrors,
 )
 from jointwise.result.feed_forward import FeedForward, Use
-from jointwise.result.metrics import JointMetrics, Validation
+from jointwise.result.metrics import JointMetrics, ResidualSpread, Validation
 from jointwise.result.plausibility import Check
-from jointwise.result.spread import ResidualSpread
 from jointwise.spatial import Array, pseudo_inertia
 
 FASTEST_RATE = 1e5

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jointwise.data.gravity import gravity_text
+from jointwise.data.coordinates import gravity_text
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload
 from jointwise.errors import ModelError

@@ -1,9 +1,11 @@
-"""Validation: the errors of a calibration on logs with a measured output."""
+"""Validation: the errors of a calibration on logs with a measured output; models ranked by them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -92,3 +94,51 @@ def _errors(calibration: Calibration, log: Log, estimate: Array) -> Validation:
         unit=calibration.unit,
         file=log.origin.path,
     )
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A model in a comparison: its name, its joint model in words, its number of parameters, and its errors."""
+
+    name: str
+    structure: str
+    parameters: int
+    validation: Validation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry for JSON."""
+        return {
+            "model": self.name,
+            "structure": self.structure,
+            "parameters": self.parameters,
+            "seen": not self.validation.held_out,
+            **self.validation.to_dict(),
+        }
+
+
+def compare(models: Mapping[str, CalibratedModel], log: Log) -> tuple[Ranked, ...]:
+    """Return named models from best to worst: by the mean over the joints of MSE / variance on a log.
+
+    A log in which no joint moves has no such figure: there the mean over the joints of the RMSE decides.
+    """
+    calibrations = {name: calibration_of(model) for name, model in models.items()}
+    ranked = [
+        Ranked(
+            name,
+            model.structure_text,
+            model.model.count,
+            _without_prediction(validate(model, log)),
+        )
+        for name, model in calibrations.items()
+    ]
+    return tuple(sorted(ranked, key=_error))
+
+
+def _without_prediction(validation: Validation) -> Validation:
+    """Return a validation without its arrays: many models on a long log need no more memory than one."""
+    return replace(validation, prediction=None)
+
+
+def _error(ranked: Ranked) -> tuple[float, float]:
+    error = ranked.validation.mean_nmse
+    return (math.inf if math.isnan(error) else error, ranked.validation.mean_rmse)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.data.arrow_stream import RECORDING_KEY
+from jointwise.data.parquet import RECORDING_KEY
 from jointwise.errors import OutputError
 from jointwise.rtde.protocol import TYPES, Recipe, elements
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.data.arrow_stream import convert_stream
+from jointwise.data.parquet import convert_stream
 from jointwise.data.write import check_suffix
 from jointwise.errors import DataError, JointwiseError, OutputError
 from jointwise.rtde.client import TIMEOUT, Client, ConnectionLostError, Packet, Subscription, check_fields, suggestion

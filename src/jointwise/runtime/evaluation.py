@@ -17,9 +17,8 @@ from jointwise.model.terms import Offset
 from jointwise.model.transmission import joint_torque, motor_motion, motor_torque, motor_values
 from jointwise.motion import Motion
 from jointwise.result.calibration import Calibration
-from jointwise.runtime.arrays import checked_rate
 from jointwise.runtime.bodies import Bodies
-from jointwise.runtime.motion import at_rest_torques, make_motion, steady_torques, term_torques
+from jointwise.runtime.motion import at_rest_torques, checked_rate, make_motion, steady_torques, term_torques
 from jointwise.runtime.packing import core_model, has_core_term
 from jointwise.runtime.stream import NativeCore, NumpyCore
 from jointwise.spatial import Array

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from jointwise.backend import native
 from jointwise.errors import ModelError, ShapeError
-from jointwise.runtime.arrays import checked_rate
+from jointwise.runtime.motion import checked_rate
 from jointwise.spatial import Array
 
 Method = Literal["gradient", "normalised", "rls"]

@@ -14,11 +14,10 @@ from jointwise.model.terms import Coulomb, Hysteresis, Inertia, PowerFlow, Rated
 from jointwise.model.transmission import motor_torque
 from jointwise.result.calibration import Calibration
 from jointwise.result.feed_forward import Use
-from jointwise.runtime.arrays import checked_rate
 from jointwise.runtime.evaluation import Evaluation
 from jointwise.runtime.friction_adaptation import TYPICAL_SPEED
 from jointwise.runtime.model import RobotModel
-from jointwise.runtime.motion import steady_torques
+from jointwise.runtime.motion import checked_rate, steady_torques
 from jointwise.runtime.stream import Core, NativeCore, Sample, joint_signal
 from jointwise.spatial import Array
 

@@ -11,7 +11,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 
 from jointwise.data.statistics import intervals
 from jointwise.joint.checks import refuse
-from jointwise.joint.quality import PERFECT
+from jointwise.joint.part import PERFECT
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import root_speed
 from jointwise.spatial import Array

@@ -18,7 +18,7 @@ from scipy.optimize import least_squares, nnls
 from jointwise.estimation.linear_fit import JackknifeFit, column_lengths, jackknife_fit
 from jointwise.joint.friction.data import FrictionPoints
 from jointwise.joint.friction.law import FrictionForm, VelocityLaw
-from jointwise.joint.quality import STARTS
+from jointwise.joint.part import STARTS
 from jointwise.spatial import Array
 
 EXPONENT_BOUNDS = (0.3, 4.0)

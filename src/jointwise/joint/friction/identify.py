@@ -27,8 +27,22 @@ from jointwise.joint.friction.data import (
 )
 from jointwise.joint.friction.fit import FrictionFit, cell_means, fit_curve, uncertainty_of
 from jointwise.joint.friction.law import FrictionForm, FrictionSettings, StoredCovariance, VelocityLaw
-from jointwise.joint.part import LINE_POINTS, Curve, Part, TriedModel, Value, make_curve, positive_value, value_of
-from jointwise.joint.quality import MIN_QUALITY, TEST_EVERY, Ranges, identified_part, nrmse_percent, tried_model
+from jointwise.joint.part import (
+    LINE_POINTS,
+    MIN_QUALITY,
+    TEST_EVERY,
+    Curve,
+    Part,
+    Ranges,
+    TriedModel,
+    Value,
+    identified_part,
+    make_curve,
+    nrmse_percent,
+    positive_value,
+    tried_model,
+    value_of,
+)
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 

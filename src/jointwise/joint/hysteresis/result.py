@@ -14,8 +14,19 @@ from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, limit_r
 from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, HysteresisSettings, JointMotion, dry_level
 from jointwise.joint.hysteresis.methods import HysteresisProblem
 from jointwise.joint.hysteresis.uncertainty import LawEstimate, estimate
-from jointwise.joint.part import CURVE_BINS, Curve, Part, TriedModel, Value, make_curve, positive_value, value_of
-from jointwise.joint.quality import identified_part, nrmse_of_error, rounding_error
+from jointwise.joint.part import (
+    CURVE_BINS,
+    Curve,
+    Part,
+    TriedModel,
+    Value,
+    identified_part,
+    make_curve,
+    nrmse_of_error,
+    positive_value,
+    rounding_error,
+    value_of,
+)
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_law_name, load_unit, slip_after_reversal
 from jointwise.spatial import Array

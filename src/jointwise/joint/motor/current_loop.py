@@ -21,8 +21,7 @@ from jointwise.estimation.jackknife import (
     standard_error,
     student_factor,
 )
-from jointwise.joint.part import Curve, Part, Value, make_curve, value_of
-from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.part import Curve, Part, Value, make_curve, nrmse_percent, value_of
 from jointwise.joint.record import TOP_QUANTILE, JointRecord
 from jointwise.spatial import Array
 

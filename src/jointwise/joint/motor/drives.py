@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from jointwise.data.gravity import mounting_of_logs
+from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.description.mounting import Mounting, gravity_vector
@@ -21,8 +21,7 @@ from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_bloc
 from jointwise.joint.model import JointModel
 from jointwise.joint.motor.links import identify_motor
 from jointwise.joint.motor.result import MASS_ERROR
-from jointwise.joint.part import Part, Value, value_of
-from jointwise.joint.quality import TINY
+from jointwise.joint.part import TINY, Part, Value, value_of
 from jointwise.joint.record import LinkLoad, joint_record
 from jointwise.spatial import Array
 

@@ -15,7 +15,7 @@ from scipy.optimize import least_squares
 from jointwise.estimation.cross_validation import held_out_predictions, unit_folds
 from jointwise.estimation.gram import normal_solution
 from jointwise.joint.motor.data import BODY, PayloadData
-from jointwise.joint.quality import TINY, nrmse_percent
+from jointwise.joint.part import TINY, nrmse_percent
 from jointwise.model.friction import LOAD_POWERS, load_growth
 from jointwise.spatial import Array
 

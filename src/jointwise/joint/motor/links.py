@@ -26,8 +26,19 @@ from jointwise.joint.motor.result import (
     inverse_value,
     torque_constant,
 )
-from jointwise.joint.part import Curve, Part, TriedModel, Value, slope_curve, value_of
-from jointwise.joint.quality import PERFECT, TINY, identified_part, nrmse_percent, percent_off
+from jointwise.joint.part import (
+    PERFECT,
+    TINY,
+    Curve,
+    Part,
+    TriedModel,
+    Value,
+    identified_part,
+    nrmse_percent,
+    percent_off,
+    slope_curve,
+    value_of,
+)
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import (
     LOAD_POWERS,

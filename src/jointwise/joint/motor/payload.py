@@ -28,8 +28,7 @@ from jointwise.estimation.jackknife import jackknife, student_factor
 from jointwise.joint.motor.data import PayloadData, aligned_pairs, payload_data
 from jointwise.joint.motor.fit import ASYMMETRIC, GainFit, Products, body_scales, fit_payload, solve
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status, inverse_value, same_drives
-from jointwise.joint.part import Curve, TriedModel, make_curve, slope_curve
-from jointwise.joint.quality import percent_off
+from jointwise.joint.part import Curve, TriedModel, make_curve, percent_off, slope_curve
 from jointwise.model.friction import LOAD_POWERS
 from jointwise.spatial import Array
 

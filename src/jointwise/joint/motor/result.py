@@ -10,8 +10,7 @@ import numpy as np
 
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
-from jointwise.joint.part import Curve, Part, TriedModel, Value
-from jointwise.joint.quality import PERFECT, percent_off
+from jointwise.joint.part import PERFECT, Curve, Part, TriedModel, Value, percent_off
 from jointwise.spatial import Array
 
 Status = Literal["determined", "hardly determined", "not determined"]

@@ -16,8 +16,17 @@ from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
 from jointwise.joint.motor.data import SLOW
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status
-from jointwise.joint.part import Curve, Value, slope_curve, value_of
-from jointwise.joint.quality import PERFECT, TINY, nrmse_percent, percent_off, rounding_error
+from jointwise.joint.part import (
+    PERFECT,
+    TINY,
+    Curve,
+    Value,
+    nrmse_percent,
+    percent_off,
+    rounding_error,
+    slope_curve,
+    value_of,
+)
 from jointwise.joint.record import refuse_faulty
 from jointwise.model.friction import direction, viscous_columns
 from jointwise.spatial import Array

@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 
 from jointwise.estimation.jackknife import newton_replicates, student_factor
 from jointwise.estimation.linear_fit import scaled_solution
-from jointwise.joint.quality import nrmse_percent, rms
+from jointwise.joint.part import nrmse_percent, rms
 from jointwise.joint.stiffness.data import StiffnessRows
 from jointwise.joint.stiffness.law import SpringFamily, deformation
 from jointwise.model.friction import load_growth

@@ -21,15 +21,19 @@ from jointwise.joint.checks import check_gravity, refuse
 from jointwise.joint.part import (
     CURVE_BINS,
     LINE_POINTS,
+    MIN_QUALITY,
+    TINY,
     Curve,
     Part,
     TriedModel,
     Value,
+    identified_part,
     make_curve,
+    nrmse_percent,
     slope_curve,
+    tried_model,
     value_of,
 )
-from jointwise.joint.quality import MIN_QUALITY, TINY, identified_part, nrmse_percent, tried_model
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.data import StiffnessRows, kind_of, stiffness_rows
 from jointwise.joint.stiffness.fit import SpringFit, fit_spring, linear_motion

@@ -13,6 +13,7 @@ from jointwise.joint.friction.data import Flags
 from jointwise.joint.friction.law import friction_settings, velocity_law_of
 from jointwise.joint.part import (
     LINE_POINTS,
+    MIN_QUALITY,
     SURFACE_POINTS,
     Curve,
     Part,
@@ -20,14 +21,15 @@ from jointwise.joint.part import (
     TriedModel,
     Value,
     fit_value,
+    identified_part,
     make_curve,
+    nrmse_percent,
     plain,
+    tried_model,
     value_of,
 )
-from jointwise.joint.quality import MIN_QUALITY, identified_part, nrmse_percent, tried_model
 from jointwise.joint.record import JointRecord
-from jointwise.joint.temperature.data import COLDEST, TemperaturePairs, inverse_cube, temperature_pairs
-from jointwise.joint.temperature.fit import TemperatureModel
+from jointwise.joint.temperature.fit import COLDEST, TemperatureModel, TemperaturePairs, inverse_cube, temperature_pairs
 from jointwise.joint.temperature.law import PARAMETERS, TemperatureLaw, TemperatureSettings
 from jointwise.spatial import Array
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from jointwise.estimation.cross_validation import simplest_candidate, unit_errors
 from jointwise.estimation.gram import normal_solution
 from jointwise.estimation.jackknife import equal_blocks, newton_replicates, standard_error
-from jointwise.joint.quality import TINY, nrmse_percent
+from jointwise.joint.part import TINY, nrmse_percent
 from jointwise.joint.transmission.data import Flags, Strokes, cells
 from jointwise.joint.transmission.law import POINTS, FourierSeries, GearMap, RippledTable
 from jointwise.model.periodic_table import TURN, PeriodicTable

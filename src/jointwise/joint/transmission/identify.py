@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 
 from jointwise.joint.checks import check_gravity, refuse
-from jointwise.joint.part import Part
-from jointwise.joint.quality import TINY, tried_model
+from jointwise.joint.part import TINY, Part, tried_model
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.law import stiffness_of
 from jointwise.joint.transmission.data import CYCLE_FOLDS, TOP_PERCENTILE, Flags, Strokes, find_strokes

@@ -10,8 +10,7 @@ from scipy.optimize import minimize_scalar
 from jointwise.estimation.cross_validation import SIGNIFICANT
 from jointwise.estimation.gram import normal_solution
 from jointwise.estimation.jackknife import standard_error
-from jointwise.joint.part import CURVE_BINS
-from jointwise.joint.quality import TINY
+from jointwise.joint.part import CURVE_BINS, TINY
 from jointwise.joint.transmission.data import Strokes, cells
 from jointwise.joint.transmission.fit import Orders, SeriesFit, cycle_blocks, fit_series, series_columns, solve_blocks
 from jointwise.joint.transmission.law import full_lag

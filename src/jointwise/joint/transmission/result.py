@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise.estimation.jackknife import NORMAL_FACTOR, standard_error, student_factor
-from jointwise.joint.part import Curve, Part, TriedModel, Value, make_curve, plain, value_of
-from jointwise.joint.quality import identified_part, rms
+from jointwise.joint.part import Curve, Part, TriedModel, Value, identified_part, make_curve, plain, rms, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.law import StiffnessLaw
 from jointwise.joint.transmission.data import CYCLE_FOLDS, TOP_PERCENTILE, Strokes

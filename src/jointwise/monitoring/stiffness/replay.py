@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from jointwise.data.conditioning import UniformSpan, clean_log
-from jointwise.data.gravity import mounting_of_logs
+from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, EstimationError
 from jointwise.estimation.recursive import Variant
 from jointwise.joint.model import JointModel
-from jointwise.joint.quality import nrmse_percent
+from jointwise.joint.part import nrmse_percent
 from jointwise.joint.record import SHORTEST, LinkLoad, LoadModel
 from jointwise.monitoring.stiffness.estimate import StiffnessEstimate
 from jointwise.monitoring.stiffness.estimator import (

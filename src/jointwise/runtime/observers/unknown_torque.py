@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointwise.data.filters import leaky_sum
 from jointwise.errors import ModelError, ShapeError
-from jointwise.runtime.arrays import checked_rate
+from jointwise.runtime.motion import checked_rate
 from jointwise.spatial import Array
 
 

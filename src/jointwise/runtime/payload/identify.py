@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jointwise.data.gravity import refuse_other_gravity
+from jointwise.data.coordinates import refuse_other_gravity
 from jointwise.data.log import Log, log_list
 from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.errors import EstimationError, ImplausibleError, ModelError
