@@ -31,7 +31,7 @@ from jointwise.design.information import Goal, InformationModel
 from jointwise.experiment.excitation_files import excite, write_excitation
 from jointwise.model.base import base_parameters
 from jointwise.model.rigid import compute_regressor, inverse_dynamics
-from jointwise.result.excitation import compare_with_prediction, learned_noise, torque_noise
+from jointwise.result.excitation import compare_with_prediction, learned_noise, same_geometry, torque_noise
 from jointwise.spatial import Array
 from jointwise.virtual_ur.script import run_script
 
@@ -184,6 +184,12 @@ def test_the_motion_determines_parameters_better_than_random_series(name: str, r
     assert found.condition < 0.5 * found.random.condition
 
 
+def test_a_motion_that_separates_nothing_has_a_warning() -> None:
+    options = ExcitationOptions(5.0, speed=0.002, harmonics=2, starts=1)
+    found = optimize_excitation(jw.load_robot("ur5e"), options)
+    assert found.poor and "warning: the motion hardly separates the parameters" in found.summary()
+
+
 def test_files_hold_the_same_motion(ur5e: Excitation, tmp_path: Path) -> None:
     write_excitation(ur5e, tmp_path)
     table = np.genfromtxt(tmp_path / "trajectory.csv", delimiter=",", names=True)
@@ -259,6 +265,8 @@ def test_the_recording_of_an_excitation_is_compared_with_its_prediction(tmp_path
     expect_noise_of_a_calibration(calibration)
     expect_a_corrected_prediction(calibration, folder, tmp_path)
     assert "times those of the prediction" in compare_with_prediction(calibration, folder).summary()
+    assert main(["excite", "--robot", "ur5e", "--model", str(model), "--output", str(tmp_path / "other")]) == 1
+    assert "a model of 'planar2', not of 'ur5e'" in capsys.readouterr().err
     (folder / "prediction.json").write_text("{}")
     with pytest.raises(jw.errors.ModelError, match="not the prediction"):
         compare_with_prediction(calibration, folder)
@@ -313,6 +321,8 @@ def narrowed(robot: Robot, **limits: float | None) -> Robot:
         ({}, {"goal": "fun"}, "goal must be all, bodies, friction or payload. Got 'fun'"),
         ({}, {"clearance": 3.0}, "upright pose, where an excitation begins, must stay 3 m above"),
         ({}, {"speed": 1.5}, "speed must be a share"),
+        ({}, {"speed": 1e-4}, "the limits permit no excitation: motions at 0.01 % of the speed limits"),
+        ({}, {"acceleration": 1e-4, "duration": 5.0, "starts": 1}, "permit no excitation in 5 s.* larger acceleration"),
         ({}, {"acceleration": -1.0}, "acceleration must be a positive number"),
         ({}, {"reference": {"mass": 1.0}}, "reference must have parameters of robot 'ur5e'"),
     ],
@@ -322,6 +332,13 @@ def test_wrong_input_is_one_clear_line(limits: dict[str, Any], options: dict[str
     with pytest.raises(jw.errors.ModelError, match=message) as problem:
         optimize_excitation(robot, ExcitationOptions(**options))
     assert "\n" not in str(problem.value)
+
+
+def test_a_model_of_another_robot_is_no_reference() -> None:
+    ur5e = jw.load_robot("ur5e")
+    moved = replace(ur5e.joints[2], translation=ur5e.joints[2].translation + np.array([0.0, 0.003, 0.0]))
+    assert same_geometry(ur5e, replace(ur5e, joints=(*ur5e.joints[:2], moved, *ur5e.joints[3:])))
+    assert not any(same_geometry(ur5e, jw.load_robot(name)) for name in ("ur10e", "ur3e", "panda"))
 
 
 def test_the_command_asks_for_missing_limits_and_leaves_no_files(tmp_path: Path, capsys: Any) -> None:

@@ -109,9 +109,9 @@ def _known(args: argparse.Namespace, robot: Robot) -> dict[str, Any]:
             raise ModelError("--previous needs --model, the calibration from the recording of that excitation.")
         return {}
     from jointwise.result import load_calibration
-    from jointwise.result.excitation import calibrated_options
+    from jointwise.result.excitation import calibrated_options, same_geometry
 
     calibration = load_calibration(args.model)
-    if calibration.model.robot.dof != robot.dof:
+    if not same_geometry(calibration.model.robot, robot):
         raise ModelError(f"{args.model}: a model of '{calibration.model.robot.name}', not of '{robot.name}'.")
     return calibrated_options(calibration, args.previous)

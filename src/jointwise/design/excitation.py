@@ -120,6 +120,9 @@ RANDOM_SERIES = 20
 """Number of random series of the comparison."""
 SHRINK, SMALLEST = 0.98, 0.3
 """Factor by which a motion is reduced until all limits hold, and the smallest accepted size."""
+POOR = 1e3
+"""Condition number above which a motion hardly separates the parameters of the links; random series have 50 to 300."""
+POOR_TEXT = "the motion hardly separates the parameters. Allow more speed, acceleration or time."
 CHUNK = 10_000
 """Samples in memory at a time."""
 
@@ -162,6 +165,11 @@ class Excitation:
         """The robot."""
         return self.model.robot
 
+    @property
+    def poor(self) -> bool:
+        """Whether the motion is too small to separate the parameters."""
+        return self.condition > POOR
+
     @cached_property
     def improvement(self) -> Array:
         """Median standard errors of random series over those of this motion, (parameters,)."""
@@ -199,10 +207,10 @@ class Excitation:
         """Return the excitation in a few lines of text."""
         uses = ", ".join(f"{use.kind} {100.0 * use.share:.0f} %" for use in self.uses)
         return (
-            f"{self.motion.duration:g} s for {self.model.goal}, condition number {self.condition:.1f} "
-            f"(random series: {self.random.condition:.0f})\n"
+            f"{self.motion.duration:g} s for {self.model.goal}, condition number {self.condition:.3g} "
+            f"(random series: {self.random.condition:.3g})\n"
             f"standard errors {np.median(self.improvement[self.model.target]):.2f} times smaller than those of random "
-            f"series (median)\nuse of the limits: {uses}"
+            f"series (median)\nuse of the limits: {uses}" + (f"\nwarning: {POOR_TEXT}" if self.poor else "")
         )
 
 
@@ -245,7 +253,8 @@ def optimize_excitation(
     if motion is None:
         raise ModelError(
             f"the limits of robot '{robot.name}' permit no excitation in {options.duration:g} s: none of "
-            f"{options.starts} starts kept them. Choose a smaller clearance, a longer duration or another seed."
+            f"{options.starts} starts kept them. Choose a smaller clearance, a longer duration, a larger acceleration "
+            "or another seed."
         )
     condition, errors = _figures(model, motion.sample(STUDY_RATE))
     inflation = _inflation(model, options)
@@ -352,7 +361,13 @@ def _random_comparison(model: InformationModel, options: ExcitationOptions) -> R
     """Return condition numbers and standard errors of random Fourier series."""
     seeds = range(RANDOM_SERIES)
     others = [fourier_trajectory(model.robot, options.duration, k, speed_fraction=options.speed) for k in seeds]
-    figures = [_figures(model, other.sample(STUDY_RATE)) for other in others]
+    try:
+        figures = [_figures(model, other.sample(STUDY_RATE)) for other in others]
+    except np.linalg.LinAlgError:
+        raise ModelError(
+            f"the limits permit no excitation: motions at {100.0 * options.speed:g} % of the speed limits do not "
+            f"determine the parameters in {options.duration:g} s. Allow more speed or time."
+        ) from None
     conditions = [condition for condition, _ in figures]
     medians = np.median([errors for _, errors in figures], axis=0)
     return RandomComparison(float(np.median(conditions)), medians)

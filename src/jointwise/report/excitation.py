@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jointwise import __version__
-from jointwise.design.excitation import RATE, STUDY_RATE, Excitation, ExcitationOptions
+from jointwise.design.excitation import POOR_TEXT, RATE, STUDY_RATE, Excitation, ExcitationOptions
 from jointwise.design.trajectory import States
 from jointwise.formatting import number, percent
 from jointwise.report.figure import LOADED, UNLOADED, Figure, axis, joint_color, scatter, scatter_figure, time_figure
@@ -40,7 +40,7 @@ def _overview(excitation: Excitation) -> Html:
         ("Optimised for", model.goal),
         ("Method", f"{BASES[excitation.options.basis]}, {excitation.options.criterion.upper()}-optimal"),
         ("Duration", f"{excitation.motion.duration:g} s, {percent(excitation.options.speed, 0)} of the speed limits"),
-        ("Condition number", f"{excitation.condition:.1f}; random series {random.condition:.0f} (median)"),
+        ("Condition number", f"{excitation.condition:.3g}; random series {random.condition:.3g} (median)"),
         ("Standard errors", f"{better:.2f} times smaller than those of random series (median)"),
         *((f"Largest {use.kind}", f"{percent(use.share)} of the limit, {use.where}") for use in excitation.uses),
         ("Height above the mounting plane", plane),
@@ -50,7 +50,8 @@ def _overview(excitation: Excitation) -> Html:
         "are not checked: run the motion slowly first, with a hand at the emergency stop. Random series are Fourier "
         "series of the same duration and speed, whose collisions are not checked."
     )
-    return join([facts(pairs), paragraph(note)])
+    warning = [paragraph(f"{POOR_TEXT[0].upper()}{POOR_TEXT[1:]}")] if excitation.poor else []
+    return join([facts(pairs), *warning, paragraph(note)])
 
 
 def _signals(excitation: Excitation, states: States) -> Html:

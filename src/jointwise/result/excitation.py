@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.description.robot import Robot
 from jointwise.design.excitation import RATE
 from jointwise.document import Kind, read_document
 from jointwise.errors import ModelError
@@ -20,6 +21,19 @@ PREDICTION_KIND = Kind(
     noun="prediction",
     remedy="Run jointwise excite again.",
 )
+
+
+SAME_GEOMETRY = 0.02
+"""Difference (m, and of direction cosines) of joint axes up to which two descriptions are of the same type of robot:
+single arms differ from their catalogue by millimetres, types of one family by centimetres."""
+
+
+def same_geometry(a: Robot, b: Robot) -> bool:
+    """Return whether two descriptions place the joint axes alike; where the first one stands does not matter."""
+    return a.dof == b.dof and all(
+        np.allclose(one[1:], other[1:], atol=SAME_GEOMETRY)
+        for one, other in ((a.rotations, b.rotations), (a.translations, b.translations))
+    )
 
 
 def torque_noise(calibration: Calibration, rate: float) -> tuple[float, ...]:
