@@ -21,7 +21,7 @@ from jointwise.monitoring.reference import ReferenceWatch
 from jointwise.monitoring.session import part_of
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.monitoring.signals import log_samples, stream_rate
-from jointwise.monitoring.summary import friction_estimates
+from jointwise.monitoring.summary import FrictionMotion, friction_estimates
 from jointwise.monitoring.verdict import thermal_note, warmer_than_known
 from jointwise.options import Options
 from jointwise.result.metrics import LEAST_LIMIT, ChangeSpread, Tail
@@ -287,6 +287,34 @@ def trained_at(model, level):
     return replace(model, calibration=replace(calibration, provenance=replace(calibration.provenance, logs=logs)))
 
 
+def in_motion(model, warmer, speed=0.0):
+    """Return a minute of motion at a mean speed (rad/s) with dry friction of 10 Nm and 5 Nm s/rad."""
+    full = [np.full(model.dof, value) for value in (60.0, speed, 10.0, 5.0)]
+    return FrictionMotion(*full, np.broadcast_to(warmer, model.dof))
+
+
+@pytest.mark.parametrize(
+    ("a1", "a2", "warmer", "status"),
+    [
+        (0.09, -2.0, 0.0, "ok"),  # one log does not separate dry from viscous friction
+        (-0.04, 3.0, 0.0, "watch"),
+        (0.0, -3.0, 2.0, "ok"),
+        (0.0, -3.0, 0.0, "watch"),
+        (0.10, -1.0, 0.0, "ok"),
+        (0.10, -1.0, 2.0, "watch"),  # a warmer joint has less friction
+    ],
+)
+def test_friction_is_judged_by_its_torque_in_the_motion(model, a1, a2, warmer, status):
+    known = Monitor(model, 100.0).init().known
+    x = known.x.copy()
+    x[MOMENTS::SHARES], x[MOMENTS + 1 :: SHARES] = a1, a2
+    known = replace(known, x=x, P=1e-6 * np.eye(len(x)))
+    judged = friction_estimates(known, in_motion(model, warmer, speed=0.5), np.ones(model.dof, dtype=bool))
+    assert {joint.status for joint in judged} == {status}
+    assert judged[0].change == pytest.approx(a1 + a2 * 0.5 / 10.0)
+    assert judged[0].change_deviation == pytest.approx(1e-3 * np.hypot(1.0, 0.05))
+
+
 @pytest.mark.parametrize(
     ("trained", "level", "change", "status"),
     [
@@ -310,7 +338,7 @@ def test_warming_explains_less_friction_and_nothing_else(model, trained, level, 
     x, deviations = known.x.copy(), np.full(len(known.x), 1e-3)
     x[MOMENTS::SHARES] = change
     judged = friction_estimates(
-        replace(known, x=x, P=np.diag(deviations**2)), np.full(model.dof, 60.0), np.ones(model.dof, dtype=bool), warmer
+        replace(known, x=x, P=np.diag(deviations**2)), in_motion(model, warmer), np.ones(model.dof, dtype=bool)
     )
     assert {joint.status for joint in judged} == {status}
     far = trained is not None and level is not None and trained != level

@@ -6,7 +6,7 @@
 #define STATE_SIZE ((Py_ssize_t)(sizeof(jw_watch_state) / sizeof(double)))
 #define JOINT_NUMBERS (2 * JW_FEATURES + 10)
 #define HEAD_NUMBERS (JW_MOMENTS * 10 + 7)
-#define ROWS 11 /* arrays of a report with one number a joint */
+#define ROWS 12 /* arrays of a report with one number a joint */
 
 const jw_model *model_of(PyObject *capsule); /* runtime_module.c */
 
@@ -113,7 +113,7 @@ static void write_report(const jw_watch_report *report, Py_ssize_t n, double *ou
 {
     const double *const arrays[ROWS] = {report->external, report->residual, report->deviation, report->ratio,
                                         report->frozen,   report->speed,    report->inertia,   report->shock,
-                                        report->rest,     report->bound_fast, report->bound_slow};
+                                        report->rest,     report->bound_fast, report->bound_slow, report->dry};
     for (int k = 0; k < ROWS; k++, out += n)
         memcpy(out, arrays[k], (size_t)n * sizeof(double));
     out[0] = report->contact;
@@ -123,7 +123,7 @@ static void write_report(const jw_watch_report *report, Py_ssize_t n, double *ou
 }
 
 /* monitor_steps(monitor, state, samples, t, q, qd | None, output, temperature | None, reports): arrays of
- * (samples, joints) numbers, reports of (samples, 9 joints + 4); the state is updated. */
+ * (samples, joints) numbers, reports of (samples, 12 joints + 4); the state is updated. */
 static PyObject *monitor_steps(PyObject *self, PyObject *args)
 {
     (void)self;

@@ -20,7 +20,7 @@ VERDICTS = ("not finite", "repeated", "reordered", "gap", "jump", "restart", "go
 DROPPED = VERDICTS[:3]
 COLUMNS = (
     *("external", "residual", "deviation", "ratio", "frozen", "speed", "inertia", "shock", "rest"),
-    *("bound_fast", "bound_slow"),
+    *("bound_fast", "bound_slow", "dry"),
 )
 """Columns of a report with one number a joint."""
 
@@ -120,6 +120,7 @@ class Reports:
         rest: Whether the joint is at rest.
         bound_fast: What dry friction may add to `external` without contact: at stops, reversals and at rest.
         bound_slow: The same of `residual`.
+        dry: Dry friction of the model, smoothed like `residual`.
         contact: Whether there is a contact, (samples,).
         joint: The joint (0-based) of the largest ratio, (samples,).
         verdict: Index into `VERDICTS`, (samples,).
@@ -138,6 +139,7 @@ class Reports:
     rest: Array
     bound_fast: Array
     bound_slow: Array
+    dry: Array
     contact: Array
     joint: Array
     verdict: Array
@@ -145,7 +147,7 @@ class Reports:
 
     @classmethod
     def of(cls, table: Array, joints: int) -> Reports:
-        """Return the reports of a table of the native kernel, (samples, 11 joints + 4)."""
+        """Return the reports of a table of the native kernel, (samples, 12 joints + 4)."""
         parts = [table[:, k * joints : (k + 1) * joints] for k in range(len(COLUMNS))]
         return cls(*parts, *table[:, len(COLUMNS) * joints :].T)
 

@@ -16,12 +16,14 @@ import numpy as np
 
 from jointwise.errors import DataError
 from jointwise.monitoring.stiffness.status import StiffnessLimits
-from jointwise.monitoring.summary import FRICTION_CHANGE, FRICTION_RATIO, MonitorResult, Status
+from jointwise.monitoring.summary import MORE_FRICTION, MonitorResult, Status
 
 VERSION = 1
 """Version of the tables, SQLite's user_version."""
 COMMISSIONING = 3
 """Runs with which the latest ones are compared, and number of the latest ones."""
+TREND_RATIO = 3.0
+"""Standard errors above which a change since commissioning is significant."""
 LEAST_MOTION = 10.0
 """Time (s) that a joint must move in a run for its friction to be part of a series."""
 YEAR = 365.25 * 86400.0
@@ -204,10 +206,10 @@ def _trend(joint: int, quantity: str, values: Sequence[tuple[float, float, float
         _mean(numbers[rows], weight[rows]) for rows in (slice(count), slice(-count, None))
     )
     change, deviation = last - first, math.hypot(first_error, last_error)
-    size = {"a1": FRICTION_CHANGE, "stiffness": StiffnessLimits().watch * abs(first)}.get(quantity, math.inf)
+    size = {"a1": MORE_FRICTION, "stiffness": StiffnessLimits().watch * abs(first)}.get(quantity, math.inf)
     status: Status = "unknown"
     if len(values) > 1:
-        status = "watch" if abs(change) > max(size, FRICTION_RATIO * deviation) else "ok"
+        status = "watch" if abs(change) > max(size, TREND_RATIO * deviation) else "ok"
     slope = _slope(dates / YEAR, numbers, weight)
     return Trend(joint, quantity, status, len(values), first, last, change, deviation, slope)
 

@@ -361,7 +361,7 @@ class ReferenceTick:
         lasting = self._lasting(m, np.zeros(self.n) if numbers.derived else u, w)
         m.report |= {"deviation": deviation, "ratio": np.where(self.measured, lasting, 0.0)}
         m.report |= {"speed": s["speed"], "inertia": now.inertia, "shock": s["shock"], "rest": s["at_rest"]}
-        m.report |= {"bound_fast": fast_bound, "bound_slow": slow_bound}
+        m.report |= {"bound_fast": fast_bound, "bound_slow": slow_bound, "dry": s["dry"]}
         self._push(m, square)
         m.report["joint"] = float(np.argmax(m.report["ratio"]))
         return spread

@@ -23,17 +23,21 @@ LIGHTEST = 0.15
 """Change of the payload (kg) that is one: models of one arm from different days differ by less."""
 UNKNOWN = 0.3
 """Standard error (kg) above which a payload is not determined: the tool has not turned enough yet."""
-FRICTION_CHANGE = 0.06
-"""Relative change of dry friction that is watched: models of three logs of a minute are wrong by up to 4 %, so that a
-change of 10 % exceeds it and their errors do not ..."""
-FRICTION_RATIO = 3.0
-"""... if it is larger than this many standard errors ..."""
-REPEATED = 15.0
+MORE_FRICTION, LESS_FRICTION = 0.06, 0.12
+"""Changes of friction, relative to dry friction, that are watched: models of one log of a minute are wrong by up to
+5 %, so that 10 % more friction exceeds the first and errors do not; those that run in or warm up have less ..."""
+FRICTION_RATIO = 2.0
+"""... if it is larger than this many standard errors, which include changes within minutes ..."""
+REPEATED = 40.0
 """... more where the joint moved little: by this time (s) relative to that in motion. Errors of the model repeat at the
 few poses of a short log; logs of half a minute of a UR10e on other days show up to 12 %."""
-WARMING = 0.01
-"""Relative loss of dry friction with every kelvin (1/K) that warming may explain where the model does not have the
-effect of temperature: about twice that of the digital robot (0.5 %/K)."""
+WARMING_DRY, WARMING_VISCOUS = (0.005, 0.01), (0.02, 0.04)
+"""Least and largest relative loss of dry and viscous friction with every kelvin (1/K) that warming explains where the
+model does not have the effect of temperature; the least ones are those of the digital robot above 20 °C ..."""
+WARMING_RANGE = 5.0
+"""... for a difference of this many kelvins; friction falls less in warm joints."""
+IMPOSSIBLE_RATIO = 3.0
+"""Standard errors beyond which a quantity that cannot be negative is."""
 SHOWN = 20
 """Contacts that the text lists one by one."""
 LEAST_MOTION = 20.0
@@ -82,6 +86,8 @@ class FrictionEstimate:
     """Friction of a joint (1-based) against the model: ``a1 · dry + a2 · q̇``; nominal a1 = 1, a2 = 0.
 
     `a1_deviation` and `a2_deviation` (a2 in Nm s/rad) are standard errors, `moved` (s) is how long the joint moved.
+    `change` is that of the friction in this motion relative to dry friction, ``a1 - 1 + a2 mean|q̇| / mean|dry|``: what
+    a model of one log attributes to speed and not to dry friction cancels. The status is that of `change`.
     """
 
     joint: int
@@ -91,6 +97,8 @@ class FrictionEstimate:
     a2: float
     a2_deviation: float
     moved: float
+    change: float
+    change_deviation: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return the friction for JSON."""
@@ -102,7 +110,42 @@ class FrictionEstimate:
             "a2": self.a2,
             "a2_deviation": self.a2_deviation,
             "moved": self.moved,
+            "change": self.change,
+            "change_deviation": self.change_deviation,
         }
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionMotion:
+    """The motion in which friction was measured, (joints,) each.
+
+    Attributes:
+        moved: Times in motion, s.
+        speed: Mean speeds in motion, rad/s.
+        dry: Mean dry friction of the model in motion, Nm.
+        viscous: Viscous coefficients of the model, Nm s/rad.
+        warmer: Temperatures above those of the calibration, K, as far as the model does not describe their effect.
+
+    """
+
+    moved: Array
+    speed: Array
+    dry: Array
+    viscous: Array
+    warmer: Array
+
+    @property
+    def per_viscous(self) -> Array:
+        """Change of friction relative to dry friction with the viscous coefficient, rad/(Nm s)."""
+        return np.where(self.dry > 0.0, self.speed / np.maximum(self.dry, 1e-12), 0.0)
+
+    def explained(self, joint: int) -> tuple[float, float]:
+        """Return the least and the largest change relative to dry friction that the temperature explains."""
+        warmer, viscous = float(self.warmer[joint]), float((self.per_viscous * self.viscous)[joint])
+        near = min(max(warmer, -WARMING_RANGE), WARMING_RANGE)
+        least, most = (dry + slope * viscous for dry, slope in zip(WARMING_DRY, WARMING_VISCOUS, strict=True))
+        low, high = sorted((-most * warmer, -least * near))
+        return low, high
 
 
 @dataclass(frozen=True)
@@ -253,27 +296,32 @@ def _center(total: Array, P: Array) -> tuple[tuple[float, ...], tuple[tuple[floa
     return tuple(com.tolist()), tuple(zip((com - half).tolist(), (com + half).tolist(), strict=True))
 
 
-def friction_estimates(known: Known, moved: Array, measured: Mask, warmer: Array) -> tuple[FrictionEstimate, ...]:
+def friction_estimates(known: Known, motion: FrictionMotion, measured: Mask) -> tuple[FrictionEstimate, ...]:
     """Return the friction of every joint.
 
     Args:
         known: What the monitor knows.
-        moved: Times in motion (joints,), s.
+        motion: The motion in which it was measured: less friction of a warmer joint, or more of a colder one, is not a
+            change as far as the temperature explains it.
         measured: Whether a joint is watched, (joints,).
-        warmer: Temperatures (joints,) above those of the calibration, K, as far as the model does not describe their
-            effect: less friction of a warmer joint, or more of a colder one, is not a change up to `WARMING`.
 
     """
     deviations, result = np.sqrt(np.maximum(np.diag(known.P), 0.0)), []
-    for j, time in enumerate(moved.tolist()):
-        first = MOMENTS + SHARES * j
-        change, error = float(known.x[first]), float(deviations[first])
+    for j, time in enumerate(motion.moved.tolist()):
+        dry, viscous = MOMENTS + SHARES * j, MOMENTS + SHARES * j + 1
+        weights = np.array([1.0, motion.per_viscous[j]])
+        change = float(weights @ known.x[[dry, viscous]])
+        error = float(np.sqrt(max(weights @ known.P[dry : viscous + 1, dry : viscous + 1] @ weights, 0.0)))
+        low, high = motion.explained(j)
+        beyond = change - min(max(change, low), high)
+        limit = max(MORE_FRICTION if beyond > 0.0 else LESS_FRICTION, _ratio(time) * error)
         judged = time >= LEAST_MOTION and bool(measured[j])
-        least, most = sorted((0.0, -WARMING * float(warmer[j])))
-        changed = abs(change - min(max(change, least), most)) > max(FRICTION_CHANGE, _ratio(time) * error)
-        status: Status = "unknown" if not judged else "watch" if changed else "ok"
-        numbers = (1.0 + change, error, float(known.x[first + 1]), float(deviations[first + 1]))
-        result.append(FrictionEstimate(j + 1, status, *numbers, time))
+        status: Status = "unknown" if not judged else "watch" if abs(beyond) > limit else "ok"
+        a1, a2 = (
+            (float(known.x[dry]) + 1.0, float(deviations[dry])),
+            (float(known.x[viscous]), float(deviations[viscous])),
+        )
+        result.append(FrictionEstimate(j + 1, status, *a1, *a2, time, change, error))
     return tuple(result)
 
 
@@ -311,8 +359,12 @@ def _number_lines(result: MonitorResult) -> list[str]:
     spread = "  ".join(f"{value:.2f}" for value in result.external_torque_deviation)
     lines = [f"  external torque rms [Nm]   {rms}", f"    without contact (1 sigma) {spread}"]
     lines.append(f"  payload [kg]               {_payload_text(result.payload)}")
-    known = [f"j{j.joint} {j.a1:.2f} ± {1.96 * j.a1_deviation:.2f}" for j in result.friction if j.moved > 0.0]
-    lines.append(f"  dry friction / model       {'  '.join(known) or 'no joint moves'}")
+    known = [
+        f"j{j.joint} {100.0 * j.change:+.0f} ± {196.0 * j.change_deviation:.0f}"
+        for j in result.friction
+        if j.moved > 0.0
+    ]
+    lines.append(f"  friction change [% of dry] {'  '.join(known) or 'no joint moves'}")
     if result.temperature is not None:
         degrees = "  ".join(f"{value:.0f}" for value in result.temperature.last)
         lines.append(f"  temperature [degC]         {degrees}")

@@ -12,11 +12,12 @@ from jointwise.model.terms import Temperature
 from jointwise.monitoring.core import MOMENTS, SHARES, Known, Reports, Samples
 from jointwise.monitoring.events import Contact, Fault
 from jointwise.monitoring.monitor import Monitor, MonitorState
-from jointwise.monitoring.settings import known_spread
+from jointwise.monitoring.settings import VISCOUS_SHARE, known_spread
 from jointwise.monitoring.summary import (
-    FRICTION_RATIO,
+    IMPOSSIBLE_RATIO,
     DataQuality,
     FrictionEstimate,
+    FrictionMotion,
     MonitorResult,
     PayloadEstimate,
     Status,
@@ -104,7 +105,8 @@ def _unit_hint(factor: float) -> str:
 class StreamSums:
     """Sums over a stream of `joints` from its first stamp `start` (s), sampled every `period` (s).
 
-    `gains` (joints,) are Nm per unit of the output.
+    `gains` (joints,) are Nm per unit of the output. `moved`, `path` and `dry` are integrals over the time in motion: of
+    1, |q̇| and the dry friction of the model (s, rad, Nm s).
     """
 
     joints: int
@@ -117,12 +119,14 @@ class StreamSums:
     square: Array = field(default_factory=lambda: np.zeros(0))
     deviation: Array = field(default_factory=lambda: np.zeros(0))
     moved: Array = field(default_factory=lambda: np.zeros(0))
+    path: Array = field(default_factory=lambda: np.zeros(0))
+    dry: Array = field(default_factory=lambda: np.zeros(0))
     temperatures: list[Array] = field(default_factory=list)
     pairs: OutputPairs = field(default_factory=OutputPairs)
 
     def __post_init__(self) -> None:
         """Start all sums at zero."""
-        self.square, self.deviation, self.moved = (np.zeros(self.joints) for _ in range(3))
+        self.square, self.deviation, self.moved, self.path, self.dry = (np.zeros(self.joints) for _ in range(5))
         self.last = self.start
 
     def add(self, samples: Samples, reports: Reports) -> None:
@@ -135,7 +139,10 @@ class StreamSums:
         self.square += np.square(reports.residual).sum(axis=0)
         self.deviation += reports.deviation.sum(axis=0)
         self.pairs.add(np.nan_to_num(samples.output) * self.gains, reports.residual)
-        self.moved += self.period * (np.abs(reports.speed) > MOVING_SPEED).sum(axis=0)
+        moves = np.abs(reports.speed) > MOVING_SPEED
+        self.moved += self.period * moves.sum(axis=0)
+        self.path += self.period * np.abs(reports.speed * moves).sum(axis=0)
+        self.dry += self.period * np.abs(reports.dry * moves).sum(axis=0)
         self._add_temperatures(samples.temperature)
 
     def _add_temperatures(self, temperature: Array | None) -> None:
@@ -229,7 +236,7 @@ def verdict(
     measured = np.ones(model.dof, dtype=bool) if monitor.measured is None else monitor.measured
     payload = payload_estimate(known, model.payload, model.output == "current")
     warmer = warmer_than_known(model, sums.temperatures)
-    friction = friction_estimates(known, sums.moved, measured, warmer)
+    friction = friction_estimates(known, _motion(monitor, sums, warmer), measured)
     mismatch = _mismatch(sums, len(contacts), known.adopted) or _impossible(monitor, known, payload, friction)
     if mismatch or payload.status == "watch":  # friction that grows with the load is not a change of the joint
         friction = tuple(replace(joint, status="unknown") if joint.status == "watch" else joint for joint in friction)
@@ -259,6 +266,13 @@ def verdict(
         missing=(*missing, *thermal_note(warmer), *wear.missing),
         stiffness=wear.joints or None,
     )
+
+
+def _motion(monitor: Monitor, sums: StreamSums, warmer: Array) -> FrictionMotion:
+    """Return the motion in which friction was measured; `warmer` (joints,) in K."""
+    time = np.maximum(sums.moved, sums.period)
+    viscous = np.array([joint.viscous for joint in monitor.numbers.joints]) / VISCOUS_SHARE
+    return FrictionMotion(sums.moved, sums.path / time, sums.dry / time, viscous, warmer)
 
 
 def _worst(
@@ -297,12 +311,14 @@ def _impossible(
     """Return why the stream is not that of this robot: torques at rest, payload or friction that no robot has."""
     held = known.x[MOMENTS + 2 :: SHARES] / np.array([joint.held for joint in monitor.numbers.joints])
     resting = [str(j + 1) for j in np.flatnonzero(known.rest & (np.abs(held) > HELD_MOST)).tolist()]
-    driving = [str(j.joint) for j in friction if j.status != "unknown" and j.a1 + FRICTION_RATIO * j.a1_deviation < 0.0]
+    driving = [
+        str(j.joint) for j in friction if j.status != "unknown" and j.a1 + IMPOSSIBLE_RATIO * j.a1_deviation < 0.0
+    ]
     if driving:
         found = f"negative friction of joint {', '.join(driving)}"
     elif resting:
         found = f"more torque at rest than friction can hold at joint {', '.join(resting)}"
-    elif payload.mass + 3.0 * float(np.sqrt(known.P[0, 0])) < LEAST_MASS:
+    elif payload.mass + IMPOSSIBLE_RATIO * float(np.sqrt(known.P[0, 0])) < LEAST_MASS:
         found = f"a negative payload of {payload.mass:.1f} kg"
     else:
         return []
@@ -345,9 +361,9 @@ def _reasons(
     if payload.status == "watch":
         low, high = payload.mass_interval
         lines.append(f"payload {payload.mass:.2f} kg [{low:.2f}, {high:.2f}] instead of {payload.declared:.2f} kg")
-    changed = [f"joint {j.joint} {100.0 * (j.a1 - 1.0):+.0f} %" for j in friction if j.status == "watch"]
+    changed = [f"joint {j.joint} {100.0 * j.change:+.0f} %" for j in friction if j.status == "watch"]
     if changed:
-        lines.append(f"dry friction changed: {', '.join(changed)}")
+        lines.append(f"friction changed: {', '.join(changed)} of the dry friction")
     if temperature is not None and temperature.status == "watch":
         lines.append("a joint is outside the temperatures for which its friction is known")
     return lines + _data_reasons(data)

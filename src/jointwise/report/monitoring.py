@@ -214,14 +214,24 @@ def _joints(result: Result) -> Html:
     for k, joint in enumerate(result["friction"]):
         a1 = f"{joint['a1']:.3f} ± {1.96 * joint['a1_deviation']:.3f}" if joint["moved"] > 0.0 else "does not move"
         a2 = f"{joint['a2']:+.2f} ± {1.96 * joint['a2_deviation']:.2f}" if joint["moved"] > 0.0 else ""
+        change = f"{joint['change']:+.1%} ± {1.96 * joint['change_deviation']:.1%}" if joint["moved"] > 0.0 else ""
         torque = f"{result['external_torque_rms'][k]:.2f}"
         spread = f"{result['external_torque_deviation'][k]:.2f}"
         rows.append(
-            [f"joint {joint['joint']}", _badge(joint["status"]), torque, spread, a1, a2, f"{joint['moved']:.0f}"]
+            [
+                f"joint {joint['joint']}",
+                _badge(joint["status"]),
+                torque,
+                spread,
+                change,
+                a1,
+                a2,
+                f"{joint['moved']:.0f}",
+            ]
         )
     head = [
-        "", "friction", "external torque rms [Nm]", "without contact (1 σ) [Nm]", "dry friction / model",
-        "viscous change [Nm s/rad]", "in motion [s]",
+        "", "friction", "external torque rms [Nm]", "without contact (1 σ) [Nm]",
+        "friction change / dry friction", "dry friction / model", "viscous change [Nm s/rad]", "in motion [s]",
     ]  # fmt: skip
     return table("Joints", head, rows, text_columns=(0, 1))
 

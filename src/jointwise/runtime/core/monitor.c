@@ -538,6 +538,7 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
         report->rest[j] = s->at_rest[j];
         report->bound_fast[j] = fast_bound;
         report->bound_slow[j] = slow_bound;
+        report->dry[j] = s->dry[j];
     }
     push(m, s, square, report);
     for (int j = 0; j < n; j++) {

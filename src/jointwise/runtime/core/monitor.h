@@ -59,6 +59,7 @@ typedef struct {
     jw_real speed[JW_MOST_JOINTS], inertia[JW_MOST_JOINTS], shock[JW_MOST_JOINTS]; /* what the spread depends on */
     jw_real rest[JW_MOST_JOINTS];      /* whether the joint is at rest */
     jw_real bound_fast[JW_MOST_JOINTS], bound_slow[JW_MOST_JOINTS]; /* what dry friction may add to both residuals */
+    jw_real dry[JW_MOST_JOINTS];       /* dry friction of the model, smoothed */
     jw_real contact, joint, verdict;   /* whether; joint of the largest ratio; what the sample was */
     jw_real change;                    /* sudden change of the momentum observer, all joints, in standard deviations */
 } jw_watch_report;
