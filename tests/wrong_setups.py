@@ -387,7 +387,9 @@ class RandomSetups:
         (j,) = self._joints(right, 1)
         cutoff = float(self.rng.uniform(1.0, 3.0))
         name = f"output {j + 1} through {cutoff:.1f} Hz"
-        return right.with_logs(name, ("time shift", "gain"), lambda log: smoothed(log, right.output, (j,), cutoff))
+        return right.with_logs(
+            name, ("low-pass", "time shift", "gain"), lambda log: smoothed(log, right.output, (j,), cutoff)
+        )
 
     def length(self, right: Setup) -> Setup:
         """Return a robot one of whose lengths is wrong."""

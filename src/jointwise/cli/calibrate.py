@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--holdout", type=fraction, metavar="PART", help="keep the last part of every log (0.3) for validation"
     )
-    out.add_argument("--validate", nargs="+", default=[], metavar="LOG", help="validate on these logs")
+    out.add_argument("--validate", nargs="+", action="extend", default=[], metavar="LOG", help="validate on these logs")
     out.add_argument(
         "--accept-implausible",
         action="store_true",
@@ -115,7 +115,12 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--relaxation", type=not_negative, metavar="S", help="time for hysteresis to relax, 0 for never")
     group.add_argument(
-        "--joint", nargs="+", default=[], metavar="FILE", help="joint files ('jointwise joint'): their friction instead"
+        "--joint",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="joint files ('jointwise joint'): their friction instead",
     )
     group.add_argument(
         "--joint-as",
@@ -126,6 +131,7 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--terms",
         nargs="+",
+        action="extend",
         default=[],
         metavar="KIND",
         help="further terms of every joint: spring (a counterbalance), or a term of an installed package",

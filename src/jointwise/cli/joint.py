@@ -88,7 +88,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             _add_hysteresis(command)
         if name == "motor":
             command.add_argument(
-                "--loaded", nargs="+", default=[], metavar="LOG", help="the same motions with a payload"
+                "--loaded",
+                nargs="+",
+                action="extend",
+                default=[],
+                metavar="LOG",
+                help="the same motions with a payload",
             )
             command.add_argument(
                 "--payload-mass", type=heavy, metavar="KG", help="mass of that payload; its centre is estimated"

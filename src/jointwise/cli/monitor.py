@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--joint",
         nargs="+",
+        action="extend",
         default=[],
         metavar="FILE",
         help="joint files ('jointwise joint'): monitor their stiffness, with rotor positions (theta) and currents",

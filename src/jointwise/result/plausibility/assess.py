@@ -259,7 +259,7 @@ def suggestion(scored: Scored) -> str:
     joints = _joint_text(alternative.joints)
     gravity = " ".join(f"{x:.2f}" for x in alternative.declaration.gravity)
     texts = {
-        "output sign": f"Invert the current or torque columns of {joints} in the log (--columns).",
+        "output sign": f"Invert the current or torque columns of {joints} in the log.",
         "position sign": f"Invert the position columns of {joints} in the log, or check the direction of the axis.",
         "output order": f"Check the order of the current or torque columns of {joints} (--columns).",
         "position order": f"Check the order of the position columns of {joints} (--columns).",

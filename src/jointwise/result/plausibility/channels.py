@@ -69,8 +69,8 @@ def check_low_pass(logs: Sequence[Log], output: str) -> Iterator[Check]:
     joint, ratio = int(np.argmin(ratios[worst])), float(ratios[worst].min())
     if ratio < SMOOTH_SHARE:
         text = f"{logs[worst].names[output][joint]} is {1.0 / ratio:.1f} times as smooth as the outputs of other joints"
-        advice = "Record it without a low-pass filter, which delays it, or filter all outputs alike."
-        yield Check("time shift", "suspect", f"{text}: low-passed", advice)
+        advice = "It was probably low-passed, and so delayed: record it without a filter, or filter all outputs alike."
+        yield Check("low-pass", "suspect", text, advice)
 
 
 def _relative_roughness(log: Log, output: str) -> Array:

@@ -11,6 +11,7 @@ from jointwise.description.catalog import catalog_robot, list_robots
 from jointwise.description.robot import Payload, Robot
 from jointwise.estimation.drive_gains import DriveGains
 from jointwise.estimation.regression import Regression
+from jointwise.estimation.select_filters import LAGS
 from jointwise.result.plausibility.assess import assess
 from jointwise.result.plausibility.channels import (
     check_low_pass,
@@ -88,10 +89,10 @@ def _signal_checks(regression: Regression, loaded: bool, lag_known: bool) -> Ite
     """Yield what the channels of the logs show without a model, and the lag that was chosen."""
     lag = regression.filters.lag
     if not lag_known and -lag > LARGE_LAG:
-        text = f"the output is {-1e3 * lag:.0f} ms later than the motion"
-        yield Check(
-            "time shift", "suspect", text, f"Check the time stamps of the channels, or declare --lag {lag:.3f}."
-        )
+        longest = -lag >= max(LAGS)
+        text = f"the output is {'at least ' if longest else ''}{-1e3 * lag:.0f} ms later than the motion"
+        declared = "the delay (--lag)" if longest else f"--lag {lag:.3f}"
+        yield Check("time shift", "suspect", text, f"Check the time stamps of the channels, or declare {declared}.")
     logs = [clean.log for clean in regression.logs]
     yield check_zeros(logs, regression.output)
     yield check_saturation(logs, regression.output)
