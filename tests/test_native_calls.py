@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jointwise.control import Links
 from jointwise.description import load_robot
 from jointwise.experiment.controllers import slip_friction_of
 from jointwise.model.rigid.chain import make_chain
@@ -23,6 +24,7 @@ LIMITS = np.array([1e-3, 2e-3])
 ROBOT = digital_robot(load_robot("ur5e"))
 NOTHING = (None,) * 12
 LAWS = np.array([joint.friction.packed() for joint in ROBOT.joints[:2]])
+ARM = Links(ROBOT.robot).core
 ESTIMATOR = friction_estimator(DescribedFriction(ROBOT.robot, slip_friction_of(ROBOT), np.ones(6)), 1e3)
 
 
@@ -82,6 +84,20 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
                 *(series(6), series(6), True, start.memory.copy(), np.zeros(6), np.zeros(6), np.zeros(6)),
             ],
             {1, 2, 3, 12, 13, 14, 15},
+        ),
+        "torque_loop_step": (
+            [
+                *(ARM, control, 1, SAMPLES, 1e3, (series(6),) * 4, series(SAMPLES, 6), series(SAMPLES, 6)),
+                *(series(6, 13), series(4), np.zeros((7, 6)), np.zeros(6)),
+            ],
+            {10, 11},
+        ),
+        "linearisation_step": (
+            [
+                *(ARM, 1, SAMPLES, 1e3, 9.0, 1e-3, (series(6),) * 4, (series(SAMPLES, 6),) * 8, series(6, 18)),
+                *(np.zeros(6), np.zeros(6), np.zeros(6)),
+            ],
+            {9, 10, 11},
         ),
         "slip": ([x, 1.0 + x, LIMITS.copy(), 0.9, state, pair, np.zeros((SAMPLES, 2))], {4, 5, 6}),
         "maxwell_gram": (
@@ -149,6 +165,8 @@ NAMES = (
     "affine_step",
     "estimator_steps",
     "adaptive_step",
+    "torque_loop_step",
+    "linearisation_step",
 )
 ANY_SIZE = {("decimate", 0), ("decimate", 1), ("decimate", 3), ("leaky_sum", 0), ("hysteresis", 1), ("hysteresis", 3)}
 """Arrays that may be longer."""
@@ -180,7 +198,7 @@ def refuses(name: str, arguments: list[object], place: int, wrong: object) -> No
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_right_calls_are_right(name: str) -> None:
-    assert getattr(native, name)(*right_call(name)[0]) in {None, -1}
+    assert getattr(native, name)(*right_call(name)[0]) in {None, -1, True}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -199,7 +217,13 @@ def test_every_array_is_checked_for_type_layout_alignment_and_size(name: str) ->
             refuses(name, arguments, place, frozen)
 
 
-TUPLES = {"simulate": {6: 10}, "affine_step": {0: 10, 4: 4}, "adaptive_step": {6: 10, 7: 6, 8: 6}}
+TUPLES = {
+    "simulate": {6: 10},
+    "affine_step": {0: 10, 4: 4},
+    "adaptive_step": {6: 10, 7: 6, 8: 6},
+    "torque_loop_step": {1: 10, 5: 4},
+    "linearisation_step": {6: 4, 7: 8},
+}
 """Places of tuples of arrays, and how many arrays each has."""
 
 
@@ -215,7 +239,9 @@ def test_every_part_of_a_tuple_is_checked(name: str) -> None:
                 refuses(name, arguments, at, (*parts[:place], wrong, *parts[place + 1 :]))
 
 
-@pytest.mark.parametrize(("name", "place"), [("affine_step", 1), ("adaptive_step", 4)])
+@pytest.mark.parametrize(
+    ("name", "place"), [("affine_step", 1), ("adaptive_step", 4), ("torque_loop_step", 2), ("linearisation_step", 1)]
+)
 @pytest.mark.parametrize("period", [-1, SAMPLES, 2**62])
 def test_a_period_outside_the_reference_is_refused(name: str, place: int, period: int) -> None:
     refuses(name, right_call(name)[0], place, period)

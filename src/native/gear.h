@@ -65,6 +65,17 @@ INLINED double spring_torque(const spring_law *spring, double phi)
     return copysign(torque, phi) + spring->cubic * phi * phi * phi;
 }
 
+/* dtau/dphi, Nm/rad; at a knee that of the softer segment. */
+INLINED double spring_stiffness(const spring_law *spring, double phi)
+{
+    double size = fabs(phi);
+    return (size > spring->phi2 ? spring->K3 : size > spring->phi1 ? spring->K2 : spring->K1) +
+           3.0 * spring->cubic * phi * phi;
+}
+
+/* Nm/rad^2 */
+INLINED double spring_curvature(const spring_law *spring, double phi) { return 6.0 * spring->cubic * phi; }
+
 /* J */
 INLINED double spring_energy(const spring_law *spring, double phi)
 {

@@ -171,8 +171,8 @@ class AffineController:
         return self.law.periods
 
     @cached_property
-    def _packed(self) -> tuple[object, ...]:
-        """The law as the native kernel takes it, which has its gravity from elsewhere."""
+    def packed(self) -> tuple[object, ...]:
+        """The law as native kernels take it that have its gravity from elsewhere."""
         dof = next(value.shape[1] for name in REFERENCES if (value := getattr(self.law, name)) is not None)
         return (*self.law.native(dof)[:-2], None, None)
 
@@ -191,7 +191,7 @@ class AffineController:
         if (kernel := native()) is None:
             return self._numpy_step(state, sample)
         torque, integral = _gravity(self.law, sample.q), state.integral.copy()
-        kernel.affine_step(self._packed, k, self.periods, self.rate, sample.arrays[:4], integral, torque)
+        kernel.affine_step(self.packed, k, self.periods, self.rate, sample.arrays[:4], integral, torque)
         return torque, ControlState(k + 1, integral)
 
     def _numpy_step(self, state: ControlState, sample: ControlSample) -> tuple[Array, ControlState]:

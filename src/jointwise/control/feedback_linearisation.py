@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.backend import native
 from jointwise.control.controller import ControlSample
 from jointwise.control.flexible import drive_motion, friction_feed
 from jointwise.control.gains import POSES, Gains, rotor_inertias
@@ -18,7 +19,7 @@ from jointwise.control.links import Links, Task, TaskOptions, make_task, plus_fr
 from jointwise.control.reference import Reference
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
-from jointwise.model.spring import Spring
+from jointwise.model.spring import Spring, can_pack, packed_spring
 from jointwise.spatial import Array
 
 if TYPE_CHECKING:
@@ -86,12 +87,13 @@ class LinearisationState(NamedTuple):
     """Memory of the controller.
 
     The `period` to come, `integral` ∫ (q - q_d) dt, (joints,) rad s, and `speed`, the observed speed of the links,
-    (joints,) rad/s.
+    (joints,) rad/s; `dropped` counts samples with a value that was not finite.
     """
 
     period: int
     integral: Array
     speed: Array
+    dropped: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,13 +138,48 @@ class FeedbackLinearisation:
         """Return the memory at the start of the reference."""
         return LinearisationState(0, np.zeros_like(sample.q), self.links.sample(sample).qd.copy())
 
+    @cached_property
+    def _packed(self) -> tuple[tuple[Array, ...], Array] | None:
+        """Plan and drives as the native kernel takes them; None where NumPy does the same."""
+        if self.links.core is None or not all(can_pack(drive.spring) for drive in self.drives):
+            return None
+        wanted, n = self.reference, len(self.drives)
+        plan = (wanted.q, wanted.qd, wanted.qdd, wanted.jerk, wanted.snap, self.feed, *self.sag)
+        gains = (getattr(self.gains, name) for name in ("k0", "k1", "k2", "k3", "ki"))
+        columns = [self.elastic, *gains, self.rigid.kp, self.rigid.kd, self.rigid.ki]
+        numbers = [np.broadcast_to(np.asarray(column, dtype=float), n) for column in columns]
+        rows = [(*packed_spring(drive.spring), drive.damping, drive.inertia, drive.limit) for drive in self.drives]
+        return tuple(np.ascontiguousarray(x) for x in plan), np.column_stack([np.array(rows), *numbers])
+
     def step(self, state: LinearisationState, sample: ControlSample) -> tuple[Array, LinearisationState]:
-        """Return the torque (joints,), Nm, of this period and the memory for the next."""
-        k, wanted, gains = state.period, self.reference, self.gains
+        """Return the torque (joints,), Nm, of this period and the memory for the next.
+
+        A joint with a value that is not finite is taken to be where it is planned to be.
+        """
+        k, packed, kernel = state.period, self._packed, native()
         if k >= self.periods:
             raise ModelError(f"the reference lasts {self.periods} periods. Give it a longer duration.")
+        if packed is None or kernel is None:
+            return self._numpy_step(state, sample)
+        integral, speed, torque = state.integral.copy(), state.speed.copy(), np.empty(len(self.drives))
+        used = kernel.linearisation_step(
+            self.links.core, k, self.periods, self.rate, self.observer, STEP, sample.arrays[:4], *packed,
+            integral, speed, torque,
+        )  # fmt: skip
+        return torque, LinearisationState(k + 1, integral, speed, state.dropped + (not used))
+
+    def _measured(self, k: int, sample: ControlSample) -> tuple[ControlSample, bool]:
+        """Return a sample with the plan for joints that have a value that is not finite, and whether there was none."""
+        q, qd = self.reference.q[k], self.reference.qd[k]
+        fine = np.isfinite(sample.q + sample.qd + sample.theta + sample.speed)
+        planned = {"q": q, "qd": qd, "theta": q + self.sag[0][k], "speed": qd + self.sag[1][k]}
+        values = {name: np.where(fine, getattr(sample, name), x) for name, x in planned.items()}
+        return replace(sample, **values), bool(fine.all())
+
+    def _numpy_step(self, state: LinearisationState, sample: ControlSample) -> tuple[Array, LinearisationState]:
+        k, wanted, gains = state.period, self.reference, self.gains
         assert wanted.jerk is not None and wanted.snap is not None
-        sample = self.links.sample(sample)
+        sample, used = self._measured(k, self.links.sample(sample))
         springs, elastic = self._model.springs(sample), self.elastic
         q = np.where(elastic, sample.q, sample.theta - self.sag[0][k])
         qd = np.where(elastic, sample.qd, sample.speed - self.sag[1][k])
@@ -157,7 +194,8 @@ class FeedbackLinearisation:
         limits = self._model.limits
         total: Array = np.minimum(np.maximum(u, -limits), limits)
         integral = np.where(total == u, state.integral + e / self.rate, state.integral)
-        return total, LinearisationState(k + 1, integral, np.where(elastic, state.speed + qdd / self.rate, qd))
+        speed = np.where(elastic, state.speed + qdd / self.rate, qd)
+        return total, LinearisationState(k + 1, integral, speed, state.dropped + (not used))
 
     def _rigid_motion(self, k: int, errors: tuple[Array, Array], integral: Array) -> tuple[Array, Array, Array]:
         """Return q̈, q⁽³⁾ and q⁽⁴⁾ (joints,) of joints that obey the rigid error equation."""

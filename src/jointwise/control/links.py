@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from jointwise.backend import native
 from jointwise.control.controller import AffineControl, ControlSample
 from jointwise.control.gains import Gains, default_gains, drives_for, effective_inertias, feedback_rotors
 from jointwise.control.joint_drive import JointDrive
@@ -64,6 +65,16 @@ class Links:
     def chain(self) -> Chain:
         """The numbers of the kernels."""
         return make_chain(self.robot, self.gravity, self.payload)
+
+    @cached_property
+    def core(self) -> Any:
+        """The bodies as the native kernels of stepped controllers hold them; None where NumPy does the same."""
+        from jointwise.runtime.packing import MOST_JOINTS, core_bodies
+        from jointwise.runtime.stream import NativeCore
+
+        if native() is None or self.robot.dof > MOST_JOINTS:
+            return None
+        return NativeCore(core_bodies(self.chain, self.robot.transmission)).handle
 
     def sample_torque(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return `torque` of contiguous arrays without checks, for controllers that are stepped."""

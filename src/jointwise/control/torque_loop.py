@@ -14,10 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from jointwise.backend import native
 from jointwise.control.computed_torque import computed_torque
 from jointwise.control.controller import AffineController, ControlSample, ControlState
 from jointwise.control.gains import Gains, rotor_inertias
@@ -25,6 +27,7 @@ from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links, Task, TaskOptions, friction_torques, make_task
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, ShapeError
+from jointwise.model.spring import can_pack, packed_spring
 from jointwise.runtime.observers import ObserverState, TorqueObserver, fuse
 from jointwise.spatial import Array
 
@@ -50,16 +53,27 @@ MOST_FRICTION = 0.5
 
 
 class FeedbackState(NamedTuple):
-    """Memory between periods: of feed-forward and motion feedback (`motion`), of the friction observer (`friction`).
+    """Memory between periods: the `period` to come, the numbers of the joints, and samples that were `dropped`.
 
-    `torque` is the last commanded torque, Nm; `links` and `rotors` are last speeds, rad/s, and accelerations, rad/s².
+    `rows` (7, joints) are the integral ∫ (q - q_d) dt (rad s), the last commanded torque (Nm), speed (rad/s) and
+    filtered acceleration (rad/s²) of the links, those of the rotors, and f̂ of the friction observer (Nm).
     """
 
-    motion: ControlState
-    torque: Array
-    links: tuple[Array, Array]
-    rotors: tuple[Array, Array]
-    friction: ObserverState
+    period: int
+    rows: Array
+    dropped: int = 0
+
+    @property
+    def torque(self) -> Array:
+        """Last commanded torque (joints,), Nm."""
+        row: Array = self.rows[1]
+        return row
+
+    @property
+    def friction(self) -> Array:
+        """Friction beyond that of the feed-forward, f̂ (joints,), Nm."""
+        row: Array = self.rows[6]
+        return row
 
 
 class TransmissionTorque(NamedTuple):
@@ -112,50 +126,84 @@ class TorqueFeedback:
 
     def init(self, sample: ControlSample) -> FeedbackState:
         """Return the memory at the start of the reference."""
-        zeros = np.zeros_like(sample.q)
-        observer = ObserverState(zeros, sample.speed) if self.observer is None else self.observer.init(sample.speed)
-        at = self.arm.sample(sample)
+        none, at = np.zeros(len(self.drives)), self.arm.sample(sample)
         hold = self.arm.weight(at.q[None])[0]
-        return FeedbackState(self.motion.init(sample), hold, (at.qd, zeros), (sample.speed, zeros), observer)
+        return FeedbackState(0, np.array([none, hold, at.qd, none, at.speed, none, none]))
+
+    @cached_property
+    def _packed(self) -> tuple[Array, Array] | None:
+        """Drives and options as the native kernel takes them; None where NumPy does the same."""
+        if self.arm.core is None or not all(can_pack(drive.spring) for drive in self.drives):
+            return None
+        drives = [
+            (*packed_spring(drive.spring), drive.damping, drive.inertia, drive.limit, MOST_FRICTION * drive.limit, *v)
+            for drive, v in zip(self.drives, self.variances.tolist(), strict=True)
+        ]
+        decay = 1.0 if self.observer is None else self.observer.decay
+        return np.array(drives), np.array([self.torque_gain, self.link_share, self._keep, decay])
 
     def step(self, state: FeedbackState, sample: ControlSample) -> tuple[Array, FeedbackState]:
-        """Return the torque (joints,), Nm, of this period and the memory for the next."""
-        k = state.motion.period
-        torque, motion = self.motion.step(state.motion, sample)
+        """Return the torque (joints,), Nm, of this period and the memory for the next.
+
+        What is measured and not finite is not fed back.
+        """
+        k, packed, kernel = state.period, self._packed, native()
+        if k >= self.periods:
+            raise ModelError(f"the reference lasts {self.periods} periods. Give it a longer duration.")
+        if packed is None or kernel is None:
+            return self._numpy_step(state, sample)
+        rows, torque = state.rows.copy(), np.empty(len(self.drives))
+        used = kernel.torque_loop_step(
+            self.arm.core, self.motion.packed, k, self.periods, self.rate, sample.arrays[:4], self.load, self.friction,
+            *packed, rows, torque,
+        )  # fmt: skip
+        return torque, FeedbackState(k + 1, rows, state.dropped + (not used))
+
+    def _numpy_step(self, state: FeedbackState, sample: ControlSample) -> tuple[Array, FeedbackState]:
+        k, (integral, before, link, qdd, rotor, acceleration, f) = state.period, state.rows
+        torque, motion = self.motion.step(ControlState(k, integral), sample)
         sample = self.arm.sample(sample)
-        links, rotors = self._accelerated(state.links, sample.qd), self._accelerated(state.rotors, sample.speed)
+        links, rotors = self._accelerated(link, qdd, sample.qd), self._accelerated(rotor, acceleration, sample.speed)
         measured = self.transmission(state, sample, links[1], rotors[1])
-        friction = state.friction
+        observed = ObserverState(f, rotor, state.dropped)
         if self.observer is not None:
             known = measured.without_motor + (1.0 - self.link_share) * self.friction[k]
-            extra, friction = self.observer.step(friction, state.torque, known, sample.speed)
+            extra, observed = self.observer.step(observed, before, known, sample.speed)
             torque = torque + np.clip(extra, -self._most, self._most)
         torque = torque + self.torque_gain * (self.load[k] - measured.fused)
         torque = np.clip(torque, -self._limits, self._limits)
-        return torque, FeedbackState(motion, torque, links, rotors, friction)
+        rows = np.array([motion.integral, torque, *links, *rotors, observed.torque])
+        return torque, FeedbackState(k + 1, rows, observed.dropped)
 
     def transmission(self, state: FeedbackState, sample: ControlSample, qdd: Array, rotor: Array) -> TransmissionTorque:
         """Return the torque of the transmissions at a sample with accelerations of links and rotors, rad/s²."""
-        f = self.friction[state.motion.period]
-        link = self.arm.torque(sample.q[None], sample.qd[None], qdd[None])[0] + self.link_share * f
+        f, speed = self.friction[state.period], np.where(np.isfinite(sample.qd), sample.qd, state.rows[2])
+        q = np.where(np.isfinite(sample.q), sample.q, math.nan)
+        link = self.arm.sample_torque(q[None], speed[None], qdd[None])[0] + self.link_share * f
         motor = state.torque - rotor_inertias(self.drives) * rotor - (1.0 - self.link_share) * f
         sides = np.stack([link, self._deflection(sample), motor], axis=1)
         without_motor, _ = fuse(sides[:, :2], self.variances[:, :2])
         return TransmissionTorque(fuse(sides, self.variances)[0], without_motor, sides)
 
     def _deflection(self, sample: ControlSample) -> Array:
-        """Return ``τ_E(φ) + D φ̇`` (joints,), Nm; NaN without a spring."""
+        """Return ``τ_E(φ) + D φ̇`` (joints,), Nm; NaN without a spring, or of values that are not finite."""
         phi, rate = sample.theta - sample.q, sample.speed - sample.qd
+        phi = np.where(np.isfinite(phi), phi, math.nan)
         torques = [
             math.nan if drive.spring is None else float(drive.spring.torque(x)) + drive.damping * float(v)
             for drive, x, v in zip(self.drives, phi, rate, strict=True)
         ]
         return np.array(torques)
 
-    def _accelerated(self, before: tuple[Array, Array], speed: Array) -> tuple[Array, Array]:
-        """Return the speed and its filtered derivative."""
-        remains = math.exp(-ACCELERATION_BANDWIDTH / self.rate)
-        return speed, remains * before[1] + (1.0 - remains) * (speed - before[0]) * self.rate
+    @property
+    def _keep(self) -> float:
+        """Share of a filtered acceleration that remains after a period."""
+        return math.exp(-ACCELERATION_BANDWIDTH / self.rate)
+
+    def _accelerated(self, before: Array, acceleration: Array, measured: Array) -> tuple[Array, Array]:
+        """Return a speed, the one before where it is not finite, and its filtered derivative."""
+        speed = np.where(np.isfinite(measured), measured, before)
+        return speed, self._keep * acceleration + (1.0 - self._keep) * (speed - before) * self.rate
 
     @property
     def _limits(self) -> Array:

@@ -188,6 +188,28 @@ class Segments(Spring):
         return result
 
 
+def can_pack(spring: Spring | None) -> bool:
+    """Return whether the native kernels have a spring: all but polynomials of a degree above 3."""
+    return not isinstance(spring, OddPolynomial) or len(spring.terms) <= 2
+
+
+def packed_spring(spring: Spring | None) -> tuple[float, ...]:
+    """Return K1, K2, K3, φ_1, φ_2 and the cubic coefficient, as the native kernels take them; zeros of a rigid joint.
+
+    Raises:
+        ModelError: The native kernels do not have this spring.
+
+    """
+    if spring is None or isinstance(spring, Rigid):
+        return 0.0, 0.0, 0.0, math.inf, math.inf, 0.0
+    if isinstance(spring, Segments):
+        return spring.K1, spring.K2, spring.K3, *spring.knees, 0.0
+    if isinstance(spring, Polynomial) and can_pack(spring):
+        linear, cubic = (*spring.terms, 0.0)[:2]
+        return linear, linear, linear, math.inf, math.inf, cubic
+    raise ModelError(f"a spring has up to three segments or a cubic in the native kernels. Got {spring} instead.")
+
+
 def even_polynomial(x: Array, coefficients: Sequence[float] | Array) -> Array:
     """Return ``Σ_p c_p x^(2p)``, p from 0 on, by Horner's rule."""
     square = np.square(x)

@@ -511,8 +511,7 @@ void jw_output(const jw_model *model, const jw_real *torque, jw_real *output)
 #define SMALLEST_CHANGE JW(1e-12)
 #endif
 
-/* M = L L^T in place; 0 if M is not positive definite. */
-static int factorize(int n, jw_real *M)
+int jw_factorize(int n, jw_real *M)
 {
     for (int j = 0; j < n; j++)
         for (int i = j; i < n; i++) {
@@ -526,7 +525,7 @@ static int factorize(int n, jw_real *M)
     return 1;
 }
 
-static void solve(int n, const jw_real *L, jw_real *x)
+void jw_solve(int n, const jw_real *L, jw_real *x)
 {
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < i; k++)
@@ -668,9 +667,9 @@ static jw_real improve(int n, const jw_real *M, jw_real h, const jw_real *v0, co
             step[i] -= M[i * n + k] * (v[k] - v0[k]);
         }
     }
-    if (!factorize(n, J))
+    if (!jw_factorize(n, J))
         return JW(-1.0);
-    solve(n, J, step);
+    jw_solve(n, J, step);
     for (int i = 0; i < n; i++) {
         v[i] += step[i];
         change = jw_fmax(change, jw_fabs(step[i]) / (JW(1.0) + jw_fabs(v[i])));
@@ -678,9 +677,10 @@ static jw_real improve(int n, const jw_real *M, jw_real h, const jw_real *v0, co
     return change;
 }
 
-/* M at the motors, C^-T M C^-1, in place. */
-static void motor_mass_matrix(const jw_model *model, jw_real *M)
+void jw_motor_mass_matrix(const jw_model *model, jw_real *M)
 {
+    if (!model->coupling)
+        return;
     int n = model->joints;
     jw_real column[JW_MOST_JOINTS] = {0}, half[JW_MOST_JOINTS * JW_MOST_JOINTS], row[JW_MOST_JOINTS];
     for (int i = 0; i < n; i++) /* rows of M C^-1 are C^-T times the columns of the symmetric M */
@@ -729,8 +729,7 @@ int jw_move(const jw_model *model, jw_state *state, const jw_real *torque, const
     for (int j = 0; j < n; j++)
         force[j] = torque[j] - rest[j];
     jw_mass_matrix(model, middle, M);
-    if (model->coupling)
-        motor_mass_matrix(model, M);
+    jw_motor_mass_matrix(model, M);
     jw_motor_torque(model, force, rest);
     jw_motor_torque(model, torque, motor);
     jw_to_motors(model, q, theta);

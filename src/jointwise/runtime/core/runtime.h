@@ -102,6 +102,10 @@ void jw_body_torque(const jw_model *model, const jw_real *q, const jw_real *qd, 
 /* M(q) with the rotors, joints x joints by rows. */
 void jw_mass_matrix(const jw_model *model, const jw_real *q, jw_real *M);
 
+/* M = L L^T in place, n x n by rows, the lower half; 0 if M is not positive definite. Then x of M x = b in place of b. */
+int jw_factorize(int n, jw_real *M);
+void jw_solve(int n, const jw_real *L, jw_real *x);
+
 /* M(q) x: the torque of bodies and rotors without gravity and speeds, one number a joint. */
 void jw_inertia_torque(const jw_model *model, const jw_real *q, const jw_real *x, jw_real *torque);
 
@@ -118,6 +122,9 @@ void jw_to_motors(const jw_model *model, const jw_real *joints, jw_real *motors)
 void jw_to_joints(const jw_model *model, const jw_real *motors, jw_real *joints);
 void jw_motor_torque(const jw_model *model, const jw_real *joints, jw_real *motors);
 void jw_joint_torque(const jw_model *model, const jw_real *motors, jw_real *joints);
+
+/* A mass matrix of the joints at the motors, C^-T M C^-1, in place. */
+void jw_motor_mass_matrix(const jw_model *model, jw_real *M);
 
 /* Measured output (motor current in A, or motor torque in Nm) of a torque; may be done in place. */
 void jw_output(const jw_model *model, const jw_real *torque, jw_real *output);

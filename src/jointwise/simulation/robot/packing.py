@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 from types import ModuleType
@@ -11,8 +10,8 @@ import numpy as np
 
 from jointwise.backend import VARIABLE, native
 from jointwise.errors import ModelError
-from jointwise.model.spring import Cubic, Rigid
-from jointwise.simulation.robot.joint import MOST_HARMONICS, Elasticity, JointPlant
+from jointwise.model.spring import packed_spring
+from jointwise.simulation.robot.joint import MOST_HARMONICS, JointPlant
 from jointwise.spatial import Array
 
 
@@ -55,7 +54,7 @@ def _gear(joint: JointPlant) -> Array:
     names = ("amplitude", "order", "phase")
     return np.concatenate(
         [
-            [*_spring_numbers(joint.stiffness), joint.damping],
+            [*packed_spring(joint.stiffness), joint.damping],
             [joint.lost_motion.fraction, 1.0 / joint.lost_motion.reach],
             [float(len(waves))],
             *(_padded([getattr(wave, name) for wave in waves]) for name in names),
@@ -73,15 +72,6 @@ def pack_backlash(joints: tuple[JointPlant, ...]) -> Array:
     """Return the maps (joints, points) in rad, resampled to the finest."""
     points = max(len(joint.backlash.values) for joint in joints)
     return np.array([joint.backlash.resampled(points) for joint in joints])
-
-
-def _spring_numbers(spring: Elasticity) -> tuple[float, float, float, float, float, float]:
-    """Return K1, K2, K3, φ_1, φ_2 and the cubic coefficient; zeros without a spring."""
-    if isinstance(spring, Rigid):
-        return 0.0, 0.0, 0.0, math.inf, math.inf, 0.0
-    if isinstance(spring, Cubic):
-        return spring.linear, spring.linear, spring.linear, math.inf, math.inf, spring.cubic
-    return spring.K1, spring.K2, spring.K3, *spring.knees, 0.0
 
 
 @dataclass(frozen=True)
