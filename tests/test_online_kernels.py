@@ -30,6 +30,7 @@ from jointwise.control.controller import ControlSample
 from jointwise.experiment.closed_loop import drives_of, run_loop
 from jointwise.experiment.controllers import slip_friction_of
 from jointwise.runtime.friction_estimator import Measurement
+from jointwise.runtime.observers import TorqueObserver
 from jointwise.simulation.robot import DigitalRobot, digital_robot
 from jointwise.spatial import Array
 from runtime_models import exact
@@ -255,6 +256,22 @@ def test_a_log_gives_the_numbers_of_the_robot_and_of_single_steps() -> None:
     np.testing.assert_array_equal(adapted.error, [each.adapted.error for each in states[200:]])
 
 
+# -- observers ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_torque_observer_equals_the_reference() -> None:
+    rng = np.random.default_rng(12)
+    signals = rng.normal(size=(3, STEPS, 4))
+    signals[rng.random(signals.shape) < 0.02] = np.nan
+    observer = TorqueObserver(np.array([0.0, 0.1, 1.0, 3.0]), 60.0, RATE)
+    found, end = observer.steps(observer.init(), *signals)
+    with numpy_only():
+        twin, last = observer.steps(observer.init(), *signals)
+    np.testing.assert_allclose(found, twin, rtol=1e-10, atol=1e-9)
+    np.testing.assert_array_equal(end.speed, last.speed)
+    assert end.dropped == last.dropped > 100
+
+
 # -- joint torque feedback ---------------------------------------------------------------------------------------------
 
 
@@ -296,3 +313,22 @@ def test_springs_of_a_higher_degree_are_left_to_numpy() -> None:
     near = feedback_linearisation(arm().robot, motion, RATE, duration=0.1, drives=cubic)
     inputs = samples(11)[:20]
     np.testing.assert_allclose(played(made, inputs)[0], played(near, inputs)[0], rtol=1e-6)
+
+
+# -- coupled transmissions ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["torque", "linearised", "adaptive"])
+def test_coupled_motors_equal_the_reference(kind: str) -> None:
+    digital = digital_robot(jw.load_robot("ur5e", coupling="5:4:0.4,6:4:-0.3,6:5:1"))
+    assert digital.robot.transmission is not None
+    C, drives, known = digital.robot.transmission.matrix, drives_of(digital), {"duration": STEPS / RATE}
+    friction = {"friction": slip_friction_of(digital), "motor_gains": digital.gains}
+    makes: dict[str, Make] = {
+        "torque": lambda: torque_feedback(digital.robot, motion, RATE, drives=drives, **known),  # type: ignore[arg-type]
+        "linearised": lambda: feedback_linearisation(digital.robot, motion, RATE, drives=drives, **known),  # type: ignore[arg-type]
+        "adaptive": lambda: adaptive(digital.robot, motion, RATE, drives=drives, **known, **friction),  # type: ignore[arg-type]
+    }
+    inputs = [replace(x, theta=C @ x.q + (x.theta - x.q), speed=C @ x.speed) for x in samples(13, gaps=False)[:300]]
+    inputs[50] = replace(inputs[50], q=np.where(np.arange(6) == 3, np.nan, inputs[50].q))
+    assert_same(makes[kind], inputs, rtol=1e-7)

@@ -62,6 +62,54 @@ static int take_drives(PyObject *object, const jw_model *arm, Py_ssize_t width, 
     return numbers(object, "drives", times(arm->joints, width), 0, held, rows);
 }
 
+/* -- observer of an unknown torque; NumPy reference: runtime/observers/unknown_torque.py -- */
+
+/* f of B wd = tau - known - f, w linear between samples; `change` is that of w since the sample before. Returns whether the
+ * sample could be used. */
+static int observe(double decay, double inertia, double rate, double torque, double known, double change, double *f)
+{
+    double unknown = torque - known - inertia * change * rate;
+    if (is_finite(unknown))
+        *f = decay * *f + (1.0 - decay) * unknown;
+    return is_finite(unknown);
+}
+
+/* observer_steps(inertia (joints,), decay, rate, f, w (joints,) each, torque, known, speed, estimates (samples, joints) each)
+ * -> samples that could not be used; f and w are updated. */
+static PyObject *observer_steps(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *o[7], *result = NULL;
+    double decay, rate;
+    if (!PyArg_ParseTuple(args, "OddOOOOOO", &o[0], &decay, &rate, &o[1], &o[2], &o[3], &o[4], &o[5], &o[6]))
+        return NULL;
+    lent held = {.count = 0};
+    const double *inertia, *torque, *known, *speed;
+    double *f, *w, *out;
+    Py_ssize_t n, size, dropped = 0;
+    if (any_numbers(o[0], "inertia", 0, &held, &inertia, &n) && outputs(o[1], "f", n, 0, &held, &f) &&
+        outputs(o[2], "w", n, 0, &held, &w) && any_numbers(o[3], "torque", 0, &held, &torque, &size) &&
+        numbers(o[4], "known", size, 0, &held, &known) && numbers(o[5], "speed", size, 0, &held, &speed) &&
+        outputs(o[6], "estimates", size, 0, &held, &out)) {
+        if (n < 1 || size % n) {
+            PyErr_SetString(PyExc_ValueError, "torque must be that of the joints");
+        } else {
+            for (Py_ssize_t k = 0; k < size; k += n) {
+                int whole = 1;
+                for (Py_ssize_t j = 0; j < n; j++) {
+                    whole &= observe(decay, inertia[j], rate, torque[k + j], known[k + j], speed[k + j] - w[j], f + j);
+                    w[j] = is_finite(speed[k + j]) ? speed[k + j] : w[j];
+                    out[k + j] = f[j];
+                }
+                dropped += !whole;
+            }
+            result = PyLong_FromSsize_t(dropped);
+        }
+    }
+    give_back(&held);
+    return result;
+}
+
 /* -- joint torque feedback; NumPy reference: control/torque_loop.py -- */
 
 enum { LINK_SIDE, DEFLECTION, MOTOR_SIDE, SIDES };
@@ -111,16 +159,6 @@ static double fuse_sides(const double *side, const double *variance, int count)
             total += 1.0 / variance[i];
         }
     return total > 0.0 ? sum / total : NAN;
-}
-
-/* Friction observer: f of B wd = tau - known - f, w linear between samples; `change` is that of w over the period. Returns
- * whether the sample could be used. */
-static int observe(double decay, double inertia, double rate, double torque, double known, double change, double *f)
-{
-    double unknown = torque - known - inertia * change * rate;
-    if (is_finite(unknown))
-        *f = decay * *f + (1.0 - decay) * unknown;
-    return is_finite(unknown);
 }
 
 /* One period; returns whether all samples could be used. */
@@ -412,6 +450,8 @@ static PyObject *linearisation_step(PyObject *self, PyObject *args)
 
 PyMethodDef CONTROL_METHODS[] = {
     {"affine_step", affine_step, METH_VARARGS, "(law, period, periods, rate, sample, integral, torque)"},
+    {"observer_steps", observer_steps, METH_VARARGS,
+     "(inertia, decay, rate, f, w, torque, known, speed, estimates) -> samples not used"},
     {"torque_loop_step", torque_loop_step, METH_VARARGS,
      "(arm, law, period, periods, rate, sample, load, friction, drives, options, state, torque) -> used"},
     {"linearisation_step", linearisation_step, METH_VARARGS,

@@ -20,9 +20,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from jointwise.data.filters import leaky_sum
+from jointwise.backend import native
 from jointwise.errors import ModelError, ShapeError
 from jointwise.runtime.motion import checked_rate
 from jointwise.spatial import Array
@@ -99,25 +99,26 @@ class TorqueObserver:
         for name, values in (("torque", torque), ("known", known), ("speed", speed)):
             if np.shape(values) != shape:
                 raise ShapeError(f"{name} must be of shape {shape}. Got {np.shape(values)} instead.")
-        whole = np.isfinite(torque) & np.isfinite(known) & np.isfinite(speed)
-        if whole.all():
-            before = np.vstack([state.speed, speed[:-1]])
-            inputs = (1.0 - self.decay) * (torque - known - self.inertia * (speed - before) * self.rate)
-            estimates = leaky_sum(np.vstack([state.torque, inputs]), self.decay)[1:]
-            return estimates, ObserverState(estimates[-1], speed[-1], state.dropped)
-        return self._with_gaps(state, torque, known, speed, whole)
+        rows = np.array([torque, known, speed], dtype=np.float64)
+        f, w, estimates = state.torque.copy(), state.speed.copy(), np.empty(shape)
+        if (kernel := native()) is None:
+            dropped = self._numpy_steps(f, w, rows, estimates)
+        else:
+            dropped = kernel.observer_steps(self.inertia, self.decay, self.rate, f, w, *rows, estimates)
+        return estimates, ObserverState(f, w, state.dropped + dropped)
 
-    def _with_gaps(
-        self, state: ObserverState, torque: Array, known: Array, speed: Array, whole: NDArray[np.bool_]
-    ) -> tuple[Array, ObserverState]:
-        estimates = np.empty(torque.shape)
-        f, w = state.torque, state.speed
-        for k, there in enumerate(whole):
-            unknown = torque[k] - known[k] - self.inertia * (speed[k] - w) * self.rate
-            f = np.where(there, self.decay * f + (1.0 - self.decay) * unknown, f)
-            w = np.where(np.isfinite(speed[k]), speed[k], w)
+    def _numpy_steps(self, f: Array, w: Array, rows: Array, estimates: Array) -> int:
+        """Write estimates (samples, joints) of torque, known torque and speed (3, samples, joints); update f and w.
+
+        Return how many samples could not be used.
+        """
+        whole = np.logical_and.reduce(np.isfinite(rows))
+        for k, (torque, known, speed) in enumerate(rows.swapaxes(0, 1)):
+            unknown = torque - known - self.inertia * (speed - w) * self.rate
+            f[:] = np.where(whole[k], self.decay * f + (1.0 - self.decay) * unknown, f)
+            w[:] = np.where(np.isfinite(speed), speed, w)
             estimates[k] = f
-        return estimates, ObserverState(f, w, state.dropped + int(np.count_nonzero(~whole.all(axis=1))))
+        return int(np.count_nonzero(~whole.all(axis=-1)))
 
     def _row(self, values: ArrayLike) -> Array:
         row = np.atleast_1d(np.array(values, dtype=np.float64))
