@@ -446,6 +446,19 @@ def test_wrong_declarations_are_noticed_at_rest(model, wrong):
     assert result.contacts == ()
 
 
+def test_signs_that_a_pose_does_not_show_are_listed(model, free):
+    pose = np.tile([0.3, -0.6, 0.9, -1.0, 0.5, 0.2], (800, 1))
+    still = Samples(0.01 * np.arange(800), pose, model.gravity(pose) / model.gains, np.zeros_like(pose))
+    for joint in range(model.dof):
+        wrong = replace(still, output=still.output * np.where(np.arange(model.dof) == joint, -1.0, 1.0))
+        result = _fed(model, wrong)
+        listed = next((line for line in result.missing if line.startswith("sign of joint")), "").split(":")[0]
+        assert result.status == "fault" or str(joint + 1) in listed
+    assert "6" in listed
+    assert "2" not in listed
+    assert not any("sign of joint" in line for line in monitor_log(model, free).result().missing)
+
+
 def test_the_wrong_sign_of_one_wrist_current_is_a_fault(model, robot):
     log = recorded(robot, 6, duration=30.0)
     result = monitor_log(model, replace(log, current=log.current * [1.0, 1.0, 1.0, 1.0, 1.0, -1.0])).result()

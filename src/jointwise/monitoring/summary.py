@@ -38,6 +38,8 @@ WARMING_RANGE = 5.0
 """... for a difference of this many kelvins; friction falls less in warm joints."""
 IMPOSSIBLE_RATIO = 3.0
 """Standard errors beyond which a quantity that cannot be negative is."""
+VAGUE = 0.3
+"""Standard error of a change of friction from which the text does not show it."""
 SHOWN = 20
 """Contacts that the text lists one by one."""
 LEAST_MOTION = 20.0
@@ -359,12 +361,9 @@ def _number_lines(result: MonitorResult) -> list[str]:
     spread = "  ".join(f"{value:.2f}" for value in result.external_torque_deviation)
     lines = [f"  external torque rms [Nm]   {rms}", f"    without contact (1 sigma) {spread}"]
     lines.append(f"  payload [kg]               {_payload_text(result.payload)}")
-    known = [
-        f"j{j.joint} {100.0 * j.change:+.0f} ± {196.0 * j.change_deviation:.0f}"
-        for j in result.friction
-        if j.moved > 0.0
-    ]
-    lines.append(f"  friction change [% of dry] {'  '.join(known) or 'no joint moves'}")
+    moved = [joint for joint in result.friction if joint.moved > 0.0 and joint.change_deviation < VAGUE]
+    known = [f"j{j.joint} {100.0 * j.change:+.0f} ± {196.0 * j.change_deviation:.0f}" for j in moved]
+    lines.append(f"  friction change [% of dry] {'  '.join(known) or 'not determined: no joint moves enough'}")
     if result.temperature is not None:
         degrees = "  ".join(f"{value:.0f}" for value in result.temperature.last)
         lines.append(f"  temperature [degC]         {degrees}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from jointwise.estimation.least_squares import Mask
 from jointwise.model.terms import Temperature
+from jointwise.model.transmission import motor_torque
 from jointwise.monitoring.core import MOMENTS, SHARES, Known, Reports, Samples
 from jointwise.monitoring.events import Contact, Fault
 from jointwise.monitoring.monitor import Monitor, MonitorState
@@ -43,6 +44,8 @@ MISMATCH_TIME = 5.0
 """... if the stream is longer than this, s."""
 HELD_MOST = 4.0
 """Torque at rest that friction cannot hold, in its standard deviations: static friction is at most 2.8 of them ..."""
+HELD_USUAL = 1.7320508
+"""... dry friction in slow motion: torque that a joint at rest may hold in addition to gravity or against it ..."""
 LEAST_MASS = -0.5
 """... and total mass of a payload (kg) that is none, beyond three standard errors."""
 ALIKE = 0.8
@@ -105,8 +108,8 @@ def _unit_hint(factor: float) -> str:
 class StreamSums:
     """Sums over a stream of `joints` from its first stamp `start` (s), sampled every `period` (s).
 
-    `gains` (joints,) are Nm per unit of the output. `moved`, `path` and `dry` are integrals over the time in motion: of
-    1, |q̇| and the dry friction of the model (s, rad, Nm s).
+    `gains` (joints,) are Nm per unit of the output. `q` (joints,) is the last pose. `moved`, `path` and `dry` are
+    integrals over the time in motion: of 1, |q̇| and the dry friction of the model (s, rad, Nm s).
     """
 
     joints: int
@@ -114,6 +117,7 @@ class StreamSums:
     period: float
     gains: Array
     last: float = 0.0
+    q: Array | None = None
     samples: int = 0
     in_contact: int = 0
     square: Array = field(default_factory=lambda: np.zeros(0))
@@ -134,7 +138,7 @@ class StreamSums:
         if not len(samples):
             return
         self.samples += len(samples)
-        self.last = max(self.last, float(np.max(samples.t)))
+        self.last, self.q = max(self.last, float(np.max(samples.t))), samples.q[-1]
         self.in_contact += int((reports.contact != 0.0).sum())
         self.square += np.square(reports.residual).sum(axis=0)
         self.deviation += reports.deviation.sum(axis=0)
@@ -263,7 +267,7 @@ def verdict(
         data=data,
         thresholds=known_spread(model).source,
         running=(*running, *(["stiffness"] if wear.joints else [])),
-        missing=(*missing, *thermal_note(warmer), *wear.missing),
+        missing=(*missing, *_unchecked_signs(monitor, sums, measured), *thermal_note(warmer), *wear.missing),
         stiffness=wear.joints or None,
     )
 
@@ -325,6 +329,21 @@ def _impossible(
     return [
         f"the model does not explain the stream ({found}): check that it is of this robot, its mounting and payload, "
         "and the signs, order and units of its channels"
+    ]
+
+
+def _unchecked_signs(monitor: Monitor, sums: StreamSums, measured: Mask) -> list[str]:
+    """Return joints at rest whose inverted output friction would explain: ``2 |g| < (HELD_MOST + HELD_USUAL) held``."""
+    if sums.q is None or not np.isfinite(sums.q).all():
+        return []
+    gravity = motor_torque(monitor.model.calibration.model.robot, monitor.model.gravity(np.atleast_2d(sums.q)))[0]
+    held = np.array([joint.held for joint in monitor.numbers.joints])
+    light = 2.0 * np.abs(gravity) < (HELD_MOST + HELD_USUAL) * held
+    found = [str(j + 1) for j in np.flatnonzero(light & measured & (sums.moved == 0.0)).tolist()]
+    if not found:
+        return []
+    return [
+        f"sign of joint {', '.join(found)}: at rest, where friction may hold more than twice the gravity of this pose"
     ]
 
 
