@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
 import threading
 import time
 
@@ -131,9 +133,11 @@ def test_damaged_rows_of_a_log_are_dropped_and_counted(files, tmp_path):
 
 def test_history_and_page(files, tmp_path):
     words = ("monitor", bench().model, files / "quiet.csv", "--history", tmp_path / "h.sqlite", "--name", "cell7")
-    assert "cell7: 1 runs" in done(*words)
-    text = done(*words, "--report", tmp_path / "page")
-    assert "cell7: 2 runs" in text
+    assert "cell7: 1 run in 0 days" in done(*words)
+    assert "cell7: 1 run in 0 days" in done(*words)  # the same log again
+    os.utime(shutil.copy(files / "quiet.csv", tmp_path / "later.csv"), (2e9, 2e9))
+    text = done(*words[:2], tmp_path / "later.csv", *words[3:], "--report", tmp_path / "page")
+    assert "cell7: 2 runs in" in text
     page = (tmp_path / "page" / "monitor.html").read_text()
     assert "External torque of the joints" in page
     assert "Dry friction of the joints" in page

@@ -106,10 +106,11 @@ class History:
         Args:
             result: What the monitor found.
             robot: Name or serial number of the robot; None for the name in the model.
-            date: When it was recorded; None for its stamps if they count from 1970, else now.
+            date: When it was recorded; None for its stamps if they count from 1970, else the date of its file,
+                else now.
 
         """
-        stamp = date.timestamp() if date else result.start if result.start > EPOCH else datetime.now(UTC).timestamp()
+        stamp = _recorded(result) if date is None else date.timestamp()
         name, payload = robot or result.robot, result.payload
         determined = payload.status != "unknown"
         masses = (payload.mass, *payload.mass_interval) if determined else (None, None, None)
@@ -168,7 +169,9 @@ class History:
             return f"{robot}: no runs"
         days = (runs[-1]["date"] - runs[0]["date"]) / 86400.0
         contacts = sum(run["contacts"] for run in runs)
-        lines = [f"{robot}: {len(runs)} runs in {days:.0f} days, {contacts} contacts"]
+        counts = [(len(runs), "run"), (round(days), "day"), (contacts, "contact")]
+        texts = [f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts]
+        lines = [f"{robot}: {texts[0]} in {texts[1]}, {texts[2]}"]
         changed = [trend for trend in self.trends(robot) if trend.status == "watch"]
         lines += [f"  joint {trend.joint}: {change_text(trend)}" for trend in changed]
         return "\n".join([*lines, *([] if changed else ["  no change of friction or stiffness since commissioning"])])
@@ -182,6 +185,16 @@ def change_text(trend: Trend) -> str:
         change, limits = 100.0 * trend.change / trend.first, 196.0 * trend.deviation / abs(trend.first)
         return f"stiffness {change:+.1f} ± {limits:.1f} % since commissioning"
     return f"viscous friction {trend.change:+.3g} ± {1.96 * trend.deviation:.2g} Nm s/rad since commissioning"
+
+
+def _recorded(result: MonitorResult) -> float:
+    """Return when a log was recorded, s since 1970: its first stamp, else when its file was written, else now."""
+    if result.start > EPOCH:
+        return result.start
+    try:
+        return Path(result.source).stat().st_mtime
+    except OSError:  # a stream, or a log that was not read from a file
+        return datetime.now(UTC).timestamp()
 
 
 def _joint_rows(result: MonitorResult) -> list[tuple[Any, ...]]:

@@ -81,7 +81,8 @@ def write_monitoring_page(
         sections.append((f"log{number}", title, _log(result, timeline)))
     if history:
         sections.append(("history", "History", _history(history, changes)))
-    origin = f"{len(results)} logs, {sum(r['duration'] for r in results):.0f} s, {datetime.now(UTC):%Y-%m-%d}"
+    noun = "log" if len(results) == 1 else "logs"
+    origin = f"{len(results)} {noun}, {sum(r['duration'] for r in results):.0f} s, {datetime.now(UTC):%Y-%m-%d}"
     return write_page(compose("Monitor", str(results[0]["robot"]), origin, sections), path, FILE)
 
 
@@ -219,7 +220,7 @@ def _joints(result: Result) -> Html:
         spread = f"{result['external_torque_deviation'][k]:.2f}"
         rows.append(
             [
-                f"joint {joint['joint']}",
+                str(joint["joint"]),
                 _badge(joint["status"]),
                 torque,
                 spread,
@@ -230,7 +231,7 @@ def _joints(result: Result) -> Html:
             ]
         )
     head = [
-        "", "friction", "external torque rms [Nm]", "without contact (1 σ) [Nm]",
+        "joint", "friction", "external torque rms [Nm]", "without contact (1 σ) [Nm]",
         "friction change / dry friction", "dry friction / model", "viscous change [Nm s/rad]", "in motion [s]",
     ]  # fmt: skip
     return table("Joints", head, rows, text_columns=(0, 1))
