@@ -19,15 +19,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import jointwise as jw
-from jointwise.design import (
-    Body,
-    Excitation,
-    ExcitationOptions,
-    States,
-    check_limits,
-    fourier_trajectory,
-    optimize_excitation,
-)
 from jointwise.design.body import APART
 from jointwise.design.clearance import straight_path
 from jointwise.design.excitation import RATE, STUDY_RATE
@@ -49,7 +40,7 @@ def condition() -> None:
     robot = jw.load_robot("ur10e")
     for seed in (1, 2, 3):
         start, used = time.perf_counter(), time.process_time()
-        found = optimize_excitation(robot, ExcitationOptions(20.0, speed=0.6, seed=seed))
+        found = jw.design.optimize_excitation(robot, jw.design.ExcitationOptions(20.0, speed=0.6, seed=seed))
         seconds, used = time.perf_counter() - start, time.process_time() - used
         conditions, errors = random_figures(found.model)
         better = np.median(np.median(errors, axis=0) / found.errors)
@@ -64,7 +55,7 @@ def random_figures(model: InformationModel) -> tuple[list[float], list[Array]]:
     """Return condition numbers and standard errors of random series."""
     conditions, errors = [], []
     for seed in range(RANDOM):
-        columns = model.columns(fourier_trajectory(model.robot, 20.0, seed).sample(STUDY_RATE))
+        columns = model.columns(jw.design.fourier_trajectory(model.robot, 20.0, seed).sample(STUDY_RATE))
         conditions.append(condition_number(model, columns))
         errors.append(standard_errors(model, columns, RATE / STUDY_RATE))
     return conditions, errors
@@ -90,7 +81,9 @@ def limits(seeds: Sequence[int], starts: int, journal: Path | None, duration: fl
     rows = [LimitsRow(**json.loads(line)) for line in stored]
     known = {(row.robot, row.seed) for row in rows}
     for name, seed in ((name, seed) for seed in seeds for name in ROBOTS if (name, seed) not in known):
-        best = optimize_excitation(jw.load_robot(name), ExcitationOptions(duration, seed=seed, starts=starts))
+        best = jw.design.optimize_excitation(
+            jw.load_robot(name), jw.design.ExcitationOptions(duration, seed=seed, starts=starts)
+        )
         rows.append(LimitsRow(name, seed, keeps_limits(best), best.condition, float(np.median(best.improvement))))
         print(rows[-1], flush=True)
         if journal is not None:
@@ -110,18 +103,18 @@ def limits_text(name: str, rows: Sequence[LimitsRow]) -> str:
     )
 
 
-def keeps_limits(found: Excitation) -> bool:
+def keeps_limits(found: jw.design.Excitation) -> bool:
     """Return whether a motion keeps all limits at 5 kHz, computed without the code of the search."""
     robot, motion = found.robot, found.motion
     try:
-        check_limits(robot, motion, 10.0 * RATE)
+        jw.design.check_limits(robot, motion, 10.0 * RATE)
     except jw.errors.ModelError:
         return False
     states = motion.sample(10.0 * RATE)
     speeds = 0.6 * np.array([joint.limits.velocity for joint in robot.joints], dtype=float)
     strongest = np.array([joint.limits.acceleration or 6.0 for joint in robot.joints])
     path = np.concatenate([states.q, straight_path(found.limits.home, motion.center)])
-    body = Body(robot)
+    body = jw.design.Body(robot)
     return bool(
         (np.abs(states.qd) <= speeds).all()
         and (np.abs(states.qdd) <= strongest).all()
@@ -131,7 +124,7 @@ def keeps_limits(found: Excitation) -> bool:
     )
 
 
-def torque(found: Excitation, states: States) -> Array:
+def torque(found: jw.design.Excitation, states: jw.design.States) -> Array:
     """Return the torque (samples, joints), Nm, of bodies, rotors and friction by inverse dynamics."""
     robot = found.robot
     rotors = np.array([joint.motor.reflected_inertia or 0.0 for joint in robot.joints])
@@ -151,9 +144,9 @@ def realised(runs: int, robots: Sequence[str] = ("ur5e", "ur10e")) -> None:
     ratios: list[Array] = []
     stated: list[Array] = []
     for name in robots:
-        robot, options = jw.load_robot(name), ExcitationOptions(20.0, starts=1)
+        robot, options = jw.load_robot(name), jw.design.ExcitationOptions(20.0, starts=1)
         for run in range(runs + 1):
-            predicted = optimize_excitation(robot, replace(options, seed=run + 1))
+            predicted = jw.design.optimize_excitation(robot, replace(options, seed=run + 1))
             recorded = jw.simulate(robot, predicted.motion, rate=RATE, seed=500 + run, keep=0)
             found = calibrated(recorded, robot)
             if run > 0:
@@ -167,7 +160,7 @@ def realised(runs: int, robots: Sequence[str] = ("ur5e", "ur10e")) -> None:
     print(f"all: {compared(ratios, stated)}")
 
 
-def inflation(predicted: Excitation, found: jw.Calibration) -> dict[str, float]:
+def inflation(predicted: jw.design.Excitation, found: jw.Calibration) -> dict[str, float]:
     """Return standard errors of a calibration over those of white noise, as the files of an excitation give them."""
     with TemporaryDirectory() as folder:
         write_excitation(predicted, Path(folder))

@@ -27,7 +27,7 @@ from jointwise.estimation.structure import Structure
 from jointwise.formatting import fixed, listed, number
 from jointwise.model.terms import Coulomb, Hysteresis, PowerFlow, Rated, Stribeck, Viscous
 from jointwise.options import Options
-from jointwise.report import plot_prediction, write_report
+from jointwise.report import write_report
 from jointwise.report.calibration import SECTIONS
 from jointwise.report.data import collect
 from jointwise.report.figure import downsample, safe_json
@@ -395,21 +395,6 @@ def test_failed_reports_leave_no_files(calibration: Calibration, logs: tuple[Log
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="the directory cannot be created"):
         write_report(calibration, tmp_path / "file" / "b", [])
-
-
-def test_plot_as_png(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    path = plot_prediction(calibration, logs[1], tmp_path / "plot.png")
-    assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    assert [file.name for file in tmp_path.iterdir()] == ["plot.png"]
-    with pytest.raises(OutputError, match="cannot be written"):
-        plot_prediction(calibration, logs[1], tmp_path / "none" / "plot.png")
-
-
-def test_matplotlib_missing(monkeypatch: pytest.MonkeyPatch, calibration: Calibration, logs: tuple[Log, Log]) -> None:
-    hide(monkeypatch, "matplotlib")
-    with pytest.raises(MissingExtraError, match=re.escape("jointwise[plot]")):
-        plot_prediction(calibration, logs[1], "plot.png")
 
 
 def test_steady_friction_equals_the_settled_terms() -> None:

@@ -21,11 +21,11 @@ from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Hysteresis, Viscous
 from jointwise.options import Options
 from jointwise.result import Calibration, load_calibration, save_model, validate
-from jointwise.result.calibration import SHOWN, TrainingErrors
+from jointwise.result.calibration import TrainingErrors
 from jointwise.result.metrics import MOVING_SPEED, metrics, moving_samples, pool
 from jointwise.result.predict import predict_chunks
 from jointwise.result.store import SCHEMA, from_document, to_document
-from jointwise.result.text import explain_structure
+from jointwise.result.text import SHOWN, explain_structure
 from synthetic import synthetic_log
 
 ROBOT = load_robot("planar2")

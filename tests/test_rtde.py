@@ -23,8 +23,9 @@ from cli_runs import refused
 from jointwise.data import read_log
 from jointwise.errors import DataError, JointwiseError, OutputError
 from jointwise.rtde.client import Client
-from jointwise.rtde.fields import FIELDS, PRESETS
 from jointwise.rtde.protocol import (
+    FIELDS,
+    PRESETS,
     TYPES,
     Framer,
     MessageKind,

@@ -32,17 +32,11 @@ from jointwise.estimation.uncertainty import Alternatives, Uncertainty, uncertai
 from jointwise.monitoring.learn import residual_spread
 from jointwise.options import Options
 from jointwise.preparation import Setup, TrainingData, loaded_logs, prepare
-from jointwise.result.assembly import (
-    bounded_model,
-    estimate_of,
-    explained_output,
-    feed_forward_of,
-    provenance_of,
-    structure_text,
-)
+from jointwise.result.assembly import bounded_model, estimate_of, explained_output, feed_forward_of, structure_text
 from jointwise.result.calibration import Calibration, TrainingErrors
 from jointwise.result.plausibility import Check, refusal, worst_status
 from jointwise.result.plausibility.setup import check_setup
+from jointwise.result.provenance import provenance_of
 from jointwise.result.validation import errors_from_positions, validate
 from jointwise.runtime import RobotModel
 

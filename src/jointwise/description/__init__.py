@@ -1,7 +1,6 @@
 """What the robot is."""
 
-from jointwise.description.catalog import list_robots
-from jointwise.description.files import load_robot
+from jointwise.description.files import list_robots, load_robot
 from jointwise.description.mounting import gravity_vector
 from jointwise.description.robot import Joint, Limits, Link, Motor, Payload, Robot
 from jointwise.description.transmission import Transmission

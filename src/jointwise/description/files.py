@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 from jointwise.atomic import read_limited
 from jointwise.description.robot import Joint, JointKind, Limits, Link, Motor, Payload, Robot
 from jointwise.description.transmission import Coordinates, Transmission, coupled, parse_coupling
-from jointwise.errors import DataError, DescriptionError
+from jointwise.errors import DataError, DescriptionError, nearest
 
+CATALOG = "jointwise.description.catalog"
+"""Package of the built-in robots: one TOML file each."""
 Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
 Ten = tuple[float, float, float, float, float, float, float, float, float, float]
@@ -192,8 +195,6 @@ def _uncoupled(name: str | Path, convention: str | None, chain: Chain) -> Robot:
             raise DescriptionError(
                 f"convention, tip, base and fixed joints are for files; '{name}' is a name of the catalogue."
             )
-        from jointwise.description.catalog import catalog_robot
-
         return catalog_robot(name)
     return _robot_of_file(Path(name), convention, chain)
 
@@ -237,3 +238,22 @@ def _robot_of_file(file: Path, convention: str | None, chain: Chain) -> Robot:
     raise DescriptionError(
         f"{file}: a description must end in .toml, .csv, .txt, .urdf or .xml. Got '{ending}' instead."
     )
+
+
+@cache
+def list_robots() -> tuple[str, ...]:
+    """Return the names of the built-in robots, sorted."""
+    return tuple(
+        sorted(f.name.removesuffix(".toml") for f in resources.files(CATALOG).iterdir() if f.name.endswith(".toml"))
+    )
+
+
+@cache
+def catalog_robot(name: str) -> Robot:
+    """Return a built-in robot by name (`ur5e`, `panda`, ...)."""
+    from jointwise.description.toml import robot_from_toml
+
+    key = name.strip().lower()
+    if key not in list_robots():
+        raise DescriptionError(f"unknown robot '{name}'. {nearest(key, list_robots())}")
+    return robot_from_toml((resources.files(CATALOG) / f"{key}.toml").read_text(encoding="utf-8"), f"{key}.toml")

@@ -1,17 +1,20 @@
-"""The model as a C99 library: the runtime core as it is, a header of numbers, and a test program."""
+"""The model as a C99 library: the runtime core as it is, a header of numbers, a test program, and compilers for it."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 
 import numpy as np
 
-from jointwise.export.compiling import STRICT, compiler, run, write_files
+from jointwise.errors import ModelError
 from jointwise.export.package import Content, ExportCheck
 from jointwise.export.simple_friction import planned_losses
 from jointwise.result.feed_forward import Use
@@ -19,6 +22,9 @@ from jointwise.runtime import RobotModel
 from jointwise.runtime.packing import DRIVERS, LOADS, NUMBERS, CoreJoint, CoreModel, CoreTerm
 from jointwise.spatial import Array
 
+LONGEST_RUN = 120.0
+"""s; a compilation takes some seconds."""
+STRICT = ("-Wall", "-Wextra", "-Werror")
 CORE = ("number.h", "laws.h", "slip.h", "runtime.h", "runtime.c")
 """Files of the core, in the order in which they include each other."""
 STATES = 10_000
@@ -31,6 +37,40 @@ COUPLED_FLOAT = 1e-3
 """The same for a coupled transmission: positions of the motors, C q, are rounded before they deform slip elements."""
 COUPLINGS = ("coupling", "decoupling")
 """Members of jw_model that hold C and its inverse; 0 without coupling."""
+
+
+def compiler(variable: str = "CC", names: Sequence[str] = ("cc", "gcc", "clang")) -> str | None:
+    """Return the C compiler: that of the environment variable, else the first that is installed; None without any."""
+    chosen = os.environ.get(variable)
+    return chosen if chosen and shutil.which(chosen) else next(filter(None, map(shutil.which, names)), None)
+
+
+def cpp_compiler() -> str | None:
+    """Return the C++ compiler, None without any."""
+    return compiler("CXX", ("c++", "g++", "clang++"))
+
+
+def run(command: Sequence[str], folder: Path, data: bytes = b"") -> bytes:
+    """Return what a program prints on its standard output.
+
+    Raises:
+        ModelError: The program failed; with the first line that it printed on its standard error.
+
+    """
+    result = subprocess.run(command, cwd=folder, input=data, capture_output=True, timeout=LONGEST_RUN, check=False)
+    if result.returncode != 0:
+        lines = [line for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
+        first = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
+        raise ModelError(f"{Path(command[0]).name} failed ({result.returncode}): {first}")
+    return result.stdout
+
+
+def write_files(files: dict[str, bytes], folder: Path) -> None:
+    """Write files into a temporary folder."""
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
 
 
 def c_library(model: RobotModel, rate: float, use: Use = "feed-forward") -> Content:

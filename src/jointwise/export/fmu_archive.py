@@ -16,8 +16,17 @@ from typing import Any
 import numpy as np
 
 from jointwise.errors import ModelError
-from jointwise.export.c_code import filled, identifier, library_files, numbers_header, random_motion
-from jointwise.export.compiling import STRICT, compiler, run, write_files
+from jointwise.export.c_code import (
+    STRICT,
+    compiler,
+    filled,
+    identifier,
+    library_files,
+    numbers_header,
+    random_motion,
+    run,
+    write_files,
+)
 from jointwise.export.fmu_description import (
     Variable,
     build_description,

@@ -10,8 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from jointwise.export.c_code import filled, identifier, library_files, random_motion
-from jointwise.export.compiling import STRICT, compiler, cpp_compiler, run, write_files
+from jointwise.export.c_code import (
+    STRICT,
+    compiler,
+    cpp_compiler,
+    filled,
+    identifier,
+    library_files,
+    random_motion,
+    run,
+    write_files,
+)
 from jointwise.export.package import Content, ExportCheck
 from jointwise.export.simple_friction import planned_losses, simple_friction
 from jointwise.export.urdf_model import urdf_model

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from jointwise.data.log import Log
 from jointwise.report.data import ReportData, collect
-from jointwise.report.labels import robot_title
-from jointwise.report.page import Html, Section, compose, write_page
+from jointwise.report.page import Html, Section, compose, robot_title, write_page
 from jointwise.report.sections.friction import friction_section
 from jointwise.report.sections.logs import accuracy_section, quality_section
 from jointwise.report.sections.model_selection import selection_section

@@ -9,9 +9,21 @@ from jointwise.design.excitation import POOR_TEXT, RATE, STUDY_RATE, Excitation,
 from jointwise.design.trajectory import States
 from jointwise.formatting import number, percent
 from jointwise.report.figure import LOADED, UNLOADED, Figure, axis, joint_color, scatter, scatter_figure, time_figure
-from jointwise.report.labels import effort_unit, joint_title, length_unit, robot_title
 from jointwise.report.motion import motion_view
-from jointwise.report.page import Html, compose, facts, join, paragraph, table, tabs
+from jointwise.report.page import (
+    Html,
+    compose,
+    effort_unit,
+    facts,
+    join,
+    joint_title,
+    length_unit,
+    length_units,
+    paragraph,
+    robot_title,
+    table,
+    tabs,
+)
 from jointwise.spatial import Array
 
 BASES = {"fourier": "Fourier series", "bspline": "quintic B-spline"}
@@ -57,7 +69,7 @@ def _overview(excitation: Excitation) -> Html:
 def _signals(excitation: Excitation, states: States) -> Html:
     """Return position, speed and acceleration of all joints over time."""
     robot = excitation.robot
-    units = " or ".join(sorted({length_unit(joint) for joint in robot.joints}, reverse=True))
+    units = length_units(robot)
     panels = [
         ("Position", states.q, f"position, {units}"),
         ("Speed", states.qd, f"speed, {units}/s"),

@@ -17,7 +17,6 @@ from jointwise.joint.part import Curve, Part, Surface, Value, fit_text, rms
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, band, line, packed, scatter
 from jointwise.report.joint_text import covers_turn, finding, fit_grade, meaning, range_text, scaled
-from jointwise.report.labels import robot_title
 from jointwise.report.page import (
     Html,
     Section,
@@ -26,6 +25,7 @@ from jointwise.report.page import (
     items,
     join,
     paragraph,
+    robot_title,
     table,
     write_page,
 )

@@ -13,9 +13,19 @@ from jointwise.description.robot import Robot
 from jointwise.design.trajectory import States
 from jointwise.formatting import number, percent
 from jointwise.report.figure import LOADED, UNLOADED, Figure, axis, joint_color, line, packed
-from jointwise.report.labels import joint_title, length_unit, robot_title
 from jointwise.report.motion import motion_view
-from jointwise.report.page import Html, compose, facts, join, paragraph, table, tabs
+from jointwise.report.page import (
+    Html,
+    compose,
+    facts,
+    join,
+    joint_title,
+    length_units,
+    paragraph,
+    robot_title,
+    table,
+    tabs,
+)
 from jointwise.spatial import Array
 
 ORIGINAL, OPTIMIZED = LOADED, UNLOADED
@@ -117,7 +127,7 @@ def _limits(result: Mapping[str, Any]) -> Html:
 
 def _signals(robot: Robot, original: MotionCurves, optimized: MotionCurves) -> Html:
     """Return position, speed, acceleration and torque of all joints: the original motion dashed."""
-    units = " or ".join(sorted({length_unit(joint) for joint in robot.joints}, reverse=True))
+    units = length_units(robot)
     panels = [
         ("Position", original.states.q, optimized.states.q, f"position [{units}]"),
         ("Speed", original.states.qd, optimized.states.qd, f"speed [{units}/s]"),

@@ -19,9 +19,8 @@ from jointwise.model.rigid import Frames, forward_kinematics
 from jointwise.model.rigid.chain import checked_states, refuse_non_finite
 from jointwise.model.skeleton import arm_length, arm_radii
 from jointwise.report.figure import packed, packed_integers, safe_json
-from jointwise.report.labels import robot_title
 from jointwise.report.mesh import TONES, Faces, Mesh, arm_mesh
-from jointwise.report.page import Html, element
+from jointwise.report.page import Html, element, robot_title
 from jointwise.spatial import Array, rotation_z_to
 
 WIDTH, HEIGHT, MARGIN = 960.0, 520.0, 14.0

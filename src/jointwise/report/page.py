@@ -1,4 +1,7 @@
-"""Self-contained HTML pages: a template, sections, and a content security policy that allows only their own scripts."""
+"""Self-contained HTML pages: a template, sections, and the titles and units of robots and joints in them.
+
+A content security policy allows only their own scripts.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pathlib import Path
 from string import Template
 
 from jointwise.atomic import atomic_write, make_directory, output_set
+from jointwise.description.robot import Joint, Robot
 from jointwise.errors import MissingExtraError
 
 VOID = ("br", "col", "hr")
@@ -192,3 +196,30 @@ def _section(name: str, title: str, body: Html) -> Html:
 
 def _asset(name: str) -> str:
     return (files("jointwise.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def joint_title(robot: Robot, j: int) -> str:
+    """Return `Joint 2 · shoulder_lift`, or `Joint 2` if the name only repeats the number; `j` counts from 0."""
+    name = robot.joints[j].name
+    plain = name.lower().strip("_ ").replace("_", "").replace(" ", "") in (f"j{j + 1}", f"joint{j + 1}", str(j + 1))
+    return f"Joint {j + 1}" if plain or not name else f"Joint {j + 1} · {name}"
+
+
+def robot_title(robot: Robot) -> str:
+    """Return the title of a robot, or its name if it has no title."""
+    return robot.title or robot.name
+
+
+def length_unit(joint: Joint) -> str:
+    """Return rad for a revolute joint and m for a prismatic one."""
+    return "rad" if joint.kind == "revolute" else "m"
+
+
+def length_units(robot: Robot) -> str:
+    """Return the units of the joint positions of a robot: rad, m, or `rad or m`."""
+    return " or ".join(sorted({length_unit(joint) for joint in robot.joints}, reverse=True))
+
+
+def effort_unit(joint: Joint) -> str:
+    """Return Nm for a revolute joint and N for a prismatic one."""
+    return "Nm" if joint.kind == "revolute" else "N"

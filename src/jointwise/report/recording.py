@@ -21,15 +21,18 @@ from jointwise.report.figure import (
     scatter_figure,
     stacked_figure,
 )
-from jointwise.report.labels import effort_unit, joint_title, length_unit, robot_title
 from jointwise.report.motion import motion_view
 from jointwise.report.page import (
     Html,
     Section,
     compose,
+    effort_unit,
     facts,
     join,
+    joint_title,
+    length_unit,
     paragraph,
+    robot_title,
     tabs,
     write_page,
 )

@@ -1,7 +1,8 @@
 """The artefact: a calibrated model, its proof and its file."""
 
-from jointwise.result.calibration import Calibration, Provenance, Source
+from jointwise.result.calibration import Calibration
 from jointwise.result.metrics import JointMetrics, Validation
+from jointwise.result.provenance import Provenance, Source
 from jointwise.result.store import load_calibration, save_model
 from jointwise.result.validation import validate
 

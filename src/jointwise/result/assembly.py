@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 
 from jointwise.data.conditioning import motion_chunks
-from jointwise.data.overlap import sketch
 from jointwise.data.quality import DataQuality
-from jointwise.description.mounting import Mounting
-from jointwise.description.robot import Payload
 from jointwise.errors import EstimationError
 from jointwise.estimation.essential import Essential
 from jointwise.estimation.feed_forward import FeedForwardFit
@@ -24,7 +19,7 @@ from jointwise.estimation.structure import JointTerms
 from jointwise.estimation.uncertainty import Uncertainty, uncertainty_of
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import SpeedRipple, Term, Viscous
-from jointwise.result.calibration import Estimate, Provenance, Source, Status, payload_numbers
+from jointwise.result.calibration import Estimate, Status
 from jointwise.result.feed_forward import FeedForward
 from jointwise.result.metrics import AT_NOISE
 from jointwise.spatial import Array
@@ -37,32 +32,6 @@ WORSE = 10.0
 """A joint is far worse than the rest from this multiple of their median MSE / variance on."""
 NOTABLE = 0.05
 """MSE / variance up to which a joint is good enough however much better the others are."""
-
-
-def provenance_of(
-    inspections: Sequence[DataQuality],
-    output: str,
-    mounting: Mounting,
-    payload: Payload | None,
-    notes: Sequence[str],
-    seconds: float,
-) -> Provenance:
-    """Return where a calibration comes from; `seconds` is how long it took."""
-    from jointwise import __version__
-
-    named = mounting if isinstance(mounting, str) else " ".join(f"{float(g):g}" for g in mounting)
-    sources = tuple(source_of(inspection, output) for inspection in inspections)
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    return Provenance(__version__, date, named, sources, seconds, payload_numbers(payload), tuple(notes))
-
-
-def source_of(inspection: DataQuality, output: str) -> Source:
-    """Return what is kept of a training log: name, hash, verdict, a sketch of its samples and mean temperatures."""
-    log, findings = inspection.log, tuple(finding.line() for finding in inspection.findings)
-    name = Path(log.origin.path).name
-    known, T = sketch(log, output), log.temperature
-    warm = None if T is None or not np.isfinite(T).any(axis=0).all() else tuple(np.nanmean(T, axis=0).tolist())
-    return Source(name, log.origin.sha256, log.samples, log.duration, inspection.verdict, findings, known, warm)
 
 
 def estimate_of(

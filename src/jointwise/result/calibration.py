@@ -11,7 +11,6 @@ import numpy as np
 
 from jointwise.data.conditioning import Filters
 from jointwise.data.log import Log
-from jointwise.data.overlap import Sketch, sketched_fraction
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
 from jointwise.distributions import student_quantile
@@ -28,7 +27,8 @@ from jointwise.result.feed_forward import FeedForward, Use, for_use
 from jointwise.result.metrics import ResidualSpread, Validation
 from jointwise.result.plausibility import Check, worst_status
 from jointwise.result.predict import predict
-from jointwise.spatial import Array, six_to_tensor, tensor_to_six
+from jointwise.result.provenance import Provenance
+from jointwise.spatial import Array
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -38,86 +38,11 @@ Status = Literal["determined", "weak", "at bound", "undetermined", "given", "dro
 lower bound; undetermined: not identifiable from the data; given: fixed at a known value; dropped: set to zero because
 it is not essential."""
 
-SHOWN = 8
-"""Number of parameters of the links, and of the joints, in a short summary."""
 UNITS = {"current": "A", "torque": "Nm"}
 SCALE_UNKNOWN = (
     "The scale of the drive gains is unknown: every parameter is relative to it (unit x gain), without absolute "
     "intervals. Predictions of the output are not affected."
 )
-
-
-@dataclass(frozen=True)
-class Source:
-    """A training log: file name, SHA-256, samples, duration (s), and the verdict and findings of the inspection.
-
-    `sketch` recognises its samples in other files; None in models of earlier versions. `temperatures` are the means of
-    its joints, °C; None where they were not measured.
-    """
-
-    file: str
-    sha256: str
-    samples: int
-    duration: float
-    verdict: str
-    findings: tuple[str, ...] = ()
-    sketch: Sketch | None = None
-    temperatures: tuple[float, ...] | None = None
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Origin of a calibration.
-
-    Its parameters include the `payload`: kg, centre x, y, z (m), and XX XY XZ YY YZ ZZ (kg m²) about the centre where
-    they are known. It is that of the training logs, or the one set by `Calibration.with_payload`. `notes` are the
-    warnings of the calibration: those of the inspection of its logs, weak excitation, poor joints.
-    """
-
-    version: str
-    date: str
-    mounting: str
-    logs: tuple[Source, ...]
-    seconds: float = 0.0
-    payload: tuple[float, ...] | None = None
-    notes: tuple[str, ...] = ()
-
-    def shared_fraction(self, log: Log, output: str) -> float:
-        """Return the fraction of the samples of a log that the model was trained on, whatever the file is."""
-        if any(source.sketch is None and source.sha256 == log.origin.sha256 != "" for source in self.logs):
-            return 1.0
-        return sketched_fraction(log, [source.sketch for source in self.logs if source.sketch], output)
-
-    @property
-    def temperatures(self) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-        """Lowest and highest mean temperatures of the joints in the logs, °C; None where one does not have them."""
-        known = [source.temperatures for source in self.logs if source.temperatures is not None]
-        if not known or len(known) < len(self.logs):
-            return None
-        return tuple(map(min, zip(*known, strict=True))), tuple(map(max, zip(*known, strict=True)))
-
-    @property
-    def carried(self) -> Payload | None:
-        """The payload that the parameters include."""
-        if self.payload is None:
-            return None
-        tensor = six_to_tensor(self.payload[4:]) if len(self.payload) > 4 else np.zeros((3, 3))
-        return Payload(self.payload[0], self.payload[1:4], tensor)
-
-    def payload_text(self) -> str:
-        """Return a sentence about the payload that the parameters include; empty without payload."""
-        if self.payload is None:
-            return ""
-        mass, x, y, z = self.payload[:4]
-        return f"the parameters include the payload: {mass:g} kg at {x:g}, {y:g}, {z:g} m in the tool frame"
-
-
-def payload_numbers(payload: Payload | None) -> tuple[float, ...] | None:
-    """Return a payload as `Provenance` stores it."""
-    if payload is None:
-        return None
-    center, tensor = np.asarray(payload.center_of_mass), tensor_to_six(payload.inertia)
-    return (payload.mass, *center.tolist(), *(tensor.tolist() if tensor.any() else ()))
 
 
 @dataclass(frozen=True)
@@ -435,40 +360,9 @@ class Calibration:
             full: List every parameter with its confidence interval and status.
 
         """
-        head = (
-            f"{self.scale_text}{chr(10) * bool(self.scale_text)}"
-            f"{self.model.robot.title or self.model.robot.name}, output {self.output} ({self.unit}), "
-            f"{self.estimate.method.upper()}\njoint model: {self.structure_text}\n"
-            f"{self.provenance.payload_text()}{chr(10) * bool(self.provenance.payload)}"
-            f"condition number {self.estimate.condition:.3g} (scaled {self.estimate.condition_scaled:.3g})\n"
-        )
-        causes = [f"{cause} {100.0 * share:.0f} %" for cause, share in self.estimate.shares.items()]
-        head += f"variance of the bodies by cause: {', '.join(causes)}\n" if causes else ""
-        rows = [f"{'parameter':>10} {'value':>12} {'95 % conf. interval':>27} {'rel.se %':>9}  status"]
-        if full:
-            return head + "\n".join([*rows, *map(self._line, range(self.model.count))])
-        split = self.model.base.count
-        for (group, number, kinds), indices in zip(
-            self.counts(), (range(split), range(split, self.model.count)), strict=False
-        ):
-            best = sorted(indices, key=self._relative_error)[:SHOWN]
-            rows += [f"{group}: {number} parameters, {kinds}; the most precise:", *map(self._line, sorted(best))]
-        return head + "\n".join([*rows, "all parameters: summary(full=True), or the report (jointwise report)"])
+        from jointwise.result.text import calibration_text
 
-    def _relative_error(self, k: int) -> float:
-        """Return the relative standard error of a parameter for sorting; infinite if it is not estimated."""
-        return float(self.estimate.relative[k]) if self.estimate.status[k] in ("determined", "weak") else np.inf
-
-    def _line(self, k: int) -> str:
-        info, status = self.model.parameters[k], self.estimate.status[k]
-        if status == "undetermined":
-            return f"{info.name:>10} {'-':>12} {'-':>27} {'-':>9}  undetermined [{info.unit}]"
-        unit = self.unit_of(k)
-        if not self.scale_known:
-            return f"{info.name:>10} {self.estimate.values[k]:12.5g} {'-':>27} {'-':>9}  {status} [{unit}]"
-        low, high = self.conf_int()[k]
-        value, relative = self.estimate.values[k], self.estimate.relative[k]
-        return f"{info.name:>10} {value:12.5g} [{low:12.5g}, {high:11.5g}] {relative:9.3g}  {status} [{info.unit}]"
+        return calibration_text(self, full)
 
 
 class HasCalibration(Protocol):

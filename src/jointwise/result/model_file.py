@@ -21,16 +21,11 @@ from jointwise.estimation.semidefinite import PriorKind
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Term, term_from_dict
-from jointwise.result.calibration import (
-    Calibration,
-    Estimate,
-    Provenance,
-    Status,
-    TrainingErrors,
-)
+from jointwise.result.calibration import Calibration, Estimate, Status, TrainingErrors
 from jointwise.result.feed_forward import FeedForward, Use
 from jointwise.result.metrics import JointMetrics, ResidualSpread, Validation
 from jointwise.result.plausibility import Check
+from jointwise.result.provenance import Provenance
 from jointwise.spatial import Array, pseudo_inertia
 
 FASTEST_RATE = 1e5

@@ -1,19 +1,76 @@
-"""Joint models and their selection in words."""
+"""A calibration in words: its parameters, the joint model and its selection."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.select_structure import QUESTION
 from jointwise.estimation.structure import Structure
 
+if TYPE_CHECKING:
+    from jointwise.result.calibration import Calibration
+
+SHOWN = 8
+"""Number of parameters of the links, and of the joints, in a short summary."""
 DRIVERS = {
     "q": "on q: driven by the measured position",
     "track": "on track: driven by the integrated measured speed, which shows small reversals that filters remove",
     "rotor": "on rotor: driven by the rotor position (theta), the side on which friction acts",
 }
 LOADS = {"square": "the square of the load torque", "absolute": "the absolute load torque"}
+
+
+def calibration_text(calibration: Calibration, full: bool) -> str:
+    """Return a calibration as text, with all parameters (`full`) or the most precise ones of bodies and joints."""
+    model = calibration.model
+    lines = [
+        *_heading(calibration),
+        f"{'parameter':>10} {'value':>12} {'95 % conf. interval':>27} {'rel.se %':>9}  status",
+    ]
+    if full:
+        return "\n".join([*lines, *(_parameter_line(calibration, k) for k in range(model.count))])
+    groups = range(model.base.count), range(model.base.count, model.count)
+    for (group, number, kinds), indices in zip(calibration.counts(), groups, strict=False):
+        best = sorted(sorted(indices, key=lambda k: _relative_error(calibration, k))[:SHOWN])
+        lines.append(f"{group}: {number} parameters, {kinds}; the most precise:")
+        lines += [_parameter_line(calibration, k) for k in best]
+    return "\n".join([*lines, "all parameters: summary(full=True), or the report (jointwise report)"])
+
+
+def _heading(calibration: Calibration) -> list[str]:
+    """Return robot, output, joint model, payload, condition number and causes of the variance, a line each."""
+    robot, estimate = calibration.model.robot, calibration.estimate
+    causes = [f"{cause} {100.0 * share:.0f} %" for cause, share in estimate.shares.items()]
+    lines = [
+        calibration.scale_text,
+        f"{robot.title or robot.name}, output {calibration.output} ({calibration.unit}), {estimate.method.upper()}",
+        f"joint model: {calibration.structure_text}",
+        calibration.provenance.payload_text(),
+        f"condition number {estimate.condition:.3g} (scaled {estimate.condition_scaled:.3g})",
+        f"variance of the bodies by cause: {', '.join(causes)}" if causes else "",
+    ]
+    return [line for line in lines if line]
+
+
+def _relative_error(calibration: Calibration, k: int) -> float:
+    """Return the relative standard error of a parameter for sorting; infinite if it is not estimated."""
+    estimate = calibration.estimate
+    return float(estimate.relative[k]) if estimate.status[k] in ("determined", "weak") else math.inf
+
+
+def _parameter_line(calibration: Calibration, k: int) -> str:
+    """Return a parameter with its confidence interval, relative standard error and status."""
+    info, estimate = calibration.model.parameters[k], calibration.estimate
+    value, status = f"{estimate.values[k]:12.5g}", estimate.status[k]
+    if status == "undetermined":
+        return f"{info.name:>10} {'-':>12} {'-':>27} {'-':>9}  undetermined [{info.unit}]"
+    if not calibration.scale_known:
+        return f"{info.name:>10} {value} {'-':>27} {'-':>9}  {status} [{calibration.unit_of(k)}]"
+    low, high = calibration.conf_int()[k]
+    return f"{info.name:>10} {value} [{low:12.5g}, {high:11.5g}] {estimate.relative[k]:9.3g}  {status} [{info.unit}]"
 
 
 def explain_structure(structure: Structure) -> list[str]:

@@ -20,7 +20,8 @@ from jointwise.estimation.least_squares import Mask
 from jointwise.estimation.physical import PhysicalParameters
 from jointwise.model.base import null_space
 from jointwise.model.dynamics import Dynamics
-from jointwise.result.calibration import Calibration, Estimate, Status, payload_numbers
+from jointwise.result.calibration import Calibration, Estimate, Status
+from jointwise.result.provenance import payload_numbers
 from jointwise.spatial import Array, pseudo_inertia
 
 UNKNOWN = 1e-7

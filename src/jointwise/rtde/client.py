@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from jointwise.errors import DataError, nearest
-from jointwise.rtde.fields import FIELDS
 from jointwise.rtde.protocol import (
+    FIELDS,
     IN_USE,
     NOT_FOUND,
     PORT,

@@ -17,9 +17,8 @@ from jointwise.data.parquet import convert_stream
 from jointwise.data.write import check_suffix
 from jointwise.errors import DataError, JointwiseError, OutputError
 from jointwise.rtde.client import TIMEOUT, Client, ConnectionLostError, Packet, Subscription, check_fields, suggestion
-from jointwise.rtde.fields import PRESETS, UNITS
 from jointwise.rtde.journal import RecordingJournal, decode, journal_path
-from jointwise.rtde.protocol import PORT, Recipe
+from jointwise.rtde.protocol import PORT, PRESETS, UNITS, Recipe
 from jointwise.spatial import Array
 
 FLUSH = 0.25

@@ -15,22 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from jointwise.errors import DataError, ModelError, nearest
-from jointwise.rtde.fields import FIELDS
-from jointwise.rtde.protocol import (
-    NOT_FOUND,
-    PORT,
-    TYPES,
-    VERSION,
-    Framer,
-    Message,
-    MessageKind,
-    ProtocolError,
-    Recipe,
-    Text,
-    elements,
-    pack,
-    pack_text,
-)
+from jointwise.rtde import protocol
 
 LOOPBACK = "127.0.0.1"
 TICK_RATE = 500.0
@@ -79,15 +64,17 @@ class Faults:
     late: float = 0.0
     hide: tuple[str, ...] = ()
     version: tuple[int, int, int, int] = (5, 12, 0, 0)
-    protocol: int = VERSION
+    protocol: int = protocol.VERSION
 
     def __post_init__(self) -> None:
         """Reject times and counts that are not possible."""
         if not all(0.0 <= time <= LATEST_FAULT for time in (*self.stall, self.stall_seconds, self.late)):
             raise ModelError(f"times of faults must be from 0 to {LATEST_FAULT:g} s.")
-        unknown = next((name for name in self.hide if name not in FIELDS), None)
+        unknown = next((name for name in self.hide if name not in protocol.FIELDS), None)
         if unknown is not None:
-            raise ModelError(f"hide: a controller has no field '{unknown}'. {nearest(unknown, FIELDS, most=5)}")
+            raise ModelError(
+                f"hide: a controller has no field '{unknown}'. {nearest(unknown, protocol.FIELDS, most=5)}"
+            )
         if self.lose < 0:
             raise ModelError(f"lose must be 0 or the number of messages of which one is lost. Got {self.lose} instead.")
 
@@ -97,8 +84,8 @@ class _Connection:
     """A client: its socket, what it subscribed to, and since which tick it receives."""
 
     socket: socket.socket
-    framer: Framer = field(default_factory=Framer)
-    recipe: Recipe | None = None
+    framer: protocol.Framer = field(default_factory=protocol.Framer)
+    recipe: protocol.Recipe | None = None
     every: int = 1
     start: int | None = None
     sent: int = 0
@@ -107,7 +94,7 @@ class _Connection:
 class Server:
     """Serves a source to RTDE clients; `run` loops until `stop` returns True."""
 
-    def __init__(self, source: FieldSource, port: int = PORT, faults: Faults | None = None) -> None:
+    def __init__(self, source: FieldSource, port: int = protocol.PORT, faults: Faults | None = None) -> None:
         """Listen on the loopback interface; port 0 chooses a free port (see `port`).
 
         Raises:
@@ -191,37 +178,43 @@ class Server:
                 return
             for message in connection.framer.feed(data):
                 self._send(connection, message.kind, self._reply(connection, message))
-        except (OSError, ProtocolError, struct.error, UnicodeDecodeError):
+        except (OSError, protocol.ProtocolError, struct.error, UnicodeDecodeError):
             self._drop(connection)
 
-    def _reply(self, connection: _Connection, message: Message) -> bytes:
+    def _reply(self, connection: _Connection, message: protocol.Message) -> bytes:
         """Return the answer to a request."""
-        if message.kind == MessageKind.VERSION:
+        if message.kind == protocol.MessageKind.VERSION:
             return bytes([struct.unpack(">H", message.payload)[0] <= self._faults.protocol])
-        if message.kind == MessageKind.CONTROLLER:
+        if message.kind == protocol.MessageKind.CONTROLLER:
             return struct.pack(">4I", *self._faults.version)
-        if message.kind == MessageKind.OUTPUTS:
+        if message.kind == protocol.MessageKind.OUTPUTS:
             return self._subscribe(connection, message.payload)
-        if message.kind == MessageKind.START and connection.recipe is not None:
+        if message.kind == protocol.MessageKind.START and connection.recipe is not None:
             connection.start = self._tick
             self._source.started(self._tick)
             return b"\x01"
-        if message.kind == MessageKind.PAUSE:
+        if message.kind == protocol.MessageKind.PAUSE:
             connection.start = None
             return b"\x01"
-        text = Text("only outputs can be subscribed to here", "virtual controller", 2)
-        self._send(connection, MessageKind.TEXT, pack_text(text))
+        text = protocol.Text("only outputs can be subscribed to here", "virtual controller", 2)
+        self._send(connection, protocol.MessageKind.TEXT, protocol.pack_text(text))
         return b"\x00"
 
     def _subscribe(self, connection: _Connection, payload: bytes) -> bytes:
         """Set the fields of a client; unknown names are answered with NOT_FOUND and nothing is set."""
         (rate,) = struct.unpack_from(">d", payload)
         names = payload[8:].decode("ascii").rstrip(",").split(",")[:MOST_FIELDS]  # some clients end with a comma
-        types = [NOT_FOUND if name in self._faults.hide else FIELDS.get(name, NOT_FOUND) for name in names]
+        types = [
+            protocol.NOT_FOUND if name in self._faults.hide else protocol.FIELDS.get(name, protocol.NOT_FOUND)
+            for name in names
+        ]
         connection.recipe, connection.start = None, None
-        if NOT_FOUND in types or not 0.0 < rate <= TICK_RATE:
+        if protocol.NOT_FOUND in types or not 0.0 < rate <= TICK_RATE:
             return bytes([0]) + ",".join(types).encode()
-        connection.recipe, connection.every = Recipe(1, tuple(names), tuple(types)), max(round(TICK_RATE / rate), 1)
+        connection.recipe, connection.every = (
+            protocol.Recipe(1, tuple(names), tuple(types)),
+            max(round(TICK_RATE / rate), 1),
+        )
         return bytes([1]) + ",".join(types).encode()
 
     def _publish(self) -> None:
@@ -234,7 +227,11 @@ class Server:
             connection.sent += 1
             if not self._lost(connection):
                 assert connection.recipe is not None
-                self._send(connection, MessageKind.DATA, connection.recipe.pack(flat_values(connection.recipe, values)))
+                self._send(
+                    connection,
+                    protocol.MessageKind.DATA,
+                    connection.recipe.pack(flat_values(connection.recipe, values)),
+                )
 
     def _lost(self, connection: _Connection) -> bool:
         """Return whether a fault loses the message of this tick."""
@@ -245,9 +242,9 @@ class Server:
         stalled = any(begin <= elapsed < begin + faults.stall_seconds for begin in faults.stall)
         return stalled or bool(faults.lose and connection.sent % faults.lose == 0)
 
-    def _send(self, connection: _Connection, kind: MessageKind, payload: bytes) -> None:
+    def _send(self, connection: _Connection, kind: protocol.MessageKind, payload: bytes) -> None:
         """Send a message; a client whose buffer is full is dropped."""
-        message = pack(kind, payload)
+        message = protocol.pack(kind, payload)
         try:
             sent = connection.socket.send(message)
         except OSError:
@@ -256,11 +253,15 @@ class Server:
             self._drop(connection)
 
 
-def flat_values(recipe: Recipe, values: Mapping[str, Sequence[float]]) -> list[float]:
+def flat_values(recipe: protocol.Recipe, values: Mapping[str, Sequence[float]]) -> list[float]:
     """Return the values of a recipe one after the other; fields without a value are zero."""
     flat: list[float] = []
     for name, type_ in zip(recipe.names, recipe.types, strict=True):
-        count = elements(type_)
+        count = protocol.elements(type_)
         found = list(values.get(name, (0,) * count))
-        flat += [float(value) for value in found] if TYPES[type_].endswith("d") else [int(value) for value in found]
+        flat += (
+            [float(value) for value in found]
+            if protocol.TYPES[type_].endswith("d")
+            else [int(value) for value in found]
+        )
     return flat

@@ -22,8 +22,7 @@ from jointwise.result.calibration import Calibration
 from jointwise.result.feed_forward import Use
 from jointwise.result.store import load_calibration
 from jointwise.runtime.bodies import Energy
-from jointwise.runtime.evaluation import Estimates, Friction, MotionSignals, TorqueOptions
-from jointwise.runtime.intervals import half_widths, log_half_widths
+from jointwise.runtime.evaluation import Estimates, Friction, MotionSignals, TorqueOptions, half_widths, log_half_widths
 from jointwise.runtime.motion import as_samples, checked_rate, is_single, joint_values, like
 from jointwise.runtime.packing import CoreModel, core_model
 from jointwise.runtime.stream import NativeCore, NumpyCore, Sample, StreamState, joint_signal

@@ -24,10 +24,9 @@ from jointwise.errors import ModelError
 from jointwise.model.base import base_parameters
 from jointwise.model.spring import Cubic, Rigid, Segments
 from jointwise.simulation.robot.defaults import joint_effort
-from jointwise.simulation.robot.digital import DigitalRobot
+from jointwise.simulation.robot.digital import DigitalRobot, Supply
 from jointwise.simulation.robot.joint import Elasticity, JointPlant
 from jointwise.simulation.robot.run import Run, TrueSignals
-from jointwise.simulation.robot.supply import Supply
 from jointwise.simulation.sensors import Encoders, Readings, Sensors
 from jointwise.spatial import Array
 

@@ -12,8 +12,9 @@ from jointwise.data.measures import Measures
 from jointwise.formatting import fixed, number, percent, r2_text
 from jointwise.report.data import EvaluatedLog, ReportData, Role
 from jointwise.report.page import Html, badge, element, facts, items, join, paragraph, table
-from jointwise.result.calibration import UNITS, Source
+from jointwise.result.calibration import UNITS
 from jointwise.result.metrics import MOVING_SPEED, JointMetrics
+from jointwise.result.provenance import Source
 
 NOTES: dict[Role, str] = {
     "validation": "Validation error: these samples were not used for training.",

@@ -12,8 +12,7 @@ from jointwise.formatting import MISSING, number, superscript_unit
 from jointwise.model.terms import Hysteresis, Term
 from jointwise.report.data import ReportData
 from jointwise.report.friction_curves import term_slices
-from jointwise.report.labels import joint_title
-from jointwise.report.page import Html, badge, details, element, join, paragraph, table, tabs
+from jointwise.report.page import Html, badge, details, element, join, joint_title, paragraph, table, tabs
 from jointwise.result.calibration import Calibration
 
 STATUS = {

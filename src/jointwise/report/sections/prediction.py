@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from jointwise.formatting import r2_text
 from jointwise.report.data import EvaluatedLog, ReportData
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, axis, downsample, line, packed
-from jointwise.report.labels import joint_title
 from jointwise.report.motion import motion_view
-from jointwise.report.page import Html, element, join, paragraph, tabs
+from jointwise.report.page import Html, element, join, joint_title, paragraph, tabs
 from jointwise.result.metrics import JointMetrics
 from jointwise.spatial import Array
 

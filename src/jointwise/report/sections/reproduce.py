@@ -7,8 +7,7 @@ from pathlib import Path
 
 from jointwise.formatting import MISSING
 from jointwise.report.data import ReportData
-from jointwise.report.labels import length_unit, robot_title
-from jointwise.report.page import Html, element, facts, items, join, paragraph, table
+from jointwise.report.page import Html, element, facts, items, join, length_unit, paragraph, robot_title, table
 from jointwise.result.calibration import Calibration
 from jointwise.result.feed_forward import EXTRAS
 from jointwise.result.store import SCHEMA

@@ -12,8 +12,7 @@ from jointwise.description.robot import Joint
 from jointwise.formatting import percent
 from jointwise.report.data import EvaluatedLog, ReportData
 from jointwise.report.figure import MEASURED, RESIDUAL, Figure, axis, band, line, packed, scatter_figure
-from jointwise.report.labels import effort_unit, joint_title, length_unit
-from jointwise.report.page import Html, element, items, join, paragraph, tabs
+from jointwise.report.page import Html, effort_unit, element, items, join, joint_title, length_unit, paragraph, tabs
 from jointwise.result.calibration import Calibration
 from jointwise.result.metrics import MOVING_SPEED
 from jointwise.spatial import Array

@@ -13,8 +13,18 @@ import numpy as np
 
 from jointwise.formatting import listed, number, percent, r2_text
 from jointwise.report.data import EvaluatedLog, ReportData
-from jointwise.report.labels import joint_title, length_unit, robot_title
-from jointwise.report.page import Html, badge, element, items, join, paragraph, table
+from jointwise.report.page import (
+    Html,
+    badge,
+    element,
+    items,
+    join,
+    joint_title,
+    length_unit,
+    paragraph,
+    robot_title,
+    table,
+)
 from jointwise.result.calibration import Calibration
 from jointwise.result.feed_forward import EXTRAS
 from jointwise.result.metrics import AT_NOISE, JointMetrics, Pooled, Validation, pool

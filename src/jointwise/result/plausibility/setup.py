@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jointwise.description.catalog import catalog_robot, list_robots
+from jointwise.description.files import catalog_robot, list_robots
 from jointwise.description.robot import Payload, Robot
 from jointwise.estimation.drive_gains import DriveGains
 from jointwise.estimation.regression import Regression

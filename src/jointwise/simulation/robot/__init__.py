@@ -3,7 +3,7 @@
 from jointwise.model.friction.joint_friction import Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.spring import Cubic, Rigid, Segments
 from jointwise.simulation.robot.defaults import default_joints, load_joints
-from jointwise.simulation.robot.digital import DigitalRobot, digital_robot
+from jointwise.simulation.robot.digital import DigitalRobot, Supply, digital_robot, motor_voltages
 from jointwise.simulation.robot.integrator import (
     BatchError,
     ControlLaw,
@@ -15,12 +15,22 @@ from jointwise.simulation.robot.integrator import (
     step,
     stored_energy,
 )
-from jointwise.simulation.robot.joint import Backlash, Elasticity, Harmonic, JointPlant, LostMotion, MotorPlant, Thermal
+from jointwise.simulation.robot.joint import (
+    GROUPS,
+    PHENOMENA,
+    SWITCHES,
+    Backlash,
+    Elasticity,
+    Harmonic,
+    JointPlant,
+    LostMotion,
+    MotorPlant,
+    Thermal,
+    aged_joint,
+)
 from jointwise.simulation.robot.packing import SlipPath, follow_path
 from jointwise.simulation.robot.run import EnergyAccount, Run, Saturation, saturation
 from jointwise.simulation.robot.state import State
-from jointwise.simulation.robot.supply import Supply, motor_voltages
-from jointwise.simulation.robot.variants import GROUPS, PHENOMENA, SWITCHES, aged_joint
 from jointwise.simulation.sensors import Encoders
 
 __all__ = [
