@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import jointwise as jw
 from jointwise.errors import EstimationError
-from jointwise.joint import JointRecord
+from jointwise.joint import JointRecord, joint_record
 from jointwise.joint.checks import check_unsaturated, saturated_share
 from jointwise.spatial import Array
 
@@ -91,6 +92,19 @@ def test_a_friction_that_never_varies_is_no_limit_while_it_is_sped_up() -> None:
     assert saturated_share(record) == saturated_share(dry) == 0.0
     slow = steps(0.1)
     assert saturated_share(replace(slow, motor=slow.motor - 6.0 * slow.speed)) == 0.0
+
+
+@pytest.mark.parametrize("name", ["ur5e", "panda"])
+@pytest.mark.parametrize("duration", [5.0, 10.0])
+def test_peaks_of_short_logs_are_no_limit(name: str, duration: float) -> None:
+    """Where friction balances the acceleration a wrist hardly needs more torque than before: that is no plateau."""
+    robot = jw.load_robot(name)
+    log = jw.simulate(robot, duration=duration, rate=125.0, seed=1, keep=0).log
+    records = [joint_record(log, robot, j, gain=1.0) for j in range(robot.dof)]
+    assert [saturated_share(record) for record in records] == [0.0] * robot.dof
+    halves = [clipped(replace(record, target_current=None), 0.5, 0.0) for record in records]
+    noisy = [clipped(half, 1.0, 0.02 * float(half.motor.std())) for half in halves]
+    assert sum(saturated_share(record) > 0.01 for record in noisy) >= robot.dof - 1
 
 
 def test_a_constant_torque_determines_nothing() -> None:

@@ -16,15 +16,18 @@ from jointwise.data.log import Log, Origin
 from jointwise.description.transmission import Transmission, coupled, parse_coupling, refuse_coupled
 from jointwise.description.urdf import urdf_text
 from jointwise.design.fourier import fourier_trajectory
-from jointwise.errors import DescriptionError, ImplausibleError
+from jointwise.errors import DescriptionError, EstimationError, ImplausibleError
 from jointwise.estimation.structure import Structure
-from jointwise.joint.record import joint_record
+from jointwise.joint import JointModel, identify_friction, joint_record
+from jointwise.joint.motor.drives import inertias_from_targets
+from jointwise.joint.motor.payload import identify_gains_from_payload
 from jointwise.model.base import base_parameters
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.rigid import inverse_dynamics, mass_matrix
 from jointwise.model.terms import Coulomb, Offset, Viscous
 from jointwise.model.transmission import motor_regressor
 from jointwise.motion import Motion
+from jointwise.runtime.observers import observed_joint
 
 COUPLING = "6:5:1,6:4:-0.3,5:4:0.4"
 ROTORS = np.array([1.5, 1.5, 0.8, 0.3, 0.3, 0.3])
@@ -246,10 +249,12 @@ def test_couplings_as_text():
         jw.load_robot("ur5e", coordinates="motor")
 
 
-def test_single_joints_refuse_what_they_do_not_model():
-    refuse_coupled(arm(), "the identification of a single joint", 0)
-    with pytest.raises(DescriptionError, match="joint 6: the identification of a single joint does not model"):
-        joint_record(coupled_log(arm(), 1, duration=5.0), arm(), 5)
+def test_observers_of_single_joints_refuse_what_they_do_not_model():
+    refuse_coupled(arm(), "an observer of a single joint", 0)
+    with pytest.raises(DescriptionError, match="joint 6: an observer of a single joint does not model"):
+        observed_joint(arm(), JointModel("ur5e", 5, {}))
+    with pytest.raises(DescriptionError, match="the identification of gains by a payload does not model"):
+        identify_gains_from_payload([], [], arm(), 1.0)
 
 
 def test_command_line(tmp_path):
@@ -267,3 +272,18 @@ def test_command_line(tmp_path):
     wrong = run("inspect", tmp_path / "train.csv", "--robot", urdf, "--coupling", "6:9:1")
     assert wrong.code != 0
     assert "joints must be from 1 to 6" in wrong.err
+
+
+def test_the_friction_of_a_motor_is_found_while_another_joint_turns_it() -> None:
+    """Joint 5 alone moves, and motor 6 with it: the records of both have the friction of their motors."""
+    robot = jw.load_robot("ur5e", coupling="6:5:1")
+    made = jw.simulate(robot, "constant-speed", joint=4, rate=250.0, seed=3, keep=0)
+    links = replace(made.log, theta=None)
+    for j in (4, 5):
+        part, truth = identify_friction(joint_record(links, robot, j)), made.digital.joints[j].friction
+        assert part.value("F_C").value == pytest.approx(truth.coulomb, rel=0.03)
+        assert part.value("F_V1").value == pytest.approx(truth.viscous, rel=0.05)
+    with pytest.raises(EstimationError):
+        identify_friction(joint_record(links, jw.load_robot("ur5e"), 5))  # undeclared: joint 6 does not move
+    drives = inertias_from_targets(jw.simulate(robot, duration=6.0, rate=100.0, seed=1, keep=0).log, robot)
+    np.testing.assert_allclose([d.alone.value for d in drives[4:]], robot.rotor_inertias[4:], rtol=0.02)

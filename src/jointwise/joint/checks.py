@@ -152,6 +152,10 @@ VARIATION = 0.5
 """...and the required torque varies by this fraction of that: a steady run at the largest torque is no limit."""
 
 
+PILE = 4.0
+"""Windows within the noise of a limit, relative to those in the next band of that width: a smooth peak has 2.4."""
+
+
 def check_unsaturated(record: JointRecord, phenomenon: str) -> None:
     """Raise if the current (or torque) of a record is at a limit."""
     share = saturated_share(record)
@@ -212,8 +216,9 @@ def _clipped_share(record: JointRecord) -> float:
 def _flat_share(record: JointRecord) -> float:
     """Return the fraction of windows at an extreme of the torque whatever rotor and links require for acceleration.
 
-    Needs no window away from the limit: the required torque must vary there by more than the noise of both, by a
-    fraction of the largest torque, and by about as much as elsewhere. Without a drive gain they cannot be compared.
+    Needs no window away from the limit: the windows pile up within their noise, and the torque required there varies by
+    more than the noise of both, by a fraction of the largest torque, and by about as much as elsewhere. Without a drive
+    gain they cannot be compared.
     """
     if record.unit != "Nm":
         return 0.0
@@ -221,9 +226,19 @@ def _flat_share(record: JointRecord) -> float:
     if len(means) < MIN_WINDOW_RATIO * MIN_WINDOWS:
         return 0.0
     required, torque = means.T
-    required_noise, near = NEAR_LIMIT * noise(means)
-    least = max(required_noise, near, EXCESS_SHARE * float(np.abs(torque).max()), VARIATION * float(required.std()))
-    return sum(_count_if_varied(flags, required, least) for flags in _near_extremes(torque, near)) / len(torque)
+    least = max(
+        *(NEAR_LIMIT * noise(means)), EXCESS_SHARE * float(np.abs(torque).max()), VARIATION * float(required.std())
+    )
+    band = NEAR_LIMIT * float(noise(record.motor[:, None])[0]) / np.sqrt(_window_size(record))
+    piles = [_pile(sign * torque, band) for sign in (1.0, -1.0)]
+    return sum(_count_if_varied(flags, required, least) for flags in piles) / len(torque)
+
+
+def _pile(torque: Array, band: float) -> Flags:
+    """Return flags of windows (windows,) within a `band` (Nm) of the largest torque, none if they do not pile up."""
+    below = torque.max() - torque
+    flags: Flags = below <= band
+    return flags & np.bool_(flags.sum() > PILE * np.sum((below > band) & (below <= 2.0 * band)))
 
 
 def _near_extremes(torque: Array, near: float) -> tuple[Flags, Flags]:
@@ -253,10 +268,14 @@ def _explanatory_columns(record: JointRecord) -> Array:
 
 def _window_means(record: JointRecord, values: Array) -> Array:
     """Return means over `AVERAGING_TIME`, (windows, columns)."""
-    size = max(1, round(AVERAGING_TIME * record.rate))
+    size = _window_size(record)
     count = len(values) // size
     result: Array = values[: count * size].reshape(count, size, -1).mean(axis=1)
     return result
+
+
+def _window_size(record: JointRecord) -> int:
+    return max(1, round(AVERAGING_TIME * record.rate))
 
 
 def _excess(columns: Array, torque: Array, free: Flags) -> tuple[Array, float]:

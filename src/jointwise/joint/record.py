@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.conditioning import UniformSpan, clean_log, condition
-from jointwise.data.coordinates import mounting_of_logs
+from jointwise.data.coordinates import model_log, mounting_of_logs
 from jointwise.data.filters import differences, low_pass
 from jointwise.data.finding import Finding
 from jointwise.data.log import Log, check_joints, log_list
@@ -21,10 +21,10 @@ from jointwise.data.quality import DataQuality, check_quality
 from jointwise.data.statistics import quantum
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
-from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import DataError, EstimationError
 from jointwise.model.rigid import gravity_torque
 from jointwise.model.rigid.chain import Chain, kernels, make_chain, refuse_non_finite
+from jointwise.model.transmission import motor_motion, motor_torque, motor_values
 from jointwise.spatial import Array
 
 CUTOFF = 20.0
@@ -42,12 +42,15 @@ RATE_TOLERANCE = 0.01
 """Largest relative difference of the rates of logs that are joined."""
 
 LoadModel = Callable[[Array, Array, Array], Array]
-"""From q, q̇, q̈ (samples, joints) to the torque (samples, joints), Nm, that the links require of the joints."""
+"""From q, q̇, q̈ of the joints (samples, joints) to the torque (samples, joints), Nm, that the links require of the
+motors: that at the joints unless a transmission couples them."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointRecord:
     """One joint along one or more logs; arrays are (samples,), SI units at the joint side, °C.
+
+    Where a transmission couples motors and joints it is one motor: its position is that of the links at the motor, C q.
 
     Attributes:
         robot: Name of the robot.
@@ -184,10 +187,9 @@ def joint_record(
         DataError: If a log is in wrong units or has damaged channels.
         EstimationError: If the joint does not exist or no segment is long enough.
     """
-    recordings = log_list(logs)
+    recordings = [model_log(log, robot) for log in log_list(logs)]
     if not 0 <= joint < robot.dof:
         raise EstimationError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")
-    refuse_coupled(robot, "the identification of a single joint", joint)
     refuse_repeated_samples(recordings)
     if load is None:
         load = LinkLoad(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
@@ -236,12 +238,12 @@ class LinkLoad:
     payload: Payload | None
 
     def __call__(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return the torque (samples, joints), Nm; see `LoadModel`."""
+        """Return the torque at the motors (samples, joints), Nm; see `LoadModel`."""
         q, qd, qdd = (np.ascontiguousarray(values, dtype=np.float64) for values in (q, qd, qdd))
         torque = np.empty_like(q)
         if not kernels().inverse_dynamics(self._chain, q, qd, qdd, torque):
             refuse_non_finite(q=q, qd=qd, qdd=qdd)
-        return torque
+        return motor_torque(self.robot, torque)
 
     @cached_property
     def _chain(self) -> Chain:
@@ -249,9 +251,9 @@ class LinkLoad:
         return make_chain(self.robot, self.gravity, self.payload)
 
     def pull(self, q: Array, joint: int) -> Array:
-        """Return the torque (samples, 3) of a joint, Nm, under 1 m/s² along each axis of the base."""
-        axes = [gravity_torque(self.robot, q, gravity=axis, payload=self.payload)[:, joint] for axis in np.eye(3)]
-        return np.column_stack(axes)
+        """Return the torque (samples, 3) of a motor, Nm, under 1 m/s² along each axis of the base."""
+        axes = [gravity_torque(self.robot, q, gravity=axis, payload=self.payload) for axis in np.eye(3)]
+        return np.column_stack([motor_torque(self.robot, torque)[:, joint] for torque in axes])
 
 
 @dataclass(frozen=True)
@@ -277,14 +279,15 @@ class _Setting:
 
     def _record(self, span: UniformSpan) -> JointRecord:
         log, joint = span.log, self.joint
-        motion = condition(span, self.cutoff)
-        raw, theta = span.resampled(log.q[:, joint]), _of_joint(span, log.theta, joint)
-        path = motion.path if motion.rotor is None else motion.rotor
+        at_joints = condition(span, self.cutoff)
+        motion = at_joints if self.robot.transmission is None else motor_motion(self.robot, at_joints)
+        raw, theta = span.resampled(motor_values(self.robot, log.q)[:, joint]), _of_joint(span, log.theta, joint)
+        path = at_joints.rotor if at_joints.rotor is not None else motion.path
         assert path is not None
         position = motion.q[:, joint] if theta is None else low_pass(theta, self.cutoff, span.rate)
         speed, acceleration = differences(position, span.rate)
         motor, unit, gain = self._motor(span)
-        pull, gravity = self._gravity(motion.q)
+        pull, gravity = self._gravity(at_joints.q)
         return JointRecord(
             robot=self.robot.name,
             joint=joint,
@@ -303,7 +306,7 @@ class _Setting:
             acceleration=acceleration,
             path=path[:, joint],
             motor=motor,
-            load=self.load(motion.q, motion.qd, motion.qdd)[:, joint],
+            load=self.load(at_joints.q, at_joints.qd, at_joints.qdd)[:, joint],
             phi=None if theta is None else theta - raw,
             theta=theta,
             temperature=_column(motion.temperature, joint),

@@ -15,7 +15,8 @@ from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError
 from jointwise.model.base import null_space
 from jointwise.model.dynamics import Dynamics
-from jointwise.model.rigid import compute_regressor, inverse_dynamics
+from jointwise.model.rigid import inverse_dynamics
+from jointwise.model.transmission import motor_regressor, motor_torque
 from jointwise.result.calibration import Calibration
 from jointwise.spatial import Array
 
@@ -38,9 +39,9 @@ class CalibratedBodies:
     payload: Payload | None = None
 
     def __call__(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return the torque of bodies and rotors, (samples, joints), Nm."""
+        """Return the torque of bodies and rotors at the motors, (samples, joints), Nm."""
         model = self._model
-        Y = compute_regressor(model.robot, q, qd, qdd, gravity=self.gravity, rotors=model.rotors)
+        Y = motor_regressor(model.robot, q, qd, qdd, gravity=self.gravity, rotors=model.rotors)
         columns = [Y.joint(j) for j in range(model.robot.dof)]
         torque = np.column_stack([block @ self._bodies[which] for block, which in columns])
         return torque if self.payload is None else torque + self._carried(q, qd, qdd)
@@ -49,7 +50,7 @@ class CalibratedBodies:
         """Return whether the calibration determines the load of a joint (0-based) under this gravity."""
         model = self._model
         q, qd, qdd = np.random.default_rng(0).uniform(-np.pi, np.pi, (3, STATES, model.robot.dof))
-        Y = compute_regressor(model.robot, q, qd, qdd, gravity=self.gravity, rotors=model.rotors).matrices()[:, joint]
+        Y = motor_regressor(model.robot, q, qd, qdd, gravity=self.gravity, rotors=model.rotors).matrices()[:, joint]
         unknown = null_space(model.base.projection)
         return bool(np.abs(Y @ unknown).max(initial=0.0) <= LOAD_TOLERANCE * np.abs(Y).max())
 
@@ -69,7 +70,7 @@ class CalibratedBodies:
             inverse_dynamics(robot, q, qd, qdd, gravity=self.gravity, payload=payload, inertials=nothing)
             for payload in (self.payload, self.calibration.provenance.carried)
         )
-        return after - less
+        return motor_torque(robot, after - less)
 
 
 def calibrated_load(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from jointwise.data.coordinates import mounting_of_logs
+from jointwise.data.coordinates import model_log, mounting_of_logs
 from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.description.mounting import Mounting, gravity_vector
@@ -23,6 +23,7 @@ from jointwise.joint.motor.links import identify_motor
 from jointwise.joint.motor.result import MASS_ERROR
 from jointwise.joint.part import TINY, Part, Value, value_of
 from jointwise.joint.record import LinkLoad, joint_record
+from jointwise.model.transmission import motor_values
 from jointwise.spatial import Array
 
 TARGETS = {
@@ -87,6 +88,7 @@ def inertias_from_targets(
     recordings = log_list(logs)
     for log in recordings:
         _check_log(log, robot)
+    recordings = [model_log(log, robot) for log in recordings]
     refuse_repeated_samples(recordings)
     bodies = LinkLoad(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
     signals = [_signals(log, bodies) for log in recordings]
@@ -106,9 +108,9 @@ def _check_log(log: Log, robot: Robot) -> None:
 
 
 def _signals(log: Log, bodies: LinkLoad) -> tuple[Array, Array, Array]:
-    """Return target torque, torque of the links (Nm) and target acceleration (rad/s²), (samples, joints)."""
+    """Return target torque, torque of the links (Nm) and acceleration (rad/s²) of the motors, (samples, joints)."""
     q, qd, qdd = log.channel("q_des"), log.channel("qd_des"), log.channel("qdd_des")
-    return log.channel("torque_des"), bodies(q, qd, qdd), qdd
+    return log.channel("torque_des"), bodies(q, qd, qdd), motor_values(bodies.robot, qdd)
 
 
 def _blocks(logs: Sequence[Log]) -> NDArray[np.intp]:

@@ -23,6 +23,7 @@ from jointwise.data.alignment import CUTOFF
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
+from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import EstimationError
 from jointwise.estimation.jackknife import jackknife, student_factor
 from jointwise.joint.motor.data import PayloadData, aligned_pairs, payload_data
@@ -68,6 +69,7 @@ def identify_gains_from_payload(
         )
     if law is not None and law not in LAWS:
         raise EstimationError(f"law must be one of {', '.join(LAWS)}. Got '{law}' instead.")
+    refuse_coupled(robot, "the identification of gains by a payload")
     pairs = aligned_pairs(unloaded, loaded, robot, CUTOFF)
     data = payload_data(pairs, robot, float(payload_mass), gravity_vector(mounting))
     fits = {name: fit_payload(data, name) for name in (LAWS if law is None else (law,))}

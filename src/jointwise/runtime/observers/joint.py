@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 
 from jointwise.description.robot import Robot
+from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError
 from jointwise.joint.calibration_terms import drive_gain
 from jointwise.joint.combined_friction import OnlineFriction, online_friction
@@ -92,8 +93,10 @@ def observed_joint(
 
     Raises:
         ModelError: Friction, drive gain or rotor inertia is not known.
+        DescriptionError: The joint is coupled.
 
     """
+    refuse_coupled(robot, "an observer of a single joint", model.joint)
     motor, name = robot.joints[model.joint].motor, f"joint {model.joint + 1}"
     found = drive_gain(model, motor.joint_gain) if gain is None else gain
     if found is None:
