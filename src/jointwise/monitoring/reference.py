@@ -15,7 +15,8 @@ import numpy as np
 
 from jointwise.model.transmission import motor_values
 from jointwise.monitoring.core import VERDICTS, CoreMonitor, Known, Reports, Samples
-from jointwise.monitoring.reference_tick import ReferenceTick, WatchMemory, share_of
+from jointwise.monitoring.reference_state import WatchMemory, share_of
+from jointwise.monitoring.reference_tick import ReferenceTick
 from jointwise.runtime import RobotModel
 from jointwise.runtime.motion import reference_temperatures
 from jointwise.runtime.stream import NumpyCore

@@ -6,9 +6,6 @@ those of the motors where a transmission couples them with the joints.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 
 from jointwise.estimation.least_squares import Mask
@@ -16,7 +13,8 @@ from jointwise.model.dynamics import joint_signals
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.model.terms import Inertia, Offset, Spring, Temperature, Viscous
 from jointwise.model.transmission import joint_values, motor_torque
-from jointwise.monitoring.core import COLUMNS, MOMENTS, SHARES, VERDICTS, CoreMonitor
+from jointwise.monitoring.core import COLUMNS, MOMENTS, SHARES, CoreMonitor
+from jointwise.monitoring.reference_state import JointsAt, Moment, WatchMemory, forget, index_of, share_of
 from jointwise.motion import Motion
 from jointwise.runtime.bodies import Bodies
 from jointwise.runtime.motion import term_values
@@ -37,67 +35,6 @@ PERSISTENCE, PUSH_TIME, END_RATIO, END_SHARE, END_TIME, RELEASE_TIME, LONGEST = 
 STEADY, CHANGE_SHOCK, LEVEL_TIME, LEVEL_CAP, CHANGES = 4, 0.2, 0.1, 24.0, 3
 SMOOTH = (Offset, Viscous, Temperature, Spring, Inertia)
 """Terms that are not dry friction."""
-
-
-@dataclass
-class WatchMemory:
-    """Memory of the reference, see `jw_watch_state`; arrays are (joints,)."""
-
-    joints: int
-    friction: Any = None
-    started: bool = False
-    fresh: bool = True
-    origin: float = 0.0
-    stamp: float = 0.0
-    grid: float = 0.0
-    backwards: int = 0
-    last: dict[str, Array] = field(default_factory=dict)
-    s: dict[str, Array] = field(default_factory=dict)
-    x: Array = field(default_factory=lambda: np.zeros(0))
-    P: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    contact: bool = False
-    lasted: float = 0.0
-    quiet: float = 0.0
-    peak: float = 0.0
-    calm: float = 0.0
-    age: float = 0.0
-    still: float = 0.0
-    moved: float = 0.0
-    rising: float = 0.0
-    highest_rise: float = 0.0
-    since: int = 0
-    adopted: int = 0
-    delayed: list[Array] = field(default_factory=list)
-    before: list[Array] = field(default_factory=list)
-    changes: list[float] = field(default_factory=list)
-    level: Array = field(default_factory=lambda: np.zeros(0))
-    steady: Array = field(default_factory=lambda: np.zeros(0))
-    rested: Array = field(default_factory=lambda: np.zeros(0))
-    counts: Array = field(default_factory=lambda: np.zeros(len(VERDICTS)))
-    report: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Moment:
-    """What is computed at a time of the uniform clock and not remembered."""
-
-    columns: Array
-    dry: Array
-    raw: Array
-    direct: Array
-    inertia: Array
-    load: Array
-
-
-@dataclass(frozen=True)
-class _Joints:
-    """Signals of the motors as those of the joints."""
-
-    q: Array
-    qd: Array
-    sliding: Array
-    qdd: Array
-    path: Array
 
 
 class ReferenceTick:
@@ -122,8 +59,8 @@ class ReferenceTick:
         memory.x, memory.P = np.zeros(count), np.zeros((count, count))
         self._forget_payload(memory, 1.0)
         for j in range(self.n):
-            memory.P[_index(j, 0), _index(j, 0)] = FRICTION_SHARE**2
-            memory.P[_index(j, 1), _index(j, 1)] = self.viscous[j] ** 2
+            memory.P[index_of(j, 0), index_of(j, 0)] = FRICTION_SHARE**2
+            memory.P[index_of(j, 1), index_of(j, 1)] = self.viscous[j] ** 2
         counted = ("same_q", "same_output", "highest", "direction", "mean_fast", "mean_slow", "scale", "calm_load")
         smooth = ("followed", "expected", "fast", "slow", "dry", "slow_speed", "slow_grip", "loose_fast", "loose_slow")
         memory.s = {name: np.zeros(self.n) for name in (*counted, *smooth)} | {"columns": np.zeros((self.n, MOMENTS))}
@@ -166,18 +103,18 @@ class ReferenceTick:
         m.s |= dict.fromkeys(("at_rest", "grip", "slow_grip"), rests.astype(float))
         m.s["scale"] = np.maximum(m.s["scale"], 1.0)
         for j in range(self.n):
-            _forget(m, _index(j, 2), self.held[j] ** 2 if rests[j] else 0.0)
+            forget(m, index_of(j, 2), self.held[j] ** 2 if rests[j] else 0.0)
         m.contact, m.lasted, m.quiet, m.peak, m.calm, m.age = False, 0.0, 0.0, 0.0, CALM_TIME, 0.0
         m.still = m.moved = m.rising = 0.0
 
-    def _advance(self, m: WatchMemory, q: Array, qd: Array, torque: Array, warm: Array) -> _Moment:
+    def _advance(self, m: WatchMemory, q: Array, qd: Array, torque: Array, warm: Array) -> Moment:
         s, T = m.s, self.T
         ahead = s["path"] + 0.5 * T * (qd + s["speed"])
         s["path"] = np.where(s["at_rest"] == 0.0, ahead + min(T / PATH_TIME, 1.0) * (q - ahead), s["path"])
         change = (qd - s["speed"]) / T
         s["acceleration"] = s["acceleration"] + share_of(T, RISE_TIME) * (change - s["acceleration"])
         a, sliding = s["acceleration"], np.where((s["at_rest"] != 0.0) | (np.abs(qd) < REST_SPEED), 0.0, qd)
-        joints = _Joints(*(joint_values(self.robot, x) for x in (q, qd, sliding, a, s["path"])))
+        joints = JointsAt(*(joint_values(self.robot, x) for x in (q, qd, sliding, a, s["path"])))
         total, m.friction = self.core.step(
             m.friction, Sample(joints.q, joints.sliding, joints.qdd, temperature=warm), joints.path
         )
@@ -194,14 +131,14 @@ class ReferenceTick:
         s["position"], s["speed"] = q, qd
         dry = total - load - self._smooth_torque(q, sliding, a, warm)
         raw = torque - (total - inertia + momentum)
-        return _Moment(self._columns(joints), dry, raw, torque - total, inertia, load)
+        return Moment(self._columns(joints), dry, raw, torque - total, inertia, load)
 
     def _inertia(self, q: Array, x: Array) -> Array:
         """Return M(q) x of the motors at positions of the motors."""
         M = self.bodies.mass_matrix(joint_values(self.robot, q)[None])[0]
         return motor_torque(self.robot, M @ joint_values(self.robot, x))
 
-    def _columns(self, at: _Joints) -> Array:
+    def _columns(self, at: JointsAt) -> Array:
         """Return the torques of unit mass and unit first moments of a payload, (joints, 4)."""
         columns = []
         for body in self.numbers.bodies:
@@ -222,7 +159,7 @@ class ReferenceTick:
                     result[j] += float((term.columns(signals)[0] @ value)[0])
         return result
 
-    def _rest(self, m: WatchMemory, now: _Moment) -> None:
+    def _rest(self, m: WatchMemory, now: Moment) -> None:
         s, rests, path = m.s, m.s["at_rest"] != 0.0, self.T * np.abs(m.s["speed"])
         near = np.abs(s["position"] - s["anchor"]) < np.where(rests, LEAVE_RANGE, REST_RANGE)
         near &= np.abs(s["speed"]) < STOP_SPEED
@@ -236,7 +173,7 @@ class ReferenceTick:
         left = np.where(leaves, np.exp(-LEAVE_RANGE / BREAKAWAY_RANGE), s["grip"] * sliding)
         s["grip"] = np.where(stops, 1.0, left)
         for j in np.flatnonzero(stops).tolist():
-            _forget(m, _index(j, 2), self.held[j] ** 2)
+            forget(m, index_of(j, 2), self.held[j] ** 2)
         changed = np.abs(now.load - s["calm_load"]) > CALM_LOAD * self.friction
         s["calm_load"] = np.where(changed, now.load, s["calm_load"])
         m.calm = 0.0 if (changed | turns | leaves).any() else m.calm + self.T
@@ -263,7 +200,7 @@ class ReferenceTick:
         result: Array = self.friction * np.where(s["at_rest"] != 0.0, STATIC, moving)
         return result
 
-    def _smooth(self, m: WatchMemory, now: _Moment) -> None:
+    def _smooth(self, m: WatchMemory, now: Moment) -> None:
         s, x = m.s, m.x
         fast, slow = share_of(self.T, max(FAST_TIME, self.T)), share_of(self.T, SLOW_TIME)
         fast, slow = (1.0, 1.0) if m.fresh else (fast, slow)
@@ -283,7 +220,7 @@ class ReferenceTick:
         s, row = m.s, np.zeros(len(m.x))
         row[:MOMENTS] = s["columns"][j]
         dry = 0.0 if s["at_rest"][j] != 0.0 else s["dry"][j]
-        row[_index(j, 0) : _index(j, 0) + SHARES] = dry, s["slow_speed"][j], s["slow_grip"][j]
+        row[index_of(j, 0) : index_of(j, 0) + SHARES] = dry, s["slow_speed"][j], s["slow_grip"][j]
         return row
 
     def _forget_payload(self, m: WatchMemory, share: float) -> None:
@@ -294,10 +231,10 @@ class ReferenceTick:
         drift = HELD_DRIFT if m.calm >= CALM_TIME else HELD_HUNTING
         self._forget_payload(m, time / PAYLOAD_TIME)
         for j in range(self.n):
-            m.P[_index(j, 0), _index(j, 0)] += FRICTION_SHARE**2 * time / FRICTION_TIME
-            m.P[_index(j, 1), _index(j, 1)] += self.viscous[j] ** 2 * time / FRICTION_TIME
+            m.P[index_of(j, 0), index_of(j, 0)] += FRICTION_SHARE**2 * time / FRICTION_TIME
+            m.P[index_of(j, 1), index_of(j, 1)] += self.viscous[j] ** 2 * time / FRICTION_TIME
             if m.s["at_rest"][j]:
-                m.P[_index(j, 2), _index(j, 2)] += (drift * self.held[j]) ** 2 * time
+                m.P[index_of(j, 2), index_of(j, 2)] += (drift * self.held[j]) ** 2 * time
         for j in np.flatnonzero(self.measured & (m.s["above"] == 0.0)).tolist():
             row = self._row(m, j)
             PH = m.P @ row
@@ -308,7 +245,7 @@ class ReferenceTick:
 
     # -- contact --
 
-    def _spreads(self, m: WatchMemory, now: _Moment) -> tuple[Array, Array]:
+    def _spreads(self, m: WatchMemory, now: Moment) -> tuple[Array, Array]:
         """Return the spreads of both residuals with what a payload adds, at least as smoothed, (joints,) each."""
         s, rests, v = m.s, m.s["at_rest"] != 0.0, np.abs(m.s["speed"])
         columns = [np.ones(self.n), v, np.abs(now.inertia), np.exp(-((v / SLOWNESS) ** 2)), s["shock"]]
@@ -336,7 +273,7 @@ class ReferenceTick:
         fast = JUMP_SHARE * s["jump"] + np.where(rests, whole, s["loose_fast"])
         return hunts, fast, np.where(hunts, whole, np.where(rests, calm, s["loose_slow"]))
 
-    def _compare(self, m: WatchMemory, now: _Moment) -> Array:
+    def _compare(self, m: WatchMemory, now: Moment) -> Array:
         s, numbers = m.s, self.numbers
         held, rows = m.x[MOMENTS + 2 :: SHARES], np.array([self._row(m, j) for j in range(self.n)])
         fast, slow = s["fast"] - s["expected"] - s["grip"] * held, s["slow"] - rows @ m.x
@@ -347,7 +284,7 @@ class ReferenceTick:
         fast = np.where(hunts, fast + held + s["dry"], fast)
         slow = np.where(hunts, slow + s["slow_grip"] * held + s["dry"], slow)
         for j in np.flatnonzero(hunts).tolist():
-            rows[j, _index(j, 2)] = 0.0
+            rows[j, index_of(j, 2)] = 0.0
         known = np.maximum(np.einsum("ji,ik,jk->j", rows, m.P, rows), 0.0)
         scale, deviation = np.maximum(s["scale"], 1.0), np.sqrt(spread**2 + known)
         u = np.maximum(np.abs(fast) - fast_bound, 0.0) / (numbers.limit_fast * scale * np.sqrt(fast_spread**2 + known))
@@ -447,22 +384,6 @@ class ReferenceTick:
 
     def _adopt(self, m: WatchMemory) -> None:
         for j in np.flatnonzero(m.s["at_rest"]).tolist():
-            _forget(m, _index(j, 2), self.held[j] ** 2)
+            forget(m, index_of(j, 2), self.held[j] ** 2)
         m.s["settled"] = np.zeros(self.n)
         m.contact = False
-
-
-def _index(joint: int, share: int) -> int:
-    """Return the index of an unknown of a joint."""
-    return MOMENTS + SHARES * joint + share
-
-
-def share_of(period: float, time: float) -> float:
-    """Return the share of a new value in a first-order filter."""
-    return float(1.0 - np.exp(-period / time))
-
-
-def _forget(m: WatchMemory, k: int, variance: float) -> None:
-    """Forget an unknown; then it has this variance."""
-    m.P[k, :] = m.P[:, k] = 0.0
-    m.x[k], m.P[k, k] = 0.0, variance
