@@ -72,6 +72,12 @@ def test_wrong_setup_is_noticed_with_its_cause(cause: str) -> None:
     assert cause in findings(WRONG[cause])
 
 
+def test_a_zero_that_only_the_described_bodies_show_is_suspect() -> None:
+    turned = right("puma560").with_logs("zero", (), lambda log: shifted(log, "q", 1, np.radians(24.0)))
+    assert findings(turned) == {"zero offset": "suspect"}
+    assert not findings(right("puma560"))
+
+
 def test_a_log_that_is_too_short_is_rejected_for_its_excitation() -> None:
     with pytest.raises(jw.JointwiseError, match="excites the parameters too little"):
         findings(right().with_logs("short", (), lambda log: log.slice(100, 250)))

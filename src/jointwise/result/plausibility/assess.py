@@ -29,6 +29,13 @@ from jointwise.result.plausibility.scales import Witness, check_scales
 
 CONTRADICTED = 60.0
 """Gain of log evidence by another declaration that contradicts the declared one; `SUSPECT` makes it suspect."""
+MOTION_SUSPECT = 8.0
+"""The same for signs, orders, zeros and the mounting, which reach 3 in right set-ups: unlike a gain or another robot,
+they do not resemble errors of the described bodies."""
+MOTION_CAUSES: tuple[Cause, ...] = (
+    "output sign", "position sign", "output order", "position order",
+    "joint sign", "joint order", "zero offset", "mounting",
+)  # fmt: skip
 PAYLOAD_SUSPECT = 12.0
 """The same for a payload, which must differ from the declared one in mass as well."""
 SHIFT_SUSPECT, SHIFT_CONTRADICTED = 30.0, 100.0
@@ -73,9 +80,10 @@ def assess(
     if logs.status != "ok":
         del causes["payload"]  # one mass fits no log
     else:
-        if best is None or causes["payload"].status != "ok":
+        weak = best is None or best.gain < SUSPECT  # then it may be another error that resembles it
+        if weak or causes["payload"].status != "ok":
             causes["payload"] = gravest(causes["payload"], check_mass(samples, declaration, moments))
-        if best is None:
+        if weak:
             causes["gain"] = check_scales(declared, samples, declaration, moments, signals)
     return (
         logs,
@@ -119,6 +127,8 @@ def _threshold(cause: Cause, status: Status) -> float:
         return SHIFT_SUSPECT if status == "suspect" else SHIFT_CONTRADICTED
     if status == "contradicted":
         return CONTRADICTED
+    if cause in MOTION_CAUSES:
+        return MOTION_SUSPECT
     return PAYLOAD_SUSPECT if cause == "payload" else SUSPECT
 
 
