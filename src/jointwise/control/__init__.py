@@ -20,7 +20,7 @@ from jointwise.control.feedback_linearisation import (
 from jointwise.control.flexible import DriveMotion, drive_motion, flexible_feedforward
 from jointwise.control.gains import Gains, bandwidth_gains, default_bandwidth, default_gains, effective_inertias
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, TaskOptions, friction_torques
+from jointwise.control.links import FeedbackOptions, Links, TaskOptions, friction_torques
 from jointwise.control.lqr import Tolerances, joint_system, lqr, lqr_gain
 from jointwise.control.pd import pd_gravity, pid
 from jointwise.control.reference import Reference, as_reference, part_of
@@ -50,6 +50,7 @@ __all__ = [
     "Cubic",
     "DriveMotion",
     "FeedbackLinearisation",
+    "FeedbackOptions",
     "FeedbackState",
     "Friction",
     "Gains",

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 from jointwise.backend import native
 from jointwise.control.computed_torque import computed_torque
 from jointwise.control.controller import AffineController, ControlSample, ControlState
-from jointwise.control.gains import Gains, drives_for, rotor_inertias
+from jointwise.control.gains import drives_for, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, TaskOptions, deformations, lead_time
-from jointwise.control.pd import Side
+from jointwise.control.links import FeedbackOptions, Links, deformations, lead_time
 from jointwise.control.reference import Reference, part_of
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, ShapeError
@@ -183,10 +182,7 @@ def adaptive(
     options: AdaptationOptions | None = None,
     start: tuple[ArrayLike, ArrayLike] = (1.0, 0.0),
     release: float = 0.0,
-    gains: Gains | None = None,
-    drives: Sequence[JointDrive] | None = None,
-    side: Side = "motor",
-    **setting: Unpack[TaskOptions],
+    **setting: Unpack[FeedbackOptions],
 ) -> AdaptiveController:
     """Return computed torque with an adaptive friction feed-forward.
 
@@ -204,10 +200,8 @@ def adaptive(
         options: Adaptation law, bounds and dead zone.
         start: a1 and a2 (Nm s/rad) to start from, one number or one for each joint.
         release: Time (s) from which the parameters may change.
-        gains: PID gains for a unit of inertia; None for critically damped ones.
-        drives: Rotors, springs and motors; a motor's `limit` bounds the torque.
-        side: Whether position and speed are fed back from the `motor` or the `link`.
-        setting: Mounting, payload and duration; see `TaskOptions`.
+        setting: Gains, drives (a motor's `limit` bounds the torque), side, mounting, payload and duration; see
+            `FeedbackOptions`.
 
     Raises:
         ModelError: The robot has no friction to adapt, or its motor gains are unknown.
@@ -216,14 +210,12 @@ def adaptive(
     links = Links.of(robot, setting.get("gravity"), setting.get("payload"))
     periods = _periods(motion, rate, setting.get("duration"))
     poses = part_of(motion, rate, np.linspace(0, periods - 1, POSES).astype(np.intp) / rate, np.empty(0)).q
-    chosen = drives_for(links.robot, drives)
+    chosen = drives_for(links.robot, setting.get("drives"))
     model = make_friction_model(robot, links, chosen, friction, rate)
+    setting["gravity"] = links.gravity
 
     def make(reference: Reference) -> AffineController:
-        return computed_torque(
-            links.robot, reference, rate,
-            gains=gains, drives=drives, gravity=links.gravity, payload=links.payload, side=side,
-        )  # fmt: skip
+        return computed_torque(links.robot, reference, rate, **setting)
 
     return AdaptiveController(
         make, motion, links, chosen, friction_estimator(model, rate, options), _motor_gains(robot, links, motor_gains),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from jointwise.control.controller import AffineControl, AffineController
-from jointwise.control.gains import Gains, rotor_inertias
-from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import TaskOptions, deformations, make_task, plus_friction
-from jointwise.control.pd import Side, feedback_law, integral_law
+from jointwise.control.gains import rotor_inertias
+from jointwise.control.links import FeedbackOptions, deformations, make_task, plus_friction
+from jointwise.control.pd import feedback_law, integral_law
 from jointwise.description.robot import Robot
 from jointwise.spatial import Array
 
@@ -24,11 +22,8 @@ def computed_torque(
     motion: Any,
     rate: float = 1000.0,
     *,
-    gains: Gains | None = None,
-    drives: Sequence[JointDrive] | None = None,
     friction: Array | None = None,
-    side: Side = "motor",
-    **options: Unpack[TaskOptions],
+    **options: Unpack[FeedbackOptions],
 ) -> AffineController:
     """Return ``u = M(q_d) q̈_d + C q̇_d + g + f - M(q_d) (kd ė + kp e + ki ∫ (q - q_d) dt)``, rotors in M.
 
@@ -36,14 +31,14 @@ def computed_torque(
     side ``e = q - q_d``. `friction` (periods, joints) is a feed-forward f in Nm (see `friction_torques`). On a rigid
     arm with a matching model the error obeys ``ë + kd ė + kp e + ki ∫e = 0``.
     """
-    task = make_task(robot, motion, rate, drives, **options)
+    task = make_task(robot, motion, rate, **options)
     links, reference, ahead = task.links, task.reference, task.ahead
     feed = links.torque(ahead.q, ahead.qd, ahead.qdd) + rotor_inertias(task.drives) * ahead.qdd
     M = links.inertia(reference.q, task.rotors)
-    chosen = gains or task.default_gains()
+    chosen = task.gains()
     loads = links.torque(reference.q, reference.qd, reference.qdd)
-    position = reference.q + deformations(task.drives, loads) if side == "motor" else reference.q
-    feedback = feedback_law(side, position, reference.qd, _scaled(M, chosen.kp), _scaled(M, chosen.kd))
+    position = reference.q + deformations(task.drives, loads) if task.side == "motor" else reference.q
+    feedback = feedback_law(task.side, position, reference.qd, _scaled(M, chosen.kp), _scaled(M, chosen.kd))
     integral = integral_law(reference.q, _scaled(M, chosen.ki))
     law = AffineControl(torque=plus_friction(feed, friction), **(feedback | integral))
     return AffineController(links.law(law), rate)

@@ -82,8 +82,8 @@ def flexible_feedforward(
     the steady friction of the drives at the planned speed, an array (periods, joints) in Nm instead of it, or False.
     `Gains(0, 0)` is feed-forward only.
     """
-    task = make_task(robot, motion, rate, drives, **options)
-    chosen = gains or task.default_gains()
+    task = make_task(robot, motion, rate, drives, gains=gains, **options)
+    chosen = task.gains()
     total = task.inertias + rotor_inertias(task.drives)
     wanted, ahead = (drive_motion(task.links, task.drives, part) for part in (task.reference, task.ahead))
     feed = plus_friction(ahead.torque, friction_feed(task.drives, ahead.speed, friction))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
@@ -201,18 +201,37 @@ class TaskOptions(TypedDict, total=False):
     duration: float | None
 
 
+Side = Literal["motor", "link"]
+"""Where position and speed are measured for feedback: before the spring or after it."""
+
+
+class FeedbackOptions(TaskOptions, total=False):
+    """Options of controllers that feed back position and speed of one side of the gears.
+
+    `gains` are for a unit of inertia; None for critically damped ones at the default bandwidth. `drives` are rotors,
+    springs and motors; None for rigid joints with the rotors of the description. `side` is `motor` by default.
+    """
+
+    gains: Gains | None
+    drives: Sequence[JointDrive] | None
+    side: Side
+
+
 @dataclass(frozen=True)
 class Task:
     """A motion that a controller follows: its `reference`, the `links` as mounted and loaded, one drive a joint.
 
     Reference and links are in coordinates of the motors where a transmission couples them with the joints. `rotors` are
-    the inertias (joints,), kg m², by which gains are scaled; see `feedback_rotors`.
+    the inertias (joints,), kg m², by which gains are scaled; see `feedback_rotors`. `fixed` are gains that replace
+    the default ones, `side` is that of the feedback.
     """
 
     reference: Reference
     links: Links
     drives: tuple[JointDrive, ...]
     rotors: Array
+    fixed: Gains | None = None
+    side: Side = "motor"
 
     @cached_property
     def inertias(self) -> Array:
@@ -225,24 +244,26 @@ class Task:
         """The reference of a feed-forward: later by the lead time, as far as the motion is known."""
         return self.reference.shifted(lead_time(self.drives, self.reference.rate))
 
-    def default_gains(self, integral: float = 0.0) -> Gains:
-        """Return critically damped gains at the default bandwidth of the slowest joint."""
-        return default_gains(self.inertias, self.drives, self.reference.rate, integral)
+    def gains(self, integral: float = 0.0) -> Gains:
+        """Return the fixed gains, or critically damped ones at the default bandwidth of the slowest joint."""
+        return self.fixed or default_gains(self.inertias, self.drives, self.reference.rate, integral)
 
 
 def make_task(
     robot: Robot | RobotModel,
     motion: Any,
     rate: float,
-    drives: Sequence[JointDrive] | None,
+    drives: Sequence[JointDrive] | None = None,
     *,
+    gains: Gains | None = None,
+    side: Side = "motor",
     gravity: Mounting | None = None,
     payload: Payload | None = None,
     duration: float | None = None,
 ) -> Task:
-    """Return the task of following a motion (see `as_reference`) at a control `rate` (Hz); see `TaskOptions`."""
+    """Return the task of following a motion (see `as_reference`) at a control `rate` (Hz); see `FeedbackOptions`."""
     links, reference = Links.of(robot, gravity, payload), as_reference(motion, rate, duration)
     arm, joints = links.robot, reference.q.shape[1]
     if joints != arm.dof:
         raise ModelError(f"the motion must be one of {arm.dof} joints, as robot '{arm.name}'. It has {joints}.")
-    return Task(links.reference(reference), links, drives_for(arm, drives), feedback_rotors(arm, drives))
+    return Task(links.reference(reference), links, drives_for(arm, drives), feedback_rotors(arm, drives), gains, side)

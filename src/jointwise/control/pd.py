@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from jointwise.control.controller import AffineControl, AffineController
-from jointwise.control.gains import Gains
-from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import TaskOptions, deformations, make_task
+from jointwise.control.links import FeedbackOptions, Side, deformations, make_task
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.spatial import Array
@@ -18,52 +15,35 @@ from jointwise.spatial import Array
 if TYPE_CHECKING:
     from jointwise.runtime import RobotModel
 
-Side = Literal["motor", "link"]
-"""Where position and speed are measured for feedback: before the spring or after it."""
-
 
 def pd_gravity(
-    robot: Robot | RobotModel,
-    motion: Any,
-    rate: float = 1000.0,
-    *,
-    gains: Gains | None = None,
-    drives: Sequence[JointDrive] | None = None,
-    side: Side = "motor",
-    **options: Unpack[TaskOptions],
+    robot: Robot | RobotModel, motion: Any, rate: float = 1000.0, **options: Unpack[FeedbackOptions]
 ) -> AffineController:
     """Return ``u = g(q) - J kp (θ - θ_d) - J kd (ω - q̇_d)``, ``θ_d = q_d + φ(g(q_d))``.
 
     J is the effective inertia of each joint with its rotor along the motion, φ the deformation of the spring under
     gravity. On the `link` side q and q_d stand for θ and θ_d: no elastic joint is stiff then, and none may be fast.
     """
-    task = make_task(robot, motion, rate, drives, **options)
-    q, chosen = task.reference.q, gains or task.default_gains()
+    task = make_task(robot, motion, rate, **options)
+    q, chosen = task.reference.q, task.gains()
     total = task.inertias + task.rotors
-    theta = q + deformations(task.drives, task.links.weight(q)) if side == "motor" else q
-    feedback = feedback_law(side, theta, task.reference.qd, total * chosen.kp, total * chosen.kd)
+    theta = q + deformations(task.drives, task.links.weight(q)) if task.side == "motor" else q
+    feedback = feedback_law(task.side, theta, task.reference.qd, total * chosen.kp, total * chosen.kd)
     return AffineController(task.links.law(AffineControl(**feedback, gravity=task.links.chain)), rate)
 
 
 def pid(
-    robot: Robot | RobotModel,
-    motion: Any,
-    rate: float = 1000.0,
-    *,
-    gains: Gains | None = None,
-    drives: Sequence[JointDrive] | None = None,
-    side: Side = "motor",
-    **options: Unpack[TaskOptions],
+    robot: Robot | RobotModel, motion: Any, rate: float = 1000.0, **options: Unpack[FeedbackOptions]
 ) -> AffineController:
     """Return ``u = -J (kp e + kd ė + ki ∫ (q - q_d) dt)``, e = θ - q_d (q - q_d on the `link` side).
 
     No model but the effective inertias J that scale the gains: gravity is left to the integral, which is that of the
     link whatever the side, so that springs cause no steady-state error. The option `gravity` has no effect.
     """
-    task = make_task(robot, motion, rate, drives, **options)
-    reference, chosen = task.reference, gains or task.default_gains(integral=0.3)
+    task = make_task(robot, motion, rate, **options)
+    reference, chosen = task.reference, task.gains(integral=0.3)
     total = task.inertias + task.rotors
-    feedback = feedback_law(side, reference.q, reference.qd, total * chosen.kp, total * chosen.kd)
+    feedback = feedback_law(task.side, reference.q, reference.qd, total * chosen.kp, total * chosen.kd)
     law = AffineControl(**(feedback | integral_law(reference.q, total * chosen.ki)))
     return AffineController(task.links.law(law), rate)
 

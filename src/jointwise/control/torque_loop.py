@@ -12,7 +12,6 @@ changed friction below its bandwidth.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -24,7 +23,7 @@ from jointwise.control.computed_torque import computed_torque
 from jointwise.control.controller import AffineController, ControlSample, ControlState
 from jointwise.control.gains import Gains, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
-from jointwise.control.links import Links, Task, TaskOptions, friction_torques, make_task
+from jointwise.control.links import FeedbackOptions, Links, Task, friction_torques, make_task
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.spring import can_pack, packed_spring
@@ -219,14 +218,12 @@ def torque_feedback(
     motion: Any,
     rate: float = 1000.0,
     *,
-    gains: Gains | None = None,
-    drives: Sequence[JointDrive] | None = None,
     friction: Array | None = None,
     torque_gain: float = TORQUE_GAIN,
     friction_bandwidth: float | None = FRICTION_BANDWIDTH,
     link_share: float = 0.0,
     variances: Array | None = None,
-    **options: Unpack[TaskOptions],
+    **options: Unpack[FeedbackOptions],
 ) -> TorqueFeedback:
     """Return computed torque with a joint torque loop and a friction observer.
 
@@ -234,15 +231,14 @@ def torque_feedback(
         robot: The robot, described or calibrated.
         motion: The motion to follow.
         rate: Control rate, Hz.
-        gains: Gains of the motion feedback.
-        drives: Rotor, spring, friction and limits of every joint; without springs the deflection is not used.
         friction: Friction of the feed-forward (periods, joints), Nm; by default the steady friction of the drives.
         torque_gain: K_T >= 0; 0 for no torque loop.
         friction_bandwidth: Bandwidth of the friction observer, rad/s; None for none.
         link_share: Share of the friction that acts at the links.
         variances: Variances of link side, deflection and motor side (joints, 3), Nm²; by default from the usual errors
             of masses, gears and friction.
-        options: Mounting, payload and duration; see `TaskOptions`.
+        options: Gains of the motion feedback, drives (without springs no deflection is used), mounting, payload and
+            duration; see `FeedbackOptions`.
 
     Raises:
         ModelError: A setting is outside its range, or the motion does not fit the robot.
@@ -252,11 +248,11 @@ def torque_feedback(
         raise ModelError(f"torque_gain must be finite and >= 0. Got {torque_gain} instead.")
     if not 0.0 <= link_share <= 1.0:
         raise ModelError(f"link_share must be in [0, 1]. Got {link_share} instead.")
-    task = make_task(robot, motion, rate, drives, **options)
+    task = make_task(robot, motion, rate, **options)
     arm, reference = task.links, task.reference
     f = friction_torques(task.drives, task.ahead.qd) if friction is None else np.asarray(friction, dtype=np.float64)
-    chosen = _scaled(gains or task.default_gains(), task, torque_gain)
-    base = computed_torque(robot, motion, rate, gains=chosen, drives=drives, friction=f, **options)
+    options["gains"] = _scaled(task.gains(), task, torque_gain)
+    base = computed_torque(robot, motion, rate, friction=f, **options)
     loads = arm.torque(reference.q, reference.qd, reference.qdd)
     observer = None
     if friction_bandwidth is not None:

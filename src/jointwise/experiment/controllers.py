@@ -267,8 +267,7 @@ def _factory(
     """Return the factory of a controller of `control`; `integral` of its gains, None if it has no bandwidth."""
 
     def make_law(digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None) -> PeriodicLaw:
-        mounted = {"gravity": digital.gravity, "payload": digital.payload}
-        options: dict[str, Any] = {"drives": drives_of(digital), **mounted}
+        options = _known(digital)
         if bandwidth is not None:
             if integral is None:
                 raise ModelError("bandwidth must be None for this controller: its gains follow from tolerances.")
@@ -287,43 +286,36 @@ def slip_friction_of(digital: DigitalRobot) -> SlipFriction:
     )
 
 
-def _make_adaptive(
-    digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None
-) -> SteppedController:
-    """Return computed torque with adaptive friction for a motion."""
-    controller = control.adaptive(
-        digital.robot, motion, rate,
-        motor_gains=digital.gains, friction=slip_friction_of(digital), drives=drives_of(digital),
-        gains=None if bandwidth is None else control.bandwidth_gains(bandwidth),
-        gravity=digital.gravity, payload=digital.payload, duration=motion.duration + LEEWAY,
-    )  # fmt: skip
-    tracking = _factory(control.computed_torque)(digital, motion, rate, bandwidth)
-    return SteppedController(controller, "adaptive", tracking)
+def _known(digital: DigitalRobot) -> dict[str, Any]:
+    """Return what a controller knows of a digital robot besides its description."""
+    return {"drives": drives_of(digital), "gravity": digital.gravity, "payload": digital.payload}
 
 
-def _make_torque_feedback(
-    digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None
-) -> SteppedController:
-    """Return joint torque feedback for a motion."""
-    controller = control.torque_feedback(
-        digital.robot, motion, rate,
-        gains=None if bandwidth is None else control.bandwidth_gains(bandwidth),
-        drives=drives_of(digital), gravity=digital.gravity, payload=digital.payload, duration=motion.duration + LEEWAY,
-    )  # fmt: skip
-    tracking = _factory(control.computed_torque)(digital, motion, rate, bandwidth)
-    return SteppedController(controller, "torque-feedback", tracking)
+def _stepped(
+    name: str,
+    gains: Callable[[float], Any] = control.bandwidth_gains,
+    law: Callable[..., control.AffineController] | None = control.computed_torque,
+) -> NamedFactory:
+    """Return the factory of the controller of that name in `control`, which is stepped.
+
+    `gains` are those of a bandwidth (Hz); `law` is what the controller adds to, None if it stands alone.
+    """
+
+    def make(digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None) -> SteppedController:
+        options = _known(digital) | {"duration": motion.duration + LEEWAY}
+        if name == "adaptive":
+            options |= {"motor_gains": digital.gains, "friction": slip_friction_of(digital)}
+        if bandwidth is not None:
+            options["gains"] = gains(bandwidth)
+        controller = getattr(control, name)(digital.robot, motion, rate, **options)
+        tracking = None if law is None else _factory(law)(digital, motion, rate, bandwidth)
+        return SteppedController(controller, name.replace("_", "-"), tracking)
+
+    return make
 
 
-def _make_linearisation(
-    digital: DigitalRobot, motion: DelayedMotion, rate: float, bandwidth: float | None
-) -> SteppedController:
-    """Return feedback linearisation for a motion."""
-    controller = control.feedback_linearisation(
-        digital.robot, motion, rate,
-        gains=None if bandwidth is None else control.chain_gains(bandwidth, DEFAULT_INTEGRAL),
-        drives=drives_of(digital), gravity=digital.gravity, payload=digital.payload, duration=motion.duration + LEEWAY,
-    )  # fmt: skip
-    return SteppedController(controller, "feedback-linearisation")
+def _chain_gains(bandwidth: float) -> control.ChainGains:
+    return control.chain_gains(bandwidth, DEFAULT_INTEGRAL)
 
 
 CONTROLLERS: dict[str, tuple[str, NamedFactory]] = {
@@ -333,8 +325,14 @@ CONTROLLERS: dict[str, tuple[str, NamedFactory]] = {
     "computed-torque": ("computed torque with feedback scaled by the mass matrix", _factory(control.computed_torque)),
     "flexible": ("feed-forward of elastic joints and friction", _factory(control.flexible_feedforward)),
     "lqr": ("decentralised LQR with feed-forward", _factory(control.lqr, None)),
-    "adaptive": ("computed torque with feed-forward of friction whose parameters are adapted", _make_adaptive),
-    "torque-feedback": ("computed torque with a joint torque loop and a friction observer", _make_torque_feedback),
-    "feedback-linearisation": ("feedback of elastic joints from both encoders", _make_linearisation),
+    "adaptive": ("computed torque with feed-forward of friction whose parameters are adapted", _stepped("adaptive")),
+    "torque-feedback": (
+        "computed torque with a joint torque loop and a friction observer",
+        _stepped("torque_feedback"),
+    ),
+    "feedback-linearisation": (
+        "feedback of elastic joints from both encoders",
+        _stepped("feedback_linearisation", _chain_gains, None),
+    ),
 }
 """Named controllers: a one-line description and the factory of each."""
