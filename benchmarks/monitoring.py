@@ -148,11 +148,11 @@ def payloads(model: jw.RobotModel) -> None:
 
 
 def friction(model: jw.RobotModel, seed: int) -> None:
-    """Print dry friction after 10 min of a motion, with 10 % more of it at all joints."""
+    """Print the change of friction after 10 min of a motion, and with 10 % more of it at all joints."""
     for name, options in (("nominal", {}), ("+10 %", {"plant": jw.PlantOptions(age={"friction": 0.1})})):
         result = monitor_log(model, simulated(seed, 600.0, **options)).result()
         watched = [joint.joint for joint in result.friction if joint.status == "watch"]
-        print(f"friction {name}: a1", [round(joint.a1, 3) for joint in result.friction], "watched", watched,
+        print(f"friction {name}: change", [round(joint.change, 3) for joint in result.friction], "watched", watched,
               f"{len(result.contacts)} contacts", flush=True)  # fmt: skip
 
 
@@ -168,8 +168,8 @@ def warm_up(plain: jw.RobotModel) -> None:
             for model, kind in ((plain, "without"), (warm, "with")):
                 result = monitor_log(model, log).result()
                 watched = [joint.joint for joint in result.friction if joint.status == "watch"]
-                a1 = [round(joint.a1, 3) for joint in result.friction]
-                print(f"friction {name}, {what}, model {kind} temperature: a1 {a1} watched {watched}", flush=True)
+                change = [round(joint.change, 3) for joint in result.friction]
+                print(f"friction {name}, {what}, model {kind} temperature: {change} watched {watched}", flush=True)
 
 
 def temperature_model(plain: jw.RobotModel) -> jw.RobotModel:

@@ -313,6 +313,9 @@ def test_friction_is_judged_by_its_torque_in_the_motion(model, a1, a2, warmer, s
     assert {joint.status for joint in judged} == {status}
     assert judged[0].change == pytest.approx(a1 + a2 * 0.5 / 10.0)
     assert judged[0].change_deviation == pytest.approx(1e-3 * np.hypot(1.0, 0.05))
+    explained = 0.02 * (warmer > 0.0)  # at least: 2 K (0.5 % + 2 % · 5 Nm s/rad · 0.5 rad/s / 10 Nm)
+    if status == "watch" and a1 > 0.0:
+        assert judged[0].unexplained == pytest.approx(judged[0].change + explained)
 
 
 @pytest.mark.parametrize(

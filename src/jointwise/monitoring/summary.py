@@ -89,7 +89,8 @@ class FrictionEstimate:
 
     `a1_deviation` and `a2_deviation` (a2 in Nm s/rad) are standard errors, `moved` (s) is how long the joint moved.
     `change` is that of the friction in this motion relative to dry friction, ``a1 - 1 + a2 mean|q̇| / mean|dry|``: what
-    a model of one log attributes to speed and not to dry friction cancels. The status is that of `change`.
+    a model of one log attributes to speed instead of dry friction cancels. `unexplained` is its part that the
+    temperature of the joint does not explain, to which the status refers.
     """
 
     joint: int
@@ -101,6 +102,7 @@ class FrictionEstimate:
     moved: float
     change: float
     change_deviation: float
+    unexplained: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return the friction for JSON."""
@@ -114,6 +116,7 @@ class FrictionEstimate:
             "moved": self.moved,
             "change": self.change,
             "change_deviation": self.change_deviation,
+            "unexplained": self.unexplained,
         }
 
 
@@ -315,15 +318,15 @@ def friction_estimates(known: Known, motion: FrictionMotion, measured: Mask) -> 
         change = float(weights @ known.x[[dry, viscous]])
         error = float(np.sqrt(max(weights @ known.P[dry : viscous + 1, dry : viscous + 1] @ weights, 0.0)))
         low, high = motion.explained(j)
-        beyond = change - min(max(change, low), high)
-        limit = max(MORE_FRICTION if beyond > 0.0 else LESS_FRICTION, _ratio(time) * error)
+        unexplained = change - min(max(change, low), high)
+        limit = max(MORE_FRICTION if unexplained > 0.0 else LESS_FRICTION, _ratio(time) * error)
         judged = time >= LEAST_MOTION and bool(measured[j])
-        status: Status = "unknown" if not judged else "watch" if abs(beyond) > limit else "ok"
+        status: Status = "unknown" if not judged else "watch" if abs(unexplained) > limit else "ok"
         a1, a2 = (
             (float(known.x[dry]) + 1.0, float(deviations[dry])),
             (float(known.x[viscous]), float(deviations[viscous])),
         )
-        result.append(FrictionEstimate(j + 1, status, *a1, *a2, time, change, error))
+        result.append(FrictionEstimate(j + 1, status, *a1, *a2, time, change, error, unexplained))
     return tuple(result)
 
 

@@ -380,7 +380,7 @@ def _reasons(
     if payload.status == "watch":
         low, high = payload.mass_interval
         lines.append(f"payload {payload.mass:.2f} kg [{low:.2f}, {high:.2f}] instead of {payload.declared:.2f} kg")
-    changed = [f"joint {j.joint} {100.0 * j.change:+.0f} %" for j in friction if j.status == "watch"]
+    changed = [f"joint {j.joint} {100.0 * j.unexplained:+.0f} %" for j in friction if j.status == "watch"]
     if changed:
         lines.append(f"friction changed: {', '.join(changed)} of the dry friction")
     if temperature is not None and temperature.status == "watch":
