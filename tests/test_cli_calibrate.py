@@ -257,6 +257,16 @@ def test_calibrate_writes_a_report(tmp_path: Path) -> None:
     out = done("calibrate", bench().training, "--robot", "planar2", *flags)
     assert "report: " in out
     assert list((tmp_path / "r").glob("*.html"))
+    out = done("report", tmp_path / "m.json", bench().unseen, "--output", tmp_path / "page.html")
+    assert (tmp_path / "page.html").is_file()
+    assert out.startswith(str(tmp_path / "page.html"))
+
+
+def test_joint_values_without_joint_files_are_rejected(tmp_path: Path) -> None:
+    flags = ("--robot", "planar2", "--joint-as", "known", "--output", tmp_path / "m.json")
+    answer = run("calibrate", bench().training, *flags)
+    assert answer.code == 2
+    assert "--joint-as is for the joint files of --joint" in answer.err
 
 
 def test_inspect_lists_the_parameters_that_a_log_determines(tmp_path: Path) -> None:

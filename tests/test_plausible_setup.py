@@ -13,6 +13,7 @@ import pytest
 import jointwise as jw
 from cli_runs import done, refused
 from jointwise.estimation.structure import Structure
+from jointwise.experiment.options import PlantOptions
 from jointwise.model.terms import Hysteresis
 from jointwise.result.plausibility import Check, with_status, worst_status
 from jointwise.result.plausibility.channels import check_low_pass
@@ -189,3 +190,13 @@ def test_headline_ignores_standstill_before_and_after() -> None:
     short, long = jw.validate(model(), log), jw.validate(model(), longer)
     assert abs(long.motion_nmse / short.motion_nmse - 1.0) < 0.2
     assert long.motion_nmse < 0.8 * long.mean_nmse
+
+
+@pytest.mark.parametrize("center", [(0.1, 0.0, 0.15), (0.0, 0.0, 0.0)])
+def test_a_single_loaded_log_with_a_poor_centre_is_not_taken_for_a_wrong_gain(center: tuple[float, ...]) -> None:
+    """Bodies absorb the payload of the only log: a centre within tolerance is no evidence against the drive gains."""
+    robot, plant = jw.load_robot("ur5e"), PlantOptions(payload=jw.Payload(3.0, (0.1, 0.0, 0.15)))
+    log = jw.simulate(robot, duration=20.0, rate=100.0, seed=5, keep=0, plant=plant).log
+    found = jw.calibrate(log.with_payload(jw.Payload(3.0, center)), robot, physical=False)
+    assert not found.implausible
+    assert {check.check for check in found.plausibility if check.status != "ok"} <= {"logs"}

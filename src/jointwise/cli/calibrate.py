@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--output", "--out-calibrated-model", "--out-calibration-model", metavar="FILE", help="the model, JSON"
     )
-    out.add_argument("--report", metavar="DIR", help="write an HTML report there")
+    out.add_argument("--report", metavar="DIR|HTML", help="write an HTML report there")
     out.add_argument("--out-params", metavar="CSV", help="write the parameters as a table")
     out.add_argument(
         "--holdout", type=fraction, metavar="PART", help="keep the last part of every log (0.3) for validation"
@@ -125,7 +125,6 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--joint-as",
         choices=("start", "known"),
-        default="start",
         help="estimate the values of those joints again, or hold them (default: start)",
     )
     group.add_argument(

@@ -16,7 +16,7 @@ from jointwise.cli.arguments import (
     reading,
     robot_of,
 )
-from jointwise.cli.output import Progress, check_directory, check_files, mounting_for, note
+from jointwise.cli.output import Progress, check_files, check_page, mounting_for, note
 
 if TYPE_CHECKING:
     from jointwise.data import Log
@@ -55,7 +55,7 @@ def carry_out(args: argparse.Namespace, progress: Progress, more: Mapping[str, s
     _check_usage(args, paths)
     inputs = [*paths, *args.validate, *args.joint, args.model, args.robot, args.columns]
     outputs = {"--output": args.output, "--out-params": args.out_params, **(more or {})}
-    check_files(inputs, outputs, check_directory(args.report))
+    check_files(inputs, outputs, check_page(args.report, "report.html"))
     if args.plot:
         note("--plot opens no window; --report DIR writes the plots.")
     return _written(args, _compared(args, _calibrated(args, paths, progress)), progress)
@@ -87,6 +87,8 @@ def _check_combinations(args: argparse.Namespace) -> None:
         raise UsageError("--power-flow and --load do not go together: both depend on the load")
     if args.essential_tolerance is not None and not (args.essential and args.essential_tolerance <= 100.0):
         raise UsageError("--essential-tolerance must be at most 100 % and is used with --essential")
+    if args.joint_as is not None and not args.joint:
+        raise UsageError("--joint-as is for the joint files of --joint. Got none instead.")
     if args.elements is not None:
         _check_elements(args.elements)
 
@@ -125,7 +127,7 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
         accept_implausible=args.accept_implausible,
         validation=held_out,
         joints=joints,
-        joint_values=args.joint_as,
+        joint_values=args.joint_as or "start",
     )
     consistent = calibration.consistent() if calibration.physical is not None and held_out else None
     bodies = () if consistent is None else tuple(validate(consistent, log) for log in held_out)

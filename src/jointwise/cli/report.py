@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from jointwise.cli.arguments import add_columns, add_quiet, reading
-from jointwise.cli.output import Progress, check_directory, check_files, note
+from jointwise.cli.output import Progress, check_files, check_page, note
 
 INTERMIXED = True
 ALL_TRAINING = 0.99
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files."""
     parser.add_argument("model", metavar="MODEL", help="what calibrate wrote")
     parser.add_argument("logs", nargs="+", metavar="LOG", help="training and held-out logs")
-    parser.add_argument("--output", required=True, metavar="DIR", help="directory of the report")
+    parser.add_argument("--output", required=True, metavar="DIR|HTML", help="the report, .html, or a directory for it")
     add_columns(parser)
     add_quiet(parser)
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from jointwise.result import load_calibration, validate
     from jointwise.result.logs import read_log_for
 
-    check_files([args.model, *args.logs, args.columns], {}, check_directory(args.output))
+    check_files([args.model, *args.logs, args.columns], {}, check_page(args.output, "report.html"))
     from jointwise.report import write_report
 
     with Progress(args.quiet) as progress:

@@ -45,11 +45,11 @@ def write_report(
     more: Sequence[Section] = (),
     file: str | Path | None = None,
 ) -> Path:
-    """Write `report.html` into a directory and return its path. The page is self-contained and needs no network.
+    """Write the report of a calibration and return its path. The page is self-contained and needs no network.
 
     Args:
         model: The calibrated model to report on, a `Calibration` or a `RobotModel`.
-        directory: Directory of the page; created if it does not exist.
+        directory: Directory of the page `report.html`, created if it does not exist; or the page itself (.html).
         training: Logs that the calibration was estimated from, or the results of `validate` on them.
         validation: Other logs with a measured output, or the results of `validate` on them, which are then not
             computed again. A log that overlaps the training data is labelled as such.
@@ -67,4 +67,4 @@ def write_report(
     origin = f"Calibrated on {provenance.date[:10]} with Jointwise {provenance.version}"
     sections = [*((id_, title, content(data)) for id_, title, content in SECTIONS), *more]
     page = compose("Calibration report", robot_title(data.robot), origin, sections)
-    return write_page(page, Path(directory) / FILE, FILE)
+    return write_page(page, directory, FILE)

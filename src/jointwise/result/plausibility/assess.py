@@ -159,8 +159,9 @@ def _with_equals(first: Scored, ranked: Sequence[Scored]) -> Scored:
 def _log_check(samples: Samples, declaration: Declaration) -> Check:
     """Return whether the logs agree about a payload: contradicted if some carry one and others do not."""
     count = len(samples.duration)
-    if count < 2 or not declaration.described():
-        return Check("logs", "ok", "a single log" if count < 2 else "the description has no bodies to compare with")
+    alone = count < 2 and not declaration.removed_mass
+    if alone or not declaration.described():
+        return Check("logs", "ok", "a single log" if alone else "the description has no bodies to compare with")
     payloads = [_payload_of_log(samples, declaration, k) for k in range(count)]
     masses, moments = zip(*payloads, strict=True)
     return _moment_check(moments) if not any(masses) else _mass_check(masses)

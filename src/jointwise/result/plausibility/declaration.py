@@ -31,9 +31,10 @@ class Declaration:
 
     `gains` (joints,) Nm per unit of the output. Joint j moves by ``sign[j] · q[order[j]] + offset[j]``; its output is
     ``factor[j] · output[channel[j]]`` at lag index `lag[j]`. `payload` is the declared one; `payload_mass` (kg) is the
-    size of one that nobody declared, 0 for none. `logs`: the logs that count, all if empty. Gains that are not
-    `gains_known` are estimated from the described bodies anew for every declaration. `couplings` are some that nobody
-    declared; with them outputs that are `joint_torques` belong to the joints, all others to the motors.
+    size of one that nobody declared, 0 for none. `removed_mass` (kg) is the least mass of payloads of single logs,
+    whose torque is not in the samples; 0 where a log carries none. `logs`: the logs that count, all if empty. Gains
+    that are not `gains_known` are estimated from the described bodies anew for every declaration. `couplings` are some
+    that nobody declared; with them outputs that are `joint_torques` belong to the joints, all others to the motors.
     """
 
     robot: Robot
@@ -51,6 +52,7 @@ class Declaration:
     gains_known: bool = True
     couplings: tuple[Coupling, ...] = ()
     joint_torques: bool = False
+    removed_mass: float = 0.0
 
     @classmethod
     def plain(
@@ -205,7 +207,7 @@ PAYLOAD_ARM = 0.15
 
 def _payload_deviation(declaration: Declaration) -> Array:
     """Return standard deviations (10,) of what payloads add to the last link: the declared one, and an unknown one."""
-    carried = 0.0 if declaration.payload is None else declaration.payload.mass
+    carried = declaration.removed_mass + (0.0 if declaration.payload is None else declaration.payload.mass)
     free = declaration.payload_mass
     mass = float(np.hypot(PAYLOAD_MASS * carried, free))
     moment = float(np.hypot(carried * PAYLOAD_CENTER, free * PAYLOAD_ARM))

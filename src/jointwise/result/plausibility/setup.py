@@ -63,9 +63,10 @@ def _assessed(regression: Regression, drives: DriveGains, payload: Payload | Non
     samples = collect_samples(regression)
     gravity = np.array(regression.bodies.gravity)
     declaration = Declaration.plain(robot, gravity, drives.values, samples, payload, not drives.estimated)
-    declaration = replace(declaration, joint_torques=regression.output == "torque")
-    catalog = [other for name in list_robots() if (other := catalog_robot(name)).dof == robot.dof]
     logs = [clean.log for clean in regression.logs]
+    removed = min(0.0 if log.payload is None else log.payload.mass for log in logs)
+    declaration = replace(declaration, joint_torques=regression.output == "torque", removed_mass=removed)
+    catalog = [other for name in list_robots() if (other := catalog_robot(name)).dof == robot.dof]
     signals = [*signal_witnesses(logs, regression.output, robot, drives)]
     if payload is None and not any(carried is not None for carried in regression.carried or ()):
         signals += set_point_witnesses(logs, regression.output)
