@@ -50,7 +50,7 @@ factor of two costs about this part of the residual variance. Logs too short to 
 WORTHWHILE = 5e-4
 """Part of the held-out error that a weaker prior must save; less is noise. Other motions amplify what a prior costs
 between the folds of a log: tenths of a percent are several percent there."""
-OTHER_MOTIONS = 0.03
+OTHER_MOTIONS = 0.1
 """μ: weight of motions in which the parameters act independently of each other, beside that of the log."""
 SUSPECT_MASS = 0.3
 """Relative difference of a mass from its description worth a warning; catalogues are right within 10 to 30 %."""
