@@ -11,14 +11,16 @@ import pytest
 
 import jointwise as jw
 from cli_runs import refused
+from jointwise import spatial
 from jointwise.errors import DataError, EstimationError, ModelError
 from jointwise.estimation.factors import JointFactors
 from jointwise.estimation.instruments import instrumental_variables
 from jointwise.estimation.least_squares import Layout, Problem, weighted_least_squares
+from jointwise.estimation.structure import Structure
 from jointwise.options import Options
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-from instruments import compare
+from instruments import ABSENT, COUNTS, compare
 
 PLANAR = jw.load_robot("planar2")
 
@@ -59,6 +61,28 @@ def test_the_bias_of_coarse_encoders_is_at_least_halved() -> None:
     found = compare("planar2", 4, 25.0)
     assert found["iv"][0] < 0.5 * found["wls"][0]
     assert found["iv"][1] > 0.75
+
+
+def test_bodies_are_nearest_to_the_estimate_of_the_instruments() -> None:
+    """Bodies of least squares with coarse encoders are wrong by factors; those of the instruments are not."""
+    robot, plain = jw.load_robot("ur5e"), jw.PlantOptions(without=ABSENT)
+    sensors = jw.Sensors(encoder_counts=COUNTS, speed_noise=None)
+    made = jw.simulate(robot, duration=20.0, rate=500.0, seed=31, sensors=sensors, plant=plain, keep=0)
+    options = Options(
+        structure=Structure("tanh", "none", (1.0,)), free=(), position_cutoff=25.0, lag=0.0, gains=made.truth["gains"]
+    )
+    errors = {}
+    for method in ("wls", "iv"):
+        found = jw.calibrate(made.log, robot, options=replace(options, method=method))  # type: ignore[arg-type]
+        base, bodies = found.model.base, found.physical
+        assert bodies is not None
+        truth = base.from_standard(np.append(np.ravel(made.truth["inertials"]), made.truth["rotor_inertias"]))
+        errors[method] = np.abs(bodies.values[: base.count] - truth).max()
+    assert bodies.held_out is None and not bodies.suspect_masses
+    assert min(np.linalg.eigvalsh(spatial.pseudo_inertia(body))[0] for body in bodies.inertials) > 0.0
+    assert errors["iv"] < 0.5 * errors["wls"]
+    distance = (bodies.values - found.estimate.values)[: base.count] / found.estimate.deviation[: base.count]
+    assert np.sqrt(np.mean(distance**2)) < 1.0
 
 
 @pytest.fixture(scope="module")

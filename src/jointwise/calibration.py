@@ -127,7 +127,7 @@ def _calibrated(setup: Setup, physical: bool, accept_implausible: bool, progress
     drives, terms, fit = joint_model.drives, joint_model.joint_terms, found.fit
     contradicted = worst_status(plausibility) == "contradicted"
     explained = explained_output(fit, data.inspections, data.output, drives.values, contradicted)
-    bodies = _physical(found.full, setup, progress) if physical and drives.scale_known else None
+    bodies = _physical(found, setup, progress) if physical and drives.scale_known else None
     notes, seconds = [*data.notes, *explained.notes], time.perf_counter() - started
     calibration = Calibration(
         model=bounded_model(fit, regression),
@@ -279,18 +279,18 @@ def _fit_method(options: Options) -> str:
     return "wls" if options.method == "iv" else options.method
 
 
-def _physical(fit: Fit, setup: Setup, progress: Progress) -> PhysicalParameters | None:
-    """Return the physically consistent bodies; None for instrumental variables, whose factors are others."""
-    if setup.options.method == "iv":
-        return None
+def _physical(found: _Fitted, setup: Setup, progress: Progress) -> PhysicalParameters:
+    """Return the physically consistent bodies of the full fit, or nearest to the values of instrumental variables."""
     progress("physically consistent bodies")
+    fit, options = found.full, setup.options
     projection = fit.model.base.projection
     prior = body_prior(setup.robot, setup.payload, fit.model.rotors, projection, fit.problem, fit.solution)
-    found = physical_parameters(fit.problem, fit.solution, projection, prior, setup.options.body_prior)
+    estimate = found.fit.solution.values if options.method == "iv" else None
+    bodies = physical_parameters(fit.problem, fit.solution, projection, prior, options.body_prior, estimate)
     if not fit.model.rotor_side:
-        return found
+        return bodies
     places = [k for k, info in enumerate(fit.model.parameters) if info.joint is not None and info.name[:3] == "Ia_"]
-    return replace(found, rotor_inertias=found.values[places], rotor_share=np.ones(len(places)))
+    return replace(bodies, rotor_inertias=bodies.values[places], rotor_share=np.ones(len(places)))
 
 
 def _with_feed_forward(

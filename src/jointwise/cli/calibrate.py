@@ -321,7 +321,14 @@ def _text(args: argparse.Namespace, outcome: Outcome) -> str:
     parts += [line for pair in zip(outcome.validations, outcome.consistent, strict=False) if (line := cost_line(*pair))]
     if not any(result.held_out for result in outcome.validations):
         parts.append("not validated yet: use --holdout 0.3 or --validate LOG, or jointwise validate MODEL LOG")
+    if _encoders_unused(outcome):
+        parts.append("the logs have rotor positions: --two-encoders fits friction and rotor inertia on their side")
     parts += [] if outcome.errors is None else [outcome.errors.summary()]
     files = {"model": args.output, "parameters": args.out_params, "report": outcome.page}
     parts.append("\n".join(f"{name}: {path}" for name, path in files.items() if path))
     return "\n\n".join(parts)
+
+
+def _encoders_unused(outcome: Outcome) -> bool:
+    """Return whether all logs have rotor positions and the model computes the rotors from those of the links."""
+    return not outcome.calibration.model.rotor_side and all(log.theta is not None for log in outcome.training)

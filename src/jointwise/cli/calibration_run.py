@@ -85,8 +85,8 @@ def _check_combinations(args: argparse.Namespace) -> None:
     """Reject options that exclude each other or are out of range."""
     if args.power_flow and args.load not in (None, "none"):
         raise UsageError("--power-flow and --load do not go together: both depend on the load")
-    if args.essential_tolerance is not None and not (args.essential and args.essential_tolerance <= 100.0):
-        raise UsageError("--essential-tolerance must be at most 100 % and is used with --essential")
+    if args.essential_tolerance is not None and not args.essential:
+        raise UsageError("--essential-tolerance is used with --essential")
     if args.joint_as is not None and not args.joint:
         raise UsageError("--joint-as is for the joint files of --joint. Got none instead.")
     if args.elements is not None:

@@ -46,7 +46,8 @@ NEAR_BOUNDARY = 2.0 * MARGIN
 """A link is at the boundary if its smallest relative eigenvalue is below this."""
 PRIOR_WEIGHTS = (1e-4, 1e-5, 1e-6)
 """λ beside the mean squared residual (1 by normalisation), from the largest. A body that differs from its prior by a
-factor of two costs about this part of the residual variance. Logs too short to cross-validate get the first."""
+factor of two costs about this part of the residual variance. Logs too short to cross-validate and estimates of
+other methods than least squares get the first."""
 WORTHWHILE = 5e-4
 """Part of the held-out error that a weaker prior must save; less is noise. Other motions amplify what a prior costs
 between the folds of a log: tenths of a percent are several percent there."""
@@ -122,8 +123,9 @@ class PhysicalParameters:
     `share` (links, 10) and `rotor_share` (links,) state how far a parameter rests on the data: 1 on the data only, 0 on
     the prior only. `eigenvalues` (links,) are the smallest ones of the pseudo-inertias relative to the prior;
     `boundary` the links (0-based) at the boundary of what can exist. `prior_weight` is λ. `held_out` is None for logs
-    too short to cross-validate. `described_masses` (links,) are those of the description with the payload, kg; NaN
-    where it has none, empty in files that do not state them.
+    too short to cross-validate and for instrumental variables, whose folds would show the noise of the positions.
+    `described_masses` (links,) are those of the description with the payload, kg; NaN where it has none, empty in files
+    that do not state them.
     """
 
     names: tuple[str, ...]
@@ -156,7 +158,12 @@ class PhysicalParameters:
 
 
 def physical_parameters(
-    problem: Problem, solution: Solution, projection: Array, prior: BodyPrior, kind: PriorKind = "entropic"
+    problem: Problem,
+    solution: Solution,
+    projection: Array,
+    prior: BodyPrior,
+    kind: PriorKind = "entropic",
+    estimate: Array | None = None,
 ) -> PhysicalParameters:
     """Return the physically consistent standard parameters of a regression.
 
@@ -166,6 +173,8 @@ def physical_parameters(
         projection: P of β = P π, shape (base, standard): ten parameters a link, then the rotor inertias.
         prior: The prior bodies.
         kind: Divergence from the prior, `entropic` or `euclidean`.
+        estimate: Values (parameters,) of another method, such as instrumental variables, that the bodies shall be
+            nearest to in the norm of the data; None for those of the least-squares solution.
 
     Returns:
         Bodies, rotors and joint terms, with the share of the data in each and the cost of consistency.
@@ -174,7 +183,11 @@ def physical_parameters(
         EstimationError: The constraints contradict each other: there is no solution.
 
     """
-    programme, fit, held_out = _weighted(Programme(problem, solution, projection, prior, kind))
+    if estimate is None:
+        programme, fit, held_out = _weighted(Programme(problem, solution, projection, prior, kind))
+    else:
+        programme = Programme(problem, replace(solution, values=estimate), projection, prior, kind)
+        fit, held_out = programme.solve(_about(programme.moments(), estimate)), None
     eigenvalues = fit.eigenvalues()
     share, rotor_share = programme.shares(fit)
     links = len(prior.names)
@@ -212,6 +225,13 @@ def _weighted(programme: Programme) -> tuple[Programme, _Solved, Consistency | N
             break
         found = candidate, fit, error
     return found[0], found[1], Consistency(free, found[2])
+
+
+def _about(square: Array, values: Array) -> Array:
+    """Return moments ``[W y]ᵀ [W y]`` of other outputs: least squares gives `values`, with the residual they leave."""
+    signed, right = np.append(values, -1.0), square[:-1, :-1] @ values
+    last = np.append(right, values @ right + signed @ square @ signed)
+    return np.vstack([np.column_stack([square[:-1, :-1], right]), last])
 
 
 def _folds_from(programme: Programme, fit: _Solved) -> Callable[[Array], Array]:
