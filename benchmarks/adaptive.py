@@ -1,6 +1,6 @@
 """Adaptive feed-forward of friction on the simulated UR5e: six waypoints with 7.5 kg, two parameters per joint.
 
-    python benchmarks/adaptive.py [--only NAME ...] [--quick]
+    python benchmarks/adaptive.py [--only NAME ...] [--quick] [--plot docs/figures/adaptive.png]
 
 The figures are mean squared errors over two rounds before the release at 30 s (0.900 to 27.816 s) and two rounds after
 it (55.075 to 81.991 s), joint by joint: of the torque, as the estimator predicts it from the delayed measurement
@@ -14,6 +14,8 @@ it (55.075 to 81.991 s), joint by joint: of the torque, as the estimator predict
   carried): start (1, 0).
 - `laws`: feed-forward laws of friction without adaptation: E-GMS, GMS (no load dependence), sgn and tanh.
 - `step`: time of a control step.
+
+`--plot` draws a1 and the errors of `thesis` over time.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ use_one_thread()
 import argparse  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 from dataclasses import dataclass, replace  # noqa: E402
+from pathlib import Path  # noqa: E402
 from time import perf_counter  # noqa: E402
 from typing import Any, NamedTuple  # noqa: E402
 
@@ -54,6 +57,8 @@ THESIS_TORQUE = (91.5, 75.7, 87.4, 65.6, 90.7, 94.0)
 THESIS_POSITION = (42.3, 40.8, 21.4, 4.8, 2.9, 7.6)
 TANH_WIDTH = 0.05
 """rad/s"""
+JOINTS = ("#1b4965", "#3d82ab", "#8fbcd4", "#7f4f24", "#c97b3c", "#e6b98a")
+"""Colours of the joints."""
 
 
 @dataclass(frozen=True)
@@ -155,19 +160,47 @@ def report(name: str, windows: Windows, outcome: Outcome) -> None:
         print(f"  {note}")
 
 
-def scenarios(windows: Windows) -> dict[str, Callable[[], None]]:
+def draw(outcome: Outcome, windows: Windows, path: Path) -> None:
+    """Draw a1 and the root mean square of the errors over 1 s of every joint over time."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 7.0), layout="constrained")
+    axes = figure.subplots(3, 1, sharex=True)
+    second = int(RATE)
+    t = np.arange(len(outcome.a1) // second) + 0.5
+    for j, colour in enumerate(JOINTS):
+        axes[0].plot(
+            np.arange(len(outcome.a1))[::20] / RATE, outcome.a1[::20, j], color=colour, lw=1.1, label=f"joint {j + 1}"
+        )
+        for axis, values in zip(axes[1:], (outcome.error, 1e3 * outcome.position), strict=True):
+            blocks = values[: len(t) * second, j].reshape(-1, second)
+            axis.semilogy(t, np.sqrt(np.square(blocks).mean(axis=1)), color=colour, lw=1.1)
+    for axis, label in zip(axes, ("a1 (true: 1)", "torque error [Nm]", "position error [mrad]"), strict=True):
+        axis.axvline(windows.release, color="black", linewidth=0.8, linestyle=":")
+        axis.set_ylabel(label)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].text(windows.release + 0.4, 0.5, "adaptation released", fontsize=9)
+    axes[2].set(xlabel="time [s]", xlim=(0.0, windows.duration))
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False, fontsize=9)
+    figure.savefig(path, dpi=130)
+
+
+def scenarios(windows: Windows, plot: Path | None = None) -> dict[str, Callable[[], None]]:
     robot = jw.load_robot("ur5e")
     known = digital_robot(robot, payload=PAYLOAD)
     light = known.with_payload(jw.Payload(5.0, (0.0, 0.0, 0.1)))
     friction = slip_friction_of(known)
 
-    def thesis(law: SlipFriction, title: str) -> None:
-        report(title, windows, run(known, known, windows, law, start=(0.47, 0.04)))
+    def thesis(law: SlipFriction, title: str, path: Path | None = None) -> None:
+        outcome = run(known, known, windows, law, start=(0.47, 0.04))
+        report(title, windows, outcome)
+        if path is not None:
+            draw(outcome, windows, path)
         line("thesis: torque reduced by, %", np.array(THESIS_TORQUE), "9.1f")
         line("thesis: position reduced by, %", np.array(THESIS_POSITION), "9.1f")
 
     return {
-        "thesis": lambda: thesis(friction, "start (0.47, 0.04), friction law known"),
+        "thesis": lambda: thesis(friction, "start (0.47, 0.04), friction law known", plot),
         "simple": lambda: thesis(plain(friction), "start (0.47, 0.04), plainer friction law"),
         "nominal": lambda: report("start (1, 0), as described", windows, run(known, known, windows, friction)),
         "cold": lambda: report(
@@ -263,8 +296,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", help="scenarios to run")
     parser.add_argument("--quick", action="store_true", help="one round before and after")
+    parser.add_argument("--plot", type=Path, help="figure of the scenario thesis")
     arguments = parser.parse_args()
-    known = scenarios(QUICK if arguments.quick else Windows())
+    known = scenarios(QUICK if arguments.quick else Windows(), arguments.plot)
     for name in arguments.only or known:
         known[name]()
 
