@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import jointwise
 from cli_runs import PLAIN, bench, done, refused, run
+from jointwise.cli import calibrate
 from jointwise.data import read_log
 from jointwise.result import load_calibration, validate
 
@@ -98,6 +100,13 @@ def test_options_may_stand_between_the_files(tmp_path: Path) -> None:
         "--lag", 0, files.unseen,
     )  # fmt: skip
     assert len(load_calibration(tmp_path / "m.json").provenance.logs) == 2
+
+
+def test_logs_for_validation_may_be_given_by_several_options() -> None:
+    parser = argparse.ArgumentParser()
+    calibrate.add_arguments(parser)
+    for words in (["--validate", "a", "--validate", "b"], ["--validate", "a", "b"]):
+        assert parser.parse_args(["log.csv", "--robot", "ur5e", *words]).validate == ["a", "b"]
 
 
 def test_a_description_without_inertia_is_enough(tmp_path: Path) -> None:
