@@ -61,10 +61,13 @@ def validate(
 
 
 def errors_from_positions(calibration: Calibration, logs: Sequence[Log]) -> tuple[float | None, ...]:
-    """Return MSE / variance of every joint predicted from positions only, logs pooled (long ones cut)."""
+    """Return MSE / variance of every joint predicted from positions only, logs pooled (long ones cut).
+
+    It counts from the first to the last movement, where there is any.
+    """
     parts = [log.slice(0, min(log.samples, EXCERPT)) for log in logs]
-    rows = [_errors(calibration, part, calibration.predict(part, use="feed-forward")).joints for part in parts]
-    return tuple(pool(column).nmse for column in zip(*rows, strict=True))
+    found = [_errors(calibration, part, calibration.predict(part, use="feed-forward")) for part in parts]
+    return tuple(pool(column).nmse for column in zip(*(each.motion or each.joints for each in found), strict=True))
 
 
 def _errors(calibration: Calibration, log: Log, estimate: Array) -> Validation:
