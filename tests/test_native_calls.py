@@ -89,6 +89,10 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
             [np.ones(2), 0.9, 1e3, np.zeros(2), np.zeros(2), *(series(SAMPLES, 2) for _ in range(3)), pair.copy()],
             {3, 4, 8},
         ),
+        "fusion_steps": (
+            [series(4), series(3, 3), np.zeros((4, 3)), series(SAMPLES, 3), pair.copy(), np.zeros((SAMPLES, 3))],
+            {2, 4, 5},
+        ),
         "torque_loop_step": (
             [
                 *(ARM, control, 1, SAMPLES, 1e3, (series(6),) * 4, series(SAMPLES, 6), series(SAMPLES, 6)),
@@ -170,6 +174,7 @@ NAMES = (
     "estimator_steps",
     "adaptive_step",
     "observer_steps",
+    "fusion_steps",
     "torque_loop_step",
     "linearisation_step",
 )

@@ -30,7 +30,7 @@ from jointwise.control.controller import ControlSample
 from jointwise.experiment.closed_loop import drives_of, run_loop
 from jointwise.experiment.controllers import slip_friction_of
 from jointwise.runtime.friction_estimator import Measurement
-from jointwise.runtime.observers import TorqueObserver
+from jointwise.runtime.observers import TorqueFusion, TorqueObserver
 from jointwise.simulation.robot import DigitalRobot, digital_robot
 from jointwise.spatial import Array
 from runtime_models import exact
@@ -38,7 +38,7 @@ from runtime_models import exact
 pytestmark = pytest.mark.skipif(native() is None, reason="the native kernel is not built")
 
 RATE = 1000.0
-STEPS = 700
+STEPS = 550
 WEAK = 0.3
 """Share of the torque limits, so that motors saturate."""
 Make = Callable[[], Any]
@@ -270,6 +270,25 @@ def test_the_torque_observer_equals_the_reference() -> None:
     np.testing.assert_allclose(found, twin, rtol=1e-10, atol=1e-9)
     np.testing.assert_array_equal(end.speed, last.speed)
     assert end.dropped == last.dropped > 100
+
+
+@pytest.mark.parametrize("count", [3, 4])
+@pytest.mark.parametrize("averaging", [0.0, 0.05])
+def test_the_fusion_of_torques_equals_the_reference(count: int, averaging: float) -> None:
+    """Variances, fused torque and state, with estimates that are missing; parts equal the whole."""
+    rng = np.random.default_rng(13)
+    estimates = np.sin(np.arange(STEPS) / 50.0)[:, None] + np.arange(1.0, count + 1.0) * rng.normal(size=(STEPS, count))
+    estimates[rng.random(estimates.shape) < 0.05] = np.nan
+    fusion = TorqueFusion(count, RATE, averaging=averaging)
+    found, end = fusion.steps(fusion.init(), estimates)
+    first, middle = fusion.steps(fusion.init(), estimates[:300])
+    second, _ = fusion.steps(middle, estimates[300:])
+    with numpy_only():
+        twin, last = fusion.steps(fusion.init(), estimates)
+    for mine, other, a, b in zip(found, twin, first, second, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-8, atol=1e-10)
+        np.testing.assert_array_equal(np.concatenate([a, b]), mine)
+    np.testing.assert_allclose(numbers(end), numbers(last), rtol=1e-9)
 
 
 # -- joint torque feedback ---------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #include "arguments.h" /* Python.h first */
 
 #include "control.h"
+#include "fusion.h"
 #include "gear.h"
 #include "runtime.h"
 
@@ -110,6 +111,50 @@ static PyObject *observer_steps(PyObject *self, PyObject *args)
     return result;
 }
 
+/* -- fusion of estimates of one torque -- */
+
+#define MOST_ESTIMATES 16
+
+/* fusion_steps(options (4), solution (pairs, count), state (4, pairs), estimates (samples, count), fused (samples, 2),
+ * variances (samples, count)): fused torque and its variance; a sample uses the variances of those before it. */
+static PyObject *fusion_steps(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *o[6], *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOOO", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5]))
+        return NULL;
+    lent held = {.count = 0};
+    const double *options, *solution, *estimate;
+    double *state, *fused, *variances;
+    Py_ssize_t size, samples;
+    if (numbers(o[0], "options", sizeof(fusion_options) / sizeof(double), 0, &held, &options) &&
+        any_outputs(o[4], "fused", &held, &fused, &samples) && any_numbers(o[3], "estimates", 0, &held, &estimate, &size) &&
+        outputs(o[5], "variances", size, 0, &held, &variances)) {
+        samples /= 2;
+        Py_ssize_t count = samples > 0 ? size / samples : 0, pairs = count * (count - 1) / 2;
+        if (count < 2 || count > MOST_ESTIMATES || count * samples != size) {
+            PyErr_SetString(PyExc_ValueError, "estimates and fused must be of as many samples, with 2 to 16 estimates");
+        } else if (outputs(o[4], "fused", 2 * samples, 0, &held, &fused) &&
+                   numbers(o[1], "solution", pairs * count, 0, &held, &solution) &&
+                   outputs(o[2], "state", 4 * pairs, 0, &held, &state)) {
+            const fusion_options *settings = (const fusion_options *)options;
+            for (Py_ssize_t k = 0; k < samples; k++, estimate += count, variances += count, fused += 2) {
+                solve_variances(settings, (int)count, (int)pairs, solution, state, state + pairs, variances);
+                fused[0] = fuse_estimates(estimate, variances, (int)count, &fused[1]);
+                for (Py_ssize_t i = 0, p = 0; i < count; i++)
+                    for (Py_ssize_t j = i + 1; j < count; j++, p++) {
+                        double difference = estimate[i] - estimate[j];
+                        observe_difference(settings, difference, is_finite(difference), state + p, state + pairs + p,
+                                           state + 2 * pairs + p, state + 3 * pairs + p);
+                    }
+            }
+            result = Py_NewRef(Py_None);
+        }
+    }
+    give_back(&held);
+    return result;
+}
+
 /* -- joint torque feedback; NumPy reference: control/torque_loop.py -- */
 
 enum { LINK_SIDE, DEFLECTION, MOTOR_SIDE, SIDES };
@@ -149,18 +194,6 @@ static void differentiate(double keep, double rate, double measured, double *spe
     *speed = now;
 }
 
-/* Inverse-variance mean of the first `count` sides that are finite; NaN of none. */
-static double fuse_sides(const double *side, const double *variance, int count)
-{
-    double sum = 0.0, total = 0.0;
-    for (int i = 0; i < count; i++)
-        if (is_finite(side[i])) {
-            sum += side[i] / variance[i];
-            total += 1.0 / variance[i];
-        }
-    return total > 0.0 ? sum / total : NAN;
-}
-
 /* One period; returns whether all samples could be used. */
 static int step_torque_loop(const loop_period *p)
 {
@@ -183,16 +216,16 @@ static int step_torque_loop(const loop_period *p)
     add_law(&p->law, p->period, n, 1.0 / p->rate, p->sample, row[INTEGRAL], scratch, p->torque);
     for (Py_ssize_t j = 0; j < n; j++) {
         const fed_drive *d = &p->drives[j];
-        double f = p->friction[p->period * n + j], at_motor = (1.0 - o->link_share) * f, phi = theta[j] - q[j], extra = 0.0;
+        double f = p->friction[p->period * n + j], at_motor = (1.0 - o->link_share) * f, phi = theta[j] - q[j], extra = 0.0, fused;
         double side[SIDES] = {link[j] + o->link_share * f,
                               d->spring.K1 > 0.0 ? spring_torque(&d->spring, phi) + d->damping * (w[j] - qd[j]) : NAN,
                               row[COMMAND][j] - d->inertia * row[ROTOR_ACCELERATION][j] - at_motor};
         if (o->decay < 1.0) {
-            double known = fuse_sides(side, d->variance, MOTOR_SIDE) + at_motor;
+            double known = fuse_estimates(side, d->variance, MOTOR_SIDE, &fused) + at_motor;
             whole &= observe(o->decay, d->inertia, p->rate, row[COMMAND][j], known, change[j], &row[OBSERVED][j]);
             extra = jw_clamp(row[OBSERVED][j], d->most_friction);
         }
-        double error = p->load[p->period * n + j] - fuse_sides(side, d->variance, SIDES);
+        double error = p->load[p->period * n + j] - fuse_estimates(side, d->variance, SIDES, &fused);
         p->torque[j] = jw_clamp(p->torque[j] + extra + o->torque_gain * error, d->limit);
         row[COMMAND][j] = p->torque[j];
     }
@@ -452,6 +485,7 @@ PyMethodDef CONTROL_METHODS[] = {
     {"affine_step", affine_step, METH_VARARGS, "(law, period, periods, rate, sample, integral, torque)"},
     {"observer_steps", observer_steps, METH_VARARGS,
      "(inertia, decay, rate, f, w, torque, known, speed, estimates) -> samples not used"},
+    {"fusion_steps", fusion_steps, METH_VARARGS, "(options, solution, state, estimates, fused, variances)"},
     {"torque_loop_step", torque_loop_step, METH_VARARGS,
      "(arm, law, period, periods, rate, sample, load, friction, drives, options, state, torque) -> used"},
     {"linearisation_step", linearisation_step, METH_VARARGS,

@@ -4,6 +4,7 @@
 #include "arguments.h" /* Python.h first */
 
 #include "adaptation.h"
+#include "fusion.h"
 #include "joint_friction.h"
 #include "reader.h"
 #include "recursive.h"
@@ -123,7 +124,7 @@ typedef struct {
     int channels, link, has_temperature, sides[2], block; /* block: samples of constant variances */
     double link_share, gain, inertia, damping;
     double remains;                        /* of the sums of errors after a sample in use */
-    double memory, averaging, settling, least_share; /* fusion: what remains after a sample, samples, share */
+    fusion_options fusion;
     joint_friction friction;
     gear_errors gear;
     rls_options recursion;
@@ -237,10 +238,7 @@ static int read_options(reader *in, stiffness_options *o)
     o->inertia = read_number(in);
     o->damping = read_number(in);
     o->remains = read_number(in);
-    o->memory = read_number(in);
-    o->averaging = read_number(in);
-    o->settling = read_number(in);
-    o->least_share = read_number(in);
+    read_numbers(in, (double *)&o->fusion, (int)(sizeof(fusion_options) / sizeof(double)));
     read_friction(in, &o->friction);
     read_gear(in, &o->gear);
     read_recursion(in, &o->recursion, columns_of(&o->gear));
@@ -327,32 +325,17 @@ static double product(int n, const double *a, const double *b)
 static void observe_differences(const stiffness_options *o, stiffness_head *head, const double *torques, int used)
 {
     static const int first[3] = {0, 0, 1}, second[3] = {1, 2, 2};
-    for (int p = 0; p < 3; p++) {
-        double known = used ? 1.0 : 0.0, difference = used ? torques[first[p]] - torques[second[p]] : 0.0;
-        head->averages[p] = o->averaging * head->averages[p] + difference;
-        head->counts[p] = o->averaging * head->counts[p] + known;
-        double mean = head->averages[p] / fmax(head->counts[p], 1e-300);
-        head->difference_squares[p] = o->memory * head->difference_squares[p] + known * mean * mean;
-        head->weights[p] = o->memory * head->weights[p] + known;
-    }
+    for (int p = 0; p < 3; p++)
+        observe_difference(&o->fusion, torques[first[p]] - torques[second[p]], used, &head->difference_squares[p],
+                           &head->weights[p], &head->averages[p], &head->counts[p]);
 }
 
-/* Shares of both sides by inverse variances, which three mean squared differences determine (the three-cornered hat). */
+/* Shares of both sides by inverse variances. */
 static void share_sides(const stiffness_options *o, stiffness_head *head)
 {
-    double d[3], v[3], most, least, weight;
-    for (int p = 0; p < 3; p++)
-        d[p] = head->difference_squares[p] / fmax(head->weights[p], 1.0);
-    v[0] = 0.5 * (d[0] + d[1] - d[2]);
-    v[1] = 0.5 * (d[0] + d[2] - d[1]);
-    v[2] = 0.5 * (d[1] + d[2] - d[0]);
-    most = fmax(fmax(v[0], v[1]), v[2]);
-    for (int i = 0; i < 3; i++)
-        v[i] = fmax(v[i], o->least_share * most);
-    least = fmin(fmin(v[0], v[1]), v[2]);
-    weight = fmin(fmin(head->weights[0], head->weights[1]), head->weights[2]);
-    if (!(weight >= o->settling && least > 0.0))
-        v[0] = v[1] = 1.0;
+    static const double solution[9] = {0.5, 0.5, -0.5, 0.5, -0.5, 0.5, -0.5, 0.5, 0.5};
+    double v[3];
+    solve_variances(&o->fusion, 3, 3, solution, head->difference_squares, head->weights, v);
     head->shares[MOTOR] = v[1] / (v[0] + v[1]);
     head->shares[LINK] = v[0] / (v[0] + v[1]);
 }

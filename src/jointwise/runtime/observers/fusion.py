@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.backend import native
 from jointwise.data.filters import leaky_sum
 from jointwise.errors import ModelError, ShapeError
 from jointwise.runtime.motion import checked_rate
@@ -26,6 +27,8 @@ MEMORY = 5.0
 """Time (s) over which differences are averaged: several moves of an arm."""
 LEAST_SHARE = 1e-3
 """Smallest variance as a share of the largest: no estimate is trusted without limit."""
+MOST_NATIVE = 16
+"""Estimates that the native kernel fuses."""
 SETTLING = 0.1
 """Time (s) of differences from which on variances are used; before, all estimates count alike."""
 
@@ -125,9 +128,16 @@ class TorqueFusion:
         if self.variances:
             variances = np.broadcast_to(np.array(self.variances), values.shape)
             return FusedTorque(*fuse(values, variances), variances), state
-        sums, weights, after = self._sums(state, values)
-        variances = self._solved(sums, weights)
-        return FusedTorque(*fuse(values, variances), variances), after
+        if (kernel := native()) is None or self.count > MOST_NATIVE:
+            sums, weights, after = self._sums(state, values)
+            variances = self._solved(sums, weights)
+            return FusedTorque(*fuse(values, variances), variances), after
+        rows = np.ascontiguousarray(values)
+        numbers = np.array([state.squares, state.weights, state.averages, state.counts])
+        variances, fused = np.empty(rows.shape), np.empty((len(rows), 2))
+        options = np.array([*self.decays, SETTLING * self.rate, LEAST_SHARE])
+        kernel.fusion_steps(options, self._solution, numbers, rows, fused, variances)
+        return FusedTorque(fused[:, 0], fused[:, 1], variances), FusionState(*numbers)
 
     def observe(self, state: FusionState, estimates: Array) -> FusionState:
         """Return the state after consecutive samples, as `steps` does, without fusing them."""
@@ -152,7 +162,7 @@ class TorqueFusion:
         design = np.zeros((len(self.pairs), self.count))
         for row, pair in zip(design, self.pairs, strict=True):
             row[list(pair)] = 1.0
-        result: Array = np.asarray(np.linalg.pinv(design).T, dtype=np.float64)
+        result: Array = np.ascontiguousarray(np.linalg.pinv(design).T, dtype=np.float64)
         return result
 
     @property
