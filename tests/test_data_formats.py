@@ -144,6 +144,7 @@ def test_rows_of_a_ur_controller(name, samples):
         "t=time,q=torso,arm1..arm2,i=c_0..c_1,hand",
         "t=time,q=torso|arm1..arm2,i=c_0|c_1|hand",
         {"t": "time", "q": ["torso", "arm1..arm2"], "i": ["c_0..c_1", "hand"]},
+        {"t": "time", "q": "torso,arm1..arm2", "i": "c_0..c_1, hand"},
     ],
 )
 def test_lists_and_ranges_mixed(tmp_path, columns):

@@ -98,6 +98,8 @@ def test_decimal_commas(tmp_path):
         (HEADER + "0,1,2,3,4\n", "only one row"),
         ("q1,i1\n1,2\n3,4\n", "no column for 't'. Found: q1, i1"),
         ("t,x,y\n1,2,3\n3,4,5\n", "no column for 'q'. Found: t, x, y"),
+        ("tiem,q1\n1,2\n3,4\n", "Is it 'tiem'? Name it: --columns 't=tiem'"),
+        ("t,q1,q2,i2\n1,2,3,4\n3,4,5,6\n", "A column without values stands for an output that was not measured"),
         ("t,q1,q1\n1,2,3\n3,4,5\n", "two columns are named 'q1'"),
         ("t,q1,q3\n1,2,3\n3,4,5\n", "q of joint number 2 is missing"),
         ("t,q2,q3\n1,2,3\n3,4,5\n", "q of joint number 1 is missing"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import chain
 from types import MappingProxyType
@@ -22,6 +23,10 @@ from jointwise.data.mapping import Wanted, with_preset
 from jointwise.errors import DataError, nearest
 from jointwise.spatial import Array
 
+OUTPUTS = ("current", "torque")
+"""Channels that may be missing for single joints."""
+CLOSE = 0.7
+"""Similarity of a column name with a known one from which it may be a misspelling."""
 _INDEXED = re.compile(r"^([A-Za-z_]*[A-Za-z])(?:_?(\d{1,4})|\[(\d{1,4})\])?$")
 _MOST_SHOWN = 12
 
@@ -262,9 +267,10 @@ def _counted(by_index: Mapping[int, str], channel: str, where: str) -> list[str]
         return [by_index[-1]]
     for expected, index in enumerate(indices, start=min(indices[0], 1)):
         if index != expected:
+            empty = " A column without values stands for an output that was not measured." * (channel in OUTPUTS)
             raise DataError(
                 f"{where}: {channel} of joint number {expected} is missing (found {_shown(list(by_index.values()))}). "
-                "Joints must count up from 0 or 1 without holes."
+                f"Joints must count up from 0 or 1 without holes.{empty}"
             )
     return [by_index[index] for index in indices]
 
@@ -273,10 +279,26 @@ def _check_required(found: Mapping[str, object], header: Sequence[str] | None, w
     """Refuse a file without stamps or positions."""
     for channel, example in ((TIME, "t=time"), (POSITION, "q=pos_0..pos_5")):
         if channel not in found:
+            likely = _likely(channel, header or ())
+            name = f"Is it '{likely}'? Name it: " if likely else "Name it, for example "
             raise DataError(
                 f"{where}: no column for '{channel}'. Found: {_shown(header or sorted(found))}. "
-                f"Name it, for example --columns '{example}'."
+                f"{name}--columns '{f'{channel}={likely}' if likely else example}'."
             )
+
+
+def _likely(channel: str, header: Sequence[str]) -> str:
+    """Return columns whose names are close to a spelling of a channel, as ``pso_1..pso_6``; empty if there are none."""
+    stems: dict[str, list[str]] = {}
+    for name in header:
+        match = _INDEXED.match(name)
+        if match is not None and match[1] not in SPELLINGS:
+            stems.setdefault(match[1], []).append(name)
+    spellings = [spelling for spelling, known in SPELLINGS.items() if known == channel and len(spelling) > 2]
+    for stem, names in stems.items():
+        if get_close_matches(stem.lower(), spellings, n=1, cutoff=CLOSE):
+            return names[0] if len(names) == 1 else f"{names[0]}..{names[-1]}"
+    return ""
 
 
 def _check_counts(found: Mapping[str, Sequence[object]], joints: int | None, where: str) -> None:

@@ -163,7 +163,10 @@ def clean_log(log: Log) -> CleanLog:
     """
     kept, segments = _rows(log)
     if not segments:
-        raise DataError(f"{log.origin.path}: no segment of {SHORTEST_SEGMENT} samples without a gap.")
+        raise DataError(
+            f"{log.origin.path}: no segment of {SHORTEST_SEGMENT} samples without a gap (the log has {log.samples} "
+            "samples). Record a longer motion."
+        )
     return CleanLog(log, kept, segments, log.clock.median_step)
 
 

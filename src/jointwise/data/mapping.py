@@ -176,9 +176,9 @@ def _split_unit(text: str) -> tuple[str, str]:
 
 
 def expand_names(spec: str, where: str) -> tuple[str, ...]:
-    """Return the names of ``a|b|c``, each a name or a range ``first..last`` (counting the last number in it)."""
-    if "|" in spec:
-        return tuple(name for part in spec.split("|") for name in expand_names(part, where))
+    """Return the names of ``a|b|c`` or ``a,b,c``, each a name or a range ``first..last`` (counting the last number)."""
+    if "|" in spec or "," in spec:
+        return tuple(name for part in spec.replace("|", ",").split(",") for name in expand_names(part, where))
     first, dots, last = spec.partition("..")
     if not dots:
         return (spec.strip(),)

@@ -100,7 +100,8 @@ def term_class(kind: object, package: object = None) -> type[Term]:
         raise ModelError(
             f"term '{str(kind)[:60]}' is from the package '{str(package)[:60]}'. Install it, or import it before."
         )
-    raise ModelError(f"unknown term '{str(kind)[:60]}'. {nearest(str(kind), KINDS)}")
+    offered = {entry.name for entry in entry_points(group=ENTRY_POINTS)}
+    raise ModelError(f"unknown term '{str(kind)[:60]}'. {nearest(str(kind), {*KINDS, *offered})}")
 
 
 def term_from_dict(document: Mapping[str, Any]) -> Term:
