@@ -9,8 +9,13 @@ import pytest
 
 import jointwise as jw
 from jointwise.estimation.cross_validation import Score
-from jointwise.estimation.neglected_effects import NeglectedEffects
-from jointwise.estimation.uncertainty import BOUNDED_QUANTILE, Alternatives, Uncertainty, with_selection
+from jointwise.estimation.uncertainty import (
+    BOUNDED_QUANTILE,
+    Alternatives,
+    NeglectedEffects,
+    Uncertainty,
+    with_selection,
+)
 from jointwise.model.terms import JointSignals
 from jointwise.options import Options
 from jointwise.result import load_calibration, save_model

@@ -22,13 +22,18 @@ from jointwise.estimation.essential import Essential, essential_fit
 from jointwise.estimation.feed_forward import fit_feed_forward, positions_structure, testable_candidates
 from jointwise.estimation.fit import Fit, fit_structure, known_values
 from jointwise.estimation.instruments import instrumental_fit
-from jointwise.estimation.neglected_effects import neglected_effects
 from jointwise.estimation.physical import PhysicalParameters, physical_parameters
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.select_filters import alternative_filters, select_filters
 from jointwise.estimation.select_structure import Selection, compare_joint_terms, select_scales, select_structure
 from jointwise.estimation.structure import JointTerms, Structure
-from jointwise.estimation.uncertainty import Alternatives, Uncertainty, uncertainty_of, with_selection
+from jointwise.estimation.uncertainty import (
+    Alternatives,
+    Uncertainty,
+    neglected_effects,
+    uncertainty_of,
+    with_selection,
+)
 from jointwise.monitoring.learn import residual_spread
 from jointwise.options import Options
 from jointwise.preparation import Setup, TrainingData, loaded_logs, prepare
