@@ -7,7 +7,7 @@ import numpy as np
 from jointwise import __version__
 from jointwise.design.excitation import POOR_TEXT, RATE, STUDY_RATE, Excitation, ExcitationOptions
 from jointwise.design.trajectory import States
-from jointwise.formatting import number, percent
+from jointwise.formatting import number, percent, superscript_unit
 from jointwise.report.figure import LOADED, UNLOADED, Figure, axis, joint_color, scatter, scatter_figure, time_figure
 from jointwise.report.motion import motion_view
 from jointwise.report.page import (
@@ -95,7 +95,8 @@ def _errors(excitation: Excitation) -> Html:
     figure = Figure(traces, layout, "Predicted standard error of every parameter, this motion and random series.", 440)
     columns = zip(names, model.units, model.values_shown, excitation.errors, excitation.improvement, strict=True)
     rows = [
-        (name, unit, number(value), number(error, 3), f"{ratio:.2f}") for name, unit, value, error, ratio in columns
+        (name, superscript_unit(unit), number(value), number(error, 3), f"{ratio:.2f}")
+        for name, unit, value, error, ratio in columns
     ]
     head = ("parameter", "unit", "reference value", "standard error", "random / this")
     noise = ", ".join(number(value, 3) for value in model.noise)
