@@ -323,6 +323,15 @@ def test_bodies_predict_another_motion_where_the_log_shows_some_combinations_har
     assert row.eigenvalue > 0.0 and row.cost < 0.005
 
 
+def test_shapes_that_nobody_described_get_weight_only_if_they_predict() -> None:
+    problem, solution, projection, prior = problem_of(noise=0.3, rows=1000)
+    guess = replace(prior, mass_tolerance=np.ones(6))
+    assert physical_parameters(problem, solution, projection, prior).prior_weight == PRIOR_WEIGHTS[0]
+    assert physical_parameters(problem, solution, projection, guess).prior_weight == PRIOR_WEIGHTS[-1]
+    noisy_problem, noisy_solution, *_ = problem_of(noise=30.0, rows=20)
+    assert physical_parameters(noisy_problem, noisy_solution, projection, guess).prior_weight > PRIOR_WEIGHTS[-1]
+
+
 def test_the_optimum_is_independent_of_the_start() -> None:
     problem, solution, projection, prior = problem_of()
     weak, strong = (Programme(problem, solution, projection, prior, "entropic", weight) for weight in (1e-6, 1e-2))

@@ -23,6 +23,7 @@ h_k, the squared lengths of the columns, is that of a motion in which every para
 in the log, independently of the others. The folds of a log cannot show this: they are parts of the same motion.
 
 λ is one of `PRIOR_WEIGHTS`: a weaker prior is taken as long as it predicts held-out folds of the training data better.
+Where no body is described, the prior is a guess of the program: a stronger one is taken as long as it predicts better.
 The training residual is no measure of it: what it gains by a weak prior is mostly noise.
 """
 
@@ -49,8 +50,8 @@ PRIOR_WEIGHTS = (1e-4, 1e-5, 1e-6)
 factor of two costs about this part of the residual variance. Logs too short to cross-validate and estimates of
 other methods than least squares get the first."""
 WORTHWHILE = 5e-4
-"""Part of the held-out error that a weaker prior must save; less is noise. Other motions amplify what a prior costs
-between the folds of a log: tenths of a percent are several percent there."""
+"""Part of the held-out error that another weight of the prior must save; less is noise. Other motions amplify what a
+prior costs between the folds of a log: tenths of a percent are several percent there."""
 OTHER_MOTIONS = 0.1
 """μ: weight of motions in which the parameters act independently of each other, beside that of the log."""
 SUSPECT_MASS = 0.3
@@ -217,7 +218,8 @@ def _weighted(programme: Programme) -> tuple[Programme, _Solved, Consistency | N
     if len(fold_blocks(len(problem.factors[0].triangles))) < LEAST_FOLDS:
         return programme, fit, None
     free, found = float(cross_validate(problem, sigma).joints.mean()), (programme, fit, np.inf)
-    for weight in PRIOR_WEIGHTS:
+    described = bool(np.isfinite(programme.prior.described_masses).any())
+    for weight in PRIOR_WEIGHTS if described else PRIOR_WEIGHTS[::-1]:
         candidate = replace(programme, weight=weight)
         fit = candidate.solve(square, fit.point)
         error = float(cross_validate(problem, sigma, _folds_from(candidate, fit)).joints.mean())
