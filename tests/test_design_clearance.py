@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointwise.description import load_robot
+from jointwise.description import Robot, load_robot
 from jointwise.design import (
     APART,
     EXPERIMENTS,
     Body,
     PlaneError,
-    farthest_reach,
-    lowest_height,
     make_experiment,
     upright_posture,
 )
@@ -29,11 +27,15 @@ def degrees(*angles: float) -> np.ndarray:
     return np.deg2rad([angles])
 
 
+def lowest(robot: Robot, q: np.ndarray) -> float:
+    return float(Body(robot).heights(q).min())
+
+
 # -- heights --
 
 
 def test_the_lowest_point_of_an_arm_that_hangs_straight_down_is_its_length_below_the_shoulder() -> None:
-    height = lowest_height(UR5E, degrees(0, 90, 0, -90, 0, 0))
+    height = lowest(UR5E, degrees(0, 90, 0, -90, 0, 0))
     wrist = 0.1625 - 0.425 - 0.3922 - 0.0997
     assert height == pytest.approx(wrist - arm_radii(UR5E)[5], abs=1e-4)
 
@@ -42,13 +44,13 @@ def test_what_cannot_rise_or_sink_does_not_count() -> None:
     upright = degrees(0, -90, 0, -90, 0, 0)
     assert forward_kinematics(UR5E, upright).position[0, :2, 2].max() == pytest.approx(0.1625)
     elbow = 0.1625 + 0.425 - arm_radii(UR5E)[3]
-    assert lowest_height(UR5E, upright) == pytest.approx(elbow, abs=1e-4), "the elbow, not the shoulder"
+    assert lowest(UR5E, upright) == pytest.approx(elbow, abs=1e-4), "the elbow, not the shoulder"
 
 
 def test_the_lowest_height_is_that_of_the_lowest_posture() -> None:
     rows = np.random.default_rng(0).uniform(-3.0, 3.0, (50, 6))
-    assert lowest_height(UR5E, rows) == min(lowest_height(UR5E, row[None]) for row in rows)
-    assert farthest_reach(UR5E, rows) == max(farthest_reach(UR5E, row[None]) for row in rows)
+    assert lowest(UR5E, rows) == min(lowest(UR5E, row[None]) for row in rows)
+    assert Body(UR5E).reach(rows) == max(Body(UR5E).reach(row[None]) for row in rows)
 
 
 def test_the_upright_posture_stands_higher_than_any_random_one() -> None:
@@ -70,7 +72,7 @@ def test_one_joint_stays_above_the_plane(experiment: str, name: str) -> None:
     robot = load_robot(name)
     for joint in (1, 2) if robot.dof > 2 else (0, 1):
         made = make_experiment(experiment, robot, 60.0, joint=joint, clearance=0.05)
-        assert lowest_height(robot, made.motion.sample(250.0).q) >= 0.05
+        assert lowest(robot, made.motion.sample(250.0).q) >= 0.05
         assert made.clearance == 0.05
 
 
@@ -79,7 +81,7 @@ def test_random_motions_are_drawn_until_they_stay_above_the_plane(experiment: st
     made, again, other = (
         make_experiment(experiment, UR5E, 20.0, seed, clearance=0.3).motion.sample(250.0).q for seed in (1, 1, 2)
     )
-    assert lowest_height(UR5E, made) >= 0.3
+    assert lowest(UR5E, made) >= 0.3
     np.testing.assert_array_equal(made, again)
     assert made.shape != other.shape or np.abs(made - other).max() > 0.01
     assert np.ptp(made, axis=0).min() > 0.4, "all joints still move"
@@ -119,7 +121,7 @@ def test_speeds_are_lowered_to_those_that_fit_above_the_plane() -> None:
     fast, slow = (np.abs(item.motion.sample(100.0).qd[:, 1]).max() for item in (wide, narrow))
     assert 0.2 < slow < 0.8 * fast
     assert "reduced" not in wide.note and f"reduced to {slow:.3g} rad/s" in narrow.note
-    assert lowest_height(UR5E, narrow.motion.sample(100.0).q) >= 0.52
+    assert lowest(UR5E, narrow.motion.sample(100.0).q) >= 0.52
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)

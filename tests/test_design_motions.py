@@ -21,7 +21,6 @@ from jointwise.design import (
     fourier_trajectory,
     hold,
     joint_moves,
-    line_trajectory,
     succession,
     thesis_waypoints,
     waypoint_trajectory,
@@ -46,10 +45,6 @@ def smooth_bangs(robot: Robot) -> Differentiable:
     return bang_coast_bang(robot, 20.0, 3, ramp="smooth")
 
 
-def line(robot: Robot) -> Differentiable:
-    return line_trajectory(robot, [0.35, -0.2, 0.5], [0.5, 0.2, 0.6], 6.0, home=READY)
-
-
 def ellipse(robot: Robot) -> Differentiable:
     return ellipse_trajectory(robot, 8.0, home=READY)
 
@@ -58,7 +53,7 @@ def bspline(robot: Robot) -> Differentiable:
     return bspline_trajectory(robot, 12.0, 1)
 
 
-SMOOTH = [smooth_waypoints, smooth_bangs, bspline, line, ellipse]
+SMOOTH = [smooth_waypoints, smooth_bangs, bspline, ellipse]
 
 
 @pytest.mark.parametrize("make", SMOOTH)
@@ -184,15 +179,6 @@ def test_from_home_the_arm_approaches_smoothly() -> None:
     assert np.abs(motion.derivative(motion.starts, 1)).max() < 1e-9
 
 
-def test_the_line_is_straight() -> None:
-    begin, end = np.array([0.35, -0.2, 0.5]), np.array([0.5, 0.2, 0.6])
-    motion = line_trajectory(UR5, begin, end, 4.0)
-    position = forward_kinematics(UR5, motion.sample(200.0).q).tool[1]
-    along = (position - begin) @ (end - begin) / ((end - begin) @ (end - begin))
-    assert np.abs(position - begin - along[:, None] * (end - begin)).max() < 1e-9
-    assert along.min() > -1e-9 and along.max() == pytest.approx(1.0, abs=1e-9)
-
-
 def test_the_fourier_series_has_jerk_and_snap() -> None:
     motion, h = fourier_trajectory(UR5, 12.0, 1), 1e-5
     t = np.random.default_rng(0).uniform(0.01, 11.99, 300)
@@ -226,7 +212,6 @@ def fast_ellipse() -> object:
         (far_ellipse, ReachError, r"the point at .* cannot be reached"),
         (fast_ellipse, ModelError, "the speed of joint"),
         (lambda: ellipse_trajectory(UR5, axes=[0.1, -0.1]), ModelError, "axes"),
-        (lambda: line_trajectory(UR5, [0.4, 0, 0.4], [2.0, 0, 0.4]), ReachError, "cannot be reached"),
         (lambda: waypoint_trajectory(UR5, [np.zeros(6), np.full(6, 7.0)]), ModelError, "the position of joint 3"),
         (lambda: waypoint_trajectory(UR5, [np.zeros(6), np.full(6, -7.0)]), ModelError, "at least -3.142 rad. .* -7,"),
         (lambda: thesis_waypoints(load_robot("panda")), JointwiseError, "shape"),

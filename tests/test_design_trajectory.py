@@ -11,7 +11,6 @@ from jointwise.description import Robot, list_robots, load_robot
 from jointwise.design import (
     Trajectory,
     fourier_trajectory,
-    single_joint_trajectory,
 )
 from jointwise.design.limits import motion_limits
 from jointwise.errors import JointwiseError
@@ -20,11 +19,7 @@ from synthetic.point_to_point import point_to_point_trajectory
 Maker = Callable[[Robot, float, int], Trajectory]
 
 
-def of_one_joint(robot: Robot, duration: float, seed: int) -> Trajectory:
-    return single_joint_trajectory(robot, seed % robot.dof, duration)
-
-
-MAKERS: list[Maker] = [fourier_trajectory, point_to_point_trajectory, of_one_joint]
+MAKERS: list[Maker] = [fourier_trajectory, point_to_point_trajectory]
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -77,15 +72,6 @@ def test_moves_stand_still_between_points() -> None:
     np.testing.assert_allclose(middle.q, motion.points[1:-1], atol=1e-12)
 
 
-def test_one_joint_moves_about_its_posture() -> None:
-    robot = load_robot("ur5e")
-    posture = np.array([0.1, -1.0, 0.5, 0.2, 0.3, 9.0])
-    states = single_joint_trajectory(robot, 1, 40.0, amplitude=0.7, posture=posture).sample(200.0)
-    assert np.ptp(states.q[:, [0, 2, 3, 4, 5]], axis=0).max() == 0.0
-    assert states.q[0, 5] < 2 * np.pi, "an impossible posture is moved into the limits"
-    np.testing.assert_allclose([states.q[:, 1].min(), states.q[:, 1].max()], [-1.7, -0.3], atol=0.01)
-
-
 @pytest.mark.parametrize(
     ("call", "word"),
     [
@@ -93,8 +79,6 @@ def test_one_joint_moves_about_its_posture() -> None:
         (lambda robot: fourier_trajectory(robot, 10.0, harmonics=0), "harmonics"),
         (lambda robot: point_to_point_trajectory(robot, 0.2), "duration"),
         (lambda robot: point_to_point_trajectory(robot, 20.0, pauses=(2.0, 1.0)), "pauses"),
-        (lambda robot: single_joint_trajectory(robot, 6, 10.0), "joint must be 0 to 5"),
-        (lambda robot: single_joint_trajectory(robot, 0, 10.0, posture=np.zeros(3)), "posture"),
     ],
 )
 def test_wrong_settings_are_refused(call: Callable[[Robot], Trajectory], word: str) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 import jointwise
 from jointwise.cli import joint_plan, simulate
-from jointwise.design import APART, EXPERIMENTS, Piecewise, lowest_height, make_experiment
+from jointwise.design import APART, EXPERIMENTS, Body, Piecewise, make_experiment
 from jointwise.design.clearance import CLEARANCE
 from jointwise.design.fourier import FadedSeries
 from jointwise.design.limits import motion_limits
@@ -221,7 +221,7 @@ def test_no_program_drives_the_arm_through_its_table_or_into_itself(joint: int) 
         places = np.array([place for _, place in Controller(urscript(planned)).visited])
         assert np.allclose(places[0], planned.home, atol=1e-6) and np.allclose(places[-1], planned.home, atol=1e-6)
         paths = np.concatenate([np.linspace(a, b, 11 if len(places) < 1000 else 2) for a, b in pairwise(places)])
-        assert lowest_height(planned.robot, paths) > 0.05 - 1e-3
+        assert Body(planned.robot).heights(paths).min() > 0.05 - 1e-3
         assert planned.body.distances(paths).min() > APART - 1e-3
         assert planned.lowest >= 0.05 and planned.approach_lowest >= 0.05
 

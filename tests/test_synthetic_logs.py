@@ -12,7 +12,8 @@ import pytest
 from jointwise.data import read_log
 from jointwise.data.write import write_csv
 from jointwise.description import Payload, list_robots, load_robot
-from jointwise.design import fourier_trajectory, single_joint_trajectory
+from jointwise.design import fourier_trajectory
+from jointwise.design.fourier import FadedSeries
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.motion import Motion
@@ -97,8 +98,8 @@ def test_default_friction_is_that_of_the_drives_size() -> None:
 
 
 def test_slow_reversals_draw_a_closed_loop() -> None:
-    robot = load_robot("planar1")
-    motion = single_joint_trajectory(robot, 0, 60.0, frequency=0.05, amplitude=0.02)
+    none = np.zeros((1, 1))
+    motion = FadedSeries(60.0, 2.0, 0.05, none[0], none + 0.02, none)
     friction = JointFriction(5.0, 0.0, 0.0, 0.0, scale=2e-3)
     t = np.arange(10_000, 50_000) / 1000.0  # two periods, after the fade
     start = np.arange(10_000) / 1000.0

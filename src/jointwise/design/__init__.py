@@ -7,13 +7,11 @@ from jointwise.design.clearance import (
     ClearanceError,
     LinksError,
     PlaneError,
-    farthest_reach,
-    lowest_height,
     straight_path,
 )
 from jointwise.design.excitation import Excitation, ExcitationOptions, optimize_excitation
 from jointwise.design.experiments import EXPERIMENTS, Experiment, make_experiment
-from jointwise.design.fourier import fourier_trajectory, single_joint_trajectory
+from jointwise.design.fourier import fourier_trajectory
 from jointwise.design.limits import check_limits, upright_posture
 from jointwise.design.piecewise import Piecewise, hold, joint_moves
 from jointwise.design.plan import Plan, PlannedExperiment, make_plan
@@ -24,7 +22,7 @@ from jointwise.design.straight_moves import THESIS_POINTS, bang_coast_bang, thes
 from jointwise.design.torque_profile import TorqueProfile, torque_ramps
 from jointwise.design.trajectory import Differentiable, States, Succession, Trajectory, derivative, succession
 from jointwise.design.urscript import urscript
-from jointwise.design.workspace import PathMotion, ellipse_trajectory, line_trajectory
+from jointwise.design.workspace import PathMotion, ellipse_trajectory
 
 __all__ = [
     "APART",
@@ -57,19 +55,15 @@ __all__ = [
     "constant_speed_runs",
     "derivative",
     "ellipse_trajectory",
-    "farthest_reach",
     "fourier_trajectory",
     "hold",
     "joint_moves",
-    "line_trajectory",
     "load_runs",
-    "lowest_height",
     "make_experiment",
     "make_plan",
     "optimize_excitation",
     "reciprocation",
     "sampled_motion",
-    "single_joint_trajectory",
     "straight_path",
     "succession",
     "thesis_waypoints",

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.description.robot import Robot
 from jointwise.design.body import APART, Body, Nearest
 from jointwise.design.trajectory import States, Trajectory
 from jointwise.errors import ModelError
-from jointwise.model.skeleton import Tool
 from jointwise.spatial import Array
 
 CLEARANCE = 0.05
@@ -119,16 +117,6 @@ class Clearance:
 def _time(motion: States, posture: Array) -> float:
     """Return the time (s) at which a motion first comes nearest to a posture (joints,)."""
     return float(motion.t[int(np.argmin(np.abs(motion.q - posture).max(axis=1)))])
-
-
-def lowest_height(robot: Robot, q: Array, tool: Tool | None = None) -> float:
-    """Return the lowest height, m above the mounting plane, of an arm along the positions q (samples, joints)."""
-    return float(Body(robot, tool).heights(q).min())
-
-
-def farthest_reach(robot: Robot, q: Array, tool: Tool | None = None) -> float:
-    """Return the largest distance (m) of an arm from the z axis of the base along q (samples, joints)."""
-    return Body(robot, tool).reach(q)
 
 
 def straight_path(begin: Array, end: Array) -> Array:

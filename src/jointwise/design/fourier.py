@@ -10,7 +10,6 @@ import numpy as np
 from jointwise.description.robot import Robot
 from jointwise.design.limits import SCALE_RESERVE, MotionLimits, motion_limits
 from jointwise.design.trajectory import Differentiable, States, check_positive, smooth_step
-from jointwise.errors import ModelError, ShapeError
 from jointwise.spatial import Array
 
 POINTS_PER_PERIOD = 60
@@ -120,33 +119,6 @@ def fourier_trajectory(
     shape = FadedSeries(duration, fade_time(duration), base_frequency, np.zeros(robot.dof), sine, cosine)
     scaled, below, above = _scaled(shape, limits := motion_limits(robot, speed_fraction), amplitude)
     return replace(scaled, center=limits.draw_center(rng, below, above))
-
-
-def single_joint_trajectory(
-    robot: Robot,
-    joint: int,
-    duration: float,
-    *,
-    frequency: float = 0.1,
-    amplitude: float = 1.0,
-    posture: Array | None = None,
-) -> FadedSeries:
-    """Return a sinusoid of one joint (0-based) about a `posture` (joints,), rad, while the others stand still.
-
-    The default posture is q = 0. A posture outside the limits is moved inside, and the amplitude (rad) is reduced to
-    the limits of position, speed and acceleration.
-    """
-    check_positive(duration=duration, frequency=frequency, amplitude=amplitude)
-    if not 0 <= joint < robot.dof:
-        raise ModelError(f"joint must be 0 to {robot.dof - 1}. Got {joint} instead.")
-    center = np.zeros(robot.dof) if posture is None else np.array(posture, dtype=float)
-    if center.shape != (robot.dof,):
-        raise ShapeError(f"posture must have shape ({robot.dof},). Got {center.shape} instead.")
-    sine = np.zeros((1, robot.dof))
-    sine[0, joint] = amplitude
-    shape = FadedSeries(duration, fade_time(duration), frequency, np.zeros(robot.dof), sine, np.zeros_like(sine))
-    scaled, below, above = _scaled(shape, limits := motion_limits(robot, 1.0), amplitude)
-    return replace(scaled, center=np.clip(center, limits.lower + below, limits.upper - above))
 
 
 def fade_time(duration: float) -> float:

@@ -1,7 +1,7 @@
-"""Paths of the tool in the workspace: ellipse and line, by inverse kinematics.
+"""Paths of the tool in the workspace: an ellipse, by inverse kinematics.
 
-The joint positions are solved on a grid of the path parameter σ and joined by a quintic spline q(σ), periodic for a
-closed path; a polynomial time law σ(t) starts and stops at rest. Derivatives follow by the chain rule, snap included.
+The joint positions are solved on a grid of the path parameter σ and joined by a periodic quintic spline q(σ); a
+polynomial time law σ(t) starts and stops at rest. Derivatives follow by the chain rule, snap included.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from jointwise.description.robot import Robot
 from jointwise.design.limits import check_limits, motion_limits
-from jointwise.design.piecewise import PEAKS, Piece, Piecewise, join, joint_moves, run
+from jointwise.design.piecewise import PEAKS, Piecewise, join, joint_moves, run
 from jointwise.design.trajectory import Differentiable, DurationError, Succession, check_positive, succession
 from jointwise.errors import JointwiseError, ModelError, ShapeError
 from jointwise.model.inverse_kinematics import ReachError, all_solutions, follow_path
@@ -44,12 +44,15 @@ Path = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class PathMotion(Differentiable):
-    """A motion q(σ(t)): `spline` gives q and its derivatives at σ, `law` (one column) gives σ(t)."""
+    """A motion q(σ(t)): `spline` gives q and its derivatives at σ, `law` (one column) gives σ(t).
+
+    The path is closed after a `period` of σ.
+    """
 
     duration: float
     spline: Any
     law: Piecewise
-    period: float | None
+    period: float
     smooth: bool = True
 
     @property
@@ -60,7 +63,7 @@ class PathMotion(Differentiable):
     def curve(self, t: Array, order: int) -> Array:
         """Return dᵏ/dtᵏ q(σ(t)), k = `order`, within [0, duration], (samples, joints) (Faà di Bruno)."""
         s = [self.law.derivative(t, k) for k in range(order + 1)]
-        at = s[0][:, 0] if self.period is None else np.mod(s[0][:, 0], self.period)
+        at = np.mod(s[0][:, 0], self.period)
         q = [np.asarray(self.spline(at, nu=k), dtype=float) for k in range(order + 1)]
         return _chain_rule(q, s)
 
@@ -108,32 +111,7 @@ def ellipse_trajectory(
     def law(time: float) -> Piecewise:
         return _turns(time, 2.0 * np.pi / period, min(period, 0.45 * time))
 
-    return _first_feasible(robot, path, (2.0 * np.pi, True), law, duration, home)
-
-
-def line_trajectory(
-    robot: Robot,
-    begin: ArrayLike,
-    end: ArrayLike,
-    duration: float = 10.0,
-    *,
-    home: ArrayLike | None = None,
-    period: float = PERIOD,
-) -> Differentiable:
-    """Return motions back and forth on a line between two points (3,), m, with a fixed tool, one per `period` (s).
-
-    As many as fit into `duration` (s); the tool stops smoothly at both ends. Other arguments as for the ellipse.
-    """
-    check_positive(duration=duration, period=period)
-    first, last = (_point(values, 3, name) for values, name in ((begin, "begin"), (end, "end")))
-
-    def path(sigma: Array) -> Array:
-        return first + np.multiply.outer(sigma, last - first)
-
-    def law(time: float) -> Piecewise:
-        return _back_and_forth(time, period)
-
-    return _first_feasible(robot, path, (1.0, False), law, duration, home)
+    return _first_feasible(robot, path, 2.0 * np.pi, law, duration, home)
 
 
 def arm_length(robot: Robot) -> float:
@@ -165,22 +143,10 @@ def _turns(time: float, speed: float, fade: float) -> Piecewise:
     return join(run(np.zeros(1), np.array([distance]), speed / distance, fade, "smooth"), True, time)
 
 
-def _back_and_forth(time: float, period: float) -> Piecewise:
-    """Return σ(t) between 0 and 1, half a `period` (s) per direction, as often as fits into `time` (s)."""
-    count = int(time / period + 1e-9)
-    if count < 1:
-        raise ModelError(f"duration must hold the approach and one period, {period} s. {time:.3g} s are left.")
-    speed = 2.0 * 2.0 / period
-    pieces: list[Piece] = []
-    for begin, step in ((0.0, 1.0), (1.0, -1.0)) * count:
-        pieces += run(np.array([begin]), np.array([step]), speed, 0.25 * period, "smooth")
-    return join(pieces, True, time)
-
-
 def _first_feasible(
     robot: Robot,
     path: Path,
-    extent: tuple[float, bool],
+    extent: float,
     law: Callable[[float], Piecewise],
     duration: float,
     home: ArrayLike | None,
@@ -213,38 +179,35 @@ def _path_error(robot: Robot, path: Path, home: ArrayLike | None, errors: list[J
     return ReachError("no solution at the first point of the path was found.")
 
 
-def _solved(robot: Robot, path: Path, extent: tuple[float, bool], tool: Array, start: Array, grid: int) -> Any:
-    """Return the quintic spline q(σ) through solutions on a grid of σ from 0 to `extent`, periodic or not."""
-    far, closed = extent
-    sigma = np.linspace(0.0, far, grid + 1)
+def _solved(robot: Robot, path: Path, extent: float, tool: Array, start: Array, grid: int) -> Any:
+    """Return the periodic quintic spline q(σ) through solutions on a grid of σ from 0 to `extent`."""
+    sigma = np.linspace(0.0, extent, grid + 1)
     q = follow_path(robot, path(sigma), tool, start, largest_step=0.25 if grid == GRID else 1.0)
-    if closed:
-        gap = float(np.abs(q[-1] - q[0]).max())
-        if gap > 1e-9:
-            raise ReachError(f"the joints do not come back after one turn of the path: they are off by {gap:.3g}.")
-        q[-1] = q[0]
+    gap = float(np.abs(q[-1] - q[0]).max())
+    if gap > 1e-9:
+        raise ReachError(f"the joints do not come back after one turn of the path: they are off by {gap:.3g}.")
+    q[-1] = q[0]
     from scipy.interpolate import make_interp_spline
 
-    return make_interp_spline(sigma, q, k=5, bc_type="periodic" if closed else None)
+    return make_interp_spline(sigma, q, k=5, bc_type="periodic")
 
 
 def _from_home(
     robot: Robot,
     spline: Any,
-    extent: tuple[float, bool],
+    extent: float,
     law: Callable[[float], Piecewise],
     duration: float,
     home: ArrayLike | None,
 ) -> PathMotion | Succession:
     """Return the motion along a solved path, after a smooth move from home if any."""
-    period = extent[0] if extent[1] else None
     first = np.asarray(spline(0.0), dtype=float)
     if home is None or np.abs(first - home).max() < 1e-12:
-        return PathMotion(duration, spline, law(duration), period)
+        return PathMotion(duration, spline, law(duration), extent)
     limits = motion_limits(robot, 0.5)
     points = np.stack([np.asarray(home, dtype=float), first])
     approach = joint_moves(points, limits.velocity, limits.acceleration / PEAKS["smooth"], ramp="smooth")
     remaining = duration - approach.duration
     if remaining <= 0.0:
         raise DurationError("the approach from home", approach.duration, duration)
-    return succession([approach, PathMotion(remaining, spline, law(remaining), period)])
+    return succession([approach, PathMotion(remaining, spline, law(remaining), extent)])
