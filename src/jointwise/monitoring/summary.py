@@ -28,7 +28,7 @@ MORE_FRICTION, LESS_FRICTION = 0.06, 0.12
 5 %, so that 10 % more friction exceeds the first and errors do not; those that run in or warm up have less ..."""
 FRICTION_RATIO = 2.0
 """... if it is larger than this many standard errors, which include changes within minutes ..."""
-REPEATED = 40.0
+REPEATED = 60.0
 """... more where the joint moved little: by this time (s) relative to that in motion. Errors of the model repeat at the
 few poses of a short log; logs of half a minute of a UR10e on other days show up to 12 %."""
 WARMING_DRY, WARMING_VISCOUS = (0.005, 0.01), (0.02, 0.04)
