@@ -167,8 +167,8 @@ class Excitation:
 
     @property
     def poor(self) -> bool:
-        """Whether the motion is too small to separate the parameters."""
-        return self.condition > POOR
+        """Whether the motion is too small to separate the parameters of the bodies that it is for."""
+        return self.condition > POOR and self.model.goal != "friction"
 
     @cached_property
     def improvement(self) -> Array:
