@@ -282,7 +282,8 @@ def test_a_model_says_what_it_reaches_from_positions_alone(model: Calibration) -
     assert bare.from_positions is None
     assert result.from_positions.mean_nmse == pytest.approx(bare.mean_nmse)
     assert result.from_positions.mean_nmse != result.mean_nmse
-    assert rich.training.from_positions == pytest.approx([joint.nmse for joint in bare.joints])
+    assert result.from_positions.motion is not None
+    assert rich.training.from_positions == pytest.approx([joint.nmse for joint in result.from_positions.motion])
     assert result.to_dict()["positions_alone"]["mean_nmse"] == result.from_positions.mean_nmse
 
 

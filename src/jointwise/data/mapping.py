@@ -109,9 +109,12 @@ def _units(table: Mapping[str, Any], where: str) -> dict[str, str]:
 
 
 def _names(value: object, key: str, where: str) -> tuple[str, ...]:
-    """Return the column names of a table's value: a string (name, range or a|b|c) or a list of names."""
+    """Return the column names of a table's value: a string (name, range, a|b|c or a,b,c) or a list of names.
+
+    A comma separates names in a string only: a name in a list may have one.
+    """
     if isinstance(value, str):
-        return expand_names(value, where)
+        return expand_names(value.replace(",", "|"), where)
     if isinstance(value, Sequence) and value and all(isinstance(name, str) for name in value):
         return tuple(name for part in value for name in expand_names(part, where))
     raise DataError(f"{where}: columns of '{key}' must be a name or a list of names. Got {value!r} instead.")
@@ -176,9 +179,9 @@ def _split_unit(text: str) -> tuple[str, str]:
 
 
 def expand_names(spec: str, where: str) -> tuple[str, ...]:
-    """Return the names of ``a|b|c`` or ``a,b,c``, each a name or a range ``first..last`` (counting the last number)."""
-    if "|" in spec or "," in spec:
-        return tuple(name for part in spec.replace("|", ",").split(",") for name in expand_names(part, where))
+    """Return the names of ``a|b|c``, each a name or a range ``first..last`` (counting the last number in it)."""
+    if "|" in spec:
+        return tuple(name for part in spec.split("|") for name in expand_names(part, where))
     first, dots, last = spec.partition("..")
     if not dots:
         return (spec.strip(),)

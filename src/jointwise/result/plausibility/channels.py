@@ -95,11 +95,14 @@ def _relative_roughness(log: Log, output: str) -> Array:
 
 def _zero_share(log: Log, output: str) -> Array:
     """Return the share of samples (joints,) that are exactly zero and far from the median of their neighbours."""
-    values = np.where(log.unmeasured(output), 1.0, log.channel(output))
-    noise = statistics.noise(values)
-    around = _running_median(values)
-    limit = np.maximum(5.0 * noise, 0.05 * np.abs(around).max(axis=0))
-    return np.asarray(((values == 0.0) & (np.abs(around) > limit)).mean(axis=0))
+    shares = []
+    for part in statistics.windows(log):
+        values = np.where(part.unmeasured(output), 1.0, part.channel(output))
+        around = _running_median(values)
+        limit = np.maximum(5.0 * statistics.noise(values), 0.05 * np.abs(around).max(axis=0))
+        shares.append(((values == 0.0) & (np.abs(around) > limit)).mean(axis=0))
+    log.release()
+    return np.mean(shares, axis=0)
 
 
 def _running_median(values: Array) -> Array:

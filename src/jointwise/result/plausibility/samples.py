@@ -95,7 +95,7 @@ def _moving_samples(chunk: MotionChunk) -> NDArray[np.intp]:
 def _rows(regression: Regression, chunk: MotionChunk, rows: NDArray[np.intp], log: int) -> Samples:
     """Return some samples of a chunk."""
     motion, lag = chunk.motion, regression.filters.lag
-    channel = np.nan_to_num(chunk.span.log.channel(regression.output))
+    channel = chunk.span.log.channel(regression.output)
     shifted = [low_pass(chunk.span.resampled(channel, lag - s), OUTPUT_CUTOFF, motion.rate)[rows] for s in LAGS]
     torque = _payload_torque(regression, motion, rows, log)
     shifted = [output - torque for output in shifted]

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointwise.data.log import Log
 from jointwise.description.files import catalog_robot, list_robots
 from jointwise.description.robot import Payload, Robot
 from jointwise.estimation.drive_gains import DriveGains
-from jointwise.estimation.regression import Regression
+from jointwise.estimation.regression import EXCERPT, Regression
 from jointwise.estimation.select_filters import LAGS
 from jointwise.result.plausibility.assess import assess
 from jointwise.result.plausibility.channels import (
@@ -67,10 +68,16 @@ def _assessed(regression: Regression, drives: DriveGains, payload: Payload | Non
     removed = min(0.0 if log.payload is None else log.payload.mass for log in logs)
     declaration = replace(declaration, joint_torques=regression.output == "torque", removed_mass=removed)
     catalog = [other for name in list_robots() if (other := catalog_robot(name)).dof == robot.dof]
-    signals = [*signal_witnesses(logs, regression.output, robot, drives)]
+    first = _first_minutes(logs)
+    signals = [*signal_witnesses(first, regression.output, robot, drives)]
     if payload is None and not any(carried is not None for carried in regression.carried or ()):
-        signals += set_point_witnesses(logs, regression.output)
+        signals += set_point_witnesses(first, regression.output)
     return assess(samples, declaration, catalog, signals)
+
+
+def _first_minutes(logs: Iterable[Log]) -> list[Log]:
+    """Return at most `EXCERPT` samples of every log: what noise and set points say, the first minutes say as well."""
+    return [log if log.samples <= EXCERPT else log.slice(0, EXCERPT) for log in logs]
 
 
 def _may_be_loaded(regression: Regression, payload: Payload | None, checks: Iterable[Check]) -> bool:
@@ -98,5 +105,6 @@ def _signal_checks(regression: Regression, loaded: bool, lag_known: bool) -> Ite
     yield check_zeros(logs, regression.output)
     yield check_saturation(logs, regression.output)
     yield from check_low_pass(logs, regression.output)
-    for log in logs:
+    for log in _first_minutes(logs):
         yield from check_set_points(log, regression.output, loaded)
+        log.release()
