@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jointwise.data.conditioning import CHUNK
 from jointwise.data.log import Log
 from jointwise.data.overlap import Sketch, sketch, sketched_fraction
 from jointwise.data.quality import DataQuality
@@ -111,6 +112,17 @@ def source_of(inspection: DataQuality, output: str) -> Source:
     """Return what is kept of a training log: name, hash, verdict, a sketch of its samples and mean temperatures."""
     log, findings = inspection.log, tuple(finding.line() for finding in inspection.findings)
     name = Path(log.origin.path).name
-    known, T = sketch(log, output), log.temperature
-    warm = None if T is None or not np.isfinite(T).any(axis=0).all() else tuple(np.nanmean(T, axis=0).tolist())
+    known, warm = sketch(log, output), _mean_temperatures(log)
     return Source(name, log.origin.sha256, log.samples, log.duration, inspection.verdict, findings, known, warm)
+
+
+def _mean_temperatures(log: Log) -> tuple[float, ...] | None:
+    """Return the mean temperature (degC) of every joint, chunk by chunk; None where a joint has none."""
+    if log.temperature is None:
+        return None
+    total, count = np.zeros(log.joints), np.zeros(log.joints)
+    for chunk in log.chunks(CHUNK):
+        temperature = chunk.log.channel("temperature")[chunk.inner]
+        total += np.nansum(temperature, axis=0)
+        count += np.isfinite(temperature).sum(axis=0)
+    return tuple((total / count).tolist()) if count.all() else None

@@ -102,7 +102,7 @@ def _zero_share(log: Log, output: str) -> Array:
         limit = np.maximum(5.0 * statistics.noise(values), 0.05 * np.abs(around).max(axis=0))
         shares.append(((values == 0.0) & (np.abs(around) > limit)).mean(axis=0))
     log.release()
-    return np.mean(shares, axis=0)
+    return np.asarray(np.mean(shares, axis=0))
 
 
 def _running_median(values: Array) -> Array:
