@@ -319,14 +319,21 @@ def _text(args: argparse.Namespace, outcome: Outcome) -> str:
         for result in outcome.validations
     ]
     parts += [line for pair in zip(outcome.validations, outcome.consistent, strict=False) if (line := cost_line(*pair))]
-    if not any(result.held_out for result in outcome.validations):
-        parts.append("not validated yet: use --holdout 0.3 or --validate LOG, or jointwise validate MODEL LOG")
-    if _encoders_unused(outcome):
-        parts.append("the logs have rotor positions: --two-encoders fits friction and rotor inertia on their side")
+    parts += _advice(outcome)
     parts += [] if outcome.errors is None else [outcome.errors.summary()]
     files = {"model": args.output, "parameters": args.out_params, "report": outcome.page}
     parts.append("\n".join(f"{name}: {path}" for name, path in files.items() if path))
     return "\n\n".join(parts)
+
+
+def _advice(outcome: Outcome) -> list[str]:
+    """Return what a user could do next."""
+    advice = []
+    if not any(result.held_out for result in outcome.validations):
+        advice.append("not validated yet: use --holdout 0.3 or --validate LOG, or jointwise validate MODEL LOG")
+    if _encoders_unused(outcome):
+        advice.append("the logs have rotor positions: --two-encoders fits friction and rotor inertia on their side")
+    return advice
 
 
 def _encoders_unused(outcome: Outcome) -> bool:

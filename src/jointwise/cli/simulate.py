@@ -61,8 +61,6 @@ that read it; with CSV they need --gravity, as the summary shows. The same seed 
 
 CELSIUS = within(-273.0, 1e3)
 """Temperature in °C."""
-NAME_WIDTH = 17
-"""Column width of the names in --list."""
 MOST_DRAWN = 20_000
 """Most samples of the true run that are kept for a page."""
 
@@ -263,7 +261,8 @@ def _listed(machine: bool) -> str:
 
 def _section(title: str, lines: dict[str, str]) -> str:
     """Return a titled list of names with their descriptions."""
-    return "\n".join([title, *(f"  {name:<{NAME_WIDTH}}{text}" for name, text in lines.items())])
+    width = max(map(len, lines)) + 2
+    return "\n".join([title, *(f"  {name:<{width}}{text}" for name, text in lines.items())])
 
 
 def _check_files(args: argparse.Namespace) -> None:

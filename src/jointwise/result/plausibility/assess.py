@@ -79,12 +79,11 @@ def assess(
     causes = {cause: _cause_check(cause, ranked, best, declaration) for cause in get_args(Cause)}
     if logs.status != "ok":
         del causes["payload"]  # one mass fits no log
-    else:
-        weak = best is None or best.gain < SUSPECT  # then it may be another error that resembles it
-        if weak or causes["payload"].status != "ok":
-            causes["payload"] = gravest(causes["payload"], check_mass(samples, declaration, moments))
-        if weak:
-            causes["gain"] = check_scales(declared, samples, declaration, moments, signals)
+    elif best is None or best.gain < SUSPECT:  # weak: it may be another error that resembles it
+        causes["gain"] = check_scales(declared, samples, declaration, moments, signals)
+        causes["payload"] = gravest(causes["payload"], check_mass(samples, declaration, moments))
+    elif causes["payload"].status != "ok":
+        causes["payload"] = gravest(causes["payload"], check_mass(samples, declaration, moments))
     return (
         logs,
         *causes.values(),
