@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -13,7 +15,16 @@ from cli_runs import UR10E
 from data_files import needs_shared
 from jointwise.errors import DataError, ModelError, ShapeError
 from jointwise.estimation.structure import Structure
-from jointwise.monitoring import Monitor, Samples, Session, learn, monitor_log, residual_spread, tool_force
+from jointwise.monitoring import (
+    Monitor,
+    Samples,
+    Session,
+    learn,
+    monitor_log,
+    reference_constants,
+    residual_spread,
+    tool_force,
+)
 from jointwise.monitoring.core import MOMENTS, SHARES
 from jointwise.monitoring.history import History
 from jointwise.monitoring.learn import MARGIN
@@ -112,6 +123,14 @@ def test_c_and_numpy_agree_on_a_damaged_stream(model, free, has_speed):
     one, two = native.known(memory), reference.known(other)
     assert one.counts == two.counts
     assert np.abs(one.P - two.P).max() < 1e-9 * one.P.max()
+
+
+def test_constants_of_the_reference_are_those_of_c():
+    core = resources.files("jointwise.runtime") / "core"
+    defined = re.findall(r"^#define (\w+) JW\(([^)]+)\)", (core / "monitor.c").read_text(), re.MULTILINE)
+    defined += re.findall(r"^#define JW_(CHANGES|MOST_DELAY) (\d+)", (core / "monitor.h").read_text(), re.MULTILINE)
+    ours = {name: value for name, value in vars(reference_constants).items() if name.isupper()}
+    assert ours == {name: float(value) for name, value in defined}
 
 
 def test_sample_by_sample_is_the_same_as_at_once(model, free):

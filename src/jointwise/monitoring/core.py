@@ -9,6 +9,7 @@ import numpy as np
 
 from jointwise.backend import native
 from jointwise.errors import ModelError
+from jointwise.estimation.least_squares import Mask
 from jointwise.result.metrics import JointSpread
 from jointwise.runtime.stream import NativeCore
 from jointwise.spatial import Array
@@ -162,7 +163,7 @@ class Known:
 
     x: Array
     P: Array = field(repr=False)
-    rest: Array
+    rest: Mask
     counts: dict[str, int]
     adopted: int
 
