@@ -149,7 +149,7 @@ def test_hysteresis_alone_is_found_as_hysteresis() -> None:
     assert calibration.structure.direction == "hysteresis"
     assert calibration.structure.load == "none"
     alternatives = next(dict(c.alternatives) for c in calibration.choices if c.question == "direction of dry friction")
-    assert alternatives["hysteresis on q"] < 0.5 * alternatives["sign"]
+    assert alternatives["hysteresis driven by position"] < 0.5 * alternatives["sign"]
 
 
 def test_load_dependence_alone_is_found_as_load_dependence() -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import functools
+import inspect
 import io
+import operator
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import jointwise
 from jointwise.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +53,6 @@ def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
 
 def make_logs(folder: Path) -> None:
     """Put the logs that README speaks of into a folder."""
-    import jointwise
     from jointwise.data.write import write_csv
     from synthetic import synthetic_log
 
@@ -93,3 +97,77 @@ def test_named_commands_have_the_named_options(page):
     for words, options in named_commands(page):
         unknown = {option for option in options if option not in help_text(*words)}
         assert not unknown, f"jointwise {' '.join(words)}: {sorted(unknown)}"
+
+
+def parser_of(words: tuple[str, ...]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    import_module(COMMANDS[words[0]][0]).add_arguments(parser)
+    for word in words[1:]:
+        actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+        parser = actions[0].choices[word]
+    return parser
+
+
+def all_commands() -> list[tuple[str, ...]]:
+    """Return the words of every command and subcommand."""
+    found: list[tuple[str, ...]] = []
+    for name in COMMANDS:
+        parser = parser_of((name,))
+        actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+        nested = [(name, choice) for action in actions for choice in action.choices]
+        found += nested if name != "robots" else [(name,), *nested]
+        found += [] if nested else [(name,)]
+    return found
+
+
+@pytest.mark.parametrize("words", all_commands(), ids=" ".join)
+def test_help_has_examples_and_json(words):
+    text = help_text(*words)
+    examples = text.partition("\nexamples:\n")[2]
+    assert f"jointwise {' '.join(words)}" in examples
+    assert "--json" in text or words == ("virtual-ur",), "a server prints no result"
+
+
+CALLS = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+PYTHON_NAME = re.compile(r"\bjw((?:\.\w+)+)")
+
+
+@pytest.mark.parametrize("words", all_commands(), ids=" ".join)
+def test_every_command_has_a_python_call(words):
+    row = re.search(rf"^\| `jointwise {' '.join(words)}` \| (.*?) \|", CALLS, re.MULTILINE)
+    assert row is not None
+    names = PYTHON_NAME.findall(row[1])
+    assert names
+    for name in names:
+        operator.attrgetter(name[1:])(jointwise)
+
+
+DEFAULTS = {
+    ("simulate",): (jointwise.simulate, {"rate": "rate", "seed": "seed", "duration": "duration"}),
+    ("rehearse",): (jointwise.rehearse, {"duration": "duration", "seed": "seed", "optimize": "optimize"}),
+    ("record",): (jointwise.record, {"rate": "rate", "preset": "preset", "port": "port", "duration": "duration"}),
+    ("excite",): (
+        jointwise.design.ExcitationOptions,
+        {name: name for name in ("duration", "speed", "seed", "criterion", "basis", "clearance", "acceleration")},
+    ),
+    ("joint", "plan"): (jointwise.write_plan, {"rate": "rate"}),
+    ("monitor",): (jointwise.monitoring.monitor_log, {"false_alarms": "false_alarms"}),
+    ("motor",): (jointwise.joint.identify_drives, {"alike": "alike"}),
+    ("joint", "online-stiffness"): (jointwise.monitoring.monitor_stiffness, {"side": "side", "variant": "variant"}),
+    ("energy", "sheet"): (
+        jointwise.energy.power_from_motors,
+        {"standing": "standing", "conversion": "conversion", "gear_ratio": "gear_ratio"},
+    ),
+    ("virtual-ur",): (jointwise.virtual_ur.serve, {"port": "port", "once": "once"}),
+}
+"""Command -> function, and option -> argument."""
+
+
+@pytest.mark.parametrize("words", DEFAULTS, ids=" ".join)
+def test_options_have_the_defaults_of_the_function(words):
+    function, names = DEFAULTS[words]
+    arguments = inspect.signature(function).parameters
+    parser = parser_of(words)
+    for option, argument in names.items():
+        assert option in {action.dest for action in parser._actions}
+        assert parser.get_default(option) == arguments[argument].default, option

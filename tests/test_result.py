@@ -18,6 +18,7 @@ from jointwise.description import load_robot
 from jointwise.document import decode
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.estimation.structure import Structure
+from jointwise.formatting import rounded
 from jointwise.model.terms import Hysteresis, Viscous
 from jointwise.options import Options
 from jointwise.result import Calibration, load_calibration, save_model, validate
@@ -251,7 +252,7 @@ def test_the_words_of_a_joint_model_are_explained(name: str) -> None:
         structure.describe(),
         explain_structure(decode(json.loads(json.dumps(structure.to_dict())), Structure)),
     )
-    for word in ("hysteresis", "relaxing", "Stribeck", "answer to speed ripple", " load dependence"):
+    for word in ("hysteresis", "relaxing", "Stribeck", "speed-ripple response", " load dependence"):
         explained = any(word in line.partition(":")[0] for line in lines)
         assert explained == (word in text.replace("no load dependence", ""))
 
@@ -375,3 +376,15 @@ def test_confidence_intervals_of_another_level(model: Calibration) -> None:
     np.testing.assert_allclose(ratio, stdtrit(23.0, 0.995), rtol=1e-3)  # 24 blocks of the jackknife
     with pytest.raises(JointwiseError, match="between 0 and 1"):
         model.conf_int(95.0)
+
+
+def test_a_validation_is_text_and_a_data_frame(model: Calibration) -> None:
+    pytest.importorskip("pandas")
+    found = validate(model, LOG)
+    frame = found.to_dataframe()
+    np.testing.assert_array_equal(frame.loc[(slice(None), "all"), "rmse"], [joint.rmse for joint in found.joints])
+    moving = [joint.r2 for joint in found.moving if joint is not None]
+    np.testing.assert_array_equal(frame.loc[(slice(None), "moving"), "r2"], moving)
+    text = found.summary()
+    assert f"MSE/variance {rounded(found.mean_nmse)}" in text
+    assert text.startswith(found.file)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from jointwise.description import load_robot as load_robot
     from jointwise.description.check import check_robot as check_robot
     from jointwise.description.mounting import Mounting as Mounting
+    from jointwise.elastic import identify_elastic as identify_elastic
     from jointwise.errors import ImplausibleError as ImplausibleError
     from jointwise.errors import JointwiseError as JointwiseError
     from jointwise.estimation.structure import Structure as Structure
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from jointwise.experiment import simulate as simulate
     from jointwise.experiment.excitation_files import excite as excite
     from jointwise.experiment.motion_files import minimize_energy as minimize_energy
+    from jointwise.experiment.plan_files import write_plan as write_plan
     from jointwise.experiment.twin import make_twin as make_twin
     from jointwise.inspection import LogInspection as LogInspection
     from jointwise.inspection import inspect as inspect

@@ -1,12 +1,17 @@
-"""Numbers as text: significant digits, decimals, percentages and lists for people."""
+"""Numbers and tables as text: significant digits, decimals, percentages, lists, aligned columns."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 
 MISSING = "–"
 """Shown where there is no value."""
+INDENT = 2
+"""Spaces before a table."""
+PIPED_WIDTH = 10_000
+"""Columns of a table that is not printed on a terminal: wide enough that no cell is folded."""
 LARGE = 1e6
 """Numbers of at least this size are written with a power of ten."""
 
@@ -63,3 +68,34 @@ def listed(words: Iterable[str]) -> str:
     """Return `a, b and c`."""
     entries = list(words)
     return f"{', '.join(entries[:-1])} and {entries[-1]}" if len(entries) > 1 else "".join(entries)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return aligned columns: numbers to the right with six digits, None as a dash.
+
+    On a terminal long cells are folded to its width; in a pipe every row is one line.
+    """
+    from io import StringIO
+    from shutil import get_terminal_size
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for k, name in enumerate(header):
+        text = any(isinstance(row[k], str) for row in rows)
+        shown.add_column(Text(name), justify="left" if text else "right", overflow="fold")
+    for row in rows:
+        shown.add_row(*(Text(_cell(value)) for value in row))
+    width = get_terminal_size().columns - INDENT if sys.stdout.isatty() else PIPED_WIDTH
+    console = Console(file=StringIO(), width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(shown)
+    return "\n".join(f"{'':{INDENT}}{line}".rstrip() for line in capture.get().splitlines())
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value + 0.0:.6g}" if isinstance(value, float) else str(value)

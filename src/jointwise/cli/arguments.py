@@ -26,10 +26,10 @@ def format_options(examples: str) -> dict[str, Any]:
 def add_robot(parser: argparse.ArgumentParser, required: bool = True) -> None:
     """Add the robot and how its file is to be read."""
     parser.add_argument(
-        "--robot", metavar="NAME|FILE", required=required, help="name in the catalogue, or description file"
+        "--robot", metavar="NAME|FILE", required=required, help="name of a built-in robot, or a description file"
     )
-    parser.add_argument("--convention", choices=CONVENTIONS, help="how a table is to be read, if it does not say")
-    parser.add_argument("--tip", metavar="LINK", help="last link of the chain, where a URDF branches")
+    parser.add_argument("--convention", choices=CONVENTIONS, help="convention of a DH table that does not state it")
+    parser.add_argument("--tip", metavar="LINK", help="last link of the chain in a URDF with branches")
     parser.add_argument("--base", metavar="LINK", help="first link of the chain in a URDF (default: its root)")
     parser.add_argument(
         "--fix-joint",
@@ -37,17 +37,17 @@ def add_robot(parser: argparse.ArgumentParser, required: bool = True) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a joint of a URDF that is held at a value, rad or m; repeat it for several joints",
+        help="hold a joint of a URDF at a value (rad or m); can be repeated",
     )
     parser.add_argument(
         "--coupling",
         metavar="MOTOR:JOINT:RATIO[,...]",
-        help="coupled transmission: with 6:5:1 motor 6 turns by q6 + 1 * q5 (angles at the joint side)",
+        help="coupled transmission: 6:5:1 means that motor 6 turns by q6 + 1 * q5 (angles at the joint side)",
     )
     parser.add_argument(
         "--log-coordinates",
         choices=("joint", "motor"),
-        help="of positions, speeds and torques in logs of a coupled robot (default: joint)",
+        help="coordinates of positions, speeds and torques in logs of a coupled robot (default: joint)",
     )
 
 
@@ -57,7 +57,9 @@ def add_gravity(parser: argparse._ActionsContainer, default: str = "as stated in
     group.add_argument(
         "--mounting", metavar="HOW", help=f"table, ceiling, wall or tilt:AXIS:ANGLE (default: {default})"
     )
-    group.add_argument("--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="in the base frame, m/s^2")
+    group.add_argument(
+        "--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="gravity in the base frame, m/s^2"
+    )
 
 
 def add_columns(parser: argparse.ArgumentParser) -> None:
@@ -65,11 +67,13 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--columns",
         metavar="MAP",
-        help="what the columns are: t=time,q=pos_0..pos_5 or, without a header, t,q*6,i*6, or a .toml file",
+        help="column mapping: t=time,q=pos_0..pos_5; t,q*6,i*6 for a file without header; or a .toml file",
     )
     bag = parser.add_argument_group("ROS 2 bags")
-    bag.add_argument("--topic", metavar="NAME", help="topic of the joint states, if there are several")
-    bag.add_argument("--effort-unit", choices=("A", "Nm"), help="unit of the effort (default: decided by gravity)")
+    bag.add_argument("--topic", metavar="NAME", help="topic of the joint states if the bag has several")
+    bag.add_argument(
+        "--effort-unit", choices=("A", "Nm"), help="unit of the effort (default: inferred from the gravity torque)"
+    )
 
 
 def reading(args: argparse.Namespace) -> dict[str, Any]:
@@ -78,19 +82,22 @@ def reading(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:
-    """Add JSON instead of text."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    """Add the option for JSON output."""
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def add_quiet(parser: argparse._ActionsContainer) -> None:
-    """Add silence."""
+    """Add the option that suppresses all output but errors."""
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
 def add_payload(parser: argparse._ActionsContainer) -> None:
     """Add what the tool carries, as `payload_of` takes it."""
     parser.add_argument(
-        "--payload", type=payload_numbers, metavar="KG[,X,Y,Z]", help="what the tool carries: mass, centre in m"
+        "--payload",
+        type=payload_numbers,
+        metavar="KG[,X,Y,Z]",
+        help="payload at the tool: mass, and centre of mass in m",
     )
 
 
@@ -111,8 +118,8 @@ def add_ignored(parser: argparse._ActionsContainer) -> None:
         type=joint_numbers,
         default=(),
         metavar="J[,J]|auto",
-        help="joints whose current or torque was not measured or is useless, such as 5,6,7; auto: those that the "
-        "inspection finds. Their positions still count",
+        help="joints whose current or torque is missing or unusable, such as 5,6,7; auto: those that the inspection "
+        "finds. Their positions are still used",
     )
 
 
@@ -284,14 +291,14 @@ def add_clearance(parser: argparse.ArgumentParser) -> None:
         type=metres,
         default=CLEARANCE,
         metavar="M",
-        help=f"height above the mounting plane that the arm keeps (default: {CLEARANCE:g})",
+        help=f"least height of the arm above the mounting plane (default: {CLEARANCE:g})",
     )
     group.add_argument(
         "--no-clearance",
         dest="clearance",
         action="store_const",
         const=None,
-        help="the arm may go through the plane: a pedestal",
+        help="do not check the mounting plane, for an arm on a pedestal",
     )
 
 
@@ -301,7 +308,7 @@ def add_tool(parser: argparse.ArgumentParser) -> None:
         "--tool",
         type=tool_numbers,
         metavar="LENGTH[,RADIUS]",
-        help="m, of what the flange carries along its z axis: it must not meet the arm or the plane either",
+        help="length and radius (m) of a tool along the z axis of the flange, for the collision check",
     )
 
 

@@ -1,7 +1,7 @@
 """Calibrates a model of a robot from one or more logs.
 
-With no further options the program chooses: filters from the clock and noise of the logs, the joint model by
-cross-validation inside them. An option fixes the choice that it names; the rest stays automatic.
+By default, filters are selected from the sampling rate and noise of the logs, and the joint model by cross-validation
+within them. Each option fixes one choice; the others remain automatic.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ examples:
   jointwise calibrate log.csv --robot ur5e --joint joint1.json joint2.json --joint-as known --output model.json
   jointwise calibrate log.csv --robot dh.csv --convention dh --direction tanh --load none --output model.json
   jointwise calibrate --model robot_dynamics --data log.csv --gravity 0 0 -9.81 --out-params parameters.csv \\
-      --out-calibrated-model rd_calibrated                      (as AURT; --model is what compile-rd wrote)
+      --out-calibrated-model rd_calibrated                      (as in AURT; --model is the output of compile-rd)
 
-A description without inertia (a DH table) is enough. A training error is not a validation: use --holdout or
---validate."""
+A description without inertias (a DH table) is sufficient. The training error does not replace a validation: use
+--holdout or --validate."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,65 +67,96 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_columns(parser)
     add_ignored(parser)
     parser.add_argument(
-        "--output-signal", choices=("current", "torque"), help="what the model predicts (default: torque if measured)"
+        "--output-signal",
+        choices=("current", "torque"),
+        help="signal that the model predicts (default: torque if measured)",
     )
     out = parser.add_argument_group("results")
     out.add_argument(
-        "--output", "--out-calibrated-model", "--out-calibration-model", metavar="FILE", help="the model, JSON"
+        "--output",
+        "--out-calibrated-model",
+        "--out-calibration-model",
+        metavar="FILE",
+        help="model file to write, JSON",
     )
-    out.add_argument("--report", metavar="DIR|HTML", help="write an HTML report there")
-    out.add_argument("--out-params", metavar="CSV", help="write the parameters as a table")
+    out.add_argument("--report", metavar="DIR|HTML", help="write an HTML report to this page or directory")
+    out.add_argument("--out-params", metavar="CSV", help="write the parameters to a CSV file")
     out.add_argument(
-        "--holdout", type=fraction, metavar="PART", help="keep the last part of every log (0.3) for validation"
+        "--holdout",
+        type=fraction,
+        metavar="PART",
+        help="fraction at the end of every log that is held out for validation, such as 0.3",
     )
     out.add_argument("--validate", nargs="+", action="extend", default=[], metavar="LOG", help="validate on these logs")
     out.add_argument(
         "--accept-implausible",
         action="store_true",
-        help="calibrate although the logs contradict the set-up (the model is marked), and use drive gains of joint "
-        "files that contradict the description",
+        help="calibrate even if the logs contradict the set-up (the model file records it), and use drive gains of "
+        "joint files that contradict the description",
     )
     out.add_argument(
-        "--excitation", metavar="DIR", help="of 'jointwise excite': compare standard errors with its prediction"
+        "--excitation",
+        metavar="DIR",
+        help="output directory of 'jointwise excite': compare the standard errors with those predicted",
     )
     add_json(out)
     add_quiet(out)
-    _add_structure(parser.add_argument_group("joint model (default: chosen by cross-validation)"))
-    _add_treatment(parser.add_argument_group("signals and estimation (default: chosen from the data)"))
-    aurt = parser.add_argument_group("AURT's spellings")
+    _add_structure(parser.add_argument_group("joint model (default: selected by cross-validation)"))
+    _add_treatment(parser.add_argument_group("signals and estimation (default: selected from the data)"))
+    aurt = parser.add_argument_group("options of AURT")
     aurt.add_argument("--model", metavar="F", help="robot and friction model that compile-rd wrote")
     aurt.add_argument("--data", metavar="CSV", help="the training log")
-    aurt.add_argument("--plot", action="store_true", help="no window opens here: use --report")
+    aurt.add_argument("--plot", action="store_true", help="accepted and ignored: use --report for plots")
 
 
 def _add_structure(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--direction", choices=("sign", "tanh", "hysteresis"), help="how dry friction turns with the motion"
+        "--direction",
+        choices=("sign", "tanh", "hysteresis"),
+        help="sign of dry friction: step at zero speed (sign), smooth step (tanh), slip elements (hysteresis)",
     )
     group.add_argument("--load", choices=("none", "square", "absolute"), help="dependence of dry friction on the load")
-    group.add_argument("--viscous-powers", nargs="+", type=POWER, metavar="P", help="powers of the speed, such as 1 2")
-    group.add_argument("--stribeck", type=not_negative, metavar="V", help="Stribeck velocity in rad/s, 0 for none")
-    group.add_argument("--power-flow", action="store_true", help="dry friction by direction of power")
-    group.add_argument("--ripple", action=argparse.BooleanOptionalAction, help="the drive's answer to speed ripple")
+    group.add_argument(
+        "--viscous-powers",
+        nargs="+",
+        type=POWER,
+        metavar="P",
+        help="exponents of the speed in viscous friction, such as 1 2",
+    )
+    group.add_argument(
+        "--stribeck", type=not_negative, metavar="V", help="Stribeck velocity in rad/s; 0 for no Stribeck term"
+    )
+    group.add_argument(
+        "--power-flow",
+        action="store_true",
+        help="separate dry friction for motoring and back-driving (direction of power flow)",
+    )
+    group.add_argument(
+        "--ripple",
+        action=argparse.BooleanOptionalAction,
+        help="include the response of the drive to ripple of the measured speed",
+    )
     group.add_argument(
         "--elements",
         type=count,
         metavar="M",
-        help="hysteresis of M elements, limits by a power law up to a scale per joint",
+        help="hysteresis with M slip elements whose limits follow a power law, scaled for each joint",
     )
-    group.add_argument("--relaxation", type=not_negative, metavar="S", help="time for hysteresis to relax, 0 for never")
+    group.add_argument(
+        "--relaxation", type=not_negative, metavar="S", help="relaxation time of the hysteresis; 0 for no relaxation"
+    )
     group.add_argument(
         "--joint",
         nargs="+",
         action="extend",
         default=[],
         metavar="FILE",
-        help="joint files ('jointwise joint'): their friction instead",
+        help="use the friction of these joint files ('jointwise joint')",
     )
     group.add_argument(
         "--joint-as",
         choices=("start", "known"),
-        help="estimate the values of those joints again, or hold them (default: start)",
+        help="start: estimate the values of the joint files again; known: keep them fixed (default: start)",
     )
     group.add_argument(
         "--terms",
@@ -133,39 +164,39 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
         action="extend",
         default=[],
         metavar="KIND",
-        help="further terms of every joint: spring (a counterbalance), or a term of an installed package",
+        help="additional terms of every joint: spring (a counterbalance), or a term of an installed package",
     )
     group.add_argument(
         "--two-encoders",
         action="store_true",
-        help="friction and rotor inertia on the measured rotor positions (theta1..), bodies on those of the links",
+        help="compute friction and rotor inertia from measured rotor positions (theta1..), bodies from link positions",
     )
     group.add_argument(
         "--rotor-inertia",
         nargs="+",
         type=not_negative,
         metavar="B",
-        help="known, with --two-encoders: kg m^2 at each joint",
+        help="known rotor inertias for --two-encoders, kg m^2 at the joint, one value per joint",
     )
     group.add_argument(
         "--elastic",
         choices=("reduced", "complete"),
-        help="identify elastic joints instead: bodies, rotor inertia, friction, stiffness (needs theta1..)",
+        help="identify elastic joints: bodies, rotor inertia, friction and stiffness (requires theta1..)",
     )
-    group.add_argument("--no-rotors", action="store_true", help="without reflected rotor inertias")
+    group.add_argument("--no-rotors", action="store_true", help="do not estimate reflected rotor inertias")
 
 
 def _add_treatment(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--gains", nargs="+", type=gain, metavar="K", help="drive gains in Nm/A, one a joint")
+    group.add_argument("--gains", nargs="+", type=gain, metavar="K", help="drive gains in Nm/A, one value per joint")
     group.add_argument(
         "--payload",
         type=payload_of_log,
         action="append",
         default=[],
         metavar="[LOG=]KG[,X,Y,Z]",
-        help="carried in the logs, centre in m: becomes part of the parameters; estimated gains take their scale from "
-        "the described bodies with it (none unless given). With LOG= it is that of one log and is removed: loaded and "
-        "unloaded logs can be mixed; repeat it for every loaded log",
+        help="payload in the logs, with its centre of mass in m. It becomes part of the estimated parameters, and "
+        "estimated drive gains take their scale from the described bodies including it. With LOG= it applies to one "
+        "log and is subtracted, so that loaded and unloaded logs can be combined; can be repeated",
     )
     group.add_argument(
         "--temperature",
@@ -173,34 +204,52 @@ def _add_treatment(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="[LOG=]DEGC",
-        help="of the joints, where a log has none; repeat it for several logs",
+        help="joint temperature of logs that do not contain it; can be repeated",
     )
-    group.add_argument("--position-cutoff", type=frequency, metavar="HZ", help="low-pass of the positions")
-    group.add_argument("--parallel-cutoff", type=frequency, metavar="HZ", help="low-pass of both sides (default: none)")
-    group.add_argument("--lag", type=LAG, metavar="S", help="the output at t belongs to the motion at t + lag")
-    group.add_argument("--decimation", type=count, metavar="N", help="use every n-th sample")
+    group.add_argument(
+        "--position-cutoff",
+        type=frequency,
+        metavar="HZ",
+        help="cut-off frequency of the low-pass filter of the positions",
+    )
+    group.add_argument(
+        "--parallel-cutoff",
+        type=frequency,
+        metavar="HZ",
+        help="cut-off frequency of a low-pass filter of regressor and output (default: none)",
+    )
+    group.add_argument(
+        "--lag", type=LAG, metavar="S", help="lag: the output at time t belongs to the motion at t + lag"
+    )
+    group.add_argument("--decimation", type=count, metavar="N", help="use every N-th sample")
     group.add_argument(
         "--method",
         choices=("wls", "ols", "huber", "iv"),
         default="wls",
-        help="default: wls; iv: instruments from q_des1..",
+        help="weighted, ordinary or robust least squares, or instrumental variables from q_des1.. (default: wls)",
     )
-    group.add_argument("--load-basis", choices=("model", "row-sum"), help="load torque from the model, or as AURT")
     group.add_argument(
-        "--essential", action="store_true", help="set base parameters to zero that are weak and not needed to predict"
+        "--load-basis",
+        choices=("model", "row-sum"),
+        help="load torque from the model, or from the row sum of the regressor as in AURT",
+    )
+    group.add_argument(
+        "--essential",
+        action="store_true",
+        help="set base parameters to zero that are poorly determined and not needed for prediction",
     )
     group.add_argument(
         "--essential-tolerance",
         type=within(0.0, 100.0, above=True),
         metavar="PERCENT",
-        help="largest growth of the held-out error by --essential (default: 0.5)",
+        help="largest increase of the held-out error that --essential accepts (default: 0.5)",
     )
-    group.add_argument("--no-physical", action="store_true", help="without physically consistent bodies")
+    group.add_argument("--no-physical", action="store_true", help="do not estimate physically consistent bodies")
     group.add_argument(
         "--body-prior",
         choices=("entropic", "euclidean"),
         default="entropic",
-        help="divergence of consistent bodies from the described ones (default: entropic)",
+        help="distance between consistent and described bodies (default: entropic)",
     )
 
 
@@ -311,12 +360,11 @@ def _document(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
 
 
 def _text(args: argparse.Namespace, outcome: Outcome) -> str:
-    from jointwise.cli.summary import cost_line, training_text, validation_text
+    from jointwise.cli.summary import cost_line, training_text
 
     parts = [training_text(outcome.calibration)]
     parts += [
-        f"{'validation' if result.held_out else 'training'} error: {validation_text(result)}"
-        for result in outcome.validations
+        f"{'validation' if result.held_out else 'training'} error: {result.summary()}" for result in outcome.validations
     ]
     parts += [line for pair in zip(outcome.validations, outcome.consistent, strict=False) if (line := cost_line(*pair))]
     parts += _advice(outcome)
@@ -332,7 +380,7 @@ def _advice(outcome: Outcome) -> list[str]:
     if not any(result.held_out for result in outcome.validations):
         advice.append("not validated yet: use --holdout 0.3 or --validate LOG, or jointwise validate MODEL LOG")
     if _encoders_unused(outcome):
-        advice.append("the logs have rotor positions: --two-encoders fits friction and rotor inertia on their side")
+        advice.append("the logs contain rotor positions: --two-encoders computes friction and rotor inertia from them")
     return advice
 
 

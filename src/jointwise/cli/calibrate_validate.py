@@ -24,9 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of calibrate, the split and the prediction."""
     calibrate.add_arguments(parser)
     parser.add_argument(
-        "--calibration-data-rel", required=True, type=fraction, metavar="PART", help="part of the log for calibration"
+        "--calibration-data-rel",
+        required=True,
+        type=fraction,
+        metavar="PART",
+        help="fraction of the log used for calibration",
     )
-    parser.add_argument("--out-prediction", "--output-prediction", metavar="CSV", help="prediction of the rest")
+    parser.add_argument(
+        "--out-prediction", "--output-prediction", metavar="CSV", help="file for the prediction of the remaining part"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Ranks models on one log, from best to worst: by the mean over the joints of MSE / variance (of RMSE at rest)."""
+"""Ranks models on one log by the mean of MSE / variance over the joints (of the RMSE for a log at rest)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jointwise.cli.arguments import UsageError, add_columns, add_json, reading
-from jointwise.cli.output import Progress, as_json, note, table
+from jointwise.cli.output import Progress, as_json, note
+from jointwise.formatting import table
 
 if TYPE_CHECKING:
     from jointwise.result.validation import Ranked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from jointwise.cli.arguments import finite
-from jointwise.cli.output import check_files, note
+from jointwise.cli.arguments import add_json, finite
+from jointwise.cli.output import as_json, check_files, note
 
 EXAMPLES = """\
 examples:
@@ -18,11 +18,12 @@ The table has columns d, a, alpha, each row followed by its a and alpha (convent
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add AURT's options."""
     parser.add_argument("--mdh", required=True, metavar="FILE", help="table of modified DH parameters")
-    parser.add_argument("--out", required=True, metavar="F", help="the description, JSON")
+    parser.add_argument("--out", required=True, metavar="F", help="description to write, JSON")
     parser.add_argument(
-        "--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="not needed here: see calibrate"
+        "--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="accepted and ignored: pass it to calibrate"
     )
-    parser.add_argument("--plot", action="store_true", help="ignored")
+    parser.add_argument("--plot", action="store_true", help="accepted and ignored")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,5 +37,5 @@ def run(args: argparse.Namespace) -> int:
     if args.gravity:
         note("--gravity is ignored here: calibrate and predict take it.")
     save_bodies(robot, args.out)
-    print(f"{args.out}: {robot.dof} joints")
+    print(as_json({"file": args.out, "joints": robot.dof}) if args.json else f"{args.out}: {robot.dof} joints")
     return 0

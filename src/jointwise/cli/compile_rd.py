@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from jointwise.cli.arguments import count
-from jointwise.cli.output import check_files
+from jointwise.cli.arguments import add_json, count
+from jointwise.cli.output import as_json, check_files
 
 EXAMPLES = """\
 examples:
@@ -17,7 +17,7 @@ Next: jointwise calibrate --model robot_dynamics --data log.csv --gravity 0 0 -9
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add AURT's options."""
-    parser.add_argument("--model-rbd", required=True, metavar="F", help="what compile-rbd wrote")
+    parser.add_argument("--model-rbd", required=True, metavar="F", help="output of compile-rbd")
     parser.add_argument(
         "--friction-torque-model",
         "--friction-load-model",
@@ -26,9 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="dependence of Coulomb friction on the load",
     )
     parser.add_argument(
-        "--friction-viscous-powers", required=True, nargs="+", type=count, metavar="P", help="such as 1 2 3"
+        "--friction-viscous-powers",
+        required=True,
+        nargs="+",
+        type=count,
+        metavar="P",
+        help="exponents of the speed, such as 1 2 3",
     )
-    parser.add_argument("--out", required=True, metavar="F", help="the model, JSON")
+    parser.add_argument("--out", required=True, metavar="F", help="model file to write, JSON")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,7 +45,9 @@ def run(args: argparse.Namespace) -> int:
     powers = tuple(float(power) for power in sorted(set(args.friction_viscous_powers)))
     model = AurtModel(load_bodies(args.model_rbd), args.friction_torque_model, powers)
     save_aurt_model(model, args.out)
-    print(f"{args.out}: {model.robot.dof} joints, load dependence {model.load}, viscous powers {_listed(powers)}")
+    facts = {"file": args.out, "joints": model.robot.dof, "load": model.load, "viscous_powers": powers}
+    text = f"{args.out}: {model.robot.dof} joints, load dependence {model.load}, viscous powers {_listed(powers)}"
+    print(as_json(facts) if args.json else text)
     return 0
 
 

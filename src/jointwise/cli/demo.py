@@ -1,4 +1,4 @@
-"""Calibrates the digital UR5e from a log, validates it on another motion, and checks it against the truth."""
+"""Calibrates a simulated UR5e, validates the model on another motion, and compares it with the true parameters."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from jointwise.atomic import atomic_write, check_target, make_directory, output_set
 from jointwise.cli.arguments import add_json
-from jointwise.cli.output import Progress, as_json, check_directory, note, table
+from jointwise.cli.output import Progress, as_json, check_directory, note
 from jointwise.errors import MissingExtraError, OutputError
+from jointwise.formatting import table
 
 if TYPE_CHECKING:
     from jointwise.data import Log
@@ -23,9 +24,9 @@ examples:
   jointwise demo
   jointwise demo --output somewhere --json
 
-The digital robot has elastic gears, friction with hysteresis that grows with the load and falls with the temperature,
-kinematic errors, motors that lag and a servo; its log has encoder quantisation, current noise and a jittered clock.
-'jointwise simulate' makes more of it."""
+The simulated robot has elastic gears with kinematic error, friction with hysteresis that depends on load and
+temperature, and motors with lag. Its log has quantised positions, current noise and a jittering clock. Use 'jointwise
+simulate' for other robots and motions."""
 
 FILES = ("training.csv", "unseen.csv", "truth.json", "model.json")
 MARK = ".jointwise-demo"
@@ -36,7 +37,12 @@ SHOWN = 4
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add where the files go."""
-    parser.add_argument("--output", default="demo-output", metavar="DIR", help="default: demo-output")
+    parser.add_argument(
+        "--output",
+        default="demo-output",
+        metavar="DIR",
+        help="directory for logs, model and report (default: demo-output)",
+    )
     add_json(parser)
 
 

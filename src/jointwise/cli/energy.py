@@ -1,10 +1,10 @@
-"""Power and energy on the DC bus: fit a power model, report where energy goes, predict power, optimise a motion."""
+"""Power and energy on the DC bus: fit a power model, balance or predict the energy of a motion, minimise it."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jointwise.cli import energy_optimize
 from jointwise.cli.arguments import (
@@ -17,7 +17,8 @@ from jointwise.cli.arguments import (
     reading,
     robot_of,
 )
-from jointwise.cli.output import as_json, check_file, check_files, check_page, table
+from jointwise.cli.output import as_json, check_file, check_files, check_page
+from jointwise.formatting import table
 
 if TYPE_CHECKING:
     from jointwise.data import Log
@@ -40,45 +41,66 @@ actual_qd, target_current, target_moment and target_qd (torque per ampere of the
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add one command each to fit, report and predict."""
+    """Add the subcommands."""
     commands = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    fit = commands.add_parser("fit", help="power model from logs with bus power", **format_options(EXAMPLES))
-    fit.add_argument("logs", nargs="+", metavar="LOG", help="logs with bus voltage and bus current")
-    add_robot(fit)
-    fit.add_argument("--output", required=True, metavar="JSON", help="the power model")
-    gains = fit.add_mutually_exclusive_group()
-    gains.add_argument(
-        "--gains", type=numbers, metavar="K1,K2,..", help="torque per ampere, Nm/A (default: of the log)"
-    )
-    gains.add_argument("--joint", metavar="JSON", help="joint file of all joints (jointwise motor) with the gains")
-    _add_braking(fit, "stored")
-    report = commands.add_parser("report", help="where the energy of a motion goes", **format_options(EXAMPLES))
-    report.add_argument("model_file", metavar="MODEL|POWER", help="what calibrate wrote, or what energy fit wrote")
-    report.add_argument("log_file", metavar="LOG", help="a log, or positions of a planned motion with MODEL")
-    report.add_argument("--power", metavar="JSON", help="power model, if the first file is a calibrated model")
-    report.add_argument("--report", metavar="DIR|HTML", help="write a page with plots")
-    _add_braking(report, "that of the power model")
-    predict = commands.add_parser("predict", help="power at the stamps of a log", **format_options(EXAMPLES))
-    predict.add_argument("power", metavar="POWER", help="what energy fit wrote")
-    predict.add_argument("log_file", metavar="LOG", help="a log, or positions of a planned motion with --model")
-    predict.add_argument("--model", metavar="MODEL", help="what calibrate wrote: predicts currents that are missing")
-    predict.add_argument("--output", required=True, metavar="CSV", help="columns t, power_pred")
-    for command in (fit, report, predict):
-        add_columns(command)
+    _add_fit(_subparser(commands, "fit", "fit a power model to logs with bus power"))
+    _add_report(_subparser(commands, "report", "energy balance of a motion, by joint and kind of loss"))
+    _add_predict(_subparser(commands, "predict", "predict the power at every time stamp of a log"))
     optimize = commands.add_parser(
-        "optimize", help="motion of a task with the least energy", **format_options(energy_optimize.EXAMPLES)
+        "optimize", help="find the motion with the least energy", **format_options(energy_optimize.EXAMPLES)
     )
     energy_optimize.add_arguments(optimize)
-    _add_sheet(commands.add_parser("sheet", help="motor data of a calibration sheet", **format_options(EXAMPLES)))
-    add_json(fit)
-    add_json(report)
+    _add_sheet(_subparser(commands, "sheet", "read the motor data of a joint calibration sheet"))
+
+
+def _subparser(commands: argparse._SubParsersAction[Any], name: str, line: str) -> argparse.ArgumentParser:
+    """Return the parser of a subcommand with those of `EXAMPLES` that name it."""
+    examples = [text for text in EXAMPLES.splitlines() if text.startswith(f"  jointwise energy {name} ")]
+    options = format_options("\n".join(["examples:", *examples]))
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=line, description=line, **options)
+    return parser
+
+
+def _add_fit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="logs with bus voltage and bus current")
+    add_robot(parser)
+    parser.add_argument("--output", required=True, metavar="JSON", help="power model to write")
+    gains = parser.add_mutually_exclusive_group()
+    gains.add_argument("--gains", type=numbers, metavar="K1,K2,..", help="drive gains, Nm/A (default: from the log)")
+    gains.add_argument(
+        "--joint", metavar="JSON", help="take the drive gains from a joint file of all joints ('jointwise motor')"
+    )
+    _add_braking(parser, "stored")
+    add_columns(parser)
+    add_json(parser)
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model_file", metavar="MODEL|POWER", help="calibrated model, or power model of 'energy fit'")
+    parser.add_argument("log_file", metavar="LOG", help="log, or with MODEL the positions of a planned motion")
+    parser.add_argument("--power", metavar="JSON", help="power model, if the first file is a calibrated model")
+    parser.add_argument("--report", metavar="DIR|HTML", help="write a page with plots")
+    _add_braking(parser, "that of the power model")
+    add_columns(parser)
+    add_json(parser)
+
+
+def _add_predict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("power", metavar="POWER", help="power model of 'energy fit'")
+    parser.add_argument("log_file", metavar="LOG", help="log, or with --model the positions of a planned motion")
+    parser.add_argument(
+        "--model", metavar="MODEL", help="calibrated model that predicts the currents if the log has none"
+    )
+    parser.add_argument("--output", required=True, metavar="CSV", help="file to write: columns t and power_pred")
+    add_columns(parser)
+    add_json(parser)
 
 
 def _add_sheet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sheet", metavar="SHEET", help="joint calibration sheet of a UR")
     parser.add_argument("--output", metavar="JSON", help="write a power model of these motors")
     parser.add_argument("--robot", default="ur5e", metavar="NAME", help="name of the robot (default: ur5e)")
-    parser.add_argument("--gear-ratio", type=positive, default=101.0, metavar="R", help="default: 101")
+    parser.add_argument("--gear-ratio", type=positive, default=101.0, metavar="R", help="gear ratio (default: 101)")
     parser.add_argument("--standing", type=finite, default=0.0, metavar="W", help="standing power (default: 0)")
     parser.add_argument(
         "--conversion", type=finite, default=0.0, metavar="C", help="loss of the drives per motor power (default: 0)"
@@ -88,7 +110,9 @@ def _add_sheet(parser: argparse.ArgumentParser) -> None:
 
 def _add_braking(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
-        "--braking", choices=("stored", "burnt"), help=f"braking power that no joint uses (default: {default})"
+        "--braking",
+        choices=("stored", "burnt"),
+        help=f"braking power that no joint uses is stored on the bus or burnt in a resistor (default: {default})",
     )
 
 
@@ -172,7 +196,9 @@ def _predict(args: argparse.Namespace) -> int:
     power = load_power_model(args.power)
     balance = energy_balance(power, _read(args), model=load_calibration(args.model) if args.model else None)
     write_power(balance, args.output)
-    print(f"{args.output}: {len(balance.t)} samples, {balance.energy:.1f} J; currents {balance.currents}")
+    facts = {"file": args.output, "samples": len(balance.t), "energy_J": balance.energy, "currents": balance.currents}
+    text = f"{args.output}: {len(balance.t)} samples, {balance.energy:.1f} J; currents {balance.currents}"
+    print(as_json(facts) if args.json else text)
     return 0
 
 

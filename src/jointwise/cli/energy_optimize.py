@@ -33,10 +33,10 @@ examples:
     --goal 1.5,-0.6,0.3,-1.5,-1,1 --longest 6 --output motion
   jointwise energy optimize power.json --model model.json --motion trajectory.csv --path fixed --output motion
 
-The directory then holds trajectory.csv (500 Hz), joint_trajectory.json (ROS 2), motion.script (URScript, for arms of
-Universal Robots and motions without stops), energy.json and energy.html. With --longest the duration is chosen as well:
-the standing power counts. Limits, mounting plane and the arm against itself are checked, the cell is not. Repeat an
-interrupted command to resume it."""
+The directory contains trajectory.csv (500 Hz), joint_trajectory.json (ROS 2), motion.script (URScript, for arms of
+Universal Robots and motions without stops), energy.json and energy.html. With --longest the duration is optimised as
+well, because the standing power counts. Limits, the mounting plane and self-collision are checked; obstacles in the
+cell are not. Repeat an interrupted command to resume it."""
 
 
 def positions(text: str) -> tuple[float, ...]:
@@ -48,25 +48,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the task and its limits."""
     parser.add_argument("power", metavar="POWER", help="power model (energy fit or energy sheet)")
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--model", metavar="MODEL", help="what calibrate wrote: bodies and friction")
-    source.add_argument("--robot", metavar="NAME|FILE", help="described bodies and friction in place of a model")
-    parser.add_argument("--output", required=True, metavar="DIR", help="a new directory for the files")
-    parser.add_argument("--start", type=positions, metavar="Q1,Q2,..", help="first positions, rad")
-    parser.add_argument("--goal", type=positions, metavar="Q1,Q2,..", help="last positions, rad")
-    parser.add_argument("--via", type=positions, action="append", default=[], metavar="Q1,Q2,..", help="waypoint, rad")
-    parser.add_argument("--motion", metavar="CSV", help="a planned motion in place of start and goal")
+    source.add_argument("--model", metavar="MODEL", help="calibrated model: bodies and friction")
+    source.add_argument("--robot", metavar="NAME|FILE", help="use described bodies and friction instead of a model")
+    parser.add_argument("--output", required=True, metavar="DIR", help="new directory for the files")
+    parser.add_argument("--start", type=positions, metavar="Q1,Q2,..", help="positions at the start, rad")
+    parser.add_argument("--goal", type=positions, metavar="Q1,Q2,..", help="positions at the end, rad")
+    parser.add_argument(
+        "--via", type=positions, action="append", default=[], metavar="Q1,Q2,..", help="waypoint, rad; can be repeated"
+    )
+    parser.add_argument("--motion", metavar="CSV", help="planned motion, instead of start and goal")
     times = parser.add_mutually_exclusive_group()
-    times.add_argument("--duration", type=positive, metavar="S", help="from rest to rest (default: of --motion)")
-    times.add_argument("--longest", type=positive, metavar="S", help="longest duration; the best one is chosen")
+    times.add_argument(
+        "--duration", type=positive, metavar="S", help="duration from rest to rest (default: that of --motion)"
+    )
+    times.add_argument(
+        "--longest", type=positive, metavar="S", help="upper limit of the duration, which is optimised as well"
+    )
     parser.add_argument(
         "--path", choices=("free", "fixed"), default="free", help="fixed: only the timing changes (default: free)"
     )
     add_payload(parser)
-    parser.add_argument("--speed", type=share, default=1.0, help="share of the speed limits (default: 1)")
+    parser.add_argument("--speed", type=share, default=1.0, help="fraction of the speed limits (default: 1)")
     parser.add_argument(
-        "--acceleration", type=positive, metavar="A", help="limit of joints whose description has none (default: 6)"
+        "--acceleration",
+        type=positive,
+        metavar="A",
+        help="acceleration limit of joints without one in the description, rad/s^2 (default: 6)",
     )
-    parser.add_argument("--power-limit", type=positive, metavar="W", help="largest power on the bus")
+    parser.add_argument("--power-limit", type=positive, metavar="W", help="limit of the power on the bus")
     add_clearance(parser)
     add_tool(parser)
     add_gravity(parser)

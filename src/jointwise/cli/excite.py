@@ -33,24 +33,27 @@ examples:
   jointwise excite --robot ur10e --model model.json --for payload --output payload
   jointwise excite --robot ur10e --model model.json --previous excitation --seed 2 --output second
 
-The directory then holds trajectory.csv (500 Hz), joint_trajectory.json (ROS 2), excitation.script (URScript, for arms
-of Universal Robots), prediction.json (for 'jointwise calibrate --excitation') and excitation.html. Limits, mounting
-plane and the arm against itself are checked, the cell is not. Repeat an interrupted command to resume it."""
+The directory contains trajectory.csv (500 Hz), joint_trajectory.json (ROS 2), excitation.script (URScript, for arms
+of Universal Robots), prediction.json (for 'jointwise calibrate --excitation') and excitation.html. Limits, the
+mounting plane and self-collision are checked; obstacles in the cell are not. Repeat an interrupted command to
+resume it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the robot, the goal, the limits and where the files go."""
     add_robot(parser)
-    parser.add_argument("--output", required=True, metavar="DIR", help="a new directory for the files")
-    parser.add_argument("--duration", type=seconds, default=20.0, metavar="S", help="from rest to rest (default: 20)")
-    parser.add_argument("--speed", type=share, default=0.6, help="share of the speed limits (default: 0.6)")
+    parser.add_argument("--output", required=True, metavar="DIR", help="new directory for the files")
+    parser.add_argument(
+        "--duration", type=seconds, default=20.0, metavar="S", help="duration from rest to rest (default: 20)"
+    )
+    parser.add_argument("--speed", type=share, default=0.6, help="fraction of the speed limits (default: 0.6)")
     parser.add_argument("--seed", type=whole, default=1, help="seed of the random starts (default: 1)")
     parser.add_argument(
         "--for",
         dest="goal",
         default="all",
         metavar="GOAL",
-        help="all, bodies, friction or payload (the arm known) (default: all)",
+        help="parameters to determine: all, bodies, friction, or payload of a calibrated arm (default: all)",
     )
     parser.add_argument(
         "--basis", default="fourier", help="fourier (series) or bspline (quintic, at most 60 s) (default: fourier)"
@@ -64,17 +67,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--acceleration",
         type=positive,
         metavar="A",
-        help="limit of joints whose description has none, rad/s^2 or m/s^2 (default: 6 rad/s^2, 3 m/s^2)",
+        help="acceleration limit of joints without one in the description (default: 6 rad/s^2 or 3 m/s^2)",
     )
     parser.add_argument(
         "--model",
         metavar="FILE",
-        help="calibrated model: torque, load and residuals of the prediction (default: description)",
+        help="calibrated model from which torques and residuals are predicted (default: the description)",
     )
     parser.add_argument(
         "--previous",
         metavar="DIR",
-        help="excitation whose recording gave --model: its standard errors correct the prediction",
+        help="excitation with which --model was calibrated: its standard errors correct the prediction",
     )
     add_clearance(parser)
     add_tool(parser)

@@ -24,17 +24,31 @@ is lost on your data. urdf, mjcf and ros2 need physically consistent bodies (cal
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the target and its options."""
-    parser.add_argument("model", metavar="MODEL", help="what calibrate wrote")
+    parser.add_argument("model", metavar="MODEL", help="model file of 'jointwise calibrate'")
     parser.add_argument("--to", required=True, metavar="TARGET", help="c, fmu, urdf, mjcf, ros2, ur or all")
-    parser.add_argument("--output", required=True, metavar="DIR", help="directory of the files, new or empty")
-    parser.add_argument("--rate", type=frequency, metavar="HZ", help="samples a second (default: that of the model)")
-    parser.add_argument("--log", action="append", default=[], metavar="LOG", help="log on which losses are measured")
+    parser.add_argument("--output", required=True, metavar="DIR", help="directory for the files, new or empty")
+    parser.add_argument(
+        "--rate", type=frequency, metavar="HZ", help="sampling rate (default: that of the training logs)"
+    )
+    parser.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        metavar="LOG",
+        help="log on which the loss of accuracy is measured; can be repeated",
+    )
     add_payload(parser)
     parser.add_argument("--mounting", metavar="HOW", help="table, ceiling, wall or tilt:AXIS:ANGLE")
     parser.add_argument("--urdf", metavar="FILE", help="for urdf: file in which to replace inertials and dynamics")
     parser.add_argument("--tip", metavar="LINK", help="for --urdf: last link of the chain, where the file branches")
-    parser.add_argument("--use", choices=("feed-forward", "sensor"), help="for c: the estimate (default: feed-forward)")
-    parser.add_argument("--reference", metavar="MODEL", help="for ur: model that the controller's friction fits")
+    parser.add_argument(
+        "--use", choices=("feed-forward", "sensor"), help="for c: friction estimate to export (default: feed-forward)"
+    )
+    parser.add_argument(
+        "--reference",
+        metavar="MODEL",
+        help="for ur: model of an arm as delivered, which the friction model of the controller fits",
+    )
     add_columns(parser)
     parser.add_argument("--force", action="store_true", help="overwrite files in a directory that is not empty")
     add_json(parser)

@@ -19,7 +19,7 @@ Exit code 1 if the log is rejected for calibration."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the log and the robot."""
-    parser.add_argument("log", metavar="LOG", help="CSV or Parquet")
+    parser.add_argument("log", metavar="LOG", help="log: CSV, Parquet or ROS 2 bag")
     add_robot(parser, required=False)
     add_gravity(parser)
     add_columns(parser)

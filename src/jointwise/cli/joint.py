@@ -17,8 +17,9 @@ from jointwise.cli.joint_logs import (
     robot_with_joint,
     split_word,
 )
-from jointwise.cli.output import Progress, as_json, check_files, check_page, mounting_for, note, table
+from jointwise.cli.output import Progress, as_json, check_files, check_page, mounting_for, note
 from jointwise.errors import EstimationError
+from jointwise.formatting import table
 from jointwise.joint.phenomenon import PHENOMENA
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ EXAMPLE_LINES = {
 }
 """Arguments of `jointwise joint` in the help of each phenomenon, and of all."""
 EXAMPLE_NOTE = """\
-What is found is added to what the output file knows already, and what is known there helps."""
+The result is added to the output file. Results already in that file are used for the identification."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 action="extend",
                 default=[],
                 metavar="LOG",
-                help="the same motions with a payload",
+                help="logs of the same motions with a payload",
             )
             command.add_argument(
                 "--payload-mass", type=heavy, metavar="KG", help="mass of that payload; its centre is estimated"
@@ -126,7 +127,7 @@ def _command(commands: Any, name: str, line: str, logs: str) -> argparse.Argumen
         "--accept-implausible", action="store_true", help="use a drive gain of the output file marked as implausible"
     )
     command.add_argument("--output", metavar="FILE", help="joint file, JSON; other phenomena in it are kept")
-    command.add_argument("--report", metavar="PAGE", help="a page of curves, .html, or a directory for it")
+    command.add_argument("--report", metavar="PAGE", help="write a page with curves, .html, or into a directory")
     add_json(command)
     add_quiet(command)
     return command
@@ -142,14 +143,16 @@ def _add_hysteresis(parser: argparse.ArgumentParser) -> None:
         "--method",
         metavar="NAME",
         default="auto",
-        help="hysteresis model, such as nlr, gms or lugre (default: auto, the best on held-out data)",
+        help="hysteresis model, such as nlr, gms or lugre (default: auto, selected by cross-validation)",
     )
-    parser.add_argument("--elements", type=count, metavar="M", help="slip elements (default: chosen on held-out data)")
+    parser.add_argument(
+        "--elements", type=count, metavar="M", help="number of slip elements (default: selected by cross-validation)"
+    )
     parser.add_argument(
         "--load",
         dest="hysteresis_load",
         choices=("none", "square", "absolute"),
-        help="how hysteresis grows with the load (default: load law of the file, else chosen on held-out data)",
+        help="load dependence of the hysteresis (default: that of the joint file, else selected by cross-validation)",
     )
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from jointwise.cli.arguments import UsageError, add_json, mounting_of, payload_of
 from jointwise.cli.joint_logs import add_joint_logs, logs_of, robot_with_joint
-from jointwise.cli.output import Progress, as_json, check_files, mounting_for, table
+from jointwise.cli.output import Progress, as_json, check_files, mounting_for
 from jointwise.errors import ModelError
+from jointwise.formatting import table
 
 if TYPE_CHECKING:
     from jointwise.joint import JointModel
@@ -31,7 +32,9 @@ PERCENT = 100.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add logs, joint file, method and limits."""
     add_joint_logs(parser, "logs with theta, q and i, in the order of time")
-    parser.add_argument("--known", required=True, metavar="FILE", help="joint file with its friction and stiffness")
+    parser.add_argument(
+        "--known", required=True, metavar="FILE", help="joint file with friction and stiffness of the joint"
+    )
     parser.add_argument(
         "--side",
         choices=("motor", "link", "fused"),
@@ -45,8 +48,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how old samples are forgotten: plain, exponential, reset, on-off, directional or directional-floor "
         "(default)",
     )
-    parser.add_argument("--watch", type=float, default=7.5, metavar="%", help="loss to watch (default 7.5)")
-    parser.add_argument("--worn", type=float, default=15.0, metavar="%", help="loss of a worn joint (default 15)")
+    parser.add_argument(
+        "--watch",
+        type=float,
+        default=7.5,
+        metavar="%",
+        help="loss of stiffness that gives the status watch (default: 7.5)",
+    )
+    parser.add_argument(
+        "--worn",
+        type=float,
+        default=15.0,
+        metavar="%",
+        help="loss of stiffness that gives the status worn (default: 15)",
+    )
     add_json(parser)
 
 

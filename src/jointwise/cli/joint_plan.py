@@ -21,7 +21,8 @@ from jointwise.cli.arguments import (
     within,
 )
 from jointwise.cli.joint_logs import robot_with_joint
-from jointwise.cli.output import as_json, table
+from jointwise.cli.output import as_json
+from jointwise.formatting import table
 
 if TYPE_CHECKING:
     from jointwise.design.plan import Plan, PlannedExperiment
@@ -36,23 +37,27 @@ examples:
   jointwise joint plan --robot arm.urdf --joint 3 --mounting wall --payload 3.2 --output plan --json
   jointwise joint plan --robot ur5e --joint 5 --tool 0.15 --output gripper
 
-The directory must be new or empty. Limits, the mounting plane (z = 0 of the base) and the arm against itself are
-checked, the cell is not; an arm 0.8 m above the floor on a pedestal takes --clearance -0.75. Programs (URScript) are
-written for the six-axis arms of Universal Robots; other controllers follow the trajectory files."""
+The directory must be new or empty. Limits, the mounting plane (z = 0 of the base) and self-collision are checked;
+obstacles in the cell are not. For an arm 0.8 m above the floor on a pedestal use --clearance -0.75. Programs (URScript)
+are written for the six-axis arms of Universal Robots; other controllers execute the trajectory files."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the joint, the experiments and where the files go."""
     add_robot(parser)
     parser.add_argument("--joint", type=count, required=True, metavar="J", help="the joint under test, counted from 1")
-    parser.add_argument("--output", required=True, metavar="DIR", help="a new directory for the files")
+    parser.add_argument("--output", required=True, metavar="DIR", help="new directory for the files")
     parser.add_argument(
         "--experiments",
         metavar="A,B",
         help="stiffness, friction, load, temperature, transmission, motor (default: all)",
     )
-    parser.add_argument("--rate", type=RATE, default=125.0, metavar="HZ", help="of the trajectories (default: 125)")
-    parser.add_argument("--payload", type=heavy, metavar="KG", help="mass for the experiments that carry one")
+    parser.add_argument(
+        "--rate", type=RATE, default=125.0, metavar="HZ", help="sampling rate of the trajectories (default: 125)"
+    )
+    parser.add_argument(
+        "--payload", type=heavy, metavar="KG", help="mass of the payload for the experiments that require one"
+    )
     add_clearance(parser)
     add_tool(parser)
     add_gravity(parser, "table")

@@ -29,8 +29,8 @@ examples:
   my-robot-driver | jointwise monitor model.json - --joint joint1.json
   my-robot-driver | jointwise monitor model.json - --json        {"t": 0.002, "q": [..], "qd": [..], "current": [..]}
 
-Exit code 0 if all is quiet, 3 if a contact, a fault or a worn joint was found, 1 for an error, 2 for wrong usage.
-With --json one object a log; of a stream also every contact as it begins and ends."""
+Exit code 0 if nothing was found, 3 if a contact, a fault or a worn joint was found, 1 for an error, 2 for wrong usage.
+With --json one object per log is printed; for a stream, also every contact as it begins and ends."""
 INTERMIXED = True
 FOUND = 3
 """Exit code where a contact, a fault or a worn joint was found."""
@@ -38,7 +38,7 @@ FOUND = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the logs and what is written."""
-    parser.add_argument("model", metavar="MODEL", help="what calibrate wrote")
+    parser.add_argument("model", metavar="MODEL", help="model file of 'jointwise calibrate'")
     parser.add_argument("logs", metavar="LOG", nargs="+", help="logs, or - for JSON lines from stdin")
     add_payload(parser)
     parser.add_argument(
@@ -50,7 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="joint files ('jointwise joint'): monitor their stiffness, with rotor positions (theta) and currents",
     )
     parser.add_argument(
-        "--false-alarms", type=positive, default=1.0, metavar="N", help="contacts an hour without any (default: 1)"
+        "--false-alarms",
+        type=positive,
+        default=1.0,
+        metavar="N",
+        help="accepted rate of false contacts per hour (default: 1)",
     )
     parser.add_argument("--follow", action="store_true", help="wait for more rows at the end of a CSV log")
     parser.add_argument("--idle", type=positive, metavar="S", help="end --follow after S seconds without rows")

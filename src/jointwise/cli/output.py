@@ -1,4 +1,4 @@
-"""What commands print and write: tables, JSON, notes, progress, and the checks of output files."""
+"""What commands print and write: JSON, notes, progress, and the checks of output files."""
 
 from __future__ import annotations
 
@@ -24,47 +24,12 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0
 """Seconds before a progress bar appears."""
-INDENT = 2
-"""Spaces before a table."""
-PIPED_WIDTH = 10_000
-"""Columns of a table that is not printed on a terminal: wide enough that no cell is folded."""
 LONGEST_LINE = 300
 """Characters of a message on stderr."""
 LONGEST_WORD = 120
 """Characters of one word of a message; a longer one is the content of a damaged file."""
 LONGEST_NAME = 200
 """Bytes of a file name; file systems allow 255, less those of a temporary file."""
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return aligned columns: numbers to the right with six digits, None as a dash.
-
-    On a terminal long cells are folded to its width; in a pipe every row is one line.
-    """
-    from io import StringIO
-    from shutil import get_terminal_size
-
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for k, name in enumerate(header):
-        text = any(isinstance(row[k], str) for row in rows)
-        shown.add_column(Text(name), justify="left" if text else "right", overflow="fold")
-    for row in rows:
-        shown.add_row(*(Text(_cell(value)) for value in row))
-    width = get_terminal_size().columns - INDENT if sys.stdout.isatty() else PIPED_WIDTH
-    console = Console(file=StringIO(), width=width, color_system=None)
-    with console.capture() as capture:
-        console.print(shown)
-    return "\n".join(f"{'':{INDENT}}{line}".rstrip() for line in capture.get().splitlines())
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value + 0.0:.6g}" if isinstance(value, float) else str(value)
 
 
 def as_json(value: object) -> str:

@@ -14,15 +14,16 @@ examples:
   jointwise payload model.json a.csv b.csv --output loaded.json     the model with the payload, for predict and validate
   jointwise payload model.json pose1.csv pose2.csv pose3.csv pose4.csv     logs at rest: one pose each
 
-Moving logs must have 12 s together; logs in which no joint moves count as one pose each. The centre is in the tool
-frame, the inertia about the centre. Exit code 1 if no payload explains a log: another robot, wrong signs or columns."""
+Logs with motion must last at least 12 s together; a log in which no joint moves counts as one pose. The centre of mass
+is in the tool frame, the inertia about the centre of mass. Exit code 1 if no payload explains a log, for example
+because of another robot, wrong signs or wrong columns."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files."""
-    parser.add_argument("model", metavar="MODEL", help="what calibrate wrote")
+    parser.add_argument("model", metavar="MODEL", help="model file of 'jointwise calibrate'")
     parser.add_argument("logs", metavar="LOG", nargs="+", help="a log with the payload and the measured output")
-    parser.add_argument("--output", metavar="JSON", help="write the model with the payload")
+    parser.add_argument("--output", metavar="JSON", help="write the model including the payload to this file")
     add_columns(parser)
     add_json(parser)
 

@@ -1,12 +1,12 @@
-"""Predicts the output (current or torque) of a model at every stamp of a log, from what it has of the motion."""
+"""Predicts the motor currents or joint torques at every time stamp of a log."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from jointwise.cli.arguments import UsageError, add_columns, add_quiet, add_use, finite, reading
-from jointwise.cli.output import Progress, check_files, note
+from jointwise.cli.arguments import UsageError, add_columns, add_json, add_quiet, add_use, finite, reading
+from jointwise.cli.output import Progress, as_json, check_files, note
 
 if TYPE_CHECKING:
     from jointwise.result import Calibration
@@ -15,28 +15,39 @@ INTERMIXED = True
 EXAMPLES = """\
 examples:
   jointwise predict model.json log.csv --output predicted.csv
-  jointwise predict --model rd_calibrated --data log.csv --gravity 0 0 -9.81 --out predicted.csv     (as AURT)
+  jointwise predict model.json planned.csv --use feed-forward --output predicted.csv --json
+  jointwise predict --model rd_calibrated --data log.csv --gravity 0 0 -9.81 --out predicted.csv     (as in AURT)
 
-Columns: t as in the log, then one a joint, named as the measured one with the suffix _pred (i1_pred, tau1_pred); with
-AURT's --out: timestamp, predicted_current_0, ... No sample is missing.
+The file has one row per row of the log: t, then one column per joint, named like the measured one with the suffix
+_pred (i1_pred, tau1_pred). With --out it has the column names of AURT: timestamp, predicted_current_0, ...
 
 A model that was trained on speeds (qd) or rotor positions (theta) contains two estimates with the same bodies: a
-sensor-based one, used if the log has these channels, and a feed-forward one for positions only. The output names it."""
+sensor-based one, used if the log has these channels, and a feed-forward one for positions only. The summary states
+which one was used."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files in our spelling and in AURT's."""
-    parser.add_argument("model_file", nargs="?", metavar="MODEL", help="what calibrate wrote")
-    parser.add_argument("log_file", nargs="?", metavar="LOG", help="a log: positions, and what else the model uses")
-    parser.add_argument("--output", metavar="CSV", help="the prediction")
-    parser.add_argument("--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="another one, m/s^2")
+    parser.add_argument("model_file", nargs="?", metavar="MODEL", help="model file of 'jointwise calibrate'")
+    parser.add_argument(
+        "log_file", nargs="?", metavar="LOG", help="log with positions and the other channels that the model uses"
+    )
+    parser.add_argument("--output", metavar="CSV", help="file to write")
+    parser.add_argument(
+        "--gravity",
+        nargs=3,
+        type=finite,
+        metavar=("X", "Y", "Z"),
+        help="gravity in the base frame, m/s^2 (default: that of the model)",
+    )
     add_use(parser)
     add_columns(parser)
+    add_json(parser)
     add_quiet(parser)
-    aurt = parser.add_argument_group("AURT's spellings")
-    aurt.add_argument("--model", metavar="F", help="what calibrate wrote")
+    aurt = parser.add_argument_group("options of AURT")
+    aurt.add_argument("--model", metavar="F", help="model file of 'jointwise calibrate'")
     aurt.add_argument("--data", metavar="CSV", help="the log")
-    aurt.add_argument("--out", "--prediction", metavar="CSV", help="the prediction, with AURT's column names")
+    aurt.add_argument("--out", "--prediction", metavar="CSV", help="file to write, with the column names of AURT")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     from jointwise.result.store import write_prediction
 
     check_files([model, log_path, args.columns], {"--out" if args.out else "--output": target})
-    with Progress(args.quiet) as progress:
+    with Progress(args.quiet or args.json) as progress:
         progress("reading")
         calibration = load_calibration(model)
         if args.gravity:
@@ -58,7 +69,10 @@ def run(args: argparse.Namespace) -> int:
         names, time = (predicted_names(calibration), "timestamp") if args.out else (None, "t")
         use = applicable_use(calibration, log.available, args.use)
         write_prediction(calibration, log, target, names, time, lambda part: progress("predicting", part), use)
-    if not args.quiet:
+    facts = {"file": target, "samples": log.samples, "output": calibration.output, "unit": calibration.unit, "use": use}
+    if args.json:
+        print(as_json(facts))
+    elif not args.quiet:
         used = use_text(calibration, use)
         print(f"{target}: {log.samples} samples, {calibration.output} in {calibration.unit}; {used}")
     return 0

@@ -1,4 +1,4 @@
-"""Records the outputs of a UR controller over RTDE. It only listens: nothing is sent that could move the robot."""
+"""Records the outputs of a UR controller over RTDE. It only reads: it sends no command that could move the robot."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ examples:
   jointwise record --host 192.168.0.10 --output log.parquet --preset energy          (until Ctrl-C)
   jointwise record --host 127.0.0.1 --output log.csv --duration 20                   (from 'jointwise virtual-ur')
 
-While it runs, samples are appended to OUTPUT.recording. A recording that was interrupted by force is completed by
-'jointwise convert OUTPUT.recording OUTPUT'. Fields that the controller does not have are left out and named."""
+During a recording, samples are appended to OUTPUT.recording. If the process is killed, 'jointwise convert
+OUTPUT.recording OUTPUT' completes the log. Fields that the controller does not offer are omitted and listed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the address, the output and what to record."""
     parser.add_argument("--host", required=True, metavar="H", help="name or address of the controller")
     parser.add_argument("--output", required=True, metavar="FILE", help="log to write, .parquet or .csv")
-    parser.add_argument("--duration", type=positive, metavar="S", help="seconds (default: until Ctrl-C)")
-    parser.add_argument("--rate", type=frequency, default=500.0, metavar="HZ", help="at most 500 (default: 500)")
+    parser.add_argument("--duration", type=positive, metavar="S", help="duration in s (default: until Ctrl-C)")
+    parser.add_argument(
+        "--rate", type=frequency, default=500.0, metavar="HZ", help="sampling rate, at most 500 (default: 500)"
+    )
     parser.add_argument(
         "--preset",
         choices=("calibration", "energy", "all"),
         default="calibration",
-        help="fields (default: calibration)",
+        help="group of RTDE fields to record (default: calibration)",
     )
-    parser.add_argument("--fields", default="", metavar="NAME[,NAME...]", help="more output fields of RTDE")
+    parser.add_argument("--fields", default="", metavar="NAME[,NAME...]", help="additional RTDE output fields")
     parser.add_argument("--port", type=port, default=30004, help="TCP port (default: 30004)")
     add_json(parser)
 

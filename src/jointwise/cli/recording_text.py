@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jointwise.cli.output import table
+from jointwise.formatting import table
 
 if TYPE_CHECKING:
     from jointwise.experiment import SimulationResult

@@ -12,14 +12,16 @@ examples:
   jointwise rehearse --output rehearsal
   jointwise rehearse --robot ur10e --duration 20 --optimize --output rehearsal
 
-Recording runs in real time: twice the duration. The directory then holds both recordings and the model."""
+Recording runs in real time and takes twice the duration. The directory contains both recordings and the model."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the robot, the directory and the duration."""
     add_robot(parser, required=False)
     parser.add_argument("--output", required=True, metavar="DIR", help="directory for recordings and model")
-    parser.add_argument("--duration", type=seconds, default=30.0, metavar="S", help="of each motion (default: 30)")
+    parser.add_argument(
+        "--duration", type=seconds, default=30.0, metavar="S", help="duration of each motion (default: 30)"
+    )
     parser.add_argument("--seed", type=whole, default=0, help="seed of motions and noise (default: 0)")
     parser.add_argument("--optimize", action="store_true", help="train on an optimal excitation (jointwise excite)")
     add_json(parser)

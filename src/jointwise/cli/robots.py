@@ -8,11 +8,12 @@ from typing import Any
 
 import jointwise
 from jointwise.cli.arguments import finite, format_options
-from jointwise.cli.output import as_json, table
+from jointwise.cli.output import as_json
 from jointwise.description import Robot, gravity_vector, list_robots, load_robot
 from jointwise.description.check import Remark, check_file, check_robot
 from jointwise.description.table import CONVENTIONS
 from jointwise.description.urdf import rpy_angles
+from jointwise.formatting import table
 from jointwise.model.base import base_parameters
 from jointwise.spatial import INERTIAL_NAMES, Array, tensor_to_six
 
@@ -47,12 +48,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions list (none named), show and check."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     actions = parser.add_subparsers(dest="action", metavar="{show,check}")
-    show = actions.add_parser("show", help="show a robot", **format_options(SHOW_EXAMPLES))
-    check = actions.add_parser("check", help="check a robot", **format_options(CHECK_EXAMPLES))
+    show = actions.add_parser(
+        "show", help="show kinematics, inertia, limits and base parameters", **format_options(SHOW_EXAMPLES)
+    )
+    check = actions.add_parser(
+        "check", help="list errors and doubtful values of a description", **format_options(CHECK_EXAMPLES)
+    )
     for action in (show, check):
-        action.add_argument("robot", metavar="NAME|FILE", help="name in the catalogue, or description file")
-        action.add_argument("--convention", choices=CONVENTIONS, help="how a table is to be read, if it does not say")
-        action.add_argument("--tip", metavar="LINK", help="last link of the chain, where a URDF branches")
+        action.add_argument("robot", metavar="NAME|FILE", help="name of a built-in robot, or a description file")
+        action.add_argument("--convention", choices=CONVENTIONS, help="convention of a DH table that does not state it")
+        action.add_argument("--tip", metavar="LINK", help="last link of the chain in a URDF with branches")
         action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
     gravity = show.add_mutually_exclusive_group()
     gravity.add_argument("--mounting", default="table", help="table, ceiling, wall or tilt:AXIS:ANGLE (default: table)")

@@ -54,8 +54,9 @@ examples:
   jointwise simulate --model model.json --joint joint1.json --joint joint2.json --motion planned.csv --output twin.csv
   jointwise simulate --robot ur5e --age friction=0.3,stiffness=-0.1 --temperature 12 --output old.csv --report page.html
 
-Experiments on one joint turn the base so that gravity suits them. A Parquet log states its gravity for the commands
-that read it; with CSV they need --gravity, as the summary shows. The same seed gives the same log to the bit.
+Experiments on one joint rotate the base so that the joint axis is vertical or horizontal as required. A Parquet log
+contains its gravity vector; for CSV logs pass --gravity to the commands that read it, as the summary shows. The same
+seed produces the same log, bit by bit.
 --model simulates the digital twin: bodies, friction and drives of a calibrated model, and what --joint files of
 'jointwise joint' add; what neither contains has typical values and is listed."""
 
@@ -69,14 +70,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what to run, on which robot, seen by which sensors, written where."""
     add_robot(parser, required=False)
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--experiment", default="excitation", metavar="NAME", help="see --list (default: excitation)")
+    what.add_argument(
+        "--experiment", default="excitation", metavar="NAME", help="name from --list (default: excitation)"
+    )
     what.add_argument(
         "--motion", metavar="FILE", help="a recorded or planned motion instead: a table with t and q1, q2, ..."
     )
     add_columns(parser)
     parser.add_argument("--list", action="store_true", help="list the experiments, the phenomena, the controllers")
-    parser.add_argument("--duration", type=seconds, metavar="S", help="default: that of the experiment")
-    parser.add_argument("--seed", type=whole, default=0, metavar="N", help="of motion and noise (default: 0)")
+    parser.add_argument(
+        "--duration", type=seconds, metavar="S", help="duration of the recording (default: depends on the experiment)"
+    )
+    parser.add_argument("--seed", type=whole, default=0, metavar="N", help="seed of motion and noise (default: 0)")
     parser.add_argument(
         "--joint",
         type=_joint,
@@ -93,9 +98,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "'links': only the latter (default: not checked)",
     )
     add_tool(parser)
-    parser.add_argument("--output", metavar="LOG", help="the log, .csv or .parquet")
-    parser.add_argument("--truth", metavar="JSON", help="everything that the log was made of")
-    parser.add_argument("--report", metavar="PAGE", help="a page of plots, .html, or a directory for it")
+    parser.add_argument("--output", metavar="LOG", help="log to write, .csv or .parquet")
+    parser.add_argument("--truth", metavar="JSON", help="file for all true parameters and settings")
+    parser.add_argument("--report", metavar="PAGE", help="write a page with plots, .html, or into a directory")
     _add_plant(parser.add_argument_group("the robot"))
     _add_sensors(parser.add_argument_group("controller and sensors"))
     add_quiet(parser)
@@ -103,11 +108,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_plant(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--without", type=_names, default=(), metavar="A,B", help="phenomena to switch off")
+    group.add_argument("--without", type=_names, default=(), metavar="A,B", help="phenomena to disable (see --list)")
     add_payload(group)
-    group.add_argument("--temperature", type=CELSIUS, metavar="C", help="of the joints at the start (default: ambient)")
-    group.add_argument("--age", type=_changes, metavar="friction=X,stiffness=Y", help="0.2 is 20 %% more")
-    group.add_argument("--joints", metavar="TOML", help="parameters of the joints")
+    group.add_argument(
+        "--temperature", type=CELSIUS, metavar="C", help="joint temperature at the start, degC (default: ambient)"
+    )
+    group.add_argument(
+        "--age",
+        type=_changes,
+        metavar="friction=X,stiffness=Y",
+        help="change friction and stiffness; 0.2 is 20 %% more",
+    )
+    group.add_argument("--joints", metavar="TOML", help="file with parameters of the joints")
     group.add_argument(
         "--payload-at",
         type=_payload_at,
@@ -124,27 +136,48 @@ def _add_plant(group: argparse._ArgumentGroup) -> None:
         metavar="T:S:X,Y,Z",
         help="force in N on the tool, in base axes, from T s on for S s; repeatable",
     )
-    group.add_argument("--wear", type=_changes, metavar="friction=X,stiffness=Y", help="as --age, growing to the end")
-    group.add_argument("--model", metavar="FILE", help="what calibrate wrote, instead of --robot: the digital twin")
-    group.add_argument("--rotors", choices=("spong", "complete"), default="spong", help="their model (default: spong)")
+    group.add_argument(
+        "--wear", type=_changes, metavar="friction=X,stiffness=Y", help="like --age, but growing linearly until the end"
+    )
+    group.add_argument(
+        "--model", metavar="FILE", help="simulate the digital twin of this calibrated model instead of --robot"
+    )
+    group.add_argument(
+        "--rotors", choices=("spong", "complete"), default="spong", help="model of the rotors (default: spong)"
+    )
     add_gravity(group, "what suits the experiment")
 
 
 def _add_sensors(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--rate", type=frequency, default=500.0, metavar="HZ", help="of the log (default: 500)")
-    group.add_argument("--controller", default="servo", metavar="NAME", help="see --list (default: servo)")
-    group.add_argument("--control-rate", type=frequency, default=1000.0, metavar="HZ", help="default: 1000")
-    group.add_argument("--bandwidth", type=frequency, metavar="HZ", help="of the controller, instead of its usual one")
+    group.add_argument(
+        "--rate", type=frequency, default=500.0, metavar="HZ", help="sampling rate of the log (default: 500)"
+    )
+    group.add_argument("--controller", default="servo", metavar="NAME", help="name from --list (default: servo)")
+    group.add_argument(
+        "--control-rate", type=frequency, default=1000.0, metavar="HZ", help="rate of the controller (default: 1000)"
+    )
+    group.add_argument(
+        "--bandwidth",
+        type=frequency,
+        metavar="HZ",
+        help="bandwidth of the controller (default: depends on the controller)",
+    )
     group.add_argument(
         "--feedback",
         choices=("states", "sensors"),
         default="states",
-        help="what the controller reads: true positions and speeds, or the encoders (default: states)",
+        help="input of the controller: true positions and speeds, or encoders (default: states)",
     )
-    group.add_argument("--jitter", type=within(0.0, 1.0), default=0.0, metavar="S", help="of the clock, rms")
-    group.add_argument("--dropped", type=share, default=0.0, metavar="PART", help="part of the samples that is lost")
-    group.add_argument("--repeated", type=share, default=0.0, metavar="PART", help="part of the rows that come twice")
-    group.add_argument("--bus", action="store_true", help="log voltage and current of the DC bus as well (energy fit)")
+    group.add_argument("--jitter", type=within(0.0, 1.0), default=0.0, metavar="S", help="rms jitter of the clock")
+    group.add_argument(
+        "--dropped", type=share, default=0.0, metavar="PART", help="fraction of the samples that are lost"
+    )
+    group.add_argument(
+        "--repeated", type=share, default=0.0, metavar="PART", help="fraction of the rows that are repeated"
+    )
+    group.add_argument(
+        "--bus", action="store_true", help="also log voltage and current of the DC bus, for 'energy fit'"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jointwise.cli.output import table
-from jointwise.formatting import rounded, rounded_r2
+from jointwise.formatting import rounded, rounded_r2, table
 from jointwise.result.feed_forward import EXTRAS
-from jointwise.result.metrics import IGNORED, pool
+from jointwise.result.metrics import pool
 from jointwise.result.text import explain_structure, joint_friction_lines
 
 if TYPE_CHECKING:
     from jointwise.estimation.essential import Essential
     from jointwise.estimation.physical import PhysicalParameters
-    from jointwise.result import Calibration, JointMetrics, Validation
+    from jointwise.result import Calibration, Validation
     from jointwise.result.plausibility import Check
 
 MOST_NAMES = 12
@@ -24,11 +22,6 @@ STATUS = {
     "at bound": "at bound: the estimate is zero, its lower bound; normal for slip elements that are not needed",
     "dropped": "dropped: set to zero, as neither the data determine it nor the prediction needs it",
 }
-USES = {
-    "sensor": "sensor-based model (all channels that it uses)",
-    "feed-forward": "feed-forward model (positions only)",
-}
-REST = "at rest: no R2 for a joint that does not move, where static friction can hold any torque up to break-away"
 
 
 def training_text(calibration: Calibration) -> str:
@@ -86,14 +79,6 @@ def plausibility_lines(checks: Sequence[Check]) -> list[str]:
     if checks and not found:
         return ["; ".join(filter(None, [f"set-up: plausible ({len(checks)} checks)", undecided_text(checks)]))]
     return [f"set-up {check.status} ({check.check}): {check.line()}" for check in found]
-
-
-def _log_lines(validation: Validation) -> list[str]:
-    """Return what contradicts that a log belongs to the model, and what the model can be used for by this log."""
-    from jointwise.result.verdict import log_verdict
-
-    found = [f"log {check.status} ({check.check}): {check.line()}" for check in validation.plausibility]
-    return [*found, replace(log_verdict(validation), cause="").line()]
 
 
 def _training_feed_forward(calibration: Calibration) -> list[str]:
@@ -164,41 +149,6 @@ def shortened(names: tuple[str, ...]) -> str:
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def validation_text(validation: Validation) -> str:
-    """Return the errors on one log as a table: all samples, and those at which the joint moves."""
-    judged = [(j, joint) for j, joint in enumerate(validation.joints, start=1) if not joint.ignored]
-    rows = [_row(j, "at rest" if joint.still else "all", joint) for j, joint in judged]
-    rows += [_row(j, "moving", joint) for j, joint in enumerate(validation.moving, start=1) if joint is not None]
-    unit = validation.unit
-    errors = tuple(f"{name} [{unit}]" for name in ("RMSE", "mean", "max", "offset"))
-    used = [] if validation.use is None else [USES[validation.use]]
-    errors_table = table(("j", "samples", *errors, "MSE/variance", "fit %", "R2"), rows)
-    training = [] if validation.training_text is None else [validation.training_text]
-    lines = [validation.file, *used, *training, errors_table, *_remarks(validation), *_means(validation)]
-    return "\n".join([*lines, *_log_lines(validation)])
-
-
-def _remarks(validation: Validation) -> list[str]:
-    """Return what the table does not show: joints at rest, and joints without errors."""
-    ignored = [str(j) for j, joint in enumerate(validation.joints, start=1) if joint.ignored]
-    rest = [REST] if any(joint.still for joint in validation.joints) else []
-    return [*rest, f"joint {', '.join(ignored)}: {IGNORED}"] if ignored else rest
-
-
-def _means(validation: Validation) -> list[str]:
-    """Return the mean errors over the joints, or why there are none."""
-    if validation.reason is not None:
-        return [validation.reason]
-    joints = "joints that move" if any(joint.still for joint in validation.joints) else "joints"
-    nmse, r2 = rounded(validation.mean_nmse), rounded_r2(validation.mean_r2)
-    motion = rounded(validation.motion_nmse)
-    return [
-        f"from the first to the last movement, mean over the {joints}: MSE/variance {motion}",
-        f"mean over the {joints}: MSE/variance {nmse}, R2 {r2}",
-        *_feed_forward_lines(validation),
-    ]
-
-
 def pooled_text(validations: Sequence[Validation]) -> list[str]:
     """Return the errors of every joint over several logs as a table; nothing for a single log."""
     if len(validations) < 2:
@@ -210,21 +160,3 @@ def pooled_text(validations: Sequence[Validation]) -> list[str]:
     ]
     head = ("j", f"RMSE [{validations[0].unit}]", "MSE/variance", "R2")
     return [f"all {len(validations)} logs, over those in which the joint moves\n{table(head, rows)}"]
-
-
-def _feed_forward_lines(validation: Validation) -> list[str]:
-    """Return the error of the prediction from positions only, if the model also uses other channels of the log."""
-    bare = validation.from_positions
-    if bare is None or bare.reason is not None:
-        return []
-    moving, full = rounded(bare.moving_nmse), rounded(validation.moving_nmse)
-    part = "" if moving is None else f"; moving samples {moving} instead of {full}"
-    return [
-        f"feed-forward (from positions only): MSE/variance {rounded(bare.mean_nmse)}, "
-        f"R2 {rounded_r2(bare.mean_r2)}{part}"
-    ]
-
-
-def _row(joint: int, which: str, metrics: JointMetrics) -> tuple[object, ...]:
-    figures = (metrics.rmse, metrics.mean, metrics.max, metrics.offset, metrics.nmse, metrics.nrmse_percent)
-    return (str(joint), which, *(rounded(value) for value in figures), rounded_r2(metrics.r2))

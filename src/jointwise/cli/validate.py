@@ -19,16 +19,16 @@ examples:
   jointwise validate model.json other.csv --min-r2 0.95        exit code 1 if a joint is worse
   jointwise validate model.json other.csv --use feed-forward   from positions only, as in a planned motion
 
-MSE/variance is 1 - R2. fit % is 100 for a perfect model and 0 for the mean. Standstill logs are welcome: a joint that
-hardly moves is listed with its error at rest and without R2, and --min-r2 ignores it. A log that shares samples with
-the training data, in whatever file, is reported as such and fails --min-r2."""
+MSE/variance is 1 - R2. "fit %" is 100 for a perfect prediction and 0 for a prediction by the mean. A joint that hardly
+moves is listed with its error at rest and without R2, and --min-r2 ignores it. A log that shares samples with the
+training data is reported, even if the file differs, and fails --min-r2."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files and the limit."""
-    parser.add_argument("model", metavar="MODEL", help="what calibrate wrote")
+    parser.add_argument("model", metavar="MODEL", help="model file of 'jointwise calibrate'")
     parser.add_argument("logs", metavar="LOG", nargs="+", help="a log with the measured output")
-    parser.add_argument("--min-r2", type=finite, metavar="R2", help="fail if any joint's R2 is lower")
+    parser.add_argument("--min-r2", type=finite, metavar="R2", help="exit with code 1 if the R2 of any joint is lower")
     add_use(parser)
     add_columns(parser)
     add_json(parser)
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the errors on every log; 1 if they are too large on one."""
-    from jointwise.cli.summary import pooled_text, validation_text
+    from jointwise.cli.summary import pooled_text
     from jointwise.result import load_calibration, validate
     from jointwise.result.logs import read_log_for
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(as_json(_document(args.model, validations, failures)))
     else:
-        print("\n\n".join([*map(validation_text, validations), *pooled_text(validations)]))
+        print("\n\n".join([*(each.summary() for each in validations), *pooled_text(validations)]))
     return int(any(failure is not None for failure in failures))
 
 

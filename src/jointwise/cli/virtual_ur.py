@@ -1,4 +1,4 @@
-"""Serves a simulated UR on the loopback interface that speaks RTDE as a controller does, to rehearse recordings."""
+"""Serves a simulated UR controller over RTDE on the loopback interface, to rehearse recordings without a robot."""
 
 from __future__ import annotations
 
@@ -35,21 +35,25 @@ The program starts one second after the first client receives data. Ctrl-C ends 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the robot, its program and faults of the controller."""
     add_robot(parser, required=False)
-    parser.add_argument("--model", metavar="FILE", help="what calibrate wrote, instead of --robot: the digital twin")
+    parser.add_argument(
+        "--model", metavar="FILE", help="serve the digital twin of this calibrated model instead of --robot"
+    )
     parser.add_argument("--run", metavar="FILE", help="program: URScript (.script), or a trajectory (.csv, .parquet)")
     add_payload(parser)
     add_gravity(parser, "table")
     parser.add_argument("--seed", type=whole, default=0, help="seed of the sensor noise (default: 0)")
     parser.add_argument("--port", type=port, default=30004, help="TCP port (default: 30004; 0: any free one)")
-    parser.add_argument("--once", action="store_true", help="end when the program is over and nobody receives data")
+    parser.add_argument(
+        "--once", action="store_true", help="exit when the program has ended and no client is connected"
+    )
     faults = parser.add_argument_group("faults of the controller")
     faults.add_argument(
-        "--stall", type=times, default=(), metavar="S[,S...]", help="nothing is sent for 1 s at these times"
+        "--stall", type=times, default=(), metavar="S[,S...]", help="send nothing for 1 s at these times"
     )
-    faults.add_argument("--lose", type=whole, default=0, metavar="N", help="every N-th message is lost")
-    faults.add_argument("--late", type=seconds, default=0.0, metavar="S", help="every message is late by S seconds")
-    faults.add_argument("--hide", metavar="NAME[,NAME...]", help="fields that the controller does not have")
-    faults.add_argument("--old", action="store_true", help="a controller without protocol version 2")
+    faults.add_argument("--lose", type=whole, default=0, metavar="N", help="lose every N-th message")
+    faults.add_argument("--late", type=seconds, default=0.0, metavar="S", help="delay every message by S seconds")
+    faults.add_argument("--hide", metavar="NAME[,NAME...]", help="fields that the controller does not offer")
+    faults.add_argument("--old", action="store_true", help="simulate a controller without protocol version 2")
 
 
 def run(args: argparse.Namespace) -> int:

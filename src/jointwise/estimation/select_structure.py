@@ -21,7 +21,7 @@ from jointwise.estimation.dictionary import Dictionary, Menu, drivers_of, load_d
 from jointwise.estimation.fit import fit_structure
 from jointwise.estimation.least_squares import quick_weighted_fit
 from jointwise.estimation.regression import Regression
-from jointwise.estimation.structure import JointTerms, Structure
+from jointwise.estimation.structure import JointTerms, Structure, listed_drivers
 from jointwise.estimation.uncertainty import Alternatives
 from jointwise.spatial import Array
 
@@ -81,7 +81,7 @@ def select_structure(
 
 
 _QUESTIONS = {
-    "ripple": "answer to speed ripple",
+    "ripple": "speed-ripple response",
     "direction": "direction of dry friction",
     "relaxation": "relaxation of hysteresis",
     "powers": "viscous powers",
@@ -219,11 +219,11 @@ def _label(question: str, candidate: Structure) -> str:
     """Return the name of a candidate among those of its question."""
     slips = candidate.direction == "hysteresis"
     return {
-        "direction of dry friction": f"hysteresis on {' and '.join(candidate.drivers)}"
+        "direction of dry friction": f"hysteresis driven by {listed_drivers(candidate.drivers)}"
         if slips
         else candidate.direction,
         "relaxation of hysteresis": f"{candidate.relaxation:g} s" if candidate.relaxation else "never",
-        "answer to speed ripple": "yes" if candidate.ripple else "no",
+        "speed-ripple response": "yes" if candidate.ripple else "no",
         "viscous powers": ", ".join(f"{p:g}" for p in candidate.powers),
         "Stribeck velocity": f"{candidate.stribeck:g} rad/s" if candidate.stribeck else "none",
         "load dependence": candidate.load,

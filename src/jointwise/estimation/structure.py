@@ -33,15 +33,25 @@ LADDER = Hysteresis.geometric_limits(9, 4e-6, 4e-2)
 class Structure:
     """What friction a joint model has; the same for all joints, the numbers differ.
 
-    `direction`: how dry friction turns with the motion: `sign`, `tanh`, or `hysteresis` (slip elements with
-    `limits`, times `scales` joint by joint where given, driven by the positions `drivers`, relaxing within `relaxation`
-    s, 0 for never). `load`: dependence of
-    dry friction on the load torque: none, square, absolute. `powers` of the viscous polynomial. `stribeck` velocity
-    (rad/s, 0 for none). `power_flow`: friction by direction of power. `ripple`: time step (s) of the drive's answer to
-    speed ripple, 0 for none. `offset`: a constant. `extra`: kinds of further terms with their default settings, such as
-    "spring" or a registered term of another package; they must not depend on the load.
-    `rotor_side`: friction and rotor inertia on the measured motion of the rotors (two encoders); `rotor_inertias`
-    (kg m², one a joint) where they are known.
+    Attributes:
+        direction: Sign of dry friction: `sign` or `tanh` of the speed, or `hysteresis` (slip elements).
+        load: Dependence of dry friction on the load torque: `none`, `square` or `absolute`.
+        powers: Exponents of the speed in viscous friction.
+        drivers: Positions that drive the slip elements: `q` (measured), `track` (integral of the measured speed) or
+            `rotor` (measured rotor position).
+        relaxation: Time constant (s) with which the slip elements relax at rest; 0 for none.
+        limits: Deformation limits of the slip elements, rad.
+        scales: Factor of `limits` for each joint; empty for 1.
+        width: Speed (rad/s) over which `tanh` changes its sign.
+        stribeck: Stribeck velocity, rad/s; 0 for no Stribeck term.
+        power_flow: Separate dry friction for motoring and back-driving.
+        ripple: Time step (s) of the drive's response to ripple of the measured speed; 0 for none.
+        offset: A constant torque.
+        extra: Kinds of additional terms with default settings, such as `spring` or a registered term of another
+            package. They must not depend on the load.
+        rotor_side: Friction and rotor inertia follow the measured motion of the rotors (two encoders).
+        rotor_inertias: Known rotor inertias, kg m² at the joint, one value per joint; empty to estimate them.
+
     """
 
     direction: str = "sign"
@@ -132,15 +142,26 @@ class Structure:
         parts = [f"viscous powers {', '.join(f'{p:g}' for p in self.powers)}" if self.powers else "no viscous friction"]
         if self.direction == "hysteresis":
             memory = f", relaxing in {self.relaxation:g} s" if self.relaxation else ""
-            parts.append(f"hysteresis of {len(self.limits)} slip elements on {' and '.join(self.drivers)}{memory}")
+            parts.append(
+                f"hysteresis of {len(self.limits)} slip elements driven by {listed_drivers(self.drivers)}{memory}"
+            )
         elif self.power_flow:
             parts.append("dry friction by direction of power")
         else:
             parts.append(f"Coulomb friction by {self.direction}")
         parts.append("no load dependence" if self.load == "none" else f"{self.load} load dependence")
-        parts += ["Stribeck"] * (self.stribeck > 0.0) + ["answer to speed ripple"] * (self.ripple > 0.0)
+        parts += ["Stribeck"] * (self.stribeck > 0.0) + ["speed-ripple response"] * (self.ripple > 0.0)
         parts += ["two encoders"] * self.rotor_side
         return ", ".join([*parts, *self.extra])
+
+
+DRIVERS = {"q": "position", "track": "integrated speed", "rotor": "rotor position"}
+"""Positions that drive slip elements, in words."""
+
+
+def listed_drivers(drivers: Sequence[str]) -> str:
+    """Return the positions that drive slip elements, in words."""
+    return " and ".join(DRIVERS[driver] for driver in drivers)
 
 
 def element_shapes(terms: Sequence[Term], values: Array) -> tuple[tuple[float, ...], ...]:

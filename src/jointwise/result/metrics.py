@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from msgspec import Meta
@@ -16,6 +16,9 @@ from jointwise.data.log import Log
 from jointwise.result.feed_forward import Use
 from jointwise.result.plausibility.check import Check
 from jointwise.spatial import Array
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MOVING_SPEED = 0.02
 """A joint moves above this speed, rad/s."""
@@ -165,7 +168,7 @@ class Validation:
         if self.reason is not None or self.training_text is not None:
             return self.reason or self.training_text
         judged = (j for j, joint in enumerate(self.joints, start=1) if not (joint.still or joint.ignored))
-        missed = [str(j) for j in judged if not _at_least(self.joints[j - 1].r2, min_r2)]
+        missed = [str(j) for j in judged if not _reaches(self.joints[j - 1].r2, min_r2)]
         return f"R2 below {min_r2:g} at joint {', '.join(missed)}" if missed else None
 
     @property
@@ -206,6 +209,18 @@ class Validation:
         judged = [joint for joint in self.joints if not joint.ignored]
         return "no joint moves: there is no R2" if all(joint.still for joint in judged) else f"{CONSTANT}: no R2"
 
+    def summary(self) -> str:
+        """Return the errors of every joint, their means and the verdict as text, as `jointwise validate` does."""
+        from jointwise.result.validation_text import validation_text
+
+        return validation_text(self)
+
+    def to_dataframe(self) -> DataFrame:
+        """Return the errors as a pandas data frame: a row for each joint (from 1) and its `all` or `moving` samples."""
+        from jointwise.result.validation_text import validation_frame
+
+        return validation_frame(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the errors for JSON: `joints`, each with its `moving` part, and once more as `moving.joints`.
 
@@ -229,9 +244,8 @@ class Validation:
         }
 
 
-def _at_least(value: float | None, least: float) -> bool:
-    """Return whether a value reaches a limit; a missing one and NaN do not."""
-    return value is not None and value >= least
+def _reaches(value: float | None, least: float) -> bool:
+    return value is not None and value >= least  # a missing value and NaN do not
 
 
 def _mean(values: Sequence[float | None]) -> float:

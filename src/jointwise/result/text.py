@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 SHOWN = 8
 """Number of parameters of the links, and of the joints, in a short summary."""
-DRIVERS = {
-    "q": "on q: driven by the measured position",
-    "track": "on track: driven by the integrated measured speed, which shows small reversals that filters remove",
-    "rotor": "on rotor: driven by the rotor position (theta), the side on which friction acts",
+DRIVER_LINES = {
+    "q": "position: the measured joint position (q)",
+    "track": "integrated speed: the integral of the measured speed, which shows small reversals that filters remove",
+    "rotor": "rotor position: the measured rotor position (theta), the side of the gear on which friction acts",
 }
 LOADS = {"square": "the square of the load torque", "absolute": "the absolute load torque"}
 
@@ -77,8 +77,8 @@ def explain_structure(structure: Structure) -> list[str]:
     """Return the meaning of the words in the description of a joint model, one line each."""
     lines = []
     if structure.direction == "hysteresis":
-        lines.append("hysteresis: after a reversal friction builds up over a small angle instead of jumping")
-        lines += [DRIVERS[driver] for driver in structure.drivers]
+        lines.append("hysteresis: after a reversal, friction changes its sign gradually over a small angle")
+        lines += [DRIVER_LINES[driver] for driver in structure.drivers]
     remarks = (
         (
             structure.direction == "hysteresis" and structure.relaxation,
@@ -89,7 +89,7 @@ def explain_structure(structure: Structure) -> list[str]:
             f"{structure.load} load dependence: Coulomb friction grows with {LOADS.get(structure.load)}",
         ),
         (structure.stribeck, "Stribeck: friction is higher at low speed"),
-        (structure.ripple, "answer to speed ripple: response of the drive to fast ripple of the measured speed"),
+        (structure.ripple, "speed-ripple response: response of the drive to ripple of the measured speed"),
     )
     return [*lines, *(text for applies, text in remarks if applies)]
 
