@@ -17,11 +17,11 @@ from jointwise import spatial
 from jointwise.calibration import Options, calibrate
 from jointwise.description.toml import robot_from_toml
 from jointwise.errors import DescriptionError, EstimationError, ModelError
-from jointwise.estimation.body_prior import body_prior
+from jointwise.estimation.body_prior import BodyPrior, body_prior
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import JointFactors
 from jointwise.estimation.least_squares import Layout, Problem, Solution, weighted_least_squares
-from jointwise.estimation.physical import OTHER_MOTIONS, PRIOR_WEIGHTS, BodyPrior, Programme, physical_parameters
+from jointwise.estimation.physical import OTHER_MOTIONS, PRIOR_WEIGHTS, Programme, physical_parameters
 from jointwise.estimation.semidefinite import MARGIN, symmetric
 from jointwise.estimation.structure import Structure
 from jointwise.model.base import base_parameters

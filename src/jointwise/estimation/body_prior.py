@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from jointwise import spatial
 from jointwise.description.robot import Payload, Robot, loaded_inertials
+from jointwise.errors import EstimationError
 from jointwise.estimation.least_squares import Problem, Solution
-from jointwise.estimation.physical import BodyPrior
 from jointwise.spatial import Array
 
 THICKNESS = 0.1
@@ -22,6 +24,49 @@ SHAPE_TOLERANCE = 1.0
 """That of the mass of a simple shape: known to a factor of two."""
 SMALLEST_LENGTH = 0.1
 """m; longest link of an arm without link lengths."""
+
+
+@dataclass(frozen=True)
+class BodyPrior:
+    """Prior knowledge of the bodies.
+
+    Attributes:
+        names: Names of the links.
+        inertials: Prior bodies, (links, 10), in the order of `spatial.INERTIAL_NAMES`, SI units.
+        rotors: Reflected rotor inertias, (links,), kg m²; NaN where unknown, empty if the model has none.
+        regions: Box that contains the centre of mass of each link, (2, 3), m; None where unknown.
+        source: Origin of the bodies, as text.
+        mass_tolerance: Relative standard deviation of the masses, (links,).
+
+    """
+
+    names: tuple[str, ...]
+    inertials: Array
+    rotors: Array
+    regions: tuple[Array | None, ...]
+    source: str
+    mass_tolerance: Array
+
+    @property
+    def described_masses(self) -> Array:
+        """Masses of the description (links,), kg; NaN where the prior is a simple shape."""
+        return np.where(self.mass_tolerance < 1.0, self.inertials[:, 9], np.nan)
+
+    def __post_init__(self) -> None:
+        """Reject a prior that contradicts itself, with the name of the link."""
+        for name, inertial, region in zip(self.names, self.inertials, self.regions, strict=True):
+            smallest = float(np.linalg.eigvalsh(spatial.pseudo_inertia(inertial))[0])
+            if not smallest > 0.0:
+                raise EstimationError(
+                    f"link '{name}': the described body cannot exist (smallest eigenvalue of its pseudo-inertia "
+                    f"{smallest:.3g}). Correct or remove it, or calibrate without physical parameters (--no-physical)."
+                )
+            center = inertial[6:9] / inertial[9]
+            if region is not None and not (np.all(center >= region[0]) and np.all(center <= region[1])):
+                raise EstimationError(
+                    f"link '{name}': the described centre of mass ({', '.join(f'{c:.3g}' for c in center)} m) lies "
+                    "outside the region described for it. Correct one of them, or use --no-physical."
+                )
 
 
 def body_prior(

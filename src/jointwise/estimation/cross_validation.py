@@ -1,4 +1,12 @@
-"""Cross-validation from factors: held-out errors of contiguous folds of time, and the one-standard-error rule."""
+"""Cross-validation from second moments: held-out errors of contiguous folds of time, and the one-standard-error rule.
+
+With the moments ``G_f = [W y]ᵀ [W y]`` of fold f, the estimate without the fold and its held-out error are
+
+    x_(f) = argmin_x [x; -1]ᵀ (Σ_g G_g - G_f) [x; -1],    e_f = [x_(f); -1]ᵀ G_f [x_(f); -1],
+
+so that no data are needed again. A more complex candidate must be better by more than the standard error of the
+difference (L. Breiman, J. Friedman, R. Olshen and C. Stone, "Classification and Regression Trees", 1984, section 3.4).
+"""
 
 from __future__ import annotations
 
@@ -80,10 +88,20 @@ class Score:
 def cross_validate(
     problem: Problem | QuickProblem, sigma: Array, solve: Callable[[Array], Array] | None = None
 ) -> Score:
-    """Return the held-out error; all joints are fitted together on the other folds, each divided by its `sigma`.
+    """Return the held-out error of a regression; see the module for the equation.
 
-    Joints whose output was not measured do not count; a joint without output in one fold is neutral there. `solve`
-    returns the parameters for the moments ``[W y]ᵀ [W y]`` of the other folds; bounded least squares if None.
+    Args:
+        problem: The regression; its blocks are merged to folds.
+        sigma: Standard deviation by which the rows of each joint are divided, (joints,), Nm.
+        solve: Parameters for the moments ``[W y]ᵀ [W y]`` of the other folds; None for bounded least squares.
+
+    Returns:
+        Errors relative to the variance of the output. Joints whose output was not measured are excluded; in a fold
+        without output, a joint has its mean error.
+
+    Raises:
+        EstimationError: There are fewer than three folds.
+
     """
     quick = (problem.quick() if isinstance(problem, Problem) else problem).folded()
     _refuse_few_folds(quick.joints[0].blocks)

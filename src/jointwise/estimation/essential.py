@@ -1,10 +1,11 @@
 """Essential parameters: base parameters that neither the data determine nor the prediction needs are set to zero.
 
 Backward elimination: the base parameter of largest relative standard error is dropped and the rest fitted again, as
-long as its relative standard error exceeds `LARGEST_RELATIVE_ERROR` and the held-out error stays within a tolerance of
-that of the full model. A parameter whose loss costs more is kept, and the next one is tried. The relative standard
-error alone is the usual criterion (Gautier, Khalil & Restrepo, "Identification of the dynamic parameters of a closed
-loop robot", IEEE ICRA 1995); the held-out error makes sure that a prediction does not need what is dropped.
+long as its relative standard error σ_k / |β_k| exceeds `LARGEST_RELATIVE_ERROR` and the held-out error stays within a
+tolerance of that of the full model. A parameter whose removal costs more is kept, and the next one is tried. The
+relative standard error alone is the usual criterion (M. Gautier, W. Khalil and P. Restrepo, "Identification of the
+dynamic parameters of a closed loop robot", IEEE ICRA 1995); the held-out error ensures that the prediction does not
+need the dropped parameters.
 """
 
 from __future__ import annotations

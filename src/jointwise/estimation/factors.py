@@ -42,7 +42,12 @@ def block_sums(y: Array, weights: Array, starts: Sequence[int] | Index = (0,)) -
 
 @dataclass
 class BlockSums:
-    """`sums` (blocks, 3) over the rows of each block of a joint: of the weights, of weighted y and of weighted y²."""
+    """Sums over the rows of each block of one joint.
+
+    Attributes:
+        sums: Σw, Σwy and Σwy² of each block, (blocks, 3).
+
+    """
 
     sums: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
@@ -78,7 +83,12 @@ class BlockSums:
 
 @dataclass
 class JointFactors(BlockSums):
-    """Factors of one joint block by block; the last column is y."""
+    """Triangular factors of one joint: ``√w [W y] = Q_b [R z]_b`` for each block b.
+
+    Attributes:
+        triangles: [R z] of each block, shape (at most columns + 1, columns + 1); the last column belongs to y.
+
+    """
 
     triangles: list[Array] = field(default_factory=list)
 
@@ -117,7 +127,7 @@ class JointFactors(BlockSums):
         return replace(self, triangles=[R[:, chosen] for R in self.triangles])
 
     def with_known(self, values: Array) -> JointFactors:
-        """Return the factors with known parameters taken out (NaN: estimated): their part is gone from y."""
+        """Return the factors of ``[W_e | y - W_k x_k]`` with known parameters x_k (NaN in `values`: estimated)."""
         known = np.flatnonzero(~np.isnan(values))
         if not known.size:
             return self

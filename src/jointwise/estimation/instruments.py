@@ -1,13 +1,15 @@
 """Instrumental variables: estimates without the bias that noise of the positions causes in least squares.
 
-The columns W are computed from measured positions, so their noise enters them twice and makes the estimate too small:
-W is correlated with the residual. The columns Z along the reference motion are correlated with W, not with the noise:
+The columns W are computed from measured positions. Their noise correlates W with the residual, and least squares
+underestimates the parameters. The columns Z along the reference motion are correlated with W but not with the noise:
 
-    β = (Zᵀ Ω⁻¹ W)⁻¹ Zᵀ Ω⁻¹ y
+    β = (Zᵀ Ω⁻¹ W)⁻¹ Zᵀ Ω⁻¹ y,    Ω = diag(σ_j²),
 
-Ω holds the residual variance of every joint. Parameters that least squares holds at zero (their bound) stay there.
-(Janot, Vandanjon & Gautier, "A generic instrumental variable approach for industrial robot identification", IEEE T-CST
-22, 2014, with the columns of a simulation; references that the controller follows serve as well and need none.)
+with the residual variance σ_j² of every joint. Parameters that least squares holds at their bound of zero stay there.
+
+Reference: A. Janot, P. Vandanjon and M. Gautier, "A generic instrumental variable approach for industrial robot
+identification", IEEE Trans. Control Systems Technology 22(1), 2014. There, Z is computed along a simulated motion; here
+along the reference of the controller, which needs no simulation.
 """
 
 from __future__ import annotations

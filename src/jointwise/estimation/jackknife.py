@@ -1,8 +1,11 @@
 """Block jackknife: standard errors of estimates whose residuals are correlated in time.
 
-Samples of a filtered, hysteretic system are not independent; blocks that are long against the correlation time nearly
-are. An estimate is computed without one block at a time, and its standard error follows from the spread of these
-leave-one-out replicates.
+Samples of a filtered, hysteretic system are not independent, but blocks that are long compared with the correlation
+time nearly are. The estimate x_(b) without block b is computed for each of the B blocks, and
+
+    cov(x) = (B - 1)/B Σ_b (x_(b) - x̄)(x_(b) - x̄)ᵀ,    x̄ = 1/B Σ_b x_(b)
+
+(H. Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17(3), 1989).
 """
 
 from __future__ import annotations

@@ -37,7 +37,13 @@ WEIGHTING_PASSES = 3
 
 @dataclass(frozen=True)
 class Layout:
-    """Positions of the columns of every joint in one vector of unknowns, and which unknowns are bounded at zero."""
+    """Positions of the columns of every joint in the vector of unknowns.
+
+    Attributes:
+        index: For every joint, the unknowns that its columns multiply, (columns,).
+        bound: Whether an unknown must not be negative, (unknowns,).
+
+    """
 
     index: list[Index]
     bound: Mask
@@ -76,9 +82,11 @@ class _JointRegression(Generic[Joint]):
         return [joint.merged() for joint in self.joints]
 
     def with_known(self, values: Array) -> Self:
-        """Return the problem with known parameters taken out: their columns are zero, their part is gone from y.
+        """Return the problem ``[W_e | y - W_k x_k]`` with known parameters x_k: their columns become zero.
 
-        `values` (parameters,) are NaN where a parameter is estimated.
+        Args:
+            values: Known parameters, (parameters,); NaN where a parameter is estimated.
+
         """
         pairs = zip(self.joints, self.layout.index, strict=True)
         return replace(self, joints=[joint.with_known(values[index]) for joint, index in pairs])
@@ -166,14 +174,21 @@ class Solution:
 
 
 def weighted_least_squares(problem: Problem, weighted: bool = True) -> Solution:
-    """Return the two-step WLS estimate: OLS residuals give σ_j² = ‖y_j - W_j β‖² / (M - n_j), then rows over σ_j.
+    """Return the weighted least-squares estimate of all joints together.
+
+    The standard deviations of the residuals and the estimate alternate `WEIGHTING_PASSES` times:
+
+        x = argmin Σ_j ‖W_j x - y_j‖² / σ_j²,    x_k >= 0 for bounded unknowns,
+        σ_j² = ‖W_j x - y_j‖² / (M_j - n_j).
+
+    The passes use second moments, the last solution the triangular factors (Gautier and Poignet 2001).
 
     Args:
-        problem: The regression.
+        problem: The regression, with y in Nm.
         weighted: False for ordinary least squares, in which every joint has the same weight.
 
     Returns:
-        The estimate.
+        Values in SI units, residual standard deviations in Nm, and condition numbers.
 
     Raises:
         EstimationError: The measured output of a joint never changes.
@@ -253,10 +268,20 @@ def _condition(matrix: Array) -> float:
 
 
 def bounded_least_squares(augmented: Array, bound: Mask, ridge: float = RIDGE) -> Array:
-    """Return x that minimises ‖A x - b‖² + ridge ‖D x‖² with x >= 0 where `bound`; `augmented` is [A b].
+    """Return x that minimises ‖A x - b‖² + ρ ‖D x‖² with x >= 0 where `bound`.
 
-    D holds the lengths of the columns. QR with the free columns first leaves a smaller problem in the bounded ones,
-    which is a non-negative least-squares problem; the free ones follow by back-substitution.
+    D is diagonal with the lengths of the columns of A. With the free columns first, QR yields
+
+        ‖[A; √ρ D] x - [b; 0]‖² = ‖R₁₁ x_f + R₁₂ x_b - z₁‖² + ‖R₂₂ x_b - z₂‖² + const.
+
+    The second term is a non-negative least-squares problem in the bounded unknowns x_b (Lawson and Hanson, "Solving
+    Least Squares Problems", SIAM 1995, chapter 23); ``x_f = R₁₁⁻¹ (z₁ - R₁₂ x_b)`` makes the first term zero.
+
+    Args:
+        augmented: [A b], shape (rows, unknowns + 1).
+        bound: Which unknowns must not be negative, (unknowns,).
+        ridge: ρ, dimensionless.
+
     """
     A, b = augmented[:, :-1], augmented[:, -1]
     lengths = np.linalg.norm(A, axis=0)
@@ -272,11 +297,22 @@ def bounded_least_squares(augmented: Array, bound: Mask, ridge: float = RIDGE) -
 
 
 def bounded_from_moments(moments: Array, bound: Mask, ridge: float = RIDGE) -> Array:
-    """Return the solution of `bounded_least_squares` from ``[A b]ᵀ [A b]``, by elimination instead of QR.
+    """Return the solution of `bounded_least_squares` from second moments, by elimination instead of QR.
 
-    The Schur complement S = H₂₂ - H₂₁ H₁₁⁻¹ H₁₂ leaves the normal equations of the bounded unknowns; the free ones
-    follow. Many times faster and half as many digits: for held-out errors and weights, not for reported values. The
-    ridge keeps S positive definite.
+    With ``H = AᵀA + ρ D²`` and ``f = Aᵀb``, the free unknowns f and the bounded ones b in this order, the Schur
+    complement leaves the normal equations of the bounded unknowns:
+
+        S = H_bb - H_bf H_ff⁻¹ H_fb,    g = f_b - H_bf H_ff⁻¹ f_f,
+        x_b = argmin_{x >= 0} ½ xᵀ S x - gᵀ x,    x_f = H_ff⁻¹ (f_f - H_fb x_b).
+
+    Much faster than QR, with half as many digits: for held-out errors and weights, not for reported values. The ridge
+    ρ keeps S positive definite.
+
+    Args:
+        moments: ``[A b]ᵀ [A b]``, shape (unknowns + 1, unknowns + 1).
+        bound: Which unknowns must not be negative, (unknowns,).
+        ridge: ρ, dimensionless.
+
     """
     lengths = np.sqrt(np.diag(moments)[:-1])
     order, split = _free_first(lengths, bound)

@@ -1,7 +1,7 @@
-"""Bodies that can exist: standard parameters with positive definite pseudo-inertias, by a semidefinite programme.
+"""Physically consistent bodies: positive definite pseudo-inertias by a semidefinite programme.
 
-Base parameters β = P π leave the single bodies π open, and noise can put them where no body exists. Here all
-standard parameters and the joint terms x are fitted together on the factor [R_b R_x z] of the data:
+Base parameters β = P π do not determine the single bodies π, and because of noise there may be no bodies with these β.
+Here all standard parameters and the joint terms x are fitted together on the factor [R_b R_x z] of the data:
 
     minimise  ½ [‖R_b P π + R_x x - z‖² + μ ‖v - v̂‖²_h] / N + λ Σ_j [D(Q_j) + d(m_j / m_j⁰) / δ_j²]
 
@@ -13,18 +13,18 @@ inequalities for physically consistent inertial parameter identification", IEEE 
 2014) and J_j⁰ that of its prior; D is ½ ‖Q - 1‖² (euclidean) or tr Q - log det Q (entropic; Lee & Park, RA-L 3, 2018),
 which has the same curvature at the prior. In the coordinates Q all links have the same scale, whatever their mass.
 
-Descriptions state masses far better than shapes: d is the same divergence of the mass alone, and δ_j its tolerance. A
-mass that the data do not determine stays at the prior, one that they determine does not.
+Descriptions state masses more accurately than shapes: d is the same divergence of the mass alone, with the tolerance
+δ_j. A mass that the data do not determine therefore stays at its prior.
 
-Noise puts v̂ outside the set of what can exist, which is convex: the nearest point of the set is closer to the truth
-than v̂, whatever the noise, in the norm in which it is the nearest. That of the log alone guarantees it for motions like
-the log, and lets combinations move freely that the log hardly shows and another motion does. The norm with the weights
-h_k, the squared lengths of the columns, is that of a motion in which every parameter causes the torques that it causes
-in the log, independently of the others. The folds of a log cannot show this: they are parts of the same motion.
+**Term μ.** The consistent parameters are a convex set, and noise puts v̂ outside of it. The nearest point of the set is
+closer to the truth than v̂ in the norm in which it is nearest. The norm of the log guarantees this only for similar
+motions: combinations that the log hardly excites may move far. The norm with the weights h_k, the squared lengths of
+the columns, corresponds to a motion in which the parameters act independently of each other. Cross-validation within a
+log cannot replace this term, because all folds belong to the same motion.
 
-λ is one of `PRIOR_WEIGHTS`: a weaker prior is taken as long as it predicts held-out folds of the training data better.
-Where no body is described, the prior is a guess of the program: a stronger one is taken as long as it predicts better.
-The training residual is no measure of it: what it gains by a weak prior is mostly noise.
+**Weight λ.** It is one of `PRIOR_WEIGHTS`. If bodies are described, a weaker prior is used as long as it lowers the
+error of held-out folds. If no body is described, the prior is a rough guess, and a stronger one is used as long as it
+lowers the error. The training residual is not a criterion: a weak prior mostly fits noise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import numpy as np
 
 from jointwise import spatial
 from jointwise.description.robot import Link
-from jointwise.errors import EstimationError
+from jointwise.estimation.body_prior import BodyPrior
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import Index, fold_blocks
 from jointwise.estimation.least_squares import RIDGE, Mask, Problem, Solution, bounded_from_moments
@@ -60,45 +60,6 @@ LEAST_FOLDS = 3
 """Folds that a cross-validation needs."""
 SMALLEST_RESIDUAL = 1e-6
 """Residual variance (part of the mean square of the output) below which a fit counts as exact; noise-free data only."""
-
-
-@dataclass(frozen=True)
-class BodyPrior:
-    """What is known about the bodies before the data.
-
-    `inertials` (links, 10) are the prior bodies, `rotors` (links,) the reflected rotor inertias (kg m²; NaN where
-    nothing is known, empty where the model has none); `regions` are the boxes that centres of mass lie in, (2, 3) in m,
-    None where unknown; `source` says where the bodies come from; `mass_tolerance` (links,) is the relative standard
-    deviation of the masses.
-    """
-
-    names: tuple[str, ...]
-    inertials: Array
-    rotors: Array
-    regions: tuple[Array | None, ...]
-    source: str
-    mass_tolerance: Array
-
-    @property
-    def described_masses(self) -> Array:
-        """Masses of the description (links,), kg; NaN where the prior is a simple shape."""
-        return np.where(self.mass_tolerance < 1.0, self.inertials[:, 9], np.nan)
-
-    def __post_init__(self) -> None:
-        """Reject a prior that contradicts itself, with the name of the link."""
-        for name, inertial, region in zip(self.names, self.inertials, self.regions, strict=True):
-            smallest = float(np.linalg.eigvalsh(spatial.pseudo_inertia(inertial))[0])
-            if not smallest > 0.0:
-                raise EstimationError(
-                    f"link '{name}': the described body cannot exist (smallest eigenvalue of its pseudo-inertia "
-                    f"{smallest:.3g}). Correct or remove it, or calibrate without physical parameters (--no-physical)."
-                )
-            center = inertial[6:9] / inertial[9]
-            if region is not None and not (np.all(center >= region[0]) and np.all(center <= region[1])):
-                raise EstimationError(
-                    f"link '{name}': the described centre of mass ({', '.join(f'{c:.3g}' for c in center)} m) lies "
-                    "outside the region described for it. Correct one of them, or use --no-physical."
-                )
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,19 @@
 v holds ten entries of every matrix Q_j (4, 4), then scalars. D and d are divergences from 1: with X = Q - ε entropic
 (tr Q - log det X, r - log r) or Euclidean (½ ‖Q - 1‖², ½ (r - 1)²); both have the curvature 1 at the prior.
 
-The entropic divergence is the barrier of its own constraint: Q stays definite by the λ of the problem, without a limit
-of a barrier parameter towards zero (Lee, Wensing & Park, "Geometric robot dynamic identification", IEEE T-RO 36,
-2020). Inequalities have slacks s = G v and multipliers z, s z -> 0, by predictor and corrector steps (Mehrotra; Nocedal
-& Wright, "Numerical Optimization", 2006, section 16.6). The prior decides what the data leave open, and λ is a
-millionth of the residual: the Newton steps resolve it to `RESOLUTION` of λ, where conic solvers stop at a part of the
-whole objective, 1e-8 or worse, and return masses that are wrong by factors.
+The method solves the optimality conditions with slacks s, multipliers z and Z, and X_j = Q_j - ε,
+
+    H v - f = Gᵀ z + Z,    s = G v,    s_i z_i = p_i,    X_j Z_j = p 1,
+
+where H and f contain AᵀA, Aᵀb and the linear and quadratic parts of the divergences. The products p_i and p are 0 for
+inequalities, λ w_k and λ for entropic divergences. The entropic divergence is
+thus the barrier of its own constraint, with a fixed barrier parameter (Lee, Wensing & Park, "Geometric robot dynamic
+identification", IEEE Trans. Robotics 36(2), 2020). Steps are those of S. Mehrotra's predictor-corrector method (SIAM J.
+Optimization 2(4), 1992; Nocedal & Wright, "Numerical Optimization", 2006, section 16.6), with the direction of
+Helmberg, Rendl, Vanderbei & Wolkowicz for the matrices (SIAM J. Optimization 6(2), 1996).
+
+The prior determines directions that the data do not, with λ of a millionth of the residual. The Newton steps therefore
+converge to `RESOLUTION` of λ. General conic solvers stop at about 1e-8 of the whole objective, which is not enough.
 """
 
 from __future__ import annotations
@@ -187,7 +194,7 @@ def _pushed(start: Iterate) -> Iterate:
 
 
 class _Step:
-    """One predictor and corrector step (Helmberg, Kojima & Monteiro's direction for the matrices)."""
+    """One predictor and corrector step; see the module."""
 
     def __init__(self, problem: DefiniteLeastSquares, point: Iterate) -> None:
         """Factorise the Newton matrix."""
@@ -208,9 +215,16 @@ class _Step:
         return H
 
     def _direction(self, excess: float, before: Iterate | None = None) -> Iterate:
-        """Return the direction towards products that exceed those of the optimum by `excess`.
+        """Return the Newton direction (dv, ds, dz, dZ) towards products that exceed those of the optimum by `excess`.
 
-        `before` is the predictor, whose second-order error is taken into account.
+        Eliminating ds, dz and dZ from the linearised conditions leaves
+
+            (H + Gᵀ diag(z/s) G + X⁻¹ ⊗ Z) dv = Gᵀ ((p - z (G v - s)) / s) + sym(X⁻¹ p) - gradient.
+
+        Args:
+            excess: Amount by which all products exceed those of the optimum.
+            before: The predictor; its second-order terms ds dz and dX dZ are subtracted from the products.
+
         """
         _, s, z, Z = self.point
         products = self.problem.products + excess - (0.0 if before is None else before.s * before.z)
@@ -239,7 +253,7 @@ class _Step:
         return Iterate(*(at + length * change for at, change in zip(self.point, direction, strict=True)))
 
     def _excess(self, point: Iterate) -> float:
-        """Return the mean distance of the products s z and X Z from those of the optimum."""
+        """Return the mean absolute difference of the products s z and tr(X Z)/4 from those of the optimum."""
         X = symmetric(point.v[: self.bodies].reshape(-1, 10) - MARGIN * IDENTITY)
         scalars = np.abs(point.s * point.z - self.problem.products)
         matrices = np.abs(np.einsum("lab,lab->l", X, point.Z) / 4.0 - self.problem.product)

@@ -1,11 +1,16 @@
 """Standard errors of an estimate: block jackknife over time, selection of a model, and neglected effects.
 
-The jackknife measures how far the data of one structure let its parameters move. It does not show that another
-structure or filter, as good on held-out data, has other parameters. Every selection therefore adds
-Σ_k p_k Δβ_k Δβ_kᵀ over its alternatives, p_k being the probability that alternative k is the better one.
+The block jackknife (`jackknife`) estimates the covariance of the parameters of one model. It does not include that
+another model or filter, equally good on held-out data, has other parameters. Every selection therefore adds
 
-Some effects of gears resemble the torque of bodies. They bias the base parameters in every part of a log alike, so no
-resampling of the log shows it; a fit with columns for these effects does. Three of them:
+    Σ_k p_k Δβ_k Δβ_kᵀ
+
+over its alternatives k, with the probability p_k that alternative k is better and the difference Δβ_k of its
+parameters (S. Buckland, K. Burnham and N. Augustin, "Model selection: an integral part of inference", Biometrics 53(2),
+1997).
+
+Some effects of gears resemble the torque of bodies. They bias the base parameters in all parts of a log alike, so that
+resampling does not reveal them. A fit with additional columns does. Three effects are considered:
 
 - A gear of stiffness K that transmits the load torque τ turns its rotor by τ / K more than the link. The rotor of
   inertia I_a needs the torque ``I_a (θ̈ - q̈) = (I_a / K) d²τ/dt²``, which resembles inertia of the links.
@@ -77,8 +82,20 @@ class Uncertainty:
 def uncertainty_of(problem: Problem, solution: Solution) -> Uncertainty:
     """Return the uncertainty of an estimate whose residuals are correlated within blocks of time.
 
-    Jackknife: with ``A_b = R_b R⁻¹`` the estimate without block b changes exactly by ``R⁻¹ (1 - A_bᵀ A_b)⁻¹ A_bᵀ r_b``.
-    The part of independent noise is the diagonal of ``(RᵀR)⁻¹``.
+    With the factor R of all weighted rows, that of block b, R_b, and its residual ``r_b = z_b - R_b x``, leaving the
+    block out changes the estimate exactly by
+
+        Δx_b = -R⁻¹ (1 - A_bᵀ A_b)⁻¹ A_bᵀ r_b,    A_b = R_b R⁻¹,
+
+    from which `jackknife_covariance` follows. The part of independent noise is the diagonal of ``(RᵀR)⁻¹``.
+
+    Args:
+        problem: The regression, block by block.
+        solution: Its estimate x and residual standard deviations.
+
+    Returns:
+        Covariance in the squared units of the parameters, and which parameters are undetermined or at a bound.
+
     """
     whole = problem.whole(solution.sigma)
     lengths = np.linalg.norm(whole[:, :-1], axis=0)

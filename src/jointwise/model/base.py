@@ -37,9 +37,13 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """A choice of base parameters: `kept` standard parameters, each with the combination that goes with it.
+    """Base parameters β = P π: the combinations of the standard parameters π that act on the joint torques.
 
-    `projection` (base, standard): β = P π. `kept` (base,): index of the standard parameter that heads each β.
+    Attributes:
+        standard_names: Names of the standard parameters, (standard,).
+        kept: Index of the standard parameter that heads each base parameter, (base,).
+        projection: P, shape (base, standard). Its columns `kept` are the identity.
+
     """
 
     standard_names: tuple[str, ...]
@@ -68,10 +72,10 @@ class BaseParameters:
 
     @cached_property
     def lift(self) -> Array:
-        """The matrix L of one standard representative, π = L β with P L = 1, shape (standard, base).
+        """The matrix L of one representative π = L β with P L = 1, shape (standard, base).
 
-        It puts every β on the standard parameter that heads it and zero on the others: the torques are right, the
-        single bodies are not physical.
+        Every base parameter is assigned to the standard parameter that heads it, and the others are zero. The joint
+        torques are those of β, but the bodies are not physical.
         """
         L = np.zeros((len(self.standard_names), self.count))
         L[self.kept, np.arange(self.count)] = 1.0
@@ -89,7 +93,18 @@ class BaseParameters:
         }
 
     def from_standard(self, parameters: Array) -> Array:
-        """Return β = P π; the last axis of `parameters` is that of the standard parameters."""
+        """Return β = P π.
+
+        Args:
+            parameters: Standard parameters π, shape (..., standard).
+
+        Returns:
+            Base parameters, shape (..., base).
+
+        Raises:
+            ShapeError: The last axis of `parameters` has another length.
+
+        """
         values = np.asarray(parameters, dtype=float)
         if values.shape[-1] != len(self.standard_names):
             raise ShapeError(
@@ -100,7 +115,23 @@ class BaseParameters:
         return result
 
     def to_standard(self, values: Array, prior: Array | None = None) -> Array:
-        """Return standard parameters with these base values: `lift`, or those closest to a `prior` (Euclidean)."""
+        """Return standard parameters π with P π = β.
+
+        Without a prior these are ``π = L β`` (see `lift`). With a prior π₀ they are the nearest in Euclidean norm,
+
+            π = π₀ + P⁺ (β - P π₀).
+
+        Args:
+            values: Base parameters β, (base,).
+            prior: Standard parameters π₀, (standard,) or (links, 10); None for the representative of `lift`.
+
+        Returns:
+            π, shape (standard,), in SI units: kg m², kg m, kg.
+
+        Raises:
+            ShapeError: `values` has another shape than (base,).
+
+        """
         beta = np.asarray(values, dtype=float)
         if beta.shape != (self.count,):
             raise ShapeError(f"values must have shape ({self.count},). Got {beta.shape} instead.")
@@ -118,10 +149,24 @@ def base_parameters(
     rotors: bool = False,
     method: Literal["numerical", "closed_form"] = "numerical",
 ) -> BaseParameters:
-    """Return the base parameters of a robot under a gravity, with reflected rotor inertias if `rotors`.
+    """Return the base parameters of a robot.
 
-    Both methods drop a parameter exactly when it is a combination of those before it (base to tip, order of
-    `spatial.INERTIAL_NAMES`, rotors last), which is Gautier and Khalil's choice: YY, mZ and m go into the link before.
+    The joint torques are ``τ = Y(q, q̇, q̈) π = Y_b β`` with ``β = P π``. Both methods drop a standard parameter exactly
+    when its column of Y is a combination of the columns before it (base to tip, order of `spatial.INERTIAL_NAMES`,
+    rotors last). This is the choice of Gautier and Khalil (1990): YY, mZ and m are grouped into the previous link.
+
+    Args:
+        robot: The robot; only its kinematics and transmission are used.
+        gravity: Mounting of the base, or gravity in the base frame, m/s².
+        rotors: Whether reflected rotor inertias (kg m² at the joint) are standard parameters too.
+        method: `numerical`: rank of Y at random states. `closed_form`: geometry of the chain.
+
+    Returns:
+        The base parameters.
+
+    Raises:
+        ModelError: The closed form is requested for rotors of a coupled transmission.
+
     """
     if method == "closed_form":
         if robot.transmission is not None and rotors:
@@ -138,10 +183,23 @@ def _numerical(key: KinematicKey, rotors: bool) -> BaseParameters:
 
 
 def group_columns(matrix: Array, names: Sequence[str], tolerance: float = RANK_TOLERANCE) -> BaseParameters:
-    """Return the base parameters of an observation matrix (rows, standard), of a model or of recorded data.
+    """Return the base parameters of an observation matrix W, of a model or of recorded data.
 
-    Columns are taken in their order; one whose residual beside those kept so far is below `tolerance` (relative to its
-    norm) is a combination of them: ``W = Q1 [R1 R2]``, ``β = π1 + R1⁻¹ R2 π2``.
+    With the independent columns W₁ and the dependent ones ``W₂ = W₁ X``,
+
+        W π = W₁ π₁ + W₂ π₂ = W₁ (π₁ + X π₂) = W₁ β,
+
+    where X follows from the QR factors ``W = Q [R₁ R₂]`` as ``R₁⁻¹ R₂`` (Gautier 1991). Columns are examined in their
+    order by modified Gram-Schmidt orthogonalisation.
+
+    Args:
+        matrix: W, shape (rows, standard).
+        names: Names of its columns.
+        tolerance: A column is dependent if its residual beside the columns kept so far is below this part of its norm.
+
+    Returns:
+        The base parameters; P = [1 X] up to the order of the columns.
+
     """
     W = np.asarray(matrix, dtype=float)
     lengths = np.linalg.norm(W, axis=0)
@@ -240,7 +298,25 @@ _TOLERANCE = 1e-10
 
 
 def closed_form_null_space(robot: Robot, gravity: Array, rotors: bool) -> Array:
-    """Return changes of the standard parameters without effect on the torques, as columns (10 n [+ n], nullity)."""
+    """Return a basis of the changes of the standard parameters that do not affect the joint torques.
+
+    A change k of the parameters of link j can be moved to link j-1 with the opposite sign, without effect on the
+    torques, if its energy does not depend on q_j and if joint j does not excite it:
+
+        b·(T_j(q) - T_j(0)) k = 0,    b(s_j, v)·k = 0,    b(s_j, s_j)·k = 0 (or + the change of the rotor inertia),
+
+    for the energies b that links before j can have and the motions v that they impart, with the axis s_j of the joint
+    and the map T_j(q) of inertial parameters from {j} to {j-1} (Gautier and Khalil 1990, by subspaces).
+
+    Args:
+        robot: The robot.
+        gravity: Gravity in the base frame, (3,), m/s².
+        rotors: Whether reflected rotor inertias follow the parameters of the links.
+
+    Returns:
+        Null vectors as columns, shape (10 n [+ n], nullity).
+
+    """
     motions = _basis(np.concatenate([np.zeros(3), -gravity])[:, None])
     seen = np.zeros((10, 0))
     columns = []
@@ -271,7 +347,7 @@ def _null_vectors(changes: Array, j: int, move: Array, dof: int, rotors: bool) -
 
 
 def energy_vector(u: Array, v: Array) -> Array:
-    """Return b with ``uᵀ I v = b·π`` for spatial motions (angular; linear), shape (10,)."""
+    """Return b (10,) with ``uᵀ I(π) v = b·π`` for spatial motions u, v = (ω, v) (6,), rad/s and m/s."""
     (wu, vu), (wv, vv) = (u[:3], u[3:]), (v[:3], v[3:])
     product = np.outer(wu, wv)
     tensor = spatial.tensor_to_six(product + product.T - np.diag(np.diag(product)))

@@ -34,12 +34,22 @@ class ParameterInfo:
 
 @dataclass(frozen=True)
 class Dynamics:
-    """Torque of a motion as a linear function of parameters: τ = Y_b(q, q̇, q̈) β + Σ terms.
+    """Torque of a motion as a linear function of parameters.
 
-    `terms[j]` are those of joint j. All parameters form one vector: base parameters first, then joint by joint. The
-    load torque of the terms is Y_b β (`load_basis` "model"), or AURT's plain sum of the columns of Y_b ("row_sum").
-    With `rotor_side` the terms follow the measured motion of the rotors instead of that of the links (two encoders).
-    Motions are in joint coordinates. Torques and terms are those of the motors where a transmission is coupled.
+        τ_j = Y_b,j(q, q̇, q̈) β + Σ_k W_jk(q_j, q̇_j, load_j, ...) x_jk
+
+    with the base parameters β and the terms k of joint j (friction, offset, ...). All parameters form one vector: base
+    parameters first, then joint by joint. Motions are in joint coordinates. In a coupled transmission, torques and
+    terms are those of the motors.
+
+    Attributes:
+        robot: The robot.
+        gravity: Gravity in the base frame, m/s².
+        rotors: Whether reflected rotor inertias are base parameters.
+        terms: Terms of every joint.
+        load_basis: Load torque of the terms: `model` for Y_b β, `row_sum` for the sum of the columns of Y_b as in AURT.
+        rotor_side: Terms follow the measured motion of the rotors instead of that of the links (two encoders).
+
     """
 
     robot: Robot
@@ -139,7 +149,14 @@ class Dynamics:
         )
 
     def payload_values(self, payload: Payload | None, before: Payload | None = None) -> Array:
-        """Return the change of all parameter values by a payload at the tool instead of another one, (parameters,)."""
+        """Return the change of all parameters if the tool carries a payload instead of `before`.
+
+        A payload adds its ten inertial parameters to those of the last link, ``Δβ = P Δπ``.
+
+        Returns:
+            Change, shape (parameters,); zero for the terms of the joints.
+
+        """
         standard = np.zeros((len(self.base.standard_names),))
         last = slice(10 * (self.robot.dof - 1), 10 * self.robot.dof)
         for sign, each in ((1.0, payload), (-1.0, before)):
@@ -159,7 +176,16 @@ class Dynamics:
         return np.concatenate(columns, axis=1) if columns else np.empty((motion.samples, 0))
 
     def torque(self, motion: Motion, values: Array) -> Array:
-        """Return τ of a motion, (samples, joints), Nm or N."""
+        """Return the torque of a motion; see the class for the equation.
+
+        Args:
+            motion: Motion with the channels that the terms use.
+            values: All parameters, (parameters,).
+
+        Returns:
+            τ, shape (samples, joints), Nm or N.
+
+        """
         rigid = self.rigid_columns(motion)
         result = self.body_torque(rigid, values)
         load, motor = self.load_torque(rigid, values), motor_motion(self.robot, motion, self.rotor_side)

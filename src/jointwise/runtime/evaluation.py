@@ -1,4 +1,9 @@
-"""One estimate of a calibration, evaluated along motions, and the prediction intervals of its torque."""
+"""One estimate of a calibration, evaluated along motions, and the prediction intervals of its torque.
+
+    τ = Y_b(q, q̇, q̈) β + C^T f(θ̇, load, T),    θ = C q,    load = C^-T Y_b β
+
+with the base parameters β, the friction terms f at the motors and the coupling C of the transmission (1 without one).
+"""
 
 from __future__ import annotations
 
@@ -124,9 +129,19 @@ class Evaluation:
         return self._at_joints(steady_torques(self.model, speed, self.values, load, temperature, without=(Offset,)))
 
     def body_share(self, q: Array, qd: Array, torque: Array, temperature: Array | None) -> Array:
-        """Return what friction does not take of a torque, where friction depends on the load torque itself.
+        """Return the part of a joint torque that accelerates the bodies, where friction depends on the load.
 
-        Newton's method, as friction may grow faster than the load: ``load + friction(load) = torque``.
+        Solves ``load + f(q̇, load) = torque`` for the load by Newton's method. A fixed-point iteration would diverge
+        where friction grows faster than the load.
+
+        Args:
+            q: Positions (samples, joints), rad or m.
+            qd: Speeds (samples, joints), rad/s or m/s.
+            torque: Joint torques (samples, joints), Nm or N.
+            temperature: Temperatures (samples, joints), °C; None for the reference temperature.
+
+        Returns:
+            Torque of bodies and rotors (samples, joints), Nm or N.
 
         Raises:
             ModelError: There is no solution.
@@ -196,18 +211,23 @@ class Estimates:
 
 
 def half_widths(calibration: Calibration, motion: Motion, load: Array, level: float, observation: bool) -> Array:
-    """Return half the width of the interval of the torque along a motion, (samples, joints), Nm.
+    """Return half the width of the confidence or prediction interval of the torque along a motion.
 
-    ``√(t² y C yᵀ + z² σ²)``: y the regressor row, C the covariance of the parameters, t Student's quantile, σ (with
-    `observation`) the standard deviation of the residuals, z the normal quantile. Infinite where a parameter that is
-    not identifiable acts.
+        h = √(t² w C wᵀ + z² σ²)
+
+    with the regressor row w of a sample and joint, the covariance C of the parameters, the Student quantile t, and for
+    an observation the residual standard deviation σ and the normal quantile z (N. Draper and H. Smith, "Applied
+    Regression Analysis", 1998). The estimate of σ has many degrees of freedom.
 
     Args:
         calibration: The calibration.
         motion: A motion with all signals that the terms need.
         load: Load torque of the terms (samples, joints), Nm.
         level: Probability, between 0 and 1.
-        observation: Whether σ is part of it.
+        observation: Whether σ is included: a prediction interval of the measured torque.
+
+    Returns:
+        h, shape (samples, joints), Nm; infinite where a parameter that is not identifiable has an effect.
 
     Raises:
         ModelError: The level is not between 0 and 1.

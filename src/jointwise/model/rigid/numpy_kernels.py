@@ -1,8 +1,14 @@
-"""The rigid-body kernels in NumPy: reference of the native ones, and their fall-back.
+"""The rigid-body kernels in NumPy: reference of the native ones, used where there is no compiler.
 
-Same functions and arguments as `jointwise._native`, same algorithms as `src/native/rigid.h`, samples in blocks that
-stay in the cache. Vectors are (3, ..., block), rotations (3, 3, block); those of link j are in frame {j}. Memory that
-every block needs is allocated once: fresh memory costs more than the arithmetic.
+Functions and arguments are those of `jointwise._native`, algorithms those of `src/native/rigid.h`:
+
+- inverse dynamics: recursive Newton-Euler (Luh, Walker & Paul, J. Dyn. Syst. Meas. Control 102(2), 1980);
+- regressor: the same for a unit of each parameter (Atkeson, An & Hollerbach, Int. J. Robotics Research 5(3), 1986);
+- mass matrix: composite rigid bodies (Walker & Orin, J. Dyn. Syst. Meas. Control 104(3), 1982);
+- bodies as pseudo-inertias (Wensing, Kim & Slotine, IEEE Robotics and Automation Letters 3(1), 2018).
+
+Samples are processed in blocks that fit into the cache, in memory that is allocated once. Vectors have shape
+(3, ..., block), rotations (3, 3, block); those of link j are in frame {j}.
 """
 
 from __future__ import annotations
@@ -92,8 +98,10 @@ class Motions:
     """
 
     def __init__(self, chain: Chain, samples: int) -> None:
-        self.chain, size = chain, min(BLOCK, samples)
-        self.turn, self.push = np.empty((chain.dof, 3, 2, size)), np.empty((chain.dof, 4, 3, size))
+        size = min(BLOCK, samples)
+        self.chain = chain
+        self.turn = np.empty((chain.dof, 3, 2, size))
+        self.push = np.empty((chain.dof, 4, 3, size))
 
     def outward(self, T: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
         """Return `turn` and `push` of every link, base to tip (Newton-Euler).
@@ -171,7 +179,10 @@ def torques(motions: Motions, bodies: list[Array], T: Array, qd: Array, qdd: Arr
 
 @_quiet()
 def inverse_dynamics(chain: Chain, q: Array, qd: Array | None, qdd: Array | None, out: Array) -> bool:
-    """Write joint torques into `out` (samples, joints), Nm or N; return whether they are finite."""
+    """Write the joint torques ``τ = M(q) q̈ + C(q, q̇) q̇ + g(q)``, by the recursive Newton-Euler algorithm.
+
+    `out` (samples, joints) is in Nm or N; the other arguments and the result are those of `regressor`.
+    """
     bodies, motions = pseudo_inertias(chain), Motions(chain, len(q))
     for block, T in placed(chain, q):
         qds, qdds = series_of(qd, block, chain.dof), series_of(qdd, block, chain.dof)
@@ -185,16 +196,26 @@ def pseudo_inertias(chain: Chain) -> list[Array]:
 
 
 def moment_basis(turn: Array, U: Array) -> Array:
-    """Return the moment I ω̇ + ω × (I ω) for a unit of each entry XX XY XZ YY YZ ZZ of I, shape (3, 6, block)."""
+    """Return the moment I ω̇ + ω × (I ω) for a unit of each entry of I, shape (3, 6, block), Nm per kg m².
+
+    `turn` (3, 2, block) holds ω and ω̇, `U` (3, 3, block) the columns of [ω̇]× + [ω]×[ω]×.
+    """
     (wx, dx), (wy, dy), (wz, dz) = turn
-    xy, xz, yz = wx * wy, wx * wz, wy * wz
+    xy = wx * wy
+    xz = wx * wz
+    yz = wy * wz
+    moments = (
+        (dx, xz, -xy),  # XX
+        (-U[0, 2], U[1, 2], U[0, 0] - U[1, 1]),  # XY
+        (U[0, 1], U[2, 2] - U[0, 0], -U[2, 1]),  # XZ
+        (-yz, dy, xy),  # YY
+        (U[1, 1] - U[2, 2], -U[1, 0], U[2, 0]),  # YZ
+        (yz, -xz, dz),  # ZZ
+    )
     basis = np.empty((3, 6, wx.size))
-    basis[0, 0], basis[1, 0], basis[2, 0] = dx, xz, -xy
-    basis[0, 1], basis[1, 1], basis[2, 1] = -U[0, 2], U[1, 2], U[0, 0] - U[1, 1]
-    basis[0, 2], basis[1, 2], basis[2, 2] = U[0, 1], U[2, 2] - U[0, 0], -U[2, 1]
-    basis[0, 3], basis[1, 3], basis[2, 3] = -yz, dy, xy
-    basis[0, 4], basis[1, 4], basis[2, 4] = U[1, 1] - U[2, 2], -U[1, 0], U[2, 0]
-    basis[0, 5], basis[1, 5], basis[2, 5] = yz, -xz, dz
+    for k, moment in enumerate(moments):
+        for axis, component in enumerate(moment):
+            basis[axis, k] = component
     return basis
 
 
@@ -204,7 +225,8 @@ def write_rows(turn: Array, push: Array, arms: Array, rows: Array) -> None:
     `arms` (3, [u v], joints, block): u is the axis of a joint, v its moment arm (axis × (link origin - joint origin)),
     both in the link's frame.
     """
-    u, v, U, a = arms[:, 0], arms[:, 1], push[:3], push[3]
+    u, v = arms[:, 0], arms[:, 1]
+    U, a = push[:3], push[3]
     np.einsum("cib,ckb->ikb", u, moment_basis(turn, U), out=rows[:, :6])
     np.einsum("cib,kcb->ikb", v, U, out=rows[:, 6:9])
     rows[:, 6:9] += cross(a[:, None], u).swapaxes(0, 1)
@@ -215,13 +237,25 @@ def write_rows(turn: Array, push: Array, arms: Array, rows: Array) -> None:
 def regressor(
     chain: Chain, q: Array, qd: Array | None, qdd: Array | None, places: bytes | NDArray[np.int32], out: Array
 ) -> bool:
-    """Write the structurally non-zero series into `out` (samples, series).
+    """Write the structurally non-zero entries of Y in τ = Y(q, q̇, q̈) π.
 
-    `places` (joints, joints, 10): index of the series of row i, link j, parameter k, or -1 for a zero.
+    The torque of joint i due to link j is ``u·n + v·f``, with the axis u of joint i and its moment arm v about the
+    origin of link j, and the moment n and force f that accelerate link j. Both are linear in the ten parameters.
+
+    Args:
+        chain: Kinematics and gravity.
+        q: Positions (samples, joints), rad or m.
+        qd: Speeds, rad/s or m/s; None for zero.
+        qdd: Accelerations, rad/s² or m/s²; None for zero.
+        places: Index of the series of row i, link j, parameter k, shape (joints, joints, 10); -1 for a zero.
+        out: Result, shape (samples, series). The return value is whether results and inputs are finite.
+
     """
     n, size = chain.dof, min(BLOCK, len(q))
     index = np.frombuffer(places, dtype=np.int32).reshape(n, n, 10)
-    motions, rows, spare = Motions(chain, len(q)), np.empty((n, 10, size)), np.empty((2, 3, 2, n, size))
+    motions = Motions(chain, len(q))
+    rows = np.empty((n, 10, size))
+    spare = np.empty((2, 3, 2, n, size))
     for block, T in placed(chain, q):
         turns, pushes = motions.outward(T, series_of(qd, block, n), series_of(qdd, block, n))
         size = block.stop - block.start
@@ -253,10 +287,11 @@ def kinematics(chain: Chain, q: Array, qd: None, qdd: None, out: Array) -> bool:
 
 
 def masses(chain: Chain, bodies: list[Array], T: Array, spare: Array) -> Array:
-    """Return M of a block, (joints, joints, block): the momentum under unit speed of joint j, at axis i <= j.
+    """Return the mass matrix of a block by composite rigid bodies.
 
-    Composite bodies: the pseudo-inertia of link j moves to {j-1} by the congruence T J Tᵀ. `spare` is memory for two
-    sets of momenta, (2, 3, 2, joints, block).
+    M_ij for i <= j is the momentum of all links behind joint j under unit speed of joint j, at the axis of joint i. The
+    pseudo-inertia J of these links is moved to {j-1} by the congruence ``T J Tᵀ``. `spare` is memory for two sets of
+    momenta, (2, 3, 2, joints, block). M has the shape (joints, joints, block), kg m² for revolute joints.
     """
     n, size = chain.dof, T.shape[-1]
     M, J = np.empty((n, n, size)), np.zeros((4, 4, size))
@@ -285,12 +320,18 @@ def mass_matrix(chain: Chain, q: Array, qd: None, qdd: None, out: Array) -> bool
 def _unit_momentum(J: Array, revolute: bool) -> Array:
     """Return the momentum [n f] (3, 2, block) of a body under unit speed along or about z."""
     momentum = np.zeros((3, 2, J.shape[2]))
-    x, y, z = 0, 1, 2
+    angular, linear = momentum[:, 0], momentum[:, 1]
+    x, y, z, mass = 0, 1, 2, 3
     if revolute:
-        momentum[x, 0], momentum[y, 0], momentum[z, 0] = -J[x, z], -J[y, z], J[x, x] + J[y, y]
-        momentum[x, 1], momentum[y, 1] = -J[y, 3], J[x, 3]
+        angular[x] = -J[x, z]
+        angular[y] = -J[y, z]
+        angular[z] = J[x, x] + J[y, y]
+        linear[x] = -J[y, mass]
+        linear[y] = J[x, mass]
     else:
-        momentum[x, 0], momentum[y, 0], momentum[z, 1] = J[y, 3], -J[x, 3], J[3, 3]
+        angular[x] = J[y, mass]
+        angular[y] = -J[x, mass]
+        linear[z] = J[mass, mass]
     return momentum
 
 
@@ -306,7 +347,10 @@ def _congruence(T: Array, J: Array) -> Array:
 
 @_quiet()
 def forward_dynamics(chain: Chain, q: Array, qd: Array | None, torque: Array, out: Array) -> bool:
-    """Write accelerations into `out` (samples, joints): q̈ = M⁻¹ (τ - C q̇ - g), by Cholesky of M."""
+    """Write the accelerations ``q̈ = M(q)⁻¹ (τ - C(q, q̇) q̇ - g(q))``, by a Cholesky factor of M.
+
+    `torque` (samples, joints) is in Nm or N, `out` in rad/s² or m/s²; the rest as in `regressor`.
+    """
     bodies, motions = pseudo_inertias(chain), Motions(chain, len(q))
     spare = np.empty((2, 3, 2, chain.dof, min(BLOCK, len(q))))
     for block, T in placed(chain, q):

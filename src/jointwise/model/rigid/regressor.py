@@ -113,10 +113,20 @@ def compute_regressor(
     rotors: bool = False,
     out: Regressor | None = None,
 ) -> Regressor:
-    """Return Y with τ = Y π for the standard parameters, shapes (samples, joints) in rad, rad/s, rad/s².
+    """Return the regressor Y of ``τ = Y(q, q̇, q̈) π`` for the standard parameters π.
 
-    With `rotors` the reflected rotor inertias follow (τ_j += Ia_j q̈_j). `out` is a regressor of the same structure
-    and length whose memory is used again.
+    Args:
+        robot: The robot; only its kinematics are used.
+        q: Positions (samples, joints), rad or m.
+        qd: Speeds (samples, joints), rad/s or m/s; None for zero.
+        qdd: Accelerations (samples, joints), rad/s² or m/s²; None for zero.
+        gravity: Mounting of the base, or gravity in the base frame, m/s².
+        rotors: Append columns of the reflected rotor inertias, ``τ_j += Ia_j q̈_j``.
+        out: A regressor of the same structure and length whose memory is reused.
+
+    Returns:
+        Y as time series of its structurally non-zero entries.
+
     """
     key = KinematicKey(robot, gravity, coupled=False)
     q, qd, qdd = checked_states(robot, q, qd, qdd)
