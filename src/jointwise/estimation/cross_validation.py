@@ -137,27 +137,22 @@ FOLDS = 5
 """Folds of a cross-validation over rows: each model is fitted to four fifths of the runs, cycles or blocks."""
 
 
-def unit_folds(unit: Index, use: Mask | None = None) -> Index:
-    """Return the fold (rows,) of every row: units (runs, cycles or blocks) in turn, -1 for rows not in `use`."""
-    rows = np.arange(len(unit)) if use is None else np.flatnonzero(use)
-    names, place = np.unique(unit[rows], return_inverse=True)
-    folds = np.full(len(unit), -1, dtype=np.intp)
-    folds[rows] = place % min(FOLDS, len(names))
-    return folds
-
-
-def held_out_predictions(fold: Index, predict: Callable[[Mask], Array]) -> Array:
+def held_out_predictions(unit: Index, predict: Callable[[Mask], Array], use: Mask | None = None) -> Array:
     """Return the prediction (rows, ...) of every row by a model fitted to the other folds.
 
     Args:
-        fold: Fold of every row, (rows,); rows of fold -1 are not used.
+        unit: Run, cycle or block of every row, (rows,); units are distributed over `FOLDS` folds in turn.
         predict: From flags of the training rows, (rows,), to the prediction of all rows, (rows, ...).
+        use: Flags of the rows to use, (rows,); all by default.
 
     Returns:
         Held-out predictions; NaN in rows that are not used.
 
     """
-    used = fold >= 0
+    used = np.ones(len(unit), dtype=bool) if use is None else use
+    names, place = np.unique(unit[used], return_inverse=True)
+    fold = np.full(len(unit), -1, dtype=np.intp)
+    fold[used] = place % min(FOLDS, len(names))
     parts = {int(k): predict(used & (fold != k)) for k in np.unique(fold[used])}
     result = np.full_like(next(iter(parts.values())), np.nan)
     for k, predicted in parts.items():

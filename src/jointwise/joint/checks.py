@@ -42,8 +42,9 @@ def few_reversals(count: int) -> str:
     return f"{found} in the log, at least {MIN_REVERSALS} are needed"
 
 
-def check_moving_unsaturated(record: JointRecord, phenomenon: str) -> None:
-    """Raise if the joint does not move or its current is at a limit."""
+def check_record(record: JointRecord, phenomenon: str) -> None:
+    """Raise if the torque contradicts gravity, the joint does not move, or its current is at a limit."""
+    check_gravity(record)
     travel = float(np.ptp(record.position))
     if travel < MIN_TRAVEL:
         raise refuse(record, phenomenon, f"the joint does not move (it covers {travel:.2g} rad)")

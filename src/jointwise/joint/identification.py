@@ -254,9 +254,6 @@ def _with_gain(records: Mapping[str, Sequence[JointRecord]], model: JointModel) 
 
 # -- which record suits a phenomenon --
 
-REVERSAL_TRAVEL = 0.05
-"""Travel (rad) after a reversal in which lost motion and presliding show."""
-
 Score = tuple[float, ...]
 
 
@@ -280,7 +277,7 @@ def _reversals(record: JointRecord) -> Score:
     if np.ptp(record.position) < MIN_TRAVEL:
         return 0.0, 0.0
     slow = usual_top_speed(record) <= MAX_SPEED
-    return float(slow), float(np.sum(moving(record) & ~settled(record, REVERSAL_TRAVEL))) / record.rate
+    return float(slow), float(np.sum(moving(record) & ~settled(record))) / record.rate
 
 
 def _speed(record: JointRecord) -> Score:

@@ -12,7 +12,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 from jointwise.data.statistics import intervals
 from jointwise.joint.checks import refuse
 from jointwise.joint.part import PERFECT
-from jointwise.joint.record import JointRecord
+from jointwise.joint.record import SLIDING_SHARE, JointRecord
 from jointwise.model.friction import root_speed
 from jointwise.spatial import Array
 
@@ -36,14 +36,23 @@ def moving(record: JointRecord) -> Flags:
     return np.abs(record.speed) > STANDSTILL_SHARE * record.top_speed
 
 
-def settled(record: JointRecord, travel: float = PRESLIDING_TRAVEL) -> Flags:
-    """Return flags of the samples at least a `travel` (rad) past the last standstill, reversal or gap."""
+def settled(record: JointRecord) -> Flags:
+    """Return flags of the samples past presliding since the last standstill, reversal or gap."""
     direction = np.sign(record.speed) * moving(record)
     turns = np.diff(direction, prepend=np.nan) != 0
     turns |= np.diff(record.segment, prepend=-1) != 0
     start = np.maximum.accumulate(np.where(turns, np.arange(record.samples), 0))
-    result: Flags = (direction != 0) & (np.abs(record.position - record.position[start]) >= travel)
+    result: Flags = (direction != 0) & (np.abs(record.position - record.position[start]) >= PRESLIDING_TRAVEL)
     return result
+
+
+TWO_SIDED_SHARE = 0.1
+"""Smallest fraction of samples on either side, such as directions of motion, for the sides to be compared."""
+
+
+def has_both(flags: Flags) -> bool:
+    """Return whether enough of the flags are true and enough are false for the two sides to be compared."""
+    return TWO_SIDED_SHARE <= float(np.mean(flags)) <= 1.0 - TWO_SIDED_SHARE
 
 
 def unaccelerated(record: JointRecord) -> Flags:
@@ -54,24 +63,18 @@ def unaccelerated(record: JointRecord) -> Flags:
 
 
 LOAD_QUANTILES = (0.05, 0.95)
-"""Quantiles of the load of steady samples that count as its range: ramps that look steady do not."""
+"""Quantiles of the load of steady samples, and of the speed of sliding ones, that count as their range: ramps that look
+steady do not."""
 
 # -- runs at constant speed --
 
 AVERAGING_TIMES = ((0.2, 0.0), (0.8, 1.5))
 """(averaging time of the speed, shortest run), s: any run, and longer ones whose speed oscillates."""
 WINDOW = 0.3
-"""Time (s) within which a constant speed changes...."""
-MIN_WINDOW = 3
-"""...over at least this many samples: one to either side..."""
+"""Time (s) within which a constant speed hardly changes, and the shortest run without ramps and settling."""
 MAX_CHANGE = 0.1
-"""...by at most this fraction of itself..."""
-MAX_CHANGE_OF_TOP = 0.002
-"""...or of the top speed, whichever is more: the noise of slow runs."""
-MIN_DURATION = 0.1
-"""Shortest run (s), without ramps and settling."""
-SAME_SPEED = 1.1
-"""Ratio of two speeds up to which they count as the same."""
+"""Relative difference up to which speeds count as the same, within a run and between runs; noise is as large where the
+direction of motion is uncertain (`SLIDING_SHARE`), so slower runs may change as much as one at that speed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +97,10 @@ class Plateaus:
 
     @property
     def levels(self) -> Indices:
-        """Rank (0, 1, ... by size) of the speed of each run, (runs,); speeds within `SAME_SPEED` share one."""
+        """Rank (0, 1, ... by size) of the speed of each run, (runs,); speeds within `MAX_CHANGE` share one."""
         order = np.argsort(np.abs(self.speed))
         sizes = np.abs(self.speed)[order]
-        steps = np.diff(np.log(sizes)) > np.log(SAME_SPEED)
+        steps = np.diff(np.log(sizes)) > np.log1p(MAX_CHANGE)
         levels = np.empty(len(sizes), dtype=np.intp)
         levels[order] = np.concatenate([[0], np.cumsum(steps)]) if len(sizes) else 0
         return levels
@@ -123,6 +126,12 @@ def find_plateaus(record: JointRecord) -> Plateaus:
     )
 
 
+def level_columns(level: Indices) -> Array:
+    """Return a column of ones and zeros for every speed, (rows, levels), of rows with the ranks of their speed."""
+    columns: Array = (level[:, None] == np.arange(level.max() + 1)).astype(float)
+    return columns
+
+
 def opposite_runs(plateaus: Plateaus) -> list[tuple[int, int]]:
     """Return pairs (forward, backward) of consecutive runs at the same speed; each run is used once."""
     pairs, levels, k = [], plateaus.levels, 0
@@ -140,7 +149,7 @@ def _runs(record: JointRecord, index: Indices) -> list[tuple[int, int]]:
     start = int(index[0])
     piece = record.take(slice(start, int(index[-1]) + 1))  # type: ignore[arg-type]
     flat = _is_constant(piece, record.top_speed) & settled(piece) & moving(piece)
-    return [(start + a, start + b) for a, b in intervals(flat) if b - a >= MIN_DURATION * record.rate]
+    return [(start + a, start + b) for a, b in intervals(flat) if b - a >= WINDOW * record.rate]
 
 
 def _is_constant(piece: JointRecord, top: float) -> Flags:
@@ -151,9 +160,9 @@ def _is_constant(piece: JointRecord, top: float) -> Flags:
 
 def _is_constant_averaged(piece: JointRecord, top: float, averaging: float, shortest: float) -> Flags:
     speed = uniform_filter1d(piece.speed, max(1, int(averaging * piece.rate)), mode="nearest")
-    window = max(MIN_WINDOW, int(WINDOW * piece.rate))
+    window = max(1, int(WINDOW * piece.rate))
     change = maximum_filter1d(speed, window) - minimum_filter1d(speed, window)
-    allowed = np.maximum(MAX_CHANGE * np.abs(speed), MAX_CHANGE_OF_TOP * top)
+    allowed = MAX_CHANGE * np.maximum(np.abs(speed), SLIDING_SHARE * top)
     flat: Flags = (change <= allowed) & (np.abs(speed) > STANDSTILL_SHARE * top)
     for first, last in intervals(flat):
         flat[first:last] = last - first >= shortest * piece.rate
@@ -168,20 +177,14 @@ def _means(values: Array, first: Indices, last: Indices) -> Array:
 
 # -- rows of a fit --
 
-MIN_PLATEAU_SHARE = 0.4
-"""Fraction of the moving time above which runs at constant speed are used alone."""
-ONLY_PLATEAU_SHARE = 0.7
-"""Fraction of the moving time at constant speed above which there is nothing else to use."""
+MIN_PLATEAU_SHARE = 0.5
+"""Fraction of the moving time above which runs at constant speed are used alone: what lies between them is ramps."""
 MIN_SPEEDS = 3
 """Speeds that a curve needs: one parameter more than Coulomb and viscous friction."""
 MIN_SPEED_RATIO = 2.0
 """Smallest ratio of the highest to the lowest speed."""
-SPEED_QUANTILES = (0.1, 0.95)
-"""Quantiles of the speed of sliding samples that count as the lowest and the highest."""
 LOAD_VARIATION = 0.5
 """A load that varies by more than this fraction of the friction is visible in it."""
-TWO_SIDED_SHARE = 0.1
-"""Smallest fraction of points in each direction for directions to be compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,8 +212,7 @@ class FrictionPoints:
     @property
     def is_two_sided(self) -> bool:
         """Whether both directions have enough points."""
-        forward = float(np.mean(self.speed > 0.0))
-        return min(forward, 1.0 - forward) >= TWO_SIDED_SHARE
+        return has_both(self.speed > 0.0)
 
     def take(self, which: Flags) -> FrictionPoints:
         """Return a selection of points."""
@@ -222,14 +224,14 @@ def friction_points(record: JointRecord) -> FrictionPoints:
     """Return the points of a friction curve; raises if the record does not determine one."""
     plateaus = find_plateaus(record)
     share = float(plateaus.duration.sum() * record.rate / max(1, moving(record).sum()))
+    if share < MIN_PLATEAU_SHARE:
+        return _cycle_points(record, share)
     speeds = _speeds(plateaus)
-    if share >= MIN_PLATEAU_SHARE and len(speeds) >= MIN_SPEEDS and speeds[-1] >= MIN_SPEED_RATIO * speeds[0]:
-        return _run_points(record, plateaus, len(speeds))
-    if share >= ONLY_PLATEAU_SHARE:
+    if len(speeds) < MIN_SPEEDS or speeds[-1] < MIN_SPEED_RATIO * speeds[0]:
         listed = ", ".join(f"{speed:.3g}" for speed in speeds)
         count = "one speed" if len(speeds) == 1 else f"{len(speeds)} speeds"
         raise refuse(record, "friction", f"only {count} ({listed} rad/s) in the log")
-    return _cycle_points(record, share)
+    return _run_points(record, plateaus, len(speeds))
 
 
 def _speeds(plateaus: Plateaus) -> list[float]:
@@ -309,13 +311,6 @@ def _other_effects(record: JointRecord, mean: Callable[[Array], Array], speed: A
 
 BLOCK_TIME = 0.1
 """Time (s) over which sliding samples are averaged."""
-SLIDING_TRAVEL = 0.02
-"""Travel (rad) after a reversal from which all samples count as sliding: twice `PRESLIDING_TRAVEL`, as their friction
-is not averaged over a run."""
-STOP_RATIO = 4.0
-"""Accelerations above this many times the median are stops; they are not used, nor..."""
-STOP_MARGIN = 0.25
-"""...samples within this time (s) of them: the filter spreads a stop over it."""
 MIN_CYCLES = 3
 """Cycles (forward and back) that this fit needs: they are the unit of standard errors and held-out tests."""
 
@@ -333,7 +328,7 @@ def _cycle_points(record: JointRecord, share: float) -> FrictionPoints:
         return np.bincount(block, values[index]) / count
 
     speed, torque = mean(record.speed), mean(record.friction)
-    low, high = np.quantile(np.abs(speed), SPEED_QUANTILES)
+    low, high = np.quantile(np.abs(speed), LOAD_QUANTILES)
     if high < MIN_SPEED_RATIO * low:
         raise refuse(record, "friction", f"only one speed ({np.median(np.abs(speed)):.3g} rad/s) in the log")
     other = _other_effects(record, mean, speed, torque)
@@ -355,12 +350,7 @@ def _cycle_points(record: JointRecord, share: float) -> FrictionPoints:
 
 def _sliding_blocks(record: JointRecord) -> tuple[Indices, Indices]:
     """Return the indices of the sliding samples and the block of each."""
-    in_motion = moving(record)
-    acceleration = np.abs(record.acceleration)
-    usual = float(np.median(acceleration[in_motion])) if in_motion.any() else 0.0
-    width = 2 * int(STOP_MARGIN * record.rate) + 1
-    near_stop = maximum_filter1d(acceleration > STOP_RATIO * usual, width, mode="constant")
-    index = np.flatnonzero(settled(record, SLIDING_TRAVEL) & ~near_stop & record.is_sliding)
+    index = np.flatnonzero(settled(record) & record.is_sliding)
     side = (record.speed[index] > 0.0).astype(np.intp)
     slot = (index // max(1, int(BLOCK_TIME * record.rate))) * 2 + side
     return index, np.unique(slot, return_inverse=True)[1]

@@ -12,10 +12,9 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
-from scipy.optimize import least_squares, nnls
+from scipy.optimize import approx_fprime, least_squares, lsq_linear
 
-from jointwise.estimation.linear_fit import JackknifeFit, column_lengths, jackknife_fit
+from jointwise.estimation.linear_fit import JackknifeFit, column_lengths, jackknife_fit, scaled_solution
 from jointwise.joint.friction.data import FrictionPoints
 from jointwise.joint.friction.law import FrictionForm, VelocityLaw
 from jointwise.joint.part import STARTS
@@ -26,18 +25,8 @@ EXPONENT_BOUNDS = (0.3, 4.0)
 STRIBECK_MARGINS = (3.0, 2.0)
 """V_S is sought from the slowest speed over the first to the fastest over the second: a rise that has faded before
 the slowest run, or fades beyond the fastest, cannot be distinguished from F_C or viscous friction."""
-MAX_ASYMMETRY = 0.9
-"""Largest asymmetry a: above 1 friction would drive the joint in one direction."""
 GRID = {"log V_S": 8, "log mu": 4, "asymmetry": 1}
 """Grid points of each nonlinear parameter."""
-SEARCH = {"xtol": 1e-7, "ftol": 1e-9, "max_nfev": 60}
-"""Stopping rules of the search: far below the standard errors of log V_S and log μ, of 1e-3 and more."""
-SINGULAR = 1e-12
-"""Relative singular value of scaled columns below which they are collinear to rounding."""
-NNLS_ROUNDS = 100
-"""Iterations of non-negative least squares per parameter; it needs about three."""
-STEP = 1e-5
-"""Step of the numerical derivative by the nonlinear parameters, which are of order one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +54,11 @@ class FrictionFit:
 
     def sensitivity(self, speed: Array) -> Array:
         """Return the derivative of the curve by nonlinear and linear parameters, (points, size)."""
-        slopes = [self._slope(speed, k) for k in range(len(self.nonlinear))]
-        return np.column_stack([*slopes, self.form.columns(speed, self.nonlinear)])
-
-    def _slope(self, speed: Array, k: int) -> Array:
-        shift = np.eye(len(self.nonlinear))[k] * STEP
-        ahead, behind = (self.form.columns(speed, self.nonlinear + s * shift) @ self.linear for s in (1.0, -1.0))
-        return (ahead - behind) / (2.0 * STEP)
+        columns = self.form.columns(speed, self.nonlinear)
+        if not len(self.nonlinear):
+            return columns
+        slopes = approx_fprime(self.nonlinear, lambda x: self.form.columns(speed, x) @ self.linear)
+        return np.column_stack([slopes, columns])
 
     def law(self, points: FrictionPoints) -> VelocityLaw:
         """Return the curve as a law within the speeds of its points."""
@@ -90,12 +77,12 @@ def fit_curve(points: FrictionPoints, form: FrictionForm, start: FrictionFit | N
 
 
 def _bounds(points: FrictionPoints, form: FrictionForm) -> tuple[Array, Array]:
-    """Return the bounds of the nonlinear parameters."""
+    """Return the bounds of the nonlinear parameters; with |a| > 1 friction would drive the joint in one direction."""
     w = np.abs(points.speed)
     limits = {
         "log V_S": (np.log(w.min() / STRIBECK_MARGINS[0]), np.log(w.max() / STRIBECK_MARGINS[1])),
         "log mu": tuple(np.log(EXPONENT_BOUNDS)),
-        "asymmetry": (-MAX_ASYMMETRY, MAX_ASYMMETRY),
+        "asymmetry": (-1.0, 1.0),
     }
     pairs = np.array([limits[name] for name in form.nonlinear]).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
@@ -116,7 +103,7 @@ def _refine(points: FrictionPoints, form: FrictionForm, start: Array, lower: Arr
         fit = _solve(points, form, nonlinear)
         return points.weight * (points.torque - fit.predict(points))
 
-    best = least_squares(residual, start, bounds=(lower, upper), x_scale="jac", **SEARCH)
+    best = least_squares(residual, start, bounds=(lower, upper), x_scale="jac")
     return _solve(points, form, best.x)
 
 
@@ -130,16 +117,13 @@ def _solve(points: FrictionPoints, form: FrictionForm, nonlinear: Array) -> Fric
 
 def _bounded(A: Array, y: Array, nonnegative: int) -> tuple[Array, float]:
     """Return x and the cost of min |A x - y|² with the first `nonnegative` entries of x >= 0."""
-    scale = column_lengths(A)
-    R = qr(np.column_stack([A / scale, y]), mode="r", check_finite=False)[0]
-    k = A.shape[1]
-    square, right = R[:k, :k], R[:k, k]
-    x = np.linalg.lstsq(square, right, rcond=SINGULAR)[0]
+    x = scaled_solution(A, y)
     if (x[:nonnegative] < 0.0).any():
-        split, _ = nnls(np.column_stack([square, -square[:, nonnegative:]]), right, maxiter=NNLS_ROUNDS * k)
-        x = split[:k] - np.concatenate([np.zeros(nonnegative), split[k:]])
-    residual = y - A @ (x / scale)
-    return x / scale, float(residual @ residual)
+        scale = column_lengths(A)
+        lowest = np.where(np.arange(len(x)) < nonnegative, 0.0, -np.inf)
+        x = lsq_linear(A / scale, y, (lowest, np.inf), method="bvls").x / scale
+    residual = y - A @ x
+    return x, float(residual @ residual)
 
 
 # -- uncertainty --

@@ -11,10 +11,9 @@ from jointwise.estimation.cross_validation import (
     held_out_predictions,
     simplest_candidate,
     unit_errors,
-    unit_folds,
 )
 from jointwise.estimation.linear_fit import JackknifeFit
-from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
+from jointwise.joint.checks import check_record, refuse
 from jointwise.joint.friction.data import (
     BLOCK_TIME,
     LOAD_QUANTILES,
@@ -82,8 +81,7 @@ def identify_friction(record: JointRecord, *, form: FrictionForm | None = None) 
     Raises:
         EstimationError: If the record does not determine friction over speed.
     """
-    check_gravity(record)
-    check_moving_unsaturated(record, "friction")
+    check_record(record, "friction")
     points = friction_points(record)
     _check_enough(record, points, form)
     choice = choose_form(points, form)
@@ -165,7 +163,7 @@ def _held_out_errors(points: FrictionPoints, fit: FrictionFit) -> Array:
     def predict(training: Flags) -> Array:
         return fit_curve(points.take(training), fit.form, start=fit).predict(points)
 
-    predicted = held_out_predictions(unit_folds(points.group), predict)
+    predicted = held_out_predictions(points.group, predict)
     return unit_errors(points.weight * (points.torque - predicted), points.group)
 
 

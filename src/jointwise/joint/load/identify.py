@@ -6,19 +6,29 @@ Half the difference of the two torques is friction, half their sum the load: an 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jointwise.estimation.cross_validation import first_or_best, held_out_predictions, unit_errors, unit_folds
+from jointwise.estimation.cross_validation import first_or_best, held_out_predictions, unit_errors
 from jointwise.estimation.jackknife import MIN_BLOCKS
 from jointwise.estimation.linear_fit import JackknifeFit, grouped_fit, scaled_solution
-from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
-from jointwise.joint.friction.data import LOAD_VARIATION, Flags, Indices, Plateaus, find_plateaus, opposite_runs
+from jointwise.joint.checks import check_record, refuse
+from jointwise.joint.combined_friction import with_surfaces
+from jointwise.joint.friction.data import (
+    LOAD_VARIATION,
+    Flags,
+    Indices,
+    Plateaus,
+    find_plateaus,
+    level_columns,
+    opposite_runs,
+)
 from jointwise.joint.friction.law import velocity_law_of
 from jointwise.joint.load.law import CHOICES, LoadLaw, LoadSettings
 from jointwise.joint.part import (
     LINE_POINTS,
+    MIN_QUALITY,
     Curve,
     Part,
     TriedModel,
@@ -37,12 +47,6 @@ BINS = 60
 """Positions at which the two runs of a pair are compared."""
 BLOCK_BINS = 5
 """Consecutive positions that form a block: the unit of standard errors and of held-out data."""
-MIN_BIN_SAMPLES = 5
-"""Samples of each run that a position needs."""
-MIN_PAIRS_TO_SPLIT = 4
-"""Pairs from which on whole pairs are held out instead of blocks of positions."""
-MIN_CORRELATION = 0.9
-"""Smallest correlation of the mean torque of both directions with the modelled load."""
 POWERS: dict[str, tuple[int, ...]] = {"none": (), "absolute": (1,), "square": (2,), "polynomial": (1, 2)}
 """Powers of |τ| of every model that is fitted; the polynomial is for comparison only."""
 
@@ -71,19 +75,8 @@ class RunPairs:
 
     @property
     def held_out(self) -> Flags:
-        """Flags of the points held out for the test: every second pair, or every second block of few pairs."""
-        pairs = np.unique(self.pair)
-        unit = np.searchsorted(pairs, self.pair) if len(pairs) >= MIN_PAIRS_TO_SPLIT else self.block
-        return np.asarray(unit % 2 == 1)
-
-
-@dataclass(frozen=True)
-class _Binned:
-    """Means over the bins of position (bins,): torque and modelled load, Nm; and the number of samples."""
-
-    torque: Array
-    load: Array
-    count: Indices
+        """Flags of the points held out for the test: every second block of positions."""
+        return np.asarray(self.block % 2 == 1)
 
 
 def run_pairs(record: JointRecord) -> RunPairs:
@@ -108,14 +101,14 @@ def _pair(record: JointRecord, plateaus: Plateaus, number: int, forward: int, ba
     if high <= low:
         return None
     edges = np.linspace(low, high, BINS + 1)
-    there, home = (_binned(record, run, edges) for run in runs)
-    count = np.minimum(there.count, home.count)
-    used = np.flatnonzero(count >= MIN_BIN_SAMPLES)
+    there, home = (_position_means(record, run, edges) for run in runs)
+    count = np.minimum(there[2], home[2])
+    used = np.flatnonzero(count)
     speed = 0.5 * (plateaus.speed[forward] - plateaus.speed[back])
     return RunPairs(
-        friction=0.5 * (there.torque - home.torque)[used],
-        total=0.5 * (there.torque + home.torque)[used],
-        load=0.5 * (there.load + home.load)[used],
+        friction=0.5 * (there[0] - home[0])[used],
+        total=0.5 * (there[0] + home[0])[used],
+        load=0.5 * (there[1] + home[1])[used],
         speed=np.full(len(used), speed),
         level=np.full(len(used), plateaus.levels[forward]),
         block=number * BINS + used // BLOCK_BINS,
@@ -124,17 +117,12 @@ def _pair(record: JointRecord, plateaus: Plateaus, number: int, forward: int, ba
     )
 
 
-def _binned(record: JointRecord, run: slice, edges: Array) -> _Binned:
-    """Return the means of a run between edges of position."""
-    bins = len(edges) - 1
-    index: NDArray[np.intp] = np.searchsorted(edges, record.q[run]) - 1
-    inside = (index >= 0) & (index < bins)
-    count = np.bincount(index[inside], minlength=bins)
-
-    def mean(values: Array) -> Array:
-        return np.bincount(index[inside], values[run][inside], minlength=bins) / np.maximum(count, 1)
-
-    return _Binned(mean(record.friction + record.load), mean(record.load), count)
+def _position_means(record: JointRecord, run: slice, edges: Array) -> tuple[Array, Array, Array]:
+    """Return the mean torque and modelled load (Nm) of a run between edges of position (rad), and the samples there."""
+    q, load, friction = record.q[run], record.load[run], record.friction[run]
+    count, torque, loads = (np.histogram(q, edges, weights=w)[0] for w in (np.ones_like(q), friction + load, load))
+    samples = np.maximum(count, 1.0)
+    return torque / samples, loads / samples, count
 
 
 def identify_load(record: JointRecord, *, steady: Part | None = None) -> Part:
@@ -154,75 +142,70 @@ def identify_load(record: JointRecord, *, steady: Part | None = None) -> Part:
     Raises:
         EstimationError: If the record does not determine friction over load.
     """
-    check_gravity(record)
-    check_moving_unsaturated(record, "load")
+    check_record(record, "load")
     points = run_pairs(record)
-    _check_loaded(record, points)
+    gravity = _gravity_fit(record, points)
     y = points.friction if steady is None else points.friction - velocity_law_of(steady).even(points.speed)
-    test = points.held_out
-    choice = _choose(points, y, ~test)
-    gravity = grouped_fit(np.column_stack([points.load, np.ones(len(y))]), points.total, points.block, points.weight)
-    tried = tuple(_alternative(points, y, law, test) for law in POWERS)
-    fit = LoadFit(points, y, choice.law, choice.fit, _columns(points, choice.law) @ choice.fit.values, gravity)
-    return _part(record, fit, tried, choice.note, steady)
+    law, fit, note = _choose(points, y)
+    tried = tuple(_alternative(points, y, law) for law in POWERS)
+    return _part(record, LoadFit(points, y, law, fit, gravity), tried, note, steady)
 
 
-def _check_loaded(record: JointRecord, points: RunPairs) -> None:
+def _gravity_fit(record: JointRecord, points: RunPairs) -> JackknifeFit:
+    """Return slope and offset (Nm) of the torque over the modelled load; raises where it does not follow the load."""
     size = np.abs(points.load)
     if np.ptp(size) < LOAD_VARIATION * float(np.abs(points.friction).mean()):
         raise refuse(record, "load", f"the load never varies (from {size.min():.3g} to {size.max():.3g} Nm)")
-    if not np.corrcoef(points.total, points.load)[0, 1] >= MIN_CORRELATION:
+    columns = np.column_stack([points.load, np.ones_like(size)])
+    fit = grouped_fit(columns, points.total, points.block, points.weight)
+    if fit.values[0] <= 0.0 or nrmse_percent(points.total, columns @ fit.values) < MIN_QUALITY:
         raise refuse(record, "load", "the torque does not follow the modelled load (mounting, payload or signals)")
+    return fit
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """The chosen law, its fit to all points, and a note where the law is "none"."""
+def _choose(points: RunPairs, y: Array) -> tuple[str, JackknifeFit, str]:
+    """Return the law chosen by the one-standard-error rule among training points, its fit to all, and a note if "none".
 
-    law: str
-    fit: JackknifeFit
-    note: str = ""
-
-
-def _choose(points: RunPairs, y: Array, use: Flags) -> _Choice:
-    """Return the law chosen by the one-standard-error rule among the points in use; F_l must be significant."""
-    errors = {law: _held_out_errors(points, y, law, use) for law in ("none", *CHOICES)}
+    F_l must be significant.
+    """
+    errors = {law: _held_out_errors(points, y, law) for law in ("none", *CHOICES)}
     law = min(CHOICES, key=lambda name: float(errors[name].mean()))
     fit = grouped_fit(_columns(points, law), y, points.block, points.weight)
     factor, half = float(fit.values[-1]), fit.factor * float(fit.deviations[-1])
     if abs(factor) > half and first_or_best(errors) != "none":
-        return _Choice(law, fit)
+        return law, fit, ""
     note = (
         f"no friction that grows with the load is seen up to {np.abs(points.load).max():.3g} Nm: "
         f"F_l of the {law} law would be {factor:.2g} ± {half:.2g} {load_unit(law)}."
     )
-    return _Choice("none", grouped_fit(_columns(points, "none"), y, points.block, points.weight), note)
+    return "none", grouped_fit(_columns(points, "none"), y, points.block, points.weight), note
 
 
 def _columns(points: RunPairs, law: str) -> Array:
     """Return the regressor: F_0 of every speed, then the powers of |τ|."""
-    levels = (points.level[:, None] == np.arange(points.levels)).astype(float)
-    return np.column_stack([levels, *(load_growth(points.load, power) for power in POWERS[law])])
+    growth = (load_growth(points.load, power) for power in POWERS[law])
+    return np.column_stack([level_columns(points.level), *growth])
 
 
-def _held_out_errors(points: RunPairs, y: Array, law: str, use: Flags) -> Array:
-    """Return the mean squared error of every block in use, predicted from the other folds."""
+def _held_out_errors(points: RunPairs, y: Array, law: str) -> Array:
+    """Return the mean squared error of every training block, predicted from the other folds."""
     A, y = points.weight[:, None] * _columns(points, law), points.weight * y
-    fold = unit_folds(points.block, use)
-    return unit_errors(y - held_out_predictions(fold, lambda rows: A @ scaled_solution(A[rows], y[rows])), points.block)
+    predict = partial(_prediction, A, y)
+    return unit_errors(y - held_out_predictions(points.block, predict, ~points.held_out), points.block)
 
 
-def _alternative(points: RunPairs, y: Array, law: str, test: Flags) -> TriedModel:
-    A, w = _columns(points, law), points.weight
+def _prediction(A: Array, y: Array, rows: Flags) -> Array:
+    return A @ scaled_solution(A[rows], y[rows])
+
+
+def _alternative(points: RunPairs, y: Array, law: str) -> TriedModel:
+    A, w, test = _columns(points, law), points.weight, points.held_out
     x = scaled_solution((w[:, None] * A)[~test], (w * y)[~test])
     note = {"none": "F_0", "polynomial": "F_0 + F_1 |tau| + F_2 tau²"}.get(law, "")
     return tried_model(law, lambda rows: nrmse_percent(y[rows], A[rows] @ x), ~test, test, note)
 
 
 # -- result --
-
-GRAVITY_TOLERANCE = 0.01
-"""Deviation of the gravity slope from 1 below which no note is given: bodies are not described better."""
 
 
 @dataclass(frozen=True)
@@ -233,8 +216,12 @@ class LoadFit:
     y: Array
     law: str
     fit: JackknifeFit
-    fitted: Array
     gravity: JackknifeFit
+
+    @property
+    def fitted(self) -> Array:
+        """Friction of the law, (points,), Nm."""
+        return _columns(self.points, self.law) @ self.fit.values
 
     @property
     def load_law(self) -> LoadLaw:
@@ -258,8 +245,6 @@ def _part(record: JointRecord, fit: LoadFit, tried: tuple[TriedModel, ...], note
         curves=(_friction_curve(fit), _gravity_curve(fit)),
         notes=_notes(record, fit, note, steady),
     )
-    from jointwise.joint.combined_friction import with_surfaces  # imports this package
-
     return with_surfaces(part, steady)
 
 
@@ -308,7 +293,7 @@ def _notes(record: JointRecord, fit: LoadFit, note: str, steady: Part | None) ->
     slope, half = float(fit.gravity.values[0]), fit.gravity.factor * float(fit.gravity.deviations[0])
     pairs, speeds = len(np.unique(fit.points.pair)), fit.points.levels
     notes = [f"{pairs} pair{'s' if pairs > 1 else ''} of runs forward and back at {speeds} constant speed(s)."]
-    if abs(slope - 1.0) > max(half, GRAVITY_TOLERANCE):
+    if abs(slope - 1.0) > half:
         notes.append(
             f"the motor torque grows {slope:.3f} ± {half:.3f} times as much as the modelled load: the payload or the "
             f"bodies differ, or the gain is {record.gain / slope:.4g} and not {record.gain:.4g} Nm/A."

@@ -14,7 +14,6 @@ from jointwise.estimation.cross_validation import (
     held_out_predictions,
     simplest_candidate,
     unit_errors,
-    unit_folds,
 )
 from jointwise.estimation.jackknife import standard_error
 from jointwise.joint.checks import check_gravity, refuse
@@ -129,7 +128,7 @@ def _held_out_errors(family: SpringFamily, rows: StiffnessRows) -> Array:
         return np.column_stack(list(fit_spring(family, rows.take(training)).predicted(rows).values()))
 
     measured = np.column_stack(list(rows.torques.values()))
-    residual = (measured - held_out_predictions(unit_folds(rows.block), predict)) / measured.std(axis=0)
+    residual = (measured - held_out_predictions(rows.block, predict)) / measured.std(axis=0)
     return unit_errors(np.linalg.norm(residual, axis=1), rows.block)
 
 

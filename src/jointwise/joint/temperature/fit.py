@@ -10,12 +10,19 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import least_squares
+from scipy.optimize import approx_fprime, least_squares
 
 from jointwise.estimation.jackknife import equal_blocks
 from jointwise.estimation.linear_fit import JackknifeFit, jackknife_fit, scaled_solution
 from jointwise.joint.checks import refuse
-from jointwise.joint.friction.data import VISIBLE_WARMING, Flags, Indices, find_plateaus, opposite_runs
+from jointwise.joint.friction.data import (
+    VISIBLE_WARMING,
+    Flags,
+    Indices,
+    find_plateaus,
+    level_columns,
+    opposite_runs,
+)
 from jointwise.joint.part import STARTS, TEST_EVERY, rms
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import root_speed, thermal_decay
@@ -23,22 +30,12 @@ from jointwise.spatial import Array
 
 COLDEST = 2.0
 """Temperature (°C) below which T⁻³ is not used: it diverges at 0 °C."""
-CUBE = -3.0
-"""Power of the temperature in the three-parameter law."""
 MIN_PAIRS = 12
 """Fewest pairs of runs for a fit: three times the parameters of the largest law."""
-WRONG_SIGN_SHARE = 0.9
-"""Fraction of pairs in which friction accelerates the joint above which the sign of the current must be wrong."""
 MAX_EXPONENT = 4.0
 """Largest exponent |ω| (b_0 + b_1 T) that is sought: beyond, the exponential has vanished."""
-EXPONENT_STARTS = (-2.0, -0.3, 0.4, 2.2)
-"""Starts of the exponents at the coldest and at the hottest temperature."""
-MAX_TRIALS = 80
-"""Evaluations of a search; one needs about 20."""
-SINGULAR = 1e-10
-"""Relative singular value of scaled columns below which they are collinear."""
-STEP = 1e-6
-"""Step of the numerical derivative by the rates b_0 and b_1, whose size is about 0.01 to 1."""
+EXPONENT_STARTS = 4
+"""Starts of each exponent, evenly within these bounds: of both signs, none of them zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +66,7 @@ class TemperaturePairs:
 
 def inverse_cube(temperature: ArrayLike) -> Array:
     """Return T⁻³ of temperatures, °C, limited to `COLDEST`."""
-    return np.maximum(temperature, COLDEST) ** CUBE
+    return np.maximum(temperature, COLDEST) ** -3.0
 
 
 def temperature_pairs(record: JointRecord) -> TemperaturePairs:
@@ -101,7 +98,7 @@ def _check(record: JointRecord, pairs: TemperaturePairs) -> None:
     T = pairs.temperature
     if np.ptp(T) < VISIBLE_WARMING:
         raise refuse(record, "temperature", f"no temperature change ({T.min():.1f} to {T.max():.1f} °C) in the log")
-    if np.mean(pairs.friction < 0.0) > WRONG_SIGN_SHARE:
+    if pairs.friction.max() <= 0.0:
         raise refuse(record, "temperature", "friction does not oppose the motion (sign of the current)")
 
 
@@ -125,7 +122,7 @@ class TemperatureModel:
     def columns(self, rates: Array) -> Array:
         """Return the regressor (pairs, linear parameters): the friction at T0, then the law as a difference to T0."""
         pairs, T, T0 = self.pairs, self.pairs.temperature, self.reference
-        base = (pairs.level[:, None] == np.arange(pairs.levels)).astype(float)
+        base = level_columns(pairs.level)
         if self.law == "affine-exponential":
             now, then = (thermal_decay(pairs.speed, t, rates) for t in (T, T0))
             return np.column_stack([base, now - then, T * now - T0 * then])
@@ -140,9 +137,11 @@ class TemperatureModel:
 
     def sensitivity(self, values: Array) -> Array:
         """Return the derivative of the friction by all parameters, (pairs, parameters)."""
-        steps = STEP * np.eye(len(values))[len(values) - self.rates :]
-        slopes = [(self.friction(values + s) - self.friction(values - s)) / (2.0 * STEP) for s in steps]
-        return np.column_stack([self.columns(self._split(values)[1]), *slopes])
+        linear, rates = self._split(values)
+        columns = self.columns(rates)
+        if not self.rates:
+            return columns
+        return np.column_stack([columns, approx_fprime(rates, lambda b: self.columns(b) @ linear)])
 
     def solve(self, use: Flags) -> Array:
         """Return the least-squares parameters for the pairs in use."""
@@ -160,7 +159,7 @@ class TemperatureModel:
         return values[:count], values[count:]
 
     def _solve_linear(self, rates: Array, use: Flags) -> Array:
-        return scaled_solution(self.columns(rates)[use], self.pairs.friction[use], rcond=SINGULAR)
+        return scaled_solution(self.columns(rates)[use], self.pairs.friction[use])
 
     def _fit_rates(self, use: Flags) -> Array:
         """Return b_0 and b_1 by variable projection from several starts.
@@ -178,9 +177,8 @@ class TemperatureModel:
             b = rates(exponents)
             return (self.pairs.friction - self.columns(b) @ self._solve_linear(b, use))[use]
 
-        starts = [np.array(start) for start in product(EXPONENT_STARTS, repeat=2)]
+        inside = np.linspace(-MAX_EXPONENT, MAX_EXPONENT, EXPONENT_STARTS + 2)[1:-1]
+        starts = [np.array(start) for start in product(inside, repeat=2)]
         best = sorted(starts, key=lambda start: rms(residual(start)))[:STARTS]
-        fits = [
-            least_squares(residual, start, bounds=(-MAX_EXPONENT, MAX_EXPONENT), max_nfev=MAX_TRIALS) for start in best
-        ]
+        fits = [least_squares(residual, start, bounds=(-MAX_EXPONENT, MAX_EXPONENT)) for start in best]
         return rates(min(fits, key=lambda fit: float(fit.cost)).x)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors, unit_folds
+from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors
 from jointwise.estimation.linear_fit import JackknifeFit
-from jointwise.joint.checks import check_gravity, check_moving_unsaturated, refuse
+from jointwise.joint.checks import check_record, refuse
+from jointwise.joint.combined_friction import with_surfaces
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.friction.law import friction_settings, velocity_law_of
 from jointwise.joint.part import (
@@ -53,8 +54,7 @@ def identify_temperature(record: JointRecord, *, steady: Part | None = None, ref
     Raises:
         EstimationError: If the record does not determine friction over temperature.
     """
-    check_gravity(record)
-    check_moving_unsaturated(record, "temperature")
+    check_record(record, "temperature")
     pairs = temperature_pairs(record)
     laws = [law for law in PARAMETERS if law != "three-parameter" or pairs.temperature.min() >= COLDEST]
     T0, test = _reference(pairs, steady, reference), pairs.held_out
@@ -87,14 +87,12 @@ def _alternative(model: TemperatureModel, test: Flags) -> TriedModel:
 def _held_out_errors(model: TemperatureModel, use: Flags) -> Array:
     """Return the mean squared error of every block in use, predicted from the other folds."""
     block = model.pairs.block
-    predicted = held_out_predictions(unit_folds(block, use), lambda training: model.friction(model.solve(training)))
+    predicted = held_out_predictions(block, lambda training: model.friction(model.solve(training)), use)
     return unit_errors(model.pairs.friction - predicted, block)
 
 
 # -- result --
 
-HISTORY_POINTS = 500
-"""Points of the temperature over time."""
 ROOT_UNIT = "Nm √(s/rad)"
 NAMES = {"F_T2": f"{ROOT_UNIT}/K", "F_T3": f"{ROOT_UNIT} K³"}
 EXPONENTIAL_NAMES = {"A_0": "Nm", "A_1": "Nm/K", "b_0": "s/rad", "b_1": "s/rad/K"}
@@ -120,8 +118,6 @@ def _part(record: JointRecord, model: TemperatureModel, tried: tuple[TriedModel,
         surfaces=(_surface(law, slowest),),
         notes=(*_notes(model, tried), *_steady_notes(model, fit, steady)),
     )
-    from jointwise.joint.combined_friction import with_surfaces  # imports this package
-
     return with_surfaces(part, steady)
 
 
@@ -189,8 +185,8 @@ def _curve(
 
 def _history(record: JointRecord) -> Curve:
     assert record.temperature is not None
-    x, y = (plain(values, HISTORY_POINTS) for values in (record.t - record.t[0], record.temperature))
-    return Curve("Temperature over time", "time [s]", "temperature [°C]", x=x, y=y, kind="line")
+    labels = ("Temperature over time", "time [s]", "temperature [°C]")
+    return make_curve(labels, (record.t - record.t[0], record.temperature), kind="line")
 
 
 def _surface(law: TemperatureLaw, slowest: float) -> Surface:
