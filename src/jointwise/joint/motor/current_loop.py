@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.data.statistics import noise
+from jointwise.data.statistics import limited, noise
+from jointwise.estimation.cross_validation import simplest_candidate, unit_errors
 from jointwise.estimation.jackknife import (
     MIN_BLOCKS,
     block_count,
@@ -21,49 +22,24 @@ from jointwise.estimation.jackknife import (
     standard_error,
     student_factor,
 )
-from jointwise.joint.part import Curve, Part, Value, make_curve, nrmse_percent, value_of
-from jointwise.joint.record import TOP_QUANTILE, JointRecord
+from jointwise.joint.part import MIN_QUALITY, TINY, Curve, Part, Value, make_curve, nrmse_percent, rms, value_of
+from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 
-MIN_FIT = 50.0
-"""NRMSE fit (%) below which the current does not follow its target."""
 MAX_NOISE = 2.0
 """Residual of the current, relative to its noise, above which the logged target is not that of the drive: some
 controllers log a planned target and correct it by feedback."""
 TARGET_TOLERANCE = 0.1
 """Relative difference of current and target up to which they are the same quantity."""
-MAX_LAG = 100.0
-"""Largest dead time and mean delay, in samples."""
-DETERMINED = 0.5
-"""Half width of the interval of the lag, relative to it or to a sample, up to which it is determined."""
-MIN_DELAY = 0.5
-"""Mean delay of the first-order part, in samples, from which it can be distinguished from a dead time."""
-CONSTANT_ERROR = 0.01
-"""Relative standard error added to the time constant: the target is unknown between samples."""
-LAG_ERROR = 0.02
-"""Standard error added to the lag, in samples, for the same reason."""
-CLIPPED = 1.05
-"""Target relative to the largest currents above which it may be clipped..."""
-MIN_CLIPPED = 20
-"""...if there are so many samples of it..."""
-WORTHWHILE = 0.8
-"""...and a limit reduces the sum of squared residuals below this fraction."""
+MAX_LAG = 100
+"""Largest dead time and mean delay, in samples; the curve shows as many to either side of the fastest change."""
+RESOLVED = 0.5
+"""Part of a sample that a log resolves: a lag is determined where its interval is at most this wide to either side (or
+this part of the lag, if more), and a first-order part differs from a dead time where its mean delay is longer."""
+BETWEEN_SAMPLES = 0.02
+"""Standard error, in samples, added to lag and time constant: the target is unknown between samples."""
 STARTS = ((0.5, 0.1), (1.0, 2.0), (1.0, 10.0))
 """Starts of dead time and mean delay, in samples: a fast, a usual and a slow drive."""
-INSIDE = 1e-6
-"""Distance of a start from the bounds of the search."""
-STEP = 1e-4
-"""Relative step of the numerical derivative: the interpolated target has corners at the samples."""
-MIN_LIMIT = 1e-3
-"""Smallest limit that is sought, relative to the largest target."""
-SHORTEST_DELAY = 1e-3
-"""Mean delay (samples) below which a time constant is zero to all purposes."""
-MILLI = 1e-3
-"""Milliseconds in texts, s."""
-LIMIT = 4
-"""Index of the limit L among the values s, p, g, i_0, L of a fit."""
-EXCERPT = 60
-"""Samples to either side of the fastest change in the curve."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +83,13 @@ def identify_current_loop(record: JointRecord) -> CurrentLoop:
     blocks = block_count(record.samples / record.rate)
     if not np.ptp(signals.target) > 0.0 or blocks < MIN_BLOCKS:
         return CurrentLoop(notes=("lag of the current is not determined: its target hardly varies",))
-    fit = _fitted(signals)
+    block = equal_blocks(record.samples, blocks)
+    fit = _fitted(signals, block)
     quality = nrmse_percent(signals.current, signals.current - fit.residual)
-    if not quality >= MIN_FIT:
+    if not quality >= MIN_QUALITY:
         reason = f"the current does not follow its target (fit {quality:.0f} %)"
         return CurrentLoop(notes=(f"lag of the current is not determined: {reason}",))
-    return _result(record, signals, fit, equal_blocks(record.samples, blocks))
+    return _result(record, signals, fit, block)
 
 
 def _objection(signals: _LoopSignals, fit: _LoopFit, lag: Value, period: float) -> str:
@@ -120,7 +97,7 @@ def _objection(signals: _LoopSignals, fit: _LoopFit, lag: Value, period: float) 
     gain = fit.gain
     if abs(gain - 1.0) > TARGET_TOLERANCE:
         return f"the current is {gain:.2f} times its target"
-    residual, floor = float(np.sqrt(np.mean(fit.residual**2))), float(noise(signals.current[:, None])[0])
+    residual, floor = rms(fit.residual), float(noise(signals.current[:, None])[0])
     if residual > MAX_NOISE * floor:
         return (
             f"the current differs from its target by {residual:.2g} A with a noise of {floor:.2g} A: the drive has "
@@ -128,7 +105,7 @@ def _objection(signals: _LoopSignals, fit: _LoopFit, lag: Value, period: float) 
         )
     if lag.high < 0.0:
         return "the current is ahead of its target"
-    if 0.5 * (lag.high - lag.low) > DETERMINED * max(lag.value, period):
+    if 0.5 * (lag.high - lag.low) > RESOLVED * max(lag.value, period):
         return "the target changes too slowly for the noise"
     return ""
 
@@ -146,21 +123,20 @@ class _LoopSignals:
         """Return the current of ``s, p, g, i_0[, L]``; p = a / (1 - a) is the mean delay of the first-order part."""
         from scipy.signal import lfilter
 
-        s, p, gain, offset = values[:LIMIT]
+        s, p, gain, offset, *limit = values
         a = p / (1.0 + p)
         parts = []
         for k in np.unique(self.segment):
             target = self.target[self.segment == k]
             sample = np.arange(len(target), dtype=float)
             target = np.interp(sample - s, sample, target)
-            if len(values) > LIMIT:
-                target = np.clip(target, -values[LIMIT], values[LIMIT])
+            target = np.clip(target, -limit[0], limit[0]) if limit else target
             parts.append(lfilter([1.0 - a], [1.0, -a], target, zi=a * target[:1])[0])
         result: Array = gain * np.concatenate(parts) + offset
         return result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _LoopFit:
     """Values s, p, g, i_0[, L] of a fit, its residual (samples,) A, and its Jacobian."""
 
@@ -179,9 +155,9 @@ class _LoopFit:
         return float(self.values[2])
 
     @property
-    def is_limited(self) -> bool:
-        """Whether a limit L was fitted."""
-        return len(self.values) > LIMIT
+    def limit(self) -> float | None:
+        """Limit L of the target, A; None where none was fitted."""
+        return float(self.values[-1]) if len(self.values) > 4 else None
 
     @property
     def cost(self) -> float:
@@ -189,31 +165,30 @@ class _LoopFit:
         return float(self.residual @ self.residual)
 
 
-def _fitted(signals: _LoopSignals) -> _LoopFit:
-    """Return the best lag, with a limit where targets exceed the currents and it clearly improves the fit."""
-    free = min((_least(signals, np.array([s, p, 1.0, 0.0])) for s, p in STARTS), key=lambda fit: fit.cost)
-    top = float(np.quantile(np.abs(signals.current), TOP_QUANTILE))
-    clipped = np.abs(signals.target) > CLIPPED * top
-    if clipped.sum() < MIN_CLIPPED:
+def _fitted(signals: _LoopSignals, block: NDArray[np.intp]) -> _LoopFit:
+    """Return the best lag, with a limit where one holds the current below its target and improves the fit of blocks."""
+    starts = [np.array([s, p, 1.0, 0.0]) for s, p in STARTS]
+    free = min((_least(signals, start) for start in starts), key=lambda fit: fit.cost)
+    held = limited(signals.current[:, None], signals.target[:, None])[:, 0]
+    if not held.any():
         return free
-    starts = [np.append(free.values, level) for level in (top, float(np.median(np.abs(signals.current[clipped]))))]
-    starts += [np.array([s, p, 1.0, 0.0, top]) for s, p in STARTS]
-    limited = min((_least(signals, start) for start in starts), key=lambda fit: fit.cost)
-    return limited if limited.cost < WORTHWHILE * free.cost else free
+    level = float(np.median(np.abs(signals.current[held])))
+    fits = (_least(signals, np.append(start, level)) for start in (free.values, *starts))
+    clipped = min(fits, key=lambda fit: fit.cost)
+    return simplest_candidate({fit: unit_errors(fit.residual, block) for fit in (free, clipped)})
 
 
 def _least(signals: _LoopSignals, start: Array) -> _LoopFit:
     from scipy.optimize import least_squares
 
     most = float(np.abs(signals.target).max())
-    low = np.array([-MAX_LAG, 0.0, -np.inf, -np.inf, MIN_LIMIT * most])[: len(start)]
+    low = np.array([-MAX_LAG, 0.0, -np.inf, -np.inf, 0.0])[: len(start)]
     high = np.array([MAX_LAG, MAX_LAG, np.inf, np.inf, most])[: len(start)]
     found = least_squares(
         lambda x: signals.current - signals.modelled(x),
-        np.clip(start, low + INSIDE, high - INSIDE),
+        np.clip(start, low, high),
         bounds=(low, high),
         x_scale=np.array([1.0, 1.0, 1.0, 1.0, most])[: len(start)],
-        diff_step=STEP,
     )
     return _LoopFit(found.x, found.fun, found.jac)
 
@@ -221,15 +196,15 @@ def _least(signals: _LoopSignals, start: Array) -> _LoopFit:
 def _result(record: JointRecord, signals: _LoopSignals, fit: _LoopFit, block: NDArray[np.intp]) -> CurrentLoop:
     replicates = newton_replicates(fit.values, fit.residual, fit.jacobian, block)
     period, factor = 1.0 / record.rate, student_factor(len(replicates) - 1)
-    error = np.hypot(float(standard_error(replicates[:, 0] + replicates[:, 1])), LAG_ERROR)
+    error = np.hypot(float(standard_error(replicates[:, 0] + replicates[:, 1])), BETWEEN_SAMPLES)
     lag = value_of("lag", "s", period * float(fit.values[:2].sum()), period * float(error), factor)
-    limit = _limit(signals, fit, replicates, factor) if fit.is_limited else None
+    limit = None if fit.limit is None else _limit(signals, fit, fit.limit, replicates, factor)
     notes = () if limit else (f"no limit of the current is visible up to {np.abs(signals.current).max():.3g} A",)
     if objection := _objection(signals, fit, lag, period):
         return CurrentLoop(limit=limit, notes=(f"lag of the current is not determined: {objection}", *notes))
     scope = (
         "the lag of the current includes the time that the controller needs to pass a target on; a sample takes "
-        f"{period / MILLI:.3g} ms"
+        f"{1e3 * period:.3g} ms"
     )
     constant = _time_constant(fit, replicates, period, factor)
     return CurrentLoop(lag, constant, limit, _curve(signals, fit), (scope, *notes))
@@ -238,31 +213,31 @@ def _result(record: JointRecord, signals: _LoopSignals, fit: _LoopFit, block: ND
 def _time_constant(fit: _LoopFit, replicates: Array, period: float, factor: float) -> Value | None:
     """Return T (s) of the first-order part, None where it cannot be distinguished from a dead time."""
     delay = fit.delay
-    if delay <= max(MIN_DELAY, factor * float(standard_error(replicates[:, 1]))):
+    if delay <= max(RESOLVED, factor * float(standard_error(replicates[:, 1]))):
         return None
     constant = float(_constant(delay, period))
-    error = np.hypot(float(standard_error(_constant(replicates[:, 1], period))), CONSTANT_ERROR * constant)
+    error = np.hypot(float(standard_error(_constant(replicates[:, 1], period))), BETWEEN_SAMPLES * period)
     return value_of("time_constant", "s", constant, float(error), factor)
 
 
-def _limit(signals: _LoopSignals, fit: _LoopFit, replicates: Array, factor: float) -> Value:
+def _limit(signals: _LoopSignals, fit: _LoopFit, limit: float, replicates: Array, factor: float) -> Value:
     """Return the limit g L; noise is averaged over the visits to the limit, as it may be correlated within one."""
-    at = np.abs(signals.target) > fit.values[LIMIT]
+    at = np.abs(signals.target) > limit
     visits = np.count_nonzero(np.diff(at.astype(np.int8), prepend=0) > 0)
     scatter = float(np.std(fit.residual[at])) / np.sqrt(max(int(visits), 1))
-    error = np.hypot(float(standard_error(replicates[:, 2] * replicates[:, LIMIT])), scatter)
-    return value_of("limit", "A", float(fit.gain * fit.values[LIMIT]), float(error), factor)
+    error = np.hypot(float(standard_error(replicates[:, 2] * replicates[:, -1])), scatter)
+    return value_of("limit", "A", fit.gain * limit, float(error), factor)
 
 
 def _constant(delay: Array | float, period: float) -> Array:
     """Return T = -h / ln a in s of a mean delay p = a / (1 - a) in samples."""
-    return period / np.log1p(1.0 / np.maximum(delay, SHORTEST_DELAY))
+    return period / np.log1p(1.0 / np.maximum(delay, TINY))
 
 
 def _curve(signals: _LoopSignals, fit: _LoopFit) -> Curve:
     """Return the difference of target and current around the fastest change of the target."""
     fastest = int(np.argmax(np.abs(np.diff(signals.target))))
-    near = slice(max(fastest - EXCERPT, 0), fastest + EXCERPT)
+    near = slice(max(fastest - MAX_LAG, 0), fastest + MAX_LAG)
     inside = signals.segment[near] == signals.segment[fastest]
     t, target, current, modelled = (
         x[near][inside] for x in (signals.t, signals.target, signals.current, signals.modelled(fit.values))

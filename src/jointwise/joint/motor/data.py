@@ -24,10 +24,6 @@ SLOW = 0.02
 """Speed (rad/s) below which the sign of friction is uncertain; such samples are left out."""
 REVERSAL_TIME = 0.05
 """Time (s) around slow samples that is left out as well: the two runs turn back at slightly different times."""
-DIRECTION_WIDTH = 0.01
-"""Speed (rad/s) over which the direction of friction changes its sign: half of `SLOW`, so that used samples have it."""
-MIN_DIFFERENCE = 1e-3
-"""Difference of the currents (A rms) below which no payload was carried."""
 MIN_MOVING = 0.05
 """Fraction of the samples in which every joint must move."""
 BODY = 9
@@ -42,7 +38,7 @@ class PayloadData:
         mass: Mass of the payload, kg.
         names: Files.
         difference: Current with minus current without payload, A.
-        direction: Direction of motion, -1 to 1.
+        direction: Direction of motion, -1 or 1.
         speed: Mean speed of the two runs, rad/s.
         pair: Number of the pair, (samples,).
         block: Number of the jackknife block, (samples,).
@@ -102,7 +98,7 @@ def payload_data(pairs: list[MotionPair], robot: Robot, mass: float, gravity: Ar
         mass=mass,
         names=tuple(dict.fromkeys(name for pair in pairs for name in pair.names)),
         difference=np.concatenate([pair.difference for pair in pairs]),
-        direction=direction(speed, DIRECTION_WIDTH),
+        direction=direction(speed),
         speed=speed,
         pair=np.repeat(np.arange(len(pairs)), [pair.samples for pair in pairs]),
         block=recording_blocks([(pair.samples, pair.samples / pair.rate) for pair in pairs]),
@@ -132,7 +128,7 @@ def _torques(pair: MotionPair, robot: Robot, mass: float, gravity: Array) -> tup
 
 def _check_payload(data: PayloadData) -> None:
     where = ", ".join(data.names)
-    if np.sqrt(np.mean(data.difference**2)) < MIN_DIFFERENCE:
+    if np.allclose(data.difference, 0.0):
         raise EstimationError(f"{where}: the currents of both logs are the same: neither or both carry the payload.")
     if data.blocks < MIN_BLOCKS:
         raise EstimationError(

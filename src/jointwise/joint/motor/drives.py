@@ -35,8 +35,6 @@ TARGETS = {
 """Channels that determine the inertias, and the RTDE fields that hold them."""
 BLOCK_DURATION = 0.5
 """Shortest block of the jackknife (s): targets have neither friction nor noise, only the path correlates residuals."""
-MIN_DEVIATION = 1e-12
-"""Smallest standard error (kg m²) of an inertia in a mean: targets of a simulated controller have none."""
 SIGNIFICANCE = 0.05
 """Probability below which like drives count as different."""
 
@@ -148,7 +146,8 @@ def _with_like(j: int, found: Sequence[DriveInertia], robot: Robot) -> DriveIner
     if len(like) < 2:
         return found[j]
     values = np.array([each.alone.value for each in like])
-    weights = 1.0 / np.maximum([each.alone.deviation for each in like], MIN_DEVIATION) ** 2
+    least = float(np.finfo(np.float64).eps * np.abs(values).max())  # targets of a simulated controller have no error
+    weights = 1.0 / np.maximum([each.alone.deviation for each in like], least) ** 2
     mean = float(weights @ values / weights.sum())
     spread = float(weights @ (values - mean) ** 2)
     shared = value_of("inertia", "kg m²", mean, float(weights.sum() ** -0.5))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from jointwise.estimation.cross_validation import held_out_predictions, unit_folds
+from jointwise.estimation.cross_validation import held_out_predictions, unit_errors
 from jointwise.estimation.gram import normal_solution
 from jointwise.joint.motor.data import BODY, PayloadData
 from jointwise.joint.part import TINY, nrmse_percent
@@ -27,12 +27,6 @@ ASYMMETRY = 0.1
 """That difference, as a fraction. It looks like a gain, so its effect on the gains widens their intervals."""
 REWEIGHTINGS = 3
 """Solutions with updated weights and friction under load; the third changes the gains by less than 0.1 %."""
-MIN_VARIANCE = 1e-12
-"""Smallest variance (A²) of a current for its weight: a simulated one may fit to rounding."""
-SEARCH = {"ftol": 1e-10, "xtol": 1e-10}
-"""Stopping rules of the search: changes far below the standard errors of 1e-3."""
-SINGULAR = 1e-13
-"""Relative singular value of the normal equations below which a direction is left out."""
 
 
 # -- normal products -------------------------------------------------------------------------------------------------
@@ -81,7 +75,7 @@ def solve(products: Products, weights: Array, start: GainSolution | None = None)
 
     members = np.unique(groups, return_index=True)[1]
     first = _one_gain(roots, count) if start is None else np.append(start.gains[members], start.body)
-    found = least_squares(residual, first, method="lm", x_scale="jac", **SEARCH).x
+    found = least_squares(residual, first, method="lm", x_scale="jac").x
     gains, body = found[:count][groups], found[count:]
     return GainSolution(gains, body, _friction(products, gains, body))
 
@@ -89,7 +83,7 @@ def solve(products: Products, weights: Array, start: GainSolution | None = None)
 def _one_gain(roots: Array, count: int) -> Array:
     """Return `count` equal gains and x: one gain for all joints is linear in (g, g x), so it has a single minimum."""
     rows = roots.reshape(-1, BODY + 2)
-    found = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=SINGULAR)[0]
+    found = np.linalg.lstsq(rows[:, :-1], rows[:, -1])[0]
     gain = found[0] or 1.0
     return np.append(np.full(count, gain), found[1:] / gain)
 
@@ -99,7 +93,7 @@ def _friction(products: Products, gains: Array, body: Array) -> Array:
     F, torque = slice(BODY + 1, -1), slice(BODY + 1)
     known = np.outer(gains, np.append(1.0, body))
     pairs = zip(products.grams, known, strict=True)
-    return np.array([normal_solution(G[F, F], G[F, -1] - G[F, torque] @ c, SINGULAR) for G, c in pairs])
+    return np.array([normal_solution(G[F, F], G[F, -1] - G[F, torque] @ c) for G, c in pairs])
 
 
 def _root(gram: Array, kept: NDArray[np.intp]) -> Array:
@@ -108,7 +102,7 @@ def _root(gram: Array, kept: NDArray[np.intp]) -> Array:
     scaled = gram / np.outer(size, size)
     others = np.setdiff1d(np.arange(len(gram)), kept)
     across = scaled[np.ix_(kept, others)]
-    reduced = scaled[np.ix_(kept, kept)] - across @ np.linalg.pinv(scaled[np.ix_(others, others)], SINGULAR) @ across.T
+    reduced = scaled[np.ix_(kept, kept)] - across @ np.linalg.pinv(scaled[np.ix_(others, others)]) @ across.T
     values, vectors = np.linalg.eigh(reduced)
     root: Array = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * size[kept]
     return root
@@ -137,7 +131,7 @@ class GainFit:
         payload: Torque of the payload (samples, joints), Nm.
         fitted: NRMSE fit of every joint, %.
         held_out: The same on held-out data, %.
-        error: Mean over the joints of the logarithm of the held-out mean squared error.
+        errors: Held-out mean squared error of every block, (blocks,); over the variance of each current.
     """
 
     law: str
@@ -148,7 +142,7 @@ class GainFit:
     payload: Array
     fitted: Array
     held_out: Array
-    error: float
+    errors: Array
 
 
 def fit_payload(data: PayloadData, law: str, known: GainFit | None = None) -> GainFit:
@@ -166,7 +160,7 @@ def fit_payload(data: PayloadData, law: str, known: GainFit | None = None) -> Ga
         products = Products(grams.sum(axis=0), np.arange(data.joints), body_scales(data.mass))
         solution = solve(products, weights, solution)
         variance = np.maximum(_squares(products, solution), 0.0) / np.maximum(data.used.sum(axis=0), 1)
-        weights, body = 1.0 / np.maximum(variance, MIN_VARIANCE), solution.body
+        weights, body = 1.0 / np.maximum(variance, np.finfo(np.float64).eps * variances), solution.body
     assert solution is not None
     modelled = _modelled(columns, solution)
     predicted = _predicted(data, columns, grams, weights, solution)
@@ -179,7 +173,7 @@ def fit_payload(data: PayloadData, law: str, known: GainFit | None = None) -> Ga
         payload=data.known + data.body @ body,
         fitted=_qualities(data, modelled),
         held_out=_qualities(data, predicted),
-        error=float(np.log(_errors(data, predicted)).mean()),
+        errors=_block_errors(data, predicted, variances),
     )
 
 
@@ -215,7 +209,7 @@ def _predicted(data: PayloadData, columns: Array, grams: Array, weights: Array, 
         products = Products(gram, np.arange(data.joints), body_scales(data.mass))
         return _modelled(columns, solve(products, weights, solution))
 
-    return held_out_predictions(unit_folds(data.block), predict)
+    return held_out_predictions(data.block, predict)
 
 
 def _modelled(columns: Array, solution: GainSolution) -> Array:
@@ -234,7 +228,7 @@ def _qualities(data: PayloadData, modelled: Array) -> Array:
     return np.array([nrmse_percent(data.difference[used, j], modelled[used, j]) for j, used in pairs])
 
 
-def _errors(data: PayloadData, modelled: Array) -> Array:
-    """Return the mean squared error (joints,) over the samples in motion, A²."""
-    squares = (data.difference - modelled) ** 2
-    return np.array([squares[used, j].mean() for j, used in enumerate(data.used.T)])
+def _block_errors(data: PayloadData, modelled: Array, variances: Array) -> Array:
+    """Return the mean squared error (blocks,) over the samples in motion of all joints, over their `variances` (A²)."""
+    residual = np.where(data.used, data.difference - modelled, np.nan) / np.sqrt(variances)
+    return unit_errors(residual.ravel(), np.repeat(data.block, data.joints))

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
 
 from jointwise.errors import EstimationError
-from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors, unit_folds
+from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors
 from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, equal_blocks, jackknife, student_factor
-from jointwise.joint.checks import check_gravity, check_unsaturated, refuse
+from jointwise.joint.checks import check_record, refuse
+from jointwise.joint.friction.data import has_both
+from jointwise.joint.motor.data import REVERSAL_TIME
 from jointwise.joint.motor.result import (
     GAIN_TOLERANCE,
     MASS_ERROR,
@@ -27,7 +30,6 @@ from jointwise.joint.motor.result import (
     torque_constant,
 )
 from jointwise.joint.part import (
-    PERFECT,
     TINY,
     Curve,
     Part,
@@ -52,20 +54,8 @@ from jointwise.spatial import Array
 
 LAWS = ("Coulomb", "power flow", "load")
 """Laws of friction, the simplest first."""
-MIN_SPEED = 1e-2
-"""Top speed (rad/s) below which a joint does not move."""
-MIN_SAMPLES = 200
-"""Fewest samples in motion."""
-BLOCK_SAMPLES = 20
-"""Fewest samples of a jackknife block: twice the number of columns."""
-MIN_DIRECTION = 0.05
-"""Smallest fraction of the samples in either direction."""
 MIN_LOAD = 0.05
 """Smallest standard deviation of the load relative to that of the motor torque."""
-FLOW_TIME = 0.05
-"""Time (s) before and after a change of the power flow in which its direction is uncertain."""
-MIN_FLOW = 0.1
-"""Smallest fraction of the samples with power flow in either direction to separate two friction torques."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +108,6 @@ def identify_motor(
     """
     if friction is not None and friction not in LAWS:
         raise EstimationError(f"friction must be one of {', '.join(LAWS)}. Got '{friction}' instead.")
-    check_gravity(record)
     moving = _moving(record)
     if friction == "power flow":
         moving = moving.take(_certain_flow(moving))
@@ -131,16 +120,15 @@ def _moving(record: JointRecord) -> JointRecord:
     """Return the samples in motion; raise an error where a record does not determine a gain."""
     if not record.has_current:
         raise refuse(record, "motor", "torque is measured, not current: there is no gain to identify")
-    current = record.motor / record.gain
-    if not np.ptp(current) > 0.0:
+    if not np.ptp(record.motor) > 0.0:
         raise refuse(record, "motor", "the current does not vary")
-    check_unsaturated(record, "motor")
-    moving = record.take(record.is_sliding)
-    if record.top_speed < MIN_SPEED or moving.samples < MIN_SAMPLES:
+    check_record(record, "motor")
+    if not record.is_sliding.any():
         raise refuse(record, "motor", "the joint does not move")
-    if min(np.mean(moving.speed > 0.0), np.mean(moving.speed < 0.0)) < MIN_DIRECTION:
+    moving = record.take(record.is_sliding)
+    if not has_both(moving.speed > 0.0):
         raise refuse(record, "motor", "the joint moves in one direction only")
-    if moving.load.std() < MIN_LOAD * moving.motor.std() or moving.load.std() < TINY:
+    if moving.load.std() < max(MIN_LOAD * moving.motor.std(), TINY):
         raise refuse(record, "motor", f"the load never varies ({moving.load.std():.3g} Nm rms)")
     return moving
 
@@ -148,13 +136,9 @@ def _moving(record: JointRecord) -> JointRecord:
 def _certain_flow(moving: JointRecord) -> NDArray[np.bool_]:
     """Return which samples are not near a change of the power flow, which filters shift and friction follows late."""
     drives = moving.speed * moving.load > 0.0
-    reach = max(1, round(FLOW_TIME * moving.rate))
-    changes = np.flatnonzero(np.diff(drives.astype(np.int8)))
-    near = np.zeros(moving.samples, dtype=np.int64)
-    np.add.at(near, np.maximum(changes + 1 - reach, 0), 1)
-    np.add.at(near, np.minimum(changes + 1 + reach, moving.samples - 1), -1)
-    certain: NDArray[np.bool_] = np.cumsum(near) <= 0
-    if certain.sum() < MIN_SAMPLES:
+    changes = np.diff(drives, prepend=drives[:1])
+    certain: NDArray[np.bool_] = ~maximum_filter1d(changes, 2 * int(REVERSAL_TIME * moving.rate) + 1)
+    if not certain.any():
         raise refuse(moving, "motor", "the power flow changes all the time")
     return certain
 
@@ -163,8 +147,7 @@ def _possible_laws(moving: JointRecord, friction: str | None) -> tuple[str, ...]
     """Return the laws that the data can distinguish."""
     if friction is not None:
         return (friction,)
-    direct = float(np.mean(moving.speed * moving.load > 0.0))
-    return LAWS if MIN_FLOW <= direct <= 1.0 - MIN_FLOW else ("Coulomb",)
+    return LAWS if has_both(moving.speed * moving.load > 0.0) else ("Coulomb",)
 
 
 class _LinkFit:
@@ -177,7 +160,7 @@ class _LinkFit:
         self.grams = block_grams(np.column_stack([self.columns, self.current]), self.block)
         self.found = gram_solution(self.grams.sum(axis=0))
         self.modelled: Array = self.columns @ self.found
-        self.predicted = held_out_predictions(unit_folds(self.block), self._predict)
+        self.predicted = held_out_predictions(self.block, self._predict)
         self.errors = unit_errors(self.current - self.predicted, self.block)
 
     def _predict(self, training: NDArray[np.bool_]) -> Array:
@@ -213,7 +196,7 @@ def _columns(moving: JointRecord, law: str) -> tuple[Array, tuple[tuple[str, str
 
 
 def _blocks(moving: JointRecord) -> NDArray[np.intp]:
-    count = min(block_count(moving.samples / moving.rate), moving.samples // BLOCK_SAMPLES)
+    count = block_count(moving.samples / moving.rate)
     if count < MIN_BLOCKS:
         raise refuse(moving, "motor", f"only {moving.samples / moving.rate:.3g} s of motion")
     return equal_blocks(moving.samples, count)
@@ -276,7 +259,7 @@ def _too_far(record: JointRecord, gain: float, known: float) -> EstimationError:
 def _notes(gain: Value, known: float | None) -> tuple[str, ...]:
     notes = [
         "the gain is as accurate as the described masses, whose standard error is taken as "
-        f"{PERFECT * MASS_ERROR:g} %; later commands keep a described gain (--gain sets this one)"
+        f"{100.0 * MASS_ERROR:g} %; later commands keep a described gain (--gain sets this one)"
     ]
     if known is not None:
         notes.append(f"known gain {known:g} Nm/A: {percent_off(gain.value, known):+.1f} %")

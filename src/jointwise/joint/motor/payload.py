@@ -25,6 +25,7 @@ from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import EstimationError
+from jointwise.estimation.cross_validation import SIGNIFICANT, exceeds, first_or_best
 from jointwise.estimation.jackknife import jackknife, student_factor
 from jointwise.joint.motor.data import PayloadData, aligned_pairs, payload_data
 from jointwise.joint.motor.fit import ASYMMETRIC, GainFit, Products, body_scales, fit_payload, solve
@@ -35,10 +36,6 @@ from jointwise.spatial import Array
 
 LAWS = ("none", *LOAD_POWERS)
 """Growth of friction with the load, the simplest law first."""
-EQUALLY_LIKELY = 0.1
-"""Difference of the mean ln(MSE) up to which another law is as likely as the chosen one and widens the intervals."""
-SIMPLER = 0.01
-"""Difference of the mean ln(MSE) up to which friction that does not depend on the load is preferred."""
 
 
 def identify_gains_from_payload(
@@ -73,18 +70,16 @@ def identify_gains_from_payload(
     pairs = aligned_pairs(unloaded, loaded, robot, CUTOFF)
     data = payload_data(pairs, robot, float(payload_mass), gravity_vector(mounting))
     fits = {name: fit_payload(data, name) for name in (LAWS if law is None else (law,))}
-    best = min(fits.values(), key=lambda fit: fit.error)
-    if "none" in fits and fits["none"].error <= best.error + SIMPLER:
-        best = fits["none"]
+    best = fits[first_or_best({name: fit.errors for name, fit in fits.items()})]
     return _estimate(data, robot, fits, best, _rivals(data, fits, best))
 
 
 def _rivals(data: PayloadData, fits: dict[str, GainFit], best: GainFit) -> list[GainFit]:
-    """Return the fits under other laws that are as likely as the best one."""
+    """Return the fits under other laws whose held-out errors do not exceed those of the best one significantly."""
     others = [fit for fit in fits.values() if fit is not best]
     if best.law != "none":
         others.append(fit_payload(data, best.law + ASYMMETRIC, best))
-    return [fit for fit in others if fit.error < best.error + EQUALLY_LIKELY]
+    return [fit for fit in others if not exceeds(fit.errors - best.errors, SIGNIFICANT)]
 
 
 def _estimate(

@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
-from jointwise.joint.part import PERFECT, Curve, Part, TriedModel, Value, percent_off
+from jointwise.joint.part import Curve, Part, TriedModel, Value, percent_off
 from jointwise.spatial import Array
 
 Status = Literal["determined", "hardly determined", "not determined"]
@@ -173,12 +173,12 @@ def inverse_value(name: str, unit: str, inverse: float, deviation: float, factor
     )
 
 
-def gain_status(value: Value | None, held_out: float = PERFECT) -> Status:
+def gain_status(value: Value | None, held_out: float | None = None) -> Status:
     """Return how well a gain is determined, by its interval and by its NRMSE fit (%) on held-out data."""
     if value is None:
         return "not determined"
     half = 0.5 * (value.high - value.low)
-    determined = half <= DETERMINED * value.value and held_out >= EXPLAINED
+    determined = half <= DETERMINED * value.value and (held_out is None or held_out >= EXPLAINED)
     return "determined" if determined else "hardly determined"
 
 

@@ -7,22 +7,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import least_squares
 
 from jointwise.data.log import Log, check_joints, log_list
-from jointwise.data.statistics import intervals
+from jointwise.data.statistics import intervals, quantum
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
 from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
+from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.joint.motor.data import SLOW
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status
 from jointwise.joint.part import (
-    PERFECT,
-    TINY,
+    MIN_QUALITY,
     Curve,
     Value,
     nrmse_percent,
     percent_off,
+    rms,
     rounding_error,
     slope_curve,
     value_of,
@@ -37,26 +39,6 @@ SETTLING_TIME = 0.3
 """Time (s) left out at both ends of a standstill."""
 MIN_CURRENT = 0.01
 """Current (A) below which a ratio of torque and current is noise."""
-RESOLUTION = 1e-4
-"""Last digit (A) of a target current where the log does not show a finer one: it limits the accuracy of a ratio."""
-DIGITS = 9
-"""Decimals of a current (A) within which two values are the same."""
-MIN_STEPS = 100.0
-"""Range of the currents at standstill, in steps of their resolution, from which a slope is fitted."""
-MIN_STANDING = 3
-"""Fewest samples at standstill: one more than a line has parameters."""
-MIN_SAMPLES = 100
-"""Fewest samples in motion."""
-CLEAN = 0.01
-"""Residual at standstill, relative to the standard deviation of the torque, below which no sample is an outlier."""
-OUTLIER = 3.0
-"""Standard deviations of an outlier."""
-MAD = 1.4826
-"""Standard deviation of a normal distribution over its median absolute deviation."""
-REWEIGHTINGS = 5
-"""Fits with outliers left out."""
-MIN_EXPLAINED = 0.5
-"""Fraction of the variance of the torque in motion that the current must explain."""
 
 
 def gains_from_targets(logs: Log | Sequence[Log], robot: Robot) -> RobotGains:
@@ -141,56 +123,50 @@ def _standing(signals: _TargetSignals, j: int) -> JointGain | None:
     """Return the gain at standstill: a line over all samples, through zero where the current does not vary."""
     used = signals.stand >= 0
     x, y = signals.x[used], signals.y[used]
-    if len(x) < MIN_STANDING or np.abs(x).max() < MIN_CURRENT:
+    if np.abs(x).max(initial=0.0) < MIN_CURRENT:
         return None
-    step = min(RESOLUTION, _resolution(signals.x))
-    varies = bool(np.ptp(x) > max(MIN_CURRENT, MIN_STEPS * step))
-    spread = x - x.mean() if varies else x
-    gain = float(_robust_slope(x, y, varies))
+    varies = bool(np.ptp(x) > MIN_CURRENT)
+    gain, level = _robust_line(np.column_stack([x, np.full(len(x), float(varies))]), y)
     if gain <= 0.0:
         return None
-    offset = float(np.median(x - y / gain)) if varies else 0.0
-    residual = y - gain * (x - offset)
-    numbers = len(np.unique(signals.stand[used]))
-    noise = max(float(residual.std()), gain * rounding_error(step))
-    deviation = noise / float(np.sqrt(numbers * np.mean(spread**2)))
-    value = value_of("gain", "Nm/A", gain, deviation)
-    notes = () if varies else ("one load only: the offset is taken as zero",)
+    offset = -level / gain
+    residual, numbers = y - gain * (x - offset), len(np.unique(signals.stand[used]))
+    noise = max(float(residual.std()), gain * rounding_error(float(quantum(signals.x[:, None])[0])))
+    spread = rms(x - x.mean()) if varies else rms(x)
+    value = value_of("gain", "Nm/A", gain, noise / spread / np.sqrt(numbers))
     return JointGain(
         joint=j,
         alone=value,
         status=gain_status(value),
-        fitted=nrmse_percent(y, y - residual) if np.ptp(y) > 0.0 else PERFECT,
+        fitted=nrmse_percent(y, y - residual) if np.ptp(y) > 0.0 else 100.0,
         offset=value_of("offset", "A", offset, noise / gain / np.sqrt(numbers)) if varies else None,
         model="gain of the controller at standstill",
         curves=(_curve(x, y, gain, offset, value),),
-        notes=notes,
+        notes=() if varies else ("one load only: the offset is taken as zero",),
     )
 
 
-def _resolution(x: Array) -> float:
-    """Return the smallest step between values of a signal, A."""
-    steps = np.diff(np.unique(np.round(x, DIGITS)))
-    return float(steps.min()) if steps.size else RESOLUTION
+def _robust_line(columns: Array, y: Array) -> tuple[float, float]:
+    """Return the two coefficients of columns (samples, 2) with the least sum of absolute residuals, nearly.
 
-
-def _robust_slope(x: Array, y: Array, varies: bool) -> float:
-    """Return the slope of y over x without outliers, through zero unless x varies."""
-    keep = np.ones(len(x), dtype=bool)
-    slope = 0.0
-    for _ in range(REWEIGHTINGS):
-        a, b = (x - x[keep].mean(), y - y[keep].mean()) if varies else (x, y)
-        slope = float(a[keep] @ b[keep] / (a[keep] @ a[keep]))
-        residual = np.abs(b - slope * a)
-        keep = residual <= max(OUTLIER * MAD * float(np.median(residual)), CLEAN * float(b.std()), TINY)
-    return slope
+    Soft L1 loss beyond the median residual of least squares: single samples in which torque and current do not belong
+    together do not count.
+    """
+    start = scaled_solution(columns, y)
+    usual = float(np.median(np.abs(y - columns @ start)))
+    if usual == 0.0:
+        return float(start[0]), float(start[1])
+    found = least_squares(
+        lambda c: columns @ c - y, start, lambda c: columns, x_scale="jac", loss="soft_l1", f_scale=usual
+    )
+    return float(found.x[0]), float(found.x[1])
 
 
 def _moving(signals: _TargetSignals, j: int) -> JointGain | None:
     """Return the gain in motion, with the friction compensation of the controller."""
     used = np.abs(signals.v) > SLOW
     blocks = len(np.unique(signals.block[used]))
-    if used.sum() < MIN_SAMPLES or blocks < MIN_BLOCKS or np.ptp(signals.x[used]) < MIN_CURRENT:
+    if blocks < MIN_BLOCKS or np.ptp(signals.x[used]) < MIN_CURRENT:
         return None
     v, y = signals.v[used], signals.y[used]
     columns = np.column_stack([signals.x[used], direction(v), viscous_columns(v, (1, 2)), np.ones(len(v)), y])
@@ -198,8 +174,8 @@ def _moving(signals: _TargetSignals, j: int) -> JointGain | None:
     factor = student_factor(blocks - 1)
     without = columns[:, 1:-1] @ np.linalg.lstsq(columns[:, 1:-1], y, rcond=None)[0]
     modelled = columns[:, :-1] @ found
-    explained = 1.0 - np.sum((y - modelled) ** 2) / max(float(np.sum((y - without) ** 2)), TINY)
-    if explained < MIN_EXPLAINED or found[0] - factor * errors[0] <= 0.0:
+    explained = nrmse_percent(y - without, modelled - without)
+    if explained < MIN_QUALITY or found[0] - factor * errors[0] <= 0.0:
         return None
     value = value_of("gain", "Nm/A", found[0], errors[0], factor)
     return JointGain(
