@@ -201,10 +201,6 @@ def _hysteresis_rise(part: Part | None) -> _Piece:
 
 GRID = 12
 """Speeds, and temperatures, at which a temperature law is approximated."""
-SINGULAR = 1e-6
-"""Relative singular value below which the two parameters of the term look alike over the range."""
-SLOWEST_SHARE = 0.05
-"""Slowest of these speeds as a fraction of the fastest."""
 
 
 def _thermal(part: Part | None) -> _Piece:
@@ -221,14 +217,14 @@ def _thermal(part: Part | None) -> _Piece:
 def _projected(term: Temperature, law: TemperatureLaw) -> dict[str, Estimate]:
     """Return the values with which the term approximates a law over its range, with the misfit as standard error."""
     speeds, temperatures = np.meshgrid(
-        np.linspace(SLOWEST_SHARE, 1.0, GRID) * law.fastest, np.linspace(law.coldest, law.hottest, GRID)
+        np.linspace(0.0, law.fastest, GRID + 1)[1:], np.linspace(law.coldest, law.hottest, GRID)
     )
     w, T = speeds.ravel(), temperatures.ravel()
     zero = np.zeros_like(w)
     J = term.columns(JointSignals(1.0, zero, w, zero, temperature=T))[0]
     scale = np.linalg.norm(J, axis=0)
     y = law.torque(w, T)
-    values, _, _, singular_values = np.linalg.lstsq(J / scale, y, rcond=SINGULAR)
+    values, _, _, singular_values = np.linalg.lstsq(J / scale, y)
     misfit = float(np.std(y - J / scale @ values)) / float(singular_values[0])
     names = [parameter.name for parameter in term.parameters()]
     return {name: (float(x / s), misfit / float(s)) for name, x, s in zip(names, values, scale, strict=True)}

@@ -8,19 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.coordinates import gravity_text
-from jointwise.data.statistics import intervals, limited, noise
+from jointwise.data.statistics import limited, noise, saturated
 from jointwise.errors import EstimationError
 from jointwise.estimation.linear_fit import scaled_solution
-from jointwise.joint.part import PERFECT, TINY, rms
+from jointwise.joint.part import TINY, rms
 from jointwise.joint.phenomenon import PHENOMENA
-from jointwise.joint.record import JointRecord
+from jointwise.joint.record import MIN_TRAVEL, JointRecord
 from jointwise.model.friction import direction, viscous_columns
 from jointwise.spatial import Array
 
 Flags = NDArray[np.bool_]
-
-MIN_TRAVEL = 0.05
-"""Range of motion (rad) below which a joint counts as standing: a gear winds up by less than a tenth of it."""
 
 
 def refuse(record: JointRecord, phenomenon: str, reason: str) -> EstimationError:
@@ -53,14 +50,6 @@ def check_record(record: JointRecord, phenomenon: str) -> None:
 
 # -- gravity --
 
-MAX_ROWS = 4000
-"""Samples used for the gravity check, evenly spread: enough for six unknowns."""
-STANDSTILL_SPEED = 5e-3
-"""Top speed (rad/s) below which a joint counts as standing."""
-MIN_ROWS = 100
-"""Samples in motion that the check needs."""
-MIN_EXCITATION = 0.2
-"""Directions of gravity with a singular value below this fraction of the largest are not estimated."""
 MAX_DEVIATION = 0.4
 """Deviation of the estimated gravity, as a fraction of g, from which the log contradicts the mounting: bodies and
 payload can be wrong by less, another mounting deviates by at least the full g."""
@@ -77,7 +66,7 @@ def check_gravity(record: JointRecord) -> None:
     along each base axis. g is estimated where P exceeds friction, and compared with the assumed one up to a scale
     factor. Joints that stand or that gravity hardly loads pass.
     """
-    if record.pull is None or record.gravity is None or record.unit != "Nm":
+    if record.pull is None or record.gravity is None or record.unit != "Nm" or np.ptp(record.position) < MIN_TRAVEL:
         return
     assumed = np.array(record.gravity)
     found = _estimated_gravity(record, record.pull, assumed)
@@ -100,8 +89,8 @@ def _scale(estimated: Array, visible: Array) -> float:
 def _estimated_gravity(record: JointRecord, pull: Array, assumed: Array) -> tuple[Array, Array] | None:
     """Return the best-fitting gravity (3,) and the identifiable component of the assumed one; None if undetermined."""
     size = float(np.linalg.norm(assumed))
-    rows = _moving_rows(record)
-    if len(rows) < MIN_ROWS or not size > 0.0:
+    rows = record.is_sliding
+    if not (size > 0.0 and rows.any()):
         return None
     torque = (record.motor - record.inertia * record.acceleration - record.load)[rows] + pull[rows] @ assumed
     friction = np.column_stack([direction(record.speed), record.speed])[rows]
@@ -110,8 +99,7 @@ def _estimated_gravity(record: JointRecord, pull: Array, assumed: Array) -> tupl
     without_friction = y - friction @ coefficients
     P, y = without_friction[:, :3], without_friction[:, 3]
     U, s, Vt = np.linalg.svd(P, full_matrices=False)
-    strength = s / np.sqrt(len(rows)) * size
-    kept = (s > MIN_EXCITATION * s[0]) & (strength > rms(friction @ coefficients[:, 3]))
+    kept = s / np.sqrt(len(y)) * size > rms(friction @ coefficients[:, 3])
     if not kept.any():
         return None
     estimated = Vt[kept].T @ ((U[:, kept].T @ y) / s[kept])
@@ -121,22 +109,10 @@ def _estimated_gravity(record: JointRecord, pull: Array, assumed: Array) -> tupl
     return (estimated, visible) if is_better else None
 
 
-def _moving_rows(record: JointRecord) -> NDArray[np.intp]:
-    """Return the indices of at most `MAX_ROWS` samples in motion, evenly spread."""
-    rows = np.flatnonzero(record.is_sliding) if record.top_speed > STANDSTILL_SPEED else np.empty(0, dtype=np.intp)
-    return rows[:: max(1, len(rows) // MAX_ROWS)]
-
-
 # -- saturation --
 
 MAX_SATURATED = 0.002
 """Fraction of samples at the limit above which nothing is fitted."""
-EXTREME_TOLERANCE = 1e-5
-"""Samples within this fraction of the range from an extreme are at it: the resolution of a 16-bit converter..."""
-MIN_RUN = 5
-"""...if this many in a row are."""
-SINGULAR = 1e-9
-"""Relative singular value below which a combination of explanatory columns is left out, such as wind-up and load."""
 AVERAGING_TIME = 0.05
 """Time (s) over which a noisy torque is averaged."""
 MIN_WINDOWS = 10
@@ -163,7 +139,7 @@ def check_unsaturated(record: JointRecord, phenomenon: str) -> None:
     if share > MAX_SATURATED:
         name, unit = ("current", "A") if record.has_current else ("torque", record.unit)
         top = np.abs(record.motor).max() / record.gain
-        reason = f"the {name} is saturated in {PERFECT * share:.1f} % of the samples, at about {top:.3g} {unit}"
+        reason = f"the {name} is saturated in {100.0 * share:.1f} % of the samples, at about {top:.3g} {unit}"
         raise refuse(record, phenomenon, reason)
 
 
@@ -175,8 +151,9 @@ def saturated_share(record: JointRecord) -> float:
     """
     if not np.ptp(record.motor) > 0.0:
         return 1.0
-    shares = (_repeated_share(record.motor), _clipped_share(record), _flat_share(record), _denied_share(record))
-    return max(shares)
+    motor = record.motor[:, None]
+    repeated = float(saturated(motor, motor.min(axis=0), motor.max(axis=0))[0])
+    return max(repeated, _clipped_share(record), _flat_share(record), _denied_share(record))
 
 
 def _denied_share(record: JointRecord) -> float:
@@ -185,17 +162,6 @@ def _denied_share(record: JointRecord) -> float:
         return 0.0
     current = record.motor / record.gain
     return float(limited(current[:, None], record.target_current[:, None]).mean())
-
-
-def _repeated_share(motor: Array) -> float:
-    """Return the fraction of samples that repeat an extreme at least `MIN_RUN` times in a row."""
-    near = EXTREME_TOLERANCE * float(np.ptp(motor))
-    return sum(_in_runs(distance <= near) for distance in (motor.max() - motor, motor - motor.min())) / len(motor)
-
-
-def _in_runs(flags: Flags) -> int:
-    """Return the number of true flags in runs of at least `MIN_RUN`."""
-    return sum(stop - first for first, stop in intervals(flags) if stop - first >= MIN_RUN)
 
 
 def _clipped_share(record: JointRecord) -> float:
@@ -281,5 +247,5 @@ def _window_size(record: JointRecord) -> int:
 
 def _excess(columns: Array, torque: Array, free: Flags) -> tuple[Array, float]:
     """Return by how much the torque fitted to the free windows exceeds the measured one; and its rms residual there."""
-    excess = columns @ scaled_solution(columns[free], torque[free], rcond=SINGULAR) - torque
+    excess = columns @ scaled_solution(columns[free], torque[free]) - torque
     return excess, rms(excess[free])

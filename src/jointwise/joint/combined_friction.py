@@ -12,7 +12,7 @@ from jointwise.errors import ModelError
 from jointwise.joint.friction.law import VelocityLaw, friction_settings
 from jointwise.joint.hysteresis.law import SLIP, FrictionLaw, JointMotion, friction_law, rest_state
 from jointwise.joint.load.law import LoadLaw, load_law_of
-from jointwise.joint.part import SURFACE_POINTS, Part, Surface, plain
+from jointwise.joint.part import SURFACE_POINTS, TINY, Part, Surface, plain
 from jointwise.joint.temperature.law import TemperatureLaw, temperature_law_of
 from jointwise.model.friction import direction, slip_elements
 from jointwise.spatial import Array
@@ -130,8 +130,6 @@ def _surface(title: str, y_label: str, w: Array, y: Array, z: tuple[tuple[float,
 DIRECTION_WIDTH = 0.005
 """Width (rad/s) of the direction tanh(ω / width) where no hysteresis was identified: speeds below it are not resolved
 by common encoders at 1 kHz."""
-SLOWEST = 1e-9
-"""Speed (rad/s) at which steady friction is evaluated at standstill: its level, which the direction multiplies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,14 +159,14 @@ class OnlineFriction:
         if self.steady is None or not self._has_elements:
             return self._law_torque(state, motion)
         H, state = self._direction(state, motion)
-        speed = np.copysign(np.maximum(np.abs(motion.speed), SLOWEST), H)
+        speed = np.copysign(np.maximum(np.abs(motion.speed), TINY), H)  # its level at standstill: H is the direction
         return np.abs(H) * self.steady.torque(speed, motion.load, motion.temperature), H, state
 
     def packed(self, period: float) -> list[float]:
         """Return the numbers of `joint_friction` of the native kernel, for a sampling period in s."""
         steady = [] if self.steady is None else self.steady.packed()
         memory = FrictionLaw("none", np.zeros(0), np.zeros(0)) if self.hysteresis is None else self.hysteresis
-        return [float(self.steady is not None), DIRECTION_WIDTH, SLOWEST, *steady, *memory.packed(period)]
+        return [float(self.steady is not None), DIRECTION_WIDTH, TINY, *steady, *memory.packed(period)]
 
     @property
     def _has_elements(self) -> bool:
@@ -189,7 +187,7 @@ class OnlineFriction:
         dry, state = law.dry(motion, state)
         steady, speed = self.steady, motion.speed
         viscous = law.viscous * speed if steady is None else steady.velocity.viscous_torque(speed)
-        return dry + viscous, dry / max(float(np.abs(law.forces).sum()), SLOWEST), state
+        return dry + viscous, dry / max(float(np.abs(law.forces).sum()), TINY), state
 
 
 def online_friction(parts: Mapping[str, Part]) -> OnlineFriction:

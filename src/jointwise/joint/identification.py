@@ -11,11 +11,10 @@ from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError, JointwiseError
-from jointwise.joint.checks import MIN_TRAVEL
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, Value
 from jointwise.joint.phenomenon import PHENOMENA
-from jointwise.joint.record import JointRecord, joint_record
+from jointwise.joint.record import MIN_TRAVEL, JointRecord, joint_record
 
 Progress = Callable[[str], None]
 

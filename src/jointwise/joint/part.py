@@ -39,8 +39,6 @@ STARTS = 3
 """Best starts of a grid from which a non-linear search is refined."""
 TINY = float(np.finfo(np.float64).tiny)
 """Smallest positive number: a denominator that is at least this large is never zero."""
-PERFECT = 100.0
-"""NRMSE % of a model without error."""
 MIN_QUALITY = 30.0
 """NRMSE % on held-out data below which a torque does not depend on what should explain it."""
 
@@ -306,17 +304,17 @@ def nrmse_percent(measured: Array, modelled: Array) -> float:
     spread = float(np.linalg.norm(measured - measured.mean()))
     if spread == 0.0:
         raise EstimationError("the measurement must vary for a fit to have a quality. Got a constant instead.")
-    return PERFECT * (1.0 - float(np.linalg.norm(measured - modelled)) / spread)
+    return 100.0 * (1.0 - float(np.linalg.norm(measured - modelled)) / spread)
 
 
 def nrmse_of_error(error: float, variance: float) -> float:
     """Return ``100 (1 - √(error / variance))``, the NRMSE % of a mean squared error of a signal with a variance."""
-    return PERFECT * (1.0 - math.sqrt(error / variance))
+    return 100.0 * (1.0 - math.sqrt(error / variance))
 
 
 def percent_off(value: float, known: float) -> float:
     """Return the relative difference of a value from a known one, %."""
-    return PERFECT * (value / known - 1.0)
+    return 100.0 * (value / known - 1.0)
 
 
 def rms(values: Array) -> float:

@@ -18,7 +18,7 @@ from jointwise.data.finding import Finding
 from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.data.quality import DataQuality, check_quality
-from jointwise.data.statistics import quantum
+from jointwise.data.statistics import TOP, quantum
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, EstimationError
@@ -31,11 +31,8 @@ CUTOFF = 20.0
 """Usual cut-off (Hz) of positions before they are differentiated."""
 SHORTEST = 0.5
 """Segments between gaps that are shorter than this (s) are ignored."""
-LEAST_SPREAD = 0.01
-"""Standard deviation (rad) of positions below which the order of the samples is not checked."""
-
-TOP_QUANTILE = 0.999
-"""Quantile of a signal that counts as its largest value: single outliers do not."""
+MIN_TRAVEL = 0.05
+"""Range of motion (rad) below which a joint counts as standing: a gear winds up by less than a tenth of it."""
 SLIDING_SHARE = 0.02
 """Fraction of the top speed below which the noise of a single sample may change the sign of the speed."""
 RATE_TOLERANCE = 0.01
@@ -132,8 +129,8 @@ class JointRecord:
 
     @property
     def top_speed(self) -> float:
-        """Top speed of the side on which friction acts, rad/s."""
-        return float(np.quantile(np.abs(self.speed), TOP_QUANTILE))
+        """Top speed of the side on which friction acts without outliers, rad/s."""
+        return float(np.quantile(np.abs(self.speed), TOP))
 
     @property
     def is_sliding(self) -> NDArray[np.bool_]:
@@ -347,8 +344,7 @@ def _column(values: Array | None, joint: int) -> Array | None:
 def _refuse_disorder(log: Log, joint: int) -> None:
     """Refuse positions that jump about: from sample to sample by as much as they vary at all."""
     position = (log.q if log.theta is None else log.theta)[:, joint]
-    spread = float(position.std())
-    if spread > LEAST_SPREAD and float(np.sqrt(np.mean(np.diff(position) ** 2))) > 0.5 * spread:
+    if np.ptp(position) > MIN_TRAVEL and np.diff(position).std() > 0.5 * position.std():
         raise DataError(
             f"{log.origin.path}: joint {joint + 1}: positions jump from sample to sample by as much as they vary; "
             "the rows must be in the order of time."
@@ -356,9 +352,6 @@ def _refuse_disorder(log: Log, joint: int) -> None:
 
 
 # -- rejection of faulty logs --
-
-WIND_UP_TRAVEL = 0.1
-"""Range of motion (rad) below which the wind-up of a gear may move the rotor differently from the link."""
 
 
 def refuse_faulty(log: Log, robot: Robot, joint: int | None = None) -> None:
@@ -374,15 +367,9 @@ def refuse_faulty(log: Log, robot: Robot, joint: int | None = None) -> None:
 
 
 def _concerns(finding: Finding, inspection: DataQuality, joint: int | None) -> bool:
-    """Return whether a finding matters for a joint."""
+    """Return whether a finding matters for a joint; the wind-up of a gear moves a rotor against a standing link."""
     if finding.code == "no-motion":
         return False
-    if finding.code == "theta-side" and _travel(finding, inspection) < WIND_UP_TRAVEL:
+    if finding.code == "theta-side" and inspection.numbers.travel[finding.joint or 0] < MIN_TRAVEL:
         return False
     return joint is None or finding.joint in (None, joint) or finding.channel == "q"
-
-
-def _travel(finding: Finding, inspection: DataQuality) -> float:
-    """Return the range of motion (rad) of the joint of a finding."""
-    assert finding.joint is not None
-    return float(inspection.numbers.travel[finding.joint])

@@ -11,7 +11,6 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 
 from jointwise.data.statistics import intervals
 from jointwise.joint.checks import refuse
-from jointwise.joint.part import PERFECT
 from jointwise.joint.record import SLIDING_SHARE, JointRecord
 from jointwise.model.friction import root_speed
 from jointwise.spatial import Array
@@ -333,7 +332,7 @@ def _cycle_points(record: JointRecord, share: float) -> FrictionPoints:
         raise refuse(record, "friction", f"only one speed ({np.median(np.abs(speed)):.3g} rad/s) in the log")
     other = _other_effects(record, mean, speed, torque)
     note = (
-        f"constant speeds make up {PERFECT * share:.0f} % of the moving time: all sliding samples away from reversals "
+        f"constant speeds make up {100.0 * share:.0f} % of the moving time: all sliding samples away from reversals "
         "were used, and an inertia was fitted together with the friction."
     )
     return FrictionPoints(

@@ -14,8 +14,7 @@ from jointwise.data.log import Log, log_list
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
 from jointwise.estimation.jackknife import BLOCK_DURATION, MIN_BLOCKS, recording_blocks
-from jointwise.joint.checks import MIN_TRAVEL
-from jointwise.joint.record import refuse_faulty
+from jointwise.joint.record import MIN_TRAVEL, refuse_faulty
 from jointwise.model.friction import direction
 from jointwise.model.rigid import compute_regressor, inverse_dynamics
 from jointwise.spatial import Array

@@ -14,7 +14,7 @@ from jointwise.data.statistics import group_means, noise, quantum
 from jointwise.errors import EstimationError
 from jointwise.estimation.jackknife import equal_blocks
 from jointwise.joint.checks import check_unsaturated, refuse
-from jointwise.joint.record import JointRecord
+from jointwise.joint.record import MIN_TRAVEL, JointRecord
 from jointwise.joint.transmission.law import GearMaps, full_lag
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.spatial import Array
@@ -32,18 +32,12 @@ SLIP_RANGE = (3e-4, 0.2)
 presliding over a fifth of the motion."""
 MIN_RESOLUTION = 8.0
 """Smallest range of deformation and torque, in encoder counts and in standard deviations of the noise."""
-RANGE_QUANTILES = (0.005, 0.995)
-"""Quantiles of the deformation that count as its range: outliers do not."""
+LARGEST = 0.995
+"""Quantile of a deformation that counts as the largest one: outliers do not."""
 MIN_CORRELATION = 0.5
 """Smallest correlation between the torques of gauge and current."""
-MIN_LOAD_RANGE = 1e-6
-"""Range of the load (Nm) below which it counts as constant."""
-LOCKED_RATIO = 2.0
-"""The output is locked if the link moves by at most this many times the deformation of the gear."""
 EDGE_TIME = 0.2
-"""Time (s) at the ends of a segment in which smoothing lacks neighbours..."""
-EDGE_SHARE = 0.05
-"""...at most this fraction of the shortest segment."""
+"""Time (s) at the ends of a segment in which smoothing lacks neighbours."""
 
 
 @dataclass(frozen=True)
@@ -118,15 +112,15 @@ def stiffness_rows(record: JointRecord, maps: GearMaps | None = None, reach: flo
         maps: Known kinematic error and lost motion, subtracted from the deformation.
         reach: Travel (rad) over which unknown lost motion may build up in free motion; None for no lost motion.
     """
-    if kind_of(record) == "locked":
-        return _locked(record, maps)
-    return _free(record, maps, reach)
+    phi, theta = _deformation(record)
+    if is_locked(record):
+        return _locked(record, phi, theta, maps)
+    return _free(record, theta, maps, reach)
 
 
-def kind_of(record: JointRecord) -> Kind:
-    """Return whether the output is locked (the link hardly moves) or free."""
-    phi, _ = _deformation(record)
-    return "locked" if np.ptp(record.q) <= LOCKED_RATIO * np.ptp(phi) else "free"
+def is_locked(record: JointRecord) -> bool:
+    """Return whether the output is locked: the link hardly moves."""
+    return bool(np.ptp(record.q) < MIN_TRAVEL)
 
 
 def _deformation(record: JointRecord) -> tuple[Array, Array]:
@@ -134,7 +128,7 @@ def _deformation(record: JointRecord) -> tuple[Array, Array]:
     if record.phi is None or record.theta is None:
         raise refuse(record, "stiffness", "no rotor position (theta) in the log, so no deformation")
     count = float(quantum(np.column_stack([record.theta, record.theta - record.phi])).max())
-    spread = float(np.ptp(np.quantile(record.phi, RANGE_QUANTILES)))
+    spread = float(np.ptp(np.quantile(record.phi, (1.0 - LARGEST, LARGEST))))
     if spread <= MIN_RESOLUTION * max(count, _noise(record.phi)):
         reason = (
             f"the gear deforms by {spread:.2g} rad only, less than {MIN_RESOLUTION:g} counts or standard deviations of "
@@ -152,8 +146,7 @@ def _noise(values: Array) -> float:
 # -- locked output --
 
 
-def _locked(record: JointRecord, maps: GearMaps | None) -> StiffnessRows:
-    phi, theta = _deformation(record)
+def _locked(record: JointRecord, phi: Array, theta: Array, maps: GearMaps | None) -> StiffnessRows:
     torques = _locked_torques(record, theta, maps)
     if maps is not None:
         phi = phi - maps.error(theta) - _by_segment(record, theta, maps.lag)
@@ -198,17 +191,16 @@ def _locked_torques(record: JointRecord, theta: Array, maps: GearMaps | None) ->
 # -- free motion --
 
 
-def _free(record: JointRecord, maps: GearMaps | None, reach: float | None) -> StiffnessRows:
+def _free(record: JointRecord, theta: Array, maps: GearMaps | None, reach: float | None) -> StiffnessRows:
     """Return the rows of free motion; the deformation is smoothed like the torque of the links."""
-    phi, raw = record.position - record.q, record.theta
-    assert raw is not None
-    if np.ptp(record.load) < MIN_LOAD_RANGE:
+    phi = record.position - record.q
+    if np.allclose(record.load, record.load.mean()):
         raise refuse(record, "stiffness", f"the load never varies: it stays at {record.load.mean():.3g} Nm")
     shifts: dict[str, Array] = {}
     if maps is None:
         shifts = _gear_errors(record, reach)
     else:
-        phi = phi - _smoothed(record, maps.error(raw) + _by_segment(record, raw, maps.lag))
+        phi = phi - _smoothed(record, maps.error(theta) + _by_segment(record, theta, maps.lag))
     columns = np.column_stack(list(shifts.values())) if shifts else np.zeros((len(phi), 0))
     rows = StiffnessRows(
         "free",
@@ -239,7 +231,7 @@ def _away_from_ends(record: JointRecord) -> NDArray[np.bool_]:
     here = np.arange(record.samples)
     after = np.searchsorted(edges, here, side="right")
     distance = np.minimum(here - edges[after - 1], edges[after] - here)
-    result: NDArray[np.bool_] = distance > min(EDGE_TIME * record.rate, EDGE_SHARE * np.diff(edges).min())
+    result: NDArray[np.bool_] = distance > EDGE_TIME * record.rate
     return result
 
 

@@ -10,26 +10,17 @@ from scipy.optimize import least_squares
 
 from jointwise.estimation.jackknife import newton_replicates, student_factor
 from jointwise.estimation.linear_fit import scaled_solution
-from jointwise.joint.part import nrmse_percent, rms
-from jointwise.joint.stiffness.data import StiffnessRows
+from jointwise.joint.part import TINY, nrmse_percent, rms
+from jointwise.joint.stiffness.data import LARGEST, StiffnessRows
 from jointwise.joint.stiffness.law import SpringFamily, deformation
-from jointwise.model.friction import load_growth
+from jointwise.model.friction import LOAD_POWERS, load_growth
 from jointwise.spatial import Array
 
 WEIGHT_STEPS = 3
 """Rounds of weighting the channels by their residuals."""
-MIN_RESIDUAL = 1e-6
-"""Smallest residual of a channel as a fraction of the largest torque, for its weight."""
-LARGEST_PERCENTILE = 99.5
-"""Percentile of |φ| that counts as the largest deformation: outliers do not."""
-MAX_OFFSET = 10.0
-"""Largest start of the encoder offset, in units of the largest deformation."""
-SEARCH = {"ftol": 1e-7, "max_nfev": 40}
-"""Stopping rules of the search: the last steps change the spring by less than 1e-4 of its standard error."""
-MIN_SLOPE = 1e-3
-"""Smallest slope (Nm over the largest deformation) at which a search starts."""
-FRICTION_POWER = 2.0
-"""Power of the load with which the rotor friction grows."""
+FTOL = 1e-7
+"""Relative change of the cost at which a search ends: the last steps change the spring by less than 1e-4 of its
+standard error, and springs of three segments converge slowly."""
 FRICTION_START = 0.1
 """Start of the rotor friction as a fraction of the torque at the largest deformation."""
 
@@ -139,7 +130,7 @@ def predict(layout: SpringLayout, values: Array, rows: StiffnessRows, largest: f
     damped = spring + parts["damping"] * rows.rate if layout.damping else spring
     predicted = dict.fromkeys(rows.torques, damped)
     if "motor" in predicted and layout.slips:
-        growth = 1.0 + parts["growth"] * load_growth(spring / top, FRICTION_POWER)
+        growth = 1.0 + parts["growth"] * load_growth(spring / top, LOAD_POWERS["square"])
         offset = parts["motor offset"] if layout.gauge else 0.0
         friction = rows.slips @ parts["friction"]
         predicted["motor"] = spring + (friction + parts["asymmetry"] * np.abs(friction)) * growth + offset
@@ -155,7 +146,7 @@ def fit_spring(family: SpringFamily, rows: StiffnessRows) -> SpringFit:
         "motor" not in rows.torques or "gauge" in rows.torques,
         "gauge" in rows.torques,
     )
-    largest = float(np.percentile(np.abs(rows.phi - np.median(rows.phi)), LARGEST_PERCENTILE))
+    largest = float(np.quantile(np.abs(rows.phi - np.median(rows.phi)), LARGEST))
     top = max(float(np.max(np.abs(torque))) for torque in rows.torques.values())
     problem = _Problem(layout, rows, largest, top)
     weights = dict.fromkeys(rows.torques, 1.0 / top)
@@ -190,7 +181,7 @@ class _Problem:
         free = np.full(self.layout.others, np.inf)
         bounds = (np.append(low, -free), np.append(high, free))
         starts = [start] if start is not None else self._starts()
-        fits = [least_squares(residual, x, bounds=bounds, x_scale="jac", **SEARCH) for x in starts]
+        fits = [least_squares(residual, x, bounds=bounds, x_scale="jac", ftol=FTOL) for x in starts]
         best = min(fits, key=lambda fit: float(fit.cost))
         return best.x, best.fun, best.jac
 
@@ -198,7 +189,8 @@ class _Problem:
         """Return one over the rms residual of every channel, 1/Nm."""
         parts = np.split(residual, len(self.rows.torques))
         sizes = {name: rms(part) / weights[name] for name, part in zip(weights, parts, strict=True)}
-        return {name: 1.0 / max(size, MIN_RESIDUAL * self.top) for name, size in sizes.items()}
+        least = np.finfo(np.float64).eps * self.top
+        return {name: 1.0 / max(size, least) for name, size in sizes.items()}
 
     def _deformation_residual(self, values: Array) -> Array:
         """Return u(τ - D φ̇) + x_0 + N f - φ/φ_max: in free motion the gear errors are part of φ, not of the torque."""
@@ -211,20 +203,21 @@ class _Problem:
     def _starts(self) -> list[Array]:
         """Return starts: a linear spring on the first torque, with what it implies for the other parameters."""
         slope, others = self._free_start() if self.rows.kind == "free" else self._locked_start()
-        return [np.concatenate([spring, others]) for spring in self.layout.family.starts(max(slope, MIN_SLOPE))]
+        return [np.concatenate([spring, others]) for spring in self.layout.family.starts(slope)]
 
     def _locked_start(self) -> tuple[float, Array]:
+        """Return slope (Nm) and other parameters: the offset centres the deformation, the slope is that of extremes."""
         torque = next(iter(self.rows.torques.values()))
-        slope, level = (float(x) for x in np.polyfit(self.rows.phi / self.largest, torque, 1))
+        slope = float(np.std(torque) / np.std(self.rows.phi / self.largest))
         others = np.zeros(self.layout.others)
-        others[0] = np.clip(-level / slope if slope else 0.0, -MAX_OFFSET, MAX_OFFSET)
-        others[1 : 1 + self.layout.slips] = FRICTION_START * abs(slope) / max(self.layout.slips, 1)
+        others[0] = np.median(self.rows.phi) / self.largest
+        others[1 : 1 + self.layout.slips] = FRICTION_START * slope / max(self.layout.slips, 1)
         return slope, others
 
     def _free_start(self) -> tuple[float, Array]:
         """Return slope (Nm) and offset, gear errors, damping of a linear spring: ``u = c τ - c D φ̇ + x_0 + N f``."""
         found, _ = linear_motion(self.rows, self.largest)
-        slope = 1.0 / found[0] if found[0] > 0.0 else 0.0
+        slope = 1.0 / max(found[0], TINY)
         return slope, np.concatenate([found[2:], [-found[1] * slope]])
 
 

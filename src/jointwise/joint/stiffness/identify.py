@@ -34,7 +34,7 @@ from jointwise.joint.part import (
     value_of,
 )
 from jointwise.joint.record import JointRecord
-from jointwise.joint.stiffness.data import StiffnessRows, kind_of, stiffness_rows
+from jointwise.joint.stiffness.data import StiffnessRows, is_locked, stiffness_rows
 from jointwise.joint.stiffness.fit import SpringFit, fit_spring, linear_motion
 from jointwise.joint.stiffness.law import CATALOGUE, PolynomialSpring, SegmentedSpring, SpringFamily, StiffnessSettings
 from jointwise.joint.transmission.law import GearMaps, transmission_of
@@ -98,7 +98,7 @@ def _known_maps(record: JointRecord, transmission: Part | None) -> GearMaps | No
 
 def _rows(record: JointRecord, maps: GearMaps | None) -> StiffnessRows:
     """Return the rows; in free motion with an unknown gear those with the best reach of lost motion."""
-    if kind_of(record) == "locked" or maps is not None:
+    if is_locked(record) or maps is not None:
         return stiffness_rows(record, maps)
 
     def residual(rows: StiffnessRows) -> float:
@@ -261,8 +261,6 @@ def _other_values(fit: SpringFit) -> list[Value]:
 
 # -- damping --
 
-MILLI = 1e-3
-"""Milliseconds in texts, s."""
 SMOOTHING_ERROR = 0.005
 """Relative standard error added to the damping: the error due to smoothing."""
 
@@ -280,9 +278,9 @@ def find_damping(fit: SpringFit, is_gear_known: bool) -> tuple[Value | None, str
     value = value_of("damping", "Nm s/rad", found, float(np.hypot(error, SMOOTHING_ERROR * found)), fit.factor)
     slope = float(fit.stiffness(fit.values, np.zeros(1))[0])
     if value.high < 0.0:
-        delay = f"as if the torque were stamped {-found / slope / MILLI:.2g} ms late"
+        delay = f"as if the torque were stamped {-1e3 * found / slope:.2g} ms late"
         return None, f"damping is not determined: the torque is behind the twist, {delay}"
-    limit = f"the time stamps of torque and twist must agree to well below {value.high / slope / MILLI:.2g} ms"
+    limit = f"the time stamps of torque and twist must agree to well below {1e3 * value.high / slope:.2g} ms"
     return value, f"damping makes the torque lead the twist: {limit}"
 
 
