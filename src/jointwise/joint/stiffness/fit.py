@@ -12,7 +12,7 @@ from jointwise.estimation.jackknife import newton_replicates, student_factor
 from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.joint.part import TINY, nrmse_percent, rms
 from jointwise.joint.stiffness.data import LARGEST, StiffnessRows
-from jointwise.joint.stiffness.law import SpringFamily, deformation
+from jointwise.joint.stiffness.law import SpringFamily
 from jointwise.model.friction import LOAD_POWERS, load_growth
 from jointwise.spatial import Array
 
@@ -193,12 +193,16 @@ class _Problem:
         return {name: 1.0 / max(size, least) for name, size in sizes.items()}
 
     def _deformation_residual(self, values: Array) -> Array:
-        """Return u(τ - D φ̇) + x_0 + N f - φ/φ_max: in free motion the gear errors are part of φ, not of the torque."""
-        parts = self.layout.split(values)
+        """Return ``(τ - D φ̇ - τ_J(u)) / k(u)``, u = φ/φ_max - x_0 - N f: the error of u to first order.
+
+        In free motion the gear errors are part of φ, not of the torque. A trial step to a spring without stiffness has
+        no finite residual, and the search then takes a shorter one.
+        """
+        parts, family = self.layout.split(values), self.layout.family
+        u = self.rows.phi / self.largest - parts["offset"] - self.rows.shifts @ parts["shifts"]
         torque = self.rows.torques["links"] - parts["damping"] * self.rows.rate
-        shifted = parts["offset"] + self.rows.shifts @ parts["shifts"]
-        result: Array = deformation(self.layout.family, parts["spring"], torque) + shifted
-        return result - self.rows.phi / self.largest
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (torque - family.torque(parts["spring"], u)) / family.slope(parts["spring"], u)
 
     def _starts(self) -> list[Array]:
         """Return starts: a linear spring on the first torque, with what it implies for the other parameters."""

@@ -184,26 +184,3 @@ class SegmentedSpring:
 
 
 SpringFamily = PolynomialSpring | SegmentedSpring
-
-NEWTON_STEPS = 12
-"""Newton steps of the inverse of a spring."""
-MIN_STIFFNESS = 1e-9
-"""Smallest slope at rest (Nm) that Newton's method divides by: a trial of a search may have none."""
-CONVERGED = 1e-12
-"""Step of u at which the inverse has converged."""
-MIN_SLOPE = 0.1
-"""Smallest slope in Newton's method as a fraction of that at rest: a law that bends back continues straight."""
-MAX_DEFORMATION = 3.0
-"""Deformations are sought within this many times the largest measured one."""
-
-
-def deformation(family: SpringFamily, values: Array, torque: Array) -> Array:
-    """Return u with τ_J(u) = torque (Nm) by Newton's method."""
-    at_rest = max(abs(float(family.slope(values, np.zeros(1))[0])), MIN_STIFFNESS)
-    u = np.clip(torque / at_rest, -MAX_DEFORMATION, MAX_DEFORMATION)
-    for _ in range(NEWTON_STEPS):
-        step = (family.torque(values, u) - torque) / np.maximum(family.slope(values, u), MIN_SLOPE * at_rest)
-        u = np.clip(u - step, -MAX_DEFORMATION, MAX_DEFORMATION)
-        if np.max(np.abs(step)) < CONVERGED:
-            break
-    return u
