@@ -73,17 +73,12 @@ def check_gravity(record: JointRecord) -> None:
     if found is None:
         return
     estimated, visible = found
-    deviation = float(np.linalg.norm(estimated - _scale(estimated, visible) * visible))
-    if deviation > MAX_DEVIATION * float(np.linalg.norm(assumed)):
+    scale = np.clip(estimated @ visible / max(visible @ visible, TINY), *SCALE_RANGE)
+    if np.linalg.norm(estimated - scale * visible) > MAX_DEVIATION * np.linalg.norm(assumed):
         raise EstimationError(
             f"{record.place}: the log does not fit gravity along {gravity_text(assumed)}: give --gravity or --mounting "
             "(or --payload, if it carried one)."
         )
-
-
-def _scale(estimated: Array, visible: Array) -> float:
-    size = float(visible @ visible)
-    return float(np.clip(estimated @ visible / size, *SCALE_RANGE)) if size > 0.0 else 0.0
 
 
 def _estimated_gravity(record: JointRecord, pull: Array, assumed: Array) -> tuple[Array, Array] | None:
@@ -170,12 +165,13 @@ def _clipped_share(record: JointRecord) -> float:
     columns, torque = means[:, :-1], means[:, -1]
     if len(torque) < MIN_WINDOW_RATIO * MIN_WINDOWS:
         return 0.0
-    at_top, at_bottom = _near_extremes(torque, NEAR_LIMIT * float(noise(torque[:, None])[0]))
+    near = NEAR_LIMIT * float(noise(torque[:, None])[0])
+    at_top, at_bottom = torque >= torque.max() - near, torque <= torque.min() + near
     free = ~(at_top | at_bottom)
     if free.sum() < MIN_WINDOW_RATIO * columns.shape[1]:
         return 0.0
-    excess, residual = _excess(columns, torque, free)
-    least = max(EXCESS_RATIO * residual, EXCESS_SHARE * float(np.abs(torque).max()))
+    excess = columns @ scaled_solution(columns[free], torque[free]) - torque
+    least = max(EXCESS_RATIO * rms(excess[free]), EXCESS_SHARE * float(np.abs(torque).max()))
     clipped = [flags & (sign * excess > least) for flags, sign in ((at_top, 1.0), (at_bottom, -1.0))]
     return sum(_count_if_varied(flags, excess, VARIATION * least) for flags in clipped) / len(torque)
 
@@ -208,11 +204,6 @@ def _pile(torque: Array, band: float) -> Flags:
     return flags & np.bool_(flags.sum() > PILE * np.sum((below > band) & (below <= 2.0 * band)))
 
 
-def _near_extremes(torque: Array, near: float) -> tuple[Flags, Flags]:
-    """Return flags of windows (windows,) near the largest and near the smallest torque."""
-    return torque >= torque.max() - near, torque <= torque.min() + near
-
-
 def _count_if_varied(flags: Flags, values: Array, least: float) -> int:
     """Return the number of flagged windows if there are enough and their values vary by more than `least`."""
     count = int(flags.sum())
@@ -243,9 +234,3 @@ def _window_means(record: JointRecord, values: Array) -> Array:
 
 def _window_size(record: JointRecord) -> int:
     return max(1, round(AVERAGING_TIME * record.rate))
-
-
-def _excess(columns: Array, torque: Array, free: Flags) -> tuple[Array, float]:
-    """Return by how much the torque fitted to the free windows exceeds the measured one; and its rms residual there."""
-    excess = columns @ scaled_solution(columns[free], torque[free]) - torque
-    return excess, rms(excess[free])

@@ -295,17 +295,12 @@ def _load_range(record: JointRecord) -> Score:
     return (float(np.ptp(np.quantile(steady, LOAD_QUANTILES))) if len(steady) else 0.0,)
 
 
-def _temperature_range(record: JointRecord) -> Score:
-    """Return the range of temperatures, K."""
-    return (0.0 if record.temperature is None else float(np.ptp(record.temperature)),)
-
-
 _SCORES: dict[str, Callable[[JointRecord], Score]] = {
     "twist": _twist,
     "reversals": _reversals,
     "speed": _speed,
     "load": _load_range,
-    "temperature": _temperature_range,
+    "temperature": lambda record: (0.0 if record.temperature is None else float(np.ptp(record.temperature)),),
 }
 
 

@@ -147,17 +147,13 @@ def _runs(record: JointRecord, index: Indices) -> list[tuple[int, int]]:
     """Return the runs (first, one past last) of a gap-free segment at the samples `index`."""
     start = int(index[0])
     piece = record.take(slice(start, int(index[-1]) + 1))  # type: ignore[arg-type]
-    flat = _is_constant(piece, record.top_speed) & settled(piece) & moving(piece)
+    constant: Flags = np.any([_is_constant(piece, record.top_speed, *times) for times in AVERAGING_TIMES], axis=0)
+    flat = constant & settled(piece) & moving(piece)
     return [(start + a, start + b) for a, b in intervals(flat) if b - a >= WINDOW * record.rate]
 
 
-def _is_constant(piece: JointRecord, top: float) -> Flags:
+def _is_constant(piece: JointRecord, top: float, averaging: float, shortest: float) -> Flags:
     """Return flags of the samples at which the averaged speed hardly changes within `WINDOW`."""
-    flags: Flags = np.any([_is_constant_averaged(piece, top, *times) for times in AVERAGING_TIMES], axis=0)
-    return flags
-
-
-def _is_constant_averaged(piece: JointRecord, top: float, averaging: float, shortest: float) -> Flags:
     speed = uniform_filter1d(piece.speed, max(1, int(averaging * piece.rate)), mode="nearest")
     window = max(1, int(WINDOW * piece.rate))
     change = maximum_filter1d(speed, window) - minimum_filter1d(speed, window)

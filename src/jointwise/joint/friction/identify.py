@@ -288,15 +288,11 @@ def _derived(fit: FrictionFit, uncertainty: JackknifeFit, names: list[str]) -> l
             derived[name] = x["F_C"] * gradient["F_C"], gradient
         elif fit.form.side == "offset":
             derived[name] = x["F_C"] + sign * x["offset"], {"F_C": 1.0, "offset": sign}
-    return [
-        value_of(name, "Nm", value, uncertainty.error(_gradient(names, gradient)), uncertainty.factor)
-        for name, (value, gradient) in derived.items()
-    ]
-
-
-def _gradient(names: list[str], entries: dict[str, float]) -> Array:
-    """Return a gradient (names,) with some entries."""
-    return np.array([entries.get(name, 0.0) for name in names])
+    errors = {
+        derived_name: uncertainty.error(np.array([gradient.get(name, 0.0) for name in names]))
+        for derived_name, (_, gradient) in derived.items()
+    }
+    return [value_of(name, "Nm", derived[name][0], error, uncertainty.factor) for name, error in errors.items()]
 
 
 def _settings(

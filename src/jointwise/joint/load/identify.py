@@ -6,7 +6,6 @@ Half the difference of the two torques is friction, half their sum the load: an 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -190,12 +189,11 @@ def _columns(points: RunPairs, law: str) -> Array:
 def _held_out_errors(points: RunPairs, y: Array, law: str) -> Array:
     """Return the mean squared error of every training block, predicted from the other folds."""
     A, y = points.weight[:, None] * _columns(points, law), points.weight * y
-    predict = partial(_prediction, A, y)
+
+    def predict(rows: Flags) -> Array:
+        return A @ scaled_solution(A[rows], y[rows])
+
     return unit_errors(y - held_out_predictions(points.block, predict, ~points.held_out), points.block)
-
-
-def _prediction(A: Array, y: Array, rows: Flags) -> Array:
-    return A @ scaled_solution(A[rows], y[rows])
 
 
 def _alternative(points: RunPairs, y: Array, law: str) -> TriedModel:
@@ -262,31 +260,25 @@ def _values(fit: LoadFit) -> tuple[Value, ...]:
 def _friction_curve(fit: LoadFit) -> Curve:
     """Return friction over load at the lowest speed: differences between speeds are subtracted."""
     points, linear = fit.points, fit.fit
-    speed_differences = linear.values[points.level] - linear.values[0]
+    y = fit.y - (linear.values[points.level] - linear.values[0])
     line = np.linspace(points.load.min(), points.load.max(), LINE_POINTS)
     rows = np.zeros((len(line), len(linear.values)))
     rows[:, 0] = 1.0
     if fit.law != "none":
         rows[:, -1] = load_growth(line, LOAD_POWERS[fit.law])
     title = "Friction over load: half the difference between the runs forward and back"
-    labels = (title, "load [Nm]", "friction [Nm]")
-    return _curve(labels, points.load, fit.y - speed_differences, fit.y - fit.fitted, line, linear, rows)
+    labels, model = (title, "load [Nm]", "friction [Nm]"), (line, rows @ linear.values)
+    return make_curve(labels, (points.load, y), model, linear.band(rows), residual=fit.y - fit.fitted)
 
 
 def _gravity_curve(fit: LoadFit) -> Curve:
-    points, gravity = fit.points, fit.gravity
-    line = np.linspace(points.load.min(), points.load.max(), LINE_POINTS)
+    load, total, gravity = fit.points.load, fit.points.total, fit.gravity
+    line = np.linspace(load.min(), load.max(), LINE_POINTS)
     rows = np.column_stack([line, np.ones(len(line))])
-    residual = points.total - gravity.values[0] * points.load - gravity.values[1]
     title = "Gravity check: half the sum of the runs forward and back over the modelled load"
-    labels = (title, "modelled load [Nm]", "torque of the motor [Nm]")
-    return _curve(labels, points.load, points.total, residual, line, gravity, rows)
-
-
-def _curve(
-    labels: tuple[str, str, str], x: Array, y: Array, residual: Array, line: Array, fit: JackknifeFit, rows: Array
-) -> Curve:
-    return make_curve(labels, (x, y), (line, rows @ fit.values), fit.band(rows), residual=residual)
+    labels, model = (title, "modelled load [Nm]", "torque of the motor [Nm]"), (line, rows @ gravity.values)
+    residual = total - gravity.values[0] * load - gravity.values[1]
+    return make_curve(labels, (load, total), model, gravity.band(rows), residual=residual)
 
 
 def _notes(record: JointRecord, fit: LoadFit, note: str, steady: Part | None) -> tuple[str, ...]:

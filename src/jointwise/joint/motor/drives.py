@@ -89,8 +89,8 @@ def inertias_from_targets(
     recordings = [model_log(log, robot) for log in recordings]
     refuse_repeated_samples(recordings)
     bodies = LinkLoad(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
-    signals = [_signals(log, bodies) for log in recordings]
-    torque, links, acceleration = (np.concatenate(parts) for parts in zip(*signals, strict=True))
+    q, qd, qdd, torque = (np.concatenate([log.channel(name) for log in recordings]) for name in TARGETS)
+    links, acceleration = bodies(q, qd, qdd), motor_values(robot, qdd)
     block = _blocks(recordings)
     found = [_alone(j, torque[:, j], links[:, j], acceleration[:, j], block) for j in range(robot.dof)]
     return tuple(_with_like(j, found, robot) for j in range(robot.dof))
@@ -103,12 +103,6 @@ def _check_log(log: Log, robot: Robot) -> None:
         raise DataError(
             f"{log.origin.path}: no targets of the controller. Record the RTDE fields {', '.join(missing)} as well."
         )
-
-
-def _signals(log: Log, bodies: LinkLoad) -> tuple[Array, Array, Array]:
-    """Return target torque, torque of the links (Nm) and acceleration (rad/s²) of the motors, (samples, joints)."""
-    q, qd, qdd = log.channel("q_des"), log.channel("qd_des"), log.channel("qdd_des")
-    return log.channel("torque_des"), bodies(q, qd, qdd), motor_values(bodies.robot, qdd)
 
 
 def _blocks(logs: Sequence[Log]) -> NDArray[np.intp]:

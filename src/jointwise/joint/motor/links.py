@@ -162,6 +162,7 @@ class _LinkFit:
         self.modelled: Array = self.columns @ self.found
         self.predicted = held_out_predictions(self.block, self._predict)
         self.errors = unit_errors(self.current - self.predicted, self.block)
+        self.quality = nrmse_percent(self.current, self.modelled), nrmse_percent(self.current, self.predicted)
 
     def _predict(self, training: NDArray[np.bool_]) -> Array:
         """Return the current (samples,), A, of a fit to whole blocks of samples."""
@@ -215,7 +216,8 @@ def _part(
     factor = student_factor(len(fit.grams) - 1)
     if inverse_value("gain", "Nm/A", found[0], errors[0], factor) is None:
         raise refuse(record, "motor", "the current does not follow the load")
-    errors = np.hypot(errors, _mass_errors(found, fit.names))
+    scaled = np.array([True, False, *(unit != "Nm/Nm" for _, unit in fit.names)])  # not currents and ratios
+    errors = np.hypot(errors, np.where(scaled, MASS_ERROR * np.abs(found), 0.0))
     gain = inverse_value("gain", "Nm/A", found[0], errors[0], factor)
     assert gain is not None
     if known is not None and abs(gain.value / known - 1.0) > GAIN_TOLERANCE:
@@ -230,20 +232,14 @@ def _part(
         "motor",
         model=f"gain from the load of the links, friction: {best}",
         values=tuple(values),
-        fitted=nrmse_percent(fit.current, fit.modelled),
-        held_out=nrmse_percent(fit.current, fit.predicted),
+        fitted=fit.quality[0],
+        held_out=fit.quality[1],
         settings={"method": "links", "friction": best, "gear_ratio": gear_ratio},
         ranges={"speed": np.abs(moving.speed), "load": moving.load},
-        alternatives=tuple(_alternative(law, other) for law, other in fits.items()),
+        alternatives=tuple(TriedModel(f"friction: {law}", *other.quality) for law, other in fits.items()),
         curves=(_curve(fit, gain),),
         notes=_notes(gain, known),
     )
-
-
-def _mass_errors(found: Array, names: tuple[tuple[str, str], ...]) -> Array:
-    """Return the errors of (1/K, offset, F...) by those of the described masses; currents and ratios have none."""
-    scaled = np.array([True, False, *(unit != "Nm/Nm" for _, unit in names)])
-    return np.where(scaled, MASS_ERROR * np.abs(found), 0.0)
 
 
 def _too_far(record: JointRecord, gain: float, known: float) -> EstimationError:
@@ -265,11 +261,6 @@ def _notes(gain: Value, known: float | None) -> tuple[str, ...]:
         notes.append(f"known gain {known:g} Nm/A: {percent_off(gain.value, known):+.1f} %")
     notes.append("an offset and Coulomb friction that differs with direction are the same current")
     return (*notes, RELATION)
-
-
-def _alternative(law: str, fit: _LinkFit) -> TriedModel:
-    quality = nrmse_percent(fit.current, fit.modelled), nrmse_percent(fit.current, fit.predicted)
-    return TriedModel(f"friction: {law}", *quality)
 
 
 def _curve(fit: _LinkFit, gain: Value) -> Curve:

@@ -20,8 +20,6 @@ from jointwise.joint.motor.data import SLOW
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status
 from jointwise.joint.part import (
     MIN_QUALITY,
-    Curve,
-    Value,
     nrmse_percent,
     percent_off,
     rms,
@@ -39,6 +37,7 @@ SETTLING_TIME = 0.3
 """Time (s) left out at both ends of a standstill."""
 MIN_CURRENT = 0.01
 """Current (A) below which a ratio of torque and current is noise."""
+LABELS = ("Target torque over target current at standstill", "target current [A]", "target torque [Nm]")
 
 
 def gains_from_targets(logs: Log | Sequence[Log], robot: Robot) -> RobotGains:
@@ -141,7 +140,7 @@ def _standing(signals: _TargetSignals, j: int) -> JointGain | None:
         fitted=nrmse_percent(y, y - residual) if np.ptp(y) > 0.0 else 100.0,
         offset=value_of("offset", "A", offset, noise / gain / np.sqrt(numbers)) if varies else None,
         model="gain of the controller at standstill",
-        curves=(_curve(x, y, gain, offset, value),),
+        curves=(slope_curve(LABELS, (x, y), gain, (value.low, value.high), offset=offset, residual=residual),),
         notes=() if varies else ("one load only: the offset is taken as zero",),
     )
 
@@ -187,12 +186,6 @@ def _moving(signals: _TargetSignals, j: int) -> JointGain | None:
         model="gain of the controller in motion, with its friction compensation",
         notes=("from motion alone: the joint never stands under load",),
     )
-
-
-def _curve(x: Array, y: Array, gain: float, offset: float, value: Value) -> Curve:
-    labels = ("Target torque over target current at standstill", "target current [A]", "target torque [Nm]")
-    residual = y - gain * (x - offset)
-    return slope_curve(labels, (x, y), gain, (value.low, value.high), offset=offset, residual=residual)
 
 
 def _check_log(log: Log, robot: Robot) -> None:
