@@ -74,7 +74,7 @@ def test_phenomena_add_up_in_one_file_and_help_each_other(tmp_path: Path) -> Non
     out = tmp_path / "joint.json"
     done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", out)
     text = done("joint", "load", slow(), *UR5E, "--output", out, "--report", tmp_path / "page.html")
-    assert "taken from the velocity law" in text
+    assert "according to the velocity law" in text
     (model,) = load_joints(out)
     assert list(model.parts) == ["friction", "load"]
     assert model.parts["load"].value("F_l").covers(10.0 * 2.0 / 150.0**2)

@@ -32,7 +32,7 @@ def test_a_log_and_its_truth(tmp_path: Path) -> None:
     text = done(*SHORT, "--rate", 250, "--seed", 4, "--output", log, "--truth", truth)
     assert all(
         words in text
-        for words in ("500 samples at 250 Hz", "times real time", "tracking", "gravity in the base", str(log))
+        for words in ("500 samples at 250 Hz", "times real time", "tracking", "gravity in the base frame", str(log))
     )
     assert read_log(log).samples == 500
     assert len(digital_robot_from_truth(load_truth(truth)).joints) == 2
@@ -122,7 +122,7 @@ def test_a_custom_motion_into_the_arm_is_reported_and_rejected_with_a_clearance(
     rows = np.column_stack([4.0 * part, np.deg2rad([0, -90, 0, -90, 0, 0]) + travel])
     np.savetxt(tmp_path / "fold.csv", rows, delimiter=",", header="t,q1,q2,q3,q4,q5,q6", comments="")
     words = ("simulate", "--robot", "ur5e", "--motion", tmp_path / "fold.csv", "--output", tmp_path / "log.csv")
-    assert "drives link 2 into link 5: not for a real arm" in done(*words, "--rate", 50)
+    assert "warning: link 2 and link 5 collide" in done(*words, "--rate", 50)
     (tmp_path / "log.csv").unlink()
     line = refused(*words, "--clearance", "links")
     assert "drives link 2 into link 5 at q = [" in line and " s: " in line
@@ -375,7 +375,9 @@ def test_the_units_of_a_slide_are_those_of_a_slide(tmp_path: Path) -> None:
     arm = ("simulate", "--robot", tmp_path / "slide.urdf", "--joint", 2, "--output", tmp_path / "log.parquet")
     runs = done(*arm, "--experiment", "constant-speed", "--duration", 20)
     assert (
-        "axis horizontal" in runs and "[mrad, mm]" in runs and re.search(r"loads joint 2 with up to \S+ N$", runs, re.M)
+        "axis horizontal" in runs
+        and "[mrad, mm]" in runs
+        and re.search(r"force of joint 2: at most \S+ N$", runs, re.M)
     )
     locked = done(*arm, "--experiment", "locked", "--duration", 5)
     assert re.search(r"largest force \S+ N, deformation \S+ mm", locked)

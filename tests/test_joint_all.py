@@ -106,7 +106,7 @@ def test_each_phenomenon_builds_on_those_before(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("fitted", "rival", "reported"),
     [
-        (91.0, 32.8, "'square' fits the data held out better (32.8 against 30.1 %)"),
+        (91.0, 32.8, "'square' fits the held-out data better (32.8 against 30.1 %)"),
         (91.0, 30.12, None),
         (90.0, 32.8, None),
     ],

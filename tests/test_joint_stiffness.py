@@ -88,7 +88,7 @@ def test_damping_comes_back_from_free_motion_where_the_gear_is_known() -> None:
 def test_an_unknown_gear_hides_the_damping_in_free_motion() -> None:
     part = unknown_gear()
     assert all(value.name != "damping" for value in part.values)
-    assert "damping is not determined: the error of the gear hides it" in " ".join(part.notes)
+    assert "damping is not determined: kinematic errors mask it" in " ".join(part.notes)
     assert stiffness_of(part).damping == 0.0
 
 

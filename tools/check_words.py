@@ -34,6 +34,13 @@ TEXT = {
     r"stretch|stretches": "segment (gap-free), chunk (memory), block (jackknife), fold (cross-validation)",
     r"honest|honestly": "measured, unbiased, reliable",
     r"front door": "public interface",
+    r"answers? to speed": "response to speed ripple",
+    r"taken off": "subtracted, removed",
+    r"all the same": "anyway",
+    r"one an? (?:joint|link|log|term|sample|block)": "one per joint, ...",
+    r"what (?:calibrate|compile-rb?d|energy fit) wrote": "model file of 'jointwise calibrate', ...",
+    r"turns? with the motion": "changes its sign at a reversal",
+    r"nothing verifies": "cannot be verified",
 }
 """Regular expression of whole words (an underscore separates words) -> what to write instead."""
 

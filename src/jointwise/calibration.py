@@ -192,7 +192,7 @@ def _check_setup(
     """Return whether the logs and the declared set-up belong together; reject a contradiction."""
     checks = check_setup(regression, drives, setup.payload, lag_known=setup.options.lag is not None)
     if worst_status(checks) == "contradicted" and not accept_implausible:
-        raise ImplausibleError(f"{refusal(checks)} To calibrate all the same: --accept-implausible.")
+        raise ImplausibleError(f"{refusal(checks)} To calibrate anyway: --accept-implausible.")
     return checks
 
 

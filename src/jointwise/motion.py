@@ -13,13 +13,19 @@ from jointwise.spatial import Array
 
 @dataclass(frozen=True)
 class Signals:
-    """Uniformly sampled signals of joints, SI and rad: (samples, joints), or (samples,) of one joint.
+    """Uniformly sampled signals of joints, shape (samples, joints), or (samples,) of one joint.
 
-    `rate` (Hz) is the sampling rate. `q`, `qd`, `qdd` are smooth.
-    `path` (rad) is a position that never swings past a stop and drives hysteresis (`q` where it is None). `track` (rad)
-    keeps the fast part of a measured speed and drives hysteresis too; `ripple` (rad/s) is the part of the measured
-    speed above the bandwidth of `qd`. Both are None where no speed was measured. `temperature` in °C and
-    `rotor` (rad, the smoothed position of the rotor at the joint side, where friction acts) are None likewise.
+    Attributes:
+        rate: Sampling rate, Hz.
+        q: Filtered positions, rad or m.
+        qd: Speeds of the filtered positions, rad/s or m/s.
+        qdd: Accelerations of the filtered positions, rad/s² or m/s².
+        path: Position without overshoot at a stop, which drives hysteresis, rad; None for `q`.
+        track: Integral of the measured speed with its fast part, which drives hysteresis, rad; None if not measured.
+        ripple: Part of the measured speed above the bandwidth of `qd`, rad/s; None if not measured.
+        temperature: Temperatures, °C; None if not measured.
+        rotor: Filtered rotor position at the joint side, where friction acts, rad; None if not measured.
+
     """
 
     rate: float

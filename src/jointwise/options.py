@@ -31,17 +31,29 @@ RELAXATION = 3.0
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may decide; None leaves the decision to the data.
+    """Options of a calibration; None selects a value from the data.
 
-    `output`: current or torque; `structure`: the joint model, of which only the fields named in `free` are chosen;
-    `position_cutoff` (Hz), `lag` (s), `parallel_cutoff` (Hz; None: no filter, since a model predicts the raw output),
-    `decimation`, `rate` (Hz) of the filters; `gains` (Nm per unit of output) and where they are from; `rotors`:
-    reflected rotor inertias; `method`: wls, ols, huber, iv; `load_basis`: model or row_sum; `scaled`: choose the scale
-    of the slip limits joint by joint (for limits that are no ladder); `joints`: terms of single joints (0-based) from
-    experiments on these joints; they replace those of the structure where they predict held-out data at least as well
-    or are firm, with their known values fixed; `body_prior`: divergence of physically consistent bodies from the
-    described ones, entropic or euclidean; `essential`: set base parameters that are not essential to zero, with this
-    tolerance of the held-out error (0.005 is 0.5 %); None for all of them.
+    Attributes:
+        output: Signal to predict, `current` or `torque`.
+        structure: Joint model. The fields named in `free` are selected by cross-validation, the others are fixed.
+        free: Names of the fields of `structure` to select; empty to fix all of them.
+        position_cutoff: Cut-off frequency of the low-pass filter of the positions, Hz.
+        lag: The output at time t belongs to the motion at t + lag, s.
+        parallel_cutoff: Cut-off frequency of a filter of regressor and output, Hz; None for no filter.
+        decimation: Use every n-th sample.
+        rate: Sampling rate of the conditioned signals, Hz.
+        gains: Drive gains, Nm per unit of the output, one per joint.
+        gain_source: Origin of the gains, as text.
+        rotors: Whether reflected rotor inertias are estimated.
+        method: `wls` (weighted), `ols` (ordinary), `huber` (robust) least squares, or `iv` (instrumental variables).
+        load_basis: Load torque of friction terms: `model`, or `row_sum` as in AURT.
+        scaled: Select the scale of the slip limits for each joint.
+        joints: Terms of single joints (0-based) from experiments on these joints. They replace those of `structure` if
+            they predict held-out data at least as well or are held fixed.
+        body_prior: Divergence of physically consistent bodies from the described ones, `entropic` or `euclidean`.
+        essential: Tolerance of the held-out error (0.005 is 0.5 %) within which base parameters that are not essential
+            are set to zero; None to keep all of them.
+
     """
 
     output: Literal["current", "torque"] | None = None

@@ -71,7 +71,7 @@ def synthetic_log(
 
     The motion is named (`fourier`, `point_to_point`), made by a function of robot, duration (s) and seed, or given; a
     given one sets the duration itself. τ_rigid includes rotors and is the load of the friction, as in `Dynamics`.
-    `friction` is one for all joints, one a joint, or None for `default_friction`; `inertials` (joints, 10) replace the
+    `friction` is one for all joints, one each, or None for `default_friction`; `inertials` (joints, 10) replace the
     robot's, `rotor_inertias` (kg m²) and `gains` (Nm/A) are the described or else plausible ones. The measuring side
     (`rate` and `encoder_counts` to `dropped`) is explained at `Sensors`. `targets` adds what a controller logs: q_des,
     qd_des, qdd_des and torque_des (rigid, without friction). The same seed gives the same log to the bit.

@@ -168,13 +168,13 @@ def _text(facts: dict[str, Any]) -> str:
     inside = sum(row["inside"] for row in rows)
     there = [row for row in rows if abs(row["true"]) > 1e-12]
     parts = [
-        f"{facts['robot']}, simulated: calibrated on {facts['seconds']['training']:.0f} s of all joints moving, "
-        f"validated on {facts['seconds']['unseen']:.0f} s of\nheld-out moves between waypoints\n"
-        f"joint model chosen: {facts['joint_model']}",
+        f"{facts['robot']}, simulated: calibrated on a motion of {facts['seconds']['training']:.0f} s, validated on "
+        f"{facts['seconds']['unseen']:.0f} s of another motion (held-out data)\n"
+        f"selected joint model: {facts['joint_model']}",
         f"validation error\n{table(('joint', f'RMSE [{unit}]', 'R2'), joints)}",
         f"most precise parameters\n{_parameters(rows[:SHOWN])}",
-        f"least precise parameters that are not zero\n{_parameters(there[-SHOWN:])}",
-        f"{inside} of {len(rows)} true values lie inside their 95 % confidence intervals",
+        f"least precise parameters whose true value is not zero\n{_parameters(there[-SHOWN:])}",
+        f"{inside} of {len(rows)} true values lie within their 95 % confidence intervals",
         "\n".join(f"{name}: {path}" for name, path in facts["files"].items())
         + (f"\nreport: {facts['report']}" if facts["report"] else ""),
     ]

@@ -309,7 +309,7 @@ def _text(model: JointModel, part: Part) -> str:
         for item in part.alternatives
     ]
     if len(tried) > 1:
-        lines.append(table(("tried", f"fit % {part.tried_on}", "fit % held out", ""), tried))
+        lines.append(table(("model", f"fit % {part.tried_on}", "fit % held out", ""), tried))
     lines += [f"  {note_line}" for note_line in part.notes]
     return "\n".join(lines)
 

@@ -21,9 +21,9 @@ def recording_text(facts: dict[str, Any]) -> str:
     joint = "" if facts["joint"] is None else f", joint {facts['joint']}"
     lines = [
         f"{facts['robot']}, simulated: {facts['experiment']}{joint}: {facts['note']}",
-        f"{facts['duration']:.6g} s, {facts['samples']} samples at {facts['rate']:g} Hz, made in "
+        f"{facts['duration']:.6g} s, {facts['samples']} samples at {facts['rate']:g} Hz, simulated in "
         f"{facts['seconds']:.1f} s ({facts['real_time_factor']:.0f} times real time)",
-        f"gravity in the base {gravity_text(facts['gravity'])} m/s^2",
+        f"gravity in the base frame: {gravity_text(facts['gravity'])} m/s^2",
         *_loaded(facts),
         *_below(facts["lowest"], facts["gravity"]),
         *_near(facts["nearest"]),
@@ -65,7 +65,9 @@ def _joints_text(joints: list[dict[str, Any]]) -> str:
         for joint in joints
     ]
     unit = ", ".join(dict.fromkeys(_small(joint["unit"]) for joint in joints))
-    return table(("joint", f"tracking rms [{unit}]", f"max [{unit}]", "largest current [A]", "warming [K]"), rows)
+    return table(
+        ("joint", f"tracking rms [{unit}]", f"max [{unit}]", "largest current [A]", "temperature rise [K]"), rows
+    )
 
 
 def _small(unit: str) -> str:
@@ -99,15 +101,16 @@ def _loaded(facts: dict[str, Any]) -> list[str]:
     """Return by how much gravity loads the joint under test."""
     if facts["gravity_load"] is None:
         return []
-    unit = _effort(facts["joints"][facts["joint"] - 1]["unit"])
-    return [f"gravity loads joint {facts['joint']} with up to {facts['gravity_load']:.3g} {unit}"]
+    unit = facts["joints"][facts["joint"] - 1]["unit"]
+    largest = f"{facts['gravity_load']:.3g} {_effort(unit)}"
+    return [f"gravity {_load(unit)} of joint {facts['joint']}: at most {largest}"]
 
 
 def _held(known: tuple[float, float] | None) -> list[str]:
     """Return a warning of temperatures outside the range (°C) that friction knows."""
     if known is None:
         return []
-    return [f"friction by temperature is known from {known[0]:g} to {known[1]:g} °C, and held at the edge outside"]
+    return [f"temperature dependence of friction is known from {known[0]:g} to {known[1]:g} °C and constant outside"]
 
 
 def _below(lowest: float | None, gravity: list[float]) -> list[str]:
@@ -117,10 +120,10 @@ def _below(lowest: float | None, gravity: list[float]) -> list[str]:
     from jointwise.data.coordinates import is_same
     from jointwise.description import gravity_vector
 
-    where = ": not for a robot on a table" if is_same(gravity, gravity_vector("table")) else ""
+    where = ", which a robot on a table cannot do" if is_same(gravity, gravity_vector("table")) else ""
     return [
-        f"goes {-lowest:.2f} m below the mounting plane, z = 0 of the base{where} "
-        "(--clearance 0.05 makes a motion above it)"
+        f"warning: the arm moves up to {-lowest:.2f} m below the mounting plane (z = 0 of the base){where}; use "
+        "--clearance 0.05 for a motion above it"
     ]
 
 
@@ -130,8 +133,10 @@ def _near(nearest: dict[str, Any] | None) -> list[str]:
         return []
     first, second = nearest["between"]
     if nearest["distance"] >= 0.0:
-        return [f"links come within {nearest['distance']:.3f} m: {first} and {second}"]
-    return [f"drives {first} into {second}: not for a real arm (--clearance makes a motion that keeps them apart)"]
+        return [f"closest links: {first} and {second}, {nearest['distance']:.3f} m apart"]
+    return [
+        f"warning: {first} and {second} collide, do not run this motion on a real arm; --clearance keeps links apart"
+    ]
 
 
 def next_commands(args: argparse.Namespace, recording: SimulationResult) -> list[str]:

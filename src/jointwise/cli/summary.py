@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 12
 STATUS = {
-    "weak": "weak: the 95 % confidence interval contains zero; the value is small or correlated with others",
-    "at bound": "at bound: the estimate is zero, its lower bound; normal for slip elements that are not needed",
-    "dropped": "dropped: set to zero, as neither the data determine it nor the prediction needs it",
+    "weak": "weak: the 95 % confidence interval contains zero, because the value is small or correlated with others",
+    "at bound": "at bound: the estimate is at its lower bound of zero; normal for slip elements that are not needed",
+    "dropped": "dropped: set to zero; the data do not determine it, and the prediction does not need it",
 }
 
 
@@ -126,10 +126,10 @@ def physical_lines(physical: PhysicalParameters | None) -> list[str]:
     suspect = ", ".join(physical.suspect_masses)
     lines += [f"  warning: {suspect}. Check the description, the payload and the drive gains"] if suspect else []
     edge = [physical.names[j] for j in physical.boundary]
-    lines += [f"  at the boundary of what can exist: {', '.join(edge)}"] if edge else []
+    lines += [f"  at the boundary of physical consistency: {', '.join(edge)}"] if edge else []
     share = [*(float(value) for row in physical.share for value in row), *physical.rotor_share]
     few = sum(value < 0.5 for value in share)
-    return [*lines, f"  {few} of {len(share)} standard parameters rest more on the prior than on the data"]
+    return [*lines, f"  {few} of {len(share)} standard parameters depend more on the prior than on the data"]
 
 
 def cost_line(validation: Validation, consistent: Validation) -> str:

@@ -26,12 +26,19 @@ RUN_IN = 10.0
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a log came from.
+    """Origin of a log.
 
-    `path` as it was given; `sha256` and `size` (bytes) of the file; `reader` "csv", "parquet" or "memory";
-    `rows` samples read; `notes` what the reader left out or converted; `first_line` the 1-based line of the first
-    sample in a text file, None where samples are not lines; `start` the first sample of this log in the file;
-    `gravity` (3,) under which it was recorded, m/s² in the base, None if the file does not state it.
+    Attributes:
+        path: Path as passed to the reader.
+        sha256: Hash of the file.
+        size: Size of the file, bytes.
+        reader: `csv`, `parquet` or `memory`.
+        rows: Number of samples that were read.
+        notes: What the reader omitted or converted.
+        first_line: Line (from 1) of the first sample in a text file; None if samples are not lines.
+        start: Index of the first sample of this log in the file.
+        gravity: Gravity in the base frame, (3,), m/s²; None if the file does not state it.
+
     """
 
     path: str = "memory"
@@ -53,14 +60,27 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """Immutable recording of a robot: raw stamps and channels of shape (samples, joints), None where absent.
+    """Immutable recording of a robot, as it was measured, in SI units.
 
-    `t` (samples,) s exactly as in the file; units of the rest in `channels`. `names` the file's own column names
-    of each channel. `extra` holds other columns of the file by name, (samples,) in its units, where `read_log` was
-    to keep them. `payload` is what the tool carries in this log, None if it is that of the model (see `with_payload`).
-    `run_in` is this log with samples right before it, in which the hysteresis of a prediction settles. Arrays are
-    read-only; a large log's channels are views of a file on disk (see `release`),
-    only its stamps stay in memory.
+    Channels have the shape (samples, joints) and are None where absent. Arrays are read-only. The channels of a large
+    log are views of a file on disk (see `release`); only its time stamps stay in memory.
+
+    Attributes:
+        t: Time stamps as in the file, (samples,), s.
+        q: Joint positions, rad or m.
+        qd: Measured speeds, rad/s or m/s.
+        theta: Rotor positions divided by the gear ratio, rad.
+        current: Motor currents, A.
+        torque: Joint torques, Nm or N.
+        temperature: Joint temperatures, °C.
+        q_des: Reference positions; `qd_des`, `qdd_des`, `current_des`, `torque_des` likewise.
+        names: Column names of the file for each channel.
+        extra: Other columns of the file by name, (samples,), in the units of the file (see `read_log`).
+        origin: File and reader.
+        payload: Payload of this log; None for that of the model (see `with_payload`).
+        run_in: This log with the samples before it, in which the hysteresis of a prediction settles.
+        pages: Memory map of a large log.
+
     """
 
     t: Array

@@ -99,9 +99,15 @@ class Limits:
 class Motor:
     """Drive of a joint; None where unknown.
 
-    `gear_ratio` motor turns per joint turn; `rotor_inertia` and `reducer_inertia` in kg m² on the motor side;
-    `torque_constant` in Nm/A at the motor shaft; `drive_gain` in Nm/A at the joint; `coulomb` (Nm) and
-    `viscous` (Nm s/rad) nominal friction at the joint.
+    Attributes:
+        gear_ratio: Motor turns per joint turn.
+        rotor_inertia: Inertia of the rotor at the motor side, kg m².
+        reducer_inertia: Inertia of the reducer at the motor side, kg m².
+        torque_constant: Torque per current at the motor shaft, Nm/A.
+        drive_gain: Torque per current at the joint, Nm/A.
+        coulomb: Nominal Coulomb friction at the joint, Nm.
+        viscous: Nominal viscous friction at the joint, Nm s/rad.
+
     """
 
     gear_ratio: float | None = None

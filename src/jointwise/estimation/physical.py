@@ -79,15 +79,23 @@ class Consistency:
 class PhysicalParameters:
     """Physically consistent standard parameters of all bodies.
 
-    `names` are those of the links, `inertials` (links, 10) their parameters in the joint frames, in the order of
-    `spatial.INERTIAL_NAMES`; `rotor_inertias` (links,) are reflected to the joints, kg m² (zero where the model has
-    none); `values` (parameters,) are those of the model that belong to these bodies, with the joint terms refitted.
-    `share` (links, 10) and `rotor_share` (links,) state how far a parameter rests on the data: 1 on the data only, 0 on
-    the prior only. `eigenvalues` (links,) are the smallest ones of the pseudo-inertias relative to the prior;
-    `boundary` the links (0-based) at the boundary of what can exist. `prior_weight` is λ. `held_out` is None for logs
-    too short to cross-validate and for instrumental variables, whose folds would show the noise of the positions.
-    `described_masses` (links,) are those of the description with the payload, kg; NaN where it has none, empty in files
-    that do not state them.
+    Attributes:
+        names: Names of the links.
+        inertials: Standard parameters in the joint frames, (links, 10), in the order of `spatial.INERTIAL_NAMES`.
+        rotor_inertias: Rotor inertias reflected to the joints, (links,), kg m²; zero if the model has none.
+        values: All parameters of the model for these bodies, with the joint terms fitted again, (parameters,).
+        share: Part of each standard parameter that comes from the data, (links, 10): 1 data only, 0 prior only.
+        rotor_share: The same for the rotor inertias, (links,).
+        eigenvalues: Smallest eigenvalue of each pseudo-inertia relative to its prior, (links,).
+        boundary: Links (0-based) at the boundary of physical consistency.
+        prior: Divergence from the prior.
+        prior_source: Origin of the prior bodies, as text.
+        prior_weight: λ.
+        held_out: Held-out errors; None for logs too short to cross-validate and for instrumental variables, whose folds
+            would show the noise of the positions.
+        described_masses: Masses of the description with the payload, (links,), kg; NaN where there is none, empty in
+            files that do not state them.
+
     """
 
     names: tuple[str, ...]

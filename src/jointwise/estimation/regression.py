@@ -141,7 +141,7 @@ class Regression:
     """Training logs under one set of filters, their `output` (torque or current), and the bodies of the robot.
 
     `carried` are payloads of single logs as base parameters, None for none; their torque over `gains` (Nm per unit of
-    output) is taken off the output, and it is part of the load torque. `extra` are the kinds of terms that every
+    output) is subtracted from the output and included in the load torque. `extra` are the kinds of terms that every
     candidate structure has.
     """
 
@@ -189,7 +189,7 @@ class Regression:
     def from_positions(self) -> Regression:
         """Return the regression on positions only, each log up to its last motion.
 
-        What a drive does after a program has ended (hold, release) is no answer to a motion.
+        After a program has ended, the drive may hold or release the joint, which does not depend on the motion.
         """
         parts = (clean.from_positions() for clean in self.logs)
         return replace(self, logs=tuple(part.until_last_motion(STILL_PART * part.fastest) for part in parts))

@@ -366,7 +366,7 @@ def _alternative_note(part: Part) -> str:
     if figures[best] <= chosen:
         return ""
     return (
-        f"'{best}' fits the data held out better ({figures[best]} against {chosen} %); the model was selected by "
+        f"'{best}' fits the held-out data better ({figures[best]} against {chosen} %); the model was selected by "
         "cross-validation within the training data."
     )
 
@@ -375,7 +375,9 @@ def _gain_note(part: Part, record: JointRecord) -> str:
     """Return a note on the drive gain behind every torque: confidence intervals do not include its error."""
     if not record.has_current or record.unit != "Nm" or part.phenomenon in ("motor", "transmission"):
         return ""
-    return f"torque is current times a drive gain of {record.gain:.5g} Nm/A: an error of it scales every torque alike"
+    return (
+        f"torques are currents times the drive gain of {record.gain:.5g} Nm/A; an error of the gain scales all of them"
+    )
 
 
 def _mass_note(part: Part, record: JointRecord) -> str:

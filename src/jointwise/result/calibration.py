@@ -126,18 +126,29 @@ class TrainingErrors:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A calibrated model; predicts the output that was measured (`output`: current in A or torque in Nm).
+    """A calibrated model; predicts the output that was measured.
 
-    `gains` (joints,) are Nm per unit of the output and `gain_source` is their origin; `structure` is the joint model,
-    `choices` are the automatic selections with their candidates; `load` is the outcome of the load iteration;
-    `training` are training errors; `fastest` (joints,) in rad/s are the greatest speeds of the training data;
-    `physical` are the physically consistent bodies, None where they were left out; `essential` says which base
-    parameters were dropped, None where all were kept;
-    `plausibility` is whether logs and declaration belong together;
-    `feed_forward` is the friction for predictions from positions only, None where the model uses nothing else.
-    `spread` is how far the residuals spread without contact, None in models of earlier versions.
-    Without `scale_known` only the ratios of the gains are known: parameters are relative to the unknown gain, and there
-    are no absolute intervals.
+    Attributes:
+        model: Robot, base parameters and terms.
+        estimate: Values, covariance and status of the parameters.
+        filters: Filters of the training data.
+        output: Measured output, `current` (A) or `torque` (Nm).
+        gains: Drive gains, Nm per unit of the output, (joints,); `gain_source` is their origin.
+        structure: Joint model; `structure_text` describes it.
+        choices: Automatic selections with their candidates and held-out errors.
+        load: Outcome of the iteration for load-dependent friction.
+        training: Training errors.
+        fastest: Highest speed of each joint in the training data, (joints,), rad/s.
+        provenance: Training logs, payload and mounting.
+        plausibility: Results of the set-up check.
+        scale_known: False if only ratios of the gains are known: parameters are then relative to an unknown gain, and
+            there are no absolute confidence intervals.
+        validation: Errors on the logs for validation.
+        physical: Physically consistent bodies; None if they were not estimated.
+        feed_forward: Friction for predictions from positions only; None if the model uses no other channel.
+        essential: Base parameters that were set to zero; None if all were kept.
+        spread: Standard deviations of the residuals without contact; None in models of earlier versions.
+
     """
 
     model: Dynamics

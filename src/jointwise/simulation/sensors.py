@@ -51,7 +51,7 @@ def read(count: Array, now: Array, before: Array, period: float) -> tuple[Array,
 
 
 def quantised(values: Array, step: float | Array | None) -> Array:
-    """Return the values as whole multiples of a step (one, or one a joint); as they are without a step."""
+    """Return the values as whole multiples of a step (one value, or one per joint); as they are without a step."""
     return values if step is None or np.all(step == 0.0) else np.round(values / step) * step
 
 
@@ -80,17 +80,27 @@ SIZES = (
 
 @dataclass(frozen=True)
 class Sensors:
-    """The measuring side of a robot.
+    """Sensors, clock and noise of a simulated robot.
 
-    `rate` (Hz); `encoder_counts` of a turn (of 2π m for a prismatic joint; None: no quantisation); `speed_noise` (rad/s
-    rms; None: speed is not measured); `current_noise` (A rms; one number or one a joint; None: 0.12 % of the effort
-    limit, `at_drives`), half of its variance below 10 Hz if `colored`; `current_quantisation` (A; None: none). `jitter`
-    (s rms) of the clock: with mode `sampling` samples are taken at irregular times and stamped right, with `stamp` they
-    are taken at regular times and stamped wrong. It is at most a quarter of a period, and cut at 0.45 periods so that
-    time runs forward. `dropped` is the fraction of samples that are lost, never the first or last, `repeated` of those
-    at whose place the row before stands again. `motor_counts` of a motor turn (None: no quantisation);
-    `temperature_noise` (K rms), `temperature_quantisation` (K; None: none); `torque_noise` of a load cell (Nm rms).
-    `bus` adds voltage and current of the DC bus, the current with `bus_noise` (A rms).
+    Attributes:
+        rate: Sampling rate, Hz.
+        encoder_counts: Counts per turn of the link encoder (per 2π m of a prismatic joint); None for no quantisation.
+        speed_noise: Noise of the speed, rad/s rms; None if speed is not measured.
+        current_noise: Noise of the current, A rms, one number or one per joint; None for 0.12 % of the effort limit.
+        colored: Whether half of the variance of the current noise lies below 10 Hz.
+        current_quantisation: Step of the current, A; None for no quantisation.
+        jitter: Jitter of the clock, s rms, at most a quarter of a period; single deviations are at most 0.45 periods.
+        jitter_mode: `sampling`: irregular sampling times with correct stamps; `stamp`: regular times, wrong stamps.
+        dropped: Fraction of samples that are lost, never the first or last.
+        seed: Seed of the noise.
+        repeated: Fraction of rows that are replaced by the row before.
+        motor_counts: Counts per motor turn of the rotor encoder; None for no quantisation.
+        temperature_noise: Noise of the temperature, K rms.
+        temperature_quantisation: Step of the temperature, K; None for no quantisation.
+        torque_noise: Noise of a load cell, Nm rms.
+        bus: Whether voltage and current of the DC bus are logged.
+        bus_noise: Noise of the current of the bus, A rms.
+
     """
 
     rate: float = 500.0

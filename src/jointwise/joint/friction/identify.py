@@ -335,7 +335,7 @@ def _curve(points: FrictionPoints, fit: FrictionFit, uncertainty: JackknifeFit, 
 
 def _side_note(points: FrictionPoints) -> str:
     if points.is_two_sided:
-        return "an offset of the torque and dry friction that differs by direction look alike in steady sliding."
+        return "in steady sliding, a torque offset cannot be distinguished from dry friction that differs by direction."
     return "the joint moved in one direction only: dry friction and an offset of the torque cannot be distinguished."
 
 

@@ -322,7 +322,7 @@ def _notes(problem: HysteresisProblem, fit: HysteresisFit, chosen: bool) -> tupl
             f"nlr has {problem.elements} {some}: the fewest within one standard error of the best on held-out data."
         )
     if problem.known.growth.fixed:
-        notes.append("The load does not vary in these data: the growth of friction with it is that of the load part.")
+        notes.append("The load does not vary in these data: the load dependence is that of the load part.")
     return (*notes, *_law_notes(problem, fit))
 
 

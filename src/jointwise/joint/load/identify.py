@@ -293,5 +293,5 @@ def _notes(record: JointRecord, fit: LoadFit, note: str, steady: Part | None) ->
     if note:
         notes.append(note)
     if steady is not None:
-        notes.append("the friction at no load was taken from the velocity law: F_0 is the remainder.")
+        notes.append("friction without load was subtracted according to the velocity law; F_0 is the remainder.")
     return tuple(notes)

@@ -271,7 +271,7 @@ def find_damping(fit: SpringFit, is_gear_known: bool) -> tuple[Value | None, str
         reason = "rotor friction hides it in the current; a gauge at the output, or free motion, can determine it"
         return None, f"damping is not determined: {reason}"
     if not is_gear_known and _has_gear_error(fit):
-        reason = "the error of the gear hides it in free motion: give a transmission part, or lock the output"
+        reason = "kinematic errors mask it in free motion: identify the transmission first, or lock the output"
         return None, f"damping is not determined: {reason}"
     found = float(fit.layout.split(fit.values)["damping"][0])
     error = float(standard_error(np.array([fit.layout.split(x)["damping"][0] for x in fit.replicates])))
@@ -363,6 +363,6 @@ def _notes(result: StiffnessResult) -> tuple[str, ...]:
     fitted = f"fitted: {', '.join(rows.shift_names)}" if rows.shift_names else "cannot be separated from the spring"
     notes.append(
         f"kinematic error and lost motion are not known ({fitted}): {UNKNOWN_GEAR_ERROR:.0%} is added to every "
-        "standard error; give a transmission part"
+        "standard error. Identify the transmission first ('joint transmission')"
     )
     return tuple(notes)

@@ -381,7 +381,7 @@ LOG_KINDS = {
     "standstill": "standstill",
     "contradiction": "contradicts the model",
 }
-USE_GRADES: dict[Grade, str] = {"good": "good", "fair": "with care", "poor": "no", "plain": "not judged"}
+USE_GRADES: dict[Grade, str] = {"good": "good", "fair": "fair", "poor": "poor", "plain": "not judged"}
 
 
 def _uses(data: ReportData) -> Html:

@@ -64,7 +64,7 @@ class Witness:
 def check_scales(
     declared: Evidence, samples: Samples, declaration: Declaration, moments: Moments, signals: Iterable[Witness]
 ) -> Check:
-    """Return whether the scale of an output is suspect, and which scales nothing verifies.
+    """Return whether the scale of an output is suspect, and list scales that cannot be verified.
 
     Args:
         declared: Evidence of the declaration.
@@ -91,7 +91,7 @@ def check_scales(
 
 
 def _unverified(joints: NDArray[np.bool_]) -> Check:
-    """Return the check that names the joints whose scale nothing verifies."""
+    """Return the check that names the joints whose scale cannot be verified."""
     names = [str(j + 1) for j in np.flatnonzero(joints)]
     if not names:
         return Check("gain", "ok", "the outputs have the scale that bodies, like drives and set points suggest")

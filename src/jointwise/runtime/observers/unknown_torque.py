@@ -56,7 +56,7 @@ class TorqueObserver:
         """Convert to arrays; reject values outside their range."""
         inertia = np.atleast_1d(np.array(self.inertia, dtype=np.float64))
         if inertia.ndim != 1 or not (np.isfinite(inertia) & (inertia >= 0.0)).all():
-            raise ModelError(f"inertia must be finite and >= 0, one a joint. Got {self.inertia} instead.")
+            raise ModelError(f"inertia must be finite and >= 0, one value per joint. Got {self.inertia} instead.")
         if not (math.isfinite(self.bandwidth) and self.bandwidth > 0.0):
             raise ModelError(f"bandwidth must be > 0 rad/s. Got {self.bandwidth} instead.")
         checked_rate(self.rate)

@@ -42,7 +42,7 @@ def identify_payload(
     """Return the payload at the tool in some logs: everything that the arm without payload does not contain.
 
     Args:
-        model: The calibrated model, a `Calibration` or a `RobotModel`. A payload that it includes is taken off first.
+        model: The calibrated model, a `Calibration` or a `RobotModel`. A payload that it includes is removed first.
         logs: One or more logs with the output of the model, all with the same payload. A log in which no joint moves
             is one pose at rest; moving logs must have 12 s together.
         progress: Called with the name of every stage.

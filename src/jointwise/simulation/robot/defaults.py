@@ -54,7 +54,7 @@ def load_joints(path: str | Path, robot: Robot) -> tuple[JointPlant, ...]:
     """Return the joints of a robot from a data file of the form of `drive.toml`.
 
     ``[drive]`` gives the keys that differ from the defaults, each ``{ value, power }`` or a number that is the same for
-    every size; ``[[joint]]`` tables, one a joint, overrule single values. The five keys K1, K2, K3 (Nm/rad), T1, T2
+    every size; ``[[joint]]`` tables, one per joint, override single values. The five keys K1, K2, K3 (Nm/rad), T1, T2
     (Nm) of a gear's catalogue make the spring one of three segments in place of `linear` and `cubic`. Rotor inertia,
     gear ratio and torque constant are those of the robot unless the file differs from `drive.toml`.
     """

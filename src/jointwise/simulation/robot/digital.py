@@ -189,7 +189,7 @@ class DigitalRobot:
     def rest(self, q: Array | Sequence[float], temperature: float | Sequence[float] | None = None) -> State:
         """Return the robot at rest at q (joints,) rad, its motors and springs holding it against gravity.
 
-        `temperature` in °C, one or one a joint, None for ambient (a cold start: the robot has not moved).
+        `temperature` in °C, one value or one per joint, None for ambient (a cold start: the robot has not moved).
         Slip elements are relaxed, teeth stand between their flanks.
         """
         position = frozen_array(q, (self.robot.dof,), "q")
