@@ -1,6 +1,7 @@
 """The rigid-body kernels in NumPy: reference of the native ones, used where there is no compiler.
 
-Functions and arguments are those of `jointwise._native`, algorithms those of `src/native/rigid.h`:
+Functions and arguments are those of `jointwise._native`, algorithms those of `src/native/rigid.h`, but for forward
+dynamics, which the native kernel computes by articulated bodies and this module by a Cholesky factor of M:
 
 - inverse dynamics: recursive Newton-Euler (Luh, Walker & Paul, J. Dyn. Syst. Meas. Control 102(2), 1980);
 - regressor: the same for a unit of each parameter (Atkeson, An & Hollerbach, Int. J. Robotics Research 5(3), 1986);
