@@ -171,3 +171,18 @@ def test_options_have_the_defaults_of_the_function(words):
     for option, argument in names.items():
         assert option in {action.dest for action in parser._actions}
         assert parser.get_default(option) == arguments[argument].default, option
+
+
+@functools.cache
+def examples_and_pages() -> str:
+    """Return the examples of all commands, some of which share options, and the text of all pages."""
+    examples = [help_text(*words).partition("\nexamples:\n")[2] for words in all_commands()]
+    return "\n".join([*examples, *(page.read_text(encoding="utf-8") for page in PAGES)])
+
+
+@pytest.mark.parametrize("words", all_commands(), ids=" ".join)
+def test_every_option_has_an_example(words):
+    for action in parser_of(words)._actions:
+        names = [name for name in action.option_strings if name.startswith("--") and name != "--help"]
+        shown = [re.search(rf"{name}(?![\w-])", examples_and_pages()) for name in names]
+        assert any(shown) or not names, f"{names} in no example and on no page"

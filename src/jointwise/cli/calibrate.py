@@ -52,6 +52,8 @@ examples:
   jointwise calibrate a.csv b.csv --robot ur10e --payload b.csv=2.8,0,0,0.05 --output model.json
   jointwise calibrate log.csv --robot ur5e --joint joint1.json joint2.json --joint-as known --output model.json
   jointwise calibrate log.csv --robot dh.csv --convention dh --direction tanh --load none --output model.json
+  jointwise calibrate log.csv --robot ur10e --output-signal current --no-rotors --relaxation 0 --output model.json
+  jointwise calibrate log.csv --robot ur10e --parallel-cutoff 20 --decimation 5 --load-basis row-sum --output model.json
   jointwise calibrate --model robot_dynamics --data log.csv --gravity 0 0 -9.81 --out-params parameters.csv \\
       --out-calibrated-model rd_calibrated                      (as in AURT; --model is the output of compile-rd)
 

@@ -32,7 +32,7 @@ examples:
   jointwise energy report power.json move3.csv --report energy.html
   jointwise energy report model.json planned.csv --power power.json --json
   jointwise energy predict power.json move3.csv --output power.csv
-  jointwise energy sheet joint_calibration_sheet.txt --standing 40 --output power.json
+  jointwise energy sheet joint_calibration_sheet.txt --standing 40 --gear-ratio 101 --output power.json
   jointwise energy optimize power.json --model model.json --start 0,-1.2,1,-1,-1.5,0 --goal 1.5,-0.6,0.3,-1.5,-1,1 \\
     --duration 2.5 --output motion
 

@@ -13,6 +13,7 @@ examples:
   jointwise export model.json --to c --output ur10e_c --rate 1000
   jointwise export model.json --to fmu --output fmu --log other.csv
   jointwise export model.json --to urdf --urdf ur10e.urdf --output urdf
+  jointwise export model.json --to ur --reference delivered.json --output script
   jointwise export model.json --to all --output exports --payload 2.5,0,0,0.08
 
 targets: c (C99 library), fmu (FMI 2.0 and 3.0, inverse and forward), urdf, mjcf (MuJoCo), ros2 (feed-forward package),

@@ -25,7 +25,7 @@ examples:
   jointwise monitor model.json shift.csv --json | jq .contacts
   jointwise monitor model.json shift.csv --report monitor.html --history robot.sqlite --name cell7
   jointwise monitor model.json shift.parquet --joint joint1.json joint2.json
-  jointwise monitor model.json growing.csv --follow
+  jointwise monitor model.json growing.csv --follow --idle 60
   my-robot-driver | jointwise monitor model.json - --joint joint1.json
   my-robot-driver | jointwise monitor model.json - --json        {"t": 0.002, "q": [..], "qd": [..], "current": [..]}
 

@@ -16,6 +16,7 @@ EXAMPLES = """\
 examples:
   jointwise record --host 192.168.0.10 --output log.parquet --duration 60
   jointwise record --host 192.168.0.10 --output log.parquet --preset energy          (until Ctrl-C)
+  jointwise record --host 192.168.0.10 --output log.parquet --fields actual_TCP_force --port 30004
   jointwise record --host 127.0.0.1 --output log.csv --duration 20                   (from 'jointwise virtual-ur')
 
 During a recording, samples are appended to OUTPUT.recording. If the process is killed, 'jointwise convert

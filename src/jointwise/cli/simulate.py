@@ -51,6 +51,7 @@ examples:
   jointwise simulate --robot ur10e --payload 5,0,0,0.1 --without hysteresis,load --output plain.csv
   jointwise simulate --robot ur5e --payload-at 20:2,0,0,0.05 --push 40:0.3:0,0,-30 --output events.csv
   jointwise simulate --robot ur5e --motion planned.csv --output rehearsed.csv
+  jointwise simulate --robot ur5e --controller pd --bandwidth 3 --rotors complete --output tracking.csv
   jointwise simulate --model model.json --joint joint1.json --joint joint2.json --motion planned.csv --output twin.csv
   jointwise simulate --robot ur5e --age friction=0.3,stiffness=-0.1 --temperature 12 --output old.csv --report page.html
 

@@ -26,6 +26,7 @@ examples:
   jointwise virtual-ur --robot ur5e                                   (an excitation of 20 s)
   jointwise virtual-ur --robot ur10e --run plan/friction.script       (a program of 'joint plan')
   jointwise virtual-ur --run trajectory.csv --stall 5,15              (1 s without data, twice)
+  jointwise virtual-ur --late 0.02 --port 0 --once                    (messages 20 ms late, any free port)
   jointwise virtual-ur --model model.json                             (the twin of a calibrated robot)
 
 In another terminal: jointwise record --host 127.0.0.1 --output log.parquet --duration 25
