@@ -119,6 +119,6 @@ def test_a_model_that_does_better_on_data_held_out_is_not_passed_over_in_silence
     entries = {"model": "absolute", "values": (), "fitted": fitted, "held_out": 30.1, "alternatives": tried}
     found = identified_part(record("load"), "load", settings={}, ranges={}, **entries)
     assert found.tried_on == ("all data" if fitted == 90.0 else "training part")
-    notes = [note for note in found.notes if "held out" in note]
+    notes = [note for note in found.notes if "held-out" in note]
     assert len(notes) == (reported is not None)
     assert reported is None or notes[0].startswith(reported)
