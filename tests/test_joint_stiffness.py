@@ -120,7 +120,7 @@ def test_shuffled_rates_give_no_damping() -> None:
 def test_an_unknown_gear_widens_the_interval_so_that_it_holds_the_spring() -> None:
     part = identify_stiffness(locked(without=()))
     assert part.value("a_1").covers(LINEAR) and part.value("a_3").covers(CUBIC)
-    assert any("transmission part" in note for note in part.notes)
+    assert any("Identify the transmission first" in note for note in part.notes)
     band = next(curve for curve in part.curves if curve.title == "Stiffness over deformation")
     at_zero = int(np.argmin(np.abs(band.line_x)))
     a_1 = part.value("a_1")
