@@ -14,6 +14,7 @@ from jointwise.estimation.jackknife import (
     standard_error,
     student_factor,
 )
+from jointwise.estimation.linear_fit import derivatives
 
 RANDOM = np.random.default_rng(7)
 
@@ -32,6 +33,14 @@ def test_replicates_of_a_linear_fit_equal_fits_without_each_block() -> None:
     replicates = newton_replicates(x, A @ x - y, A, block)
     np.testing.assert_allclose(replicates, refits, atol=1e-12)
     np.testing.assert_allclose(np.diag(jackknife_covariance(replicates)), standard_error(refits) ** 2)
+
+
+def test_derivatives_have_a_row_for_every_value_and_a_column_for_every_parameter() -> None:
+    for rows, parameters in ((5, 2), (1, 2), (5, 1), (1, 1), (3, 0)):
+        A, x = RANDOM.normal(size=(rows, parameters)), RANDOM.normal(size=parameters)
+        slopes = derivatives(lambda v, A=A: np.sin(A @ v), x)
+        assert slopes.shape == (rows, parameters)
+        np.testing.assert_allclose(slopes, np.cos(A @ x)[:, None] * A, atol=1e-6)
 
 
 def test_the_student_factor_approaches_that_of_a_normal_distribution() -> None:

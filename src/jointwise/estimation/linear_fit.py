@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import approx_fprime
 
 from jointwise.estimation.jackknife import jackknife_covariance, newton_replicates, student_factor
 from jointwise.spatial import Array
@@ -26,6 +28,13 @@ def column_lengths(A: Array) -> Array:
     lengths = np.linalg.norm(A, axis=0)
     result: Array = np.where(lengths > 0.0, lengths, 1.0)
     return result
+
+
+def derivatives(function: Callable[[Array], Array], x: Array) -> Array:
+    """Return ∂f/∂x (rows, n) of a function from x (n,) to (rows,) by finite differences; n may be 0."""
+    if not len(x):
+        return np.empty((len(function(x)), 0))
+    return np.atleast_2d(approx_fprime(x, function))
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,7 +73,7 @@ def check_gravity(record: JointRecord) -> None:
     if found is None:
         return
     estimated, visible = found
-    scale = np.clip(estimated @ visible / max(visible @ visible, TINY), *SCALE_RANGE)
+    scale = np.clip(estimated @ visible / max(float(visible @ visible), TINY), *SCALE_RANGE)
     if np.linalg.norm(estimated - scale * visible) > MAX_DEVIATION * np.linalg.norm(assumed):
         raise EstimationError(
             f"{record.place}: the log does not fit gravity along {gravity_text(assumed)}: give --gravity or --mounting "

@@ -12,9 +12,9 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import approx_fprime, least_squares, lsq_linear
+from scipy.optimize import least_squares, lsq_linear
 
-from jointwise.estimation.linear_fit import JackknifeFit, column_lengths, jackknife_fit, scaled_solution
+from jointwise.estimation.linear_fit import JackknifeFit, column_lengths, derivatives, jackknife_fit, scaled_solution
 from jointwise.joint.friction.data import FrictionPoints
 from jointwise.joint.friction.law import FrictionForm, VelocityLaw
 from jointwise.joint.part import STARTS
@@ -54,11 +54,8 @@ class FrictionFit:
 
     def sensitivity(self, speed: Array) -> Array:
         """Return the derivative of the curve by nonlinear and linear parameters, (points, size)."""
-        columns = self.form.columns(speed, self.nonlinear)
-        if not len(self.nonlinear):
-            return columns
-        slopes = approx_fprime(self.nonlinear, lambda x: self.form.columns(speed, x) @ self.linear)
-        return np.column_stack([slopes, columns])
+        slopes = derivatives(lambda x: self.form.columns(speed, x) @ self.linear, self.nonlinear)
+        return np.column_stack([slopes, self.form.columns(speed, self.nonlinear)])
 
     def law(self, points: FrictionPoints) -> VelocityLaw:
         """Return the curve as a law within the speeds of its points."""

@@ -10,10 +10,10 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import approx_fprime, least_squares
+from scipy.optimize import least_squares
 
 from jointwise.estimation.jackknife import equal_blocks
-from jointwise.estimation.linear_fit import JackknifeFit, jackknife_fit, scaled_solution
+from jointwise.estimation.linear_fit import JackknifeFit, derivatives, jackknife_fit, scaled_solution
 from jointwise.joint.checks import refuse
 from jointwise.joint.friction.data import (
     VISIBLE_WARMING,
@@ -138,10 +138,7 @@ class TemperatureModel:
     def sensitivity(self, values: Array) -> Array:
         """Return the derivative of the friction by all parameters, (pairs, parameters)."""
         linear, rates = self._split(values)
-        columns = self.columns(rates)
-        if not self.rates:
-            return columns
-        return np.column_stack([columns, approx_fprime(rates, lambda b: self.columns(b) @ linear)])
+        return np.column_stack([self.columns(rates), derivatives(lambda b: self.columns(b) @ linear, rates)])
 
     def solve(self, use: Flags) -> Array:
         """Return the least-squares parameters for the pairs in use."""
