@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.coordinates import gravity_text
-from jointwise.data.statistics import limited, noise, saturated
+from jointwise.data.statistics import intervals, limited, noise
 from jointwise.errors import EstimationError
 from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.joint.part import TINY, rms
@@ -108,6 +108,8 @@ def _estimated_gravity(record: JointRecord, pull: Array, assumed: Array) -> tupl
 
 MAX_SATURATED = 0.002
 """Fraction of samples at the limit above which nothing is fitted."""
+MIN_RUN = 5
+"""Samples in a row at an extreme that show a limit: a peak of a smooth signal has fewer."""
 AVERAGING_TIME = 0.05
 """Time (s) over which a noisy torque is averaged."""
 MIN_WINDOWS = 10
@@ -146,9 +148,7 @@ def saturated_share(record: JointRecord) -> float:
     """
     if not np.ptp(record.motor) > 0.0:
         return 1.0
-    motor = record.motor[:, None]
-    repeated = float(saturated(motor, motor.min(axis=0), motor.max(axis=0))[0])
-    return max(repeated, _clipped_share(record), _flat_share(record), _denied_share(record))
+    return max(_repeated_share(record.motor), _clipped_share(record), _flat_share(record), _denied_share(record))
 
 
 def _denied_share(record: JointRecord) -> float:
@@ -157,6 +157,15 @@ def _denied_share(record: JointRecord) -> float:
         return 0.0
     current = record.motor / record.gain
     return float(limited(current[:, None], record.target_current[:, None]).mean())
+
+
+def _repeated_share(motor: Array) -> float:
+    """Return the fraction of samples that repeat an extreme at least `MIN_RUN` times in a row.
+
+    They are close to it, not equal: resampling to a uniform clock changes the last digits.
+    """
+    runs = [run for extreme in (motor.max(), motor.min()) for run in intervals(np.isclose(motor, extreme))]
+    return sum(stop - first for first, stop in runs if stop - first >= MIN_RUN) / len(motor)
 
 
 def _clipped_share(record: JointRecord) -> float:
