@@ -57,7 +57,7 @@ FORMS = (
 )
 """Candidate forms, from viscous friction alone to the seven parameters of the full law."""
 SIDES = ("none", "asymmetry", "offset")
-POINTS_PER_PARAMETER = 10
+POINTS_PER_PARAMETER = 12
 """Blocks that a parameter needs where there are no runs: blocks of one cycle are correlated."""
 SLOW_SHARE = 0.25
 """Fraction of the slowest points whose band is checked by itself: a curve is least certain there."""
