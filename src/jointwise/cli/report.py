@@ -9,8 +9,6 @@ from jointwise.cli.arguments import add_columns, add_json, add_quiet, reading
 from jointwise.cli.output import Progress, as_json, check_files, check_page, note
 
 INTERMIXED = True
-ALL_TRAINING = 0.99
-"""A log with this fraction of training samples is a training log; copies with fewer decimals miss some."""
 EXAMPLES = """\
 examples:
   jointwise report model.json training.csv other.csv --output report
@@ -42,8 +40,8 @@ def run(args: argparse.Namespace) -> int:
         calibration = load_calibration(args.model)
         logs = [read_log_for(calibration, path, **reading(args), warn=note) for path in args.logs]
         results = [validate(calibration, log) for log in logs]
-        seen = [each for each in results if each.shared >= ALL_TRAINING]
-        other = [each for each in results if each.shared < ALL_TRAINING]
+        seen = [each for each in results if each.is_training]
+        other = [each for each in results if not each.is_training]
         progress("writing the report")
         path = write_report(calibration, Path(args.output), seen, other, file=args.model)
     partly = sum(not each.held_out for each in other)

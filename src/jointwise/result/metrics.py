@@ -29,6 +29,8 @@ CONSTANT = "the measurement does not vary"
 IGNORED = "the output was not measured, or not used for training"
 FEATURES = ("constant", "speed", "inertia", "slowness", "shock")
 """What the spread (Nm) of a residual depends on: 1, |v| (rad/s), |M a| (Nm), exp(-(v/v0)²), shock (Nm)."""
+ALL_TRAINING = 0.99
+"""Fraction of training samples from which a log is a training log."""
 BLOCK = 1.0
 """Duration (s) of the blocks whose largest ratios make the tail."""
 LEAST_LIMIT = 5.0
@@ -146,6 +148,11 @@ class Validation:
     def held_out(self) -> bool:
         """Whether no sample was used for training."""
         return self.shared == 0.0
+
+    @property
+    def is_training(self) -> bool:
+        """Whether the log is a training log: nearly all its samples were used; copies with fewer decimals miss some."""
+        return self.shared >= ALL_TRAINING
 
     @property
     def training_text(self) -> str | None:
