@@ -92,19 +92,6 @@ def joined_columns(grams: Array, groups: Array) -> Array:
     return result
 
 
-def damped_step(gram: Array, damping: float) -> Array:
-    """Return the Levenberg-Marquardt step ``(A + λ diag A)⁻¹ b`` of all unknowns, shape (n,).
-
-    Args:
-        gram: Gram matrix of the Jacobian and, last, the residual, shape (n + 1, n + 1).
-        damping: λ, relative to columns of unit length.
-
-    """
-    A, b, size = _unit_diagonal(gram[:-1, :-1], gram[:-1, -1])
-    result: Array = np.linalg.solve(A + damping * np.eye(len(A)), b) / size
-    return result
-
-
 # -- blocks left out --
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
+from scipy.signal import find_peaks
 
 from jointwise.data.statistics import intervals
 from jointwise.estimation.jackknife import MAX_BLOCKS
@@ -25,20 +26,14 @@ USUAL_SWING = 0.75
 """Quantile of the swings over half of which elements are sought: fewer than a quarter of the swings are longer."""
 REST_TIME = 1.0
 """Time (s) without motion after which the deformation of the elements is no longer known (it relaxes)."""
-MIN_REST = 3
-"""Fewest samples of a rest: one to either side."""
-MILLI, MICRO = 1e-3, 1e-6
-"""Units of angles in texts and curves, rad."""
 CHUNK = 2048
 """Samples that are processed together, so that their columns stay in the cache."""
 ENCODER_STEPS = 4.0
 """Steps of the recorded positions by which a limit must exceed zero and two limits must differ to be resolved."""
-RESOLVED_SHARE = 0.15
-"""Smallest limit relative to the travel in two samples after a reversal: smaller ones look like sgn ω..."""
-LIMIT_RATIO = 100.0
-"""...but at least the largest limit over this ratio is tried..."""
 SMALLEST_LIMIT = 5e-7
-"""...and none below this one (rad), a tenth of the resolution of joint encoders."""
+"""No limit below this one (rad) is tried, a tenth of the resolution of joint encoders..."""
+LIMIT_RATIO = 100.0
+"""...but at least the largest limit over this ratio, however coarse the sampling is."""
 SEARCH_SAMPLES = 40_000
 """Samples on which non-linear parameters are searched; forces are then solved on all samples."""
 
@@ -76,8 +71,7 @@ class Loops:
         period: Sampling period, s.
         chunks: The samples in order; those of one block are held out together.
         blocks: Number of blocks.
-        reversals: Number of reversals.
-        starts: Samples at which swings begin.
+        starts: Samples at which the path turns back, so that swings begin, (reversals,).
         smallest: Smallest deformation limit (rad) that the data resolve.
         largest: Largest deformation limit (rad) that the swings reach.
         resolution: Difference (rad) below which two limits cannot be distinguished.
@@ -92,8 +86,7 @@ class Loops:
     period: float
     chunks: tuple[SwingChunk, ...]
     blocks: int
-    reversals: int
-    starts: frozenset[int]
+    starts: NDArray[np.intp]
     smallest: float
     largest: float
     resolution: float = 0.0
@@ -147,17 +140,16 @@ def make_loops(record: JointRecord, backlash: Array | None, viscous: Array) -> L
     Raises:
         EstimationError: With too few reversals, or with a current at its limit.
     """
-    segments = record.segments()
-    turns = [_turning_points(segment.path) for segment in segments]
-    if (reversals := sum(len(at) for at in turns)) < MIN_REVERSALS:
-        raise refuse(record, "hysteresis", few_reversals(reversals))
+    turns = _turning_points(record)
+    if len(turns) < MIN_REVERSALS:
+        raise refuse(record, "hysteresis", few_reversals(len(turns)))
     check_unsaturated(record, "hysteresis")
-    largest = min(LARGEST_LIMIT, 0.5 * float(np.quantile(_swings(segments, turns), USUAL_SWING)))
+    largest = min(LARGEST_LIMIT, 0.5 * float(np.quantile(_swings(record, turns), USUAL_SWING)))
     resolution = ENCODER_STEPS * record.resolution
     if resolution > largest / ENCODER_STEPS:
-        reason = f"positions are recorded in steps of {record.resolution / MICRO:.3g} µrad, too coarse for hysteresis"
+        reason = f"positions are recorded in steps of {1e6 * record.resolution:.3g} µrad, too coarse for hysteresis"
         raise refuse(record, "hysteresis", reason)
-    chunks, blocks = _chunks(segments, turns, largest)
+    chunks, blocks = _chunks(record, turns, largest)
     if blocks < MIN_REVERSALS:
         raise refuse(record, "hysteresis", "too few swings after the start-up of the elements")
     return Loops(
@@ -170,9 +162,8 @@ def make_loops(record: JointRecord, backlash: Array | None, viscous: Array) -> L
         period=1.0 / record.rate,
         chunks=chunks,
         blocks=blocks,
-        reversals=reversals,
-        starts=_starts(segments, turns),
-        smallest=max(_smallest(segments, turns, largest), resolution),
+        starts=turns,
+        smallest=max(_smallest(record, turns, largest), resolution),
         largest=largest,
         resolution=resolution,
     )
@@ -180,58 +171,41 @@ def make_loops(record: JointRecord, backlash: Array | None, viscous: Array) -> L
 
 def at_rest(x: Array, rate: float) -> NDArray[np.bool_]:
     """Return which samples of a path (rad) stay within the smallest swing for `REST_TIME` around them."""
-    size = max(MIN_REST, round(REST_TIME * rate))
+    size = round(REST_TIME * rate)
     travel = maximum_filter1d(x, size, mode="nearest") - minimum_filter1d(x, size, mode="nearest")
     result: NDArray[np.bool_] = travel < SMALLEST_SWING
     return result
 
 
-def _turning_points(x: Array) -> NDArray[np.intp]:
-    """Return the samples at which a path (samples,) turns back by more than the smallest swing."""
-    turns: list[int] = []
-    peak = {1: 0, -1: 0}  # last maximum and minimum
-    direction = 0
-    for k in _extremes(x):
-        for side in (1, -1):
-            peak[side] = int(k) if side * x[k] > side * x[peak[side]] else peak[side]
-        for side in (1, -1):
-            if direction != -side and side * (x[peak[side]] - x[k]) > SMALLEST_SWING:
-                turns += [peak[side]] if direction else []
-                direction, peak = -side, {1: int(k), -1: int(k)}
-    return np.array(turns, dtype=np.intp)
+def _segment_bounds(record: JointRecord) -> list[tuple[int, int]]:
+    """Return the first sample of every gap-free segment and the one after its last."""
+    return list(pairwise([0, *(np.flatnonzero(np.diff(record.segment)) + 1).tolist(), record.samples]))
 
 
-def _extremes(x: Array) -> NDArray[np.intp]:
-    """Return the indices of local extremes, and both ends: between them the path is monotonic."""
-    step = np.diff(x)
-    moving = np.flatnonzero(step)
-    changes = moving[1:][np.sign(step[moving[1:]]) != np.sign(step[moving[:-1]])]
-    return np.concatenate([[0], changes, [len(x) - 1]]).astype(np.intp)
-
-
-def _swings(segments: list[JointRecord], turns: list[NDArray[np.intp]]) -> Array:
-    """Return the travel (rad) between the reversals of all segments."""
-    swings = [np.abs(np.diff(segment.path[at])) for segment, at in zip(segments, turns, strict=True)]
-    return np.concatenate(swings) if swings else np.empty(0)
-
-
-def _starts(segments: list[JointRecord], turns: list[NDArray[np.intp]]) -> frozenset[int]:
-    """Return the samples of the whole record at which the path turns."""
-    starts: set[int] = set()
-    offset = 0
-    for segment, at in zip(segments, turns, strict=True):
-        starts |= {offset + int(k) for k in at}
-        offset += segment.samples
-    return frozenset(starts)
-
-
-def _smallest(segments: list[JointRecord], turns: list[NDArray[np.intp]], largest: float) -> float:
-    """Return the smallest limit (rad) that can be distinguished from sgn ω."""
-    travels = [
-        np.abs(segment.path[np.minimum(at + 2, segment.samples - 1)] - segment.path[at])
-        for segment, at in zip(segments, turns, strict=True)
+def _turning_points(record: JointRecord) -> NDArray[np.intp]:
+    """Return the samples before the path turns back by more than the smallest swing, the first of equal extremes."""
+    edges = [
+        start + find_peaks(side * record.path[start:stop], prominence=SMALLEST_SWING, plateau_size=1)[1]["right_edges"]
+        for start, stop in _segment_bounds(record)
+        for side in (1.0, -1.0)
     ]
-    return float(np.clip(RESOLVED_SHARE * np.median(np.concatenate(travels)), SMALLEST_LIMIT, largest / LIMIT_RATIO))
+    turns: NDArray[np.intp] = np.sort(np.concatenate(edges))
+    between = np.diff(record.path[turns], prepend=-np.inf)
+    kept: NDArray[np.bool_] = (np.abs(between) > SMALLEST_SWING) | (np.diff(record.segment[turns], prepend=-1) > 0)
+    result: NDArray[np.intp] = turns[kept]
+    return result
+
+
+def _swings(record: JointRecord, turns: NDArray[np.intp]) -> Array:
+    """Return the travel (rad) between successive reversals of the same segment."""
+    swings: Array = np.abs(np.diff(record.path[turns]))[np.diff(record.segment[turns]) == 0]
+    return swings
+
+
+def _smallest(record: JointRecord, turns: NDArray[np.intp], largest: float) -> float:
+    """Return the smallest limit (rad) that differs from sgn ω: the usual travel in a sample after a reversal."""
+    travel = np.median(np.abs(record.path[turns + 1] - record.path[turns]))
+    return float(np.clip(travel, SMALLEST_LIMIT, largest / LIMIT_RATIO))
 
 
 def _settled(x: Array, rate: float, largest: float) -> NDArray[np.bool_]:
@@ -243,25 +217,20 @@ def _settled(x: Array, rate: float, largest: float) -> NDArray[np.bool_]:
     return settled
 
 
-def _chunks(
-    segments: list[JointRecord], turns: list[NDArray[np.intp]], largest: float
-) -> tuple[tuple[SwingChunk, ...], int]:
+def _chunks(record: JointRecord, turns: NDArray[np.intp], largest: float) -> tuple[tuple[SwingChunk, ...], int]:
     """Return the chunks and the number of blocks: one swing each, or neighbouring swings together where many."""
-    swings: list[tuple[int, int, bool, bool]] = []
-    offset = 0
-    for segment, at in zip(segments, turns, strict=True):
-        settled = _settled(segment.path, segment.rate, largest)
-        changes = np.flatnonzero(np.diff(settled)) + 1
-        edges = np.unique(np.concatenate([[0], at, changes, [segment.samples]]))
-        swings += [(offset + int(a), offset + int(b), a == 0, bool(settled[a])) for a, b in pairwise(edges)]
-        offset += segment.samples
-    used = sum(kept for *_, kept in swings)
+    bounds = _segment_bounds(record)
+    firsts = {first for first, _ in bounds}
+    settled = np.concatenate([_settled(record.path[a:b], record.rate, largest) for a, b in bounds])
+    edges = {*turns.tolist(), *(np.flatnonzero(np.diff(settled)) + 1).tolist(), *firsts, record.samples}
+    swings = list(pairwise(sorted(edges)))
+    used = sum(bool(settled[start]) for start, _ in swings)
     together = max(-(-used // MAX_BLOCKS), 1)
     chunks: list[SwingChunk] = []
     swing = 0
-    for start, stop, first, kept in swings:
-        block = swing // together if kept else -1
-        swing += kept
-        bounds = [*range(start, stop, CHUNK), stop]
-        chunks += [SwingChunk(a, b, block, first and a == start) for a, b in pairwise(bounds)]
+    for start, stop in swings:
+        block = swing // together if settled[start] else -1
+        swing += int(settled[start])
+        pieces = pairwise([*range(start, stop, CHUNK), stop])
+        chunks += [SwingChunk(a, b, block, a in firsts) for a, b in pieces]
     return tuple(chunks), -(-used // together)

@@ -1,4 +1,4 @@
-"""Least squares of a friction law: forces by linear least squares, the other parameters by Levenberg-Marquardt.
+"""Least squares of a friction law: forces by linear least squares, the other parameters by a trust-region search.
 
 Variable projection (Golub, Pereyra, SIAM J. Numerical Analysis 10(2), 1973): at every trial of the non-linear
 parameters the forces (>= 0), rotor inertia, viscous friction and offset are solved anew.
@@ -7,13 +7,15 @@ parameters the forces (>= 0), rotor inertia, viscous friction and offset are sol
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import block_diag
+from scipy.optimize import least_squares
 
 from jointwise.estimation.gram import (
     as_residual,
-    damped_step,
+    eliminated,
     held_out_block_errors,
     joined_columns,
     non_negative_solution,
@@ -21,6 +23,7 @@ from jointwise.estimation.gram import (
 from jointwise.joint.hysteresis.data import Loops
 from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, FrictionLaw
 from jointwise.joint.hysteresis.normal_equations import LINEAR, column_grams, slip_grams
+from jointwise.joint.part import TINY
 from jointwise.model.friction import load_growth
 from jointwise.spatial import Array
 
@@ -34,31 +37,12 @@ FREE: dict[str, tuple[tuple[str, bool], ...]] = {
     "rate": (("rate", True),),
 }
 """Entries of a law that a free parameter moves, and whether by their logarithm; "scale" moves all limits alike."""
-
-MAX_STEPS = 25
-"""Levenberg-Marquardt steps; a fit needs about ten."""
-CONVERGED = 1e-7
-"""Relative reduction of the squared error by a step below which the fit has converged."""
-DAMPING = 1e-3
-"""First damping, relative to columns of unit length."""
-DAMPING_RANGE = (1e-9, 1e6)
-"""Below, a step is that of Gauss-Newton to rounding; above, no shorter step can reduce the error."""
-DAMPING_FACTORS = (0.2, 10.0)
-"""Change of the damping after a step that reduced the error, and after one that did not."""
-NUDGE = 1e-3
-"""Step of the central differences, relative: between rounding and curvature."""
-NO_FORCE = 1e-9
-"""Force of an element relative to the total below which the element is removed."""
-RATED_LIMITS = (1e-6, 0.05)
-"""Range (rad) of the limits of rate-dependent elements and of the length of bristles."""
-SPEEDS = (2e-3, 1.0)
+SPEEDS = (5e-4, 1.0)
 """Range (rad/s) of the Stribeck speed V: slower ones vanish in the noise of speed, faster ones are viscous friction."""
-SEPARATION = 1e-6
-"""Smallest relative difference of two limits where the positions resolve any."""
-EXTRAS = (-0.9, 5.0)
-"""Range of the rise e; not below zero for rate-dependent models."""
 RATES = (0.1, 1e4)
 """Range (1/s) of the rate of slip: slower or faster than any sampled motion."""
+NUDGE = np.cbrt(np.finfo(np.float64).eps)
+"""Step of central differences of quantities of size one, at which rounding and curvature weigh the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,27 +105,66 @@ def fit_forces(loops: Loops, law: FrictionLaw, shares: Array | None = None) -> H
 
 
 def refine(loops: Loops, start: HysteresisFit, free: Names) -> HysteresisFit:
-    """Return the best fit from a start on by Levenberg-Marquardt steps of the free non-linear parameters.
-
-    Elements of slip models whose force is zero are removed.
+    """Return the best fit from a start on; elements of slip models that carry no force are removed.
 
     Args:
         loops: The data.
         start: Fit to start from.
-        free: Names of the free parameters, as in the module; none leaves the start as it is.
+        free: Names of the free non-linear parameters; none leaves those of the start as they are.
     """
-    best, damping = _pruned(loops, start), DAMPING
-    for _ in range(MAX_STEPS if free else 0):
-        step = damped_step(residual_grams(loops, best, free).sum(axis=0), damping)
-        step = np.clip(step[len(best.free_forces) : -LINEAR], -1.0, 1.0)
-        law = bounded(moved(best.law, step, free), loops, free)
-        trial = _pruned(loops, fit_forces(loops, law, best.shares))
-        gain = best.error - trial.error
-        damping = max(damping * DAMPING_FACTORS[gain <= 0.0], DAMPING_RANGE[0])
-        best = trial if gain > 0.0 else best
-        if 0.0 <= gain < CONVERGED * best.error or damping > DAMPING_RANGE[1]:
-            break
-    return best
+    fit = _pruned(loops, start)
+    if not free:
+        return fit
+    found = _optimum(loops, fit, free)
+    return found if _pruned(loops, found) is found else refine(loops, found, free)
+
+
+def _pruned(loops: Loops, fit: HysteresisFit) -> HysteresisFit:
+    """Return the fit of a slip model without elements that carry no force; fixed shares stay."""
+    kept = fit.law.forces > 0.0
+    if fit.law.model not in SLIP or fit.shares is not None or kept.all() or not kept.any():
+        return fit
+    return fit_forces(loops, replace(fit.law, limits=fit.law.limits[kept]))
+
+
+def _optimum(loops: Loops, start: HysteresisFit, free: Names) -> HysteresisFit:
+    """Return the minimum of the squared error over the free parameters, each within its range.
+
+    The samples enter by their sums alone: the residual ``(|r|, 0, ..., 0)`` with the Jacobian K of
+    `_projected_jacobian` has the squared error, the gradient and the Gauss-Newton matrix of all samples.
+    """
+
+    @lru_cache(maxsize=1)
+    def fit_at(step: tuple[float, ...]) -> HysteresisFit:
+        return fit_forces(loops, moved(start.law, np.array(step), free), start.shares)
+
+    def residual(step: Array) -> Array:
+        return np.append(np.sqrt(max(fit_at(tuple(step)).error, 0.0)), np.zeros(len(step)))
+
+    def jacobian(step: Array) -> Array:
+        return -_projected_jacobian(loops, fit_at(tuple(step)), free)
+
+    low, high, size = _step_ranges(loops, start.law, free)
+    found = least_squares(residual, np.zeros(len(size)), jacobian, (low, high), "dogbox", x_scale=size)
+    return _resolved(loops, fit_at(tuple(found.x)))
+
+
+def _projected_jacobian(loops: Loops, fit: HysteresisFit, free: Names) -> Array:
+    """Return K (parameters + 1, parameters) with ``Kᵀ K = Jᵀ P J`` and ``Kᵀ (|r|, 0, ..., 0) = Jᵀ r``.
+
+    J are the derivatives of friction with respect to the free parameters, r the residual, and P projects onto what the
+    linear parameters cannot explain (Kaufman, BIT 15(1), 1975).
+    """
+    gram = residual_grams(loops, fit, free).sum(axis=0)
+    forces, count = fit.free_forces, len(gram) - 1
+    nonlinear = np.arange(len(forces), count - LINEAR)
+    linear = np.concatenate([np.flatnonzero(forces > 0.0), np.arange(count - LINEAR, count)])
+    order, size = np.concatenate([nonlinear, linear]), np.sqrt(np.maximum(np.diag(gram), TINY))
+    A, b = gram[np.ix_(order, order)] / np.outer(size[order], size[order]), gram[order, -1] / (size[order] * size[-1])
+    A, b = eliminated(A, b, len(nonlinear))
+    values, vectors = np.linalg.eigh(A - np.outer(b, b))
+    result: Array = np.vstack([b, np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T]) * size[nonlinear]
+    return result
 
 
 def complete(loops: Loops, fit: HysteresisFit, free: Names) -> HysteresisFit:
@@ -153,14 +176,6 @@ def complete(loops: Loops, fit: HysteresisFit, free: Names) -> HysteresisFit:
     places = fit.unknowns()
     relative = [np.r_[places[name]] for name in ("limits", "scale", "rise", "rate") if name in places]
     return replace(fit, held_out=held_out_block_errors(fit.grams, np.concatenate([np.empty(0, np.intp), *relative])))
-
-
-def _pruned(loops: Loops, fit: HysteresisFit) -> HysteresisFit:
-    """Return the fit of a slip model without elements that carry no force; fixed shares stay."""
-    kept = fit.law.forces > NO_FORCE * fit.law.forces.sum()
-    if fit.law.model not in SLIP or fit.shares is not None or kept.all() or not kept.any():
-        return fit
-    return fit_forces(loops, replace(fit.law, limits=fit.law.limits[kept]))
 
 
 # -- derivatives -----------------------------------------------------------------------------------------------------
@@ -233,29 +248,38 @@ def _sizes(law: FrictionLaw, free: Names) -> list[int]:
     return [len(law.limits) if name == "limits" else len(FREE[name]) for name in free]
 
 
-def bounded(law: FrictionLaw, loops: Loops, free: Names) -> FrictionLaw:
-    """Return a law with its free parameters within their ranges; limits of slip models in order and resolved."""
-    rated = law.model in RATED
-    if "limits" in free or "scale" in free:
-        limits = np.clip(law.limits, *limit_range(law, loops))
-        law = replace(law, limits=limits if rated else _separated(np.sort(limits), loops.resolution))
-    if "growth" in free:
-        law = replace(law, growth=max(law.growth, 0.0))
-    if "rise" in free:
-        extra = float(np.clip(law.extra, 0.0 if rated else EXTRAS[0], EXTRAS[1]))
-        law = replace(law, extra=extra, speed=float(np.clip(law.speed, *SPEEDS)))
-    return replace(law, rate=float(np.clip(law.rate, *RATES)))
+def _step_ranges(loops: Loops, law: FrictionLaw, free: Names) -> tuple[Array, Array, Array]:
+    """Return the lowest and highest steps of the free parameters from a law, and their usual size, (parameters,)."""
+    ranges = {
+        "limits": limit_range(loops),
+        "growth": (0.0, np.inf),
+        "extra": (0.0 if law.model in RATED else -1.0, np.inf),
+        "speed": SPEEDS,
+        "rate": RATES,
+    }
+    lows, highs, sizes = [], [], []
+    for name in free:
+        for entry, is_log in FREE[name]:
+            values = np.atleast_1d(getattr(law, entry))[-1 if name == "scale" else None :]
+            low, high = (np.log(bound / values) if is_log else bound - values for bound in ranges[entry])
+            lows.append(np.minimum(low, 0.0))
+            highs.append(np.maximum(high, 0.0))
+            sizes.append(np.full(len(values), loops.largest_load**-law.power if entry == "growth" else 1.0))
+    return np.concatenate(lows), np.concatenate(highs), np.concatenate(sizes)
 
 
-def limit_range(law: FrictionLaw, loops: Loops) -> tuple[float, float]:
+def limit_range(loops: Loops) -> tuple[float, float]:
     """Return the range (rad) in which limits are searched."""
-    if law.model in RATED:
-        return max(RATED_LIMITS[0], loops.resolution), RATED_LIMITS[1]
     return max(0.5 * loops.smallest, loops.resolution), loops.largest
 
 
-def _separated(limits: Array, resolution: float) -> Array:
-    """Return limits in order, at least the resolution apart."""
+def _resolved(loops: Loops, fit: HysteresisFit) -> HysteresisFit:
+    """Return a fit with limits in ascending order and, for slip models, at least the resolution apart."""
+    if fit.law.model not in SLIP:
+        return fit
+    limits = np.sort(fit.law.limits)
     for i in range(1, len(limits)):
-        limits[i] = max(limits[i], limits[i - 1] + resolution, limits[i - 1] * (1.0 + SEPARATION))
-    return limits
+        limits[i] = max(limits[i], limits[i - 1] + loops.resolution)
+    if np.array_equal(limits, fit.law.limits):
+        return fit
+    return fit_forces(loops, replace(fit.law, limits=limits), fit.shares)

@@ -7,7 +7,7 @@ import numpy as np
 from jointwise.errors import ModelError, nearest
 from jointwise.estimation.cross_validation import exceeds, first_or_best, simplest_candidate
 from jointwise.joint.checks import check_gravity, refuse
-from jointwise.joint.hysteresis.data import MILLI, Loops, make_loops
+from jointwise.joint.hysteresis.data import Loops, make_loops
 from jointwise.joint.hysteresis.fit import HysteresisFit
 from jointwise.joint.hysteresis.law import METHODS, SLIP, STATIC
 from jointwise.joint.hysteresis.methods import (
@@ -38,8 +38,6 @@ LADDER_ELEMENTS = 4
 """Usual number of elements of pre-assigned ladders."""
 MIN_FIT = 5.0
 """NRMSE fit (%) on held-out data below which friction does not follow the motion."""
-MIN_EXPLAINED = 0.05
-"""Fraction of the variance of friction that the best single element must explain."""
 MEMORY_ERRORS = 1.5
 """Standard errors by which a model with memory must beat those without: one alone happens by chance in one of six."""
 NO_MAP = "the transmission shows no lost motion at some angles: backlash is taken as constant over a turn"
@@ -146,11 +144,10 @@ def _refuse_without_slip(record: JointRecord, loops: Loops, bank: Bank) -> None:
     """Raise an error where friction still rises when the joint turns back, so that no element ever slips."""
     A, b = bank.reduced(bank.grams.sum(axis=0))
     (best,) = best_choices(A, b, 1)[0]
-    explained = float(gains(A, b, np.array([[best]]))[0]) / (loops.variance * int(loops.used.sum()))
-    if not explained > MIN_EXPLAINED:
+    if not gains(A, b, np.array([[best]]))[0] > 0.0:
         raise refuse(record, "hysteresis", "friction does not follow the motion (sign or order of the current)")
     if best == len(bank.limits) - 1:
-        travel = 2.0 * loops.largest / MILLI
+        travel = 2e3 * loops.largest
         raise refuse(
             record, "hysteresis", f"the travel between reversals ({travel:.3g} mrad) is too short for the gear to slip"
         )

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import brute
 
 from jointwise.errors import EstimationError, ModelError
 from jointwise.joint.checks import refuse
 from jointwise.joint.friction.data import LOAD_QUANTILES
 from jointwise.joint.hysteresis.data import Loops
-from jointwise.joint.hysteresis.fit import HysteresisFit, bounded, complete, fit_forces, moved, refine
+from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, complete, fit_forces, limit_range, refine
 from jointwise.joint.hysteresis.law import LADDERS, RATED, STATIC, USUAL_SPEED, FrictionLaw, usual_exponent
 from jointwise.joint.hysteresis.normal_equations import Bank, best_choices, choice_spread
 from jointwise.joint.load.law import load_law_of
@@ -49,10 +49,8 @@ MIN_LOAD = 1.0
 """Load (Nm) below which its growth of friction is not visible beside sensor noise."""
 MIN_LOAD_SPAN = 0.2
 """Smallest range of the load, relative to the largest one, in which growth is estimated."""
-NO_FRICTION = 1e-9
-"""Dry friction (Nm) without load below which it is taken as this one: its growth is then at the end of the range."""
-GROWTH_RANGE = (0.01, 10.0)
-"""Range of the dry friction added by the largest load, relative to that without load, in which a search starts."""
+GROWTH_SHARES = (0.01, 0.9)
+"""Range of the part of dry friction that the largest load adds, in which a search starts."""
 
 
 def viscous_friction(steady: Viscous | Part | None, record: JointRecord) -> Array:
@@ -198,8 +196,9 @@ def _load_varies(loops: Loops) -> bool:
 def _started(loops: Loops, power: float) -> Growth:
     """Return c of ``F_C (1 + c |τ|^p) sgn ω``, without viscous friction, which takes all of it at a single speed."""
     level, grown = _dry_forces(loops, load_growth(loops.load, power))
-    least, most = np.array(GROWTH_RANGE) / float(_load_range(loops)[1]) ** power
-    return Growth(float(np.clip(grown / max(level, NO_FRICTION), least, most)), power)
+    most = float(_load_range(loops)[1]) ** power
+    share = float(np.clip(grown * most / (level + grown * most), *GROWTH_SHARES))
+    return Growth(share / (1.0 - share) / most, power)
 
 
 def _kept(loops: Loops, power: float, factor: float) -> Growth:
@@ -218,28 +217,10 @@ def _dry_forces(loops: Loops, *factors: Array) -> Array:
 
 # -- fits --
 
-SMALLEST_SCALE = 4.0
-"""Smallest backlash of a ladder that is sought, in units of the smallest limit that the data resolve."""
-SCAN = 14
-"""Points of a coarse scan, on a logarithmic scale, before a local search."""
-TOLERANCE = 5e-3
-"""Relative accuracy of that search: ten times finer than the usual standard error of a backlash or a speed."""
-STATIC_SPEEDS = (5e-4, 0.1)
-"""Range (rad/s) of the width of tanh and of the Stribeck speed of static laws."""
 SAME_LIMIT = 0.1
 """Relative difference of two limits below which their elements are one."""
-RISE_START = (0.1, 0.03)
-"""Start (e, V in rad/s) of a Stribeck rise: 10 % below 30 mrad/s, as gears of robots have."""
-RATED_TRIALS = 100
-"""Evaluations of the simplex search from each start; the refinement that follows converges from there."""
-SIMPLEX = 0.3
-"""Size of the first simplex in ln D, e, ln V and ln of the rate."""
-SIMPLEX_TOLERANCE = 1e-2
-"""Size of the simplex at which the search stops: the refinement converges from there."""
-SLIP_RATES = (20.0, 500.0)
-"""Starts (1/s) of the rate of slip: the memory is slower or faster than a reversal."""
-BRISTLE_LENGTHS = (0.03, 0.3)
-"""Starts of the length of bristles, relative to the largest slip limit."""
+RISE_START = 0.1
+"""Start e of a search for a Stribeck rise, as gears of robots have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +269,7 @@ def _ladder(problem: HysteresisProblem, method: str) -> HysteresisFit:
     def error(scale: float) -> float:
         return fit_forces(part, known.law(method, scale * steps), shares).error
 
-    scale = known.scale or _minimum(error, SMALLEST_SCALE * part.smallest, part.largest)
+    scale = known.scale or _minimum(error, *limit_range(part))
     start = fit_forces(problem.loops, known.law(method, scale * steps), shares)
     tied = () if known.scale else ("scale",)
     return complete(problem.loops, refine(problem.loops, start, known.free), (*tied, *known.free))
@@ -299,7 +280,7 @@ def _nlr(problem: HysteresisProblem, method: str) -> HysteresisFit:
     loops, known = problem.loops, problem.known
     law, free = known.law(method, problem.best_limits()), ("limits", *known.free)
     if method == "nlr-stribeck":
-        law, free = replace(law, extra=RISE_START[0], speed=RISE_START[1]), (*free, "rise")
+        law, free = replace(law, extra=RISE_START), (*free, "rise")
     fit = refine(loops, fit_forces(loops, law), free)
     while not problem.requested and (close := np.diff(np.log(fit.law.limits)) < SAME_LIMIT).any():
         law = replace(fit.law, limits=fit.law.limits[np.append(~close, True)])
@@ -315,43 +296,24 @@ def _static(problem: HysteresisProblem, method: str) -> HysteresisFit:
     part = problem.loops.beginning()
     speed = start.speed
     if method != "sgn":
-        speed = _minimum(lambda V: fit_forces(part, replace(start, speed=V)).error, *STATIC_SPEEDS)
+        speed = _minimum(lambda V: fit_forces(part, replace(start, speed=V)).error, *SPEEDS)
     return complete(problem.loops, fit_forces(problem.loops, replace(start, speed=speed)), ())
 
 
 def _rated(problem: HysteresisProblem, method: str) -> HysteresisFit:
-    """Return the fit of a rate-dependent model: a simplex search from several starts, then all limits free."""
+    """Return the best fit of a rate-dependent model from several lengths of the bristles or rates of slip."""
     loops, known, limits = problem.loops, problem.known, problem.best_limits()
-    law = replace(known.law(method, limits), exponent=usual_exponent(method), extra=RISE_START[0], speed=RISE_START[1])
-    names: tuple[str, ...] = ("rise",) if method == "lugre" else ("rise", "rate")
+    law = replace(known.law(method, limits), exponent=usual_exponent(method), extra=RISE_START)
+    part, free = loops.beginning(), ("limits", *known.free, "rise")
     if method == "lugre":
-        starts = [replace(law, limits=factor * limits[-1:]) for factor in BRISTLE_LENGTHS]
+        starts = [replace(law, limits=np.array([length])) for length in limits]
     else:
-        starts = [replace(law, rate=rate) for rate in SLIP_RATES]
-    part, free = loops.beginning(), ("limits", *known.free, *names)
-    best = min((_simplex(part, start, ("scale", *names)) for start in starts), key=lambda fit: fit.error)
-    found = refine(part, best, free).law
-    return complete(loops, fit_forces(loops, found), free)
-
-
-def _simplex(loops: Loops, start: FrictionLaw, names: tuple[str, ...]) -> HysteresisFit:
-    """Return the best fit of a Nelder-Mead search over steps from a start."""
-
-    def law_at(steps: Array) -> FrictionLaw:
-        return bounded(moved(start, steps, names), loops, names)
-
-    zero = np.zeros(len(names) + 1)
-    simplex = np.vstack([zero, SIMPLEX * np.eye(len(zero))])
-    options = {"maxfev": RATED_TRIALS, "xatol": SIMPLEX_TOLERANCE, "fatol": 0.0, "initial_simplex": simplex}
-    found = minimize(lambda steps: fit_forces(loops, law_at(steps)).error, zero, method="Nelder-Mead", options=options)
-    return fit_forces(loops, law_at(found.x))
+        starts, free = [replace(law, rate=rate) for rate in np.geomspace(*RATES, 4)[1:-1]], (*free, "rate")
+    best = min((refine(part, fit_forces(part, start), free) for start in starts), key=lambda fit: fit.error)
+    return complete(loops, fit_forces(loops, best.law), free)
 
 
 def _minimum(error: Callable[[float], float], low: float, high: float) -> float:
-    """Return the minimum of an error on a logarithmic scale: a coarse scan, then a search between its neighbours."""
-    grid = np.linspace(np.log(low), np.log(high), SCAN)
-    best = int(np.argmin([error(float(np.exp(point))) for point in grid]))
-    bounds = grid[max(best - 1, 0)], grid[min(best + 1, SCAN - 1)]
-    options = {"xatol": TOLERANCE}
-    found = minimize_scalar(lambda log: error(float(np.exp(log))), bounds=bounds, method="bounded", options=options)
-    return float(np.exp(found.x))
+    """Return the minimum of an error on a logarithmic scale: the best point of a grid, then a local search."""
+    found = brute(lambda log: error(float(np.exp(log).item())), [(np.log(low), np.log(high))])
+    return float(np.exp(found).item())

@@ -5,12 +5,11 @@ to the free non-linear parameters, acceleration, speed and ones (rotor inertia, 
 friction or the residual.
 
 A column of a slip element is not linear in its limit. On a grid of limits the choice is a best-subset problem whose
-sums over the samples are computed once: all pairs are tried, larger sets grow by adding and exchanging one element.
+sums over the samples are computed once: sets grow by adding one element and exchanging others one by one.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -154,12 +153,6 @@ def _shared_factors(loops: Loops, law: FrictionLaw, free: tuple[str, ...]) -> Ar
 
 GRID = 60
 """Limits of the grid: neighbours differ by some 15 %, which the local refinement bridges."""
-EXHAUSTIVE = 2
-"""Number of elements up to which all choices are tried; larger ones are found by adding one and exchanging."""
-
-CHOICE_RIDGE = 100.0 * RIDGE
-"""Ridge on columns of unit length: neighbours on the grid are alike, and a choice of both must not blow up."""
-
 Choice = tuple[int, ...]
 
 
@@ -206,18 +199,14 @@ def make_bank(loops: Loops, level: FrictionLaw) -> Bank:
 def best_choices(A: Array, b: Array, most: int) -> list[Choice]:
     """Return for 1 to `most` elements the choice with the least error among those without a negative force."""
     choices: list[Choice] = []
-    for count in range(1, most + 1):
-        if count <= EXHAUSTIVE:
-            options = list(itertools.combinations(range(len(b)), count))
-            choices.append(options[int(np.argmax(gains(A, b, np.array(options))))])
-        else:
-            choices.append(_extended(A, b, choices[-1]))
+    for _ in range(most):
+        choices.append(_extended(A, b, choices[-1] if choices else ()))
     return choices
 
 
 def gains(A: Array, b: Array, choices: Array) -> Array:
     """Return the reduction of the squared error by each choice (choices, elements); -inf with a negative force."""
-    chosen = A[choices[:, :, None], choices[:, None, :]] + CHOICE_RIDGE * np.eye(choices.shape[1])
+    chosen = A[choices[:, :, None], choices[:, None, :]] + RIDGE * np.eye(choices.shape[1])
     right = b[choices]
     forces = np.linalg.solve(chosen, right[:, :, None])[:, :, 0]
     return np.where((forces >= 0.0).all(axis=1), (forces * right).sum(axis=1), -np.inf)

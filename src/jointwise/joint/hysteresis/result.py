@@ -9,13 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from jointwise.estimation.cross_validation import FOLDS
-from jointwise.joint.hysteresis.data import ENCODER_STEPS, MICRO, MILLI, Loops
+from jointwise.joint.hysteresis.data import ENCODER_STEPS, Loops
 from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, limit_range
 from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, HysteresisSettings, JointMotion, dry_level
 from jointwise.joint.hysteresis.methods import HysteresisProblem
 from jointwise.joint.hysteresis.uncertainty import LawEstimate, estimate
 from jointwise.joint.part import (
     CURVE_BINS,
+    TINY,
     Curve,
     Part,
     TriedModel,
@@ -30,15 +31,6 @@ from jointwise.joint.part import (
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import load_law_name, load_unit, slip_after_reversal
 from jointwise.spatial import Array
-
-CURVE_REACH = 4.0
-"""Travel that the curve of friction after a reversal shows, in units of the largest limit: elements slip after two."""
-EDGE_SHARE = 0.99
-"""Fraction of the largest identifiable limit above which a limit lies at the edge."""
-NO_FRICTION = 1e-12
-"""Coulomb friction (Nm) below which it is taken as this one in a relative error."""
-MIN_BIN = 3
-"""Fewest samples whose mean is a point of that curve."""
 
 
 def make_part(
@@ -143,13 +135,13 @@ def _position_error(loops: Loops) -> float:
 
 def _rated_values(found: LawEstimate, loops: Loops) -> list[Value]:
     """Return the values of a rate-dependent model; an interval covers the range of the search where it is larger."""
-    law, factor, limits = found.fit.law, found.factor, limit_range(found.fit.law, loops)
+    law, factor, limits = found.fit.law, found.factor, limit_range(loops)
     lugre = law.model == "lugre"
     coulomb = found.forces[0] if lugre else found.forces.sum(axis=0)
     values = [_linear(found, "F_C", "Nm", _coulomb(found), coulomb), *_rise(found, coulomb), *_growth(found, coulomb)]
     if lugre:
         length, damping, D = found.limits[0], float(law.forces[1]), float(law.limits[0])
-        stiffness = found.standard_error(coulomb / max(_coulomb(found), NO_FRICTION) - length)
+        stiffness = found.standard_error(coulomb / max(_coulomb(found), TINY) - length)
         step = _position_error(loops) / D
         values.append(_searched("length", "rad", D, math.hypot(found.standard_error(length), step), factor, limits))
         values.append(positive_value("s0", "Nm/rad", _coulomb(found) / D, math.hypot(stiffness, step), factor))
@@ -229,16 +221,16 @@ def _curves(loops: Loops, found: LawEstimate, errors: dict[int, Array]) -> tuple
 def _reversal_curve(loops: Loops, found: LawEstimate) -> Curve:
     """Return dry friction against the travel since a reversal from full slip, both directions folded into one."""
     travel, friction = _after_reversals(loops, found.fit)
-    edges = np.geomspace(max(loops.smallest, MICRO), CURVE_REACH * loops.largest, CURVE_BINS + 1)
+    edges = np.geomspace(loops.smallest, 2.0 * loops.largest, CURVE_BINS + 1)
     bins = np.digitize(travel, edges) - 1
-    filled = [k for k in range(CURVE_BINS) if (bins == k).sum() >= MIN_BIN]
+    filled = [k for k in range(CURVE_BINS) if (bins == k).any()]
     x = np.array([travel[bins == k].mean() for k in filled])
     y = np.array([friction[bins == k].mean() for k in filled])
     line, band = _reversal_line(found, edges)
     return make_curve(
         ("Dry friction after a reversal", "travel since the reversal [mrad]", "friction [Nm]"),
-        (x / MILLI, y),
-        (edges / MILLI, line),
+        (1e3 * x, y),
+        (1e3 * edges, line),
         band,
         residual=y - np.interp(x, edges, line),
         scale="log",
@@ -258,24 +250,18 @@ def _after_reversals(loops: Loops, fit: HysteresisFit) -> tuple[Array, Array]:
     """Return the travel since the last reversal of every sample and the friction along it, relative to its level."""
     law = fit.law
     dry = (loops.friction - law.viscous * loops.speed - law.offset) / dry_level(law, loops.speed, loops.load)
-    travels, frictions = [], []
-    start: int | None = None
-    for chunk in loops.chunks:
-        start = chunk.start if chunk.start in loops.starts else (None if chunk.first else start)
-        if chunk.block < 0 or start is None:
-            continue
-        travel = loops.x[chunk.rows] - loops.x[start]
-        travels.append(np.abs(travel))
-        frictions.append(np.sign(travel) * dry[chunk.rows])
-    return np.concatenate(travels), np.concatenate(frictions)
+    samples, segments = np.arange(len(loops.x)), np.array([chunk.start for chunk in loops.chunks if chunk.first])
+    start = np.append(-1, loops.starts)[np.searchsorted(loops.starts, samples, side="right")]
+    used = loops.used & (start >= segments[np.searchsorted(segments, samples, side="right") - 1])
+    travel = (loops.x - loops.x[start])[used]
+    return np.abs(travel), np.sign(travel) * dry[used]
 
 
 def _loop_curve(loops: Loops, fit: HysteresisFit) -> Curve:
     """Return friction against position over the last two swings, measured and modelled."""
-    starts = sorted(loops.starts)
-    rows = slice(starts[-3] if len(starts) > 2 else starts[0], starts[-1] if len(starts) > 1 else len(loops.x))
+    rows = slice(loops.starts[-3], loops.starts[-1])
     model = fit.law.torque(JointMotion(loops.x, loops.speed, loops.load, loops.period))[rows]
-    x = (loops.x[rows] - loops.x[rows].mean()) / MILLI
+    x = 1e3 * (loops.x[rows] - loops.x[rows].mean())
     return make_curve(
         ("Friction over two swings", "position from the middle of the swing [mrad]", "friction [Nm]"),
         (x, loops.friction[rows]),
@@ -301,8 +287,8 @@ def _summary(fit: HysteresisFit) -> str:
     if law.model in STATIC:
         return "no memory" if law.model == "sgn" else f"no memory, width {law.speed:.3g} rad/s"
     if law.model == "lugre":
-        return f"bristle {law.limits[0] / MILLI:.3g} mrad, V_S {law.speed:.3g} rad/s, e {law.extra:.2g}"
-    limits = ", ".join(f"{D / MILLI:.3g}" for D in law.limits)
+        return f"bristle {1e3 * law.limits[0]:.3g} mrad, V_S {law.speed:.3g} rad/s, e {law.extra:.2g}"
+    limits = ", ".join(f"{1e3 * D:.3g}" for D in law.limits)
     return f"D {limits} mrad" + (f", slip rate {law.rate:.3g} 1/s" if law.model == "rate-gms" else "")
 
 
@@ -310,11 +296,11 @@ def _notes(problem: HysteresisProblem, fit: HysteresisFit, chosen: bool) -> tupl
     """Return the notes; `chosen`: the number of elements was chosen by held-out error."""
     loops = problem.loops
     notes = [
-        f"{loops.reversals} reversals; cross-validation with {min(FOLDS, loops.blocks)} folds of {loops.blocks} blocks "
-        "of swings.",
+        f"{len(loops.starts)} reversals; cross-validation with {min(FOLDS, loops.blocks)} folds of {loops.blocks} "
+        "blocks of swings.",
         f"{(~loops.used).sum()} samples are not used: after a start or a rest the deformation of the elements is known "
-        f"once the path has covered {2.0 * loops.largest / MILLI:.3g} mrad.",
-        f"Limits between {loops.smallest / MILLI:.2g} and {loops.largest / MILLI:.3g} mrad are identifiable.",
+        f"once the path has covered {2e3 * loops.largest:.3g} mrad.",
+        f"Limits between {1e3 * loops.smallest:.2g} and {1e3 * loops.largest:.3g} mrad are identifiable.",
     ]
     if chosen:
         some = "element" if problem.elements == 1 else "elements"
@@ -335,7 +321,7 @@ def _law_notes(problem: HysteresisProblem, fit: HysteresisFit) -> list[str]:
             f"F_C is the level at the speeds of these data (half of them below {speed:.2g} rad/s) and includes a "
             "Stribeck rise towards standstill. A friction part of the joint separates the two."
         )
-    if law.model in SLIP and law.limits[-1] > EDGE_SHARE * loops.largest:
+    if law.model in SLIP and law.limits[-1] >= loops.largest:
         notes.append("The largest limit lies at the edge of the identifiable range: it may be larger in truth.")
     if law.extra < 0.0:
         notes.append(
