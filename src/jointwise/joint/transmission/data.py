@@ -17,10 +17,8 @@ Flags = NDArray[np.bool_]
 
 MAX_SPEED = 0.3
 """Speed (rad/s) above which inertia and damping hide the errors of the gear."""
-SPEED_PERCENTILE = 95.0
-"""Percentile of |ω| that counts as the usual top speed of a reciprocation."""
-TOP_PERCENTILE = 99.0
-"""Percentile of |ω| and of the steps of θ that counts as the largest: single outliers do not."""
+TOP_PERCENTILE = 95.0
+"""Percentile of |ω| and of the steps of θ that counts as the usual largest: peaks and outliers do not."""
 MIN_RANGE = 0.2
 """Smallest range of motion, rad."""
 MIN_SPEED_SHARE = 0.02
@@ -100,7 +98,7 @@ def cells(theta: Array, points: int) -> NDArray[np.intp]:
 
 def usual_top_speed(record: JointRecord) -> float:
     """Return the usual top speed of a reciprocation, rad/s."""
-    return float(np.percentile(np.abs(record.speed), SPEED_PERCENTILE))
+    return float(np.percentile(np.abs(record.speed), TOP_PERCENTILE))
 
 
 def find_strokes(record: JointRecord) -> Strokes:

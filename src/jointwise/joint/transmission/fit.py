@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.estimation.cross_validation import simplest_candidate, unit_errors
+from jointwise.estimation.cross_validation import SIGNIFICANT, simplest_candidate, unit_errors
 from jointwise.estimation.gram import normal_solution
 from jointwise.estimation.jackknife import equal_blocks, newton_replicates, standard_error
 from jointwise.joint.part import TINY, nrmse_percent
 from jointwise.joint.transmission.data import Flags, Strokes, cells
-from jointwise.joint.transmission.law import POINTS, FourierSeries, GearMap, RippledTable
+from jointwise.joint.transmission.law import NO_RIPPLE, POINTS, FourierSeries, GearMap, RippledTable
 from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.spatial import Array
 
@@ -71,14 +71,14 @@ def solve_blocks(W: Array, y: Array, block: NDArray[np.intp]) -> tuple[Array, Ar
     return values, newton_replicates(values, W @ values - y, W, block)
 
 
-def significant(fit: SeriesFit, ratio: float) -> Orders:
-    """Return the orders of both series whose amplitude is more than `ratio` times its standard error."""
+def significant(fit: SeriesFit) -> Orders:
+    """Return the orders of both series whose amplitude is significant, by its standard error."""
     errors = standard_error(fit.replicates)
     kept, first = [], 1
     for orders in (fit.error_orders, fit.lost_orders):
         pairs = [slice(first + 2 * k, first + 2 * k + 2) for k in range(len(orders))]
         sizes = [(float(np.hypot(*fit.values[p])), float(np.hypot(*errors[p]))) for p in pairs]
-        kept.append(tuple(m for m, (size, error) in zip(orders, sizes, strict=True) if size > ratio * error))
+        kept.append(tuple(m for m, (size, error) in zip(orders, sizes, strict=True) if size > SIGNIFICANT * error))
         first += 2 * len(orders) + 1
     return kept[0], kept[1]
 
@@ -108,9 +108,6 @@ def _waves(strokes: Strokes, order: int) -> tuple[Array, Array]:
 
 SMOOTHNESS = 1e-3
 """Weight of the differences of a table against a sample: a straight line crosses angles without data."""
-MEAN_POINTS = 10_000
-"""Angles over which a mean is taken."""
-NO_RIPPLE = FourierSeries(0.0, (), (), ())
 
 
 @dataclass(frozen=True)
@@ -137,7 +134,7 @@ class TableFit:
 
     def means(self, span: tuple[float, float]) -> Array:
         """Return the means (2,) of e and d over a range of angles, rad."""
-        angles = np.linspace(*span, MEAN_POINTS)
+        angles = np.linspace(*span, POINTS)
         return np.array([(self.error.at(angles) + self.ripple.at(angles)).mean(), self.lost.at(angles).mean()])
 
 
@@ -172,8 +169,6 @@ def _table(theta: Array, phi: Array, points: int) -> Array:
 
 PEAK_RATIO = 6.0
 """Factor by which a peak of a spectrum exceeds the median of its neighbours."""
-MIN_PEAK_SHARE = 0.005
-"""Smallest amplitude of a peak as a fraction of the largest."""
 MAX_PEAKS = 24
 """Largest number of peaks."""
 NEIGHBOURS = 40
@@ -191,10 +186,9 @@ def peak_orders(table: PeriodicTable) -> tuple[int, ...]:
     """Return the orders that exceed their neighbours in the spectrum of a table, ascending."""
     from scipy.ndimage import median_filter
 
-    orders, amplitudes = spectrum(table)
+    orders, amplitudes = (values[:MAX_ORDER] for values in spectrum(table))
     noise = median_filter(amplitudes, min(2 * NEIGHBOURS + 1, len(amplitudes)), mode="reflect")
-    least = np.maximum(PEAK_RATIO * noise, MIN_PEAK_SHARE * amplitudes.max())
-    found = np.flatnonzero(amplitudes > np.maximum(least, TINY))
+    found = np.flatnonzero(amplitudes > np.maximum(PEAK_RATIO * noise, TINY))
     largest = found[np.argsort(amplitudes[found])[::-1][:MAX_PEAKS]]
     return tuple(int(m) for m in np.sort(orders[largest]))
 
@@ -205,10 +199,10 @@ COARSE_POINTS = 240
 """Points of the coarse table: one per reversal of the usual experiment."""
 FINE_POINTS = 2048
 """Points of the table whose spectrum is computed."""
+MAX_ORDER = FINE_POINTS // 4
+"""Highest order of a wave, which then has four points of that table."""
 MIN_KNOWN_SHARE = 0.5
 """Fraction of rows known to a table above which only those are compared."""
-MIN_SIGNIFICANCE = 3.0
-"""An order is kept if its amplitude exceeds its standard error by this factor."""
 SERIES = "Fourier series"
 LOW_ORDERS: Orders = ((1, 2, 3, 4), (1, 2, 3))
 """Orders that represent both maps while the lag is estimated."""
@@ -246,14 +240,14 @@ def fit_models(rows: Strokes, is_whole: bool, short: tuple[int, ...]) -> dict[st
     if is_whole:
         fine = fit_tables(rows, FINE_POINTS)
         first = fit_series(rows, (peak_orders(fine.error), peak_orders(fine.lost)), False)
-        fits[SERIES] = fit_series(rows, significant(first, MIN_SIGNIFICANCE), False)
+        fits[SERIES] = fit_series(rows, significant(first), False)
     return fits
 
 
 def significant_ripple(rows: Strokes, short: tuple[int, ...]) -> tuple[int, ...]:
     """Return the high orders of the error that are significant in rows with a full lag."""
     fit = fit_series(rows, with_orders(distinguishable_orders(rows), short), False)
-    return tuple(m for m in short if m in significant(fit, MIN_SIGNIFICANCE)[0])
+    return tuple(m for m in short if m in significant(fit)[0])
 
 
 def _ripple(rows: Strokes, short: tuple[int, ...]) -> FourierSeries:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from jointwise.joint.checks import check_gravity, refuse
-from jointwise.joint.part import TINY, Part, tried_model
+from jointwise.joint.part import MIN_QUALITY, TINY, Part, tried_model
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.law import stiffness_of
 from jointwise.joint.transmission.data import CYCLE_FOLDS, TOP_PERCENTILE, Flags, Strokes, find_strokes
@@ -26,7 +26,7 @@ from jointwise.joint.transmission.fit import (
     significant_ripple,
     with_orders,
 )
-from jointwise.joint.transmission.lag import Lag, estimate_lag, find_ripple, refine_lag
+from jointwise.joint.transmission.lag import MAX_LAG_SHARE, Lag, estimate_lag, find_ripple, refine_lag
 from jointwise.joint.transmission.law import WHOLE_TURN
 from jointwise.joint.transmission.result import TransmissionResult, transmission_part
 
@@ -34,16 +34,8 @@ MIN_ANGLES = 5
 """Fewest points of the coarse table that must be passed in both directions."""
 MAX_PHASE = 0.2
 """Largest change of m θ (rad) over which samples are averaged: it attenuates order m by less than 0.2 %."""
-MAX_AVERAGE = 50
-"""Most samples that are averaged."""
-ROUGH_ORDER = 50.0
-"""Highest order that the first estimate of the lag resolves."""
 USUAL_RATIO = 100.0
 """Gear ratio assumed where none is described; twice it is the highest order that is resolved."""
-MAX_LAG_SHARE = 0.8
-"""Fraction of a stroke within which the lag must be full."""
-MIN_QUALITY = 50.0
-"""NRMSE % on held-out cycles below which θ - q does not repeat with the angle."""
 
 
 def identify_transmission(
@@ -99,10 +91,9 @@ def _settled_rows(
     record: JointRecord, strokes: Strokes, gear_ratio: float | None, elastic: bool
 ) -> tuple[Lag, Strokes, bool, tuple[int, ...]]:
     """Return the lag, the rows with a full lag, whether they cover a whole turn, and high orders of part of one."""
-    rough = _averaged(strokes, ROUGH_ORDER)
-    lag = estimate_lag(rough, distinguishable_orders(rough), elastic)
-    _check_strokes(record, strokes, lag)
     every = _averaged(strokes, 2.0 * (gear_ratio or USUAL_RATIO))
+    lag = estimate_lag(every, distinguishable_orders(every), elastic)
+    _check_strokes(record, strokes, lag)
     settled = _settled(every, lag)
     _check_angles(record, settled)
     is_whole = bool(settled.passed_both_directions(COARSE_POINTS).mean() >= WHOLE_TURN)
@@ -141,7 +132,7 @@ def _high_orders(every: Strokes, lag: Lag, ratio: float | None, elastic: bool) -
 def _averaged(strokes: Strokes, order: float) -> Strokes:
     """Return means over so few samples that an order is not attenuated."""
     fastest = float(np.percentile(np.abs(np.diff(strokes.theta)), TOP_PERCENTILE))
-    return strokes.averaged(int(np.clip(MAX_PHASE / (order * max(fastest, TINY)), 1, MAX_AVERAGE)))
+    return strokes.averaged(max(int(MAX_PHASE / (order * max(fastest, TINY))), 1))
 
 
 def _check_strokes(record: JointRecord, strokes: Strokes, lag: Lag) -> None:

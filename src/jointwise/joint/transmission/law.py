@@ -24,9 +24,7 @@ MIN_REACH = 1e-9
 POINTS = 1000
 """Points of a table over a turn: ten for a wave of the order of a usual gear ratio."""
 WHOLE_TURN = 0.97
-"""Fraction of a turn from which on maps are known everywhere."""
-KNOWN_SHARE = 0.99
-"""Fraction of angles that must lie within the known span."""
+"""Fraction of a turn, or of some angles, from which on maps count as known at all of them."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class GearMaps:
         low, high = self.span
         if high - low > WHOLE_TURN * TURN:
             return True
-        return bool(np.mean(np.mod(theta - low, TURN) <= high - low) > KNOWN_SHARE)
+        return bool(np.mean(np.mod(theta - low, TURN) <= high - low) > WHOLE_TURN)
 
     def error(self, theta: Array) -> Array:
         """Return e(θ) in rad."""

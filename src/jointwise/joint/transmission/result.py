@@ -10,7 +10,7 @@ from jointwise.estimation.jackknife import NORMAL_FACTOR, standard_error, studen
 from jointwise.joint.part import Curve, Part, TriedModel, Value, identified_part, make_curve, plain, rms, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.law import StiffnessLaw
-from jointwise.joint.transmission.data import CYCLE_FOLDS, TOP_PERCENTILE, Strokes
+from jointwise.joint.transmission.data import CYCLE_FOLDS, Strokes, usual_top_speed
 from jointwise.joint.transmission.fit import (
     COARSE_POINTS,
     FINE_POINTS,
@@ -32,13 +32,9 @@ from jointwise.spatial import Array
 
 SPRING_ERROR = 5e-3
 """Relative standard error added to the compliance: the spring is not quite linear."""
-MICRO = 1e-6
-"""Microradians in texts, rad."""
 SPRING_RIPPLE = 0.02
 """Fraction of the ripple of the spring at an order that is added to its standard error: an error of the compliance
 appears as kinematic error."""
-MAP_POINTS = 1001
-"""Points of a map over a turn: five for every wave of the highest order that is resolved."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ def transmission_part(
         ).to_dict(),
         ranges={
             "theta": (low, low + TURN if result.is_whole else high),
-            "speed": (0.0, float(np.percentile(np.abs(record.speed), TOP_PERCENTILE))),
+            "speed": (0.0, usual_top_speed(record)),
         },
         alternatives=tried,
         curves=_curves(result),
@@ -180,7 +176,7 @@ def _map_curve(result: TransmissionResult, which: int) -> Curve:
     title, label = (("Kinematic error", "e [rad]"), ("Backlash", "d [rad]"))[which]
     begin = 0.0 if result.is_whole else float(result.rows.theta.min())
     x, y, residual = _measured(result, which, begin)
-    line = np.linspace(begin, begin + TURN, MAP_POINTS)
+    line = np.linspace(begin, begin + TURN, POINTS + 1)
     if isinstance(result.fit, TableFit):
         line = line[result.fit.known(line)]
     half, model = _band(result, which, line), gear_map.at(line)
@@ -249,7 +245,7 @@ def _band(result: TransmissionResult, which: int, line: Array) -> Array:
 
 def _map_error(result: TransmissionResult) -> float:
     """Return the standard error of e at a measured angle, rad."""
-    line = np.linspace(*result.rows.span, MAP_POINTS)
+    line = np.linspace(*result.rows.span, POINTS + 1)
     known = line[result.fit.known(line)] if isinstance(result.fit, TableFit) else line
     return rms(_band(result, 0, known)) / NORMAL_FACTOR
 
@@ -266,8 +262,8 @@ def _compensation_note(result: TransmissionResult) -> str:
     before = test.phi - test.phi.mean()
     after = test.phi - split_offset(result.trained)[0].at(test.theta)
     return (
-        f"compensation θ - e(θ) on cycles held out: rms of θ - q {rms(before) / MICRO:.3g} µrad before, "
-        f"{rms(after - after.mean()) / MICRO:.3g} µrad after"
+        f"compensation θ - e(θ) on cycles held out: rms of θ - q {1e6 * rms(before):.3g} µrad before, "
+        f"{1e6 * rms(after - after.mean()):.3g} µrad after"
     )
 
 
@@ -277,14 +273,14 @@ def _order_notes(result: TransmissionResult) -> list[str]:
     if isinstance(series, SeriesFit):
         named = zip(("kinematic error", "backlash"), series.series(), strict=True)
         return [
-            f"{name}, order {m}: {a / MICRO:.3g} µrad ({order_name(m, ratio)})"
+            f"{name}, order {m}: {1e6 * a:.3g} µrad ({order_name(m, ratio)})"
             for name, s in named
             for m, a in _sorted(s)
         ]
     table = result.fits[table_name(COARSE_POINTS)]
     assert isinstance(table, TableFit)
     part = f"{result.seen_share:.0%} of a turn was passed in both directions"
-    ripple = [f"kinematic error, order {m}: {a / MICRO:.3g} µrad added to the table" for m, a in _sorted(table.ripple)]
+    ripple = [f"kinematic error, order {m}: {1e6 * a:.3g} µrad added to the table" for m, a in _sorted(table.ripple)]
     return [f"{part}: no Fourier series, and the table holds only there", *ripple]
 
 
@@ -305,22 +301,19 @@ def _sorted(series: FourierSeries) -> list[tuple[int, float]]:
     return sorted(zip(series.orders, series.amplitudes, strict=True), key=lambda pair: -pair[1])
 
 
-MAX_GENERATOR_ORDER = 4
-"""Multiples of the gear ratio N that are named."""
 MAX_SIDE_BAND = 2
-"""Distance from a multiple of N up to which an order is its side band."""
+"""Distance from a multiple of the gear ratio N up to which an order is its side band."""
 
 
 def order_name(order: int, ratio: float | None) -> str:
     """Return the origin of an order in a gear of ratio N."""
     if order in (1, 2):
         return {1: "once", 2: "twice"}[order] + " per turn of the output"
-    for factor in range(1, MAX_GENERATOR_ORDER + 1) if ratio else ():
-        assert ratio is not None
-        offset = order - round(factor * ratio)
-        if abs(offset) <= MAX_SIDE_BAND:
-            name = f"{'' if factor == 1 else factor}N"
-            if offset:
-                return f"{name}{offset:+d}, side band of the wave generator"
-            return f"{name}, {factor} per turn of the wave generator"
-    return f"{order} per turn of the output"
+    factor = 0 if ratio is None else round(order / ratio)
+    offset = order - round(factor * (ratio or 0.0))
+    if factor == 0 or abs(offset) > MAX_SIDE_BAND:
+        return f"{order} per turn of the output"
+    name = f"{'' if factor == 1 else factor}N"
+    if offset:
+        return f"{name}{offset:+d}, side band of the wave generator"
+    return f"{name}, {factor} per turn of the wave generator"
