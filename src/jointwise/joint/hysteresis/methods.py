@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.optimize import brute
+from scipy.optimize import brute, fmin
 
 from jointwise.errors import EstimationError, ModelError
 from jointwise.joint.checks import refuse
@@ -314,6 +314,7 @@ def _rated(problem: HysteresisProblem, method: str) -> HysteresisFit:
 
 
 def _minimum(error: Callable[[float], float], low: float, high: float) -> float:
-    """Return the minimum of an error on a logarithmic scale: the best point of a grid, then a local search."""
-    found = brute(lambda log: error(float(np.exp(log).item())), [(np.log(low), np.log(high))])
+    """Return the minimum of an error to 0.5 %: the best point of a logarithmic grid, then a local search."""
+    finish = partial(fmin, xtol=5e-3, ftol=np.inf, full_output=True, disp=False)
+    found = brute(lambda log: error(float(np.exp(log).item())), [(np.log(low), np.log(high))], finish=finish)
     return float(np.exp(found).item())

@@ -233,12 +233,17 @@ def with_orders(orders: Orders, short: tuple[int, ...]) -> Orders:
     return (*orders[0], *short), orders[1]
 
 
-def fit_models(rows: Strokes, is_whole: bool, short: tuple[int, ...]) -> dict[str, MapFit]:
-    """Return every model fitted to rows: tables, and for a whole turn a series of the significant orders."""
+def fit_models(
+    rows: Strokes, is_whole: bool, short: tuple[int, ...], spectrum_rows: Strokes | None = None
+) -> dict[str, MapFit]:
+    """Return every model fitted to rows: tables, and for a whole turn a series of the significant orders.
+
+    The orders are peaks of a spectrum, of more rows (`spectrum_rows`) where these alone leave gaps in the turn.
+    """
     ripple = _ripple(rows, short)
     fits: dict[str, MapFit] = {table_name(n): fit_tables(rows, n, ripple) for n in (COARSE_POINTS, POINTS)}
     if is_whole:
-        fine = fit_tables(rows, FINE_POINTS)
+        fine = fit_tables(spectrum_rows or rows, FINE_POINTS)
         first = fit_series(rows, (peak_orders(fine.error), peak_orders(fine.lost)), False)
         fits[SERIES] = fit_series(rows, significant(first), False)
     return fits
@@ -264,7 +269,8 @@ def choose_model(rows: Strokes, is_whole: bool, short: tuple[int, ...]) -> str:
 
     A series has the fewest parameters, then the coarse table.
     """
-    fits, tested = fit_models(rows.take(rows.fold == 0), is_whole, short), rows.take(rows.fold == 2)
+    fits = fit_models(rows.take(rows.fold == 0), is_whole, short, rows.take(~rows.held_out))
+    tested = rows.take(rows.fold == 2)
     known = np.all([_known(fit, tested) for fit in fits.values()], axis=0)
     tested = tested.take(known) if known.mean() > MIN_KNOWN_SHARE else tested
     by_size = sorted(fits, key=lambda name: name != SERIES)

@@ -92,7 +92,7 @@ def find_ripple(strokes: Strokes, lag: Lag, orders: Orders, elastic: bool) -> tu
 
     One after the other, the largest order in the residual of a fit, as long as it explains enough of it.
     """
-    reach = lag.reach or _shortest(strokes)
+    reach = lag.reach or float(np.exp(_log_reaches(strokes)[0]))
     found: tuple[int, ...] = ()
     theta, residual = _residual(strokes, reach, orders, elastic)
     while True:
@@ -105,7 +105,7 @@ def find_ripple(strokes: Strokes, lag: Lag, orders: Orders, elastic: bool) -> tu
 
 def _refined(strokes: Strokes, lag: Lag, orders: Orders, elastic: bool) -> Lag:
     """Return the lag with the best reach near that of another lag; one without a reach stays without."""
-    reach = _best_reach(strokes, lag.reach, orders, elastic) if lag.reach else _shortest(strokes)
+    reach = _best_reach(strokes, lag.reach, orders, elastic) if lag.reach else float(np.exp(_log_reaches(strokes)[0]))
     return _lag(strokes, reach, orders, elastic)
 
 
@@ -125,11 +125,6 @@ def _log_reaches(strokes: Strokes) -> tuple[float, float]:
     """Return the logarithms of the shortest and longest reach (rad) that are sought."""
     low, high = np.log(np.array(REACH_SHARES) * strokes.usual_stroke)
     return float(low), float(high)
-
-
-def _shortest(strokes: Strokes) -> float:
-    """Return the shortest reach that is sought, rad."""
-    return REACH_SHARES[0] * strokes.usual_stroke
 
 
 def _residual(strokes: Strokes, reach: float, orders: Orders, elastic: bool) -> tuple[Array, Array]:
