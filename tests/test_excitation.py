@@ -26,7 +26,14 @@ from jointwise.design.clearance import Clearance, straight_path
 from jointwise.design.excitation import _information_model
 from jointwise.design.excitation_basis import FourierBasis, MotionBasis, SplineBasis
 from jointwise.design.excitation_limits import excitation_limits
-from jointwise.design.excitation_search import Search, condition_number, criterion, rigid_columns, standard_errors
+from jointwise.design.excitation_search import (
+    Search,
+    condition_number,
+    criterion,
+    rigid_columns,
+    search_motion,
+    standard_errors,
+)
 from jointwise.design.information import Goal, InformationModel
 from jointwise.experiment.excitation_files import excite, write_excitation
 from jointwise.model.base import base_parameters
@@ -234,6 +241,26 @@ def test_an_interrupted_search_is_resumed_and_gives_the_same_motion(tmp_path: Pa
     np.testing.assert_array_equal(resumed.motion.sine, whole.motion.sine)
     with pytest.raises(jw.errors.ModelError, match="other settings"):
         optimize_excitation(robot, replace(options, duration=9.0), state=state)
+
+
+def test_the_two_best_starts_are_refined_and_the_better_motion_is_kept() -> None:
+    robot, options = jw.load_robot("planar2"), ExcitationOptions(8.0, harmonics=3, clearance=None)
+    limits = excitation_limits(robot, 0.6, Clearance(Body(robot), -np.inf))
+    search = Search(_information_model(robot, limits, options), limits, FourierBasis(8.0, 3), 0.6, seed=3)
+    refined: list[Any] = []
+    shares: list[float] = []
+
+    def accept(motion: Any) -> Any:
+        refined.append(motion)
+        return motion
+
+    best = search_motion(search, 4, accept, "key", None, shares.append)
+    assert len(refined) == 2 and shares == sorted(shares) and shares[-1] == 1.0
+    assert best is min(refined, key=search.quality)
+    others = [search.motion(np.array(search.improve(search.start(k), 3.0, 60).variables)) for k in range(4)]
+    assert search.quality(best) < max(search.quality(each) for each in others)
+    only = search_motion(search, 4, lambda motion: motion if motion is not best else None, "key", None, shares.append)
+    assert only is not None
 
 
 def test_goals_count_their_parameters() -> None:

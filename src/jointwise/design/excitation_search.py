@@ -1,4 +1,4 @@
-"""Search for the optimal excitation: several random starts, the best of them refined, in steps that can be resumed.
+"""Search for the optimal excitation: random starts, the two best of them refined, in steps that can be resumed.
 
 The weighted regressor W of a motion has the information M = Σ_j C_j C_jᵀ / σ_j², the inverse of the covariance of the
 estimate. D-optimal motions maximise log det M, A-optimal ones minimise the trace of M⁻¹ (Swevers, Ganseman, Tükel, De
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -128,9 +129,11 @@ def _inverse(M: Array) -> tuple[Array, float]:
 START_WEIGHT, START_ITERATIONS = 3.0, 60
 """Weight of the penalty and iterations of every start."""
 REFINEMENTS = ((3.0, 200), (30.0, 150))
-"""Weights of the penalty and iterations of the best start; a larger weight leaves less to scale down."""
+"""Weights of the penalty and iterations of a refined start; a larger weight leaves less to scale down."""
+REFINED = 2
+"""Number of starts that are refined: of equally good ones after their few iterations, one may end in a poor optimum."""
 UNDETERMINED = 1e6
-"""Value of a motion that does not determine the parameters; others are between -100 and 100."""
+"""Value of a motion that does not determine the parameters; others are between -100 and 100, plus the penalty."""
 STATE = Kind(
     format="jointwise excitation state",
     name="the state of an excitation",
@@ -186,6 +189,10 @@ class Search:
         gradient[0] += weight * by_center
         return value + weight * penalty, (gradient * self._scale).ravel()
 
+    def quality(self, motion: ExcitationMotion) -> float:
+        """Return the criterion of a motion, without penalty."""
+        return criterion(self.model, self.model.columns(motion.at(self.basis.times)), self.typical)[0]
+
     def improve(self, variables: Array, weight: float, iterations: int) -> Step:
         """Return the result of some iterations of L-BFGS."""
         from scipy.optimize import minimize
@@ -220,28 +227,31 @@ def search_motion(
 ) -> ExcitationMotion | None:
     """Return the best motion that `accept` returns, None if it accepts none; finished steps are read from `state`."""
     journal = Resumable(STATE, key, state)
-    planned = starts + len(REFINEMENTS)
+    planned = starts + min(REFINED, starts) * len(REFINEMENTS)
 
-    def step(number: int, make: Callable[[], Step]) -> Step:
+    def step(make: Callable[[], Step]) -> Step:
         result = journal.step(make)
-        progress(min((number + 1) / planned, 1.0))
+        progress(min(journal.finished / planned, 1.0))
         return result
 
     tried = [
-        step(k, lambda k=k: search.improve(search.start(k), START_WEIGHT, START_ITERATIONS))  # type: ignore[misc]
+        step(lambda k=k: search.improve(search.start(k), START_WEIGHT, START_ITERATIONS))  # type: ignore[misc]
         for k in range(starts)
     ]
     determined = sorted((each for each in tried if each.value < UNDETERMINED), key=lambda each: each.value)
-    if not determined:
+    if not determined and all(search.value(search.start(k), 0.0)[0] == UNDETERMINED for k in range(starts)):
         raise ModelError(
             f"no motion of robot '{search.model.robot.name}' in this mounting determines all its parameters: "
             "load and friction of a joint cannot be separated."
         )
-    for best in determined:
-        current = best
-        for number, (weight, iterations) in enumerate(REFINEMENTS, start=starts):
-            variables = np.array(current.variables)
-            current = step(number, lambda v=variables, w=weight, n=iterations: search.improve(v, w, n))  # type: ignore[misc]
-        if (motion := accept(search.motion(np.array(current.variables)))) is not None:
-            return motion
-    return None
+    accepted = (accept(search.motion(_refined(search, best, step))) for best in determined)
+    found = islice((motion for motion in accepted if motion is not None), REFINED)
+    return min(found, key=search.quality, default=None)
+
+
+def _refined(search: Search, best: Step, step: Callable[[Callable[[], Step]], Step]) -> Array:
+    """Return the variables of a start after all refinements."""
+    for weight, iterations in REFINEMENTS:
+        variables = np.array(best.variables)
+        best = step(lambda v=variables, w=weight, n=iterations: search.improve(v, w, n))  # type: ignore[misc]
+    return np.array(best.variables)

@@ -27,7 +27,10 @@ class Journal:
 
 
 class Resumable:
-    """Runs the steps of a search in order; those that a state file has are not run again."""
+    """Runs the steps of a search in order; those that a state file has are not run again.
+
+    `finished` is the number of steps so far, run or read.
+    """
 
     def __init__(self, kind: Kind, key: str, state: Path | None) -> None:
         """Read the state file, if there is one.
@@ -47,13 +50,13 @@ class Resumable:
             raise ModelError(
                 f"{state}: the interrupted search has other settings. Repeat its options, or choose another directory."
             )
-        self._known = iter(list(self._journal.steps))
+        self.finished = 0
 
     def step(self, make: Callable[[], Step]) -> Step:
         """Return the next step: from the file, or made and stored."""
-        known = next(self._known, None)
-        if known is not None:
-            return known
+        self.finished += 1
+        if self.finished <= len(self._journal.steps):
+            return self._journal.steps[self.finished - 1]
         result = make()
         self._journal.steps.append(result)
         if self._state is not None:
