@@ -129,3 +129,18 @@ def test_the_cutoff_is_high_with_both_encoders_and_low_for_positions_alone(tmp_p
     jw.save_model(found, tmp_path / "two.json")
     again = jw.load_calibration(tmp_path / "two.json")
     np.testing.assert_array_equal(again.predict(other), found.predict(other))
+
+
+def test_a_lag_of_half_a_sample_is_not_taken_for_inertia_of_the_links() -> None:
+    """The torque of a sample acts until the next one; with measured rotors the lag is found between the samples."""
+    arm, plant = jw.load_robot("ur5e"), jw.PlantOptions(age={"stiffness": -0.7})
+    made = jw.simulate(arm, duration=15.0, rate=500.0, seed=4, plant=plant, keep=0)
+    structure = Structure("hysteresis", "square", (1.0, 2.0), drivers=("rotor",))
+    start = Options(gains=made.truth["gains"], structure=structure, free=())
+    chosen = [with_friction(replace(start, lag=lag), [made.log], two_encoders=True) for lag in (None, 0.0)]
+    found, without = (jw.calibrate(made.log, arm, options=each, physical=False) for each in chosen)
+    assert 0.3e-3 < found.filters.lag < 1.7e-3 and without.filters.lag == 0.0
+    names = [info.name for info in found.model.parameters]
+    index = [names.index(f"Ia_{j}") for j in range(1, 7)]
+    errors = [np.abs(model.estimate.values[index] / made.truth["rotor_inertias"] - 1.0) for model in (found, without)]
+    assert errors[0].max() < 0.7 * errors[1].max() and errors[0].max() < 0.1

@@ -24,7 +24,7 @@ from jointwise.estimation.fit import Fit, fit_structure, known_values
 from jointwise.estimation.instruments import instrumental_fit
 from jointwise.estimation.physical import PhysicalParameters, physical_parameters
 from jointwise.estimation.regression import Regression
-from jointwise.estimation.select_filters import alternative_filters, select_filters
+from jointwise.estimation.select_filters import alternative_filters, refine_lag, select_filters
 from jointwise.estimation.select_structure import Selection, compare_joint_terms, select_scales, select_structure
 from jointwise.estimation.structure import JointTerms, Structure
 from jointwise.estimation.uncertainty import (
@@ -176,13 +176,20 @@ def _at_rotors(
 ) -> tuple[Regression, list[Choice]]:
     """Return the regression with friction and rotor inertia at the rotors, where the joint model has them there.
 
-    Gains and lag stay those of the link side; only a high position cut-off separates the accelerations of both sides.
+    Gains stay those of the link side; only the right lag and a high position cut-off separate the accelerations of both
+    sides.
     """
     if not setup.options.structure.rotor_side:
         return links, choices
     regression = replace(links, bodies=replace(links.bodies, rotors=False, rotor_side=True))
-    cutoff = setup.options.position_cutoff
-    regression, again = select_filters(regression, drives.values, links.filters.lag, cutoff)
+    again = []
+    if setup.options.lag is None:
+        regression, choice = refine_lag(regression, drives.values)
+        again.append(choice)
+    regression, cutoffs = select_filters(
+        regression, drives.values, regression.filters.lag, setup.options.position_cutoff
+    )
+    again += cutoffs
     return regression, [*choices[: len(choices) - len(again)], *again]
 
 
