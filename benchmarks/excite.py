@@ -24,6 +24,7 @@ from jointwise.design.clearance import straight_path
 from jointwise.design.excitation import RATE, STUDY_RATE
 from jointwise.design.excitation_search import condition_number, standard_errors
 from jointwise.design.information import InformationModel
+from jointwise.estimation.uncertainty import error_ratio
 from jointwise.experiment.excitation_files import write_excitation
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.result.excitation import learned_noise
@@ -134,27 +135,27 @@ def torque(found: jw.design.Excitation, states: jw.design.States) -> Array:
     return total
 
 
-def realised(runs: int, robots: Sequence[str] = ("ur5e", "ur10e")) -> None:
+def realised(runs: int, first: int, robots: Sequence[str] = ("ur5e", "ur10e")) -> None:
     """Print realised over predicted errors of the digital robots with all their effects.
 
-    The recording of an excitation (seed k) is calibrated as any log; its standard errors correct the prediction for the
-    next excitation (seed k + 1), which is recorded and calibrated in turn. Nothing of a recording is used to predict
-    its own errors.
+    The recording of an excitation (seed k, from `first` on) is calibrated as any log; its standard errors correct the
+    prediction for the next excitation (seed k + 1), which is recorded and calibrated in turn. Nothing of a recording is
+    used to predict its own errors.
     """
     ratios: list[Array] = []
     stated: list[Array] = []
     for name in robots:
         robot, options = jw.load_robot(name), jw.design.ExcitationOptions(20.0, starts=1)
         for run in range(runs + 1):
-            predicted = jw.design.optimize_excitation(robot, replace(options, seed=run + 1))
-            recorded = jw.simulate(robot, predicted.motion, rate=RATE, seed=500 + run, keep=0)
+            predicted = jw.design.optimize_excitation(robot, replace(options, seed=first + run))
+            recorded = jw.simulate(robot, predicted.motion, rate=RATE, seed=500 + first + run, keep=0)
             found = calibrated(recorded, robot)
             if run > 0:
                 base = found.model.base
                 standard = np.append(np.ravel(recorded.truth["inertials"]), recorded.truth["rotor_inertias"])
-                errors = predicted.errors[: base.count]
+                errors, deviation = (each[: base.count] for each in (predicted.errors, found.estimate.deviation))
                 ratios.append((found.estimate.values[: base.count] - base.from_standard(standard)) / errors)
-                stated.append(found.estimate.deviation[: base.count] / errors)
+                stated.append(error_ratio(found.estimate.shares, found.estimate.factor) * deviation / errors)
                 print(f"{name} run {run}: {compared(ratios[-1:], stated[-1:])}", flush=True)
             options = replace(options, inflation=inflation(predicted, found))
     print(f"all: {compared(ratios, stated)}")
@@ -187,7 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="+", choices=("condition", "limits", "realised"))
     parser.add_argument("--seeds", type=int, default=50, help="of the limits (default: 50)")
-    parser.add_argument("--first", type=int, default=1, help="first seed of the limits (default: 1)")
+    parser.add_argument("--first", type=int, default=1, help="first seed of limits and realised errors (default: 1)")
     parser.add_argument("--journal", type=Path, help="file with finished motions of the limits")
     parser.add_argument("--starts", type=int, default=4, help="random starts of each search of the limits (default: 4)")
     parser.add_argument("--runs", type=int, default=4, help="runs of the realised errors, for each robot (default: 4)")
@@ -198,7 +199,7 @@ def main() -> None:
     if "limits" in parts:
         limits(range(args.first, args.first + args.seeds), args.starts, args.journal)
     if "realised" in parts:
-        realised(args.runs)
+        realised(args.runs, args.first)
 
 
 if __name__ == "__main__":

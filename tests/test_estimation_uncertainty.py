@@ -10,7 +10,13 @@ import pytest
 import jointwise
 from jointwise.calibration import calibrate
 from jointwise.estimation.cross_validation import Score
-from jointwise.estimation.uncertainty import BOUNDED_QUANTILE, Alternatives, Uncertainty, with_selection
+from jointwise.estimation.uncertainty import (
+    BOUNDED_QUANTILE,
+    Alternatives,
+    Uncertainty,
+    error_ratio,
+    with_selection,
+)
 from jointwise.options import Options
 from jointwise.result import Calibration
 from synthetic import SyntheticLog, synthetic_log
@@ -38,6 +44,20 @@ def test_every_question_adds_the_mean_square_of_its_moves() -> None:
     np.testing.assert_allclose(widened.covariance[:2, :2], np.eye(2) + added)
     np.testing.assert_allclose(widened.deviation, np.sqrt([1.0 + added[0, 0], 1.0 + added[1, 1], 1.0]))
     np.testing.assert_array_equal(plain.covariance, np.eye(3))
+
+
+def test_the_standard_deviation_of_errors_has_the_whole_variance_of_every_selection() -> None:
+    """Intervals of bounded and normal deviations need less than Student's factor, their variance is not smaller."""
+    noise = {"independent noise": np.array([3.0]), "correlated residuals": np.array([1.0])}
+    plain = Uncertainty(np.full((1, 1), 4.0), np.full(1, 2.0), 2.3, np.zeros(1, bool), np.zeros(1, bool), noise)
+    moves = [
+        Alternatives("a", np.array([[1.5]]), np.ones(1)),
+        Alternatives("b", np.array([[2.0]]), None, "drive gains"),
+    ]
+    widened = with_selection(plain, moves)
+    ratio = error_ratio(widened.shares(1), widened.factor)
+    assert ratio * widened.deviation[0] == pytest.approx(np.sqrt(4.0 + 1.5**2 + 2.0**2))
+    assert error_ratio(plain.shares(1), plain.factor) == 1.0
 
 
 def test_a_question_without_rivals_adds_nothing() -> None:

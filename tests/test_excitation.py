@@ -306,6 +306,9 @@ def expect_noise_of_a_calibration(calibration: jw.Calibration) -> None:
     np.testing.assert_allclose(torque_noise(white, rows), calibration.estimate.sigma)
     colored = replace(calibration, estimate=replace(calibration.estimate, shares={"independent noise": 0.25}))
     np.testing.assert_allclose(torque_noise(colored, 4.0 * rows), 4.0 * calibration.estimate.sigma)
+    shares = {"independent noise": 0.25, "filters": 0.5}
+    filtered = replace(calibration, estimate=replace(calibration.estimate, shares=shares, factor=1.9 * np.sqrt(3.0)))
+    np.testing.assert_allclose(torque_noise(filtered, rows), 2.0 * np.sqrt(2.5) * calibration.estimate.sigma)
     with pytest.raises(jw.errors.ModelError, match="state the causes of its standard errors"):
         torque_noise(replace(calibration, estimate=replace(calibration.estimate, shares={})), 500.0)
 
@@ -318,7 +321,8 @@ def expect_a_corrected_prediction(calibration: jw.Calibration, folder: Path, tmp
     again = excite("planar2", tmp_path / "again", options)
     realised = compare_with_prediction(calibration, tmp_path / "again")
     np.testing.assert_allclose(realised.predicted, compared.realised, rtol=1e-6)
-    assert realised.median == pytest.approx(1.0)
+    assert realised.median == pytest.approx(1.0) and not realised.white and compared.white
+    assert ("--previous DIR" in compared.summary()) == (compared.median > 1.25) and "previous" not in realised.summary()
     repeated = learned_noise(calibration, tmp_path / "again")[1]
     assert repeated == pytest.approx(inflation)
     assert again.errors[again.model.names.index("offset_1")] > 0.0

@@ -50,6 +50,8 @@ Cause = Literal[
     "independent noise", "correlated residuals", "model selection", "filters", "neglected effects", "drive gains"
 ]
 """What makes confidence intervals wide."""
+RESAMPLED: tuple[Cause, ...] = ("independent noise", "correlated residuals")
+"""Causes that the jackknife shows; the others are selections."""
 HALF_SPAN = 0.0125
 """Half of the time (s) over which signals are differentiated twice: short against the motion, long against noise."""
 WIDTH = 0.01
@@ -163,6 +165,27 @@ NORMAL_QUANTILE = 1.96
 """95 % of a normal distribution lie within this many standard deviations."""
 
 
+def _reduction(cause: str, factor: float) -> float:
+    """Return the factor of the variance of a selection with which Student's `factor` gives its interval."""
+    quantile = NORMAL_QUANTILE if cause == "drive gains" else BOUNDED_QUANTILE
+    return min(quantile / factor, 1.0) ** 2
+
+
+def error_ratio(shares: Mapping[str, float], factor: float) -> float:
+    """Return the standard deviation of errors over the standard errors, which make intervals with a common factor.
+
+    ``√(1 + Σ_c s_c (1 / r_c - 1))`` over the selections c with the share s_c of the variance after its reduction r_c by
+    `with_selection`.
+
+    Args:
+        shares: Shares of the variance by cause.
+        factor: Student's factor of the 95 % confidence intervals.
+
+    """
+    added = (s * (1.0 / _reduction(cause, factor) - 1.0) for cause, s in shares.items() if cause not in RESAMPLED)
+    return math.sqrt(1.0 + sum(added))
+
+
 def with_selection(uncertainty: Uncertainty, selections: Sequence[Alternatives]) -> Uncertainty:
     """Return the uncertainty with that of every selection added to its parameters, the first ones of the vector.
 
@@ -172,9 +195,8 @@ def with_selection(uncertainty: Uncertainty, selections: Sequence[Alternatives])
     """
     covariance, parts = uncertainty.covariance.copy(), dict(uncertainty.parts)
     for selection in selections:
-        quantile = NORMAL_QUANTILE if selection.cause == "drive gains" else BOUNDED_QUANTILE
         count = selection.steps.shape[1]
-        added = selection.covariance * min(quantile / uncertainty.factor, 1.0) ** 2
+        added = selection.covariance * _reduction(selection.cause, uncertainty.factor)
         covariance[:count, :count] += added
         part = parts.get(selection.cause, np.zeros(len(covariance))).copy()
         part[:count] += np.diag(added)

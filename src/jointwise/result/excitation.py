@@ -12,6 +12,7 @@ from jointwise.description.robot import Robot
 from jointwise.design.excitation import RATE
 from jointwise.document import Kind, read_document
 from jointwise.errors import ModelError
+from jointwise.estimation.uncertainty import error_ratio
 from jointwise.result.calibration import Calibration
 
 PREDICTION_FILE = "prediction.json"
@@ -40,10 +41,10 @@ def torque_noise(calibration: Calibration, rate: float) -> tuple[float, ...]:
     """Return white torque noise (Nm, rms) by joint, at a rate (Hz), with the effect of the residuals of a calibration.
 
     Residuals of a calibration are correlated in time and contain what its model lacks, so that its standard errors are
-    larger than those of white noise: by ``1 / s`` in the variance, s being the mean share of independent noise. Noise
-    of deviation ``σ √(rate / r / s)`` gives the same standard errors with the n = r T rows of the calibration (r rows a
-    second, residual deviation σ) replaced by rate T samples. The next recording of the same robot is assumed to leave
-    such residuals too.
+    larger than those of white noise: by ``1 / s`` in the variance, s being the mean share of independent noise; and
+    errors are larger than these by the ratio e of `error_ratio`. Noise of deviation ``e σ √(rate / r / s)`` gives the
+    same errors with the n = r T rows of the calibration (r rows a second, residual deviation σ) replaced by rate T
+    samples. The next recording of the same robot is assumed to leave such residuals too.
 
     Args:
         calibration: A calibration of the robot.
@@ -61,7 +62,8 @@ def torque_noise(calibration: Calibration, rate: float) -> tuple[float, ...]:
             "Calibrate a log with the output of all joints again."
         )
     rows = filters.rate / filters.decimation
-    return tuple((estimate.sigma * np.sqrt(rate / rows / share)).tolist())
+    ratio = error_ratio(estimate.shares, estimate.factor)
+    return tuple((ratio * estimate.sigma * np.sqrt(rate / rows / share)).tolist())
 
 
 @dataclass(frozen=True)
@@ -86,13 +88,24 @@ class _Prediction:
     parameters: tuple[PredictedParameter, ...]
 
 
+WHITE = "white noise was assumed: excite --model MODEL --previous DIR predicts the next ones with these errors"
+"""What to do about a prediction without an earlier recording."""
+USUAL = 1.25
+"""Ratio of realised to predicted standard errors up to which a prediction was good."""
+
+
 @dataclass(frozen=True)
 class ErrorComparison:
-    """Standard errors of the parameters that prediction and calibration share."""
+    """Standard errors of the parameters that prediction and calibration share; `white`: predicted for white noise.
+
+    Those of a calibration are the standard deviations of its errors: its uncertainty by filters, selection and
+    neglected effects counts in full, not reduced to the interval that Student's factor makes of it.
+    """
 
     names: tuple[str, ...]
     predicted: tuple[float, ...]
     realised: tuple[float, ...]
+    white: bool = False
 
     @property
     def median(self) -> float:
@@ -112,6 +125,7 @@ class ErrorComparison:
         return (
             f"standard errors are {self.median:.2f} times those of the prediction (median of {len(self.names)} "
             f"parameters), at most {ratios[worst]:.2f} times ({self.names[worst]})"
+            + (f"; {WHITE}" if self.white and self.median > USUAL else "")
         )
 
 
@@ -132,7 +146,8 @@ def compare_with_prediction(calibration: Calibration, excitation: str | Path) ->
     if not shared:
         raise ModelError(f"{path}: shares no parameter with the calibration. Was it made for another robot?")
     names = tuple(entry.name for entry in shared)
-    return ErrorComparison(names, tuple(entry.std_error for entry in shared), tuple(realised[name] for name in names))
+    predicted, white = tuple(entry.std_error for entry in shared), all(entry.inflation == 1.0 for entry in shared)
+    return ErrorComparison(names, predicted, tuple(realised[name] for name in names), white)
 
 
 def calibrated_options(calibration: Calibration, previous: str | Path | None = None) -> dict[str, Any]:
@@ -201,7 +216,12 @@ def _read(excitation: str | Path) -> tuple[Path, _Prediction]:
 
 
 def _realised(calibration: Calibration) -> dict[str, float]:
-    """Return the standard errors of a calibration by parameter, those that are determined."""
-    undetermined = set(calibration.undetermined())
-    infos = zip(calibration.model.parameters, calibration.estimate.deviation.tolist(), strict=True)
+    """Return the standard deviations of the errors of a calibration by parameter, of those that are determined.
+
+    Selections are part of the uncertainty of bodies only; see `error_ratio`.
+    """
+    undetermined, estimate = set(calibration.undetermined()), calibration.estimate
+    errors = estimate.deviation.copy()
+    errors[: calibration.model.base.count] *= error_ratio(estimate.shares, estimate.factor)
+    infos = zip(calibration.model.parameters, errors.tolist(), strict=True)
     return {info.name: error for info, error in infos if info.name not in undetermined and np.isfinite(error)}
