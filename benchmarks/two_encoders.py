@@ -1,6 +1,6 @@
 """One encoder against two: the same simulated recordings, with and without the positions of the rotors.
 
-    python benchmarks/two_encoders.py [--seeds 5] [--robot ur5e] [--stiffness 1 0.3 0.1]
+    python benchmarks/two_encoders.py [--seeds 5] [--first 1] [--robot ur5e] [--stiffness 1 0.3 0.1]
 
 Every recording is calibrated three times: from the links alone (one encoder), with rotor-side compensation and known
 rotor inertias, and with rotor inertias estimated. Against the true parameters: error of the base parameters (norm,
@@ -136,11 +136,12 @@ def compare(robot: jw.Robot, seeds: Sequence[int], stiffness: float) -> dict[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=1, help="first seed (default: 1)")
     parser.add_argument("--robot", default="ur5e")
     parser.add_argument("--stiffness", type=float, nargs="+", default=[1.0, 0.3, 0.1])
     args = parser.parse_args()
     print(cpu_name())
-    robot, seeds = jw.load_robot(args.robot), range(1, args.seeds + 1)
+    robot, seeds = jw.load_robot(args.robot), range(args.first, args.first + args.seeds)
     for stiffness in args.stiffness:
         for name, row in compare(robot, seeds, stiffness).items():
             print(

@@ -32,8 +32,8 @@ LAG_CUTOFF = 10.0
 """Parallel filter (Hz) under which lags are compared: a spline through noise is quieter between the samples than on
 them, so raw errors would favour lags of half a sample."""
 ROTOR_CUTOFF = 40.0
-"""Position cut-off (Hz) under which lags at the rotors are compared: a low one leaves little of the accelerations that
-differ between rotor and link, a higher one mostly noise."""
+"""Position cut-off (Hz) under which lags at the rotors are compared, and the highest one there: a low one leaves little
+of the accelerations that differ between rotor and link, a higher one mostly noise, with another lag."""
 NEAR_BEST = 0.5 * WORTHWHILE
 """Part of the held-out error by which neighbours on a grid must differ for the search to continue."""
 PROBE = Structure("hysteresis", limits=tuple(np.geomspace(4e-6, 2e-2, 6).tolist()), relaxation=3.0)
@@ -114,7 +114,8 @@ def _lagged_fits(regression: Regression, gains: Array, structure: Structure, lag
 
 
 def _allowed_cutoffs(regression: Regression) -> list[float]:
-    return [cutoff for cutoff in CUTOFFS if cutoff < MAX_CUTOFF / regression.period]
+    highest = ROTOR_CUTOFF if regression.bodies.rotor_side else np.inf
+    return [cutoff for cutoff in CUTOFFS if cutoff < MAX_CUTOFF / regression.period and cutoff <= highest]
 
 
 def _select_lag(regression: Regression, gains: Array) -> tuple[Regression, Choice]:
