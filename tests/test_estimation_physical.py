@@ -393,6 +393,10 @@ def test_a_described_body_that_cannot_exist_names_the_link() -> None:
     with pytest.raises(EstimationError, match=r"link 'link3': the described body cannot exist .*--no-physical"):
         calibrate(noisy().log, robot, options=FIXED)
     assert calibrate(noisy().log, robot, options=FIXED, physical=False).physical is None
+    negative = replace(UR5E.links[1], inertial=-UR5E.links[1].inertial)
+    robot = replace(UR5E, links=(UR5E.links[0], negative, *UR5E.links[2:]))
+    with pytest.raises(EstimationError, match=r"link 'link2': the described body cannot exist \(mass -.*--no-physical"):
+        calibrate(noisy().log, robot, options=FIXED)
 
 
 def test_a_centre_of_mass_outside_its_region_names_the_link() -> None:

@@ -129,7 +129,7 @@ class ElasticCalibration:
         kinds = self.base.classification
         counts = {kind: sum(value == kind for value in kinds.values()) for kind in ("alone", "combination", "none")}
         rows = [
-            f"{name:>8} {value:12.5g} {_interval_text(low, high)} {unit}"
+            f"{name:>8} {_value_text(value, low, high, name not in self.undetermined)} {unit}"
             for name, value, (low, high), unit in zip(
                 self.base.names, self.values, self.conf_int(), self.units, strict=True
             )
@@ -164,9 +164,11 @@ class ElasticCalibration:
         ]
 
 
-def _interval_text(low: float, high: float) -> str:
-    """Return a confidence interval, or that the value is at its bound."""
-    return f"[{low:12.5g}, {high:12.5g}]" if high > low else f"{'at its lower bound':^28}"
+def _value_text(value: float, low: float, high: float, determined: bool) -> str:
+    """Return a value with its confidence interval, or that it is at its bound or not determined."""
+    if high > low:
+        return f"{value:12.5g} [{low:12.5g}, {high:12.5g}]"
+    return f"{value:12.5g} {'at its lower bound':^28}" if determined else f"{'-':>12} {'not determined':^28}"
 
 
 def identify_elastic(

@@ -93,6 +93,7 @@ def body_prior(
 
     """
     described, rods = loaded_inertials(robot, payload), _rods(robot)
+    _check_masses(robot, described[:, 9])
     known = described[:, 9] > 0.0
     if known.any():
         density = described[known, 9].sum() / rods[known, 9].sum()
@@ -109,6 +110,16 @@ def body_prior(
         source=source,
         mass_tolerance=np.where(known, MASS_TOLERANCE, SHAPE_TOLERANCE),
     )
+
+
+def _check_masses(robot: Robot, masses: Array) -> None:
+    """Reject described masses (links,), kg, below zero; zero means that no body is described."""
+    for link, mass in zip(robot.links, masses, strict=True):
+        if mass < 0.0:
+            raise EstimationError(
+                f"link '{link.name}': the described body cannot exist (mass {mass:.4g} kg). Correct or remove it, or "
+                "calibrate without physical parameters (--no-physical)."
+            )
 
 
 def _rods(robot: Robot) -> Array:
