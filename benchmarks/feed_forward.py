@@ -7,6 +7,10 @@ with short rests, on moves of one joint at a time and on another excitation. Its
 or have hysteresis over 4 mrad as real UR10e joints (`wide`). Printed: MSE / variance from the first to the last motion,
 mean over the joints and last joint, of the feed-forward estimate, of a plain model (four slip elements within 5 mrad,
 v, v |v|, load) and of one with Stribeck friction and a root of the speed, which excitations alone cannot refute.
+Below them is what oracles reach that know bodies, rotors, friction laws and temperatures of the digital robot,
+but not how far its slip elements are deformed at first: along measured link positions (`laws`), with the springs and
+kinematic errors of the gears as well (`springs`), along measured rotor positions (`rotors`), which no feed-forward has,
+and along planned positions with the springs (`planned`).
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ use_one_thread()
 
 import argparse  # noqa: E402
 import sys  # noqa: E402
-from collections.abc import Iterator  # noqa: E402
+from collections.abc import Iterator, Mapping  # noqa: E402
 from dataclasses import replace  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -26,9 +30,14 @@ import numpy as np  # noqa: E402
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the point-to-point motion, which is test support
 
 import jointwise as jw  # noqa: E402
+from jointwise.data.filters import low_pass  # noqa: E402
 from jointwise.estimation.structure import Structure  # noqa: E402
+from jointwise.experiment.result import SimulationResult  # noqa: E402
+from jointwise.model.friction import slip_elements, slip_state  # noqa: E402
+from jointwise.model.rigid import inverse_dynamics  # noqa: E402
 from jointwise.model.terms import Hysteresis  # noqa: E402
 from jointwise.simulation.robot.defaults import default_joints, joints_from_toml  # noqa: E402
+from jointwise.simulation.robot.joint import JointPlant, kinematic_error  # noqa: E402
 from jointwise.spatial import Array  # noqa: E402
 from synthetic.point_to_point import PointToPoint, point_to_point_trajectory  # noqa: E402
 
@@ -40,6 +49,11 @@ MODELS = {
     "plain": Structure("hysteresis", "square", (1.0, 2.0), limits=LIMITS),
     "low speed": Structure("hysteresis", "square", (1.0, 0.5), limits=LIMITS, stribeck=0.05),
 }
+
+ORACLES = {"laws": "q", "springs": "q", "rotors": "theta", "planned": "q_des"}
+"""Oracles and the positions that they have."""
+ORACLE_CUTOFF = 15.0
+"""Low-pass (Hz) of the positions of oracles: with springs 8 Hz give twice the error, since links vibrate at 10 Hz."""
 
 
 def one_joint_at_a_time(motion: PointToPoint) -> PointToPoint:
@@ -60,13 +74,51 @@ def motions(robot: jw.Robot, seed: int) -> Iterator[tuple[str, object, float]]:
     yield "excitation", "excitation", 20.0
 
 
-def errors(model: jw.Calibration, log: jw.Log) -> Array:
-    """Return MSE / variance (joints,) from positions only, first to last motion."""
+def errors(log: jw.Log, prediction: Array) -> Array:
+    """Return MSE / variance (joints,) of a predicted current (samples, joints), first to last motion."""
     window = np.flatnonzero((np.abs(np.gradient(log.q, axis=0)) * RATE > 0.02).any(axis=1))
     rows = slice(window[0], window[-1] + 1)
-    y = np.asarray(log.channel(model.output))[rows]
-    residual = y - model.predict(log, use="feed-forward")[rows]
+    y = log.channel("current")[rows]
+    residual = y - prediction[rows]
     return np.asarray(np.mean(residual**2, axis=0) / np.var(y, axis=0))
+
+
+def oracle(name: str, result: SimulationResult) -> Array:
+    """Return the current (samples, joints) of an oracle: ``(B θ̈ + τ_J + f) / gain``, θ = q without springs."""
+    log, digital = result.log, result.digital
+    measured = low_pass(log.channel(ORACLES[name]), ORACLE_CUTOFF, RATE)
+    q = low_pass(log.channel("q"), ORACLE_CUTOFF, RATE) if name == "rotors" else measured
+    load = inverse_dynamics(digital.robot, q, derivative(q), derivative(derivative(q)), gravity=digital.gravity)
+    theta = measured
+    if name in ("springs", "planned"):
+        theta = np.column_stack([rotor(*each) for each in zip(digital.joints, q.T, load.T, strict=True)])
+    speed, temperature = derivative(theta), log.channel("temperature")
+    signals = zip(digital.joints, theta.T, speed.T, load.T, temperature.T, strict=True)
+    friction = np.column_stack([friction_along(*each) for each in signals])
+    inertia = np.array([joint.inertia for joint in digital.joints])
+    return np.asarray((inertia * derivative(speed) + load + friction) / digital.gains)
+
+
+def derivative(values: Array) -> Array:
+    """Return the rate of change of samples (samples, joints), 1/s."""
+    return np.asarray(np.gradient(values, 1.0 / RATE, axis=0))
+
+
+def rotor(joint: JointPlant, q: Array, load: Array) -> Array:
+    """Return θ = q + spring⁻¹(τ_J) + e(θ), (samples,) rad; e is a contraction."""
+    theta = target = q + joint.stiffness.deformation(load)
+    for _ in range(50):
+        theta = target + kinematic_error(joint.kinematic_error, theta)
+    return theta
+
+
+def friction_along(joint: JointPlant, theta: Array, speed: Array, load: Array, temperature: Array) -> Array:
+    """Return the friction torque (samples,), Nm, of a joint of the digital robot whose slip elements start relaxed."""
+    law, limits = joint.friction, np.array(joint.friction.slip.limits)
+    u = slip_elements(theta, limits, slip_state(theta[0], len(limits)), backlash=joint.backlash.at(theta))[0]
+    H = u @ np.array(law.slip.shares)
+    dry = law.level(speed, load, temperature) * (H + law.asymmetry * np.abs(H))
+    return np.asarray(dry + law.viscous_factor(speed) * speed)
 
 
 def compare(name: str, joints: str, seed: int, duration: float) -> None:
@@ -74,22 +126,29 @@ def compare(name: str, joints: str, seed: int, duration: float) -> None:
     robot = jw.load_robot(name)
     plants = default_joints(robot) if joints == "default" else joints_from_toml(WIDE, "wide", robot)
 
-    def record(motion: object, number: int, length: float) -> jw.Log:
+    def record(motion: object, number: int, length: float) -> SimulationResult:
         options = jw.PlantOptions(joints=plants)
-        return jw.simulate(robot, motion, duration=length, rate=RATE, seed=number, plant=options, keep=0).log  # type: ignore[arg-type]
+        return jw.simulate(robot, motion, duration=length, rate=RATE, seed=number, plant=options, keep=0)  # type: ignore[arg-type]
 
-    log = record("excitation", seed, duration)
+    log = record("excitation", seed, duration).log
     models = {"feed-forward": jw.calibrate(log, robot, physical=False)}
     for label, structure in MODELS.items():
         options = jw.Options(structure=structure, free=())
         models[label] = jw.calibrate(log, robot, physical=False, options=options)
-    tests = [
-        (test, record(motion, seed + k + 1, length)) for k, (test, motion, length) in enumerate(motions(robot, seed))
-    ]
+    tests = {
+        test: record(motion, seed + k + 1, length) for k, (test, motion, length) in enumerate(motions(robot, seed))
+    }
     for label, model in models.items():
-        found = [(test, errors(model, recording)) for test, recording in tests]
-        text = "  ".join(f"{test} {error.mean():.4f} ({error[-1]:.4f})" for test, error in found)
-        print(f"{name} {joints:8} {label:13} {text}", flush=True)
+        predicted = {test: model.predict(result.log, use="feed-forward") for test, result in tests.items()}
+        show(f"{name} {joints:8} {label:13}", tests, predicted)
+    for label in ORACLES:
+        show(f"{name} {joints:8} {label:13}", tests, {test: oracle(label, result) for test, result in tests.items()})
+
+
+def show(title: str, tests: Mapping[str, SimulationResult], predicted: Mapping[str, Array]) -> None:
+    """Print the errors of predicted currents."""
+    found = [(test, errors(result.log, predicted[test])) for test, result in tests.items()]
+    print(title, "  ".join(f"{test} {error.mean():.4f} ({error[-1]:.4f})" for test, error in found), flush=True)
 
 
 def main() -> None:
