@@ -42,8 +42,9 @@ OPTIONS = jw.Options(
     structure=Structure("hysteresis", "none", (1.0, 2.0), limits=Hysteresis.polynomial_limits(4, 5e-3)), free=()
 )
 """One joint model for all: the selection of a better one takes longer and changes no declaration."""
-LOAD = jw.Payload(2.805, (0.0, 0.0, 0.05))
-"""What the arm carries in the loaded logs of the UR10e; the centre is a guess."""
+LOAD = jw.Payload(2.805, (0.036, 0.172, 0.052))
+"""What the arm carries in the loaded logs of the UR10e; `jointwise payload` found the centre with a model of the log
+without load of that day."""
 HARMFUL = 2.0
 """Ratio of the errors on unseen data from which a wrong set-up is harmful."""
 

@@ -175,6 +175,35 @@ def test_a_declared_payload_of_another_mass_is_named(robot: str) -> None:
     assert payload_check(light, robot, Payload(1.2, (0.0, 0.0, 0.05))).status == "ok"
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_the_centre_of_a_declared_payload_is_named(known: bool) -> None:
+    data, robot = samples(payload=3.0), load_robot("ur5e")
+    wrong = Payload(3.0, (0.02, -0.2, 0.06))
+    checks = assess(data, Declaration.plain(robot, TABLE, np.ones(6), data, wrong, known))
+    check = next(check for check in checks if check.check == "payload centre")
+    assert check.status != "ok"
+    center = [float(x) for x in check.suggestion.split("--payload ")[1].rstrip(".").split(",")[1:]]
+    assert center == pytest.approx([0.02, 0.0, 0.06], abs=0.04)
+    unstated = Declaration.plain(robot, TABLE, np.ones(6), data, Payload(3.0), known)
+    assert all(check.status != "contradicted" for check in assess(data, unstated))
+    assert not known or all(check.status == "ok" for check in assess(data, unstated))
+
+
+def test_the_mass_of_a_payload_is_named_where_gains_are_estimated() -> None:
+    data, robot = samples(payload=3.0), load_robot("ur5e")
+    for mass, status in ((3.0, "ok"), (4.5, "suspect"), (1.5, "suspect")):
+        declaration = Declaration.plain(robot, TABLE, np.ones(6), data, Payload(mass, (0.02, 0.0, 0.06)), False)
+        check = next(check for check in assess(data, declaration) if check.check == "payload")
+        assert (check.status == "ok") == (status == "ok")
+
+
+def test_a_common_factor_of_all_outputs_is_no_payload() -> None:
+    data = samples()
+    found = findings(replace(data, output=1.4 * data.output))
+    assert "gain" in found
+    assert "payload" not in found
+
+
 def test_exchanged_and_inverted_joints_are_named() -> None:
     data = samples()
     order = [0, 1, 3, 2, 4, 5]
@@ -243,6 +272,13 @@ def test_wrong_gain_of_one_channel_is_named() -> None:
 
 def test_late_outputs_are_named() -> None:
     assert "time shift" in findings(samples(shift=0.08))
+
+
+def test_one_late_output_is_named_from_weak_evidence_on() -> None:
+    data, late = samples(), samples(shift=0.028)
+    output = data.output.copy()
+    output[:, 3] = late.output[:, 3]
+    assert findings(replace(data, output=output)).keys() == {"time shift"}
 
 
 def test_joint_at_rest_carries_no_evidence() -> None:

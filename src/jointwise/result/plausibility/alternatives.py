@@ -11,7 +11,14 @@ from typing import Literal
 import numpy as np
 
 from jointwise.description.robot import Link, Robot
-from jointwise.result.plausibility.declaration import Coupling, Declaration, coupled_pairs, swapped, with_item
+from jointwise.result.plausibility.declaration import (
+    FREE_CENTER,
+    Coupling,
+    Declaration,
+    coupled_pairs,
+    swapped,
+    with_item,
+)
 from jointwise.result.plausibility.samples import Samples
 from jointwise.spatial import Array
 
@@ -26,6 +33,7 @@ Cause = Literal[
     "mounting",
     "robot",
     "payload",
+    "payload centre",
     "gain",
     "time shift",
     "coupling",
@@ -41,7 +49,9 @@ RATIOS = (-1.0, -0.4, -0.15, 0.15, 0.4, 1.0)
 """Ratios of an undeclared coupling that are tried; the best one is refined."""
 PAYLOADS = (0.3, 1.0, 3.0, 10.0)
 """Sizes of an undeclared payload that are tried, kg: standard deviations of its prior."""
-LATEST, EARLIEST = 0.04, -0.08
+MASS_PARTS = (0.25, 0.5, 0.7, 0.85, 1.2, 1.5, 2.0)
+"""Parts of the declared mass of a payload that are tried, with its declared centre; the best one is refined."""
+LATEST, EARLIEST = 0.025, -0.08
 """Shifts (s) that are tried: later than the first, earlier than the second. Smaller ones are left to the common lag
 that calibration chooses. A simple model of friction imitates an output that is early by up to 40 ms, never a late one.
 """
@@ -102,14 +112,31 @@ def motion_alternatives(declaration: Declaration, samples: Samples, catalog: Ite
 
 
 def _payloads(declaration: Declaration) -> Iterator[Alternative]:
-    """Yield an unknown payload of several sizes, beside a declared one and instead of it."""
+    """Yield an unknown payload of several sizes, beside a declared one and instead of it; its mass and its centre."""
     if not declaration.described():
         return
     for mass in PAYLOADS:
         yield Alternative("payload", replace(declaration, payload_mass=mass), (), mass)
-    if declaration.payload is not None:
-        for mass in (0.0, *PAYLOADS):
-            yield Alternative("payload", replace(declaration, payload=None, payload_mass=mass), (), mass)
+    if (payload := declaration.payload) is None:
+        return
+    for mass in (0.0, *PAYLOADS):
+        yield Alternative("payload", replace(declaration, payload=None, payload_mass=mass), (), mass)
+    if declaration.center_deviation < FREE_CENTER:  # else estimated gains follow a mass instead of the centre
+        yield from (with_mass(declaration, part * payload.mass) for part in MASS_PARTS)
+        yield Alternative("payload centre", replace(declaration, center_deviation=FREE_CENTER))
+
+
+def with_mass(declaration: Declaration, mass: float) -> Alternative:
+    """Return the alternative in which the declared payload has another mass (kg)."""
+    payload = None if declaration.payload is None else replace(declaration.payload, mass=mass)
+    return Alternative("payload", replace(declaration, payload=payload), (), mass)
+
+
+def with_center(declaration: Declaration, center: Array) -> Alternative:
+    """Return the alternative in which the declared payload has another centre (3,) m in the tool frame."""
+    payload = declaration.payload
+    moved = None if payload is None else replace(payload, center_of_mass=center)
+    return Alternative("payload centre", replace(declaration, payload=moved))
 
 
 def _position_signs(declaration: Declaration, samples: Samples) -> Iterator[Alternative]:

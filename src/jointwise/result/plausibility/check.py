@@ -38,11 +38,6 @@ def worst_status(checks: Iterable[Check]) -> Status:
     return max((check.status for check in checks), key=get_args(Status).index, default="ok")
 
 
-def gravest(*checks: Check) -> Check:
-    """Return the check with the gravest status, the first of several."""
-    return max(checks, key=lambda check: get_args(Status).index(check.status))
-
-
 def with_status(checks: Sequence[Check], status: Status) -> list[Check]:
     """Return the checks with a status."""
     return [check for check in checks if check.status == status]

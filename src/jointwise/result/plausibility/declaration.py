@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +24,10 @@ WIDTHS = np.array([0.003, 0.03, 0.1])
 WRIST = 3
 """Joints at the end of an arm whose motors may sit before them, so that each may turn with every earlier one."""
 
+PAYLOAD_MASS, PAYLOAD_CENTER, FREE_CENTER = 0.03, 0.05, 0.2
+"""Tolerances of a declared payload: part of its mass, which is weighed, of its centre (m), which is a guess, and of a
+centre that is not declared (a mass alone has it at the flange)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Declaration:
@@ -35,6 +39,7 @@ class Declaration:
     whose torque is not in the samples; 0 where a log carries none. `logs`: the logs that count, all if empty. Gains
     that are not `gains_known` are estimated from the described bodies anew for every declaration. `couplings` are some
     that nobody declared; with them outputs that are `joint_torques` belong to the joints, all others to the motors.
+    `center_deviation` (m): tolerance of the centre of a declared payload.
     """
 
     robot: Robot
@@ -53,6 +58,7 @@ class Declaration:
     couplings: tuple[Coupling, ...] = ()
     joint_torques: bool = False
     removed_mass: float = 0.0
+    center_deviation: float = PAYLOAD_CENTER
 
     @classmethod
     def plain(
@@ -71,9 +77,11 @@ class Declaration:
         lag = (samples.zero_lag,) * n
         motion = (straight, ones, zeros)
         channels = (straight, ones, lag)
-        return cls(
+        declared = cls(
             robot, np.asarray(gravity, float), gains, *motion, *channels, payload=payload, gains_known=gains_known
         )
+        known = payload is None or any(payload.center_of_mass)
+        return replace(declared, center_deviation=PAYLOAD_CENTER if known else FREE_CENTER)
 
     def same_motion(self, other: Declaration) -> bool:
         """Return whether both lead to the same regressor and prior, so that only the outputs differ."""
@@ -199,8 +207,6 @@ def _described_deviation(inertials: Array, lengths: Array, tolerance: Tolerance)
     return np.concatenate([inertia + 1e-3, moment + 1e-3, tolerance.mass * mass + tolerance.least_mass], axis=1)
 
 
-PAYLOAD_MASS, PAYLOAD_CENTER = 0.03, 0.05
-"""Tolerances of a declared payload: part of its mass, which is weighed, and of its centre (m), which is a guess."""
 PAYLOAD_ARM = 0.15
 """Distance (m) from the flange within which the centre of a payload is expected."""
 
@@ -210,5 +216,5 @@ def _payload_deviation(declaration: Declaration) -> Array:
     carried = declaration.removed_mass + (0.0 if declaration.payload is None else declaration.payload.mass)
     free = declaration.payload_mass
     mass = float(np.hypot(PAYLOAD_MASS * carried, free))
-    moment = float(np.hypot(carried * PAYLOAD_CENTER, free * PAYLOAD_ARM))
+    moment = float(np.hypot(carried * declaration.center_deviation, free * PAYLOAD_ARM))
     return np.array([moment * PAYLOAD_ARM] * 6 + [moment] * 3 + [mass])

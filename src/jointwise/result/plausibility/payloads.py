@@ -1,4 +1,4 @@
-"""The mass at the flange as the logs show it, against the declared payload.
+"""Mass and centre at the flange as the logs show them, against the declared payload.
 
 The evidence of a declaration with an unknown payload pays for all ten parameters of that payload, and centre and
 inertia of a declared one are known so roughly that they adapt to the logs. A declared mass that is wrong by kilograms
@@ -11,11 +11,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from jointwise.result.plausibility.alternatives import PAYLOADS
 from jointwise.result.plausibility.check import Check
 from jointwise.result.plausibility.declaration import PAYLOAD_MASS, Declaration
 from jointwise.result.plausibility.evidence import Evidence, Moments, evidence
 from jointwise.result.plausibility.samples import Samples
+from jointwise.spatial import Array
 
 LEAST_PAYLOAD = 0.25
 """Smallest payload (kg), and smallest deviation from the declared one, that is reported."""
@@ -23,6 +26,9 @@ MASS_SUSPECT = 2.5
 """Standard errors between declared and estimated mass that make a payload suspect. The errors come from the tolerance
 of the described bodies; estimates of right payloads are within one. Bodies that are described worse than that look like
 a payload too, so the mass alone contradicts nothing."""
+
+CENTER_STEPS = 5
+"""Steps of the search for the centre of a payload."""
 
 
 def check_mass(samples: Samples, declaration: Declaration, moments: Moments) -> Check:
@@ -51,6 +57,22 @@ def payload_mass(found: Evidence, declaration: Declaration) -> tuple[float, floa
     """Return the mass (kg) by which the last link exceeds its description, and its standard error."""
     k = 10 * declaration.robot.dof - 1
     return float(found.values[k] - declaration.robot.links[-1].mass), float(found.deviation[k])
+
+
+def payload_center(found: Evidence, declaration: Declaration) -> Array:
+    """Return the centre (3,) m of a declared payload in the tool frame, from the first moment of the last link."""
+    robot, payload = declaration.robot, declaration.payload
+    if payload is None or payload.mass <= 0.0:
+        return np.zeros(3)
+    k = 10 * robot.dof
+    at_link = (found.values[k - 4 : k - 1] - robot.inertials[-1, 6:9]) / payload.mass
+    return np.asarray(robot.tool_rotation.T @ (at_link - robot.tool_translation))
+
+
+def center_shift(found: Evidence, declaration: Declaration) -> float:
+    """Return how far (m) the centre of a declared payload is from the declared one."""
+    declared = np.zeros(3) if declaration.payload is None else np.array(declaration.payload.center_of_mass)
+    return float(np.linalg.norm(payload_center(found, declaration) - declared))
 
 
 def declared_mass(declaration: Declaration) -> float:

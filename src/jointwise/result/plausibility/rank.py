@@ -17,9 +17,11 @@ from jointwise.result.plausibility.alternatives import (
     motion_alternatives,
     output_alternatives,
     tangents,
+    with_center,
     with_couplings,
     with_gain,
     with_gravity,
+    with_mass,
     with_offset,
 )
 from jointwise.result.plausibility.declaration import Declaration, with_item
@@ -32,7 +34,13 @@ from jointwise.result.plausibility.evidence import (
     evidences,
     make_moments,
 )
-from jointwise.result.plausibility.payloads import is_payload, payload_mass
+from jointwise.result.plausibility.payloads import (
+    CENTER_STEPS,
+    center_shift,
+    is_payload,
+    payload_center,
+    payload_mass,
+)
 from jointwise.result.plausibility.samples import Samples
 
 SUSPECT = 20.0
@@ -112,18 +120,33 @@ def _refined(best: Scored, declaration: Declaration, samples: Samples, scores: S
     alternative = best.alternative
     if best.gain < 0.0:
         return best
-    if alternative.cause == "gain":
-        steps = [with_gain(declaration, alternative.joints, alternative.value * 1.06**k) for k in (-3, -2, -1, 1, 2, 3)]
-    elif alternative.cause == "zero offset":
-        joint, value = alternative.joints[0], alternative.value
-        steps = [with_offset(declaration, joint, value + d) for d in (-15.0, -10.0, -5.0, 5.0, 10.0, 15.0)]
-    elif alternative.cause == "mounting":
+    if alternative.cause == "mounting":
         return _refined_gravity(best, declaration, scores)
-    elif alternative.cause == "coupling":
+    if alternative.cause == "payload centre":
+        return _refined_center(best, declaration, scores)
+    if alternative.cause == "coupling":
         return _refined_couplings(best, declaration, samples, scores)
-    else:
-        return best
-    return max([best, *scores(steps)], key=lambda s: s.gain)
+    return max([best, *scores(list(_near(best, declaration)))], key=lambda s: s.gain)
+
+
+def _near(scored: Scored, declaration: Declaration) -> Iterator[Alternative]:
+    """Yield alternatives of the same cause around one; none for causes without a number."""
+    alternative, value = scored.alternative, scored.alternative.value
+    if alternative.cause == "gain":
+        yield from (with_gain(declaration, alternative.joints, value * 1.06**k) for k in (-3, -2, -1, 1, 2, 3))
+    elif alternative.cause == "zero offset":
+        joint = alternative.joints[0]
+        yield from (with_offset(declaration, joint, value + d) for d in (-15.0, -10.0, -5.0, 5.0, 10.0, 15.0))
+    elif alternative.cause == "payload" and alternative.declaration.payload_mass == 0.0 < value:
+        yield from (with_mass(declaration, value * 1.06**k) for k in (-3, -2, -1, 1, 2, 3))
+
+
+def _refined_center(best: Scored, declaration: Declaration, scores: Scores) -> Scored:
+    """Return the payload with its centre where the logs show it; estimated gains follow it, so this takes steps."""
+    steps = [best]
+    for _ in range(CENTER_STEPS):
+        steps += scores([with_center(declaration, payload_center(steps[-1].found, declaration))])
+    return max(steps, key=lambda s: s.gain)
 
 
 def _refined_gravity(best: Scored, declaration: Declaration, scores: Scores) -> Scored:
@@ -185,4 +208,6 @@ def _material(scored: Scored, declaration: Declaration) -> bool:
         return alternative.value >= LEAST_TILT
     if alternative.cause == "payload":
         return is_payload(*payload_mass(scored.found, declaration), declaration)
+    if alternative.cause == "payload centre":
+        return center_shift(scored.found, declaration) > declaration.center_deviation
     return True
