@@ -10,6 +10,8 @@ from jointwise.description import load_robot
 from jointwise.experiment.controllers import slip_friction_of
 from jointwise.model.rigid.chain import make_chain
 from jointwise.runtime.friction_estimator import DescribedFriction, Measurement, friction_estimator
+from jointwise.runtime.packing import core_bodies
+from jointwise.runtime.stream import NativeCore
 from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.robot.run import SERIES
 from jointwise.simulation.robot.state import ROWS
@@ -25,7 +27,8 @@ ROBOT = digital_robot(load_robot("ur5e"))
 NOTHING = (None,) * 12
 LAWS = np.array([joint.friction.packed() for joint in ROBOT.joints[:2]])
 ARM = Links(ROBOT.robot).core
-ESTIMATOR = friction_estimator(DescribedFriction(ROBOT.robot, slip_friction_of(ROBOT), np.ones(6)), 1e3)
+MODEL = DescribedFriction(ROBOT.robot, slip_friction_of(ROBOT), np.ones(6))
+ESTIMATOR = friction_estimator(MODEL, 1e3)
 
 
 def series(*shape: int) -> Array:
@@ -84,6 +87,13 @@ def right_call(name: str) -> tuple[list[object], set[int]]:
                 *(series(6), series(6), True, start.memory.copy(), np.zeros(6), np.zeros(6), np.zeros(6)),
             ],
             {1, 2, 3, 12, 13, 14, 15},
+        ),
+        "guiding_step": (
+            [
+                *(MODEL.handle, start.memory.copy(), np.zeros((6, 6)), (series(6),) * 6, 0.8),
+                *(np.zeros(6), np.ones(6), np.zeros(6)),
+            ],
+            {1, 2, 7},
         ),
         "observer_steps": (
             [np.ones(2), 0.9, 1e3, np.zeros(2), np.zeros(2), *(series(SAMPLES, 2) for _ in range(3)), pair.copy()],
@@ -173,6 +183,7 @@ NAMES = (
     "affine_step",
     "estimator_steps",
     "adaptive_step",
+    "guiding_step",
     "observer_steps",
     "fusion_steps",
     "torque_loop_step",
@@ -233,6 +244,7 @@ TUPLES = {
     "adaptive_step": {6: 10, 7: 6, 8: 6},
     "torque_loop_step": {1: 10, 5: 4},
     "linearisation_step": {6: 4, 7: 8},
+    "guiding_step": {3: 6},
 }
 """Places of tuples of arrays, and how many arrays each has."""
 
@@ -257,15 +269,28 @@ def test_a_period_outside_the_reference_is_refused(name: str, place: int, period
     refuses(name, right_call(name)[0], place, period)
 
 
-def test_an_estimator_is_made_of_what_fits_together() -> None:
-    right = [*ESTIMATOR.model.packed, ESTIMATOR.filter.taps, ESTIMATOR.adaptation.laws, 1e3]  # type: ignore[misc]
-    native.estimator_open(*right)
+def test_friction_is_made_of_what_fits_together() -> None:
+    core = NativeCore(core_bodies(make_chain(ROBOT.robot), None)).handle
+    right = [(core,), *MODEL.friction.packed, MODEL.rotors]
+    native.friction_open(*right)
     for place, right_array in enumerate(right):
         if isinstance(right_array, np.ndarray):
-            for wrong in (*wrong_arrays(right_array), right_array.ravel()[:-1] if place != 4 else np.empty(0), None):
-                refuses("estimator_open", right, place, wrong)
-    for cores in ((), right[0] * 2, (None,), (3.0,), None):
-        refuses("estimator_open", right, 0, cores)
+            for wrong in (*wrong_arrays(right_array), right_array.ravel()[:-1], None):
+                refuses("friction_open", right, place, wrong)
+    for cores in ((), (core,) * 2, (None,), (3.0,), None):
+        refuses("friction_open", right, 0, cores)
+
+
+def test_an_estimator_is_made_of_what_fits_together() -> None:
+    right = [MODEL.handle, ESTIMATOR.filter.taps, ESTIMATOR.adaptation.laws, 1e3]
+    native.estimator_open(*right)
+    for place in (1, 2):
+        array = right[place]
+        assert isinstance(array, np.ndarray)
+        for wrong in (*wrong_arrays(array), array.ravel()[:-1] if place == 2 else np.empty(0), None):
+            refuses("estimator_open", right, place, wrong)
+    for friction in (ESTIMATOR.handle, None, 3.0):
+        refuses("estimator_open", right, 0, friction)
 
 
 @pytest.mark.parametrize("name", ["inverse_dynamics", "simulate"])

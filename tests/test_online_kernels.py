@@ -22,6 +22,7 @@ from jointwise.control import (
     bandwidth_gains,
     computed_torque,
     feedback_linearisation,
+    hand_guiding,
     pd_gravity,
     pid,
     torque_feedback,
@@ -152,6 +153,13 @@ def linearised(**options: Any) -> Make:
     return lambda: feedback_linearisation(arm().robot, motion, RATE, duration=STEPS / RATE, drives=drives, **options)
 
 
+def guided(weak: float = WEAK) -> Make:
+    """Return how an arm with weak motors is led by hand."""
+    drives = tuple(replace(drive, limit=weak * drive.limit) for drive in drives_of(arm()))
+    friction, damping = slip_friction_of(arm()), np.arange(6.0)
+    return lambda: hand_guiding(arm().robot, RATE, friction=friction, drives=drives, share=0.7, damping=damping)
+
+
 # -- the affine law ----------------------------------------------------------------------------------------------------
 
 
@@ -189,7 +197,13 @@ def test_parameters_errors_and_memory_equal_the_reference() -> None:
     assert states[-1].estimator.phase.dropped == others[-1].estimator.phase.dropped > 50
 
 
-ALL = {"adaptive": adapting(), "calibrated": calibrated(), "torque": fed_back(), "linearised": linearised()}
+ALL = {
+    "adaptive": adapting(),
+    "calibrated": calibrated(),
+    "torque": fed_back(),
+    "linearised": linearised(),
+    "guided": guided(),
+}
 """One of every kind."""
 
 
@@ -229,7 +243,7 @@ def test_a_missing_value_is_forgotten(kind: str) -> None:
     np.testing.assert_allclose(torques[-1], good[-1], rtol=2e-2, atol=0.5)
 
 
-@pytest.mark.parametrize("kind", ["torque", "linearised"])
+@pytest.mark.parametrize("kind", ["torque", "linearised", "guided"])
 def test_a_log_replayed_gives_the_torques_of_the_robot(kind: str) -> None:
     digital, controller = arm(), ALL[kind]()
     run = run_loop(digital, digital.rest(motion(np.zeros(1))[0], 30.0), controller, periods=300)
@@ -334,10 +348,44 @@ def test_springs_of_a_higher_degree_are_left_to_numpy() -> None:
     np.testing.assert_allclose(played(made, inputs)[0], played(near, inputs)[0], rtol=1e-6)
 
 
+# -- hand guiding ------------------------------------------------------------------------------------------------------
+
+
+def test_hand_guiding_equals_the_reference() -> None:
+    """Missing values and motors that saturate; the memory too."""
+    make, inputs = guided(), samples(14)
+    torques = assert_same(make, inputs)
+    assert (np.abs(torques) == [WEAK * drive.limit for drive in drives_of(arm())]).sum() > 20
+    _, states = played(make(), inputs)
+    with numpy_only():
+        _, others = played(make(), inputs)
+    np.testing.assert_allclose(numbers(states[-1]), numbers(others[-1]), rtol=1e-9, atol=1e-12)
+    assert states[-1].dropped == others[-1].dropped > 10
+
+
+def test_hand_guiding_of_a_calibrated_robot_equals_the_reference() -> None:
+    assert_same(lambda: hand_guiding(exact(), RATE), samples(15))
+
+
+def test_hand_guiding_without_a_sample_carries_the_last_pose() -> None:
+    """Values that are missing for long: the torque is that of the last ones; a start needs them all."""
+    make, inputs = guided(weak=1.0), samples(16, gaps=False)
+    missing = np.full(6, np.nan)
+    names = ("q", "qd", "theta", "speed", "current", "temperature")
+    empty = replace(inputs[0], **dict.fromkeys(names, missing))
+    controller = make()
+    torques, states = played(controller, [*inputs[:100], *[empty] * 50])
+    again, _ = controller.step(states[99], inputs[99])
+    np.testing.assert_array_equal(torques[100:], np.broadcast_to(again, (50, 6)))
+    assert states[-1].dropped == 50
+    with pytest.raises(jw.errors.ModelError, match="must be finite"):
+        controller.init(empty)
+
+
 # -- coupled transmissions ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["torque", "linearised", "adaptive"])
+@pytest.mark.parametrize("kind", ["torque", "linearised", "adaptive", "guided"])
 def test_coupled_motors_equal_the_reference(kind: str) -> None:
     digital = digital_robot(jw.load_robot("ur5e", coupling="5:4:0.4,6:4:-0.3,6:5:1"))
     assert digital.robot.transmission is not None
@@ -347,6 +395,7 @@ def test_coupled_motors_equal_the_reference(kind: str) -> None:
         "torque": lambda: torque_feedback(digital.robot, motion, RATE, drives=drives, **known),  # type: ignore[arg-type]
         "linearised": lambda: feedback_linearisation(digital.robot, motion, RATE, drives=drives, **known),  # type: ignore[arg-type]
         "adaptive": lambda: adaptive(digital.robot, motion, RATE, drives=drives, **known, **friction),  # type: ignore[arg-type]
+        "guided": lambda: hand_guiding(digital.robot, RATE, drives=drives, friction=friction["friction"]),  # type: ignore[arg-type]
     }
     inputs = [replace(x, theta=C @ x.q + (x.theta - x.q), speed=C @ x.speed) for x in samples(13, gaps=False)[:300]]
     inputs[50] = replace(inputs[50], q=np.where(np.arange(6) == 3, np.nan, inputs[50].q))

@@ -1,6 +1,6 @@
 /* Online friction for Python: signals with one common delay, friction of slip elements along a motion, the adaptation of
- * friction parameters, and all of these together, as an estimator and as a controller with adaptive feed-forward. The laws
- * are in adaptation.h, friction.h and estimator.h. */
+ * friction parameters, all of these together, as an estimator and as a controller with adaptive feed-forward, and hand
+ * guiding. The laws are in adaptation.h, friction.h and estimator.h. */
 #include "arguments.h" /* Python.h first */
 
 #include "control.h"
@@ -176,27 +176,33 @@ static PyObject *slip_torque(PyObject *self, PyObject *args)
     return result;
 }
 
-/* -- the estimator -- */
+/* -- the torque of a robot in parts -- */
 
-#define ESTIMATOR "jointwise.estimator"
+#define FRICTION "jointwise.friction"
 
 const jw_model *model_of(PyObject *capsule); /* runtime_module.c */
 
-/* An estimator whose numbers are those of Python's arrays. */
+/* A model whose numbers are those of Python's arrays. */
 typedef struct {
-    estimator made;
+    friction_model made;
     lent held;
     PyObject *cores;
-} held_estimator;
+} held_friction;
 
-static void drop_held(held_estimator *held)
+static void drop_friction_held(held_friction *held)
 {
     give_back(&held->held);
     Py_XDECREF(held->cores);
     PyMem_Free(held);
 }
 
-static void drop_estimator(PyObject *capsule) { drop_held(PyCapsule_GetPointer(capsule, ESTIMATOR)); }
+static void drop_friction(PyObject *capsule) { drop_friction_held(PyCapsule_GetPointer(capsule, FRICTION)); }
+
+static const friction_model *friction_of(PyObject *capsule)
+{
+    held_friction *held = PyCapsule_GetPointer(capsule, FRICTION);
+    return held == NULL ? NULL : &held->made;
+}
 
 static int take_cores(PyObject *cores, friction_model *model)
 {
@@ -241,14 +247,54 @@ static int take_laws(PyObject *const *o, lent *held, friction_model *model)
     return 0;
 }
 
-/* estimator_open(cores, laws | None, backlash | None, rotors | None, taps (length,), adaptation (joints, numbers), rate):
- * a capsule that keeps the arrays. */
+/* friction_open(cores, laws | None, backlash | None, rotors | None): a capsule that keeps the arrays. */
+static PyObject *friction_open(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *o[4], *capsule = NULL;
+    if (!PyArg_ParseTuple(args, "OOOO", &o[0], &o[1], &o[2], &o[3]))
+        return NULL;
+    held_friction *new = PyMem_Calloc(1, sizeof(held_friction));
+    if (new == NULL)
+        return PyErr_NoMemory();
+    new->cores = Py_NewRef(o[0]);
+    if (take_cores(o[0], &new->made) && take_laws(o + 1, &new->held, &new->made))
+        capsule = PyCapsule_New(new, FRICTION, drop_friction);
+    if (capsule == NULL)
+        drop_friction_held(new);
+    return capsule;
+}
+
+/* -- the estimator -- */
+
+#define ESTIMATOR "jointwise.estimator"
+
+/* An estimator whose numbers are those of Python's arrays. */
+typedef struct {
+    estimator made;
+    lent held;
+    PyObject *friction;
+} held_estimator;
+
+static void drop_held(held_estimator *held)
+{
+    give_back(&held->held);
+    Py_XDECREF(held->friction);
+    PyMem_Free(held);
+}
+
+static void drop_estimator(PyObject *capsule) { drop_held(PyCapsule_GetPointer(capsule, ESTIMATOR)); }
+
+/* estimator_open(friction, taps (length,), adaptation (joints, numbers), rate): a capsule that keeps the arrays. */
 static PyObject *estimator_open(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *o[6], *capsule = NULL;
+    PyObject *o[3], *capsule = NULL;
     double rate;
-    if (!PyArg_ParseTuple(args, "OOOOOOd", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], &rate))
+    if (!PyArg_ParseTuple(args, "OOOd", &o[0], &o[1], &o[2], &rate))
+        return NULL;
+    const friction_model *model = friction_of(o[0]);
+    if (model == NULL)
         return NULL;
     held_estimator *new = PyMem_Calloc(1, sizeof(held_estimator));
     if (new == NULL)
@@ -256,11 +302,11 @@ static PyObject *estimator_open(PyObject *self, PyObject *args)
     estimator *e = &new->made;
     Py_ssize_t length = 0;
     const double *laws;
-    new->cores = Py_NewRef(o[0]);
+    new->friction = Py_NewRef(o[0]);
+    e->model = *model;
     e->rate = rate;
-    if (take_cores(o[0], &e->model) && take_laws(o + 1, &new->held, &e->model) &&
-        any_numbers(o[4], "taps", 0, &new->held, &e->taps, &length) &&
-        numbers(o[5], "adaptation", e->model.joints * LAW_NUMBERS, 0, &new->held, &laws)) {
+    if (any_numbers(o[1], "taps", 0, &new->held, &e->taps, &length) &&
+        numbers(o[2], "adaptation", e->model.joints * LAW_NUMBERS, 0, &new->held, &laws)) {
         e->laws = (const jw_adaptation *)laws;
         e->length = (int)length;
         if (length < 1 || length > MOST_TAPS)
@@ -415,12 +461,67 @@ static PyObject *adaptive_step(PyObject *self, PyObject *args)
     return result;
 }
 
+/* -- hand guiding -- */
+
+enum { GUIDED = 6, TEMPERATURE = 5 }; /* q, qd, theta, speed, current, temperature */
+
+/* The torque of one period; `last` (GUIDED, joints) takes what is finite. Returns whether everything is. */
+static int guide(const friction_model *model, double *memory, double *last, const double *const *sample, double share,
+                 const double *damping, const double *limits, double *torque)
+{
+    static const double still[MOST_JOINTS];
+    Py_ssize_t n = model->joints;
+    double H[MOST_JOINTS];
+    torque_parts parts;
+    int whole = 1;
+    for (int c = 0; c < GUIDED; c++)
+        for (Py_ssize_t j = 0; j < n; j++) {
+            int finite = sample[c][j] - sample[c][j] == 0.0;
+            last[c * n + j] = finite ? sample[c][j] : last[c * n + j];
+            whole &= finite;
+        }
+    const double *speed = last + 3 * n;
+    drive_motion motion = {last, last + n, still, speed, still, last + TEMPERATURE * n};
+    follow_friction(model, memory, last + 2 * n, H);
+    friction_parts(model, memory, &motion, H, &parts);
+    for (Py_ssize_t j = 0; j < n; j++)
+        torque[j] = jw_clamp(parts.body[j] + share * parts.friction[j] - damping[j] * speed[j], limits[j]);
+    return whole;
+}
+
+/* guiding_step(friction, memory, last (6, joints), sample (q, qd, theta, speed, current, temperature), share, damping,
+ * limits, torque) -> whether all of the sample is finite: memory and last are updated. */
+static PyObject *guiding_step(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *o[7], *result = NULL;
+    double share;
+    if (!PyArg_ParseTuple(args, "OOOOdOOO", &o[0], &o[1], &o[2], &o[3], &share, &o[4], &o[5], &o[6]))
+        return NULL;
+    const friction_model *model = friction_of(o[0]);
+    if (model == NULL)
+        return NULL;
+    lent held = {.count = 0};
+    const double *sample[GUIDED], *damping, *limits;
+    double *memory, *last, *torque;
+    Py_ssize_t n = model->joints;
+    if (outputs(o[1], "memory", friction_memory(model), 0, &held, &memory) &&
+        outputs(o[2], "last", GUIDED * n, 0, &held, &last) && take_arrays(o[3], "sample", GUIDED, n, &held, sample) &&
+        numbers(o[4], "damping", n, 0, &held, &damping) && numbers(o[5], "limits", n, 0, &held, &limits) &&
+        outputs(o[6], "torque", n, 0, &held, &torque))
+        result = PyBool_FromLong(guide(model, memory, last, sample, share, damping, limits, torque));
+    give_back(&held);
+    return result;
+}
+
 PyMethodDef ADAPTATION_METHODS[] = {
     {"slip_hysteresis", slip_hysteresis, METH_VARARGS, "(laws, backlash, memory, theta, H)"},
     {"slip_torque", slip_torque, METH_VARARGS, "(laws, H, speed, load, temperature, friction, dry)"},
     {"phase_steps", phase_steps, METH_VARARGS, "(taps, channels, rate, state, values, out)"},
     {"adapt_steps", adapt_steps, METH_VARARGS, "(laws, state, friction, dry, speed, enabled, parameters, error)"},
-    {"estimator_open", estimator_open, METH_VARARGS, "(cores, laws, backlash, rotors, taps, adaptation, rate) -> estimator"},
+    {"friction_open", friction_open, METH_VARARGS, "(cores, laws, backlash, rotors) -> friction"},
+    {"guiding_step", guiding_step, METH_VARARGS, "(friction, memory, last, sample, share, damping, limits, torque) -> bool"},
+    {"estimator_open", estimator_open, METH_VARARGS, "(friction, taps, adaptation, rate) -> estimator"},
     {"estimator_steps", estimator_steps, METH_VARARGS,
      "(estimator, phase, memory, adaptation, q, theta, torque, temperature, enabled, parameters, error)"},
     {"adaptive_step", adaptive_step, METH_VARARGS,

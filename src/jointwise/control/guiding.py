@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.backend import native
 from jointwise.control.adaptive_friction import make_friction_model
 from jointwise.control.controller import ControlSample
 from jointwise.control.gains import drives_for
@@ -31,9 +32,14 @@ LARGEST_SHARE = 0.95
 
 
 class GuidingState(NamedTuple):
-    """Memory of hand guiding: the state of friction along the measured motion."""
+    """Memory of hand guiding: the state of friction along the measured motion, and the last finite measurements.
+
+    `last` (6, joints) are those of `ControlSample.arrays`; `dropped` counts samples with a value that was not finite.
+    """
 
     friction: Any
+    last: Array
+    dropped: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +47,8 @@ class HandGuiding:
     """``u = g(q) + C q̇ + s f(θ, ω, τ_J, T) - d ω``: gravity and the share s of friction; d is extra damping.
 
     Friction is that of slip elements along the measured path: its sign is known before the joint slides, from the
-    first micrometres that a hand moves it, and at rest nothing switches.
+    first micrometres that a hand moves it, and at rest nothing switches. A value that is not finite counts as the last
+    one that was: the arm is carried on. With the native kernel a step is one call of C.
     """
 
     model: FrictionModel = field(repr=False)
@@ -53,16 +60,32 @@ class HandGuiding:
 
     def init(self, sample: ControlSample) -> GuidingState:
         """Return the memory at the start: gears relaxed."""
-        return GuidingState(self.model.init(sample.q, sample.theta))
+        last = np.array(sample.arrays)
+        if not np.isfinite(last).all():
+            raise ModelError("the first sample of hand guiding must be finite: gravity is not known without positions.")
+        return GuidingState(self.model.init(sample.q, sample.theta), last)
 
     def step(self, state: GuidingState, sample: ControlSample) -> tuple[Array, GuidingState]:
         """Return the torque (joints,), Nm, of this period and the memory for the next."""
-        still = np.zeros_like(sample.q)
-        motion = DriveSample(sample.q, sample.qd, still, sample.theta, sample.speed, still, sample.temperature)
-        signals, memory = self.model.follow(state.friction, sample.theta)
+        kernel, handle = native(), self.model.handle
+        if kernel is None or handle is None:
+            return self._numpy_step(state, sample)
+        memory, last, torque = state.friction.copy(), state.last.copy(), np.empty_like(self.limits)
+        whole = kernel.guiding_step(handle, memory, last, sample.arrays, self.share, self.damping, self.limits, torque)
+        return torque, GuidingState(memory, last, state.dropped + (not whole))
+
+    def _numpy_step(self, state: GuidingState, sample: ControlSample) -> tuple[Array, GuidingState]:
+        rows = np.array(sample.arrays)
+        finite = np.isfinite(rows)
+        last = np.where(finite, rows, state.last)
+        q, qd, theta, speed, _, temperature = last
+        still = np.zeros_like(q)
+        signals, memory = self.model.follow(state.friction, theta)
+        motion = DriveSample(q, qd, still, theta, speed, still, temperature)
         parts, memory = self.model.parts(memory, motion, signals)
-        torque = parts.body + self.share * parts.friction - self.damping * sample.speed
-        return np.minimum(np.maximum(torque, -self.limits), self.limits), GuidingState(memory)
+        torque = parts.body + self.share * parts.friction - self.damping * speed
+        after = GuidingState(memory, last, state.dropped + (not finite.all()))
+        return np.minimum(np.maximum(torque, -self.limits), self.limits), after
 
 
 def hand_guiding(
@@ -104,4 +127,4 @@ def hand_guiding(
         )
     model = make_friction_model(robot, links, chosen, friction, rate)
     limits = np.array([drive.limit for drive in chosen])
-    return HandGuiding(model, limits, rate, share, np.broadcast_to(extra, limits.shape))
+    return HandGuiding(model, limits, rate, share, np.broadcast_to(extra, limits.shape).copy())

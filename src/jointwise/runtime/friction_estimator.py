@@ -69,8 +69,8 @@ class FrictionModel(Protocol):
         ...
 
     @property
-    def packed(self) -> tuple[Any, ...] | None:
-        """Cores, laws, backlash and rotors as the native kernel takes them; None where it cannot, or is not there."""
+    def handle(self) -> Any:
+        """The model as the native kernel holds it; None where it cannot, or is not there."""
         ...
 
     def init(self, q: Array, theta: Array) -> Any:
@@ -128,12 +128,13 @@ class DescribedFriction:
         return make_chain(self.robot, self.gravity, self.payload)
 
     @cached_property
-    def packed(self) -> tuple[Any, ...] | None:
+    def handle(self) -> Any:
         """Bodies, friction laws, backlash and rotors; None for more joints than the C core has."""
-        if native() is None or self.robot.dof > MOST_JOINTS:
+        kernel = native()
+        if kernel is None or self.robot.dof > MOST_JOINTS:
             return None
         core = NativeCore(core_bodies(self._chain, self.robot.transmission))
-        return (core.handle,), *self.friction.packed, np.ascontiguousarray(self.rotors)
+        return kernel.friction_open((core.handle,), *self.friction.packed, np.ascontiguousarray(self.rotors))
 
     def init(self, q: Array, theta: Array) -> Array:
         """Return the memory of relaxed gears."""
@@ -184,11 +185,13 @@ class CalibratedFriction:
         """None: friction follows the smoothed link positions."""
         return 0
 
-    @property
-    def packed(self) -> tuple[Any, ...] | None:
+    @cached_property
+    def handle(self) -> Any:
         """The cores; None for a model with terms that C does not have."""
-        cores = [core.handle for core in self.model.cores if isinstance(core, NativeCore)]
-        return (tuple(cores), None, None, None) if len(cores) == len(self.model.cores) else None
+        kernel, cores = native(), [core.handle for core in self.model.cores if isinstance(core, NativeCore)]
+        if kernel is None or len(cores) != len(self.model.cores):
+            return None
+        return kernel.friction_open(tuple(cores), None, None, None)
 
     def follow(self, memory: Any, theta: Array) -> tuple[Array, Any]:
         """Return no signals."""
@@ -247,10 +250,10 @@ class FrictionEstimator:
     @cached_property
     def handle(self) -> Any:
         """The estimator as the native kernel holds it; None where NumPy does the same."""
-        packed, kernel = self.model.packed, native()
-        if packed is None or kernel is None:
+        model, kernel = self.model.handle, native()
+        if model is None or kernel is None:
             return None
-        return kernel.estimator_open(*packed, self.filter.taps, self.adaptation.laws, self.filter.rate)
+        return kernel.estimator_open(model, self.filter.taps, self.adaptation.laws, self.filter.rate)
 
     def step(
         self, state: EstimatorState, measured: Measurement, *, enabled: bool = True
