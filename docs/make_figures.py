@@ -77,7 +77,10 @@ def joint_figure(path: Path) -> None:
     figure, axes = plt.subplots(2, 3, figsize=(12, 6.6), constrained_layout=True)
     for axis, name in zip(axes.flat, ("stiffness", "friction", "load", "temperature", "hysteresis"), strict=False):
         _draw_curve(axis, model.parts[name].curves[0], name)
-    _draw_maps(axes[1, 2], model)
+    motor = robot.joints[joint].motor
+    assert motor is not None
+    assert motor.gear_ratio is not None
+    _draw_maps(axes[1, 2], model, motor.gear_ratio)
     figure.savefig(path, dpi=130)
 
 
@@ -97,11 +100,20 @@ def _draw_curve(axis: Any, curve: Any, name: str) -> None:
         axis.set_xlim(-0.05, 2.0)  # all elements slip beyond this travel
 
 
-def _draw_maps(axis: Any, model: JointModel) -> None:
-    """Draw kinematic error and backlash over a turn."""
+def _draw_maps(axis: Any, model: JointModel, ratio: float) -> None:
+    """Draw kinematic error and backlash over a turn; the error within a turn of the motor as a band and enlarged."""
     maps = transmission_of(model.parts["transmission"])
-    theta = np.linspace(0.0, 2.0 * np.pi, 2000)
-    axis.plot(theta, 1e6 * maps.error(theta), color=PREDICTED, linewidth=0.9, label="kinematic error")
+    theta = np.linspace(0.0, 2.0 * np.pi, 1000)
+    turns = theta[:, None] + np.linspace(-np.pi, np.pi, 60, endpoint=False) / ratio
+    errors = 1e6 * maps.error(turns.ravel()).reshape(turns.shape)
+    axis.fill_between(theta, errors.min(axis=1), errors.max(axis=1), color=PREDICTED, alpha=0.2, linewidth=0)
+    axis.plot(theta, errors.mean(axis=1), color=PREDICTED, linewidth=1.2, label="kinematic error")
+    near = axis.inset_axes((0.3, 0.62, 0.4, 0.33))
+    near.plot(
+        turn := np.linspace(0.0, 4.0 * np.pi / ratio, 400), 1e6 * maps.error(turn), color=PREDICTED, linewidth=1.0
+    )
+    near.set_title("two turns of the motor", fontsize=8)
+    near.tick_params(labelsize=7)
     axis.plot(theta, 1e6 * maps.backlash(theta), color=RESIDUAL, linewidth=1.2, label="backlash")
     axis.set(xlabel="position [rad]", ylabel="error, backlash [µrad]")
     axis.set_title("transmission", loc="left", fontsize=10)

@@ -16,6 +16,7 @@ from jointwise.errors import ModelError, ShapeError
 from jointwise.experiment import Events
 from jointwise.experiment.closed_loop import drives_of, run_loop, sample_of
 from jointwise.experiment.controllers import slip_friction_of
+from jointwise.report.recording import render_recording
 from jointwise.runtime import slip_friction
 from jointwise.runtime.friction_estimator import (
     CalibratedFriction,
@@ -308,6 +309,22 @@ def test_a_named_controller_of_simulate() -> None:
     result = jw.simulate(jw.load_robot("planar2"), "excitation", duration=2.0, controller="adaptive")
     assert result.log.samples > 100
     assert "notes" not in result.truth["controller"]
+
+
+def test_the_page_of_a_simulation_shows_adapted_friction() -> None:
+    """The parameters along the run follow friction that grows; other controllers have none."""
+    robot, wear = jw.load_robot("planar2"), Events(wear={"friction": 0.5})
+    aged = jw.simulate(robot, "excitation", duration=8.0, controller="adaptive", events=wear)
+    adapted = aged.truth["controller"]["adapted"]
+    t, a1 = np.array(adapted["t"]), np.array(adapted["a1"])
+    assert len(t) == len(a1) == len(adapted["a2"]) <= 1000
+    assert (np.diff(t) > 0.0).all()
+    assert t[-1] > 7.9
+    assert (a1[len(a1) // 2] > 1.05).all()
+    assert (a1[-1] > a1[len(a1) // 2] + 0.05).all()
+    assert "Adapted friction" in render_recording(robot, aged.log, aged.truth, vars(aged.run))
+    servo = jw.simulate(robot, "excitation", duration=1.0)
+    assert "Adapted friction" not in render_recording(robot, servo.log, servo.truth, vars(servo.run))
 
 
 def test_a_wrong_payload_is_noticed() -> None:

@@ -147,6 +147,10 @@ class AdaptiveController:
         after = AdaptiveState(state.period + 1, integral, estimator, memory, adapted)
         return np.minimum(np.maximum(total, -limits), limits), after
 
+    def parameters(self, state: AdaptiveState) -> tuple[Array, Array]:
+        """Return a1 and a2 (Nm s/rad), (joints,) each, after the samples so far."""
+        return state.adapted.factor, state.adapted.viscous
+
     def notes(self, state: AdaptiveState) -> list[str]:
         """Return what is to be checked: joints whose friction parameters are at their bounds."""
         return state.estimator.adaptation.notes()

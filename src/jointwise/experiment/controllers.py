@@ -35,6 +35,8 @@ SERVO_INTEGRATION = 4.0
 """Integral gain over proportional gain of the servo, 1/s: slow compared with the position loop."""
 LEEWAY = 1.0
 """Time (s) that a stepped controller may run beyond its motion, where it holds the last position."""
+ADAPTED_SPACING, MOST_ADAPTED = 0.01, 1000
+"""Least time (s) between adapted parameters that are kept, and how many are; longer runs keep fewer a second."""
 Periods = NDArray[np.intp]
 """Numbers of control periods, ascending."""
 
@@ -164,6 +166,8 @@ class SteppedController:
         self._name = name or type(controller).__name__
         self.tracking = tracking
         self._memory: tuple[Any] | None = None
+        self._adapted: list[tuple[float, Array, Array]] = []
+        self._spacing = ADAPTED_SPACING
 
     def init(self, sample: ControlSample) -> Any:
         """Return the memory so far."""
@@ -177,13 +181,29 @@ class SteppedController:
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise ModelError(f"step must return a torque and a memory. Got {type(answer).__name__} instead.")
         self._memory = (answer[1],)
+        if isinstance(self._controller, control.AdaptiveController):
+            self._keep(sample.time, *self._controller.parameters(answer[1]))
         return answer
 
+    def _keep(self, time: float, a1: Array, a2: Array) -> None:
+        """Keep adapted parameters (joints,) at a time, s; of long runs every other time again and again."""
+        if not self._adapted or time - self._adapted[-1][0] >= self._spacing:
+            self._adapted.append((time, a1.copy(), a2.copy()))
+        if len(self._adapted) > MOST_ADAPTED:
+            self._adapted, self._spacing = self._adapted[::2], 2.0 * self._spacing
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the name of the controller, and its notes on the run where it has any."""
+        """Return the name of the controller, adapted parameters, and its notes on the run where it has any."""
         notes = getattr(self._controller, "notes", None)
         found = notes(self._memory[0]) if callable(notes) and self._memory is not None else []
-        return {"name": self._name} | ({"notes": found} if found else {})
+        return {"name": self._name} | self._parameters() | ({"notes": found} if found else {})
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return adapted parameters, if any: times (s), a1 and a2 (Nm s/rad) as lists of numbers a joint."""
+        if not self._adapted:
+            return {}
+        t, a1, a2 = zip(*self._adapted, strict=True)
+        return {"adapted": {"t": list(t), "a1": np.array(a1).tolist(), "a2": np.array(a2).tolist()}}
 
 
 def make_controller(

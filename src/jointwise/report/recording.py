@@ -86,6 +86,7 @@ def _motion_sections(robot: Robot, log: Log, truth: Truth, run: Run, first: int)
         ("motion", "Motion", motion_view(robot, np.asarray(run["t"]), np.asarray(run["q"]), gravity)),
         ("tracking", "Positions and tracking error", _tracking(robot, log, first, events)),
         ("current", "Current and temperature", _currents(robot, log, first, events)),
+        *_adapted_section(robot, truth, first, events),
         ("friction", "Friction over speed", _friction(robot, run, first)),
         ("deformation", "Deformation of the gears", _deformation(robot, run, first)),
     ]
@@ -230,6 +231,24 @@ def _currents(robot: Robot, log: Log, first: int, events: Events) -> Html:
         figure = stacked_figure(t, upper, lower, alt, events)
         panels.append((joint_title(robot, j), figure.html()))
     return tabs("Joint", panels, first)
+
+
+def _adapted_section(robot: Robot, truth: Truth, first: int, events: Events) -> list[Section]:
+    """Return the section of friction parameters that the controller adapted; none for other controllers."""
+    adapted = truth["controller"].get("adapted")
+    if adapted is None:
+        return []
+    t, a1, a2 = (np.asarray(adapted[name]) for name in ("t", "a1", "a2"))
+    panels = []
+    for j, joint in enumerate(robot.joints):
+        unit = f"{effort_unit(joint)} s/{length_unit(joint)}"
+        upper, lower = ("a1", a1[:, j], PREDICTED), (f"a2 [{unit}]", a2[:, j], RESIDUAL)
+        alt = f"{joint_title(robot, j)}: a1 ends at {a1[-1, j]:.3g}, a2 at {a2[-1, j]:.3g} {unit}."
+        panels.append((joint_title(robot, j), stacked_figure(t, upper, lower, alt, events).html(alt)))
+    hint = (
+        "Friction of the feed-forward is a1 times the dry friction of the model, and a2 times the speed on top of it."
+    )
+    return [("adapted", "Adapted friction", join([paragraph(hint, class_="hint"), tabs("Joint", panels, first)]))]
 
 
 def _curves(log: Log, signals: Callable[[Log], tuple[Array, ...]]) -> list[Array]:
