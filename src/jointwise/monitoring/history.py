@@ -16,7 +16,7 @@ import numpy as np
 
 from jointwise.errors import DataError
 from jointwise.monitoring.stiffness.status import StiffnessLimits
-from jointwise.monitoring.summary import MORE_FRICTION, MonitorResult, Status
+from jointwise.monitoring.summary import MORE_FRICTION, MonitorResult, Status, repetition
 
 VERSION = 1
 """Version of the tables, SQLite's user_version."""
@@ -140,18 +140,20 @@ class History:
     def series(self, robot: str, joint: int, quantity: str = "a1") -> list[tuple[float, float, float]]:
         """Return date (s since 1970), value and standard error of a quantity of a joint (1-based) in all runs.
 
-        Only runs in which the joint moved long enough are part of it.
+        Only runs in which the joint moved long enough are part of it; errors of friction are larger in short ones
+        (`repetition`), as they are for the status of a run.
         """
         if quantity not in ("a1", "a2", "stiffness"):
             raise DataError(f"quantity must be a1, a2 or stiffness. Got '{quantity}' instead.")
         moved = "" if quantity == "stiffness" else f"AND moved >= {LEAST_MOTION}"
         with self._connected() as connection:
             found = connection.execute(
-                f"SELECT date, {quantity}, {quantity}_deviation FROM joint JOIN run ON run.id = joint.run "
+                f"SELECT date, {quantity}, {quantity}_deviation, moved FROM joint JOIN run ON run.id = joint.run "
                 f"WHERE robot = ? AND joint = ? AND {quantity} IS NOT NULL {moved} ORDER BY date",
                 (robot, joint),
             )
-            return [(float(date), float(value), float(error)) for date, value, error in found]
+            rows = [[float(number) for number in row] for row in found]
+        return [(t, x, e * (1.0 if quantity == "stiffness" else repetition(time))) for t, x, e, time in rows]
 
     def trends(self, robot: str) -> list[Trend]:
         """Return the trends of dry and viscous friction, and of the stiffness, of every joint of a robot."""
@@ -174,7 +176,10 @@ class History:
         lines = [f"{robot}: {texts[0]} in {texts[1]}, {texts[2]}"]
         changed = [trend for trend in self.trends(robot) if trend.status == "watch"]
         lines += [f"  joint {trend.joint}: {change_text(trend)}" for trend in changed]
-        return "\n".join([*lines, *([] if changed else ["  no change of friction or stiffness since commissioning"])])
+        quiet = (
+            "no change of friction or stiffness since commissioning" if len(runs) > 1 else "nothing to compare with yet"
+        )
+        return "\n".join([*lines, *([] if changed else [f"  {quiet}"])])
 
 
 def change_text(trend: Trend) -> str:
@@ -207,7 +212,7 @@ def _joint_rows(result: MonitorResult) -> list[tuple[Any, ...]]:
         found = known.get(joint.joint)
         stiffness = (None, None) if found is None else (found.stiffness, found.deviation)
         numbers = (joint.a1, joint.a1_deviation, joint.a2, joint.a2_deviation, joint.moved, temperatures[k])
-        rows.append((joint.joint, result.external_torque_rms[k], *numbers, *stiffness))
+        rows.append((joint.joint, result.external_torque_rms[k] or 0.0, *numbers, *stiffness))
     return rows
 
 

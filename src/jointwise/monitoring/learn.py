@@ -195,7 +195,7 @@ def _is_bound_small(bound: Array) -> Mask:
 
 def _factors(columns: Array, sizes: Array, least: float, factor: float, before: tuple[float, ...]) -> tuple[float, ...]:
     """Return non-negative factors c with ``E|e| = √(2/π) c·features``, by reweighted least squares."""
-    if len(sizes) < LEAST_SAMPLES:
+    if len(sizes) < LEAST_SAMPLES or not sizes.any():  # too few, or of a joint without a measured output
         return before
     every = max(len(sizes) // MOST_ROWS, 1)
     columns, target, mean = columns[::every], sizes[::every] / MEAN_ABSOLUTE, float(sizes.mean()) / MEAN_ABSOLUTE

@@ -70,7 +70,7 @@ class ReferenceContact:
         s, held, rows = m.joints, m.x[MOMENTS + HELD :: SHARES], self.rows(m)
         fast = s.fast - s.expected - s.grip * held
         slow = s.slow - rows @ m.x
-        m.report |= {"external": -fast, "residual": -slow}
+        m.report |= {"external": -fast * self.measured, "residual": -slow * self.measured}
         with_held = slow + np.where(s.at_rest, s.slow_grip * held, 0.0)
         fast_spread, spread = self._spreads(m, now)
         hunts, fast_bound, slow_bound = self._bounds(m)
@@ -85,7 +85,8 @@ class ReferenceContact:
         ratio = self._ratios(m, beyond_fast, beyond_slow)
         square = self._relative_change(m, self._recent_change(m, with_held), spread)
         self._follow_scale(m, np.abs(slow) / deviation)
-        m.report |= {"deviation": deviation, "ratio": self._push(m, square, ratio)}
+        m.report["deviation"] = np.where(self.measured, deviation, c.NOT_MEASURED)
+        m.report["ratio"] = self._push(m, square, ratio)
         m.report |= {"speed": s.speed, "inertia": now.inertia, "shock": s.shock, "rest": s.at_rest.astype(float)}
         m.report |= {"bound_fast": fast_bound, "bound_slow": slow_bound, "dry": s.dry}
         m.report["joint"] = float(np.argmax(m.report["ratio"]))

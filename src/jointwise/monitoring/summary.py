@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -23,9 +23,9 @@ LIGHTEST = 0.15
 """Change of the payload (kg) that is one: models of one arm from different days differ by less."""
 UNKNOWN = 0.3
 """Standard error (kg) above which a payload is not determined: the tool has not turned enough yet."""
-MORE_FRICTION, LESS_FRICTION = 0.06, 0.12
+MORE_FRICTION, LESS_FRICTION = 0.045, 0.12
 """Changes of friction, relative to dry friction, that are watched: models of one log of a minute are wrong by up to
-5 %, so that 10 % more friction exceeds the first and errors do not; those that run in or warm up have less ..."""
+3 % upwards, so that 10 % more friction exceeds the first and errors do not; joints that run in have less ..."""
 FRICTION_RATIO = 2.0
 """... if it is larger than this many standard errors, which include changes within minutes ..."""
 REPEATED = 60.0
@@ -106,18 +106,7 @@ class FrictionEstimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the friction for JSON."""
-        return {
-            "joint": self.joint,
-            "status": self.status,
-            "a1": self.a1,
-            "a1_deviation": self.a1_deviation,
-            "a2": self.a2,
-            "a2_deviation": self.a2_deviation,
-            "moved": self.moved,
-            "change": self.change,
-            "change_deviation": self.change_deviation,
-            "unexplained": self.unexplained,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +200,7 @@ class MonitorResult:
         duration: Last stamp less the first, s.
         rate: Rate of the uniform clock, Hz.
         contacts: Contacts in the order of time.
-        external_torque_rms: Root mean square of the external torque of every joint, Nm.
+        external_torque_rms: Root mean square of the external torque of every joint, Nm; None where it is not measured.
         external_torque_deviation: Its standard deviation without contact, mean over the samples, Nm.
         payload: The payload.
         friction: Friction of every joint.
@@ -232,8 +221,8 @@ class MonitorResult:
     duration: float
     rate: float
     contacts: tuple[Contact, ...]
-    external_torque_rms: tuple[float, ...]
-    external_torque_deviation: tuple[float, ...]
+    external_torque_rms: tuple[float | None, ...]
+    external_torque_deviation: tuple[float | None, ...]
     payload: PayloadEstimate
     friction: tuple[FrictionEstimate, ...]
     temperature: TemperatureRange | None
@@ -319,7 +308,7 @@ def friction_estimates(known: Known, motion: FrictionMotion, measured: Mask) -> 
         error = float(np.sqrt(max(weights @ known.P[dry : viscous + 1, dry : viscous + 1] @ weights, 0.0)))
         low, high = motion.explained(j)
         unexplained = change - min(max(change, low), high)
-        limit = max(MORE_FRICTION if unexplained > 0.0 else LESS_FRICTION, _ratio(time) * error)
+        limit = max(MORE_FRICTION if unexplained > 0.0 else LESS_FRICTION, FRICTION_RATIO * repetition(time) * error)
         judged = time >= LEAST_MOTION and bool(measured[j])
         status: Status = "unknown" if not judged else "watch" if abs(unexplained) > limit else "ok"
         a1, a2 = (
@@ -330,9 +319,26 @@ def friction_estimates(known: Known, motion: FrictionMotion, measured: Mask) -> 
     return tuple(result)
 
 
-def _ratio(moved: float) -> float:
-    """Return the number of standard errors of a change that is watched after a time in motion (s)."""
-    return FRICTION_RATIO * (1.0 + REPEATED / max(moved, LEAST_MOTION))
+def colder_hint(friction: Sequence[FrictionEstimate], temperature: TemperatureRange | None) -> str:
+    """Return the watched joints whose friction grew with speed alone, as that of cold grease, if temperatures lack."""
+    found = [
+        str(j.joint)
+        for j in friction
+        if j.status == "watch" and j.a2 > FRICTION_RATIO * j.a2_deviation and j.a1 - 1 < FRICTION_RATIO * j.a1_deviation
+    ]
+    if not found or temperature is not None:
+        return ""
+    return f" (joint {', '.join(found)}: with speed only, as of a colder joint; temperatures are not measured)"
+
+
+def where_measured(values: Array, measured: Mask) -> tuple[float | None, ...]:
+    """Return numbers (joints,), None where a joint has no measured output."""
+    return tuple(value if known else None for value, known in zip(values.tolist(), measured.tolist(), strict=True))
+
+
+def repetition(moved: float) -> float:
+    """Return the factor of standard errors of friction after a time in motion (s): errors repeat at few poses."""
+    return 1.0 + REPEATED / max(moved, LEAST_MOTION)
 
 
 def data_quality(known: Known, faults: Sequence[Fault], malformed: int) -> DataQuality:
@@ -360,8 +366,10 @@ def result_text(result: MonitorResult) -> str:
 
 def _number_lines(result: MonitorResult) -> list[str]:
     """Return external torque, payload, friction and temperature as lines of text."""
-    rms = "  ".join(f"{value:.2f}" for value in result.external_torque_rms)
-    spread = "  ".join(f"{value:.2f}" for value in result.external_torque_deviation)
+    rms, spread = (
+        "  ".join("-" if value is None else f"{value:.2f}" for value in values)
+        for values in (result.external_torque_rms, result.external_torque_deviation)
+    )
     lines = [f"  external torque rms [Nm]   {rms}", f"    without contact (1 sigma) {spread}"]
     lines.append(f"  payload [kg]               {_payload_text(result.payload)}")
     moved = [joint for joint in result.friction if joint.moved > 0.0 and joint.change_deviation < VAGUE]

@@ -23,9 +23,11 @@ from jointwise.monitoring.summary import (
     PayloadEstimate,
     Status,
     TemperatureRange,
+    colder_hint,
     data_quality,
     friction_estimates,
     payload_estimate,
+    where_measured,
 )
 from jointwise.monitoring.wear import Wear
 from jointwise.result.metrics import MOVING_SPEED
@@ -177,8 +179,7 @@ def temperature_range(model: RobotModel, temperatures: Sequence[Array]) -> Tempe
         for term in terms:
             if isinstance(term, Temperature):
                 outside |= bool(low[j] < term.coldest or high[j] > term.hottest)
-    numbers = (tuple(values.tolist()) for values in (low, high, last))
-    return TemperatureRange("watch" if outside else "ok", *numbers)
+    return TemperatureRange("watch" if outside else "ok", *(tuple(values.tolist()) for values in (low, high, last)))
 
 
 def warmer_than_known(model: RobotModel, temperatures: Sequence[Array]) -> Array:
@@ -195,9 +196,8 @@ def warmer_than_known(model: RobotModel, temperatures: Sequence[Array]) -> Array
     known = model.calibration.provenance.temperatures
     if known is None or not temperatures:
         return np.zeros(model.dof)
-    last = temperatures[2]
     described = [any(isinstance(term, Temperature) for term in terms) for terms in model.calibration.model.terms]
-    return np.where(described, 0.0, last - np.clip(last, *known))
+    return np.where(described, 0.0, temperatures[2] - np.clip(temperatures[2], *known))
 
 
 def thermal_note(warmer: Array) -> list[str]:
@@ -259,8 +259,8 @@ def verdict(
         duration=sums.last - sums.start,
         rate=monitor.rate,
         contacts=tuple(contacts),
-        external_torque_rms=tuple(np.sqrt(sums.square / count).tolist()),
-        external_torque_deviation=tuple((sums.deviation / count).tolist()),
+        external_torque_rms=where_measured(np.sqrt(sums.square / count), measured),
+        external_torque_deviation=where_measured(sums.deviation / count, measured),
         payload=payload,
         friction=friction,
         temperature=temperature,
@@ -382,7 +382,7 @@ def _reasons(
         lines.append(f"payload {payload.mass:.2f} kg [{low:.2f}, {high:.2f}] instead of {payload.declared:.2f} kg")
     changed = [f"joint {j.joint} {100.0 * j.unexplained:+.0f} %" for j in friction if j.status == "watch"]
     if changed:
-        lines.append(f"friction changed: {', '.join(changed)} of the dry friction")
+        lines.append(f"friction changed: {', '.join(changed)} of the dry friction{colder_hint(friction, temperature)}")
     if temperature is not None and temperature.status == "watch":
         lines.append("a joint is outside the temperatures for which its friction is known")
     return lines + _data_reasons(data)

@@ -78,6 +78,7 @@
 #define ON_TIME JW(1e-3)     /* part of a period within which a stamp is on the uniform clock */
 #define FROZEN_TIME JW(0.25) /* s in which a channel repeats its value while the joint moves */
 #define FROZEN_SPEED JW(0.05) /* rad/s: a joint that moves faster changes its position and its output */
+#define NOT_MEASURED JW(1e9) /* Nm, standard deviation of the external torque of a joint without a measured output */
 #define SATURATED JW(0.999)  /* of the largest output so far: repeated values above it are saturated */
 
 JW_INLINE jw_real share_of(jw_real period, jw_real time) { return JW(1.0) - jw_exp(-period / time); }
@@ -508,8 +509,8 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
         jw_real held = s->x[unknown(j, 2)], fast = s->fast[j] - s->expected[j] - s->grip[j] * held;
         jw_real slow = s->slow[j] - mean_of(s, &r);
         jw_real holds = s->at_rest[j] != JW(0.0) ? r.factor[JW_MOMENTS + 2] * held : JW(0.0);
-        report->external[j] = -fast;
-        report->residual[j] = -slow;
+        report->external[j] = m->joint[j].measured ? -fast : JW(0.0);
+        report->residual[j] = m->joint[j].measured ? -slow : JW(0.0);
         jw_real whole = slow + holds;
         if (hunts) {
             fast += held + s->dry[j];
@@ -530,7 +531,7 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
         u = s->over[j] >= PERSISTENCE ? u : smaller(u, JW(1.0));
         s->above[j] = w > JW(1.0) && s->at_rest[j] != JW(0.0) ? s->above[j] + m->model->period : JW(0.0);
         w = s->at_rest[j] == JW(0.0) || s->above[j] >= PUSH_TIME ? w : smaller(w, JW(1.0));
-        report->deviation[j] = jw_sqrt(variance);
+        report->deviation[j] = m->joint[j].measured ? jw_sqrt(variance) : NOT_MEASURED;
         report->ratio[j] = m->joint[j].measured ? larger(u, w) : JW(0.0);
         report->speed[j] = s->speed[j];
         report->inertia[j] = now->inertia[j];
