@@ -1,6 +1,6 @@
 """Online stiffness of the base of the digital UR5e, with the figures of the literature.
 
-    python benchmarks/online_stiffness.py [--seeds 10] [--files 1] [--quick] [--known FILE] [--live S]
+    python benchmarks/online_stiffness.py [--seeds 10] [--files 1] [--known FILE] [--live S]
 
 The axis is vertical, the other joints stand; random moves at 30 to 100 % of the limits with waits of up to 1 s, 35 s,
 1 kHz. Friction, hysteresis, gear maps and the stored stiffness come from the identification of this package on
@@ -64,7 +64,7 @@ FIRST_SEED = 100
 # -- the joint file ----------------------------------------------------------------------------------------------------
 
 
-def identified_joint(seed: int, quick: bool) -> JointModel:
+def identified_joint(seed: int) -> JointModel:
     """Return the base joint as this package identifies it from simulated experiments."""
     experiments = {
         "constant-speed": ("friction",),
@@ -73,8 +73,7 @@ def identified_joint(seed: int, quick: bool) -> JointModel:
     }
     model = JointModel(ARM.name, 0)
     for name, phenomena in experiments.items():
-        duration = 250.0 if quick and name == "reciprocate" else None
-        log, digital = joint_log(name, duration=duration, seed=seed, gauge=name == "locked")
+        log, digital = joint_log(name, duration=None, seed=seed, gauge=name == "locked")
         record = joint_record(log, ARM, 0, mounting=digital.gravity)
         for phenomenon in phenomena:
             model = model.with_part(identify(phenomenon, record, ARM, model))
@@ -85,7 +84,7 @@ def joint_files(args: argparse.Namespace) -> list[JointModel]:
     """Return the joint files of the options."""
     if args.known is not None and args.known.exists():
         return [load_joint(args.known, ARM.name, 0)]
-    models = [identified_joint(seed, args.quick) for seed in range(args.files)]
+    models = [identified_joint(seed) for seed in range(args.files)]
     if args.known is not None:
         save_joint(models[0], args.known)
     return models
@@ -331,7 +330,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--files", type=int, default=1, help="joint files identified with different noise")
-    parser.add_argument("--quick", action="store_true", help="250 s of reciprocation instead of 1,005 s")
     parser.add_argument("--known", type=Path, help="joint file to read, or to write if it does not exist")
     parser.add_argument("--live", type=float, metavar="S", help="only run in real time for S seconds")
     args = parser.parse_args()

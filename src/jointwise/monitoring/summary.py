@@ -261,23 +261,25 @@ class MonitorResult:
         }
 
 
-def payload_estimate(known: Known, carried: Payload | None, current: bool) -> PayloadEstimate:
-    """Return the payload of what a monitor knows.
+def payload_estimate(known: Known, carried: Payload | None, current: bool, moved: float) -> PayloadEstimate:
+    """Return the payload of what a monitor knows; its errors repeat at the few poses of a short motion.
 
     Args:
         known: What the monitor knows: the change against the payload of the model.
         carried: The payload that the model includes.
         current: Whether the output is a current, whose gain has an error.
+        moved: Time in motion of the joint that moved longest, s.
 
     """
     before = np.zeros(MOMENTS)
     if carried is not None:
         before = carried.mass * np.array([1.0, *carried.center_of_mass])
-    total, P = before + known.x[:MOMENTS], known.P[:MOMENTS, :MOMENTS]
+    total, P = before + known.x[:MOMENTS], repetition(moved) ** 2 * known.P[:MOMENTS, :MOMENTS]
     error = float(np.sqrt(P[0, 0] + (GAIN_ERROR * total[0] if current else 0.0) ** 2))
     half, change = NORMAL * error, abs(float(known.x[0]))
     interval = (float(total[0] - half), float(total[0] + half))
-    status: Status = "unknown" if error > UNKNOWN else "watch" if change > max(half, LIGHTEST) else "ok"
+    vague = known.P[0, 0] > UNKNOWN**2
+    status: Status = "unknown" if vague else "watch" if change > max(half, LIGHTEST) else "ok"
     com, limits = _center(total, P) if interval[0] > LIGHTEST else (None, None)
     return PayloadEstimate(status, float(total[0]), interval, com, limits, float(before[0]))
 

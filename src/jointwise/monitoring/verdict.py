@@ -238,7 +238,7 @@ def verdict(
     """
     model, known = monitor.model, state.known
     measured = np.ones(model.dof, dtype=bool) if monitor.measured is None else monitor.measured
-    payload = payload_estimate(known, model.payload, model.output == "current")
+    payload = payload_estimate(known, model.payload, model.output == "current", float(sums.moved.max()))
     warmer = warmer_than_known(model, sums.temperatures)
     friction = friction_estimates(known, _motion(monitor, sums, warmer), measured)
     mismatch = _mismatch(sums, len(contacts), known.adopted) or _impossible(monitor, known, payload, friction)
