@@ -118,7 +118,7 @@ def _draw_maps(axis: Any, model: JointModel, ratio: float) -> None:
     axis.plot(theta, 1e6 * maps.backlash(theta), color=RESIDUAL, linewidth=1.2, label="backlash")
     axis.set(xlabel="position [rad]", ylabel="error, backlash [µrad]")
     axis.set_title("transmission", loc="left", fontsize=10)
-    axis.legend(frameon=False, fontsize=9)
+    axis.legend(frameon=False, fontsize=9, loc="lower left")
     axis.spines[["top", "right"]].set_visible(False)
 
 
