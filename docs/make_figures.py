@@ -108,7 +108,7 @@ def _draw_maps(axis: Any, model: JointModel, ratio: float) -> None:
     errors = 1e6 * maps.error(turns.ravel()).reshape(turns.shape)
     axis.fill_between(theta, errors.min(axis=1), errors.max(axis=1), color=PREDICTED, alpha=0.2, linewidth=0)
     axis.plot(theta, errors.mean(axis=1), color=PREDICTED, linewidth=1.2, label="kinematic error")
-    axis.set_ylim(top=1200.0)  # room for the inset
+    axis.set_ylim(top=1200.0)  # space for the inset
     near = axis.inset_axes((0.3, 0.71, 0.4, 0.23))
     near.plot(
         turn := np.linspace(0.0, 4.0 * np.pi / ratio, 400), 1e6 * maps.error(turn), color=PREDICTED, linewidth=1.0
