@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO_READY := $(VENV)/.ready-demo
 DEV_READY := $(VENV)/.ready-dev
 LOCK := requirements-dev.lock
-SOURCES := pyproject.toml setup.py $(wildcard src/native/*)
+SOURCES := pyproject.toml setup.py $(wildcard src/native/* src/jointwise/runtime/core/*)
 
 .PHONY: setup lock demo test lint types docs check benchmark clean
 
