@@ -294,7 +294,11 @@ def test_the_recording_of_an_excitation_is_compared_with_its_prediction(tmp_path
     assert "times those of the prediction" in compare_with_prediction(calibration, folder).summary()
     assert main(["excite", "--robot", "ur5e", "--model", str(model), "--output", str(tmp_path / "other")]) == 1
     assert "a model of 'planar2', not of 'ur5e'" in capsys.readouterr().err
-    (folder / "prediction.json").write_text("{}")
+    prediction = folder / "prediction.json"
+    prediction.write_text(prediction.read_text().replace('"planar2"', '"ur5e"'))
+    with pytest.raises(jw.errors.ModelError, match="a prediction for 'ur5e', not for 'planar2'"):
+        compare_with_prediction(calibration, folder)
+    prediction.write_text("{}")
     with pytest.raises(jw.errors.ModelError, match="not the prediction"):
         compare_with_prediction(calibration, folder)
 

@@ -10,6 +10,7 @@ import pytest
 
 import jointwise as jw
 from cli_runs import refused
+from jointwise.cli.summary import training_text
 from jointwise.errors import DataError, ModelError
 from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Inertia, term_from_dict
@@ -35,7 +36,7 @@ def made() -> jw.SimulationResult:
 @pytest.fixture(scope="module")
 def two(made: jw.SimulationResult) -> jw.Calibration:
     chosen = options(made, made.log, two_encoders=True, rotor_inertias=made.truth["rotor_inertias"])
-    return jw.calibrate(made.log, PLANAR, options=chosen)
+    return jw.calibrate(made.log, "planar2", options=chosen)  # a name is enough
 
 
 def base_error(made: jw.SimulationResult, found: jw.Calibration) -> float:
@@ -65,6 +66,7 @@ def test_rotor_inertias_of_soft_joints_are_estimated_with_intervals(made: jw.Sim
 def test_known_inertias_are_held_and_reach_the_identified_robot(made: jw.SimulationResult, two: jw.Calibration) -> None:
     status = dict(zip((info.name for info in two.model.parameters), two.estimate.status, strict=True))
     assert status["Ia_1"] == status["Ia_2"] == "given"
+    assert "given: fixed at a known value" in training_text(two)
     np.testing.assert_allclose(two.robot_identified().rotor_inertias, made.truth["rotor_inertias"], rtol=1e-6)
     twin = jw.make_twin(two)
     np.testing.assert_allclose([joint.inertia for joint in twin.joints], made.truth["rotor_inertias"], rtol=1e-6)

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.log import Log, log_list
+from jointwise.description.files import load_robot
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ImplausibleError
@@ -56,7 +57,7 @@ Progress = Callable[[str], None]
 
 def calibrate(
     logs: Log | Sequence[Log],
-    robot: Robot,
+    robot: Robot | str,
     *,
     mounting: Mounting | None = None,
     payload: Payload | Sequence[Payload | None] | None = None,
@@ -75,7 +76,7 @@ def calibrate(
 
     Args:
         logs: Training logs with a measured current or torque.
-        robot: The robot; a description without inertia (a DH table) is enough.
+        robot: The robot, or its name; a description without inertia (a DH table) is enough.
         mounting: How the base is mounted (table, wall, ceiling, or gravity in m/s²); that of the logs if None, else
             the table.
         payload: What the tool carries in the logs; it becomes part of the parameters. Drive gains that are not
@@ -102,6 +103,7 @@ def calibrate(
 
     """
     recordings, options = log_list(logs), options or Options()
+    robot = load_robot(robot) if isinstance(robot, str) else robot
     if joints:
         rotor = all(log.theta is not None for log in recordings)
         options = options.with_joints(

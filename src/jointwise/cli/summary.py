@@ -21,6 +21,7 @@ STATUS = {
     "weak": "weak: the 95 % confidence interval contains zero, because the value is small or correlated with others",
     "at bound": "at bound: the estimate is at its lower bound of zero; normal for slip elements that are not needed",
     "dropped": "dropped: set to zero; the data do not determine it, and the prediction does not need it",
+    "given": "given: fixed at a known value",
 }
 
 

@@ -82,8 +82,9 @@ class PredictedParameter:
 
 @dataclass(frozen=True)
 class _Prediction:
-    """What a prediction contains: torque noise (Nm, rms) and parameters."""
+    """What a prediction contains: name of the robot, torque noise (Nm, rms) and parameters."""
 
+    robot: str
     noise: tuple[float, ...]
     parameters: tuple[PredictedParameter, ...]
 
@@ -137,10 +138,13 @@ def compare_with_prediction(calibration: Calibration, excitation: str | Path) ->
         excitation: Directory of the excitation, or its `prediction.json`.
 
     Raises:
-        ModelError: The file is no prediction, or shares no parameter with the calibration.
+        ModelError: The file is no prediction, is one for another robot, or shares no parameter with the calibration.
 
     """
     path, prediction = _read(excitation)
+    robot = calibration.model.robot.name
+    if prediction.robot != robot:
+        raise ModelError(f"{path}: a prediction for '{prediction.robot}', not for '{robot}'. Use the same description.")
     realised = _realised(calibration)
     shared = [p for p in prediction.parameters if realised.get(p.name, 0.0) > 0.0 and p.std_error > 0.0]
     if not shared:
@@ -212,7 +216,7 @@ def _read(excitation: str | Path) -> tuple[Path, _Prediction]:
         noise = decode(document.get("torque_noise_Nm"), tuple[float, ...])
     except ModelError as problem:
         raise ModelError(f"{path}: torque_noise_Nm: {problem}") from None
-    return path, _Prediction(noise, parameters)
+    return path, _Prediction(str(document.get("robot")), noise, parameters)
 
 
 def _realised(calibration: Calibration) -> dict[str, float]:

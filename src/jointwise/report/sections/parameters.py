@@ -179,7 +179,7 @@ def _body_row(physical: PhysicalParameters, j: int) -> Sequence[object]:
     return (
         link.name,
         number(link.mass, 3),
-        ", ".join(number(float(c), 3) for c in link.center_of_mass),
+        ", ".join(number(round(float(c), 6) + 0.0, 3) for c in link.center_of_mass),
         ", ".join(number(float(c), 3) for c in principal),
         number(float(physical.rotor_inertias[j]), 3),
         *(f"{value:.2f}" for value in (share[9], share[6:9].mean(), share[:6].mean())),
