@@ -203,14 +203,21 @@ class Excitation:
             ],
         }
 
+    @property
+    def improvement_text(self) -> str:
+        """The median standard error beside that of random series, which need not keep the limits of torque."""
+        ratio = float(np.median(self.improvement[self.model.target]))
+        size = f"{ratio:.2f} times smaller" if ratio >= 1.0 else f"{1.0 / ratio:.2f} times larger"
+        return f"{size} than those of random series (median)"
+
     def summary(self) -> str:
         """Return the excitation in a few lines of text."""
         uses = ", ".join(f"{use.kind} {100.0 * use.share:.0f} %" for use in self.uses)
         return (
             f"{self.motion.duration:g} s for {self.model.goal}, condition number {self.condition:.3g} "
             f"(random series: {self.random.condition:.3g})\n"
-            f"standard errors {np.median(self.improvement[self.model.target]):.2f} times smaller than those of random "
-            f"series (median)\nuse of the limits: {uses}" + (f"\nwarning: {POOR_TEXT}" if self.poor else "")
+            f"standard errors {self.improvement_text}\nuse of the limits: {uses}"
+            + (f"\nwarning: {POOR_TEXT}" if self.poor else "")
         )
 
 

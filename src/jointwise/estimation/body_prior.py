@@ -63,9 +63,10 @@ class BodyPrior:
                 )
             center = inertial[6:9] / inertial[9]
             if region is not None and not (np.all(center >= region[0]) and np.all(center <= region[1])):
+                point, low, high = (f"({', '.join(f'{c:.3g}' for c in p + 0.0)})" for p in (center, *region))
                 raise EstimationError(
-                    f"link '{name}': the described centre of mass ({', '.join(f'{c:.3g}' for c in center)} m) lies "
-                    "outside the region described for it. Correct one of them, or use --no-physical."
+                    f"link '{name}': the described centre of mass {point} m lies outside the region described for it, "
+                    f"{low} to {high} m (all in the frame of the joint). Correct one of them, or use --no-physical."
                 )
 
 

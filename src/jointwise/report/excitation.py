@@ -46,21 +46,20 @@ def render_excitation(excitation: Excitation) -> str:
 
 def _overview(excitation: Excitation) -> Html:
     model, random, clearance = excitation.model, excitation.random, excitation.limits.clearance
-    better = np.median(excitation.improvement[model.target])
     plane = f"{clearance.plane:g} m" if np.isfinite(clearance.plane) else "not checked"
     pairs: list[tuple[object, object]] = [
         ("Optimised for", model.goal),
         ("Method", f"{BASES[excitation.options.basis]}, {excitation.options.criterion.upper()}-optimal"),
         ("Duration", f"{excitation.motion.duration:g} s, {percent(excitation.options.speed, 0)} of the speed limits"),
         ("Condition number", f"{excitation.condition:.3g}; random series {random.condition:.3g} (median)"),
-        ("Standard errors", f"{better:.2f} times smaller than those of random series (median)"),
+        ("Standard errors", excitation.improvement_text),
         *((f"Largest {use.kind}", f"{percent(use.share)} of the limit, {use.where}") for use in excitation.uses),
         ("Height above the mounting plane", plane),
     ]
     note = (
         "The limits hold at ten points per sample of the trajectory file. Collisions with the cell, cables and payload "
         "are not checked: run the motion slowly first, with a hand at the emergency stop. Random series are Fourier "
-        "series of the same duration and speed, whose collisions are not checked."
+        "series of the same duration and speed, whose torques and collisions are not checked."
     )
     warning = [paragraph(f"{POOR_TEXT[0].upper()}{POOR_TEXT[1:]}")] if excitation.poor else []
     return join([facts(pairs), *warning, paragraph(note)])
