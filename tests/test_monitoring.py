@@ -29,6 +29,8 @@ from jointwise.monitoring.core import MOMENTS, SHARES
 from jointwise.monitoring.history import History
 from jointwise.monitoring.learn import MARGIN
 from jointwise.monitoring.reference import ReferenceWatch
+from jointwise.monitoring.reference_contact import ReferenceContact
+from jointwise.monitoring.reference_state import WatchMemory
 from jointwise.monitoring.session import part_of
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.monitoring.signals import log_samples, stream_rate
@@ -181,6 +183,14 @@ def test_a_push_is_found_with_its_time_torque_and_force(model, free, force):
     largest = expected[np.abs(expected[:, contact.joint - 1]).argmax(), contact.joint - 1]
     assert contact.peak == pytest.approx(largest, rel=0.35, abs=3.0 * contact.deviation)
     assert np.linalg.norm(np.array(contact.force) - force) < 0.5 * np.linalg.norm(force)
+
+
+def test_a_contact_ends_where_the_push_itself_reversed_a_joint(model):
+    contact, memory = ReferenceContact(Monitor(model, 100.0).numbers), WatchMemory.empty(6)
+    memory.contact, memory.joints.settled = True, np.full(6, 10.0)
+    memory.joints.followed = np.full(6, 5.0)  # Nm, followed while the joints reversed
+    memory.joints.at_rest = np.arange(6) == 5
+    assert contact._recent_change(memory, np.full(6, 0.1)).tolist() == pytest.approx([0.1] * 5 + [-4.9])
 
 
 def test_the_same_push_on_shuffled_currents_is_no_single_contact(model, free):

@@ -155,12 +155,17 @@ class ReferenceContact:
     # -- pushes: changes of the slow residuals within a second --
 
     def _recent_change(self, m: WatchMemory, y: Array) -> Array:
-        """Return the changes (joints,), Nm, of slow residuals y within about `FOLLOW_TIME`."""
+        """Return the changes (joints,), Nm, of slow residuals y within about `FOLLOW_TIME`.
+
+        A push that reverses a joint is followed until the contact begins: of a joint in motion, a contact leaves at
+        most the residual.
+        """
         s, share = m.joints, 0.0 if m.contact else share_of(self.T, c.FOLLOW_TIME)
         loose = ~s.at_rest & (s.loose_slow > c.LOOSE_SHARE * self.friction) & (not m.contact)
         before = np.where((s.settled < c.SETTLED) | loose, y, s.followed)
         s.followed = before + share * (y - before)
-        return y - s.followed
+        change = y - s.followed
+        return np.where(~s.at_rest & m.contact & (np.abs(y) < np.abs(change)), y, change)
 
     def _relative_change(self, m: WatchMemory, change: Array, spread: Array) -> Array:
         """Return the squares of changes (Nm) relative to the usual ones (joints,), beyond what dry friction may add."""

@@ -449,7 +449,8 @@ static jw_real beyond(jw_real residual, jw_real bound, jw_real limit, jw_real va
     return larger(jw_fabs(residual) - bound, JW(0.0)) / (limit * jw_sqrt(variance));
 }
 
-/* Change (Nm) of a slow residual within about FOLLOW_TIME; y (Nm) is what payload and friction in motion leave. */
+/* Change (Nm) of a slow residual within about FOLLOW_TIME; y (Nm) is what payload and friction in motion leave. A push that
+ * reverses a joint is followed until the contact begins: of a joint in motion, a contact leaves at most the residual. */
 static jw_real recent_change(const jw_monitor *m, jw_watch_state *s, int j, jw_real y)
 {
     int free = s->contact == JW(0.0), moves = s->at_rest[j] == JW(0.0);
@@ -457,7 +458,8 @@ static jw_real recent_change(const jw_monitor *m, jw_watch_state *s, int j, jw_r
     if (s->settled[j] < SETTLED || loose)
         s->followed[j] = y;
     smooth(&s->followed[j], y, free ? share_of(m->model->period, FOLLOW_TIME) : JW(0.0));
-    return y - s->followed[j];
+    jw_real change = y - s->followed[j];
+    return !free && moves && jw_fabs(y) < jw_fabs(change) ? y : change;
 }
 
 /* Its square relative to the usual one, beyond what dry friction may add; `spread` (Nm) is that of the slow residual. */
