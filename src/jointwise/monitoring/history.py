@@ -176,9 +176,8 @@ class History:
         lines = [f"{robot}: {texts[0]} in {texts[1]}, {texts[2]}"]
         changed = [trend for trend in self.trends(robot) if trend.status == "watch"]
         lines += [f"  joint {trend.joint}: {change_text(trend)}" for trend in changed]
-        quiet = (
-            "no change of friction or stiffness since commissioning" if len(runs) > 1 else "nothing to compare with yet"
-        )
+        quiet = "no significant change of friction or stiffness since commissioning"
+        quiet = quiet if len(runs) > 1 else "nothing to compare with yet"
         return "\n".join([*lines, *([] if changed else [f"  {quiet}"])])
 
 
