@@ -97,7 +97,9 @@ class Options:
         gains = None if self.gains is not None else _identified_gains(models, robot, accept_implausible)
         if gains is None:
             return replace(self, joints=joints)
-        return replace(self, joints=joints, gains=gains, gain_source="joint files, else the description")
+        described = gains == [joint.motor.joint_gain for joint in robot.joints]  # none of the files was used
+        source = f"description of {robot.name}" if described else "joint files, else the description"
+        return replace(self, joints=joints, gains=gains, gain_source=source)
 
 
 def _identified_gains(models: Sequence[JointModel], robot: Robot, accept_implausible: bool) -> list[float] | None:

@@ -188,7 +188,8 @@ def _motion(log: Log, numbers: Measures) -> Iterator[Finding]:
         return
     for j in np.flatnonzero(~numbers.moved):
         message = f"{log.names['q'][j]} never moves (range {numbers.travel[j]:.2g} rad)."
-        yield Finding("warning", "still-joint", message, "Its friction and inertia stay unknown.", "q", int(j))
+        advice = f"Friction and inertia of joint {j + 1} stay unknown."
+        yield Finding("warning", "still-joint", message, advice, "q", int(j))
 
 
 def _channels(log: Log, numbers: Measures) -> Iterator[Finding]:

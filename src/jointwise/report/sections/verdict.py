@@ -386,7 +386,7 @@ USE_GRADES: dict[Grade, str] = {"good": "good", "fair": "fair", "poor": "poor", 
 
 def _uses(data: ReportData) -> Html:
     """Return one row per log: its kind, its errors and a grade for every use; below it causes and next steps."""
-    rows = [_use_row(item) for item in data.logs]
+    rows = [_use_row(item, data.calibration.implausible) for item in data.logs]
     if not rows:
         return Html("")
     errors = ("MSE/variance, first to last movement", "all samples")
@@ -398,9 +398,11 @@ def _uses(data: ReportData) -> Html:
     return join([table("Verdict by log and use", head, rows, text_columns=(0, 1, 4, 5, 6)), found, parameters])
 
 
-def _use_row(item: EvaluatedLog) -> list[object]:
+def _use_row(item: EvaluatedLog, implausible: bool) -> list[object]:
+    """Return the row of a log; a model whose training data contradict its set-up is good for no use."""
     verdict = log_verdict(item.validation)
     grades = (verdict.feed_forward, verdict.monitoring, verdict.simulation)
+    grades = ("poor", "poor", "poor") if implausible and verdict.kind == "motion" else grades
     figures = [number(None if math.isnan(x) else x, 2) for x in (verdict.error, verdict.all_samples)]
     name = element("span", f"{item.name} ({item.label})", class_="file")
     return [name, LOG_KINDS[verdict.kind], *figures, *(badge(USE_GRADES[grade], grade) for grade in grades)]

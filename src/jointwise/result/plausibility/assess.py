@@ -295,7 +295,8 @@ def suggestion(scored: Scored) -> str:
     """Return what the user can do about it."""
     alternative = scored.alternative
     joints = _joint_text(alternative.joints)
-    gravity = " ".join(f"{x:.2f}" for x in alternative.declaration.gravity)
+    named = alternative.name in ("table", "ceiling")
+    mounting = f"--mounting {alternative.name}" if named else f"--gravity {_gravity(alternative, ' ')}"
     texts = {
         "output sign": f"Invert the current or torque columns of {joints} in the log.",
         "position sign": f"Invert the position columns of {joints} in the log, or check the direction of the axis.",
@@ -304,7 +305,7 @@ def suggestion(scored: Scored) -> str:
         "joint sign": f"Check the direction of {joints}: invert its position and output columns, or its axis.",
         "joint order": f"Check the order of the joints: exchange the columns of {joints} (--columns).",
         "zero offset": f"Check the zero position of {joints} in the description (joint offset).",
-        "mounting": f"Declare the mounting: --gravity {gravity}.",
+        "mounting": f"Declare the mounting: {mounting}.",
         "robot": f"Check --robot: '{alternative.name}' explains the log better.",
         "payload": payload_advice(_mass(scored)),
         "payload centre": f"Declare it: --payload {declared_mass(alternative.declaration):.3g},{_center(scored, ',')}.",
@@ -344,5 +345,9 @@ def _coupling_option(alternative: Alternative) -> str:
 def _direction(alternative: Alternative) -> str:
     if alternative.name:
         return f"as mounted on the {alternative.name}"
-    g = ", ".join(f"{x:.2f}" for x in alternative.declaration.gravity)
-    return f"({g}) m/s^2, {alternative.value:.0f} degrees from the declared direction"
+    return f"({_gravity(alternative, ', ')}) m/s^2, {alternative.value:.0f} degrees from the declared direction"
+
+
+def _gravity(alternative: Alternative, separator: str) -> str:
+    """Return gravity with two decimals, m/s², without a sign of zeros."""
+    return separator.join(f"{round(float(x), 2) + 0.0:.2f}" for x in alternative.declaration.gravity)

@@ -50,11 +50,13 @@ def undecided_text(checks: Iterable[Check]) -> str:
     return UNDECIDED.format(", or ".join(others)) if others else ""
 
 
+REFUSALS = {"logs": "the logs contradict each other", "dropped samples": "samples of the output are missing"}
+"""How a refusal begins if its cause is no declaration."""
+
+
 def refusal(checks: Sequence[Check]) -> str:
     """Return in one line what contradicts, what would fit, and how to declare it."""
     first, *more = with_status(checks, "contradicted")
     others = f" (also contradicted: {', '.join(check.check for check in more)})" if more else ""
-    what = (
-        "the logs contradict each other" if first.check == "logs" else f"the data contradict the declared {first.check}"
-    )
+    what = REFUSALS.get(first.check, f"the data contradict the declared {first.check}")
     return f"{what}: {first.line()}{others}"
