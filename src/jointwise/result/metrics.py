@@ -316,7 +316,7 @@ def moving_samples(log: Log) -> NDArray[np.bool_]:
     """Return where each joint moves, (samples, joints): by the measured speed, else by differences of positions."""
     if log.qd is not None:
         return np.asarray(np.abs(log.qd) > MOVING_SPEED)
-    step = max(round(0.05 / max(float(np.median(np.diff(log.t))), 1e-6)), 1)
+    step = max(round(0.05 / max(log.clock.median_step, 1e-6)), 1)
     speed = np.zeros(log.q.shape)
     span = np.maximum(log.t[2 * step :] - log.t[: -2 * step], 1e-9)[:, None]
     speed[step:-step] = (log.q[2 * step :] - log.q[: -2 * step]) / span

@@ -125,7 +125,7 @@ def _speed(item: EvaluatedLog, joint: int) -> Array:
     if log.qd is not None:
         return np.asarray(log.qd[:, joint])
     t, q = log.t, np.asarray(log.q[:, joint])
-    step = max(int(0.05 / max(float(np.median(np.diff(t))), 1e-9)), 1)
+    step = max(int(0.05 / max(log.clock.median_step, 1e-9)), 1)
     ahead, back = np.minimum(np.arange(len(t)) + step, len(t) - 1), np.maximum(np.arange(len(t)) - step, 0)
     return (q[ahead] - q[back]) / np.maximum(t[ahead] - t[back], 1e-9)
 

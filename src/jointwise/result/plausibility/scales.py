@@ -166,7 +166,7 @@ def _rest_noise(log: Log, output: str) -> Array | None:
 
     The mean of ``|x[k+1] - 2 x[k] + x[k-1]|``: quantised currents make medians coarse.
     """
-    speed = np.abs(statistics.motion(log, float(np.median(np.diff(log.t)))).speed).max(axis=1)
+    speed = np.abs(statistics.motion(log, log.clock.median_step).speed).max(axis=1)
     rest = np.maximum(np.maximum(speed[:-2], speed[1:-1]), speed[2:]) < REST_SPEED
     if rest.sum() < REST_SAMPLES:
         return None
