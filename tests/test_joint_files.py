@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import jointwise
+import jointwise as jw
 from cli_runs import PLAIN, bench, refused, run
 from jointwise.document import plain_json
 from jointwise.errors import JointwiseError, ModelError
@@ -279,3 +280,10 @@ def test_a_calibration_takes_the_whole_file(tmp_path: Path) -> None:
     )
     result = run("calibrate", bench().training, *words, "--output", tmp_path / "m.json")
     assert result.code == 0, result.err
+
+
+def test_a_joint_is_loaded_with_the_robot_or_its_name(tmp_path: Path) -> None:
+    robot = jw.load_robot("ur5e")
+    jw.joint.save_joints([jw.joint.JointModel("ur5e", 1)], tmp_path / "joints.json")
+    assert jw.joint.load_joint(tmp_path / "joints.json", robot, 1).robot == "ur5e"
+    assert jw.joint.load_joint(tmp_path / "joints.json", "ur5e", 1).joint == 1

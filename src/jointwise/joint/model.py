@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import Meta
 
 from jointwise.atomic import is_regular, lock_directory, output_set
+from jointwise.description import Robot
 from jointwise.document import Kind, load_document, write_document
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.joint.part import Part
@@ -61,12 +62,12 @@ def load_joints(path: str | Path) -> list[JointModel]:
     return [JointModel(entry.robot, entry.joint - 1, entry.parts.known()) for entry in document.joints]
 
 
-def load_joint(path: str | Path, robot: str, joint: int) -> JointModel:
+def load_joint(path: str | Path, robot: Robot | str, joint: int) -> JointModel:
     """Return the model of one joint in a file; an empty model if the file or the joint does not exist yet.
 
     Args:
         path: Joint file.
-        robot: Name of the robot.
+        robot: The robot or its name.
         joint: Index of the joint, from 0.
 
     Returns:
@@ -75,8 +76,9 @@ def load_joint(path: str | Path, robot: str, joint: int) -> JointModel:
     Raises:
         ModelError: If the file is damaged or holds joints of another robot.
     """
-    models = _joints_of(path, robot)
-    return next((model for model in models if model.joint == joint), JointModel(robot, joint))
+    name = robot if isinstance(robot, str) else robot.name
+    models = _joints_of(path, name)
+    return next((model for model in models if model.joint == joint), JointModel(name, joint))
 
 
 def save_joint(model: JointModel, path: str | Path, phenomena: Collection[str] | None = None) -> None:
