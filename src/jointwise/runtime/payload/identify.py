@@ -85,7 +85,7 @@ def _check_logs(calibration: Calibration, logs: Sequence[Log]) -> None:
     moving = [log for log in logs if not is_at_rest(log)]
     duration, least = sum(float(log.t[-1] - log.t[0]) for log in moving), MIN_BLOCKS * BLOCK_DURATION
     if moving and duration < least:
-        raise EstimationError(f"moving logs must have {least:g} s together. Got {duration:.1f} s instead.")
+        raise EstimationError(f"moving logs must have {least:g} s together. Got {duration:.3f} s instead.")
 
 
 def _converged(
