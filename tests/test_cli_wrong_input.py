@@ -19,6 +19,7 @@ from cli_runs import PLAIN, TRAINING, bench, refused, run
 from data_files import SHARED, needs_shared
 from jointwise.cli import output
 from jointwise.errors import OutputError
+from jointwise.formatting import table
 
 
 def lines() -> list[list[str]]:
@@ -428,14 +429,14 @@ def test_progress_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch, quiet: 
 
 def test_tables_are_plain_in_a_pipe_and_fit_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [("a", 1.23456789, "long words " * 20), ("[b]", None, "")]
-    lines = output.table(("name", "value", "text"), rows).splitlines()
+    lines = table(("name", "value", "text"), rows).splitlines()
     assert [line.split()[:2] for line in lines] == [["name", "value"], ["a", "1.23457"], ["[b]", "-"]]
     assert not any("\x1b" in line for line in lines)
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
-    folded = output.table(("name", "value", "text"), rows).splitlines()
+    folded = table(("name", "value", "text"), rows).splitlines()
     assert len(folded) > 5
     assert max(len(line) for line in folded) <= 60
 
