@@ -281,5 +281,7 @@ def test_friction_of_a_description_without_masses_states_that_gravity_was_not_re
     speed = to_and_fro(SPEEDS)
     bare = replace(record_of(speed), gravity=(0.0, 0.0, -9.81), pull=np.zeros((len(speed), 3)))
     assert any("gravity and inertia of the links were not removed" in note for note in identify_friction(bare).notes)
+    with pytest.raises(EstimationError, match="gravity was not removed, as no masses are described"):
+        identify_friction(replace(bare, motor=np.roll(bare.motor, 5200)))
     vertical = replace(bare, pull=np.tile([1.0, 0.0, 0.0], (len(speed), 1)))  # masses, but gravity along the axis
     assert not any("were not removed" in note for note in identify_friction(vertical).notes)

@@ -381,8 +381,8 @@ def _gain_note(part: Part, record: JointRecord) -> str:
 
 
 def _mass_note(part: Part, record: JointRecord) -> str:
-    """Return a note where gravity along no axis loads the joint: gravity and inertia of the links were not removed."""
-    if record.pull is None or record.pull.any() or part.phenomenon == "transmission":
+    """Return a note where gravity and inertia of the links were not removed."""
+    if not record.without_masses or part.phenomenon == "transmission":
         return ""
     return (
         "gravity and inertia of the links were not removed, as the description has no masses: they are part of the "

@@ -123,6 +123,11 @@ class JointRecord:
         return self.motor - self.inertia * self.acceleration - self.load
 
     @property
+    def without_masses(self) -> bool:
+        """Whether gravity along no axis loads the joint: the description has no masses, and `load` is zero."""
+        return self.pull is not None and not self.pull.any()
+
+    @property
     def place(self) -> str:
         """Where this is, for a message."""
         return f"{', '.join(self.logs)}: joint {self.joint + 1}"

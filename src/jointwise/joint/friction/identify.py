@@ -87,6 +87,8 @@ def identify_friction(record: JointRecord, *, form: FrictionForm | None = None) 
     choice = choose_form(points, form)
     if choice.held_out < MIN_QUALITY:
         reason = f"the torque does not follow the speed (fit {choice.held_out:.0f} % on held-out data)"
+        if record.without_masses:
+            reason += "; gravity was not removed, as no masses are described"
         raise refuse(record, "friction", reason)
     fit, uncertainty, dropped = identifiable_fit(points, choice.form)
     return _part(record, points, fit, uncertainty, choice, dropped)
