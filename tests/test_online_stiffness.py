@@ -248,6 +248,15 @@ def test_logs_are_monitored_in_order() -> None:
     assert worn.status.status == "worn" and worn.used > report.used
 
 
+def test_the_status_is_unknown_where_the_deflection_does_not_explain_the_torque() -> None:
+    log, new = moves()
+    assert log.theta is not None
+    order = np.random.default_rng(0).permutation(len(log.t))
+    shuffled = replace(log, theta=log.q + (log.theta - log.q)[order])
+    report = monitor_stiffness(shuffled, new.robot, true_model(new))
+    assert report.prediction < 30.0 and report.status.status == "unknown"
+
+
 def test_a_log_with_missing_samples_is_monitored() -> None:
     log, new = moves()
     assert log.current is not None
