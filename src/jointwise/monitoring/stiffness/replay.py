@@ -31,8 +31,8 @@ from jointwise.runtime.observers import observed_joint
 from jointwise.spatial import Array
 
 LEAST_PREDICTION = 30.0
-"""NRMSE fit (%) of the torque below which the deflection does not explain it, and the status is unknown: a healthy or
-worn joint reaches 75 % or more; without the kinematic error of its gear, at a small load, 8 %."""
+"""NRMSE fit (%) of the torque below which the deflection does not explain it, and the status is unknown: new
+joints reach 92 to 95 % (benchmark); without the kinematic error of the gear, at a small load, 8 %."""
 POINTS = 500
 """Largest number of points of a trace in a report."""
 
