@@ -14,6 +14,7 @@ from jointwise.report.page import (
     Section,
     badge,
     compose,
+    element,
     facts,
     items,
     join,
@@ -99,7 +100,7 @@ def _overview(results: Sequence[Result]) -> Html:
             f"{result['duration']:.0f}",
             str(len(result["contacts"])),
             _mass(result["payload"]),
-            "; ".join(result["reasons"]) or "nothing found",
+            element("span", "; ".join(result["reasons"]) or "nothing found", class_="wrap"),
         ]
         for result in results
     ]
