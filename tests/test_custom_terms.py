@@ -16,6 +16,7 @@ from jointwise.errors import ModelError
 from jointwise.estimation.structure import Structure
 from jointwise.model import terms as registry
 from jointwise.model.terms import Parameter, Term, register_term
+from jointwise.result.plausibility import with_status, worst_status
 from synthetic import synthetic_log
 
 STIFFNESS = 40.0
@@ -56,7 +57,7 @@ def calibrated(log, truth, robot, extra=()):
     options = jw.Options(
         structure=Structure("tanh", extra=extra), free=("powers",), position_cutoff=10.0, gains=truth.gains.tolist()
     )
-    return jw.calibrate(log, robot, options=options, accept_implausible=True)
+    return jw.calibrate(log, robot, options=options)
 
 
 def value(model, name):
@@ -66,6 +67,9 @@ def value(model, name):
 def test_a_counterbalance_is_recovered(robot):
     (log, truth), (test, _) = (recorded(robot, seed, lambda q: STIFFNESS * q) for seed in (1, 2))
     model, plain = calibrated(log, truth, robot, ("spring",)), calibrated(log, truth, robot)
+    assert worst_status(model.plausibility) == "ok"
+    suspect = with_status(plain.plausibility, "suspect")
+    assert [check.check for check in suspect] == ["spring"] and "joint 2 " in suspect[0].evidence
     assert np.isclose(value(model, "K_2"), STIFFNESS, rtol=0.05)
     assert abs(value(model, "K_1")) < 0.05 * STIFFNESS
     errors = [jw.validate(each, test).joints[1].nmse for each in (model, plain)]
@@ -76,6 +80,7 @@ def test_a_registered_term_is_recovered_and_saved(robot, tmp_path):
     register_term(Cogging)
     (log, truth), (test, _) = (recorded(robot, seed, lambda q: SINE * np.sin(7.0 * q)) for seed in (1, 2))
     model = calibrated(log, truth, robot, ("cogging",))
+    assert worst_status(model.plausibility) == "ok"
     assert np.isclose(value(model, "cog_2"), SINE, rtol=0.05)
     jw.save_model(model, tmp_path / "model.json")
     assert np.array_equal(jw.load_calibration(tmp_path / "model.json").predict(test), model.predict(test))
@@ -118,9 +123,9 @@ def test_command_line(tmp_path, robot):
     log, _ = recorded(robot, 1, lambda q: STIFFNESS * q)
     write_log(log, tmp_path / "log.csv")
     arguments = ["calibrate", tmp_path / "log.csv", "--robot", "planar2", *PLAIN, "--output", tmp_path / "model.json"]
-    done = run(*arguments, "--terms", "spring", "--accept-implausible", "--gains", 10, 10)
+    done = run(*arguments, "--terms", "spring", "--gains", 10, 10)
     assert done.code == 0, done.err
-    assert "spring" in done.out
+    assert "spring" in done.out and "set-up: plausible" in done.out
     wrong = run(*arguments, "--terms", "sprong")
     assert wrong.code == 1
     assert "unknown term 'sprong'" in wrong.err

@@ -232,6 +232,71 @@ def test_what_the_data_cannot_decide_is_said() -> None:
     assert robot.evidence == "the data cannot decide: the robot 'twin' would fit as well"
 
 
+def sprung(data: Samples, stiffness: float, joints: tuple[int, ...] = (1,)) -> Samples:
+    """Return samples of an arm with counterbalances, Nm/rad, whose preload is another 0.4 rad."""
+    output = data.output.copy()
+    for j in joints:
+        output[:, j] += stiffness * (data.q[:, j] - data.q[:, j].mean() - 0.4)[:, None]
+    return replace(data, output=output)
+
+
+def with_term(data: Samples, kind: str, column: Array) -> Samples:
+    """Return samples with a declared term; `column` (samples, joints)."""
+    parts = [data.friction[:, :, :-1], column.T[:, :, None], data.friction[:, :, -1:]]
+    return replace(data, friction=np.concatenate(parts, axis=2), terms=(*data.terms, kind))
+
+
+@pytest.mark.parametrize(("name", "stiffness"), [("ur5e", 40.0), ("ur10e", 120.0), ("panda", 40.0)])
+def test_a_spring_is_right_if_declared_and_named_if_not(name: str, stiffness: float) -> None:
+    for joints in ((1,), (1, 2)):
+        data = sprung(samples(name), stiffness, joints)
+        assert findings(data, name) == {"spring": "suspect"}
+        assert findings(with_term(data, "spring", data.q), name) == {}
+    checks = assess(data, Declaration.plain(load_robot(name), TABLE, np.ones(load_robot(name).dof), data))
+    check = next(check for check in checks if check.check == "spring")
+    assert "joints 2 and 3" in check.evidence and "--terms spring" in check.suggestion
+    unsprung = samples(name)
+    assert findings(with_term(unsprung, "spring", unsprung.q), name) == {}
+
+
+def test_a_declared_spring_hides_no_other_error() -> None:
+    data = sprung(samples(), 40.0)
+    output, sign, offset = data.output.copy(), np.ones(6), np.zeros(6)
+    output[:, 2] *= -1.0
+    sign[1], offset[2] = -1.0, math.radians(40.0)
+    friction = data.friction.copy()
+    friction[1, :, :-1] *= -1.0
+    turned = replace(data, q=data.q * sign, qd=data.qd * sign, qdd=data.qdd * sign, friction=friction)
+    wrong = {
+        "output sign": replace(data, output=output),
+        "position sign": turned,
+        "zero offset": replace(data, q=data.q + offset),
+        "payload": sprung(samples(payload=3.0), 40.0),
+    }
+    for cause, each in wrong.items():
+        assert findings(with_term(each, "spring", each.q)).get(cause) == "contradicted"
+    tilted = findings(with_term(data, "spring", data.q), gravity=np.array([2.5, 0.0, -9.48]))
+    assert tilted.get("mounting") == "contradicted"
+
+
+def test_an_offset_is_not_taken_for_the_preload_of_a_spring_that_does_nothing() -> None:
+    data = samples()
+    output = data.output.copy()
+    output[:, 2] += 0.6 * output[:, 2].std()
+    offset = replace(data, output=output)
+    assert findings(offset).get("offset") == "suspect"
+    assert findings(with_term(offset, "spring", data.q)).get("offset") == "suspect"
+
+
+def test_friction_that_the_user_declared_must_dissipate_too() -> None:
+    data = samples()
+    declared = with_term(data, "dry", np.tanh(data.qd / 0.03))
+    assert findings(declared) == {}
+    turned = data.output.copy()
+    turned[:, 5] *= -1.0
+    assert findings(replace(declared, output=turned)).get("output sign") == "contradicted"
+
+
 def joined(first: Samples, second: Samples) -> Samples:
     """Return the samples of two logs."""
     names = ("q", "qd", "qdd", "output")

@@ -37,6 +37,7 @@ Cause = Literal[
     "gain",
     "time shift",
     "coupling",
+    "spring",
 ]
 
 ZERO_OFFSETS = (90.0, -90.0, 180.0, 45.0, -45.0, 20.0, -20.0)
@@ -174,6 +175,16 @@ def with_couplings(declaration: Declaration, couplings: tuple[Coupling, ...]) ->
     """Return the alternative with some couplings; joints and value are those of the last one."""
     motor, joint, ratio = couplings[-1]
     return Alternative("coupling", replace(declaration, couplings=couplings), (motor, joint), ratio)
+
+
+def spring_alternatives(declaration: Declaration, samples: Samples) -> Iterator[Alternative]:
+    """Yield declarations with a spring at one more joint, which the user did not declare."""
+    if declaration.robot.transmission is not None or "spring" in samples.terms:
+        return
+    for j in np.flatnonzero(samples.moving).tolist():
+        if j not in declaration.springs:
+            springs = tuple(sorted((*declaration.springs, j)))
+            yield Alternative("spring", replace(declaration, springs=springs), springs)
 
 
 def with_gain(declaration: Declaration, joints: tuple[int, ...], value: float) -> Alternative:

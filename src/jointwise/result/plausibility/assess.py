@@ -14,7 +14,9 @@ from jointwise.formatting import listed
 from jointwise.result.plausibility.alternatives import PAYLOADS, Alternative, Cause
 from jointwise.result.plausibility.check import UNDECIDED, Check, Status, worst_status
 from jointwise.result.plausibility.declaration import Declaration
-from jointwise.result.plausibility.evidence import Evidence, Moments, evidence, expected_error, make_moments
+from jointwise.result.plausibility.evidence import Evidence, evidence
+from jointwise.result.plausibility.excitation import check_excitation
+from jointwise.result.plausibility.moments import make_moments
 from jointwise.result.plausibility.payloads import (
     check_mass,
     declared_mass,
@@ -42,13 +44,14 @@ PAYLOAD_SUSPECT = 12.0
 EARLY_SUSPECT, LATE_SUSPECT, SHIFT_CONTRADICTED = 30.0, 8.0, 100.0
 """The same for early outputs, which imperfect models of friction imitate (20 in a right set-up), for late ones, which
 they do not (below 0 in right set-ups), and for both to be contradicted."""
-EXCITATION_SUSPECT, EXCITATION_CONTRADICTED = 0.03, 0.2
-"""Expected MSE/variance on other motions above which a log is suspect, and above which no model can be made of it."""
 NEAR = 6.0
 """Alternatives within this log evidence of the best one are named with it."""
 LARGE_OFFSET = 0.28
 """Constant part of an output, relative to its standard deviation, that makes a channel suspect: friction and sensors
 reach a few percent, joint 5 of a real UR10 25 %."""
+PRELOADED = 0.1
+"""Torque of declared terms and springs, relative to the spread of an output, from which its constant part is that of a
+preload."""
 HOPELESS = 0.5
 """MSE/variance (median over the joints) of the best declaration above which there is nothing to compare."""
 FAR = 60.0
@@ -70,7 +73,7 @@ def assess(
     if not samples.moving.any():
         return (Check("excitation", "ok", "no joint with a measured output moves long enough to compare anything"),)
     moments = make_moments(samples, declaration, tuple(range(len(samples.lags))))
-    excitation = _excitation_check(samples, declaration, moments)
+    excitation = check_excitation(samples, declaration, moments)
     declared, ranked = rank(samples, declaration, moments, catalog)
     if excitation.status == "contradicted" and not _is_contradicted(ranked):
         return (excitation,)
@@ -143,6 +146,8 @@ def _threshold(alternative: Alternative, status: Status) -> float:
     """Return the gain of log evidence from which an alternative has a status."""
     cause = alternative.cause
     if status == "contradicted":
+        if cause == "spring":
+            return math.inf  # hoses, cables and badly described bodies resemble it
         return SHIFT_CONTRADICTED if cause == "time shift" else CONTRADICTED
     if cause == "time shift":
         return LATE_SUSPECT if alternative.value > 0.0 else EARLY_SUSPECT
@@ -231,22 +236,9 @@ def _payload_of_log(samples: Samples, declaration: Declaration, log: int) -> tup
     return (mass if mass > 0.0 and is_payload(mass, error, declaration) else 0.0), moment
 
 
-def _excitation_check(samples: Samples, declaration: Declaration, moments: Moments) -> Check:
-    """Return whether the logs determine the torque of other motions."""
-    error = expected_error(samples, declaration, moments)
-    joint = int(np.nanargmax(error))
-    worst = float(error[joint])
-    text = f"expected MSE/variance on other motions at most {worst:.2g} (joint {joint + 1})"
-    if worst < EXCITATION_SUSPECT:
-        return Check("excitation", "ok", text)
-    status: Status = "contradicted" if worst >= EXCITATION_CONTRADICTED else "suspect"
-    advice = f"Record a longer log ({samples.duration.sum():.0f} s of motion here) in which all joints move widely."
-    return Check("excitation", status, text, advice)
-
-
 def _offset_check(declared: Evidence) -> Check:
     """Return whether an output has a constant part that neither gravity nor friction explains."""
-    size = np.nan_to_num(np.abs(declared.offset))
+    size = np.nan_to_num(np.where(declared.terms > PRELOADED, 0.0, np.abs(declared.offset)))
     joint = int(np.argmax(size))
     text = (
         f"the output of joint {joint + 1} has a constant part of {100.0 * declared.offset[joint]:.0f} % of its spread"
@@ -287,6 +279,7 @@ def describe(scored: Scored, declaration: Declaration) -> str:
         "gain": f"the output of {joints} times {alternative.value:.2g}",
         "time shift": f"the output of {joints} shifted by {1e3 * alternative.value:+.0f} ms",
         "coupling": f"a coupled transmission ({_coupling_text(alternative)})",
+        "spring": f"a spring (counterbalance) at {joints}",
     }
     return texts[alternative.cause]
 
@@ -312,6 +305,7 @@ def suggestion(scored: Scored) -> str:
         "gain": f"Check the drive gain and the unit of the output of {joints} (--gains).",
         "time shift": f"Check the time stamps of the output of {joints}, or set --lag.",
         "coupling": f"Declare it if the transmission is coupled: --coupling {_coupling_option(alternative)}.",
+        "spring": "Declare it if there is one: --terms spring.",
     }
     return texts[alternative.cause]
 

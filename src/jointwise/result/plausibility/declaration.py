@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jointwise.description.robot import Payload, Robot, loaded_inertials
 from jointwise.description.transmission import Transmission, coupled
-from jointwise.result.plausibility.samples import Samples
+from jointwise.result.plausibility.samples import FRICTION, Samples
 from jointwise.spatial import Array
 
 T = TypeVar("T")
@@ -39,7 +39,8 @@ class Declaration:
     whose torque is not in the samples; 0 where a log carries none. `logs`: the logs that count, all if empty. Gains
     that are not `gains_known` are estimated from the described bodies anew for every declaration. `couplings` are some
     that nobody declared; with them outputs that are `joint_torques` belong to the joints, all others to the motors.
-    `center_deviation` (m): tolerance of the centre of a declared payload.
+    `center_deviation` (m): tolerance of the centre of a declared payload. `springs`: joints with a spring (a
+    counterbalance) that nobody declared.
     """
 
     robot: Robot
@@ -59,6 +60,7 @@ class Declaration:
     joint_torques: bool = False
     removed_mass: float = 0.0
     center_deviation: float = PAYLOAD_CENTER
+    springs: tuple[int, ...] = ()
 
     @classmethod
     def plain(
@@ -128,7 +130,7 @@ def with_motor_friction(friction: Array, speed: Array, couplings: Sequence[Coupl
     """Return friction columns (joints, samples, columns) with those of the coupled motors from their speeds, rad/s.
 
     Args:
-        friction: Columns of every joint along its position: three of dry friction, v, v |v|, and the offset.
+        friction: Columns of every joint: three of dry friction along its position, v, v |v|, then others.
         speed: Speeds of the motors, (samples, joints).
         couplings: The couplings.
 
@@ -136,7 +138,7 @@ def with_motor_friction(friction: Array, speed: Array, couplings: Sequence[Coupl
     result = friction.copy()
     for motor in {coupling[0] for coupling in couplings}:
         v = speed[:, motor]
-        result[motor] = np.column_stack([*np.tanh(v / WIDTHS[:, None]), v, v * np.abs(v), np.ones(len(v))])
+        result[motor, :, :FRICTION] = np.column_stack([*np.tanh(v / WIDTHS[:, None]), v, v * np.abs(v)])
     return result
 
 

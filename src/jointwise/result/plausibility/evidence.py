@@ -1,10 +1,10 @@
 """How well a declaration (robot, mounting, gains, channels) and the recorded samples belong together.
 
-The torque of joint j is linear in unknown bodies and friction, ``τ_j = Y_j(q, q̇, q̈) π + F_j φ_j + e_j``. With a
-Gaussian prior on π around the described bodies, a wide one on φ, and friction that must dissipate energy, the
-probability of the measurements under a declaration (its *evidence*) has a closed form. Declarations are compared by
-their log evidence: a wrong one fits worse, or fits only with bodies far from the described ones, or with friction that
-drives the joint.
+The torque of joint j is linear in unknown bodies and friction, ``τ_j = Y_j(q, q̇, q̈) π + F_j φ_j + e_j``; F_j has
+columns of friction, of the terms that the user declared, of a spring, and the constant offset. With a Gaussian prior on
+π around the described bodies, a wide one on φ, and friction that must dissipate energy, the probability of the
+measurements under a declaration (its *evidence*) has a closed form. Declarations are compared by their log evidence: a
+wrong one fits worse, or fits only with bodies far from the described ones, or with friction that drives the joint.
 """
 
 from __future__ import annotations
@@ -16,19 +16,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.description.transmission import Transmission
 from jointwise.distributions import log_normal_cdf
-from jointwise.model.transmission import motor_regressor
-from jointwise.result.plausibility.declaration import (
-    Declaration,
-    Tolerance,
-    body_prior,
-    motor_columns,
-    motor_torques,
-    transmission_of,
-    with_motor_friction,
-)
-from jointwise.result.plausibility.samples import Samples
+from jointwise.result.plausibility.declaration import Declaration, Tolerance, body_prior
+from jointwise.result.plausibility.moments import Moments, make_moments
+from jointwise.result.plausibility.samples import FRICTION, Samples
 from jointwise.spatial import Array
 
 Index = NDArray[np.intp]
@@ -42,6 +33,9 @@ FRICTION_SCALE = 2.0
 """Prior standard deviation of a friction component, relative to the standard deviation of the torque."""
 OFFSET_SCALE = 0.1
 """The same for the constant offset of a channel: sensors and drives are trimmed."""
+TERM_SCALE = 20.0
+"""The same for a declared term, a spring, and the constant offset beside them (a preload): what balances gravity may be
+far larger than the torque that remains."""
 MOST_DOUBT = 200.0
 """Largest loss of log evidence by friction that drives a joint, one joint: the linear model is not exact."""
 ITERATIONS = 5
@@ -51,31 +45,15 @@ FEW_ITERATIONS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
-    """Second moments of the columns ``[Y_j | F_j | outputs]`` of every joint, and the friction power.
-
-    `matrices` (joints, columns, columns), means over `rows` samples; `bodies` and `friction`: numbers of columns;
-    `power` (joints, friction): mean of column times speed; `duration` s; `lags`: indices of the lags of the outputs.
-    """
-
-    matrices: Array
-    bodies: int
-    friction: int
-    power: Array
-    rows: int
-    duration: float
-    lags: tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class Evidence:
     """What the samples say about a declaration.
 
     `log_evidence`; `error` (joints,): MSE/variance of the fit, NaN for joints that do not move; `distance`: squared
     distance of bodies and rotors to the described ones in standard deviations; `values` of bodies and rotors with
     standard errors `deviation`; `dissipation` (joints,): mean friction power in standard errors, positive for friction
-    that brakes; `offset` (joints,): constant part of the output, relative to its standard deviation; `friction`
-    (joints, columns) Nm; `gains` (joints,) Nm per unit of the output, declared or estimated.
+    that brakes; `offset` (joints,): constant part of the output, and `terms` (joints,): torque (rms) of declared terms
+    and springs, both relative to the standard deviation of the output; `friction` (joints, columns) Nm; `gains`
+    (joints,) Nm per unit of the output, declared or estimated.
     """
 
     log_evidence: float
@@ -85,54 +63,9 @@ class Evidence:
     deviation: Array
     dissipation: Array
     offset: Array
+    terms: Array
     friction: Array
     gains: Array
-
-
-def make_moments(samples: Samples, declaration: Declaration, lags: tuple[int, ...] = ()) -> Moments:
-    """Return the second moments of a declaration's columns with every output, at its declared lag or at all `lags`."""
-    lags = lags or tuple(sorted(set(declaration.lag)))
-    robot, gravity = declaration.robot, tuple(float(x) for x in declaration.gravity)
-    q, qd, qdd, friction, output = _declared_signals(samples, declaration, lags)
-    regressor = motor_regressor(robot, q, qd, qdd, gravity=gravity, rotors=True).matrices()
-    transmission = transmission_of(declaration.couplings, robot.dof) if declaration.couplings else robot.transmission
-    speed = qd if transmission is None else transmission.motor(qd)
-    if declaration.couplings and transmission is not None:
-        regressor = motor_columns(regressor, qdd, transmission)
-        friction = with_motor_friction(friction, speed, declaration.couplings)
-        output = motor_torques(output, transmission) if declaration.joint_torques else output
-    power = np.stack([columns.T @ v for columns, v in zip(friction, speed.T, strict=True)]) / len(q)
-    matrices = _products(regressor, friction, output.reshape(len(q), -1), transmission)
-    duration = float(samples.duration[list(declaration.logs) or slice(None)].sum())
-    return Moments(matrices, regressor.shape[2], friction.shape[2], power, len(q), duration, lags)
-
-
-def _declared_signals(
-    samples: Samples, declaration: Declaration, lags: tuple[int, ...]
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Return q, qd, qdd, columns of friction and outputs at `lags`, in the order and signs of a declaration."""
-    order, sign = list(declaration.order), np.array(declaration.sign)
-    keep = samples.of_logs(declaration.logs) if declaration.logs else slice(None)
-    q, qd, qdd = (np.ascontiguousarray(x[keep][:, order] * sign) for x in (samples.q, samples.qd, samples.qdd))
-    friction = samples.friction[order][:, keep].copy()
-    friction[:, :, :-1] *= sign[:, None, None]
-    return q + np.array(declaration.offset), qd, qdd, friction, samples.output[keep][:, :, list(lags)]
-
-
-def _products(regressor: Array, friction: Array, outputs: Array, transmission: Transmission | None) -> Array:
-    """Return the means of the products of all columns, (joints, columns, columns).
-
-    The torque of joint j depends on no link before it, and that of a motor on no link before its first joint: their
-    columns are zero.
-    """
-    count, joints, bodies = regressor.shape
-    size = bodies + friction.shape[2] + outputs.shape[1]
-    result = np.zeros((joints, size, size))
-    for j in range(joints):
-        first = 10 * (j if transmission is None else int(np.flatnonzero(transmission.inverse[:, j])[0]))
-        columns = np.concatenate([regressor[:, j, first:], friction[j], outputs], axis=1)
-        result[j, first:, first:] = columns.T @ columns / count
-    return result
 
 
 STRONG = 0.2
@@ -204,14 +137,31 @@ def evidences(
     return found
 
 
-def body_covariance(
-    samples: Samples, declaration: Declaration, moments: Moments, tolerance: Tolerance
-) -> tuple[Array, Array]:
-    """Return bodies and rotors (11 joints,) and their covariance under a tolerance of the description."""
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Parameters given the samples, in their own units.
+
+    `bodies` (11 joints,) with `covariance`; of the moving `joints` (m,): `response` (m, columns, bodies), the negative
+    change of the other parameters with the bodies, and `apart` (m, columns, columns), their covariance where the bodies
+    are known.
+    """
+
+    joints: Index
+    bodies: Array
+    covariance: Array
+    response: Array
+    apart: Array
+
+
+def posterior(samples: Samples, declaration: Declaration, moments: Moments, tolerance: Tolerance) -> Posterior:
+    """Return bodies, friction and terms under a tolerance of the description."""
     joints = np.flatnonzero(samples.moving)
     problem = _Linear.joined([_problem(declaration, moments, joints, tolerance)])
-    solution, spread = problem.solve(), problem.spread[0]
-    return spread * solution.bodies[0], np.outer(spread, spread) * solution.covariance[0]
+    found, spread, others = problem.solve(), problem.spread[0], problem.friction_spread[0]
+    response = found.response[0] * others[:, :, None] / spread
+    apart = np.linalg.inv(found.precision[0]) * others[:, :, None] * others[:, None, :]
+    bodies, covariance = spread * found.bodies[0], np.outer(spread, spread) * found.covariance[0]
+    return Posterior(joints, bodies, covariance, response, np.asarray(apart))
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,11 +237,16 @@ class _Linear:
     def dissipation(self, found: _Solution) -> Array:
         """Return the mean friction power (d, m) in standard errors."""
         power = self.power * self.friction_spread
-        power[:, :, -1] = 0.0
         carried = (power[:, :, None] @ found.response)[:, :, 0]
         shares = np.linalg.solve(found.precision, power[..., None])[..., 0]
         variance = (power * shares).sum(axis=2) + (carried @ found.covariance * carried).sum(axis=2)
         return np.asarray((power * found.friction).sum(axis=2) / np.sqrt(variance + 1e-12))
+
+    def term_squares(self, found: _Solution) -> Array:
+        """Return the mean square (d, m) of the torque of declared terms and springs, Nm²."""
+        which = slice(self.mean.shape[1] + FRICTION, -1)
+        values = found.friction[:, :, FRICTION:-1]
+        return np.asarray(np.einsum("dmi,dmij,dmj->dm", values, self.matrix[:, :, which, which], values))
 
 
 def _problem(
@@ -303,14 +258,16 @@ def _problem(
     columns = _output_columns(moments, declaration)[joints]
     matrix, right = moments.matrices[joints, : p + c, : p + c], moments.matrices[joints, columns, : p + c]
     square, gains = moments.matrices[joints, columns, columns], declaration.gains[joints]
+    scales = _friction_scales(declaration, c)[joints]
+    used = np.concatenate([np.ones((len(joints), p)), scales > 0.0], axis=1)
+    matrix, right = matrix * used[:, :, None] * used[:, None, :], right * used
     if not declaration.gains_known and declaration.described():
         gains = gains_from_bodies(_blocks(matrix, right, square), mean, joints, declaration.unknown_rotors[joints])
     signed = gains * np.array(declaration.factor)[joints]
     right, square = signed[:, None] * right, signed**2 * square
     variance = np.maximum(square - right[:, -1] ** 2, 1e-12)
     size = np.maximum(np.sqrt(np.diagonal(matrix, axis1=1, axis2=2)[:, p:]), 1e-6)
-    scale = np.array([FRICTION_SCALE] * (c - 1) + [OFFSET_SCALE])
-    friction_spread = scale * np.sqrt(variance)[:, None] / size
+    friction_spread = scales * np.sqrt(variance)[:, None] / size
     wide = np.concatenate([np.tile(spread, (len(joints), 1)), friction_spread], axis=1)
     return _Linear(
         mean / spread,
@@ -324,6 +281,19 @@ def _problem(
         np.asarray(INDEPENDENT_RATE * moments.duration),
         gains,
     )
+
+
+def _friction_scales(declaration: Declaration, count: int) -> Array:
+    """Return the prior standard deviations (joints, count) of the columns beside the bodies, relative to the torque's.
+
+    Springs that are not assumed have none. An offset beside a declared term or a spring may be its preload.
+    """
+    declared = count - FRICTION - 2
+    result = np.full((declaration.robot.dof, count), TERM_SCALE)
+    result[:, :FRICTION] = FRICTION_SCALE
+    result[:, -2] = [TERM_SCALE * (j in declaration.springs) for j in range(len(result))]
+    result[:, -1] = np.where((result[:, -2] > 0.0) | (declared > 0), TERM_SCALE, OFFSET_SCALE)
+    return result
 
 
 def _output_columns(moments: Moments, declaration: Declaration) -> Index:
@@ -352,6 +322,7 @@ def _summaries(problem: _Linear, joints: Index, iterations: int) -> list[Evidenc
     deviation = problem.spread * np.sqrt(np.diagonal(found.covariance, axis1=1, axis2=2))
     friction = problem.friction_spread * found.friction
     offset = friction[:, :, -1] / np.sqrt(problem.variance)
+    terms = np.sqrt(np.maximum(problem.term_squares(found), 0.0) / problem.variance)
     robot_joints = problem.mean.shape[1] // 11
 
     def by_joint(values: Array) -> Array:
@@ -369,33 +340,9 @@ def _summaries(problem: _Linear, joints: Index, iterations: int) -> list[Evidenc
             deviation=deviation[k],
             dissipation=by_joint(dissipation[k]),
             offset=by_joint(offset[k]),
+            terms=by_joint(terms[k]),
             friction=by_joint(friction[k]),
             gains=by_joint(problem.gains[k]),
         )
         for k in range(len(distance))
     ]
-
-
-UNKNOWN_BODIES = Tolerance(mass=1.0, least_mass=5.0, center=0.3, center_share=1.0, inertia=2.0, rotor=2.0)
-"""Bodies of which hardly anything is known: what remains uncertain is what the logs do not determine."""
-STATES = 200
-"""Random states at which the torque is predicted."""
-
-
-def expected_error(samples: Samples, declaration: Declaration, moments: Moments) -> Array:
-    """Return the expected MSE/variance of the torque of bodies on other motions, (joints,), NaN where a joint rests.
-
-    The variance ``Y C Yᵀ`` of the predicted torque, C the covariance of the bodies given the logs alone, at random
-    positions of the moving joints with the speeds and accelerations of the logs, relative to the torque's variance.
-    """
-    values, covariance = body_covariance(samples, declaration, moments, UNKNOWN_BODIES)
-    rng = np.random.default_rng(0)
-    shape = (STATES, samples.joints)
-    q = np.where(samples.moving, rng.uniform(-np.pi, np.pi, shape), samples.q.mean(axis=0))
-    qd, qdd = rng.normal(size=shape) * samples.qd.std(axis=0), rng.normal(size=shape) * samples.qdd.std(axis=0)
-    gravity = tuple(float(x) for x in declaration.gravity)
-    regressor = motor_regressor(declaration.robot, q, qd, qdd, gravity=gravity, rotors=True).matrices()
-    uncertain = np.einsum("sjp,pq,sjq->j", regressor, covariance, regressor) / STATES
-    measured = samples.output[:, :, samples.zero_lag].var(axis=0) * declaration.gains**2
-    size = (regressor @ values).var(axis=0) + measured
-    return np.where(samples.moving, uncertain / size, np.nan)

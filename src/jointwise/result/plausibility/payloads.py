@@ -16,7 +16,8 @@ import numpy as np
 from jointwise.result.plausibility.alternatives import PAYLOADS
 from jointwise.result.plausibility.check import Check
 from jointwise.result.plausibility.declaration import PAYLOAD_MASS, Declaration
-from jointwise.result.plausibility.evidence import Evidence, Moments, evidence
+from jointwise.result.plausibility.evidence import Evidence, evidence
+from jointwise.result.plausibility.moments import Moments
 from jointwise.result.plausibility.samples import Samples
 from jointwise.spatial import Array
 

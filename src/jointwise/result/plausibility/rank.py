@@ -16,6 +16,7 @@ from jointwise.result.plausibility.alternatives import (
     coupling_alternatives,
     motion_alternatives,
     output_alternatives,
+    spring_alternatives,
     tangents,
     with_center,
     with_couplings,
@@ -29,11 +30,10 @@ from jointwise.result.plausibility.evidence import (
     FEW_ITERATIONS,
     ITERATIONS,
     Evidence,
-    Moments,
     evidence,
     evidences,
-    make_moments,
 )
+from jointwise.result.plausibility.moments import Moments, make_moments
 from jointwise.result.plausibility.payloads import (
     CENTER_STEPS,
     center_shift,
@@ -88,7 +88,7 @@ def rank(
         return [Scored(alternative, each, each.log_evidence - declared.log_evidence) for alternative, each in pairs]
 
     alternatives = [*output_alternatives(declaration, samples), *motion_alternatives(declaration, samples, catalog)]
-    alternatives += coupling_alternatives(declaration, samples)
+    alternatives += [*coupling_alternatives(declaration, samples), *spring_alternatives(declaration, samples)]
     first = _two_of_each_cause(scores(alternatives, RANKING, FEW_ITERATIONS))
     refined = [_refined(scored, declaration, samples, scores) for scored in scores(first)]
     return declared, sorted((s for s in refined if _material(s, declaration)), key=lambda s: -s.gain)
@@ -126,6 +126,8 @@ def _refined(best: Scored, declaration: Declaration, samples: Samples, scores: S
         return _refined_center(best, declaration, scores)
     if alternative.cause == "coupling":
         return _refined_couplings(best, declaration, samples, scores)
+    if alternative.cause == "spring":
+        return _refined_springs(best, samples, scores)
     return max([best, *scores(list(_near(best, declaration)))], key=lambda s: s.gain)
 
 
@@ -184,6 +186,16 @@ def _refined_couplings(best: Scored, declaration: Declaration, samples: Samples,
     if 0 < len(real) < len(found):
         best = scores([with_couplings(declaration, real)])[0]
     return replace(best, gain=best.gain - max(without(best, 0), 0.0))
+
+
+def _refined_springs(best: Scored, samples: Samples, scores: Scores) -> Scored:
+    """Return springs at further joints as long as they explain the data better."""
+    while more := scores(list(spring_alternatives(best.alternative.declaration, samples))):
+        longer = max(more, key=lambda s: s.gain)
+        if longer.gain < SUSPECT + best.gain:
+            break
+        best = longer
+    return best
 
 
 def _refined_ratios(best: Scored, declaration: Declaration, scores: Scores) -> Scored:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.conditioning import MotionChunk, motion_chunks
 from jointwise.data.filters import low_pass
-from jointwise.estimation.regression import Regression
+from jointwise.estimation.regression import Regression, term_series
+from jointwise.estimation.structure import Structure
 from jointwise.model.friction import slip_elements, slip_state
+from jointwise.model.terms import Term
 from jointwise.model.transmission import motor_motion
-from jointwise.motion import Motion
+from jointwise.motion import Motion, with_substitutes
 from jointwise.spatial import Array
 
 ROWS = 400
@@ -25,6 +28,8 @@ LIMITS = np.array([1e-4, 1e-3, 6e-3])
 """Limits of slip elements, rad, that cover the hysteresis of strain-wave gears."""
 POSITION_CUTOFF, OUTPUT_CUTOFF = 8.0, 12.0
 """Cut-offs (Hz) of positions and output: bodies and friction of an arm act below."""
+FRICTION = len(LIMITS) + 2
+"""Columns of friction: slip elements, viscous friction, its square."""
 MOVING = 0.02
 """Speed (rad/s) above which a joint moves."""
 
@@ -34,9 +39,10 @@ class Samples:
     """Conditioned samples of the training logs, thinned out.
 
     `q`, `qd`, `qdd` (samples, joints): rad, rad/s, rad/s². `output` (samples, joints, lags): the measurement (A or Nm)
-    at t + lag, for `lags` (s) that include zero. `friction` (joints, samples, columns): friction columns along each
-    position channel, odd in the motion, the last one the constant offset. `log` (samples,): index of the log.
-    `duration` (logs,) s of motion. `moving` (joints,): joints that move; the others carry no evidence.
+    at t + lag, for `lags` (s) that include zero. `friction` (joints, samples, columns): columns along each position
+    channel: `FRICTION` ones of friction, odd in the motion, those of the terms that the user declared, and the constant
+    offset. `log` (samples,): index of the log. `duration` (logs,) s of motion. `moving` (joints,): joints that move;
+    the others carry no evidence. `terms`: kinds of the declared terms.
     """
 
     q: Array
@@ -48,6 +54,7 @@ class Samples:
     duration: Array
     lags: Array
     moving: NDArray[np.bool_]
+    terms: tuple[str, ...] = ()
 
     @property
     def joints(self) -> int:
@@ -83,7 +90,7 @@ def collect_samples(regression: Regression) -> Samples:
         seconds[k] += len(rows) / smooth.filters.rate
     measured = ~np.any([clean.log.unmeasured(smooth.output) for clean in smooth.logs], axis=0)
     moving = measured & (np.sqrt(np.mean(joined.qd**2, axis=0)) > MOVING)
-    return replace(joined, duration=seconds, moving=moving)
+    return replace(joined, duration=seconds, moving=moving, terms=regression.extra)
 
 
 def _moving_samples(chunk: MotionChunk) -> NDArray[np.intp]:
@@ -99,7 +106,9 @@ def _rows(regression: Regression, chunk: MotionChunk, rows: NDArray[np.intp], lo
     shifted = [low_pass(chunk.span.resampled(channel, lag - s), OUTPUT_CUTOFF, motion.rate)[rows] for s in LAGS]
     torque = _payload_torque(regression, motion, rows, log)
     shifted = [output - torque for output in shifted]
-    friction = np.stack([column[rows] for column in _friction_columns(motor_motion(regression.bodies.robot, motion))])
+    motor = motor_motion(regression.bodies.robot, with_substitutes(motion))
+    declared = Structure(extra=regression.extra).extra_terms()
+    friction = np.stack([columns[rows] for columns in _joint_columns(motor, declared)])
     where = np.full(len(rows), log, dtype=np.intp)
     states = motion.q[rows], motion.qd[rows], motion.qdd[rows]
     return Samples(*states, np.stack(shifted, axis=2), friction, where, np.zeros(0), LAGS, np.zeros(0, dtype=bool))
@@ -115,15 +124,22 @@ def _payload_torque(regression: Regression, motion: Motion, rows: NDArray[np.int
     return torque if regression.gains is None else torque / regression.gains
 
 
-def _friction_columns(motion: Motion) -> Iterator[Array]:
-    """Yield slip elements, viscous friction, its square, and the constant offset of every joint, (samples, columns)."""
+def _joint_columns(motion: Motion, declared: Sequence[Term]) -> Iterator[Array]:
+    """Yield friction, declared terms and the constant offset of every joint, (samples, columns).
+
+    Args:
+        motion: The motion of the motors.
+        declared: Terms that the user declared beside friction.
+
+    """
     path = motion.q if motion.path is None else motion.path
-    for x, speed in zip(path.T, motion.qd.T, strict=True):
+    for j, (x, speed) in enumerate(zip(path.T, motion.qd.T, strict=True)):
         elements = slip_elements(x, LIMITS, slip_state(x[0], len(LIMITS)))[0]
-        yield np.column_stack([elements, speed, speed * np.abs(speed), np.ones(len(speed))])
+        terms = [series.T for series in term_series(declared, motion, j, None, slice(None))]
+        yield np.column_stack([elements, speed, speed * np.abs(speed), *terms, np.ones(len(speed))])
 
 
 def _joined(parts: list[Samples]) -> Samples:
     names = ("q", "qd", "qdd", "output", "log")
-    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     return replace(parts[0], friction=np.concatenate([part.friction for part in parts], axis=1), **arrays)

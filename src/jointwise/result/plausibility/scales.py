@@ -23,8 +23,9 @@ from jointwise.result.plausibility.alternatives import with_gain
 from jointwise.result.plausibility.channels import SIMILAR, SetPoints
 from jointwise.result.plausibility.check import UNDECIDED, Check
 from jointwise.result.plausibility.declaration import Declaration
-from jointwise.result.plausibility.evidence import Evidence, Moments, evidences
-from jointwise.result.plausibility.samples import Samples
+from jointwise.result.plausibility.evidence import Evidence, evidences
+from jointwise.result.plausibility.moments import Moments
+from jointwise.result.plausibility.samples import FRICTION, Samples
 from jointwise.spatial import Array
 
 FRICTION_SPREAD, ROTOR_SPREAD, NOISE_SPREAD, GAIN_SPREAD = 0.15, 0.15, 0.12, 0.05
@@ -116,7 +117,7 @@ def _model_witnesses(
         yield _body_witness(declared, samples, declaration, moments)
     unit = 1.0 if known else declared.gains  # estimated gains hide the scale
     efforts = np.array([joint.limits.effort or np.nan for joint in robot.joints])
-    size = declared.friction[:, :-1] @ np.array([1.0, 1.0, 1.0, TYPICAL_SPEED, TYPICAL_SPEED**2])
+    size = declared.friction[:, :FRICTION] @ np.array([1.0, 1.0, 1.0, TYPICAL_SPEED, TYPICAL_SPEED**2])
     size = np.where((not declaration.joint_torques) | (size > MOTOR_FRICTION * efforts), size, np.nan)
     yield like_drives("the friction of like drives", size / unit, np.zeros(robot.dof), FRICTION_SPREAD, robot)
     rotors, errors = declared.values[-robot.dof :], declared.deviation[-robot.dof :]
