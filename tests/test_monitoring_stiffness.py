@@ -16,10 +16,13 @@ from jointwise.data.write import write_csv
 from jointwise.errors import ModelError
 from jointwise.estimation.structure import Structure
 from jointwise.joint import save_joint
+from jointwise.joint.part import nrmse_percent
 from jointwise.monitoring import Session, monitor_log
 from jointwise.monitoring.core import Samples
 from jointwise.monitoring.history import History
 from jointwise.monitoring.session import part_of
+from jointwise.monitoring.stiffness.status import LEAST_PREDICTION, PARTS, PredictionFit
+from jointwise.monitoring.summary import result_text
 from jointwise.monitoring.wear import Wear, check_joints, log_wear
 from jointwise.monitoring.wear_stream import StreamClock
 from jointwise.options import Options
@@ -120,6 +123,34 @@ def test_a_stream_has_the_stiffness_of_its_log(model, base, start, accuracy):
     assert "stiffness" in found.running
     assert joint.stiffness == pytest.approx(whole.stiffness, rel=accuracy)
     assert joint.interval == pytest.approx(whole.interval, rel=10.0 * accuracy)
+    assert joint.prediction == pytest.approx(whole.prediction, abs=3e4 * accuracy)  # interpolation lowers the noise
+
+
+def test_the_status_is_unknown_where_the_deflection_does_not_explain_the_torque(model, base):
+    log = moves(stiffness=-LOSS)[0].without(["temperature"])
+    order = np.random.default_rng(0).permutation(len(log.t))
+    shuffled = replace(log, theta=log.q + (log.theta - log.q)[order])
+    for result in (monitor_log(model, shuffled, joints=[base]).result(), wear_of(model, base, stream_of(shuffled))):
+        (joint,) = result.stiffness
+        assert joint.prediction < LEAST_PREDICTION and joint.status == "unknown" and result.status != "worn"
+        assert "unknown (the deflection does not explain the torque)" in result_text(result)
+
+
+@pytest.mark.parametrize("size", [1, 7, 5000])
+def test_the_fit_of_a_prediction_is_that_of_the_second_half_in_any_pieces(size):
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=20_000) * np.linspace(1.0, 3.0, 20_000) + 5.0
+    predicted = y + rng.normal(size=20_000)
+    whole, fit = PredictionFit(), PredictionFit()
+    whole.add(y, predicted)
+    for first in range(0, len(y), size):
+        fit.add(y[first : first + size], predicted[first : first + size])
+    assert fit.percent() == pytest.approx(whole.percent(), rel=1e-9)
+    assert fit.percent() == pytest.approx(nrmse_percent(y[10_000:], predicted[10_000:]), abs=0.3)
+    assert len(fit.parts) <= 2 * PARTS
+    constant = PredictionFit()
+    constant.add(np.full(100, 0.1), np.zeros(100))
+    assert constant.percent() is None and PredictionFit().percent() is None
 
 
 @pytest.mark.parametrize("fault", ["gap", "restart", "nan", "jitter", "repeated", "reordered"])

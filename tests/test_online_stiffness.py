@@ -254,7 +254,7 @@ def test_the_status_is_unknown_where_the_deflection_does_not_explain_the_torque(
     order = np.random.default_rng(0).permutation(len(log.t))
     shuffled = replace(log, theta=log.q + (log.theta - log.q)[order])
     report = monitor_stiffness(shuffled, new.robot, true_model(new))
-    assert report.prediction < 30.0 and report.status.status == "unknown"
+    assert report.status.prediction < 30.0 and report.status.status == "unknown"
 
 
 def test_a_log_with_missing_samples_is_monitored() -> None:

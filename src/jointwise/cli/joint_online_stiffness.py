@@ -127,12 +127,16 @@ def _text(report: StiffnessReport) -> str:
     lines = [
         f"{report.robot}, joint {report.joint + 1}, stiffness while working: {status.status}",
         f"{report.used} samples in motion of {report.duration:.0f} s used, {report.dropped} faulty; "
-        f"side: {report.side}; torque predicted to {report.prediction:.1f} % (NRMSE)",
+        f"side: {report.side}; torque {_predicted(status.prediction)}",
         table(("", "unit", "value", "95 % from", "to", "stored"), rows),
     ]
     if report.side != "link":
         lines.append(f"friction changed by {PERCENT * report.friction_change:+.1f} % since it was identified")
     return "\n".join(lines)
+
+
+def _predicted(percent: float | None) -> str:
+    return "without variation" if percent is None else f"predicted to {percent:.1f} % (NRMSE)"
 
 
 def _numbers(values: tuple[float, float, float] | list[float]) -> list[str]:

@@ -12,6 +12,7 @@ from jointwise.description.robot import Payload
 from jointwise.estimation.least_squares import Mask
 from jointwise.monitoring.core import DROPPED, MOMENTS, SHARES, Known
 from jointwise.monitoring.events import Contact, Fault, event_text
+from jointwise.monitoring.stiffness.status import explains
 from jointwise.monitoring.wear import JointStiffness
 from jointwise.spatial import Array
 
@@ -387,7 +388,8 @@ def _stiffness_line(joint: JointStiffness) -> str:
     low, high = (f"{value:.0f}" for value in joint.interval)
     least, most = (f"{100.0 * value:+.1f}" for value in joint.loss_interval)
     loss = f"loss {100.0 * joint.loss:+.1f} [{least}, {most}] %"
-    return f"  stiffness j{joint.joint} [Nm/rad]      {joint.stiffness:.0f} [{low}, {high}], {loss}: {joint.status}"
+    text = f"  stiffness j{joint.joint} [Nm/rad]      {joint.stiffness:.0f} [{low}, {high}], {loss}: {joint.status}"
+    return text if explains(joint.prediction) else f"{text} (the deflection does not explain the torque)"
 
 
 def _payload_text(payload: PayloadEstimate) -> str:

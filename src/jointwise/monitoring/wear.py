@@ -29,7 +29,8 @@ class JointStiffness:
 
     Attributes:
         joint: The joint.
-        status: ok, watch, worn, or unknown where the log does not determine the stiffness.
+        status: ok, watch, worn, or unknown where the log does not determine the stiffness or the deflection does not
+            explain the torque.
         stiffness: k(0), Nm/rad.
         interval: Its 95 % confidence interval, Nm/rad.
         stored: k(0) of the joint file, Nm/rad.
@@ -37,6 +38,7 @@ class JointStiffness:
         loss_interval: Its 95 % confidence interval.
         secant_loss: Relative loss of the secant stiffness at half of the largest deflection.
         secant_loss_interval: Its 95 % confidence interval. The status is the worse of the two losses.
+        prediction: NRMSE fit (%) of the torque predicted from the deflection; None where it does not vary.
 
     """
 
@@ -49,6 +51,7 @@ class JointStiffness:
     loss_interval: Interval
     secant_loss: float
     secant_loss_interval: Interval
+    prediction: float | None
 
     @property
     def deviation(self) -> float:
@@ -68,6 +71,7 @@ class JointStiffness:
             "loss_interval": list(self.loss_interval),
             "secant_loss": self.secant_loss,
             "secant_loss_interval": list(self.secant_loss_interval),
+            "prediction_nrmse": self.prediction,
         }
 
 
@@ -226,4 +230,5 @@ def joint_stiffness(joint: int, status: StiffnessStatus) -> JointStiffness:
         status.loss_at_rest[1:],
         status.loss[0],
         status.loss[1:],
+        status.prediction,
     )

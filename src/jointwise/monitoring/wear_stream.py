@@ -13,7 +13,7 @@ from jointwise.errors import EstimationError
 from jointwise.joint.model import JointModel
 from jointwise.monitoring.core import Samples
 from jointwise.monitoring.stiffness import JointSamples, StiffnessEstimator, StiffnessState
-from jointwise.monitoring.stiffness.status import stiffness_status
+from jointwise.monitoring.stiffness.status import PredictionFit, stiffness_status
 from jointwise.monitoring.wear import JointStiffness, Wear, joint_stiffness, known_and_missing, wear_estimator
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
@@ -76,11 +76,12 @@ class StreamClock:
 
 @dataclass
 class _Joint:
-    """The estimator of a joint with its state."""
+    """The estimator of a joint with its state, and the fit of the torques that it predicted."""
 
     estimator: StiffnessEstimator
     state: StiffnessState | None = None
     running: bool = False
+    fit: PredictionFit = field(default_factory=PredictionFit)
 
     def feed(self, samples: JointSamples, begins: bool) -> None:
         """Take samples of the uniform clock; the estimate is kept where the clock begins anew."""
@@ -93,7 +94,8 @@ class _Joint:
             samples = samples.part(slice(int(np.argmax(whole)), None))
             self.state, self.running = self.estimator.init(samples, self.state), True
         if len(samples) and self.state is not None:
-            self.state = self.estimator.steps(self.state, samples)[1]
+            trace, self.state = self.estimator.steps(self.state, samples)
+            self.fit.add(trace.measured[trace.used], trace.predicted[trace.used])
 
     def result(self) -> JointStiffness:
         """Return the stiffness so far.
@@ -104,7 +106,8 @@ class _Joint:
         """
         if self.state is None:
             raise EstimationError("no whole sample in the stream.")
-        status = stiffness_status(self.estimator.estimate(self.state), self.estimator.joint.spring)
+        spring = self.estimator.joint.spring
+        status = stiffness_status(self.estimator.estimate(self.state), spring, fit=self.fit)
         return joint_stiffness(self.estimator.index, status)
 
 

@@ -16,7 +16,6 @@ from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, EstimationError
 from jointwise.estimation.recursive import Variant
 from jointwise.joint.model import JointModel
-from jointwise.joint.part import nrmse_percent
 from jointwise.joint.record import SHORTEST, LinkLoad, LoadModel
 from jointwise.monitoring.stiffness.estimate import StiffnessEstimate
 from jointwise.monitoring.stiffness.estimator import (
@@ -26,13 +25,10 @@ from jointwise.monitoring.stiffness.estimator import (
     StiffnessTrace,
 )
 from jointwise.monitoring.stiffness.signals import JointSamples
-from jointwise.monitoring.stiffness.status import StiffnessLimits, StiffnessStatus, stiffness_status
+from jointwise.monitoring.stiffness.status import PredictionFit, StiffnessLimits, StiffnessStatus, stiffness_status
 from jointwise.runtime.observers import observed_joint
 from jointwise.spatial import Array
 
-LEAST_PREDICTION = 30.0
-"""NRMSE fit (%) of the torque below which the deflection does not explain it, and the status is unknown: new
-joints reach 92 to 95 % (benchmark); without the kinematic error of the gear, at a small load, 8 %."""
 POINTS = 500
 """Largest number of points of a trace in a report."""
 
@@ -51,10 +47,8 @@ class StiffnessReport:
         rate: Sampling rate, Hz.
         side: Side of the virtual measurement.
         estimate: The curve after the last sample.
-        status: Status against the stored stiffness.
+        status: Status against the stored stiffness, with the fit of the predicted torque.
         friction_change: Relative change of the friction since it was identified; 0 for the link side.
-        prediction: NRMSE fit (%) of τ_E predicted from the deflection before each update, over the second half of the
-            samples in use.
         time: Times of the trace, s, (points,).
         trace: a_1 and a_2 along the logs, (points, 2).
         state: State after the last sample, to go on with.
@@ -72,7 +66,6 @@ class StiffnessReport:
     estimate: StiffnessEstimate
     status: StiffnessStatus
     friction_change: float
-    prediction: float
     time: Array
     trace: Array
     state: StiffnessState
@@ -99,7 +92,7 @@ class StiffnessReport:
             "loss": None if status.loss is None else _interval(status.loss),
             "loss_at_rest": None if status.loss_at_rest is None else _interval(status.loss_at_rest),
             "friction_change": self.friction_change,
-            "prediction_nrmse": self.prediction,
+            "prediction_nrmse": status.prediction,
         }
 
 
@@ -156,8 +149,9 @@ def monitor_stiffness(
     )  # fmt: skip
     runs, state = _run(estimator, recordings, before)
     estimate = estimator.estimate(state)
-    prediction = _prediction([trace for _, trace in runs])
-    status = stiffness_status(estimate, estimator.joint.spring, limits)
+    fit = PredictionFit()
+    for _, trace in runs:
+        fit.add(trace.measured[trace.used], trace.predicted[trace.used])
     return StiffnessReport(
         robot=robot.name,
         joint=model.joint,
@@ -168,9 +162,8 @@ def monitor_stiffness(
         rate=estimator.rate,
         side=side,
         estimate=estimate,
-        status=status if prediction >= LEAST_PREDICTION else replace(status, status="unknown"),
+        status=stiffness_status(estimate, estimator.joint.spring, limits, fit),
         friction_change=estimator.friction_change(state),
-        prediction=prediction,
         time=_thinned(np.concatenate([time for time, _ in runs])),
         trace=_thinned(np.concatenate([trace.values for _, trace in runs])),
         state=state,
@@ -230,13 +223,6 @@ def _on_clock(span: UniformSpan, channel: Array) -> Array:
     near = np.interp(span.times, span.t, whole.astype(float)) < 1.0
     clean[near] = np.nan
     return clean
-
-
-def _prediction(traces: Sequence[StiffnessTrace]) -> float:
-    measured = np.concatenate([trace.measured[trace.used] for trace in traces])
-    predicted = np.concatenate([trace.predicted[trace.used] for trace in traces])
-    half = len(measured) // 2
-    return nrmse_percent(measured[half:], predicted[half:]) if len(measured) > 1 else float("nan")
 
 
 def _thinned(values: Array) -> Array:

@@ -1,14 +1,15 @@
-"""Status of a joint: its stiffness against what was known when it was new."""
+"""Status of a joint: its stiffness against what was known when it was new, if the deflection explains its torque."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
 
 from jointwise.errors import ModelError
+from jointwise.joint.part import nrmse_of_error
 from jointwise.model.spring import Spring
 from jointwise.monitoring.stiffness.estimate import StiffnessEstimate
 from jointwise.spatial import Array
@@ -17,6 +18,14 @@ Level = Literal["unknown", "ok", "watch", "worn"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 WIDEST = 0.25
 """Half-width of the interval of k relative to the stored one beyond which the status is unknown."""
+LEAST_PREDICTION = 30.0
+"""NRMSE fit (%) of the torque below which the deflection does not explain it, and the status is unknown: the first
+three joints of a simulated UR5e reach 76 to 96 % new, 77 to 97 % with 20 or 40 % less stiffness and 63 to 94 % with
+four times the lost motion (6 seeds each); wrists, whose load is small, -6 to 28 % new or worn."""
+CONSTANT = 1e-12
+"""Variance of a torque, relative to its mean square, that rounding may leave of a constant."""
+PARTS = 256
+"""Parts of a stream, at least, to which the beginning of its second half is known."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,37 @@ class StiffnessLimits:
             raise ModelError(f"deflection must be > 0 rad. Got {self.deflection} instead.")
 
 
+@dataclass
+class PredictionFit:
+    """NRMSE fit of predicted torques over the second half of a stream whose end is not known, in bounded memory.
+
+    Parts of `size` samples are summed: count, Σ y, Σ y², Σ (y - ŷ)². Where there are more than ``2 PARTS`` of them, two
+    neighbours become one. The fit of a stream is the same whatever the pieces in which its samples are added.
+    """
+
+    size: int = 1
+    parts: Array = field(default_factory=lambda: np.zeros((0, 4)), repr=False)
+
+    def add(self, measured: Array, predicted: Array) -> None:
+        """Add torques y and ŷ (samples,), Nm."""
+        rows: Array = np.column_stack([np.ones(len(measured)), measured, measured**2, (measured - predicted) ** 2])
+        if len(self.parts) and self.parts[-1, 0] < self.size:
+            free = self.size - int(self.parts[-1, 0])
+            self.parts[-1] += rows[:free].sum(axis=0)
+            rows = rows[free:]
+        if len(rows):
+            self.parts = np.vstack([self.parts, np.add.reduceat(rows, np.arange(0, len(rows), self.size))])
+        while len(self.parts) > 2 * PARTS:
+            self.parts = np.add.reduceat(self.parts, np.arange(0, len(self.parts), 2))
+            self.size *= 2
+
+    def percent(self) -> float | None:
+        """Return the fit in %; None where the torque of the second half does not vary."""
+        count, total, squares, errors = self.parts[len(self.parts) // 2 :].sum(axis=0)
+        spread = squares - total**2 / max(count, 1.0)
+        return nrmse_of_error(errors, spread) if spread > CONSTANT * squares else None
+
+
 @dataclass(frozen=True)
 class StiffnessStatus:
     """The status and the numbers behind it.
@@ -52,6 +92,8 @@ class StiffnessStatus:
         stored_secant: Stored secant stiffness, Nm/rad.
         loss: Relative loss of the secant stiffness, and its interval.
         loss_at_rest: Relative loss of k(0), where wear begins, and its interval.
+        prediction: NRMSE fit (%) of τ_E predicted from the deflection before each update, over the second half of the
+            samples in use; None where it is not known.
 
     """
 
@@ -63,33 +105,47 @@ class StiffnessStatus:
     stored_secant: float | None = None
     loss: tuple[float, float, float] | None = None
     loss_at_rest: tuple[float, float, float] | None = None
+    prediction: float | None = None
+
+
+def explains(prediction: float | None) -> bool:
+    """Return whether a deflection explains its torque: the fit (%) of the prediction is at least `LEAST_PREDICTION`."""
+    return prediction is not None and prediction >= LEAST_PREDICTION
 
 
 def stiffness_status(
-    estimate: StiffnessEstimate, stored: Spring | None = None, limits: StiffnessLimits | None = None
+    estimate: StiffnessEstimate,
+    stored: Spring | None = None,
+    limits: StiffnessLimits | None = None,
+    fit: PredictionFit | None = None,
 ) -> StiffnessStatus:
     """Return the status of a joint.
 
     A joint is "watch" or "worn" where the loss of the secant stiffness, or of k(0), reaches the limit and its 95 %
-    confidence interval excludes no loss at all ("watch"), or a loss below the watch limit ("worn").
+    confidence interval excludes no loss at all ("watch"), or a loss below the watch limit ("worn"). It is "unknown"
+    where the interval is wide, or where the deflection explains less than `LEAST_PREDICTION` of the torque.
 
     Args:
         estimate: Estimate of the stiffness.
         stored: The spring as it was identified when the joint was new; None where it is not known.
         limits: Losses from which on a joint is to be watched or worn.
+        fit: Fit of the torques that the estimate predicted on its way; None for an estimate without one, as of pairs.
 
     """
     limits = limits or StiffnessLimits()
     deflection = limits.deflection or 0.5 * estimate.largest
+    prediction = None if fit is None else fit.percent()
     at_rest = _with_interval(float(estimate.stiffness(0.0)), estimate.conf_int(0.0))
     secant = _with_interval(float(estimate.secant(deflection)), estimate.secant_conf_int(deflection))
     if stored is None or not deflection > 0.0:
-        return StiffnessStatus("unknown", deflection, at_rest, secant)
+        return StiffnessStatus("unknown", deflection, at_rest, secant, prediction=prediction)
     new_at_rest, new_secant = _stored(stored, deflection)
     loss, loss_at_rest = _loss(secant, new_secant), _loss(at_rest, new_at_rest)
     known = [each for each in (loss, loss_at_rest) if each[2] - each[1] <= 2.0 * WIDEST]
     worst: Level = max((_level(each, limits) for each in known), default="unknown", key=LEVELS.index)
-    return StiffnessStatus(worst, deflection, at_rest, secant, new_at_rest, new_secant, loss, loss_at_rest)
+    if fit is not None and not explains(prediction):
+        worst = "unknown"
+    return StiffnessStatus(worst, deflection, at_rest, secant, new_at_rest, new_secant, loss, loss_at_rest, prediction)
 
 
 def _with_interval(value: float, bounds: tuple[float | Array, float | Array]) -> tuple[float, float, float]:
