@@ -20,8 +20,8 @@ WIDEST = 0.25
 """Half-width of the interval of k relative to the stored one beyond which the status is unknown."""
 LEAST_PREDICTION = 30.0
 """NRMSE fit (%) of the torque below which the deflection does not explain it, and the status is unknown: the first
-three joints of a simulated UR5e reach 76 to 96 % new, 77 to 97 % with 20 or 40 % less stiffness and 63 to 94 % with
-four times the lost motion (6 seeds each); wrists, whose load is small, -6 to 28 % new or worn."""
+three joints of a simulated UR5e reach at least 76 % new, 77 % with 20 or 40 % less stiffness and 63 % with four times
+the lost motion (6 seeds each); a wrist, whose load is small, 7 to 28 % (median) new or worn."""
 CONSTANT = 1e-12
 """Variance of a torque, relative to its mean square, that rounding may leave of a constant."""
 PARTS = 256
