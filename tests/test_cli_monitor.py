@@ -140,11 +140,14 @@ def test_history_and_page(files, tmp_path):
     assert "cell7: 2 runs in" in text
     page = (tmp_path / "page" / "monitor.html").read_text()
     assert "External torque of the joints" in page
-    assert "Dry friction of the joints" in page
+    assert "Friction of the joints against the model" in page
 
 
 def test_wrong_usage(files, tmp_path):
     assert "only LOG" in run("monitor", bench().model, "-", files / "quiet.csv").err
+    assert "A stream (-) ends with its input" in run("monitor", bench().model, "-", "--follow").err
+    assert "A stream (-) ends with its input" in run("monitor", bench().model, "-", "--idle", "3").err
+    assert "--idle needs --follow" in run("monitor", bench().model, files / "quiet.csv", "--idle", "3").err
     assert "no such file" in refused("monitor", bench().model, tmp_path / "none.csv")
     assert "no such file" in refused("monitor", bench().model, tmp_path / "none.csv", "--follow")
     (tmp_path / "h.sqlite").write_text("this is not a data base at all" * 50)

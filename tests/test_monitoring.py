@@ -563,18 +563,55 @@ def test_the_spread_is_stored_and_files_without_it_load(tmp_path, model, free):
 
 
 def test_two_short_runs_are_no_trend(tmp_path, model, free):
-    """Errors of a model repeat at the poses of a short run: only long ones show a change of 20 % of dry friction."""
+    """Errors of a model repeat at the poses of a short run: only long ones show a change of 15 % of dry friction."""
     from datetime import UTC, datetime
 
     result = monitor_log(model, free).result()
     for moved, watched in ((20.0, False), (600.0, True)):
         history = History(tmp_path / f"{moved:g}.sqlite")
-        for year, a1 in ((2024, 1.0), (2025, 1.2)):
-            joints = [replace(joint, a1=a1, a1_deviation=0.02, moved=moved) for joint in result.friction]
+        for year, change in ((2024, 0.0), (2025, 0.15)):
+            found = {"unexplained": change, "change_deviation": 0.02, "moved": moved}
+            joints = [replace(joint, **found) for joint in result.friction]
             history.add(replace(result, friction=tuple(joints)), robot="r", date=datetime(year, 1, 1, tzinfo=UTC))
             if year == 2024:
                 assert "nothing to compare with yet" in history.summary("r")
         assert any(trend.status == "watch" for trend in history.trends("r")) == watched
+
+
+def test_the_history_judges_the_number_that_the_status_of_a_run_refers_to(tmp_path, model, free):
+    """Parts of friction that cancel in the motion are no change; a change against the model alone is said to be one."""
+    from datetime import UTC, datetime
+
+    result = monitor_log(model, free).result()
+    calm = {"a1": 1.0, "a1_deviation": 0.01, "change_deviation": 0.001, "moved": 600.0, "unexplained": 0.0}
+    for name, later, watched in (
+        ("parts", {"a1": 1.3}, 0),
+        ("change", {"unexplained": 0.1}, 1),
+        ("model", {"unexplained": 0.03, "status": "watch"}, 0),
+    ):
+        history = History(tmp_path / f"{name}.sqlite")
+        for year, values in ((2024, calm), (2025, {**calm, **later})):
+            joints = (replace(result.friction[0], **values), *result.friction[1:])
+            history.add(replace(result, friction=joints), robot="r", date=datetime(year, 1, 1, tzinfo=UTC))
+        changed = [trend for trend in history.trends("r") if trend.status == "watch"]
+        assert [(trend.joint, trend.quantity) for trend in changed] == [(1, "friction")] * watched
+        text = history.summary("r")
+        assert ("no significant change" in text) == (not watched)
+        assert ("joint 1: friction +3 % against the model in the latest run, but +3 ±" in text) == (name == "model")
+
+
+def test_runs_with_another_payload_or_a_fault_are_not_part_of_the_friction_of_a_history(tmp_path, model, free):
+    from datetime import UTC, datetime
+
+    result, history = monitor_log(model, free).result(), History(tmp_path / "h.sqlite")
+    joints = tuple(replace(joint, moved=60.0) for joint in result.friction)
+    loaded = replace(result.payload, status="watch")
+    for year, changes in enumerate(({}, {"payload": loaded}, {"status": "fault"}), start=2024):
+        history.add(replace(result, friction=joints, **changes), robot="r", date=datetime(year, 1, 1, tzinfo=UTC))
+    assert len(history.runs("r")) == 3 and len(history.series("r", 1)) == 1
+    assert "nothing to compare with yet" in history.summary("r")
+    with pytest.raises(DataError, match="quantity must be friction, a1, a2, stiffness"):
+        history.series("r", 1, "backlash")
 
 
 def test_history_shows_what_changed_since_commissioning(tmp_path, model, free):
@@ -583,15 +620,15 @@ def test_history_shows_what_changed_since_commissioning(tmp_path, model, free):
     history = History(tmp_path / "robot.sqlite")
     result = monitor_log(model, free).result()
     for month in range(8):
-        worn = [replace(joint, a1=1.0 + 0.03 * month * (joint.joint == 2), moved=60.0) for joint in result.friction]
+        worn = [replace(joint, unexplained=0.03 * month * (joint.joint == 2), moved=60.0) for joint in result.friction]
         date = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=30 * month)
         history.add(replace(result, friction=tuple(worn)), robot="cell7", date=date)
         history.add(replace(result, friction=tuple(worn)), robot="cell7", date=date)  # replaced, not doubled
     assert len(history.runs("cell7")) == 8
     watched = [trend for trend in history.trends("cell7") if trend.status == "watch"]
-    assert [(trend.joint, trend.quantity) for trend in watched] == [(2, "a1")]
+    assert [(trend.joint, trend.quantity) for trend in watched] == [(2, "friction")]
     assert watched[0].per_year == pytest.approx(0.03 * 365.25 / 30.0, rel=0.01)
-    assert "joint 2: dry friction +15" in history.summary("cell7")
+    assert "joint 2: friction +15" in history.summary("cell7")
     assert History(tmp_path / "robot.sqlite").robots() == ["cell7"]
     (tmp_path / "text.sqlite").write_text("no data base, but a text that is long enough to be taken for one" * 20)
     with pytest.raises(DataError, match="cannot be used as a history"):

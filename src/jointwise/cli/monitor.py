@@ -73,6 +73,10 @@ def run(args: argparse.Namespace) -> int:
     check_files([args.model, *args.logs, *args.joint, args.columns], {}, page)
     check_file(args.history)
     live = args.follow or "-" in args.logs
+    if "-" in args.logs and (args.follow or args.idle is not None):
+        raise UsageError("--follow and --idle wait for more rows of a file. A stream (-) ends with its input.")
+    if args.idle is not None and not args.follow:
+        raise UsageError("--idle needs --follow.")
     if live and len(args.logs) > 1:
         raise UsageError("a stream (- or --follow) must be the only LOG.")
     model = load_model(args.model)
@@ -224,7 +228,7 @@ def _series(history: History, robot: str, joints: int) -> list[HistorySeries]:
     """Return friction and stiffness of the joints along the history, where there are any."""
     from jointwise.report.monitoring import HistorySeries
 
-    keys = [(joint, name) for name in ("a1", "stiffness") for joint in range(1, joints + 1)]
+    keys = [(joint, name) for name in ("friction", "stiffness") for joint in range(1, joints + 1)]
     found = [(*key, history.series(robot, *key)) for key in keys]
     return [
         HistorySeries(joint, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows], name)

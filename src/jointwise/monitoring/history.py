@@ -16,16 +16,17 @@ import numpy as np
 
 from jointwise.errors import DataError
 from jointwise.monitoring.stiffness.status import StiffnessLimits
-from jointwise.monitoring.summary import MORE_FRICTION, MonitorResult, Status, repetition
+from jointwise.monitoring.summary import MonitorResult, Status, friction_status, repetition
 
 VERSION = 1
 """Version of the tables, SQLite's user_version."""
 COMMISSIONING = 3
 """Runs with which the latest ones are compared, and number of the latest ones."""
 TREND_RATIO = 3.0
-"""Standard errors above which a change since commissioning is significant."""
+"""Standard errors above which a change of stiffness since commissioning is significant."""
 LEAST_MOTION = 10.0
-"""Time (s) that a joint must move in a run for its friction to be part of a series."""
+"""Time (s) that a joint must move in a run for its friction to be part of a series: several short runs together show
+what one of them does not."""
 YEAR = 365.25 * 86400.0
 """s"""
 EPOCH = 1e9
@@ -42,6 +43,17 @@ CREATE TABLE joint (
     temperature REAL, stiffness REAL, stiffness_deviation REAL, PRIMARY KEY (run, joint));
 """
 
+_FRICTION = "json_extract(document, '$.friction[' || (joint - 1) || '].{}')"
+COLUMNS = {
+    "friction": (_FRICTION.format("unexplained"), _FRICTION.format("change_deviation")),
+    "a1": ("a1", "a1_deviation"),
+    "a2": ("a2", "a2_deviation"),
+    "stiffness": ("stiffness", "stiffness_deviation"),
+}
+"""Quantities of a series: where their values and standard errors are."""
+JUDGED = "AND status != 'fault' AND json_extract(document, '$.payload.status') != 'watch'"
+"""Runs whose friction is that of the joints: the model explains the stream, and the payload is the declared one."""
+
 
 @dataclass(frozen=True)
 class Trend:
@@ -49,7 +61,7 @@ class Trend:
 
     Attributes:
         joint: The joint.
-        quantity: `a1` (dry friction relative to the model), `a2` (Nm s/rad) or `stiffness` (Nm/rad).
+        quantity: `friction` (its change relative to dry friction) or `stiffness` (Nm/rad).
         status: watch where the change is significant and large; unknown with fewer than two runs.
         runs: Number of runs in which it was determined.
         first: Weighted mean of the first runs: commissioning.
@@ -137,30 +149,32 @@ class History:
             found = connection.execute(f"SELECT {', '.join(names)} FROM run WHERE robot = ? ORDER BY date", (robot,))
             return [dict(zip(names, row, strict=True)) for row in found]
 
-    def series(self, robot: str, joint: int, quantity: str = "a1") -> list[tuple[float, float, float]]:
+    def series(self, robot: str, joint: int, quantity: str = "friction") -> list[tuple[float, float, float]]:
         """Return date (s since 1970), value and standard error of a quantity of a joint (1-based) in all runs.
 
-        Only runs in which the joint moved long enough are part of it; errors of friction are larger in short ones
-        (`repetition`), as they are for the status of a run.
+        `friction` is the number that the status of a run refers to (`FrictionEstimate.unexplained`), `a1` and `a2` are
+        its parts, `stiffness` is k(0) in Nm/rad. Of friction, only runs are part of it in which the joint moved long
+        enough, with the declared payload and without a fault; errors are larger in short runs (`repetition`).
         """
-        if quantity not in ("a1", "a2", "stiffness"):
-            raise DataError(f"quantity must be a1, a2 or stiffness. Got '{quantity}' instead.")
-        moved = "" if quantity == "stiffness" else f"AND moved >= {LEAST_MOTION}"
+        if quantity not in COLUMNS:
+            raise DataError(f"quantity must be {', '.join(COLUMNS)}. Got '{quantity}' instead.")
+        value, error = COLUMNS[quantity]
+        judged = "" if quantity == "stiffness" else f"AND moved >= {LEAST_MOTION} {JUDGED}"
         with self._connected() as connection:
             found = connection.execute(
-                f"SELECT date, {quantity}, {quantity}_deviation, moved FROM joint JOIN run ON run.id = joint.run "
-                f"WHERE robot = ? AND joint = ? AND {quantity} IS NOT NULL {moved} ORDER BY date",
+                f"SELECT date, {value} AS value, {error}, moved FROM joint JOIN run ON run.id = joint.run "
+                f"WHERE robot = ? AND joint = ? AND value IS NOT NULL {judged} ORDER BY date",
                 (robot, joint),
             )
             rows = [[float(number) for number in row] for row in found]
         return [(t, x, e * (1.0 if quantity == "stiffness" else repetition(time))) for t, x, e, time in rows]
 
     def trends(self, robot: str) -> list[Trend]:
-        """Return the trends of dry and viscous friction, and of the stiffness, of every joint of a robot."""
+        """Return the trends of friction and stiffness of every joint of a robot."""
         with self._connected() as connection:
             query = "SELECT max(joint) FROM joint JOIN run ON run.id = joint.run WHERE robot = ?"
             joints = connection.execute(query, (robot,)).fetchone()[0]
-        keys = [(joint, name) for joint in range(1, (joints or 0) + 1) for name in ("a1", "a2", "stiffness")]
+        keys = [(joint, name) for joint in range(1, (joints or 0) + 1) for name in ("friction", "stiffness")]
         found = [(joint, name, self.series(robot, joint, name)) for joint, name in keys]
         return [_trend(joint, name, values) for joint, name, values in found if values]
 
@@ -174,21 +188,36 @@ class History:
         counts = [(len(runs), "run"), (round(days), "day"), (contacts, "contact")]
         texts = [f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts]
         lines = [f"{robot}: {texts[0]} in {texts[1]}, {texts[2]}"]
-        changed = [trend for trend in self.trends(robot) if trend.status == "watch"]
+        trends = self.trends(robot)
+        changed = [trend for trend in trends if trend.status == "watch"]
         lines += [f"  joint {trend.joint}: {change_text(trend)}" for trend in changed]
         quiet = "no significant change of friction or stiffness since commissioning"
-        quiet = quiet if len(runs) > 1 else "nothing to compare with yet"
-        return "\n".join([*lines, *([] if changed else [f"  {quiet}"])])
+        quiet = quiet if any(trend.status != "unknown" for trend in trends) else "nothing to compare with yet"
+        lines += [] if changed else [f"  {quiet}"]
+        return "\n".join([*lines, *self._only_against_the_model(robot, trends)])
+
+    def _only_against_the_model(self, robot: str, trends: Sequence[Trend]) -> list[str]:
+        """Return a line for joints that the latest run watches although they have not changed between the runs."""
+        with self._connected() as connection:
+            query = "SELECT document FROM run WHERE robot = ? ORDER BY date DESC LIMIT 1"
+            last = json.loads(connection.execute(query, (robot,)).fetchone()[0])
+        watched = {j["joint"]: j["unexplained"] for j in last["friction"] if j["status"] == "watch"}
+        same = [trend for trend in trends if trend.quantity == "friction" and trend.status == "ok"]
+        return [
+            f"  joint {trend.joint}: friction {100.0 * watched[trend.joint]:+.0f} % against the model in the latest "
+            f"run, but {100.0 * trend.change:+.0f} ± {196.0 * trend.deviation:.0f} % since commissioning"
+            for trend in same
+            if trend.joint in watched
+        ]
 
 
 def change_text(trend: Trend) -> str:
     """Return a change since commissioning in words."""
-    if trend.quantity == "a1":
-        return f"dry friction {100.0 * trend.change:+.0f} ± {196.0 * trend.deviation:.0f} % since commissioning"
-    if trend.quantity == "stiffness":
-        change, limits = 100.0 * trend.change / trend.first, 196.0 * trend.deviation / abs(trend.first)
-        return f"stiffness {change:+.1f} ± {limits:.1f} % since commissioning"
-    return f"viscous friction {trend.change:+.3g} ± {1.96 * trend.deviation:.2g} Nm s/rad since commissioning"
+    if trend.quantity == "friction":
+        change, limits = 100.0 * trend.change, 196.0 * trend.deviation
+        return f"friction {change:+.0f} ± {limits:.0f} % of the dry friction since commissioning"
+    change, limits = 100.0 * trend.change / trend.first, 196.0 * trend.deviation / abs(trend.first)
+    return f"stiffness {change:+.1f} ± {limits:.1f} % since commissioning"
 
 
 def _recorded(result: MonitorResult) -> float:
@@ -223,9 +252,11 @@ def _trend(joint: int, quantity: str, values: Sequence[tuple[float, float, float
         _mean(numbers[rows], weight[rows]) for rows in (slice(count), slice(-count, None))
     )
     change, deviation = last - first, math.hypot(first_error, last_error)
-    size = {"a1": MORE_FRICTION, "stiffness": StiffnessLimits().watch * abs(first)}.get(quantity, math.inf)
     status: Status = "unknown"
-    if len(values) > 1:
+    if len(values) > 1 and quantity == "friction":
+        status = friction_status(change, deviation)
+    elif len(values) > 1:
+        size = StiffnessLimits().watch * abs(first)
         status = "watch" if abs(change) > max(size, TREND_RATIO * deviation) else "ok"
     slope = _slope(dates / YEAR, numbers, weight)
     return Trend(joint, quantity, status, len(values), first, last, change, deviation, slope)

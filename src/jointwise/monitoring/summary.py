@@ -311,15 +311,26 @@ def friction_estimates(known: Known, motion: FrictionMotion, measured: Mask) -> 
         error = float(np.sqrt(max(weights @ known.P[dry : viscous + 1, dry : viscous + 1] @ weights, 0.0)))
         low, high = motion.explained(j)
         unexplained = change - min(max(change, low), high)
-        limit = max(MORE_FRICTION if unexplained > 0.0 else LESS_FRICTION, FRICTION_RATIO * repetition(time) * error)
         judged = time >= LEAST_MOTION and bool(measured[j])
-        status: Status = "unknown" if not judged else "watch" if abs(unexplained) > limit else "ok"
+        status: Status = friction_status(unexplained, repetition(time) * error) if judged else "unknown"
         a1, a2 = (
             (float(known.x[dry]) + 1.0, float(deviations[dry])),
             (float(known.x[viscous]), float(deviations[viscous])),
         )
         result.append(FrictionEstimate(j + 1, status, *a1, *a2, time, change, error, unexplained))
     return tuple(result)
+
+
+def friction_status(change: float, error: float) -> Status:
+    """Return whether a change of friction relative to dry friction is watched.
+
+    Args:
+        change: The change against the model, or between runs, without what temperatures explain.
+        error: Its standard error, with the errors that repeat in short motions.
+
+    """
+    limit = MORE_FRICTION if change > 0.0 else LESS_FRICTION
+    return "watch" if abs(change) > max(limit, FRICTION_RATIO * error) else "ok"
 
 
 def colder_hint(friction: Sequence[FrictionEstimate], temperature: TemperatureRange | None) -> str:

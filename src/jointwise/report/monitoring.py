@@ -49,14 +49,14 @@ class TimelineData:
 class HistorySeries:
     """A quantity of a joint over the runs of a robot: dates (s since 1970), values, standard errors.
 
-    `quantity` is a1, dry friction relative to the model, or stiffness, k(0) in Nm/rad.
+    `quantity` is friction, its change relative to dry friction, or stiffness, k(0) in Nm/rad.
     """
 
     joint: int
     dates: Sequence[float]
     values: Sequence[float]
     deviations: Sequence[float]
-    quantity: str = "a1"
+    quantity: str = "friction"
 
 
 def write_monitoring_page(
@@ -262,7 +262,7 @@ def _interval(value: float, limits: Sequence[float], form: str) -> str:
 
 
 HISTORIES = {
-    "a1": ("dry friction / model", "Dry friction of the joints, 95 % intervals."),
+    "friction": ("change of friction / dry friction", "Friction of the joints against the model, 95 % intervals."),
     "stiffness": ("stiffness k(0) [Nm/rad]", "Stiffness of the joints, 95 % intervals."),
 }
 """Axis and caption of the history of a quantity."""
