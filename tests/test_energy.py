@@ -14,7 +14,7 @@ import jointwise as jw
 from cli_runs import bench, done, refused
 from data_files import SHARED, needs_shared
 from jointwise.data.write import write_csv
-from jointwise.energy.signals import CURRENT, VOLTAGE
+from jointwise.energy.signals import CURRENT, VOLTAGE, speeds
 
 ROBOT = jw.load_robot("ur5e")
 TRUTH = jw.energy.PowerModel(
@@ -50,6 +50,14 @@ def test_known_losses_lie_within_their_intervals():
         assert value.covers(truth[value.name]), value
         assert value.high - value.low < 0.2 * truth[value.name], value
     assert 0.9 < model.rmse < 1.1
+
+
+def test_speeds_of_positions_are_conditioned():
+    t = np.arange(2000) / 500.0
+    q = np.sin(np.outer(t, [1.0, 2.0])) + 1e-4 * np.random.default_rng(1).normal(size=(2000, 2))
+    error = speeds(jw.Log(t, q)) - np.cos(np.outer(t, [1.0, 2.0])) * [1.0, 2.0]
+    raw = np.gradient(q, t, axis=0) - np.cos(np.outer(t, [1.0, 2.0])) * [1.0, 2.0]
+    assert error.std() < 0.2 * raw.std()
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_claim():

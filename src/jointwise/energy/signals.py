@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.data.conditioning import Filters
 from jointwise.data.log import Log
 from jointwise.data.read import read_log
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, ModelError, ShapeError
+from jointwise.result.predict import motion_function_chunks
 from jointwise.spatial import Array
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ STANDSTILL = 1e-6
 """Largest target speed (rad/s) at standstill: targets have no noise."""
 _PHASES = 2.0 * np.pi / 3.0 * np.arange(3)
 """Electrical angles of the phases of a synchronous motor, rad."""
+CUTOFF = 20.0
+"""Cut-off (Hz) of positions whose differences replace missing speeds: motions are slower, and noise would be counted as
+losses, which grow with the magnitude of the speed."""
 MIN_CURRENT = 0.01
 """Root mean square target current (A) at standstill below which its ratio to the torque is rounding."""
 PROPORTIONAL = 0.01
@@ -54,18 +59,24 @@ def bus_power(log: Log) -> Array | None:
 
 
 def speeds(log: Log) -> Array:
-    """Return the speeds of the joints (samples, joints), rad/s: measured, else planned, else differences of q."""
+    """Return the speeds of the joints (samples, joints), rad/s: measured, else planned, else of conditioned positions.
+
+    Raises:
+        DataError: Stamps do not increase, or the log is too short to be conditioned.
+    """
     check_stamps(log)
     for values in (log.qd, log.qd_des):
         if values is not None:
             return values
-    result: Array = np.gradient(log.q, log.t, axis=0)
+    result = np.empty(log.q.shape)
+    for rows, part in motion_function_chunks(lambda motion: motion.qd, log, Filters(log.clock.uniform_rate, CUTOFF)):
+        result[rows] = part
     return result
 
 
 def check_stamps(log: Log) -> None:
     """Reject a log whose stamps do not increase: neither speed nor energy would be defined."""
-    if log.samples < 2 or not (np.diff(log.t) > 0.0).all():
+    if log.samples < 2 or len(log.clock.repeated) or len(log.clock.reversed):
         raise DataError(f"{log.origin.path}: needs at least two samples with increasing stamps.")
 
 
