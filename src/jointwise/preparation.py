@@ -100,7 +100,7 @@ def warnings_of(inspections: Sequence[DataQuality]) -> list[str]:
 def held_still(inspection: DataQuality) -> Log:
     """Return the log with joints that never move held still: the noise of their encoders is no excitation."""
     log, moved = inspection.log, inspection.numbers.moved
-    return log if moved.all() else replace(log, q=np.where(moved, log.q, log.q[0]), pages=None)
+    return log if moved.all() else log.with_channels(q=np.where(moved, log.q, log.q[0]), pages=None)
 
 
 def _without_noise_at_rest(data: TrainingData, setup: Setup) -> Regression:

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the ranking."""
     from jointwise.result import load_calibration
-    from jointwise.result.logs import read_log_for
+    from jointwise.result.logs import check_log_for, read_log_for
     from jointwise.result.validation import compare
 
     *paths, last = args.files
@@ -41,8 +41,11 @@ def run(args: argparse.Namespace) -> int:
     with Progress(args.json) as progress:
         progress("comparing")
         models = {path: load_calibration(path) for path in paths}
-        logs = [read_log_for(model, last, **reading(args), warn=note) for model in models.values()]
-        ranked = compare(models, logs[0])
+        first, *others = models.values()
+        log = read_log_for(first, last, **reading(args), warn=note)
+        for model in others:
+            check_log_for(model, log, note)
+        ranked = compare(models, log)
     for entry in ranked:
         if entry.validation.training_text is not None:
             note(f"{entry.name}: {entry.validation.training_text}.")

@@ -177,7 +177,8 @@ def _repeated(log: Log, repeated: NDArray[np.intp]) -> Finding:
     same = np.ones(len(repeated), dtype=bool)
     for name in log.available[1:]:
         values = getattr(log, name)
-        same &= (values[repeated] == values[repeated - 1]).all(axis=1)
+        here, before = values[repeated], values[repeated - 1]
+        same &= ((here == before) | (np.isnan(here) & np.isnan(before))).all(axis=1)  # ignored outputs are NaN
     rows = int(same.sum())
     what = f"{len(repeated)} stamps repeat the one before ({rows} whole rows, {len(same) - rows} with other values)"
     return Finding(

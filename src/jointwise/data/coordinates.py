@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ def uncoupled_log(log: Log, coupling: Transmission) -> Log:
         return log
     channels = {name: x for name in (*POSITIONS, *TORQUES) if (x := getattr(log, name)) is not None}
     changed: dict[str, Any] = uncoupled_channels(channels, coupling)
-    return replace(log, **changed, pages=None)
+    return log.with_channels(**changed, pages=None)
 
 
 def uncoupled_channels(channels: Mapping[str, Array], coupling: Transmission) -> dict[str, Array]:

@@ -79,6 +79,7 @@ class Log:
         origin: File and reader.
         payload: Payload of this log; None for that of the model (see `with_payload`).
         run_in: This log with the samples before it, in which the hysteresis of a prediction settles.
+        original: Log with the same stamps that this one was made from (see `with_channels`); None if there is none.
         pages: Memory map of a large log.
 
     """
@@ -100,6 +101,7 @@ class Log:
     origin: Origin = field(default_factory=Origin)
     payload: Payload | None = None
     run_in: Log | None = field(default=None, repr=False)
+    original: Log | None = field(default=None, repr=False)
     pages: mmap.mmap | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -118,6 +120,8 @@ class Log:
         object.__setattr__(self, "extra", MappingProxyType({k: _frozen(v, k) for k, v in self.extra.items()}))
         if self.origin.rows == 0:
             object.__setattr__(self, "origin", replace(self.origin, rows=self.samples))
+        if self.original is not None and (self.original.t is not self.t or self.original.origin is not self.origin):
+            object.__setattr__(self, "original", None)  # other stamps, or other rows of the file
 
     def _freeze(self, name: str) -> None:
         """Freeze one optional channel and check its shape."""
@@ -145,8 +149,8 @@ class Log:
 
     @cached_property
     def clock(self) -> Clock:
-        """How the stamps run: rate, jitter, gaps, repeated and reversed stamps; computed once."""
-        return examine_clock(self)
+        """How the stamps run: rate, jitter, gaps, repeated and reversed stamps; computed once for the same stamps."""
+        return examine_clock(self) if self.original is None else self.original.clock
 
     @property
     def available(self) -> tuple[str, ...]:
@@ -165,6 +169,14 @@ class Log:
         """Return which joints have no values of a channel, (joints,): their columns are NaN."""
         missing: NDArray[np.bool_] = np.isnan(self.channel(name)[0])
         return missing
+
+    def with_channels(self, **changed: Any) -> Log:
+        """Return the log with other fields at the same stamps; its clock is that of this log and not examined again.
+
+        Args:
+            **changed: Channels and other fields of a log, except `t`, by name.
+        """
+        return replace(self, **changed, original=self.original or self)
 
     def ignore_output(self, joints: Collection[int]) -> Log:
         """Return the log without current and torque of some joints (0-based): these columns become NaN.
@@ -189,7 +201,7 @@ class Log:
         changed: dict[str, Any] = {
             name: np.where(here, np.nan, getattr(self, name)) for name in OUTPUTS if getattr(self, name) is not None
         }
-        return replace(self, **changed, run_in=None if self.run_in is None else self.run_in.ignore_output(joints))
+        return self.with_channels(**changed, run_in=None if self.run_in is None else self.run_in.ignore_output(joints))
 
     def with_payload(self, payload: Payload | None) -> Log:
         """Return the log with what the tool carries in it.
@@ -203,7 +215,8 @@ class Log:
         Returns:
             The log.
         """
-        return replace(self, payload=payload, run_in=None if self.run_in is None else self.run_in.with_payload(payload))
+        before = None if self.run_in is None else self.run_in.with_payload(payload)
+        return self.with_channels(payload=payload, run_in=before)
 
     def with_temperature(self, temperature: float) -> Log:
         """Return the log with one temperature (degC) of all joints, where none was recorded."""
@@ -212,7 +225,7 @@ class Log:
         if not np.isfinite(temperature):
             raise DataError(f"{self.origin.path}: a temperature must be finite. Got {temperature} instead.")
         before = None if self.run_in is None else self.run_in.with_temperature(temperature)
-        return replace(self, temperature=np.full(self.q.shape, temperature), run_in=before)
+        return self.with_channels(temperature=np.full(self.q.shape, temperature), run_in=before)
 
     def slice(self, start: int, stop: int) -> Log:
         """Return the samples start..stop-1 as a log; views, nothing is copied."""
@@ -230,7 +243,7 @@ class Log:
                     f"{self.origin.path}: only {', '.join(OPTIONAL)} can be left out. Got '{name}' instead."
                 )
         dropped: dict[str, Any] = {name: None for name, keep in channels.items() if not keep}
-        return replace(self, **dropped, run_in=None if self.run_in is None else self.run_in.select(**channels))
+        return self.with_channels(**dropped, run_in=None if self.run_in is None else self.run_in.select(**channels))
 
     def without(self, channels: Collection[str]) -> Log:
         """Return the log without some optional channels."""

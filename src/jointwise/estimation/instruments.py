@@ -115,7 +115,7 @@ def instrument_factors(
     factors = [JointFactors() for _ in terms]
     for clean in regression.logs:
         assert clean.log.q_des is not None  # `preparation` rejects logs without it
-        planned = replace(clean, log=replace(clean.log, q=clean.log.q_des, qd=None, theta=None))
+        planned = replace(clean, log=clean.log.with_channels(q=clean.log.q_des, qd=None, theta=None))
         pairs = zip(
             regression_rows(clean, regression.output, regression.filters),
             motion_chunks(planned, regression.filters),

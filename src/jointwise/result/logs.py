@@ -12,7 +12,7 @@ import numpy as np
 from jointwise.data import check_quality, read_log
 from jointwise.data.coordinates import refuse_other_gravity
 from jointwise.data.effort import EffortUnit
-from jointwise.data.log import Log
+from jointwise.data.log import Log, check_joints
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError
 from jointwise.formatting import rounded
@@ -59,12 +59,29 @@ def read_log_for(
         path, columns=columns, joints=robot, needed=needed, ignore_output=calibration.ignored,
         topic=topic, effort_unit=unit,
     )  # fmt: skip
+    check_log_for(calibration, log, warn)
+    return log
+
+
+def check_log_for(model: CalibratedModel, log: Log, warn: Callable[[str], object] = warnings.warn) -> None:
+    """Check that a log can be predicted by a model; see `read_log_for`, which does it.
+
+    Args:
+        model: The calibrated model, a `Calibration` or a `RobotModel`.
+        log: The log.
+        warn: Called with one line for everything unusual that does not prevent a prediction.
+
+    Raises:
+        DataError: The log has another number of joints than the model, or belongs to another gravity or unit.
+
+    """
+    calibration = calibration_of(model)
+    check_joints(log, calibration.model.robot)
     refuse_other_gravity(log, np.array(calibration.model.gravity), "the model is for")
-    _check(log, robot, warn)
+    _check(log, calibration.model.robot, warn)
     lacking = [EXTRAS[name] for name in calibration.extras if name not in log.available]
     if lacking:
-        warn(f"{path}: no {' and no '.join(lacking)}, which the model uses. {_loss(calibration)}")
-    return log
+        warn(f"{log.origin.path}: no {' and no '.join(lacking)}, which the model uses. {_loss(calibration)}")
 
 
 def _check(log: Log, robot: Robot, warn: Callable[[str], object]) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -56,8 +57,7 @@ def validate(
     result = replace(errors, plausibility=checks, log=log, prediction=prediction, use=used, shared=shared)
     if used == "feed-forward":
         return result
-    planned = _errors(calibration, log, calibration.predict(log, use="feed-forward"))
-    return replace(result, from_positions=replace(planned, use="feed-forward"))
+    return replace(result, from_positions=_feed_forward_errors(calibration, log))
 
 
 def errors_from_positions(calibration: Calibration, logs: Sequence[Log]) -> tuple[float | None, ...]:
@@ -65,9 +65,26 @@ def errors_from_positions(calibration: Calibration, logs: Sequence[Log]) -> tupl
 
     It counts from the first to the last movement, where there is any.
     """
-    parts = [log.slice(0, min(log.samples, EXCERPT)) for log in logs]
-    found = [_errors(calibration, part, calibration.predict(part, use="feed-forward")) for part in parts]
-    return tuple(pool(column).nmse for column in zip(*(each.motion or each.joints for each in found), strict=True))
+    parts = [log if log.samples <= EXCERPT else log.slice(0, EXCERPT) for log in logs]
+    found = [_feed_forward_errors(calibration, part).in_motion for part in parts]
+    return tuple(pool(column).nmse for column in zip(*found, strict=True))
+
+
+_CACHE: WeakKeyDictionary[Log, tuple[tuple[object, ...], Validation]] = WeakKeyDictionary()
+
+
+def _feed_forward_errors(calibration: Calibration, log: Log) -> Validation:
+    """Return the errors of the feed-forward model on a log, computed once for the log and what the model predicts with.
+
+    The report of a calibration needs the errors on the training logs that the calibration has computed.
+    """
+    predictor = (calibration.model, calibration.estimate, calibration.feed_forward, calibration.filters,
+                 calibration.gains, calibration.provenance)  # fmt: skip
+    known = _CACHE.get(log)
+    if known is None or any(old is not new for old, new in zip(known[0], predictor, strict=True)):
+        errors = _errors(calibration, log, calibration.predict(log, use="feed-forward"))
+        known = _CACHE[log] = predictor, replace(errors, use="feed-forward")
+    return known[1]
 
 
 def _errors(calibration: Calibration, log: Log, estimate: Array) -> Validation:

@@ -17,7 +17,7 @@ from jointwise.result.calibration import CalibratedModel, Calibration, calibrati
 from jointwise.result.feed_forward import applicable_use
 from jointwise.runtime.payload.fit import GYRATION, PayloadFit, fit_payload, payload_columns
 from jointwise.runtime.payload.result import IdentifiedPayload
-from jointwise.runtime.payload.rows import LogRows, is_at_rest, log_rows
+from jointwise.runtime.payload.rows import LogRows, cleaned, is_at_rest, log_rows
 from jointwise.spatial import Array, split_inertial, tensor_to_six
 
 ITERATIONS = 8
@@ -93,9 +93,10 @@ def _converged(
 ) -> tuple[list[LogRows], PayloadFit]:
     """Return rows and fit in which the load torque of the friction contains the payload."""
     values, before = calibration.estimate.values.copy(), 0.0
+    sources = [cleaned(calibration, log) for log in logs]
     for number in range(ITERATIONS):
         report(f"pass {number + 1}")
-        rows = [log_rows(calibration, log, values) for log in logs]
+        rows = [log_rows(calibration, source, values) for source in sources]
         fit = fit_payload(calibration, rows)
         mass = float(fit.inertial[9])
         if not calibration.model.needs_load or abs(mass - before) < CONVERGED:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.data.conditioning import clean_log
+from jointwise.data.conditioning import CleanLog, clean_log
 from jointwise.data.coordinates import model_log
 from jointwise.data.log import Log
 from jointwise.estimation.factors import JointFactors
@@ -48,35 +48,42 @@ def is_at_rest(log: Log) -> bool:
     return bool(standing_joints(log).all())
 
 
-def log_rows(calibration: Calibration, log: Log, values: Array) -> LogRows:
+def cleaned(calibration: Calibration, log: Log) -> Log | CleanLog:
+    """Return a log in the coordinates of the model, cleaned if a joint moves; the source of `log_rows`."""
+    inner = model_log(log, calibration.model.robot)
+    return inner if is_at_rest(log) else clean_log(inner)
+
+
+def log_rows(calibration: Calibration, source: Log | CleanLog, values: Array) -> LogRows:
     """Return the rows of a log.
 
     Args:
         calibration: The calibrated model.
-        log: The log, with the output of the model.
+        source: The log from `cleaned`, with the output of the model.
         values: Parameter values that the load torque of the friction terms follows from.
 
     Returns:
         The rows.
 
     """
-    inner = model_log(log, calibration.model.robot)
-    rows = _resting_rows(calibration, inner, values) if is_at_rest(log) else _moving_rows(calibration, inner, values)
+    if isinstance(source, Log):
+        rows = _resting_rows(calibration, source, values)
+    else:
+        rows = _moving_rows(calibration, source, values)
     for j in calibration.ignored:
         rows.factors[j] = _without_weight(rows.factors[j])
     return rows
 
 
-def _moving_rows(calibration: Calibration, log: Log, values: Array) -> LogRows:
+def _moving_rows(calibration: Calibration, clean: CleanLog, values: Array) -> LogRows:
     model = calibration.model
-    clean = clean_log(log)
     regression = Regression((clean,), calibration.output, model, calibration.filters)
     load_of = (lambda rigid: model.load_torque(rigid, values)) if model.needs_load else None
     factors = regression.problem(model.terms, load_of).factors
     blocks = max(block_count(clean.samples * clean.period), 1)
     gains = calibration.gains.tolist()
     return LogRows(
-        log.origin.path,
+        clean.log.origin.path,
         [_merged(joint.scaled(gain), blocks) for joint, gain in zip(factors, gains, strict=True)],
     )
 
