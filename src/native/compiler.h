@@ -11,9 +11,10 @@
 #define INLINED static inline
 #endif
 
-/* Plain loops that the compiler vectorises: compiled for newer processors too, chosen at run time. */
+/* Plain loops that the compiler vectorises: compiled for newer processors too, chosen at run time by what they can do
+ * ("arch=..." would choose by the name of the processor, and leave out those of another maker). */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
-#define WIDE __attribute__((target_clones("arch=haswell", "default")))
+#define WIDE __attribute__((target_clones("fma", "default")))
 #else
 #define WIDE
 #endif
