@@ -213,7 +213,7 @@ def corpus(part: str, seeds: range) -> Iterator[tuple[Setup, list[Setup]]]:
 
 RANDOM_ROBOTS = {
     "develop": ("ur5e", "iiwa14", "ur3e", "panda"),
-    "report": ("ur16e", "puma560", "panda", "ur5e", "ur10e", "ur3e"),
+    "report": ("ur16e", "puma560", "panda", "ur5e", "ur10e", "ur3e", "iiwa14", "fr3"),
 }
 RANDOM_LOGS = {
     "develop": ("id_20_02_12_50sec_12harm", "id_20_01_31_unload", "joint_20_01_22_joint_2"),

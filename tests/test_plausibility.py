@@ -15,6 +15,7 @@ from jointwise.description.robot import Limits, Payload, Robot
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.result.plausibility import Check, refusal, undecided_text
+from jointwise.result.plausibility.alternatives import motion_alternatives
 from jointwise.result.plausibility.assess import assess
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.evidence import evidence
@@ -297,6 +298,38 @@ def test_friction_that_the_user_declared_must_dissipate_too() -> None:
     assert findings(replace(declared, output=turned)).get("output sign") == "contradicted"
 
 
+def test_what_the_data_cannot_decide_is_said_by_joint() -> None:
+    before, after = "the data cannot decide: ", " would fit as well"
+    texts = {
+        "joint sign": "another direction of joint 6",
+        "zero offset": "another zero of joint 6",
+        "robot": "the robot 'ur10'",
+        "gain": "another gain of joints 3 and 4",
+        "time shift": "the output of joint 5 shifted by +25 ms",
+    }
+    checks = [Check(name, "ok", f"{before}{text}{after}") for name, text in texts.items()]
+    others = "the robot 'ur10', or another direction or zero of joint 6, or another gain of joints 3 and 4"
+    assert undecided_text(checks) == f"{before}{others}{after}"
+    assert undecided_text(checks[-1:]) == ""
+
+
+def test_the_zero_of_a_vertical_first_axis_is_no_alternative() -> None:
+    data = samples()
+    for gravity in (TABLE, -TABLE):
+        declaration = Declaration.plain(load_robot("ur5e"), gravity, np.ones(6), data)
+        found = {a.joints[0] for a in motion_alternatives(declaration, data, ()) if a.cause == "zero offset"}
+        assert found == {1, 2, 3, 4, 5}
+    tilted = Declaration.plain(load_robot("ur5e"), np.array([1.0, 0.0, -9.7]), np.ones(6), data)
+    assert 0 in {a.joints[0] for a in motion_alternatives(tilted, data, ()) if a.cause == "zero offset"}
+
+
+def test_a_table_of_the_same_arm_is_no_other_robot() -> None:
+    data, arm = samples(), load_robot("ur5e")
+    bare = replace(arm, name="my table", links=tuple(replace(link, inertial=np.zeros(10)) for link in arm.links))
+    checks = assess(data, Declaration.plain(bare, TABLE, np.ones(6), data), [arm])
+    assert "robot" not in undecided_text(checks)
+
+
 def joined(first: Samples, second: Samples) -> Samples:
     """Return the samples of two logs."""
     names = ("q", "qd", "qdd", "output")
@@ -389,7 +422,8 @@ def test_a_gain_that_nothing_verifies_is_said() -> None:
     checks = assess(data, Declaration.plain(bare, TABLE, np.ones(6), data))
     gain = next(check for check in checks if check.check == "gain")
     assert gain.status == "ok" and gain.undecided
-    assert "another gain of joint 6 would" in undecided_text(checks)
+    assert gain.evidence == "the data cannot decide: another gain of joint 6 would fit as well"
+    assert "gain of joint 6 would" in undecided_text(checks)
 
 
 def test_drives_are_compared_with_those_of_their_size() -> None:

@@ -16,7 +16,7 @@ from jointwise.estimation.structure import Structure
 from jointwise.experiment.options import PlantOptions
 from jointwise.model.terms import Hysteresis
 from jointwise.result.plausibility import Check, with_status, worst_status
-from jointwise.result.plausibility.channels import check_low_pass
+from jointwise.result.plausibility.channels import check_low_pass, check_zeros
 from jointwise.result.verdict import log_verdict, parameter_verdict
 from wrong_setups import Setup, clipped, delayed, dropped, scaled, shifted, smoothed, swapped
 
@@ -110,6 +110,24 @@ def test_estimated_gains_are_right_unless_like_drives_differ() -> None:
     assert findings(larger).get("gain") == "suspect"
     turned = right("ur3e").with_logs("sign", (), lambda log: scaled(log, ("current",), (1,), -1.0))
     assert findings(turned).get("output sign") == "contradicted"
+
+
+def test_estimated_gains_without_gravity_are_no_evidence_against_zeros_and_robot() -> None:
+    still = jw.simulate(
+        "panda", duration=20.0, rate=100.0, seed=1, plant=jw.PlantOptions(gravity=(0, 0, 0)), keep=0
+    ).log
+    log = replace(still, origin=replace(still.origin, gravity=None)).without(("theta", "temperature", "current_des"))
+    assert findings(Setup("panda", (log,), jw.load_robot("panda"), log, mounting=(0.0, 0.0, 0.0))) == {}
+
+
+def test_all_outputs_with_zeros_are_named() -> None:
+    log = recording()
+    names = log.names["current"]
+    every = check_zeros([dropped(log, "current", 0.05, 0)], "current")
+    assert every.evidence.startswith(f"{', '.join(names[:-1])} and {names[-1]} are zero in up to ")
+    current = np.array(log.current)
+    current[::25, 2] = 0.0
+    assert check_zeros([replace(log, current=current)], "current").evidence.startswith(f"{names[2]} is zero in ")
 
 
 def test_contradicted_setup_is_refused_unless_accepted(tmp_path: Path) -> None:

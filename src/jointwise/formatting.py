@@ -24,6 +24,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{shown:.0f}" if 10.0**digits <= abs(shown) < LARGE else f"{value:.{digits}g}"
 
 
+def condition_text(condition: float) -> str:
+    """Return a condition number, an infinite one with what it means."""
+    return f"{condition:.3g}" if math.isfinite(condition) else "infinite (these data do not show every parameter)"
+
+
 def fixed(value: float | None, decimals: int) -> str:
     """Return a number with some decimals; a dash if there is no value."""
     if value is None or not math.isfinite(value):
@@ -64,10 +69,10 @@ def superscript_unit(unit: str) -> str:
     return unit
 
 
-def listed(words: Iterable[str]) -> str:
-    """Return `a, b and c`."""
+def listed(words: Iterable[str], last: str = "and") -> str:
+    """Return `a, b and c`, or with another word before the `last`."""
     entries = list(words)
-    return f"{', '.join(entries[:-1])} and {entries[-1]}" if len(entries) > 1 else "".join(entries)
+    return f"{', '.join(entries[:-1])} {last} {entries[-1]}" if len(entries) > 1 else "".join(entries)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -11,6 +11,7 @@ from jointwise.data.quality import DataQuality, check_quality
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Robot
 from jointwise.estimation.identifiability import Identifiability, identifiability
+from jointwise.formatting import condition_text
 from jointwise.options import Options
 from jointwise.preparation import held_still, make_regression
 
@@ -75,8 +76,8 @@ def _parameter_lines(result: Identifiability) -> list[str]:
     lines = [
         f"  parameters: {sum(alone.values())} of {len(alone)} can be determined: {sum(bodies)} of {len(bodies)} of "
         f"bodies, {sum(joints)} of {len(joints)} of joints",
-        f"    (offset, Coulomb and viscous friction); condition number {result.condition:.3g}. calibrate may add",
-        "    hysteresis and other friction; elements that the data do not need stay at zero",
+        f"    (offset, Coulomb and viscous friction); condition number {condition_text(result.condition)}.",
+        "    calibrate may add hysteresis and other friction; elements that the data do not need stay at zero",
     ]
     missing = [
         f"    {words}: {', '.join(groups[key])}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jointwise.formatting import rounded, rounded_r2, table
+from jointwise.formatting import condition_text, rounded, rounded_r2, table
 from jointwise.result.feed_forward import EXTRAS
 from jointwise.result.metrics import pool
 from jointwise.result.text import explain_structure, joint_friction_lines
@@ -93,7 +93,7 @@ def _training_feed_forward(calibration: Calibration) -> list[str]:
 def _parameters_text(calibration: Calibration) -> str:
     """Return the status of the parameters of bodies and joints, and the names of those that are not identifiable."""
     counts = "; ".join(f"{whose} {number} ({kinds})" for whose, number, kinds in calibration.counts())
-    lines = [f"parameters: {counts}; condition number {calibration.estimate.condition_scaled:.3g}"]
+    lines = [f"parameters: {counts}; condition number {condition_text(calibration.estimate.condition_scaled)}"]
     lost = calibration.undetermined()
     lines += [f"not identifiable from these data: {shortened(lost)}"] if lost else []
     return "\n".join([*lines, *(f"  {why}" for kind, why in STATUS.items() if kind in calibration.estimate.status)])

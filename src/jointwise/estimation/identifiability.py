@@ -9,6 +9,7 @@ import numpy as np
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.regression import Regression
+from jointwise.formatting import condition_text
 from jointwise.model.terms import Coulomb, Offset, Term, Viscous
 from jointwise.spatial import Array
 
@@ -101,8 +102,9 @@ def check_excitation(regression: Regression, every_joint_moves: bool) -> list[st
     seconds = sum(clean.log.duration for clean in regression.logs)
     if not condition <= MAX_CONDITION:
         raise EstimationError(
-            f"the motion of {seconds:.3g} s excites the parameters too little (condition number {condition:.2g}, at "
-            f"most {MAX_CONDITION:g}): record longer, with all joints at once, over large ranges and at several speeds."
+            f"the motion of {seconds:.3g} s excites the parameters too little (condition number "
+            f"{condition_text(condition)}, at most {MAX_CONDITION:g}): record longer, with all joints at "
+            "once, over large ranges and at several speeds."
         )
     if not condition <= POOR_CONDITION:
         return [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.select_structure import QUESTION
 from jointwise.estimation.structure import Structure
+from jointwise.formatting import condition_text
 
 if TYPE_CHECKING:
     from jointwise.result.calibration import Calibration
@@ -49,7 +50,8 @@ def _heading(calibration: Calibration) -> list[str]:
         f"{robot.title or robot.name}, output {calibration.output} ({calibration.unit}), {estimate.method.upper()}",
         f"joint model: {calibration.structure_text}",
         calibration.provenance.payload_text(),
-        f"condition number {estimate.condition:.3g} (scaled {estimate.condition_scaled:.3g})",
+        f"condition number {condition_text(estimate.condition)}; with columns of unit length "
+        f"{condition_text(estimate.condition_scaled)}",
         f"variance of the bodies by cause: {', '.join(causes)}" if causes else "",
     ]
     return [line for line in lines if line]

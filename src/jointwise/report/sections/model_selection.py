@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from jointwise.estimation.cross_validation import Choice
-from jointwise.formatting import number
+from jointwise.formatting import condition_text, number
 from jointwise.report.data import ReportData
 from jointwise.report.page import Html, element, facts, items, join, paragraph
 from jointwise.result.calibration import Calibration
@@ -68,7 +66,7 @@ def _settings(calibration: Calibration) -> list[tuple[object, object]]:
     filters, estimate = calibration.filters, calibration.estimate
     unit = "" if calibration.output == "torque" else " Nm/A"
     gains = ", ".join(f"{gain:.4g}" for gain in calibration.gains)
-    condition, scaled = (_size(value) for value in (estimate.condition, estimate.condition_scaled))
+    condition, scaled = (condition_text(value) for value in (estimate.condition, estimate.condition_scaled))
     sigma = ", ".join(number(float(value), 3) for value in estimate.sigma)
     return [
         ("Uniform sampling rate", f"{filters.rate:.4g} Hz"),
@@ -82,10 +80,6 @@ def _settings(calibration: Calibration) -> list[tuple[object, object]]:
         ("Residual standard deviation", f"{sigma} Nm, by joint"),
         ("Load torque", _load(calibration)),
     ]
-
-
-def _size(value: float) -> str:
-    return f"{value:.3g}" if math.isfinite(value) else "infinite"
 
 
 def _load(calibration: Calibration) -> str:

@@ -104,12 +104,24 @@ def motion_alternatives(declaration: Declaration, samples: Samples, catalog: Ite
     if declaration.robot.transmission is not None:
         return  # the columns of friction are those of the declared motors
     yield from _position_signs(declaration, samples)
-    yield from (with_offset(declaration, j, degrees) for j in range(samples.joints) for degrees in ZERO_OFFSETS)
+    first = int(_turns_about_gravity(declaration))
+    yield from (with_offset(declaration, j, degrees) for j in range(first, samples.joints) for degrees in ZERO_OFFSETS)
     yield from _position_orders(declaration, samples)
     yield from _mountings(declaration)
     yield from _payloads(declaration)
     for robot in catalog:
         yield from _robots(declaration, robot)
+
+
+PARALLEL = 1e-3
+"""Sine of the angle between gravity and an axis below which they are parallel."""
+
+
+def _turns_about_gravity(declaration: Declaration) -> bool:
+    """Return whether the first joint turns the arm about the direction of gravity: then its zero changes no torque."""
+    gravity, axis = declaration.gravity, declaration.robot.joints[0].rotation[:, 2]
+    size = float(np.linalg.norm(gravity))
+    return float(np.linalg.norm(np.cross(gravity, axis))) <= PARALLEL * size
 
 
 def _payloads(declaration: Declaration) -> Iterator[Alternative]:
@@ -241,11 +253,21 @@ def tangents(direction: Array) -> tuple[Array, Array]:
     return side, np.cross(direction, side)
 
 
+def _same_kinematics(first: Robot, second: Robot) -> bool:
+    """Return whether all joints of two robots are at the same places, to 1 mm and 1 mrad."""
+    return all(
+        np.allclose(a.rotation, b.rotation, atol=1e-3) and np.allclose(a.translation, b.translation, atol=1e-3)
+        for a, b in zip(first.joints, second.joints, strict=True)
+    )
+
+
 def _robots(declaration: Declaration, robot: Robot) -> Iterator[Alternative]:
     """Yield another robot of the same number of joints, with the declared gains and with its own."""
     if robot.dof != declaration.robot.dof or robot.name == declaration.robot.name:
         return
     if not declaration.described():
+        if _same_kinematics(robot, declaration.robot):
+            return
         bare = tuple(Link(link.name, np.zeros(10)) for link in robot.links)
         yield Alternative("robot", replace(declaration, robot=replace(robot, links=bare)), (), math.nan, robot.name)
         return

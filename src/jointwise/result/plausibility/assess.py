@@ -12,7 +12,7 @@ import numpy as np
 from jointwise.description.robot import Robot, loaded_inertials
 from jointwise.formatting import listed
 from jointwise.result.plausibility.alternatives import PAYLOADS, Alternative, Cause
-from jointwise.result.plausibility.check import UNDECIDED, Check, Status, worst_status
+from jointwise.result.plausibility.check import ANOTHER, UNDECIDED, Check, Status, joint_text, worst_status
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.evidence import Evidence, evidence
 from jointwise.result.plausibility.excitation import check_excitation
@@ -46,6 +46,8 @@ EARLY_SUSPECT, LATE_SUSPECT, SHIFT_CONTRADICTED = 30.0, 8.0, 100.0
 they do not (below 0 in right set-ups), and for both to be contradicted."""
 NEAR = 6.0
 """Alternatives within this log evidence of the best one are named with it."""
+FREE_ZERO = 45.0
+"""Shift (degrees) of a zero that fits as well from which every zero does: gravity shows nothing of it."""
 LARGE_OFFSET = 0.28
 """Constant part of an output, relative to its standard deviation, that makes a channel suspect: friction and sensors
 reach a few percent, joint 5 of a real UR10 25 %."""
@@ -164,13 +166,21 @@ def _cause_check(cause: Cause, ranked: Sequence[Scored], best: Scored | None, de
     first = _with_equals(next((s for s in same if s.gain >= _threshold(s.alternative, "suspect")), same[0]), ranked)
     difference = describe(first, declaration)
     if best is None and abs(first.gain) < NEAR:
-        return Check(cause, "ok", UNDECIDED.format(difference))
+        return Check(cause, "ok", UNDECIDED.format(_any_value(first.alternative) or difference))
     if best is None or first.gain < _threshold(first.alternative, "suspect") or first.gain < best.gain - NEAR:
         return Check(cause, "ok", f"the best alternative changes the log evidence by {first.gain:+.0f}")
     certain = first.gain >= _threshold(first.alternative, "contradicted") and not _follows_center(cause, declaration)
     status: Status = "contradicted" if certain else "suspect"
     text = f"the data fit better with {difference} (log evidence {first.gain:+.0f})"
     return Check(cause, status, text, suggestion(first))
+
+
+def _any_value(alternative: Alternative) -> str:
+    """Return what fits with any value: the direction or the zero of a joint that shows neither; empty for others."""
+    if alternative.cause == "zero offset" and abs(alternative.value) < FREE_ZERO:
+        return ""
+    quantity = {"joint sign": "direction", "position sign": "direction", "zero offset": "zero"}.get(alternative.cause)
+    return ANOTHER.format(quantity, joint_text(alternative.joints)) if quantity else ""
 
 
 def _follows_center(cause: Cause, declaration: Declaration) -> bool:
@@ -263,7 +273,7 @@ def _body_check(declaration: Declaration, declared: Evidence, explained: bool) -
 def describe(scored: Scored, declaration: Declaration) -> str:
     """Return what an alternative declares differently from a declaration."""
     alternative = scored.alternative
-    joints = _joint_text(alternative.joints)
+    joints = joint_text(alternative.joints)
     texts = {
         "output sign": f"the opposite sign of the output of {joints}",
         "position sign": f"the opposite sign of the position of {joints}",
@@ -287,7 +297,7 @@ def describe(scored: Scored, declaration: Declaration) -> str:
 def suggestion(scored: Scored) -> str:
     """Return what the user can do about it."""
     alternative = scored.alternative
-    joints = _joint_text(alternative.joints)
+    joints = joint_text(alternative.joints)
     named = alternative.name in ("table", "ceiling")
     mounting = f"--mounting {alternative.name}" if named else f"--gravity {_gravity(alternative, ' ')}"
     texts = {
@@ -318,12 +328,6 @@ def _mass(scored: Scored) -> float:
 def _center(scored: Scored, separator: str = ", ") -> str:
     """Return the centre of the payload of an alternative, m."""
     return separator.join(f"{x:.2f}" for x in payload_center(scored.found, scored.alternative.declaration))
-
-
-def _joint_text(joints: Sequence[int]) -> str:
-    if not joints:
-        return "all joints"
-    return ("joint " if len(joints) == 1 else "joints ") + " and ".join(str(j + 1) for j in joints)
 
 
 def _coupling_text(alternative: Alternative) -> str:

@@ -13,6 +13,7 @@ from jointwise.data import statistics
 from jointwise.data.conditioning import CHUNK
 from jointwise.data.log import Log
 from jointwise.data.quality import MOST_SATURATED, check_quality
+from jointwise.formatting import listed
 from jointwise.result.plausibility.check import Check
 from jointwise.spatial import Array
 
@@ -42,11 +43,14 @@ def check_zeros(logs: Sequence[Log], output: str) -> Check:
     """Return whether an output drops to zero for single samples."""
     shares = [_zero_share(log, output) for log in logs]
     worst = int(np.argmax([share.max() for share in shares]))
-    joint, share = int(np.argmax(shares[worst])), float(shares[worst].max())
-    name = logs[worst].names[output][joint]
+    share = float(shares[worst].max())
     if share < ZEROS_SUSPECT:
         return Check("dropped samples", "ok", f"at most {100.0 * share:.2g} % of the output are zeros between samples")
-    text = f"{name} is zero in {100.0 * share:.2g} % of the samples although the samples around are not"
+    names = [logs[worst].names[output][j] for j in np.flatnonzero(shares[worst] >= ZEROS_SUSPECT)]
+    verb, most = ("is", "") if len(names) == 1 else ("are", "up to ")
+    text = (
+        f"{listed(names)} {verb} zero in {most}{100.0 * share:.2g} % of the samples although the samples around are not"
+    )
     advice = "Leave these rows out: a zero that stands for a missing value is not a measurement."
     return Check("dropped samples", "contradicted" if share >= ZEROS_CONTRADICTED else "suspect", text, advice)
 

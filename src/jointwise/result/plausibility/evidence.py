@@ -72,16 +72,20 @@ STRONG = 0.2
 """Part of the variance of an output that the described bodies must explain to give its gain."""
 
 
-def gains_from_bodies(blocks: Array, bodies: Array, joints: Index, unknown_rotors: NDArray[np.bool_]) -> Array:
+def gains_from_bodies(
+    blocks: Array, bodies: Array, joints: Index, unknown_rotors: NDArray[np.bool_], estimated: Array
+) -> Array:
     """Return gains (joints,), Nm per unit of output: least squares of the output on the described torque and friction.
 
-    Joints whose described torque is small take the median of the others.
+    Joints whose described torque is small take the median of the others; where it is small at all joints (without
+    gravity), the gains are the `estimated` ones.
 
     Args:
         blocks: Second moments of [Y_j | F_j | u_j], (joints, columns, columns).
         bodies: Described bodies and rotors, (11 robot joints,).
         joints: The joints of the blocks.
         unknown_rotors: Which of them have a rotor that is not described; its inertia is fitted too.
+        estimated: Their gains from the calibration, (joints,).
 
     """
     count = len(bodies)
@@ -100,7 +104,9 @@ def gains_from_bodies(blocks: Array, bodies: Array, joints: Index, unknown_rotor
         values = np.linalg.solve(normed[np.ix_(others, others)] + 1e-6 * np.eye(len(others)), normed[others, target])
         strong[k] = values[0] ** 2 > STRONG
         gains[k] = scale[0] / max(abs(values[0]) * scale[target], 1e-9)
-    gains[~strong] = np.median(gains[strong]) if strong.any() else 1.0
+    if not strong.any():
+        return estimated
+    gains[~strong] = np.median(gains[strong])
     return gains
 
 
@@ -262,7 +268,8 @@ def _problem(
     used = np.concatenate([np.ones((len(joints), p)), scales > 0.0], axis=1)
     matrix, right = matrix * used[:, :, None] * used[:, None, :], right * used
     if not declaration.gains_known and declaration.described():
-        gains = gains_from_bodies(_blocks(matrix, right, square), mean, joints, declaration.unknown_rotors[joints])
+        blocks, unknown = _blocks(matrix, right, square), declaration.unknown_rotors[joints]
+        gains = gains_from_bodies(blocks, mean, joints, unknown, gains)
     signed = gains * np.array(declaration.factor)[joints]
     right, square = signed[:, None] * right, signed**2 * square
     variance = np.maximum(square - right[:, -1] ** 2, 1e-12)

@@ -21,7 +21,7 @@ from jointwise.estimation.drive_gains import DriveGains
 from jointwise.formatting import listed
 from jointwise.result.plausibility.alternatives import with_gain
 from jointwise.result.plausibility.channels import SIMILAR, SetPoints
-from jointwise.result.plausibility.check import UNDECIDED, Check
+from jointwise.result.plausibility.check import ANOTHER, UNDECIDED, Check, joint_text
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.evidence import Evidence, evidences
 from jointwise.result.plausibility.moments import Moments
@@ -99,9 +99,10 @@ def _accepted(moving: NDArray[np.bool_], spread: Array) -> Check:
         spread: Standard deviations of log f, (joints,).
 
     """
-    names = [str(j + 1) for j in np.flatnonzero(moving & (spread > UNVERIFIED))]
-    if names:
-        return Check("gain", "ok", UNDECIDED.format(f"another gain of joint{'s' * (len(names) > 1)} {listed(names)}"))
+    unverified = np.flatnonzero(moving & (spread > UNVERIFIED)).tolist()
+    if unverified:
+        joints = joint_text(() if len(unverified) == len(moving) else unverified)
+        return Check("gain", "ok", UNDECIDED.format(ANOTHER.format("gain", joints)))
     joint = int(np.argmax(np.where(moving, spread, 0.0)))
     factor = max(float(np.exp(DOUBT * spread[joint])), LEAST_FACTOR)
     text = "the outputs have the scale that bodies, like drives and set points suggest"
