@@ -328,6 +328,7 @@ def report(args: argparse.Namespace, outcome: Outcome) -> None:
 
 def _document(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
     from jointwise.result.store import physical_to_dict
+    from jointwise.result.verdict import judged_parameters, judged_validation
 
     calibration = outcome.calibration
     return {
@@ -353,9 +354,11 @@ def _document(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
             for source in calibration.provenance.logs
         ],
         "notes": list(calibration.provenance.notes),
+        "setup": calibration.setup,
+        "parameters": judged_parameters(calibration),
         "undetermined": list(calibration.undetermined()),
         "essential": None if calibration.essential is None else asdict(calibration.essential),
-        "validation": [validation.to_dict() for validation in outcome.validations],
+        "validation": [judged_validation(validation) for validation in outcome.validations],
         "excitation": None if outcome.errors is None else outcome.errors.to_dict(),
         "validation_consistent_bodies": [validation.to_dict() for validation in outcome.consistent],
     }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jointwise.cli.arguments import UsageError, add_columns, add_json, reading
-from jointwise.cli.output import Progress, as_json, note
+from jointwise.cli.output import Progress, as_json, note, read_model
 from jointwise.formatting import table
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the ranking."""
-    from jointwise.result import load_calibration
     from jointwise.result.logs import check_log_for, read_log_for
     from jointwise.result.validation import compare
 
@@ -40,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("a model is named twice")
     with Progress(args.json) as progress:
         progress("comparing")
-        models = {path: load_calibration(path) for path in paths}
+        models = {path: read_model(path) for path in paths}
         first, *others = models.values()
         log = read_log_for(first, last, **reading(args), warn=note)
         for model in others:
@@ -69,11 +68,12 @@ def _table(ranked: Sequence[Ranked]) -> str:
             rounded(entry.validation.mean_rmse),
             entry.parameters,
             "held out" if entry.validation.held_out else "training",
+            entry.validation.setup,
             entry.structure,
         )
         for rank, entry in enumerate(ranked, start=1)
     ]
     best = ranked[0].validation
-    header = ("", "model", "MSE/variance", "R2", f"RMSE [{best.unit}]", "parameters", "data", "joint model")
+    header = ("", "model", "MSE/variance", "R2", f"RMSE [{best.unit}]", "parameters", "data", "set-up", "joint model")
     reason = [] if best.reason is None else [f"{best.reason}; ranked by the RMSE, mean over the joints"]
     return "\n".join([table(header, rows), *reason])

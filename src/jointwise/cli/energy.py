@@ -17,7 +17,7 @@ from jointwise.cli.arguments import (
     reading,
     robot_of,
 )
-from jointwise.cli.output import as_json, check_file, check_files, check_page
+from jointwise.cli.output import as_json, check_file, check_files, check_page, read_model
 from jointwise.formatting import table
 
 if TYPE_CHECKING:
@@ -163,11 +163,10 @@ def _report(args: argparse.Namespace) -> int:
 def _models(args: argparse.Namespace) -> tuple[PowerModel | None, Calibration | None]:
     """Return the power model and the calibrated model of a report."""
     from jointwise.energy import is_power_file, load_power_model
-    from jointwise.result import load_calibration
 
     if is_power_file(args.model_file):
         return load_power_model(args.model_file), None
-    calibration = load_calibration(args.model_file)
+    calibration = read_model(args.model_file)
     return (load_power_model(args.power) if args.power else None), calibration
 
 
@@ -189,12 +188,11 @@ def _read(args: argparse.Namespace) -> Log:
 
 def _predict(args: argparse.Namespace) -> int:
     from jointwise.energy import energy_balance, load_power_model, write_power
-    from jointwise.result import load_calibration
 
     check_files([args.power, args.log_file, args.model, args.columns], {"--output": args.output})
     check_file(args.output)
     power = load_power_model(args.power)
-    balance = energy_balance(power, _read(args), model=load_calibration(args.model) if args.model else None)
+    balance = energy_balance(power, _read(args), model=read_model(args.model) if args.model else None)
     write_power(balance, args.output)
     facts = {"file": args.output, "samples": len(balance.t), "energy_J": balance.energy, "currents": balance.currents}
     text = f"{args.output}: {len(balance.t)} samples, {balance.energy:.1f} J; currents {balance.currents}"

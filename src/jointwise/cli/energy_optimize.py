@@ -18,7 +18,7 @@ from jointwise.cli.arguments import (
     share,
     tool_of,
 )
-from jointwise.cli.output import Progress, as_json, check_files
+from jointwise.cli.output import Progress, as_json, check_files, read_model
 
 if TYPE_CHECKING:
     from jointwise.description import Robot
@@ -105,12 +105,11 @@ def run(args: argparse.Namespace) -> int:
 def _model(args: argparse.Namespace) -> tuple[Calibration | Robot, Robot]:
     """Return the model of a task, and its robot."""
     import jointwise
-    from jointwise.result import load_calibration
 
     if args.model is None:
         robot = jointwise.load_robot(args.robot)
         return robot, robot
-    calibration = load_calibration(args.model)
+    calibration = read_model(args.model)
     return calibration, calibration.model.robot
 
 

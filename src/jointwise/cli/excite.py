@@ -19,7 +19,7 @@ from jointwise.cli.arguments import (
     tool_of,
     whole,
 )
-from jointwise.cli.output import Progress, as_json
+from jointwise.cli.output import Progress, as_json, read_model
 from jointwise.errors import ModelError
 
 if TYPE_CHECKING:
@@ -111,10 +111,9 @@ def _known(args: argparse.Namespace, robot: Robot) -> dict[str, Any]:
         if args.previous is not None:
             raise ModelError("--previous needs --model, the calibration from the recording of that excitation.")
         return {}
-    from jointwise.result import load_calibration
     from jointwise.result.excitation import calibrated_options, same_geometry
 
-    calibration = load_calibration(args.model)
+    calibration = read_model(args.model)
     if not same_geometry(calibration.model.robot, robot):
         raise ModelError(f"{args.model}: a model of '{calibration.model.robot.name}', not of '{robot.name}'.")
     return calibrated_options(calibration, args.previous)

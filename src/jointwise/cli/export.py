@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from jointwise.cli.arguments import add_columns, add_json, add_payload, frequency, payload_of
-from jointwise.cli.output import Progress, as_json, note
+from jointwise.cli.output import Progress, as_json, note, read_model
 
 EXAMPLES = """\
 examples:
@@ -59,11 +59,11 @@ def run(args: argparse.Namespace) -> int:
     """Write the export and print its report."""
     from jointwise.export import write, write_all
     from jointwise.result.logs import read_log_for
-    from jointwise.runtime import load_model
+    from jointwise.runtime import RobotModel
 
     with Progress(args.json) as progress:
         progress("reading")
-        model = load_model(args.model)
+        model = RobotModel(read_model(args.model))
         if args.mounting is not None:
             model = model.with_mounting(args.mounting)
         if (payload := payload_of(args.payload)) is not None:
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the target; those of another target are wrong usage."""
     from jointwise.cli.arguments import UsageError
-    from jointwise.runtime import load_model
+    from jointwise.runtime import RobotModel
 
     options = {
         name: getattr(args, name) for name in ("urdf", "tip", "reference", "use") if getattr(args, name) is not None
@@ -96,5 +96,5 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
         if name not in allowed:
             raise UsageError(f"--{name} is not for --to {args.to}")
     if "reference" in options:
-        options["reference"] = load_model(args.reference)
+        options["reference"] = RobotModel(read_model(args.reference))
     return options

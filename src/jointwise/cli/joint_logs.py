@@ -19,7 +19,7 @@ from jointwise.cli.arguments import (
     reading,
     robot_of,
 )
-from jointwise.cli.output import mounting_for, note
+from jointwise.cli.output import mounting_for, note, read_model
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.joint.phenomenon import PHENOMENA
 
@@ -149,10 +149,9 @@ def _calibrated_bodies(
 ) -> CalibratedBodies:
     """Return the bodies of the calibrated model; print a note if they are used under another gravity."""
     from jointwise.data.coordinates import gravity_text, is_same
-    from jointwise.result import load_calibration
     from jointwise.result.bodies import calibrated_load
 
-    calibration = load_calibration(args.model)
+    calibration = read_model(args.model)
     mounting_for(logs, mounting)  # prints a note if the logs state the gravity
     try:
         bodies = calibrated_load(

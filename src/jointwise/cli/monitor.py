@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jointwise.cli.arguments import UsageError, add_columns, add_payload, payload_of, positive
-from jointwise.cli.output import Progress, check_file, check_files, check_page, note
+from jointwise.cli.output import Progress, check_file, check_files, check_page, note, read_model
 
 if TYPE_CHECKING:
     from jointwise.data import Log
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what was found in every log."""
-    from jointwise.runtime import load_model
+    from jointwise.runtime import RobotModel
 
     page = check_page(args.report, "monitor.html")
     check_files([args.model, *args.logs, *args.joint, args.columns], {}, page)
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--idle needs --follow.")
     if live and len(args.logs) > 1:
         raise UsageError("a stream (- or --follow) must be the only LOG.")
-    model = load_model(args.model)
+    model = RobotModel(read_model(args.model))
     joints = _joints(args, model)
     sessions = [_streamed(args, model, joints)] if live else _monitored(args, model, joints)
     results = [session.result() for session in sessions]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from jointwise.data import Log
     from jointwise.description.mounting import Mounting
+    from jointwise.result import Calibration
 
 PATIENCE = 1.0
 """Seconds before a progress bar appears."""
@@ -43,6 +44,17 @@ _NOTES: list[str] = []
 def note(text: str) -> None:
     """Print a remark on stderr when the command ends; a command that fails prints only why."""
     _NOTES.append(one_line(f"jointwise: note: {text}"))
+
+
+def read_model(path: str) -> Calibration:
+    """Return the calibration of a model file; print a note if its training data contradict its set-up."""
+    from jointwise.result import load_calibration
+
+    calibration = load_calibration(path)
+    if calibration.implausible:
+        found = ", ".join(check.check for check in calibration.plausibility if check.status == "contradicted")
+        note(f"{path}: do not use: the training data contradict the declared set-up ({found}); see its report.")
+    return calibration
 
 
 def print_notes() -> None:

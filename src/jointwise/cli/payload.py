@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from jointwise.cli.arguments import add_columns, add_json
-from jointwise.cli.output import Progress, as_json, check_files, note
+from jointwise.cli.output import Progress, as_json, check_files, note, read_model
 
 EXAMPLES = """\
 examples:
@@ -30,14 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the payload."""
-    from jointwise.result import load_calibration, save_model
+    from jointwise.result import save_model
     from jointwise.result.logs import read_log_for
     from jointwise.runtime import identify_payload
 
     check_files([args.model, *args.logs, args.columns], {"--output": args.output})
     with Progress(args.json) as progress:
         progress("reading")
-        calibration = load_calibration(args.model)
+        calibration = read_model(args.model)
         logs = [read_log_for(calibration, path, columns=args.columns, warn=note) for path in args.logs]
         found = identify_payload(calibration, logs, progress=progress)
     if args.output:

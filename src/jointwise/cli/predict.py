@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from jointwise.cli.arguments import UsageError, add_columns, add_json, add_quiet, add_use, finite, reading
-from jointwise.cli.output import Progress, as_json, check_files, note
+from jointwise.cli.output import Progress, as_json, check_files, note, read_model
 
 if TYPE_CHECKING:
     from jointwise.result import Calibration
@@ -54,7 +54,6 @@ def run(args: argparse.Namespace) -> int:
     """Write the prediction."""
     model, log_path, target = _files(args)
     from jointwise.cli.aurt import predicted_names
-    from jointwise.result import load_calibration
     from jointwise.result.feed_forward import applicable_use, use_text
     from jointwise.result.logs import read_log_for
     from jointwise.result.store import write_prediction
@@ -62,14 +61,21 @@ def run(args: argparse.Namespace) -> int:
     check_files([model, log_path, args.columns], {"--out" if args.out else "--output": target})
     with Progress(args.quiet or args.json) as progress:
         progress("reading")
-        calibration = load_calibration(model)
+        calibration = read_model(model)
         if args.gravity:
             calibration = _under_gravity(calibration, args.gravity)
         log = read_log_for(calibration, log_path, **reading(args), measured=False, warn=note)
         names, time = (predicted_names(calibration), "timestamp") if args.out else (None, "t")
         use = applicable_use(calibration, log.available, args.use)
         write_prediction(calibration, log, target, names, time, lambda part: progress("predicting", part), use)
-    facts = {"file": target, "samples": log.samples, "output": calibration.output, "unit": calibration.unit, "use": use}
+    facts = {
+        "file": target,
+        "samples": log.samples,
+        "output": calibration.output,
+        "unit": calibration.unit,
+        "use": use,
+        "setup": calibration.setup,
+    }
     if args.json:
         print(as_json(facts))
     elif not args.quiet:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from jointwise.cli.arguments import add_columns, add_json, add_quiet, reading
-from jointwise.cli.output import Progress, as_json, check_files, check_page, note
+from jointwise.cli.output import Progress, as_json, check_files, check_page, note, read_model
 
 INTERMIXED = True
 EXAMPLES = """\
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the report and print its path."""
-    from jointwise.result import load_calibration, validate
+    from jointwise.result import validate
     from jointwise.result.logs import read_log_for
 
     check_files([args.model, *args.logs, args.columns], {}, check_page(args.output, "report.html"))
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
     with Progress(args.quiet or args.json) as progress:
         progress("reading")
-        calibration = load_calibration(args.model)
+        calibration = read_model(args.model)
         logs = [read_log_for(calibration, path, **reading(args), warn=note) for path in args.logs]
         results = [validate(calibration, log) for log in logs]
         seen = [each for each in results if each.is_training]
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     partly = sum(not each.held_out for each in other)
     if args.json:
         counts = {"training": len(seen), "partly_training": partly, "held_out": len(other) - partly}
-        print(as_json({"file": str(path), "logs": counts}))
+        print(as_json({"file": str(path), "setup": calibration.setup, "logs": counts}))
     elif not args.quiet:
         print(f"{path}: {len(seen)} training, {partly} partly training, {len(other) - partly} held-out logs")
     return 0

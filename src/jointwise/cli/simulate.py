@@ -32,7 +32,7 @@ from jointwise.cli.arguments import (
     whole,
     within,
 )
-from jointwise.cli.output import Progress, as_json, check_files, check_page, note
+from jointwise.cli.output import Progress, as_json, check_files, check_page, note, read_model
 from jointwise.cli.recording_text import next_commands, recording_text
 from jointwise.errors import ModelError
 
@@ -268,9 +268,10 @@ def _twin(args: argparse.Namespace) -> Twin:
     """Return the digital twin of the model and the joint files."""
     from jointwise.experiment.twin import make_twin
     from jointwise.joint import load_joints
-    from jointwise.runtime import load_model
+    from jointwise.runtime import RobotModel
 
-    twin = make_twin(load_model(args.model), [joint for path in args.joint_files for joint in load_joints(path)])
+    joints = [joint for path in args.joint_files for joint in load_joints(path)]
+    twin = make_twin(RobotModel(read_model(args.model)), joints)
     for line in twin.notes:
         if not args.quiet:
             note(f"twin, {line}.")

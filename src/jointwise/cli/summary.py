@@ -9,6 +9,7 @@ from jointwise.formatting import condition_text, rounded, rounded_r2, table
 from jointwise.result.feed_forward import EXTRAS
 from jointwise.result.metrics import pool
 from jointwise.result.text import explain_structure, joint_friction_lines
+from jointwise.result.verdict import parameters_line
 
 if TYPE_CHECKING:
     from jointwise.estimation.essential import Essential
@@ -41,7 +42,7 @@ def training_text(calibration: Calibration) -> str:
     lines += _training_feed_forward(calibration)
     lines += [_parameters_text(calibration), *essential_lines(calibration.essential)]
     lines += physical_lines(calibration.physical)
-    return "\n".join([*lines, *plausibility_lines(calibration.plausibility)])
+    return "\n".join([*lines, *plausibility_lines(calibration.plausibility), parameters_line(calibration)])
 
 
 def _structure_lines(calibration: Calibration) -> list[str]:

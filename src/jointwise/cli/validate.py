@@ -6,10 +6,10 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from jointwise.cli.arguments import add_columns, add_json, add_use, finite, reading
-from jointwise.cli.output import Progress, as_json, note
+from jointwise.cli.output import Progress, as_json, note, read_model
 
 if TYPE_CHECKING:
-    from jointwise.result import Validation
+    from jointwise.result import Calibration, Validation
 
 EXAMPLES = """\
 examples:
@@ -21,7 +21,8 @@ examples:
 
 MSE/variance is 1 - R2. "fit %" is 100 for a perfect prediction and 0 for a prediction by the mean. A joint that hardly
 moves is listed with its error at rest and without R2, and --min-r2 ignores it. A log that shares samples with the
-training data is reported, even if the file differs, and fails --min-r2."""
+training data is reported, even if the file differs, and fails --min-r2; so does a model whose training data contradict
+its set-up (--accept-implausible)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,22 +38,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the errors on every log; 1 if they are too large on one."""
     from jointwise.cli.summary import pooled_text
-    from jointwise.result import load_calibration, validate
+    from jointwise.result import validate
     from jointwise.result.logs import read_log_for
+    from jointwise.result.verdict import parameters_line
 
     with Progress(args.json) as progress:
         progress("validating")
-        calibration = load_calibration(args.model)
+        calibration = read_model(args.model)
         logs = [read_log_for(calibration, path, **reading(args), warn=note) for path in args.logs]
         validations = [validate(calibration, log, use=args.use) for log in logs]
-    if calibration.implausible:
-        note(f"{args.model}: the training data contradict the declared set-up of this model (see its report).")
     failures = [None if args.min_r2 is None else validation.failure(args.min_r2) for validation in validations]
     _print_notes(validations, failures)
     if args.json:
-        print(as_json(_document(args.model, validations, failures)))
+        print(as_json(_document(args.model, calibration, validations, failures)))
     else:
-        print("\n\n".join([*(each.summary() for each in validations), *pooled_text(validations)]))
+        texts = [*(each.summary() for each in validations), *pooled_text(validations), parameters_line(calibration)]
+        print("\n\n".join(texts))
     return int(any(failure is not None for failure in failures))
 
 
@@ -66,17 +67,13 @@ def _print_notes(validations: list[Validation], failures: list[str | None]) -> N
             note(f"{validation.file}: failed validation: {failure}.")
 
 
-def _document(model: str, validations: list[Validation], failures: list[str | None]) -> dict[str, Any]:
+def _document(
+    model: str, calibration: Calibration, validations: list[Validation], failures: list[str | None]
+) -> dict[str, Any]:
     """Return the errors for JSON: those of one log, or of several as `logs`."""
-    passed = [failure is None for failure in failures]
-    from jointwise.result.verdict import log_verdict
+    from jointwise.result.verdict import judged_parameters, judged_validation
 
-    entries = [
-        {**log.to_dict(), "verdict": log_verdict(log).to_dict(), "passed": fine}
-        for log, fine in zip(validations, passed, strict=True)
-    ]
-    return (
-        {"model": model, **entries[0]}
-        if len(entries) == 1
-        else {"model": model, "logs": entries, "passed": all(passed)}
-    )
+    passed = [failure is None for failure in failures]
+    entries = [{**judged_validation(log), "passed": fine} for log, fine in zip(validations, passed, strict=True)]
+    logs = entries[0] if len(entries) == 1 else {"logs": entries, "passed": all(passed)}
+    return {"model": model, "setup": calibration.setup, "parameters": judged_parameters(calibration), **logs}

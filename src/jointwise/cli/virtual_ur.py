@@ -19,7 +19,7 @@ from jointwise.cli.arguments import (
     times,
     whole,
 )
-from jointwise.cli.output import Progress
+from jointwise.cli.output import Progress, read_model
 
 EXAMPLES = """\
 examples:
@@ -62,14 +62,14 @@ def run(args: argparse.Namespace) -> int:
     from jointwise.experiment import PlantOptions
     from jointwise.experiment.twin import make_twin
     from jointwise.rtde.server import LOOPBACK
-    from jointwise.runtime import load_model
+    from jointwise.runtime import RobotModel
     from jointwise.virtual_ur import make_virtual_ur, serve
 
     if args.model is not None and args.robot is not None:
         raise UsageError("--model replaces --robot")
     args.robot = "ur5e" if args.robot is None else args.robot
     with Progress() as progress:
-        twin = None if args.model is None else make_twin(load_model(args.model))
+        twin = None if args.model is None else make_twin(RobotModel(read_model(args.model)))
         joints = None if twin is None else twin.joints
         plant = PlantOptions(payload=payload_of(args.payload), gravity=mounting_of(args), joints=joints)
         virtual = make_virtual_ur(

@@ -10,6 +10,8 @@ from typing import Any
 from jointwise.atomic import atomic_path, make_directory, output_set
 from jointwise.data.log import Log
 from jointwise.errors import ModelError, OutputError
+from jointwise.result.metrics import CONTRADICTED
+from jointwise.result.plausibility.check import Status
 from jointwise.result.validation import validate
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
@@ -93,7 +95,10 @@ class Content:
 
 @dataclass(frozen=True)
 class Export:
-    """An export that was written: its target, directory, files, losses, their cost on logs, and the checks."""
+    """An export that was written: its target, directory, files, losses, their cost on logs, and the checks.
+
+    `setup`: the set-up of the model, `suspect` or `contradicted` by its training data, else `ok`.
+    """
 
     target: str
     directory: Path
@@ -103,6 +108,7 @@ class Export:
     checks: tuple[ExportCheck, ...]
     next_step: str = field(default="", repr=False)
     measurable: bool = field(default=False, repr=False)
+    setup: Status = "ok"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the export for JSON."""
@@ -114,11 +120,12 @@ class Export:
             "costs": [vars(cost) for cost in self.costs],
             "checks": [{**vars(check), "passed": check.passed} for check in self.checks],
             "next_step": self.next_step,
+            "setup": self.setup,
         }
 
     def summary(self) -> str:
         """Return the export as text: what is lost, what that costs, what was checked, and what to do next."""
-        return report_text(self.losses, self.costs, self.checks, self.next_step, self.measurable)
+        return report_text(self.losses, self.costs, self.checks, self.next_step, self.measurable, self.setup)
 
 
 def costs_of(model: RobotModel, content: Content, logs: Sequence[Log]) -> tuple[Cost, ...]:
@@ -136,10 +143,16 @@ def costs_of(model: RobotModel, content: Content, logs: Sequence[Log]) -> tuple[
 
 
 def report_text(
-    losses: Sequence[str], costs: Sequence[Cost], checks: Sequence[ExportCheck], next_step: str, measurable: bool
+    losses: Sequence[str],
+    costs: Sequence[Cost],
+    checks: Sequence[ExportCheck],
+    next_step: str,
+    measurable: bool,
+    setup: Status,
 ) -> str:
     """Return losses, costs and checks as lines of text; `measurable`: whether logs would show what is lost."""
-    lines = ["Not expressed by the target:" if losses else "The target expresses the whole model."]
+    lines = [f"Do not use: {CONTRADICTED}.", ""] if setup == "contradicted" else []
+    lines += ["Not expressed by the target:" if losses else "The target expresses the whole model."]
     for loss in losses:
         lines.append(f"- {loss}")
         lines += [f"  {cost}" for cost in costs if cost.loss == loss]
@@ -173,7 +186,8 @@ def write_export(
     check_directory(directory, force)
     title = f"# {model.name}: export to {target}\n\n"
     losses = tuple(loss.text for loss in content.losses)
-    report = title + report_text(losses, costs, content.checks, content.next_step, content.measurable) + "\n"
+    setup = model.calibration.setup
+    report = title + report_text(losses, costs, content.checks, content.next_step, content.measurable, setup) + "\n"
     files = {**content.files, REPORT: report.encode()}
     with output_set():
         for name, data in files.items():
@@ -181,5 +195,13 @@ def write_export(
             with atomic_path(directory / name) as temporary:
                 temporary.write_bytes(data)
     return Export(
-        target, directory, tuple(sorted(files)), losses, costs, content.checks, content.next_step, content.measurable
+        target,
+        directory,
+        tuple(sorted(files)),
+        losses,
+        costs,
+        content.checks,
+        content.next_step,
+        content.measurable,
+        setup,
     )

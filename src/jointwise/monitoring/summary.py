@@ -14,6 +14,7 @@ from jointwise.monitoring.core import DROPPED, MOMENTS, SHARES, Known
 from jointwise.monitoring.events import Contact, Fault, event_text
 from jointwise.monitoring.stiffness.status import explains
 from jointwise.monitoring.wear import JointStiffness
+from jointwise.result.plausibility.check import Status as SetupStatus
 from jointwise.spatial import Array
 
 NORMAL = 1.959964
@@ -40,7 +41,7 @@ WARMING_RANGE = 5.0
 IMPOSSIBLE_RATIO = 3.0
 """Standard errors beyond which a quantity that cannot be negative is."""
 VAGUE = 0.3
-"""Standard error of a change of friction from which the text does not show it."""
+"""Standard error of a change of friction (part of the dry friction) from which it is neither judged nor shown."""
 SHOWN = 20
 """Contacts that the text lists one by one."""
 LEAST_MOTION = 20.0
@@ -211,6 +212,7 @@ class MonitorResult:
         thresholds: Where the thresholds come from: `training`, `validation`, `assumed`.
         running: Monitors that run with the channels of the stream.
         missing: Monitors that do not, with the reason.
+        setup: Set-up of the model: `suspect` or `contradicted` by its training data, else `ok`.
 
     """
 
@@ -232,6 +234,7 @@ class MonitorResult:
     running: tuple[str, ...]
     missing: tuple[str, ...]
     stiffness: tuple[JointStiffness, ...] | None = None
+    setup: SetupStatus = "ok"
 
     @property
     def is_quiet(self) -> bool:
@@ -245,6 +248,7 @@ class MonitorResult:
             "robot": self.robot,
             "status": self.status,
             "reasons": list(self.reasons),
+            "setup": self.setup,
             "start": self.start,
             "duration": self.duration,
             "rate": self.rate,
@@ -311,7 +315,7 @@ def friction_estimates(known: Known, motion: FrictionMotion, measured: Mask) -> 
         error = float(np.sqrt(max(weights @ known.P[dry : viscous + 1, dry : viscous + 1] @ weights, 0.0)))
         low, high = motion.explained(j)
         unexplained = change - min(max(change, low), high)
-        judged = time >= LEAST_MOTION and bool(measured[j])
+        judged = time >= LEAST_MOTION and bool(measured[j]) and error < VAGUE
         status: Status = friction_status(unexplained, repetition(time) * error) if judged else "unknown"
         a1, a2 = (
             (float(known.x[dry]) + 1.0, float(deviations[dry])),
@@ -373,7 +377,7 @@ def result_text(result: MonitorResult) -> str:
         lines.append(f"    and {len(result.contacts) - SHOWN} more (--json lists all)")
     lines += [*_number_lines(result), *(_stiffness_line(joint) for joint in result.stiffness or ())]
     lines += [f"  not monitored: {text}" for text in result.missing]
-    if result.thresholds == "assumed":
+    if result.thresholds == "assumed" and result.setup != "contradicted":
         lines.append("  thresholds are assumed: the model file has no residuals. Calibrate again for better ones.")
     return "\n".join(lines)
 

@@ -30,7 +30,7 @@ from jointwise.monitoring.summary import (
     where_measured,
 )
 from jointwise.monitoring.wear import Wear
-from jointwise.result.metrics import MOVING_SPEED
+from jointwise.result.metrics import CONTRADICTED, MOVING_SPEED
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 
@@ -249,12 +249,12 @@ def verdict(
         contacts, payload = [], replace(payload, status="unknown")
     data, temperature = data_quality(known, faults, malformed), temperature_range(model, sums.temperatures)
     running, missing = _channels(monitor, measured, temperature is not None)
-    count = max(sums.samples, 1)
+    count, setup = max(sums.samples, 1), _setup(model)
     return MonitorResult(
         source=source,
         robot=model.name,
-        status=_worst(mismatch, contacts, payload, friction, data, temperature, wear),
-        reasons=(*mismatch, *_reasons(contacts, payload, friction, temperature, data), *wear.reasons),
+        status=_worst(mismatch, contacts, payload, friction, data, temperature, wear, setup),
+        reasons=(*setup, *mismatch, *_reasons(contacts, payload, friction, temperature, data), *wear.reasons),
         start=sums.start,
         duration=sums.last - sums.start,
         rate=monitor.rate,
@@ -269,6 +269,7 @@ def verdict(
         running=(*running, *(["stiffness"] if wear.joints else [])),
         missing=(*missing, *_unchecked_signs(monitor, sums, measured), *thermal_note(warmer), *wear.missing),
         stiffness=wear.joints or None,
+        setup=model.calibration.setup,
     )
 
 
@@ -287,13 +288,21 @@ def _worst(
     data: DataQuality,
     temperature: TemperatureRange | None,
     wear: Wear,
+    setup: Sequence[str],
 ) -> Status:
-    """Return the worst status of all monitors."""
+    """Return the worst status of all monitors; at least watch with a model whose set-up is contradicted."""
     statuses = {"contact" if contacts else "ok", payload.status, data.status, "fault" if mismatch else "ok"}
     statuses |= {joint.status for joint in friction} | {joint.status for joint in wear.joints}
-    statuses |= set() if temperature is None else {temperature.status}
+    statuses |= (set() if temperature is None else {temperature.status}) | ({"watch"} if setup else set())
     worst: Status = next((s for s in ("fault", "contact", "worn", "watch") if s in statuses), "ok")
     return worst
+
+
+def _setup(model: RobotModel) -> list[str]:
+    """Return that the model is for no use, if its training data contradict its set-up."""
+    if not model.calibration.implausible:
+        return []
+    return [f"do not use: {CONTRADICTED}; its thresholds are assumed, and nothing here is reliable"]
 
 
 def _mismatch(sums: StreamSums, contacts: int, adopted: int) -> list[str]:

@@ -26,6 +26,7 @@ from jointwise.motion import Motion, with_substitutes
 from jointwise.result.feed_forward import FeedForward, Use, for_use
 from jointwise.result.metrics import ResidualSpread, Validation
 from jointwise.result.plausibility import Check, worst_status
+from jointwise.result.plausibility.check import Status as SetupStatus
 from jointwise.result.predict import predict
 from jointwise.result.provenance import Provenance
 from jointwise.spatial import Array
@@ -227,9 +228,14 @@ class Calibration:
         return unit if self.scale_known else f"{unit} x gain"
 
     @property
+    def setup(self) -> SetupStatus:
+        """Whether the training data agree with the declared set-up: `ok`, `suspect` or `contradicted`."""
+        return worst_status(self.plausibility)
+
+    @property
     def implausible(self) -> bool:
         """Whether the training data contradict the declared set-up, which the user accepted."""
-        return worst_status(self.plausibility) == "contradicted"
+        return self.setup == "contradicted"
 
     @property
     def unit(self) -> str:

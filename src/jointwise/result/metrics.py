@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from jointwise.data import statistics
 from jointwise.data.log import Log
 from jointwise.result.feed_forward import Use
-from jointwise.result.plausibility.check import Check
+from jointwise.result.plausibility.check import Check, Status
 from jointwise.spatial import Array
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ AT_NOISE = 1.5
 STANDS = "the joint does not move: static friction can take any value up to break-away"
 CONSTANT = "the measurement does not vary"
 IGNORED = "the output was not measured, or not used for training"
+CONTRADICTED = "the training data contradict the declared set-up of the model"
 FEATURES = ("constant", "speed", "inertia", "slowness", "shock")
 """What the spread (Nm) of a residual depends on: 1, |v| (rad/s), |M a| (Nm), exp(-(v/v0)²), shock (Nm)."""
 ALL_TRAINING = 0.99
@@ -127,6 +128,7 @@ class Validation:
         use: Which model was used, `sensor` or `feed-forward`; None where it is not known.
         motion: Errors of every joint from the first to the last movement of any joint; None where nothing moves.
         plausibility: What contradicts that the log belongs to the model (signs, order, payload, mounting).
+        setup: Set-up of the model: `suspect` or `contradicted` by its training data, else `ok`.
         log: The log; None in a validation that was read from a file.
         prediction: Predicted output, (samples, joints); None in a validation that was read from a file.
 
@@ -141,6 +143,7 @@ class Validation:
     use: Use | None = None
     plausibility: tuple[Check, ...] = ()
     motion: tuple[JointMetrics, ...] | None = None
+    setup: Status = "ok"
     log: Log | None = field(default=None, repr=False, compare=False)
     prediction: Array | None = field(default=None, repr=False, compare=False)
 
@@ -169,9 +172,12 @@ class Validation:
             min_r2: Least R² of every joint that moves and is not ignored; a joint without R² fails.
 
         Returns:
-            The joints below the limit, that no joint moves, or that the log is training data.
+            The joints below the limit, that no joint moves, that the log is training data, or that the training data
+            contradict the set-up of the model.
 
         """
+        if self.setup == "contradicted":
+            return CONTRADICTED
         if self.reason is not None or self.training_text is not None:
             return self.reason or self.training_text
         judged = (j for j, joint in enumerate(self.joints, start=1) if not (joint.still or joint.ignored))
@@ -238,6 +244,7 @@ class Validation:
             "file": self.file,
             "unit": self.unit,
             "use": self.use,
+            "setup": self.setup,
             **({} if self.held_out else {"shared": self.shared}),
             "mean_nmse": _finite(self.mean_nmse),
             "mean_r2": _finite(self.mean_r2),

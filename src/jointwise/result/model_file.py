@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -24,7 +24,7 @@ from jointwise.model.terms import Term, term_from_dict
 from jointwise.result.calibration import Calibration, Estimate, Status, TrainingErrors
 from jointwise.result.feed_forward import FeedForward, Use
 from jointwise.result.metrics import JointMetrics, ResidualSpread, Validation
-from jointwise.result.plausibility import Check
+from jointwise.result.plausibility import Check, worst_status
 from jointwise.result.provenance import Provenance
 from jointwise.spatial import Array, pseudo_inertia
 
@@ -320,6 +320,7 @@ class ModelFile:
     def calibration(self) -> Calibration:
         """The calibration itself."""
         terms = _terms(self.model.terms)
+        setup = worst_status(self.plausibility)
         return Calibration(
             model=Dynamics(
                 self.robot.robot,
@@ -343,7 +344,7 @@ class ModelFile:
             fastest=np.array(self.fastest),
             provenance=self.provenance,
             plausibility=self.plausibility,
-            validation=self.validation.validations,
+            validation=tuple(replace(log, setup=setup) for log in self.validation.validations),
             physical=None if self.physical is None else self.physical.parameters(),
             feed_forward=None if self.feed_forward is None else self.feed_forward.friction,
             essential=self.essential,

@@ -54,10 +54,11 @@ def validate(
     prediction = calibration.predict(log, use=used) if prediction is None else prediction
     shared = calibration.provenance.shared_fraction(log, calibration.output)
     checks, errors = check_log(calibration, log, prediction), _errors(calibration, log, prediction)
-    result = replace(errors, plausibility=checks, log=log, prediction=prediction, use=used, shared=shared)
+    errors = replace(errors, use=used, shared=shared, setup=calibration.setup)
+    result = replace(errors, plausibility=checks, log=log, prediction=prediction)
     if used == "feed-forward":
         return result
-    return replace(result, from_positions=_feed_forward_errors(calibration, log))
+    return replace(result, from_positions=replace(_feed_forward_errors(calibration, log), setup=calibration.setup))
 
 
 def errors_from_positions(calibration: Calibration, logs: Sequence[Log]) -> tuple[float | None, ...]:

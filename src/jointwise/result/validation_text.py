@@ -50,7 +50,7 @@ def _means(validation: Validation) -> list[str]:
     motion = rounded(validation.motion_nmse)
     return [
         f"from the first to the last movement, mean over the {joints}: MSE/variance {motion}",
-        f"mean over the {joints}: MSE/variance {nmse}, R2 {r2}",
+        f"all samples, mean over the {joints}: MSE/variance {nmse}, R2 {r2}",
         *_feed_forward_lines(validation),
     ]
 
@@ -66,12 +66,14 @@ def _feed_forward_lines(validation: Validation) -> list[str]:
     bare = validation.from_positions
     if bare is None or bare.reason is not None:
         return []
-    moving, full = rounded(bare.moving_nmse), rounded(validation.moving_nmse)
-    part = "" if moving is None else f"; moving samples {moving} instead of {full}"
-    return [
-        f"feed-forward (from positions only): MSE/variance {rounded(bare.mean_nmse)}, "
-        f"R2 {rounded_r2(bare.mean_r2)}{part}"
-    ]
+    parts = (
+        ("first to last movement", bare.motion_nmse, validation.motion_nmse),
+        ("all samples", bare.mean_nmse, validation.mean_nmse),
+        ("moving samples", bare.moving_nmse, validation.moving_nmse),
+    )
+    known = [(name, rounded(alone), rounded(full)) for name, alone, full in parts]
+    texts = [f"{name} {alone} instead of {full}" for name, alone, full in known if alone is not None]
+    return [f"feed-forward (from positions only), MSE/variance: {'; '.join(texts)}"]
 
 
 def _row(joint: int, which: str, metrics: JointMetrics) -> tuple[object, ...]:

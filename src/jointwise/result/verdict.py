@@ -10,10 +10,20 @@ import numpy as np
 
 from jointwise.result.calibration import Calibration
 from jointwise.result.metrics import JointMetrics, Pooled, Validation, pool
-from jointwise.result.plausibility import undecided_text, worst_status
+from jointwise.result.plausibility import undecided_text
+from jointwise.result.plausibility.check import Status
 
-Grade = Literal["good", "fair", "poor", "plain"]
-"""plain: there are no data to judge by."""
+Grade = Literal["good", "fair", "poor", "plain", "unvalidated", "contradicted"]
+"""plain: there are no data to judge by; unvalidated: only training data, whose errors show no more than that the model
+is not poor; contradicted: the training data contradict the set-up of the model, whose errors then mean nothing."""
+GRADE_TEXT: dict[Grade, str] = {
+    "good": "good",
+    "fair": "fair",
+    "poor": "poor",
+    "plain": "not judged",
+    "unvalidated": "not validated",
+    "contradicted": "do not use: set-up contradicted",
+}
 Kind = Literal["motion", "payload", "standstill", "contradiction"]
 """What a log is: a motion of the arm as the model describes it; with another payload; without motion; or recorded with
 other signs, order or mounting than the model's."""
@@ -43,14 +53,23 @@ class LogVerdict:
 
     def to_dict(self) -> dict[str, object]:
         """Return the verdict for JSON."""
-        uses = {"feed_forward": self.feed_forward, "monitoring": self.monitoring, "simulation": self.simulation}
+        names = ("feed_forward", "monitoring", "simulation")
+        uses = {name: GRADE_TEXT[grade] for name, grade in zip(names, self.grades, strict=True)}
         return {"kind": self.kind, "uses": uses, "cause": self.cause}
+
+    @property
+    def grades(self) -> tuple[Grade, Grade, Grade]:
+        """The grades of feed-forward, monitoring and simulation."""
+        return self.feed_forward, self.monitoring, self.simulation
 
     def line(self) -> str:
         """Return the verdict in one line."""
-        uses = f"feed-forward {self.feed_forward}, monitoring {self.monitoring}, simulation {self.simulation}"
-        judged = "not judged" if self.kind != "motion" else uses
-        return f"verdict ({self.kind}): {judged}" + (f"; {self.cause}" if self.cause else "")
+        names = ("feed-forward", "monitoring", "simulation")
+        texts = [GRADE_TEXT[grade] for grade in self.grades]
+        uses = ", ".join(f"{name} {text}" for name, text in zip(names, texts, strict=True))
+        if len(set(texts)) == 1 and self.feed_forward in ("plain", "unvalidated", "contradicted"):
+            uses = f"{texts[0]} ({', '.join(names)})"
+        return f"verdict ({self.kind}): {uses}" + (f"; {self.cause}" if self.cause else "")
 
 
 def log_kind(validation: Validation) -> Kind:
@@ -69,6 +88,8 @@ def log_verdict(validation: Validation) -> LogVerdict:
     Feed-forward is judged by the prediction from positions only, from the first to the last movement; monitoring by
     the worst joint of the sensor-based prediction; simulation by all samples, predicted from positions only. A log with
     another payload, without motion, or that contradicts the model is not judged: it says nothing about these uses.
+    Training data validate nothing, a model with a suspect set-up is at most fair, and one whose training data
+    contradict its set-up is for no use, whatever its errors are.
 
     Args:
         validation: The errors on the log.
@@ -79,32 +100,75 @@ def log_verdict(validation: Validation) -> LogVerdict:
     """
     bare = validation.from_positions or validation
     kind = log_kind(validation)
-    judged = kind == "motion"
+    errors = (_grade(bare.in_motion), _worst_grade(validation.in_motion), _grade(bare.joints))
+    feed_forward, monitoring, simulation = (
+        usable_grade(grade if kind == "motion" else "plain", validation.setup, validation.held_out) for grade in errors
+    )
     return LogVerdict(
         validation.file,
         kind,
         validation.motion_nmse,
         validation.mean_nmse,
-        _grade(bare.in_motion) if judged else "plain",
-        _worst_grade(validation.in_motion) if judged else "plain",
-        _grade(bare.joints) if judged else "plain",
+        feed_forward,
+        monitoring,
+        simulation,
         _cause(validation, kind),
     )
 
 
+def usable_grade(grade: Grade, setup: Status, held_out: bool) -> Grade:
+    """Return the grade of a use or a joint.
+
+    Args:
+        grade: The grade of the errors alone.
+        setup: The set-up of the model.
+        held_out: Whether the errors are those on held-out data.
+
+    """
+    if setup == "contradicted":
+        return "contradicted"
+    if not held_out and grade in ("good", "fair"):
+        return "unvalidated"
+    return "fair" if grade == "good" and setup == "suspect" else grade
+
+
+def judged_validation(validation: Validation) -> dict[str, object]:
+    """Return the errors on a log with the verdict for JSON."""
+    return {**validation.to_dict(), "verdict": log_verdict(validation).to_dict()}
+
+
+def judged_parameters(calibration: Calibration) -> dict[str, str]:
+    """Return the verdict on the parameters for JSON: the grade in words, and why."""
+    grade, reason = parameter_verdict(calibration)
+    return {"verdict": GRADE_TEXT[grade], "reason": reason}
+
+
+def parameters_line(calibration: Calibration) -> str:
+    """Return the verdict on the parameters in one line, without what the data cannot decide (see the set-up)."""
+    grade, reason = _parameter_grade(calibration)
+    return f"parameters as physical numbers: {GRADE_TEXT[grade]}; {reason}"
+
+
 def parameter_verdict(calibration: Calibration) -> tuple[Grade, str]:
     """Return whether the parameters of the bodies can be read as physical numbers, and why."""
+    grade, reason = _parameter_grade(calibration)
+    if calibration.setup != "ok" or not calibration.scale_known:
+        return grade, reason
+    return grade, "; ".join(filter(None, [reason, undecided_text(calibration.plausibility)]))
+
+
+def _parameter_grade(calibration: Calibration) -> tuple[Grade, str]:
+    """Return the grade of the parameters, and why, without what the data cannot decide."""
     if calibration.implausible:
-        return "poor", "the training data contradict the declared set-up"
+        return "contradicted", "the training data contradict the declared set-up"
     if not calibration.scale_known:
         return "poor", "the scale of the drive gains is unknown: parameters are relative to it"
     status = calibration.estimate.status[: calibration.model.base.count]
     share = sum(each == "determined" for each in status) / max(len(status), 1)
     text = f"{100.0 * share:.0f} % of the body parameters have an interval that excludes zero"
-    if worst_status(calibration.plausibility) == "suspect":
+    if calibration.setup == "suspect":
         return "fair", f"the set-up is suspect; {text}"
     robot_known = not any(check.check == "robot" and check.undecided for check in calibration.plausibility)
-    text = "; ".join(filter(None, [text, undecided_text(calibration.plausibility)]))
     return ("good" if share >= WELL_DETERMINED and robot_known else "fair"), text
 
 

@@ -1,7 +1,8 @@
-"""The logs of a report: every metric of every joint, and the findings of the inspection."""
+"""The logs of a report: verdicts for every use, every metric of every joint, and the findings of the inspection."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ from jointwise.report.page import Html, badge, element, facts, items, join, para
 from jointwise.result.calibration import UNITS
 from jointwise.result.metrics import MOVING_SPEED, JointMetrics
 from jointwise.result.provenance import Source
+from jointwise.result.verdict import GRADE_TEXT, Grade, log_verdict, parameter_verdict
 
 NOTES: dict[Role, str] = {
     "validation": "Validation error: these samples were not used for training.",
@@ -175,3 +177,40 @@ def _stored(source: Source) -> Html:
     note = paragraph("The log itself was not available; these facts are stored in the model file.", class_="small")
     head = _head(source.file, "training data", source.verdict)
     return element("article", head, facts(pairs), found, note, class_="log")
+
+
+LOG_KINDS = {
+    "motion": "motion",
+    "payload": "another payload",
+    "standstill": "standstill",
+    "contradiction": "contradicts the model",
+}
+TONES: dict[Grade, str] = {"unvalidated": "plain", "contradicted": "poor"}
+"""Tones of grades that are no tones themselves."""
+
+
+def uses(data: ReportData) -> Html:
+    """Return one row per log: its kind, its errors and a grade for every use; below it causes and next steps."""
+    rows = [_use_row(item) for item in data.logs]
+    if not rows:
+        return Html("")
+    errors = ("MSE/variance, first to last movement", "all samples")
+    head = ("Log", "Kind", *errors, "Feed-forward", "Monitoring", "Simulation")
+    causes = [f"{item.name}: {text}" for item in data.logs if (text := log_verdict(item.validation).cause)]
+    grade, reason = parameter_verdict(data.calibration)
+    parameters = paragraph("Parameters: ", use_badge(grade), f" {reason}.", class_="small")
+    found = items(causes) if causes else Html("")
+    return join([table("Verdict by log and use", head, rows, text_columns=(0, 1, 4, 5, 6)), found, parameters])
+
+
+def _use_row(item: EvaluatedLog) -> list[object]:
+    """Return the row of a log."""
+    verdict = log_verdict(item.validation)
+    figures = [number(None if math.isnan(x) else x, 2) for x in (verdict.error, verdict.all_samples)]
+    name = element("span", f"{item.name} ({item.label})", class_="file")
+    return [name, LOG_KINDS[verdict.kind], *figures, *map(use_badge, verdict.grades)]
+
+
+def use_badge(grade: Grade) -> Html:
+    """Return the badge of a grade of a use."""
+    return badge(GRADE_TEXT[grade], TONES.get(grade, grade))

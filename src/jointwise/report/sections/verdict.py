@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from jointwise.formatting import listed, number, percent, r2_text
-from jointwise.report.data import EvaluatedLog, ReportData
+from jointwise.report.data import ReportData
 from jointwise.report.page import (
     Html,
     badge,
@@ -23,13 +22,12 @@ from jointwise.report.page import (
     length_unit,
     paragraph,
     robot_title,
-    table,
 )
+from jointwise.report.sections.logs import use_badge, uses
 from jointwise.result.calibration import Calibration
 from jointwise.result.feed_forward import EXTRAS
 from jointwise.result.metrics import AT_NOISE, JointMetrics, Pooled, Validation, pool
-from jointwise.result.plausibility import worst_status
-from jointwise.result.verdict import FAIR, GOOD, Grade, effective_error, log_kind, log_verdict, parameter_verdict
+from jointwise.result.verdict import FAIR, GOOD, Grade, effective_error, log_kind, usable_grade
 
 Basis = Literal["validation", "cross-validation", "training"]
 """The data behind an assessment: validation logs, folds of the training logs, or the training data themselves."""
@@ -121,8 +119,8 @@ def _training_assessment(data: ReportData) -> Assessment:
 
 STILL = 1e-3
 """A joint whose greatest speed (rad/s) in the training data is below this did not move."""
-HEADLINES: dict[Grade, str] = {"good": "Good", "fair": "Use with care", "poor": "Do not use", "plain": "Not validated"}
-JOINT_GRADES: dict[Grade, str] = {"good": "good", "fair": "fair", "poor": "poor", "plain": "not validated"}
+HEADLINES: dict[Grade, str] = {"good": "Good", "fair": "Use with care", "poor": "Do not use"}
+NOT_VALIDATED = "Not validated"
 SIGNALS = {"current": "motor current", "torque": "joint torque"}
 DATA: dict[Basis, str] = {
     "validation": "validation data, which were not used for training",
@@ -138,12 +136,12 @@ def summary_section(data: ReportData) -> Html:
     headline = element("p", badge(headline_text, grade), class_="light")
     sentence = paragraph(*_sentence(data, result), class_="sentence")
     head = element("div", headline, sentence, _feed_forward(data), _basis(data, result), class_=f"verdict {grade}")
-    valid = element("div", element("h3", "Valid for"), items(_valid(data, result)))
+    valid = element("div", element("h3", _valid_title(data, result)), items(_valid(data, result)))
     limits = element("div", element("h3", "Limitations"), items(_limitations(data, result)))
     pair = element("div", valid, limits, class_="pair")
     scale = data.calibration.scale_text
     first = paragraph(scale, class_="warning") if scale else Html("")
-    return join([first, _plausibility(data.calibration), head, _uses(data), _cards(data, result), pair])
+    return join([first, _plausibility(data.calibration), head, uses(data), _cards(data, result), pair])
 
 
 def _plausibility(calibration: Calibration) -> Html:
@@ -166,13 +164,12 @@ def _plausibility(calibration: Calibration) -> Html:
 
 def _headline(calibration: Calibration, result: Assessment) -> tuple[Grade, str]:
     """Return grade and headline; a suspect set-up is never good, one that the data contradict never usable."""
-    status = worst_status(calibration.plausibility)
-    if status == "contradicted":
-        return "poor", "Do not use: implausible set-up"
-    if status == "suspect" and result.grade == "good":
+    if calibration.implausible:
+        return "poor", "Do not use: set-up contradicted"
+    if calibration.setup == "suspect" and result.grade == "good":
         return "fair", "Use with care: suspect set-up"
     unproven = result.basis != "validation" and result.grade != "poor"
-    return result.grade, HEADLINES["plain" if unproven else result.grade]
+    return result.grade, NOT_VALIDATED if unproven else HEADLINES[result.grade]
 
 
 def _sentence(data: ReportData, result: Assessment) -> list[object]:
@@ -283,8 +280,16 @@ def _joints_text(indices: list[int]) -> str:
     return f"joint{'s' * (len(indices) > 1)} {listed(str(j + 1) for j in indices)}"
 
 
+def _valid_title(data: ReportData, result: Assessment) -> str:
+    """Return the title of the range of validity; without validation data it is only that of the training data."""
+    proven = result.basis == "validation" or data.calibration.implausible or result.grade == "poor"
+    return "Valid for" if proven else "Range of the training data (not validated)"
+
+
 def _valid(data: ReportData, result: Assessment) -> list[str]:
     calibration, robot = data.calibration, data.robot
+    if calibration.implausible:
+        return ["No use: the training data contradict the declared set-up. Correct it and calibrate again"]
     usable = [j for j, joint in enumerate(result.joints) if joint_grade(joint) in ("good", "fair")]
     if result.grade == "poor" or not usable:
         return ["No use yet: see the data quality below and record again"]
@@ -348,15 +353,13 @@ def _is_small_signal(joint: Pooled) -> bool:
 
 
 def _card(data: ReportData, j: int, joint: Pooled, basis: Basis, label: str) -> Html:
-    grade = joint_grade(joint)
-    if basis != "validation" and grade != "poor":
-        grade = "plain"
+    grade = usable_grade(joint_grade(joint), data.calibration.setup, held_out=basis == "validation")
     return element(
         "div",
         element("div", joint_title(data.robot, j), class_="card-title"),
         _figure(joint),
         *(element("div", fact, class_="small") for fact in (*_facts(joint, data.calibration.unit), label)),
-        badge(JOINT_GRADES[grade], grade),
+        use_badge(grade),
         class_="card",
     )
 
@@ -373,36 +376,3 @@ def _figure(joint: Pooled) -> Html:
     if joint.nmse is None:
         return element("div", "at rest", class_="card-number")
     return element("div", element("span", "R² ", class_="unit"), r2_text(1.0 - joint.nmse), class_="card-number")
-
-
-LOG_KINDS = {
-    "motion": "motion",
-    "payload": "another payload",
-    "standstill": "standstill",
-    "contradiction": "contradicts the model",
-}
-USE_GRADES: dict[Grade, str] = {"good": "good", "fair": "fair", "poor": "poor", "plain": "not judged"}
-
-
-def _uses(data: ReportData) -> Html:
-    """Return one row per log: its kind, its errors and a grade for every use; below it causes and next steps."""
-    rows = [_use_row(item, data.calibration.implausible) for item in data.logs]
-    if not rows:
-        return Html("")
-    errors = ("MSE/variance, first to last movement", "all samples")
-    head = ("Log", "Kind", *errors, "Feed-forward", "Monitoring", "Simulation")
-    causes = [f"{item.name}: {text}" for item in data.logs if (text := log_verdict(item.validation).cause)]
-    grade, reason = parameter_verdict(data.calibration)
-    parameters = paragraph("Parameters: ", badge(USE_GRADES[grade], grade), f" {reason}.", class_="small")
-    found = items(causes) if causes else Html("")
-    return join([table("Verdict by log and use", head, rows, text_columns=(0, 1, 4, 5, 6)), found, parameters])
-
-
-def _use_row(item: EvaluatedLog, implausible: bool) -> list[object]:
-    """Return the row of a log; a model whose training data contradict its set-up is good for no use."""
-    verdict = log_verdict(item.validation)
-    grades = (verdict.feed_forward, verdict.monitoring, verdict.simulation)
-    grades = ("poor", "poor", "poor") if implausible and verdict.kind == "motion" else grades
-    figures = [number(None if math.isnan(x) else x, 2) for x in (verdict.error, verdict.all_samples)]
-    name = element("span", f"{item.name} ({item.label})", class_="file")
-    return [name, LOG_KINDS[verdict.kind], *figures, *(badge(USE_GRADES[grade], grade) for grade in grades)]
