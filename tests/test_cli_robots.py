@@ -142,6 +142,27 @@ def test_show_a_file(capsys: Capture, tmp_path: Path) -> None:
     assert "motors; kg m^2 and Nm/A, friction at the joint in Nm and Nm s/rad\n  none given" in out
 
 
+def test_show_and_check_read_a_file_as_calibrate_does(capsys: Capture, tmp_path: Path) -> None:
+    file, panda = tmp_path / "arm.urdf", load_robot("panda")
+    file.write_text(urdf_text(panda))
+    chain = (
+        str(file),
+        "--base",
+        panda.links[1].name,
+        "--fix-joint",
+        f"{panda.joints[6].name}=0.5",
+        "--coupling",
+        "4:3:-0.5",
+    )
+    shown = json.loads(run(capsys, "robots", "show", *chain, "--json")[1])
+    assert [joint["name"] for joint in shown["joints"]] == [joint.name for joint in panda.joints[2:6]]
+    assert shown["coupling"]["motor_from_joint"][3] == [0.0, 0.0, -0.5, 1.0]
+    assert "motor 4 turns by -0.5 q3 + q4\n  logs are in joint coordinates" in run(capsys, "robots", "show", *chain)[1]
+    assert run(capsys, "robots", "check", *chain)[0] == 0
+    code, out, _ = run(capsys, "robots", "check", *chain[:-1], "9:3:1")
+    assert (code, "joints must be from 1 to 4" in out) == (1, True)
+
+
 def test_errors_are_one_line(capsys: Capture) -> None:
     code, out, err = run(capsys, "robots", "show", "ur5f")
     assert (code, out) == (1, "")

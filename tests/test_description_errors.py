@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -348,7 +349,7 @@ def test_findings_without_a_line_where_the_layout_hides_it(tmp_path: Path) -> No
 def test_an_unreadable_file_is_one_error(tmp_path: Path) -> None:
     file = tmp_path / "arm.csv"
     file.write_text("a,alpha,d\n1,2\n")
-    found = check_file(file, "dh")
+    found = check_file(file, partial(load_robot, convention="dh"))
     assert found == [Remark("error", f"{file}, line 2", "2 values, but the header names 3 columns.")]
     assert check_file(tmp_path / "none.csv") == [Remark("error", str(tmp_path / "none.csv"), "no such file.")]
 

@@ -28,6 +28,11 @@ def add_robot(parser: argparse.ArgumentParser, required: bool = True) -> None:
     parser.add_argument(
         "--robot", metavar="NAME|FILE", required=required, help="name of a built-in robot, or a description file"
     )
+    add_description(parser)
+
+
+def add_description(parser: argparse._ActionsContainer) -> None:
+    """Add how the file of a robot is to be read, and what it does not state."""
     parser.add_argument("--convention", choices=CONVENTIONS, help="convention of a DH table that does not state it")
     parser.add_argument("--tip", metavar="LINK", help="last link of the chain in a URDF with branches")
     parser.add_argument("--base", metavar="LINK", help="first link of the chain in a URDF (default: its root)")
@@ -139,7 +144,7 @@ def fixed_joint(text: str) -> tuple[str, float]:
 
 
 def robot_of(args: argparse.Namespace) -> Robot:
-    """Return the robot of the options that `add_robot` added."""
+    """Return the robot of the options that `add_robot` or, with `args.robot`, `add_description` added."""
     import jointwise
 
     return jointwise.load_robot(

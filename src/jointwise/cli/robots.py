@@ -6,12 +6,11 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-import jointwise
-from jointwise.cli.arguments import finite, format_options
+from jointwise.cli.arguments import add_description, add_gravity, format_options, mounting_of, robot_of
 from jointwise.cli.output import as_json
 from jointwise.description import Robot, gravity_vector, list_robots, load_robot
 from jointwise.description.check import Remark, check_file, check_robot
-from jointwise.description.table import CONVENTIONS
+from jointwise.description.transmission import Transmission
 from jointwise.description.urdf import rpy_angles
 from jointwise.formatting import table
 from jointwise.model.base import base_parameters
@@ -33,13 +32,15 @@ examples:
   jointwise robots show ur5e
   jointwise robots show ur5e --mounting tilt:x:45
   jointwise robots show table.csv --convention dh
-  jointwise robots show arm.urdf --tip tool0 --json"""
+  jointwise robots show arm.urdf --base torso --tip tool0 --fix-joint gripper=0.02 --json
+  jointwise robots show puma560 --coupling 6:5:1 --log-coordinates motor"""
 
 CHECK_EXAMPLES = """\
 examples:
   jointwise robots check arm.toml
   jointwise robots check table.csv --convention mdh
   jointwise robots check arm.urdf --tip tool0 --json
+  jointwise robots check table.csv --coupling 6:5:1
 
 Exit code 1 if there is an error; warnings and notes do not count."""
 
@@ -56,12 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for action in (show, check):
         action.add_argument("robot", metavar="NAME|FILE", help="name of a built-in robot, or a description file")
-        action.add_argument("--convention", choices=CONVENTIONS, help="convention of a DH table that does not state it")
-        action.add_argument("--tip", metavar="LINK", help="last link of the chain in a URDF with branches")
+        add_description(action)
         action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
-    gravity = show.add_mutually_exclusive_group()
-    gravity.add_argument("--mounting", default="table", help="table, ceiling, wall or tilt:AXIS:ANGLE (default: table)")
-    gravity.add_argument("--gravity", nargs=3, type=finite, metavar=("X", "Y", "Z"), help="in the base frame, m/s^2")
+    add_gravity(show, default="table")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,8 +80,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    robot = jointwise.load_robot(args.robot, convention=args.convention, tip=args.tip)
-    gravity = gravity_vector(args.gravity or args.mounting)
+    robot, gravity = robot_of(args), gravity_vector(mounting_of(args) or "table")
     shown = describe(robot, gravity)
     print(as_json(shown) if args.json else _description_text(shown))
     return 0
@@ -91,9 +88,9 @@ def _show(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     if args.robot in list_robots():
-        found = check_robot(jointwise.load_robot(args.robot, convention=args.convention, tip=args.tip))
+        found = check_robot(robot_of(args))
     else:
-        found = check_file(args.robot, args.convention, args.tip)
+        found = check_file(args.robot, lambda _: robot_of(args))
     print(as_json([asdict(finding) for finding in found]) if args.json else _findings_text(found))
     return int(any(finding.severity == "error" for finding in found))
 
@@ -126,6 +123,7 @@ def describe(robot: Robot, gravity: Array) -> dict[str, Any]:
             for link in robot.links
         ],
         "tool": {"xyz": robot.tool_translation.tolist(), "rpy": rpy_angles(robot.tool_rotation).tolist()},
+        "coupling": None if robot.transmission is None else _coupling(robot.transmission),
         "sources": dict(robot.sources),
         "base_parameters": {
             "count": base.count,
@@ -136,8 +134,28 @@ def describe(robot: Robot, gravity: Array) -> dict[str, Any]:
     }
 
 
+def _coupling(transmission: Transmission) -> dict[str, Any]:
+    """Return the coupling as plain data: the matrix C of theta = C q, and the coordinates of logs."""
+    return {"motor_from_joint": transmission.matrix.tolist(), "log_coordinates": transmission.coordinates}
+
+
+def _coupling_text(coupling: dict[str, Any]) -> str:
+    """Return the motors that turn with other joints than their own."""
+    lines = [
+        f"  motor {motor} turns by {' + '.join(terms)}"
+        for motor, row in enumerate(coupling["motor_from_joint"], start=1)
+        if (terms := _terms_of(row)) != [f"q{motor}"]
+    ]
+    return "\n".join([*lines, f"  logs are in {coupling['log_coordinates']} coordinates"])
+
+
+def _terms_of(row: list[float]) -> list[str]:
+    """Return a row of the coupling matrix as terms: q6, 0.5 q5."""
+    return [f"q{j}" if factor == 1.0 else f"{factor:.6g} q{j}" for j, factor in enumerate(row, start=1) if factor]
+
+
 def _description_text(shown: dict[str, Any]) -> str:
-    joints, links, base = shown["joints"], shown["links"], shown["base_parameters"]
+    joints, links, base, coupling = shown["joints"], shown["links"], shown["base_parameters"], shown["coupling"]
     mass = sum(link["mass"] for link in links)
     kinds = list(base["classification"].values())
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in ("alone", "combination", "none"))
@@ -147,6 +165,7 @@ def _description_text(shown: dict[str, Any]) -> str:
         "limits; rad or m, per s, per s^2, Nm or N\n" + _named_columns(joints, "limits"),
         "links, inertia about the centre of mass in axes of {j}; kg, m, kg m^2\n" + _bodies(links),
         "motors; kg m^2 and Nm/A, friction at the joint in Nm and Nm s/rad\n" + _named_columns(joints, "motor"),
+        *(["coupling; angles of motors at the joint side\n" + _coupling_text(coupling)] if coupling else []),
         f"base parameters: {base['count']} of {len(kinds)} (standard parameters: {counts})\n"
         f"gravity {' '.join(f'{value + 0.0:.6g}' for value in shown['gravity'])} m/s^2\n"
         + "\n".join(f"  {formula}" for formula in base["formulas"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -41,11 +41,17 @@ def check_robot(robot: Robot) -> list[Remark]:
     return _findings(robot, f"robot '{robot.name}'", places)
 
 
-def check_file(path: str | Path, convention: str | None = None, tip: str | None = None) -> list[Remark]:
-    """Return the findings about a description file, with line numbers; one that cannot be read is one error."""
+def check_file(path: str | Path, load: Callable[[Path], Robot] = load_robot) -> list[Remark]:
+    """Return the findings about a description file, with line numbers; one that cannot be read is one error.
+
+    Args:
+        path: The file.
+        load: Returns the robot of the file, for a file that needs options of `load_robot`.
+
+    """
     file = Path(path)
     try:
-        robot = load_robot(file, convention=convention, tip=tip)
+        robot = load(file)
     except DescriptionError as problem:
         return [_unreadable(file, str(problem))]
     lines = _joint_lines(file, robot)
