@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
 from jointwise.cli.arguments import (
     UsageError,
@@ -31,7 +29,7 @@ from jointwise.cli.arguments import (
     temperature_of_log,
     within,
 )
-from jointwise.cli.calibration_run import Outcome, carry_out
+from jointwise.cli.calibration_run import Outcome, carry_out, outcome_document
 from jointwise.cli.output import Progress, as_json, check_files, mounting_for, note
 
 INTERMIXED = True
@@ -73,45 +71,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("current", "torque"),
         help="signal that the model predicts (default: torque if measured)",
     )
-    out = parser.add_argument_group("results")
-    out.add_argument(
-        "--output",
-        "--out-calibrated-model",
-        "--out-calibration-model",
-        metavar="FILE",
-        help="model file to write, JSON",
-    )
-    out.add_argument("--report", metavar="DIR|HTML", help="write an HTML report to this page or directory")
-    out.add_argument("--out-params", metavar="CSV", help="write the parameters to a CSV file")
-    out.add_argument(
-        "--holdout",
-        type=fraction,
-        metavar="PART",
-        help="fraction at the end of every log that is held out for validation, such as 0.3",
-    )
-    out.add_argument("--validate", nargs="+", action="extend", default=[], metavar="LOG", help="validate on these logs")
-    out.add_argument(
-        "--accept-implausible",
-        action="store_true",
-        help="calibrate even if the logs contradict the set-up (the model file records it), and use drive gains of "
-        "joint files that contradict the description",
-    )
-    out.add_argument(
-        "--excitation",
-        metavar="DIR",
-        help="output directory of 'jointwise excite': compare the standard errors with those predicted",
-    )
-    add_json(out)
-    add_quiet(out)
-    _add_structure(parser.add_argument_group("joint model (default: selected by cross-validation)"))
-    _add_treatment(parser.add_argument_group("signals and estimation (default: selected from the data)"))
+    _add_results(parser.add_argument_group("results"))
+    joint_model = parser.add_argument_group("joint model (default: selected by cross-validation)")
+    _add_friction(joint_model)
+    _add_joint_model(joint_model)
+    treatment = parser.add_argument_group("signals and estimation (default: selected from the data)")
+    _add_signals(treatment)
+    _add_estimation(treatment)
     aurt = parser.add_argument_group("options of AURT")
     aurt.add_argument("--model", metavar="F", help="robot and friction model that compile-rd wrote")
     aurt.add_argument("--data", metavar="CSV", help="the training log")
     aurt.add_argument("--plot", action="store_true", help="accepted and ignored: use --report for plots")
 
 
-def _add_structure(group: argparse._ArgumentGroup) -> None:
+def _add_results(group: argparse._ArgumentGroup) -> None:
+    """Add the files to write, validation and the output on the terminal."""
+    group.add_argument(
+        "--output",
+        "--out-calibrated-model",
+        "--out-calibration-model",
+        metavar="FILE",
+        help="model file to write, JSON",
+    )
+    group.add_argument("--report", metavar="DIR|HTML", help="write an HTML report to this page or directory")
+    group.add_argument("--out-params", metavar="CSV", help="write the parameters to a CSV file")
+    group.add_argument(
+        "--holdout",
+        type=fraction,
+        metavar="PART",
+        help="fraction at the end of every log that is held out for validation, such as 0.3",
+    )
+    group.add_argument(
+        "--validate", nargs="+", action="extend", default=[], metavar="LOG", help="validate on these logs"
+    )
+    group.add_argument(
+        "--accept-implausible",
+        action="store_true",
+        help="calibrate even if the logs contradict the set-up (the model file records it), and use drive gains of "
+        "joint files that contradict the description",
+    )
+    group.add_argument(
+        "--excitation",
+        metavar="DIR",
+        help="output directory of 'jointwise excite': compare the standard errors with those predicted",
+    )
+    add_json(group)
+    add_quiet(group)
+
+
+def _add_friction(group: argparse._ArgumentGroup) -> None:
+    """Add the terms of friction that can be fixed."""
     group.add_argument(
         "--direction",
         choices=("sign", "tanh", "hysteresis"),
@@ -147,6 +156,10 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--relaxation", type=not_negative, metavar="S", help="relaxation time of the hysteresis; 0 for no relaxation"
     )
+
+
+def _add_joint_model(group: argparse._ArgumentGroup) -> None:
+    """Add known terms of single joints, additional terms, and where rotors and springs are modelled."""
     group.add_argument(
         "--joint",
         nargs="+",
@@ -188,7 +201,8 @@ def _add_structure(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--no-rotors", action="store_true", help="do not estimate reflected rotor inertias")
 
 
-def _add_treatment(group: argparse._ArgumentGroup) -> None:
+def _add_signals(group: argparse._ArgumentGroup) -> None:
+    """Add what is known of the logs, and their filters."""
     group.add_argument("--gains", nargs="+", type=gain, metavar="K", help="drive gains in Nm/A, one value per joint")
     group.add_argument(
         "--payload",
@@ -224,6 +238,10 @@ def _add_treatment(group: argparse._ArgumentGroup) -> None:
         "--lag", type=LAG, metavar="S", help="lag: the output at time t belongs to the motion at t + lag"
     )
     group.add_argument("--decimation", type=count, metavar="N", help="use every N-th sample")
+
+
+def _add_estimation(group: argparse._ArgumentGroup) -> None:
+    """Add the method of the fit and the bodies that it estimates."""
     group.add_argument(
         "--method",
         choices=("wls", "ols", "huber", "iv"),
@@ -321,47 +339,9 @@ def report(args: argparse.Namespace, outcome: Outcome) -> None:
     for line in costly_joint_friction_lines(outcome.calibration.choices):
         note(f"{line}. It was kept because of --joint-as known; with --joint-as start the better one is taken.")
     if args.json:
-        print(as_json(_document(args, outcome)))
+        print(as_json(outcome_document(args, outcome)))
     elif not args.quiet:
         print(_text(args, outcome))
-
-
-def _document(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
-    from jointwise.result.store import physical_to_dict
-    from jointwise.result.verdict import judged_parameters, judged_validation
-
-    calibration = outcome.calibration
-    return {
-        "model": args.output,
-        "parameters_file": args.out_params,
-        "report": str(outcome.page) if outcome.page else None,
-        "robot": calibration.model.robot.name,
-        "output": calibration.output,
-        "unit": calibration.unit,
-        "gains": calibration.gains.tolist(),
-        "gain_source": calibration.gain_source,
-        "scale_known": calibration.scale_known,
-        "payload": calibration.provenance.payload,
-        "structure": calibration.structure.to_dict(),
-        "structure_text": calibration.structure_text,
-        "filters": asdict(calibration.filters),
-        "choices": [asdict(choice) for choice in calibration.choices],
-        "training": calibration.training.to_dict(),
-        "physical": None if calibration.physical is None else physical_to_dict(calibration.physical),
-        "plausibility": [asdict(check) for check in calibration.plausibility],
-        "logs": [
-            {"file": source.file, "verdict": source.verdict, "findings": list(source.findings)}
-            for source in calibration.provenance.logs
-        ],
-        "notes": list(calibration.provenance.notes),
-        "setup": calibration.setup,
-        "parameters": judged_parameters(calibration),
-        "undetermined": list(calibration.undetermined()),
-        "essential": None if calibration.essential is None else asdict(calibration.essential),
-        "validation": [judged_validation(validation) for validation in outcome.validations],
-        "excitation": None if outcome.errors is None else outcome.errors.to_dict(),
-        "validation_consistent_bodies": [validation.to_dict() for validation in outcome.consistent],
-    }
 
 
 def _text(args: argparse.Namespace, outcome: Outcome) -> str:

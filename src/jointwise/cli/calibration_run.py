@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jointwise.atomic import output_set
 from jointwise.cli.arguments import (
@@ -260,3 +260,42 @@ def _with_report(args: argparse.Namespace, outcome: Outcome) -> Outcome:
     logs = (outcome.training, list(outcome.validations))
     page = write_report(outcome.calibration, Path(args.report), *logs, args.command_line, sections, args.output)
     return replace(outcome, page=page)
+
+
+def outcome_document(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
+    """Return a calibration, its validations and the files that were written, for JSON."""
+    from jointwise.result.store import physical_to_dict
+    from jointwise.result.verdict import judged_parameters, judged_validation
+
+    calibration = outcome.calibration
+    return {
+        "model": args.output,
+        "parameters_file": args.out_params,
+        "report": str(outcome.page) if outcome.page else None,
+        "robot": calibration.model.robot.name,
+        "output": calibration.output,
+        "unit": calibration.unit,
+        "gains": calibration.gains.tolist(),
+        "gain_source": calibration.gain_source,
+        "scale_known": calibration.scale_known,
+        "payload": calibration.provenance.payload,
+        "structure": calibration.structure.to_dict(),
+        "structure_text": calibration.structure_text,
+        "filters": asdict(calibration.filters),
+        "choices": [asdict(choice) for choice in calibration.choices],
+        "training": calibration.training.to_dict(),
+        "physical": None if calibration.physical is None else physical_to_dict(calibration.physical),
+        "plausibility": [asdict(check) for check in calibration.plausibility],
+        "logs": [
+            {"file": source.file, "verdict": source.verdict, "findings": list(source.findings)}
+            for source in calibration.provenance.logs
+        ],
+        "notes": list(calibration.provenance.notes),
+        "setup": calibration.setup,
+        "parameters": judged_parameters(calibration),
+        "undetermined": list(calibration.undetermined()),
+        "essential": None if calibration.essential is None else asdict(calibration.essential),
+        "validation": [judged_validation(validation) for validation in outcome.validations],
+        "excitation": None if outcome.errors is None else outcome.errors.to_dict(),
+        "validation_consistent_bodies": [validation.to_dict() for validation in outcome.consistent],
+    }

@@ -1,4 +1,4 @@
-"""Summary of a simulated recording as text, and the commands that use it."""
+"""What can be simulated, the summary of a simulated recording, and the commands that use it, as text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jointwise.cli.output import as_json
 from jointwise.formatting import table
 
 if TYPE_CHECKING:
@@ -183,3 +184,26 @@ def _gravity_words(path: str, gravity: list[float]) -> list[str]:
 
     known = Path(path).suffix.lower() == ".parquet" or is_same(gravity, gravity_vector("table"))
     return [] if known else ["--gravity", *gravity_text(gravity).split()]
+
+
+def simulations_text(machine: bool) -> str:
+    """Return experiments, controllers and phenomena that can be simulated as lines, or as JSON for a machine."""
+    from jointwise.design.experiments import SUMMARIES
+    from jointwise.experiment import CONTROLLERS
+    from jointwise.simulation.robot import GROUPS, SWITCHES
+
+    groups = {name: "all of them" if name == "all" else ", ".join(names) for name, names in GROUPS.items()}
+    listed = {
+        "experiments": SUMMARIES,
+        "controllers": {name: line for name, (line, _) in CONTROLLERS.items()},
+        "phenomena that --without switches off": {name: line for name, (line, _) in SWITCHES.items()} | groups,
+    }
+    if machine:
+        return as_json({title.split()[0]: lines for title, lines in listed.items()})
+    return "\n".join(_section(title, lines) for title, lines in listed.items())
+
+
+def _section(title: str, lines: dict[str, str]) -> str:
+    """Return a titled list of names with their descriptions."""
+    width = max(map(len, lines)) + 2
+    return "\n".join([title, *(f"  {name:<{width}}{text}" for name, text in lines.items())])

@@ -33,7 +33,7 @@ from jointwise.cli.arguments import (
     within,
 )
 from jointwise.cli.output import Progress, as_json, check_files, check_page, note, read_model
-from jointwise.cli.recording_text import next_commands, recording_text
+from jointwise.cli.recording_text import next_commands, recording_text, simulations_text
 from jointwise.errors import ModelError
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _add_sensors(group: argparse._ArgumentGroup) -> None:
 def run(args: argparse.Namespace) -> int:
     """Simulate, write and print a summary; or list what can be simulated."""
     if args.list:
-        print(_listed(args.json))
+        print(simulations_text(args.json))
         return 0
     args.joint, args.joint_files = _joint_arguments(args.joint)
     _check_usage(args)
@@ -276,28 +276,6 @@ def _twin(args: argparse.Namespace) -> Twin:
         if not args.quiet:
             note(f"twin, {line}.")
     return twin
-
-
-def _listed(machine: bool) -> str:
-    from jointwise.design.experiments import SUMMARIES
-    from jointwise.experiment import CONTROLLERS
-    from jointwise.simulation.robot import GROUPS, SWITCHES
-
-    groups = {name: "all of them" if name == "all" else ", ".join(names) for name, names in GROUPS.items()}
-    listed = {
-        "experiments": SUMMARIES,
-        "controllers": {name: line for name, (line, _) in CONTROLLERS.items()},
-        "phenomena that --without switches off": {name: line for name, (line, _) in SWITCHES.items()} | groups,
-    }
-    if machine:
-        return as_json({title.split()[0]: lines for title, lines in listed.items()})
-    return "\n".join(_section(title, lines) for title, lines in listed.items())
-
-
-def _section(title: str, lines: dict[str, str]) -> str:
-    """Return a titled list of names with their descriptions."""
-    width = max(map(len, lines)) + 2
-    return "\n".join([title, *(f"  {name:<{width}}{text}" for name, text in lines.items())])
 
 
 def _check_files(args: argparse.Namespace) -> None:
