@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 
 from jointwise.calibration import calibrate
 from jointwise.data.log import Log
+from jointwise.data.statistics import MOVING_SPEED, moving_samples
 from jointwise.description import load_robot
 from jointwise.document import decode
 from jointwise.errors import JointwiseError, ModelError
@@ -23,7 +24,7 @@ from jointwise.model.terms import Hysteresis, Viscous
 from jointwise.options import Options
 from jointwise.result import Calibration, load_calibration, save_model, validate
 from jointwise.result.calibration import TrainingErrors
-from jointwise.result.metrics import MOVING_SPEED, metrics, moving_samples, pool
+from jointwise.result.metrics import metrics, pool
 from jointwise.result.predict import predict_chunks
 from jointwise.result.store import SCHEMA, from_document, to_document
 from jointwise.result.text import SHOWN, explain_structure

@@ -12,7 +12,7 @@ import numpy as np
 from jointwise.data.conditioning import Filters, MotionChunk, clean_log, motion_chunks
 from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.filters import differences, low_pass
-from jointwise.data.log import Log
+from jointwise.data.log import Log, check_joints, log_list
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.description.transmission import refuse_coupled
@@ -207,7 +207,7 @@ def identify_elastic(
     if model not in ("reduced", "complete"):
         raise ModelError(f"the elastic model must be reduced or complete. Got '{model}' instead.")
     refuse_coupled(robot, "the identification of elastic joints")
-    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    recordings = log_list(logs)
     for log in recordings:
         _refuse_unsuitable(log, robot)
     gravity = mounting_of_logs(recordings, mounting)
@@ -224,8 +224,7 @@ def identify_elastic(
 
 
 def _refuse_unsuitable(log: Log, robot: Robot) -> None:
-    if log.joints != robot.dof:
-        raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
+    check_joints(log, robot)
     if log.theta is None:
         raise DataError(f"{log.origin.path}: no rotor positions (theta1..), which elastic joints need.")
     if log.current is None and log.torque is None:
@@ -255,9 +254,10 @@ def _sides(
     groups = [JointFactors() for _ in range(2 * robot.dof)]
     stems = [base.standard_names[k].rstrip("0123456789") for k in base.kept]
     drives, stiff = np.array([stem in MOTOR_NAMES for stem in stems]), np.array([stem == "K" for stem in stems])
+    duration = sum(log.duration for log in logs)
     for log in logs:
         for matrix, weights in _rows(log, robot, gravity, model, base, gains, cutoff):
-            blocks = max(1, round(BLOCKS * matrix.shape[1] / _row_count(logs)))
+            blocks = max(1, round(BLOCKS * matrix.shape[1] / (duration * ROW_RATE)))
             links, motors = np.delete(matrix[: robot.dof], -2, axis=2), matrix[robot.dof :]
             instruments = links[:, :, :-1][:, :, ~drives]
             motors = np.concatenate([motors[:, :, :-1], instruments, motors[:, :, -1:]], axis=2)
@@ -273,10 +273,6 @@ def _add_blocks(groups: list[JointFactors], matrices: list[Array], weights: Arra
     for group, rows, weight in zip(groups, matrices, weights, strict=True):
         for block in np.array_split(np.arange(len(rows)), blocks):
             group.add(rows[block], weight[block])
-
-
-def _row_count(logs: Sequence[Log]) -> float:
-    return sum(log.duration for log in logs) * ROW_RATE
 
 
 def _rows(

@@ -33,6 +33,8 @@ NEAR = 0.95
 
 _WINDOWS, _WINDOW = 16, 4096
 _SPEED_WINDOW = 0.04
+_REACH = 0.05
+"""Time (s) to both sides over which differences of positions show whether a joint moves: noise is smaller."""
 _CHUNK = 32768
 
 
@@ -79,6 +81,31 @@ def slope(t: Array, values: Array, reach: int) -> Array:
     right = np.minimum(np.arange(len(t)) + reach, len(t) - 1)
     span = (t[right] - t[left])[:, None]
     return np.divide(values[right] - values[left], span, out=np.zeros_like(values), where=span > 0)
+
+
+def standing_joints(log: Log) -> Flags:
+    """Return which joints hardly move, (joints,): a range of less than 5 mrad in all but 2 % of the samples."""
+    low, high = np.quantile(np.asarray(log.q), (0.01, 0.99), axis=0)
+    return np.asarray(high - low < STILL_RANGE)
+
+
+def moving_samples(log: Log) -> Flags:
+    """Return where each joint moves, (samples, joints): by the measured speed, else by differences of positions."""
+    if log.qd is not None:
+        return np.asarray(np.abs(log.qd) > MOVING_SPEED)
+    reach = max(round(_REACH / max(log.clock.median_step, 1e-6)), 1)
+    return np.asarray(np.abs(slope(log.t, log.q, reach)) > MOVING_SPEED)
+
+
+def motion_window(moving: Flags) -> slice | None:
+    """Return the samples from the first to the last movement of any joint; None where nothing moves.
+
+    Args:
+        moving: Where each joint moves, (samples, joints).
+
+    """
+    rows = np.flatnonzero(moving.any(axis=1))
+    return slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) > 1 else None
 
 
 def group_means(group: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from jointwise.data.statistics import MOVING_SPEED
 from jointwise.estimation.least_squares import Mask
 from jointwise.model.terms import Temperature
 from jointwise.model.transmission import motor_torque
@@ -30,7 +31,7 @@ from jointwise.monitoring.summary import (
     where_measured,
 )
 from jointwise.monitoring.wear import Wear
-from jointwise.result.metrics import CONTRADICTED, MOVING_SPEED
+from jointwise.result.metrics import CONTRADICTED
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 

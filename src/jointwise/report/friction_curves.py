@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from jointwise.data.conditioning import clean_log
 from jointwise.data.coordinates import model_log
 from jointwise.data.log import Log
+from jointwise.data.statistics import MOVING_SPEED
 from jointwise.estimation.regression import Rows, regression_rows
 from jointwise.model.dynamics import joint_signals
 from jointwise.model.terms import Hysteresis, JointSignals, Offset, SpeedRipple, Term
 from jointwise.model.transmission import motor_motion
 from jointwise.motion import Motion, with_substitutes
 from jointwise.result.calibration import Calibration
-from jointwise.result.metrics import MOVING_SPEED
 from jointwise.spatial import Array
 
 POINTS = 1000

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
-from jointwise.data import statistics
 from jointwise.data.log import Log
 from jointwise.result.feed_forward import Use
 from jointwise.result.plausibility.check import Check, Status
@@ -20,8 +18,6 @@ from jointwise.spatial import Array
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MOVING_SPEED = 0.02
-"""A joint moves above this speed, rad/s."""
 AT_NOISE = 1.5
 """Ratio of RMSE to sensor noise (rms) up to which no model could predict much better."""
 STANDS = "the joint does not move: static friction can take any value up to break-away"
@@ -311,34 +307,6 @@ def _rms(name: str, rows: Sequence[JointMetrics]) -> float | None:
     """Return the root mean square of a figure over the samples of several logs; None where there are none."""
     samples = sum(row.samples for row in rows)
     return math.sqrt(sum(row.samples * getattr(row, name) ** 2 for row in rows) / samples) if samples else None
-
-
-def standing_joints(log: Log) -> NDArray[np.bool_]:
-    """Return which joints hardly move, (joints,): a range of less than 5 mrad in all but 2 % of the samples."""
-    low, high = np.quantile(np.asarray(log.q), (0.01, 0.99), axis=0)
-    return np.asarray(high - low < statistics.STILL_RANGE)
-
-
-def moving_samples(log: Log) -> NDArray[np.bool_]:
-    """Return where each joint moves, (samples, joints): by the measured speed, else by differences of positions."""
-    if log.qd is not None:
-        return np.asarray(np.abs(log.qd) > MOVING_SPEED)
-    step = max(round(0.05 / max(log.clock.median_step, 1e-6)), 1)
-    speed = np.zeros(log.q.shape)
-    span = np.maximum(log.t[2 * step :] - log.t[: -2 * step], 1e-9)[:, None]
-    speed[step:-step] = (log.q[2 * step :] - log.q[: -2 * step]) / span
-    return np.asarray(np.abs(speed) > MOVING_SPEED)
-
-
-def motion_window(moving: NDArray[np.bool_]) -> slice | None:
-    """Return the samples from the first to the last movement of any joint; None where nothing moves.
-
-    Args:
-        moving: Where each joint moves, (samples, joints).
-
-    """
-    rows = np.flatnonzero(moving.any(axis=1))
-    return slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) > 1 else None
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,7 @@ from jointwise.result.metrics import (
     JointMetrics,
     Validation,
     metrics,
-    motion_window,
-    moving_samples,
     pool,
-    standing_joints,
 )
 from jointwise.result.plausibility.against_model import check_log
 from jointwise.spatial import Array
@@ -90,7 +87,7 @@ def _feed_forward_errors(calibration: Calibration, log: Log) -> Validation:
 
 def _errors(calibration: Calibration, log: Log, estimate: Array) -> Validation:
     measured = np.asarray(log.channel(calibration.output))
-    moving, still = moving_samples(log), standing_joints(log)
+    moving, still = statistics.moving_samples(log), statistics.standing_joints(log)
     noise = np.median([statistics.noise(part.channel(calibration.output)) for part in statistics.windows(log)], axis=0)
     joints, used = range(log.joints), np.isfinite(measured[0]) & np.isfinite(estimate[0])
 
@@ -102,7 +99,7 @@ def _errors(calibration: Calibration, log: Log, estimate: Array) -> Validation:
             for j in joints
         )
 
-    window = motion_window(moving & ~still)
+    window = statistics.motion_window(moving & ~still)
     return Validation(
         joints=errors(slice(None)),
         motion=None if window is None else errors(window),

@@ -1,4 +1,4 @@
-"""What a calibration can be used for: a verdict for each log and each kind of use."""
+"""What a calibration can be used for: its assessment over all logs, a verdict for each log and each kind of use."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ GRADE_TEXT: dict[Grade, str] = {
 Kind = Literal["motion", "payload", "standstill", "contradiction"]
 """What a log is: a motion of the arm as the model describes it; with another payload; without motion; or recorded with
 other signs, order or mounting than the model's."""
+
+Basis = Literal["validation", "cross-validation", "training"]
+"""The data behind an assessment: validation logs, folds of the training logs, or the training data themselves."""
 
 GOOD, FAIR = 0.02, 0.10
 """Limits of MSE / variance, mean over the joints."""
@@ -70,6 +73,39 @@ class LogVerdict:
         if len(set(texts)) == 1 and self.feed_forward in ("plain", "unvalidated", "contradicted"):
             uses = f"{texts[0]} ({', '.join(names)})"
         return f"verdict ({self.kind}): {uses}" + (f"; {self.cause}" if self.cause else "")
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """MSE / variance: the mean over the joints, and the joints where known; `basis` names the data.
+
+    A joint that moves in none of the logs does not count. A joint whose error is close to the sensor noise counts as
+    good.
+    """
+
+    basis: Basis
+    mean: float
+    joints: tuple[Pooled, ...]
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """MSE / variance of the joints that have one."""
+        return tuple(joint.nmse for joint in self.joints if joint.nmse is not None)
+
+    @property
+    def grade(self) -> Grade:
+        """The overall grade: "good" requires validation data and no joint worse than fair."""
+        effective = [error for error in map(effective_error, self.joints) if error is not None]
+        mean = float(np.mean(effective)) if effective and self.basis != "cross-validation" else self.mean
+        worst = max(effective, default=mean)
+        if not mean <= FAIR:
+            return "poor"
+        return "good" if self.basis == "validation" and mean <= GOOD and worst <= FAIR else "fair"
+
+    @property
+    def relative_error(self) -> float:
+        """RMS error divided by the standard deviation of the measurement, mean over the joints where known."""
+        return relative_error(self.errors) if self.basis != "cross-validation" and self.errors else self.mean**0.5
 
 
 def log_kind(validation: Validation) -> Kind:
@@ -177,6 +213,37 @@ def effective_error(joint: Pooled) -> float | None:
     return joint.nmse if joint.nmse is None or not joint.at_noise else min(joint.nmse, GOOD)
 
 
+def joint_grade(joint: Pooled) -> Grade:
+    """Return the grade of one joint."""
+    error = effective_error(joint)
+    if error is None:
+        return "plain"
+    return _graded(error)
+
+
+def _graded(error: float) -> Grade:
+    """Return the grade of an MSE / variance."""
+    return "good" if error <= GOOD else "fair" if error <= FAIR else "poor"
+
+
+def relative_error(errors: Sequence[float]) -> float:
+    """Return the mean over the joints of the RMS error relative to the standard deviation, from MSE / variance."""
+    return float(np.mean(np.sqrt(errors)))
+
+
+def pooled_assessment(basis: Basis, rows: Sequence[Sequence[JointMetrics]]) -> Assessment | None:
+    """Return the assessment on some logs, each a row of joints; None if no joint moves in any of them."""
+    joints = tuple(pool(column) for column in zip(*rows, strict=True))
+    known = [joint.nmse for joint in joints if joint.nmse is not None]
+    return Assessment(basis, float(np.mean(known)), joints) if known else None
+
+
+def cross_validation_error(calibration: Calibration) -> float | None:
+    """Return the cross-validation error of the last selection, None if nothing was selected automatically."""
+    scores = [dict(choice.alternatives).get(choice.taken) for choice in calibration.choices]
+    return next((score for score in reversed(scores) if score is not None), None)
+
+
 def _errors(joints: Sequence[JointMetrics | None]) -> list[float]:
     pooled = [pool([joint]) for joint in joints if joint is not None and not joint.ignored]
     return [error for error in map(effective_error, pooled) if error is not None]
@@ -196,7 +263,7 @@ def _worst_grade(joints: Sequence[JointMetrics | None]) -> Grade:
     errors = _errors(joints)
     if not errors:
         return "plain"
-    return "good" if max(errors) <= GOOD else "fair" if max(errors) <= FAIR else "poor"
+    return _graded(max(errors))
 
 
 def _cause(validation: Validation, kind: Kind) -> str:

@@ -25,7 +25,7 @@ from jointwise.runtime.bodies import Energy
 from jointwise.runtime.evaluation import Estimates, Friction, MotionSignals, TorqueOptions, half_widths, log_half_widths
 from jointwise.runtime.motion import as_samples, checked_rate, is_single, joint_values, like
 from jointwise.runtime.packing import CoreModel, core_model
-from jointwise.runtime.stream import NativeCore, NumpyCore, Sample, StreamState, joint_signal
+from jointwise.runtime.stream import NativeCore, NumpyCore, StreamState, checked_sample, joint_signal
 from jointwise.spatial import Array
 
 
@@ -38,7 +38,6 @@ class RobotModel:
 
     Attributes:
         calibration: The calibration.
-
     """
 
     calibration: Calibration
@@ -129,7 +128,6 @@ class RobotModel:
 
         Raises:
             ShapeError: An array has another shape, or a number is not finite.
-
         """
         kind = friction or ("steady" if is_single(q) else "motion")
         if kind not in ("motion", "steady", "none"):
@@ -144,7 +142,6 @@ class RobotModel:
 
         Raises:
             ModelError: The model was calibrated on torques: currents need drive gains.
-
         """
         if self.output != "current":
             raise ModelError("the model was calibrated on torques and has no drive gains. Use torque().")
@@ -160,12 +157,10 @@ class RobotModel:
             qd: Speeds, rad/s.
             load: Torque that the links require of the joints, Nm: a number, (joints,) or of the shape of `qd`.
             temperature: Joint temperatures, °C, likewise; None for those for which the parameters hold.
-
         """
         speed = as_samples(qd, self.dof, "qd")
         loads = joint_values(load, self.dof, "load", len(speed))
-        T = None if temperature is None else joint_values(temperature, self.dof, "temperature", len(speed))
-        return like(qd, self._estimates.planned.friction(speed, loads, T))
+        return like(qd, self._estimates.planned.friction(speed, loads, self._temperature(temperature, len(speed))))
 
     def body_torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Return ``M q̈ + C q̇ + g`` without friction, Nm, of the shape of `q`."""
@@ -209,18 +204,16 @@ class RobotModel:
 
         Raises:
             ModelError: Friction grows so fast with the load that there is no solution.
-
         """
         positions, speeds = self._pair(q, qd)
         torque = as_samples(tau, self.dof, "tau", len(positions))
-        T = None if temperature is None else joint_values(temperature, self.dof, "temperature", len(positions))
+        T = self._temperature(temperature, len(positions))
         body = self._estimates.planned.body_share(positions, speeds, torque, T) if friction else torque
         return like(q, self._estimates.sensor.bodies.accelerate(positions, speeds, body))
 
     def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
         """Return kinetic energy (rotors included) and potential energy (zero at q = 0), J, (samples,) or numbers."""
-        kinetic, potential = self._estimates.sensor.bodies.energy(*self._pair(q, qd))
-        return Energy(kinetic[0], potential[0]) if is_single(q) else Energy(kinetic, potential)
+        return Energy(*(like(q, part) for part in self._estimates.sensor.bodies.energy(*self._pair(q, qd))))
 
     def jacobian(self, q: ArrayLike) -> Array:
         """Return J with ``[v; ω] = J q̇`` of the tool in base axes, (samples, 6, joints) or (6, joints)."""
@@ -240,10 +233,8 @@ class RobotModel:
             rate: Sampling rate of the stream, Hz; None for `rate` of the model.
             rotor: Measured rotor positions at the joint side (joints,), rad, if the stream has them.
             use: `feed-forward` for planned positions, `sensor` for measured ones with the channels in `extras`.
-
         """
-        chosen = self._estimates.sensor if use == "sensor" else self._estimates.planned
-        core = chosen.core(checked_rate(self.rate if rate is None else rate))
+        core = (self._estimates.sensor if use == "sensor" else self._estimates.planned).core(self._rate(rate))
         start = None if rotor is None else joint_signal(rotor, self.dof, "rotor")
         return StreamState(core, core.init(joint_signal(q, self.dof, "q"), start))
 
@@ -268,17 +259,8 @@ class RobotModel:
             temperature: Joint temperatures, °C; None for those for which the friction parameters hold.
             measured_speed: Measured speeds, rad/s, of a sensor-based stream.
             rotor: Measured rotor positions at the joint side, rad; None for those of the joints.
-
         """
-        n = self.dof
-        sample = Sample(
-            joint_signal(q, n, "q"),
-            joint_signal(qd, n, "qd"),
-            joint_signal(qdd, n, "qdd"),
-            None if measured_speed is None else joint_signal(measured_speed, n, "measured_speed"),
-            None if rotor is None else joint_signal(rotor, n, "rotor"),
-            None if temperature is None else joint_signal(temperature, n, "temperature"),
-        )
+        sample = checked_sample(self.dof, q, qd, qdd, measured_speed, rotor, temperature)
         torque, memory = state.core.step(state.memory, sample)
         return torque, StreamState(state.core, memory)
 
@@ -289,15 +271,12 @@ class RobotModel:
 
         Raises:
             ModelError: A term is not implemented in C.
-
         """
-        return core_model(
-            self.calibration, self._estimates.sensor.bodies, checked_rate(self.rate if rate is None else rate)
-        )
+        return core_model(self.calibration, self._estimates.sensor.bodies, self._rate(rate))
 
     def planned_core(self, rate: float) -> NativeCore | NumpyCore:
         """Return the evaluator of single samples of the feed-forward estimate at a rate (Hz)."""
-        return self._estimates.planned.core(checked_rate(rate))
+        return self._estimates.planned.core(self._rate(rate))
 
     def predict(self, log: Log) -> Array:
         """Return the output at every stamp of a log, (samples, joints) in A or Nm; see `jointwise.predict`."""
@@ -332,14 +311,12 @@ class RobotModel:
 
         Returns:
             Lower and upper limit.
-
         """
         refuse_coupled(self.calibration.model.robot, "an interval of joint torques", remedy="use predict_interval")
         chosen, motion = self._estimates.motion(q, qd, qdd, **signals)
         torque, load = chosen.torque(motion, "motion"), chosen.load(motion)
         half = half_widths(chosen.calibration, motion, load, level, observation)
-        low, high = torque - half, torque + half
-        return (low[0], high[0]) if is_single(q) else (low, high)
+        return like(q, torque - half), like(q, torque + half)
 
     def predict_interval(self, log: Log, *, level: float = 0.95) -> tuple[Array, Array]:
         """Return the limits of the interval of the measured output at every stamp of a log, (samples, joints) each.
@@ -347,7 +324,6 @@ class RobotModel:
         Args:
             log: A log with the channels that the model uses.
             level: Probability of the interval.
-
         """
         predicted, half = self.predict(log), log_half_widths(self.calibration, log, level)
         return predicted - half, predicted + half
@@ -364,7 +340,6 @@ class RobotModel:
 
         Raises:
             DescriptionError: The mass is negative, or no body has this inertia.
-
         """
         tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
         return replace(self, calibration=self.calibration.with_payload(Payload(mass, com, tensor)))
@@ -378,7 +353,6 @@ class RobotModel:
 
         Raises:
             ModelError: The calibration has no physical parameters.
-
         """
         return replace(self, calibration=self.calibration.consistent())
 
@@ -395,13 +369,18 @@ class RobotModel:
         Raises:
             ModelError: Under that gravity parameters act that the training data did not determine, and the calibration
                 has no physical parameters, which else take their place.
-
         """
         return replace(self, calibration=self.calibration.with_mounting(mounting))
 
     @cached_property
     def _estimates(self) -> Estimates:
         return Estimates(self.calibration)
+
+    def _rate(self, rate: float | None) -> float:
+        return checked_rate(self.rate if rate is None else rate)
+
+    def _temperature(self, temperature: ArrayLike | float | None, samples: int) -> Array | None:
+        return None if temperature is None else joint_values(temperature, self.dof, "temperature", samples)
 
     def _pair(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
         positions = as_samples(q, self.dof, "q")
@@ -416,6 +395,5 @@ def load_model(path: str | Path) -> RobotModel:
 
     Raises:
         ModelError: The file is not a model, or of a newer version; names the file and the entry.
-
     """
     return RobotModel(load_calibration(path))

@@ -196,3 +196,22 @@ def joint_signal(values: ArrayLike, joints: int, name: str) -> Array:
     if array.shape != (joints,):
         raise ShapeError(f"{name} must have shape ({joints},). Got {array.shape} instead.")
     return array
+
+
+def checked_sample(
+    joints: int,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    speed: ArrayLike | None = None,
+    rotor: ArrayLike | None = None,
+    temperature: ArrayLike | None = None,
+) -> Sample:
+    """Return signals of one sample, each checked to be (joints,); None stays None."""
+    measured = {"measured_speed": speed, "rotor": rotor, "temperature": temperature}
+    return Sample(
+        joint_signal(q, joints, "q"),
+        joint_signal(qd, joints, "qd"),
+        joint_signal(qdd, joints, "qdd"),
+        *(None if values is None else joint_signal(values, joints, name) for name, values in measured.items()),
+    )

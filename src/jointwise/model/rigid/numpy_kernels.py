@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from jointwise.model.rigid.chain import Chain
 
 BLOCK = 4000
+"""Samples of a block."""
 
 _quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
 """Every kernel reports by its return value whether its results are finite; NumPy need not warn as well."""
@@ -58,12 +59,6 @@ def all_finite(*arrays: Array | None) -> bool:
     return all(bool(np.isfinite(array).all()) for array in arrays if array is not None)
 
 
-def blocks(samples: int) -> Iterator[slice]:
-    """Yield slices of BLOCK samples."""
-    for first in range(0, samples, BLOCK):
-        yield slice(first, min(first + BLOCK, samples))
-
-
 def series_of(values: Array | None, block: slice, dof: int) -> Array:
     """Return the block of a (samples, joints) array as (joints, block); zeros where there is none."""
     if values is None:
@@ -78,7 +73,8 @@ def placed(chain: Chain, q: Array) -> Iterator[tuple[slice, Array]]:
     """
     fixed = np.concatenate([chain.rotations, chain.translations[:, :, None]], axis=2)[..., None]
     memory = fixed + np.zeros(min(BLOCK, len(q)))
-    for block in blocks(len(q)):
+    for first in range(0, len(q), BLOCK):
+        block = slice(first, min(first + BLOCK, len(q)))
         qs = series_of(q, block, chain.dof)
         c, s = np.cos(qs), np.sin(qs)
         T = memory[..., : qs.shape[1]]
@@ -398,7 +394,5 @@ def energy_regressors(chain: Chain, q: Array, qd: Array | None, kinetic: Array, 
                 ],
                 axis=1,
             )  # fmt: skip
-            potential[block, 10 * j : 10 * j + 6] = 0.0
-            potential[block, 10 * j + 6 : 10 * j + 9] = -g.T
-            potential[block, 10 * j + 9] = height
+            potential[block, columns] = np.vstack([np.zeros((6, len(height))), -g, height]).T
     return all_finite(kinetic, potential, q, qd)

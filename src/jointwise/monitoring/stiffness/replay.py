@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise.data.conditioning import UniformSpan, clean_log
 from jointwise.data.coordinates import mounting_of_logs
-from jointwise.data.log import Log
+from jointwise.data.log import Log, check_joints
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, EstimationError
@@ -172,9 +172,8 @@ def monitor_stiffness(
 
 def _check(log: Log, robot: Robot, joint: int) -> None:
     """Reject a log that the method cannot use."""
+    check_joints(log, robot)
     path = log.origin.path
-    if log.joints != robot.dof:
-        raise DataError(f"{path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
     for name, values in (("rotor positions (theta)", log.theta), ("currents (i)", log.current)):
         if values is None:
             raise DataError(f"{path}: no {name} in the log: online stiffness needs both encoders and the current.")

@@ -10,11 +10,12 @@ import numpy as np
 from jointwise.data.finding import Finding
 from jointwise.data.log import Log
 from jointwise.data.measures import Measures
+from jointwise.data.statistics import MOVING_SPEED
 from jointwise.formatting import fixed, number, percent, r2_text
 from jointwise.report.data import EvaluatedLog, ReportData, Role
 from jointwise.report.page import Html, badge, element, facts, items, join, paragraph, table
 from jointwise.result.calibration import UNITS
-from jointwise.result.metrics import MOVING_SPEED, JointMetrics
+from jointwise.result.metrics import JointMetrics
 from jointwise.result.provenance import Source
 from jointwise.result.verdict import GRADE_TEXT, Grade, log_verdict, parameter_verdict
 

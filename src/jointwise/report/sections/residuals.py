@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.data.statistics import MOVING_SPEED
 from jointwise.description.robot import Joint
 from jointwise.formatting import percent
 from jointwise.report.data import EvaluatedLog, ReportData
 from jointwise.report.figure import MEASURED, RESIDUAL, Figure, axis, band, line, packed, scatter_figure
 from jointwise.report.page import Html, effort_unit, element, items, join, joint_title, length_unit, paragraph, tabs
 from jointwise.result.calibration import Calibration
-from jointwise.result.metrics import MOVING_SPEED
 from jointwise.spatial import Array
 
 BINS = 48

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -26,44 +24,19 @@ from jointwise.report.page import (
 from jointwise.report.sections.logs import use_badge, uses
 from jointwise.result.calibration import Calibration
 from jointwise.result.feed_forward import EXTRAS
-from jointwise.result.metrics import AT_NOISE, JointMetrics, Pooled, Validation, pool
-from jointwise.result.verdict import FAIR, GOOD, Grade, effective_error, log_kind, usable_grade
-
-Basis = Literal["validation", "cross-validation", "training"]
-"""The data behind an assessment: validation logs, folds of the training logs, or the training data themselves."""
-
-
-@dataclass(frozen=True)
-class Assessment:
-    """MSE / variance: the mean over the joints, and the joints where known; `basis` names the data.
-
-    A joint that moves in none of the logs does not count. A joint whose error is close to the sensor noise counts as
-    good.
-    """
-
-    basis: Basis
-    mean: float
-    joints: tuple[Pooled, ...]
-
-    @property
-    def errors(self) -> tuple[float, ...]:
-        """MSE / variance of the joints that have one."""
-        return tuple(joint.nmse for joint in self.joints if joint.nmse is not None)
-
-    @property
-    def grade(self) -> Grade:
-        """The overall grade: "good" requires validation data and no joint worse than fair."""
-        effective = [error for error in map(effective_error, self.joints) if error is not None]
-        mean = float(np.mean(effective)) if effective and self.basis != "cross-validation" else self.mean
-        worst = max(effective, default=mean)
-        if not mean <= FAIR:
-            return "poor"
-        return "good" if self.basis == "validation" and mean <= GOOD and worst <= FAIR else "fair"
-
-    @property
-    def relative_error(self) -> float:
-        """RMS error divided by the standard deviation of the measurement, mean over the joints where known."""
-        return relative_error(self.errors) if self.basis != "cross-validation" and self.errors else self.mean**0.5
+from jointwise.result.metrics import AT_NOISE, Pooled, Validation, pool
+from jointwise.result.verdict import (
+    GOOD,
+    Assessment,
+    Basis,
+    Grade,
+    cross_validation_error,
+    joint_grade,
+    log_kind,
+    pooled_assessment,
+    relative_error,
+    usable_grade,
+)
 
 
 def assess(data: ReportData) -> Assessment:
@@ -76,32 +49,6 @@ def assess(data: ReportData) -> Assessment:
     held_out = held_out or [stored for stored in data.calibration.validation if stored.held_out]
     rows = [log.in_motion for log in held_out if log_kind(log) in ("motion", "standstill")]
     return pooled_assessment("validation", rows) or _training_assessment(data)
-
-
-def joint_grade(joint: Pooled) -> Grade:
-    """Return the grade of one joint."""
-    error = effective_error(joint)
-    if error is None:
-        return "plain"
-    return "good" if error <= GOOD else "fair" if error <= FAIR else "poor"
-
-
-def relative_error(errors: Sequence[float]) -> float:
-    """Return the mean over the joints of the RMS error relative to the standard deviation, from MSE / variance."""
-    return float(np.mean(np.sqrt(errors)))
-
-
-def pooled_assessment(basis: Basis, rows: Sequence[Sequence[JointMetrics]]) -> Assessment | None:
-    """Return the assessment on some logs, each a row of joints; None if no joint moves in any of them."""
-    joints = tuple(pool(column) for column in zip(*rows, strict=True))
-    known = [joint.nmse for joint in joints if joint.nmse is not None]
-    return Assessment(basis, float(np.mean(known)), joints) if known else None
-
-
-def cross_validation_error(calibration: Calibration) -> float | None:
-    """Return the cross-validation error of the last selection, None if nothing was selected automatically."""
-    scores = [dict(choice.alternatives).get(choice.taken) for choice in calibration.choices]
-    return next((score for score in reversed(scores) if score is not None), None)
 
 
 def _training_assessment(data: ReportData) -> Assessment:

@@ -9,13 +9,13 @@ import numpy as np
 from jointwise.data.conditioning import CleanLog, clean_log
 from jointwise.data.coordinates import model_log
 from jointwise.data.log import Log
+from jointwise.data.statistics import MOVING_SPEED, standing_joints
 from jointwise.estimation.factors import JointFactors
 from jointwise.estimation.jackknife import block_count
 from jointwise.estimation.regression import Regression
 from jointwise.model.terms import Offset
 from jointwise.motion import Motion
 from jointwise.result.calibration import Calibration
-from jointwise.result.metrics import MOVING_SPEED, standing_joints
 from jointwise.runtime.motion import steady_torques
 from jointwise.spatial import Array
 
