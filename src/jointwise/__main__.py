@@ -1,8 +1,8 @@
 """The program `jointwise`, `python -m jointwise` too: small, so that an interrupt is handled while the rest loads."""
 
-from jointwise import interrupts
+from jointwise.interrupts import INTERRUPTED, exit_at_interrupts, exit_at_once
 
-interrupts.exit_at_interrupts()
+exit_at_interrupts()
 
 import os  # noqa: E402 - interrupts first
 import sys  # noqa: E402
@@ -10,14 +10,14 @@ import sys  # noqa: E402
 
 def start() -> None:
     """Run the command line and leave with its exit code."""
-    code = interrupts.INTERRUPTED
+    code = INTERRUPTED
     try:
         from jointwise.cli import main
 
         code = main()
     except KeyboardInterrupt:
-        interrupts.exit_at_once()
-    if code == interrupts.INTERRUPTED:  # Python may remember the interrupt and end by the signal instead
+        exit_at_once()
+    if code == INTERRUPTED:  # Python may remember the interrupt and end by the signal instead
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
@@ -46,6 +45,8 @@ class MissingExtraError(JointwiseError, ImportError):
 
 def nearest(name: str, known: Iterable[str], most: int | None = None) -> str:
     """Return `known` as a hint for a misspelt `name`: the closest names, or all of them (at most `most`)."""
+    import difflib  # here, as it takes longer to import than this package
+
     names = list(known) if most else sorted(known)
     lower = {entry.lower(): entry for entry in reversed(names)}
     close = [lower[entry] for entry in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]

@@ -1,4 +1,7 @@
-"""The command line: one thin module for each command, imported only when the command runs."""
+"""The command line: one thin module for each command, imported only when the command runs.
+
+What only some commands or errors need is imported where it is used, so that `--help` answers at once.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,7 @@ import argparse
 import contextlib
 import io
 import os
-import shlex
 import sys
-import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -18,7 +19,6 @@ from types import ModuleType
 from typing import NoReturn
 
 from jointwise import __version__
-from jointwise.atomic import STDOUT, stream_number
 from jointwise.cli.arguments import UsageError
 from jointwise.cli.output import PlainText, drop_notes, one_line, print_notes
 from jointwise.errors import JointwiseError
@@ -142,7 +142,7 @@ def _run(argv: list[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads are slower
     try:
         args = _parsed(subparser, command, argv[len(options) + 1 :])
-        args.command_line = shlex.join(["jointwise", *argv])
+        args.command_line = _quoted(["jointwise", *argv])
         raise_at_interrupts()
         with _text_beside_files(args):
             code: int = command.run(args)
@@ -151,8 +151,17 @@ def _run(argv: list[str]) -> int:
     return code
 
 
+def _quoted(words: list[str]) -> str:
+    """Return a command line as one would type it."""
+    import shlex
+
+    return shlex.join(words)
+
+
 def _text_beside_files(args: argparse.Namespace) -> contextlib.AbstractContextManager[object]:
     """Print the text of a command on stderr if one of its files goes to stdout (--output /dev/stdout)."""
+    from jointwise.atomic import STDOUT, stream_number
+
     if any(isinstance(value, str) and stream_number(value) == STDOUT for value in vars(args).values()):
         return contextlib.redirect_stdout(sys.stderr)
     return contextlib.nullcontext()
@@ -212,6 +221,8 @@ def _ended(problem: BaseException) -> int:
 
 def _unexpected(problem: Exception) -> int:
     """Print what to report of an exception that no command expects."""
+    import traceback
+
     place = traceback.extract_tb(problem.__traceback__)[-1]
     return _failed(
         f"unexpected {type(problem).__name__} in {Path(place.filename).name}:{place.lineno} ({str(problem)[:80]}). "

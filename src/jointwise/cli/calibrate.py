@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from jointwise.cli.arguments import (
     UsageError,
@@ -29,8 +30,10 @@ from jointwise.cli.arguments import (
     temperature_of_log,
     within,
 )
-from jointwise.cli.calibration_run import Outcome, carry_out, outcome_document
 from jointwise.cli.output import Progress, as_json, check_files, mounting_for, note
+
+if TYPE_CHECKING:
+    from jointwise.cli.calibration_run import Outcome
 
 INTERMIXED = True
 LAG = within(-10.0, 10.0)
@@ -277,6 +280,8 @@ def run(args: argparse.Namespace) -> int:
     """Calibrate, validate, write, and print a short table."""
     if args.elastic:
         return _run_elastic(args)
+    from jointwise.cli.calibration_run import carry_out
+
     with Progress(args.quiet or args.json) as progress:
         outcome = carry_out(args, progress)
     report(args, outcome)
@@ -329,6 +334,7 @@ def _options_beside(args: argparse.Namespace, known: Sequence[str]) -> list[str]
 
 def report(args: argparse.Namespace, outcome: Outcome) -> None:
     """Print the result as text or JSON; warn of known joints that predict worse than the automatic choice."""
+    from jointwise.cli.calibration_run import outcome_document
     from jointwise.result.text import costly_joint_friction_lines
 
     for line in outcome.calibration.provenance.notes:

@@ -1,18 +1,18 @@
-"""What commands print and write: JSON, notes, progress, and the checks of output files."""
+"""What commands print and write: JSON, notes, progress, and the checks of output files.
+
+Modules that `--help` does not need are imported by the functions that do.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from jointwise.atomic import check_target, is_regular
 from jointwise.cli.arguments import UsageError
 from jointwise.errors import MissingExtraError, OutputError
 
@@ -35,6 +35,8 @@ LONGEST_NAME = 200
 
 def as_json(value: object) -> str:
     """Return indented JSON; a number that is not finite raises ValueError."""
+    import json
+
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -113,6 +115,8 @@ class Progress:
 
     def __init__(self, quiet: bool = False) -> None:
         """Show nothing if `quiet`, or if stderr is not a terminal."""
+        import threading
+
         self._step, self._share = "", None  # type: tuple[str, float | None]
         self._bar: Bar | None = None
         self._timer = threading.Timer(PATIENCE, self._start)
@@ -192,6 +196,8 @@ def check_file(path: str | None) -> None:
     """Reject a path at which no file can be written; devices, pipes and open streams are written to."""
     if path is None:
         return
+    from jointwise.atomic import check_target, is_regular
+
     _refuse_long(Path(path))
     target = check_target(path)
     if is_regular(target) and not os.access(target.parent, os.W_OK):
@@ -217,11 +223,13 @@ def check_directory(path: str | None, name: str = "report.html") -> str | None:
     _refuse_long(target)
     if target.exists() and not target.is_dir():
         raise OutputError(f"{target}: is a file. Give the name of a directory.")
+    from importlib.util import find_spec
+
+    from jointwise.atomic import check_target
+
     if target.is_dir():
         check_target(target / name)
     _check_above(target)
-    from importlib.util import find_spec
-
     if find_spec("plotly") is None:
         raise MissingExtraError("plotly", "report", "The report")
     return str(target / name)
