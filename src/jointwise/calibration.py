@@ -20,7 +20,12 @@ from jointwise.estimation.body_prior import body_prior
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.drive_gains import DriveGains, drive_gains, gains_again
 from jointwise.estimation.essential import Essential, essential_fit
-from jointwise.estimation.feed_forward import fit_feed_forward, positions_structure, testable_candidates
+from jointwise.estimation.feed_forward import (
+    fit_feed_forward,
+    positions_structure,
+    rest_regression,
+    testable_candidates,
+)
 from jointwise.estimation.fit import Fit, fit_structure, known_values
 from jointwise.estimation.instruments import instrumental_fit
 from jointwise.estimation.physical import PhysicalParameters, physical_parameters
@@ -257,7 +262,8 @@ def _selected(
     if regression.has_speed or regression.has_rotor:
         return select_structure(regression, drives.values, structure, free)
     structure = positions_structure(regression, structure, "direction" in free)
-    return select_structure(regression, drives.values, structure, free, testable_candidates(regression))
+    candidates = testable_candidates(regression, rest_regression(regression))
+    return select_structure(regression, drives.values, structure, free, candidates)
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,9 @@ ON_TIME = 1e-6
 """Part of a period within which a stamp counts as on the uniform clock."""
 CHUNK = 60_000
 """Samples of a log that are in memory at a time."""
-KEPT_MOTIONS = 2
-"""Filters whose motions of a short log are kept: the selected ones, and those that are compared with them."""
+KEPT_MOTIONS = 4
+"""Filters whose motions of a short log are kept: the selected ones, their neighbours, and those of the set-up check.
+Of a log of `CHUNK` samples half as many are kept."""
 SHORTEST_SEGMENT = 64
 """Samples that a segment must have to be used."""
 MAX_STALE = 0.2
@@ -292,7 +293,8 @@ def motion_chunks(clean: CleanLog, filters: Filters) -> Iterator[MotionChunk]:
         return
     key, kept = (filters.rate, filters.position_cutoff), clean.motions
     if key not in kept:
-        for oldest in list(kept)[: len(kept) - KEPT_MOTIONS + 1]:
+        most = min(KEPT_MOTIONS, KEPT_MOTIONS * CHUNK // (2 * clean.samples))
+        for oldest in list(kept)[: max(len(kept) - most + 1, 0)]:
             del kept[oldest]
         kept[key] = tuple(_new_chunks(clean, filters))
     yield from kept[key]

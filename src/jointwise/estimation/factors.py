@@ -171,8 +171,10 @@ class JointMoments(BlockSums):
 
     def grouped(self, groups: Sequence[Sequence[int]]) -> JointMoments:
         """Return the moments with groups of neighbouring blocks merged to one block each."""
-        starts = [group[0] for group in groups]
-        return JointMoments(self._grouped_sums(groups), np.add.reduceat(self.squares, starts))
+        if len(groups) == self.blocks:
+            return self
+        squares = np.stack([self.squares[group[0] : group[-1] + 1].sum(axis=0) for group in groups])
+        return JointMoments(self._grouped_sums(groups), squares)
 
     def folded(self) -> JointMoments:
         """Return the moments with blocks merged to the folds of a cross-validation."""
@@ -188,7 +190,7 @@ class JointMoments(BlockSums):
     def columns(self, keep: Index) -> JointMoments:
         """Return the moments of some of the columns and y."""
         chosen = np.append(keep, -1)
-        return replace(self, squares=self.squares[:, chosen[:, None], chosen])
+        return replace(self, squares=self.squares[:, chosen][:, :, chosen])
 
     def with_known(self, values: Array) -> JointMoments:
         """Return the moments with known parameters taken out; see `JointFactors.with_known`."""

@@ -80,12 +80,12 @@ def fit_feed_forward(
         joints: Terms of single joints (0-based) with open effects.
 
     """
-    positions = regression.from_positions()
+    positions, rests = regression.from_positions(), rest_regression(regression)
     names = [name for name in free if name != "ripple"]
     start = positions_structure(regression, structure, "direction" in names)
     choices: list[Choice] = []
     if names:
-        start, selection = select_structure(positions, gains, start, names, testable_candidates(regression))
+        start, selection = select_structure(positions, gains, start, names, testable_candidates(regression, rests))
         choices = selection.choices
 
     def fitted(structure: Structure) -> Fit:
@@ -96,17 +96,22 @@ def fit_feed_forward(
     if plain == start:
         return FeedForwardFit(fitted(start), tuple(choices))
     fits = {AT_REST[0]: fitted(plain), AT_REST[1]: fitted(start)}
-    rests = rest_regression(regression)
     errors = {name: rest_error(rests, fit, gains) for name, fit in fits.items()}
     taken = min(AT_REST, key=errors.__getitem__)
     choices.append(Choice("friction at rest", tuple(errors.items()), taken))
     return FeedForwardFit(fits[taken], tuple(choices))
 
 
-def testable_candidates(regression: Regression) -> Candidates:
-    """Return the relaxation times, Stribeck velocities and viscous powers that positions of the logs can test."""
+def testable_candidates(regression: Regression, rests: Regression) -> Candidates:
+    """Return the relaxation times, Stribeck velocities and viscous powers that positions of the logs can test.
+
+    Args:
+        regression: The training logs.
+        rests: Their positions with all rests (`rest_regression`).
+
+    """
     relaxations = relaxations_in_rests(regression)
-    if rests_tested(rest_regression(regression)):
+    if rests_tested(rests):
         return Candidates(relaxations, separable_stribeck(regression))
     return Candidates(relaxations, (0.0,), tuple(powers for powers in POWERS if min(powers) >= 1.0))
 

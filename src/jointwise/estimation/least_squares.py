@@ -153,11 +153,12 @@ def stacked(parts: Sequence[Array], layout: Layout, sigma: Array) -> Array:
 
 def assembled(squares: Sequence[Array], layout: Layout, sigma: Array) -> Array:
     """Return ``[W y]ᵀ [W y]`` of the matrix that `stacked` returns, from the moments of each joint."""
-    result = np.zeros((layout.count + 1, layout.count + 1))
+    size = layout.count + 1
+    result = np.zeros(size * size)
     for G, index, deviation in zip(squares, layout.index, sigma, strict=True):
         columns = np.append(index, layout.count)
-        result[columns[:, None], columns] += G / deviation**2
-    return result
+        result[columns[:, None] * size + columns] += G / deviation**2  # one flat index: much faster than two
+    return result.reshape(size, size)
 
 
 @dataclass(frozen=True)
@@ -319,7 +320,7 @@ def bounded_from_moments(moments: Array, bound: Mask, ridge: float = RIDGE) -> A
     x = np.zeros(len(lengths))
     if order.size:
         scale = lengths[order]
-        H = moments[order[:, None], order] / (scale[:, None] * scale)
+        H = moments[order][:, order] / (scale[:, None] * scale)
         H.flat[:: order.size + 1] += ridge
         f = moments[order, -1] / scale
         across = H[:split, split:]

@@ -259,10 +259,16 @@ class Programme:
 
     def curvature(self, square: Array) -> tuple[Array, Array]:
         """Return AᵀA and Aᵀb of the residual A v - b in the unknowns (Q entries, rotors, active terms)."""
-        to_values = np.zeros((len(square) - 1, self.whitening.shape[1] + len(self.active)))
-        to_values[: len(self.projection), : self.whitening.shape[1]] = self.projection @ self.whitening
-        to_values[self.active, np.arange(self.whitening.shape[1], to_values.shape[1])] = 1.0
-        return to_values.T @ square[:-1, :-1] @ to_values, to_values.T @ square[:-1, -1]
+        base, bodies = len(self.projection), self.whitening.shape[1]
+        to_base = self.projection @ self.whitening
+        chosen = np.concatenate([np.arange(base), self.active])
+        across = to_base.T @ square[:base][:, [*chosen, -1]]
+        H = np.empty((bodies + len(self.active), bodies + len(self.active)))
+        H[:bodies, :bodies] = across[:, :base] @ to_base
+        H[:bodies, bodies:] = across[:, base:-1]
+        H[bodies:, :bodies] = across[:, base:-1].T
+        H[bodies:, bodies:] = square[self.active][:, self.active]
+        return H, np.concatenate([across[:, -1], square[self.active, -1]])
 
     def solve(self, square: Array, start: Iterate | None = None) -> _Solved:
         """Return the solution for the moments ``[W y]ᵀ [W y]`` of rows divided by the deviations of their joints."""
@@ -290,8 +296,12 @@ class Programme:
     def _with_other_motions(self, square: Array) -> Array:
         """Return the moments with μ ‖v - v̂‖²_h added: one row ``√(μ h_k) (v_k - v̂_k)`` for every parameter."""
         weights = OTHER_MOTIONS * np.diag(square)[:-1]
-        rows = np.column_stack([np.eye(len(weights)), bounded_from_moments(square, self.problem.layout.bound)])
-        result: Array = square + rows.T @ (weights[:, None] * rows)
+        nearest = bounded_from_moments(square, self.problem.layout.bound)
+        result = square.copy()
+        result.flat[: -len(square) : len(square) + 1] += weights
+        result[:-1, -1] += weights * nearest
+        result[-1, :-1] += weights * nearest
+        result[-1, -1] += weights @ nearest**2
         return result
 
     def _ratios(self, unknowns: int) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ import numpy as np
 from jointwise.data.conditioning import CleanLog, Filters, MotionChunk, motion_chunks
 from jointwise.data.filters import decimate, decimation_taps
 from jointwise.estimation.factors import Index, JointFactors, JointMoments, block_sums
-from jointwise.estimation.least_squares import Layout, Problem, QuickProblem
+from jointwise.estimation.least_squares import Layout, Mask, Problem, QuickProblem
 from jointwise.model.dynamics import Dynamics, joint_signals
 from jointwise.model.terms import Term
 from jointwise.model.transmission import motor_motion
@@ -115,12 +115,18 @@ def motion_weights(motion: Motion, fastest: Array, started: bool = False) -> Arr
     """Return row weights (samples, joints): 1 in motion, `STILL_WEIGHT` at rest, 0 before anything has moved."""
     moving = np.abs(motion.qd) > np.maximum(STILL_PART * fastest, 1e-9)
     width = max(int(np.ceil(NEAR_MOTION * motion.rate)) - 1, 1)
-    near = np.column_stack([np.convolve(m, np.ones(2 * width + 1), "same") > 0.5 for m in moving.T])
-    weights = np.where(near, 1.0, STILL_WEIGHT)
+    weights = np.where(_dilated(moving, width), 1.0, STILL_WEIGHT)
     if not started:
         first = np.flatnonzero(moving.any(axis=1))
         weights[: first[0] if first.size else len(weights)] = 0.0
     return weights
+
+
+def _dilated(flags: Mask, width: int) -> Mask:
+    """Return where flags (samples, joints) are set within `width` samples before or after."""
+    count = np.concatenate([np.zeros((1, flags.shape[1]), dtype=np.intp), np.cumsum(flags, axis=0)])
+    k = np.arange(len(flags))
+    return np.asarray(count[np.minimum(k + width + 1, len(flags))] > count[np.maximum(k - width, 0)])
 
 
 def filtered_series(series: Array, used: slice, filters: Filters) -> Array:

@@ -198,14 +198,15 @@ def _factors(columns: Array, sizes: Array, least: float, factor: float, before: 
     if len(sizes) < LEAST_SAMPLES or not sizes.any():  # too few, or of a joint without a measured output
         return before
     every = max(len(sizes) // MOST_ROWS, 1)
-    columns, target, mean = columns[::every], sizes[::every] / MEAN_ABSOLUTE, float(sizes.mean()) / MEAN_ABSOLUTE
+    series = np.ascontiguousarray(columns[::every].T)
+    target, mean = sizes[::every] / MEAN_ABSOLUTE, float(sizes.mean()) / MEAN_ABSOLUTE
     spread, c = np.full(len(target), mean), np.zeros(len(FEATURES))
     for _ in range(REWEIGHTINGS):
-        scaled = columns / spread[:, None]
-        squares = scaled.T @ scaled
+        scaled = series / spread
+        squares = scaled @ scaled.T
         squares.flat[:: len(c) + 1] += RIDGE * squares.max()
-        c = non_negative(squares, scaled.T @ (target / spread))
-        spread = np.maximum(columns @ c, 0.2 * mean)
+        c = non_negative(squares, scaled @ (target / spread))
+        spread = np.maximum(c @ series, 0.2 * mean)
     c[0], c[4] = max(c[0], LEAST_SHARE * mean), max(c[4], least / factor)
     return tuple((factor * c).tolist())
 
@@ -225,9 +226,10 @@ def _rest(sizes: Array, factor: float, before: float) -> float:
 def _ratios(reports: Reports, t: Array, spread: ResidualSpread) -> tuple[Array, Array]:
     """Return the largest ratios of fast and slow residuals to their spread in every block."""
     result = []
-    known = np.square(reports.deviation) - np.square(_spread_along(reports, spread, "slow"))
+    along = {name: np.square(_spread_along(reports, spread, name)) for name in ("fast", "slow")}
+    known = np.maximum(np.square(reports.deviation) - along["slow"], 0.0)
     for name, channel in (("fast", "external"), ("slow", "residual")):
-        total = np.sqrt(np.square(_spread_along(reports, spread, name)) + np.maximum(known, 0.0))
+        total = np.sqrt(along[name] + known)
         beyond = np.maximum(np.abs(getattr(reports, channel)) - getattr(reports, f"bound_{name}"), 0.0)
         ratio = (beyond / total).max(axis=1)[_used(reports)]
         if name == "fast":

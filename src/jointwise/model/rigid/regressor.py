@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Robot
 from jointwise.errors import ShapeError
-from jointwise.model.rigid import numpy_kernels
 from jointwise.model.rigid.chain import checked_out, checked_states, kernels, kinematic_chain, refuse_non_finite
 from jointwise.spatial import INERTIAL_NAMES, Array
 
@@ -191,11 +190,12 @@ def _structure(key: KinematicKey, rotors: bool) -> RegressorStructure:
     chain, n = key.chain, key.chain.dof
     random = np.random.default_rng(0)
     q, qd, qdd = random.uniform(-np.pi, np.pi, (3, 16, n))
-    every = np.arange(10 * n * n, dtype=np.int32)
-    dense = np.zeros((16, 10 * n * n))
-    upper = np.kron(np.triu(np.ones((n, n))), np.ones(10)).astype(bool).ravel()
-    numpy_kernels.regressor(chain, q, qd, qdd, np.where(upper, every, -1).astype(np.int32).tobytes(), dense)
-    size = np.abs(dense).max(axis=0).reshape(n, 10 * n)
+    upper = np.kron(np.triu(np.ones((n, n))), np.ones(10)).astype(bool)
+    places = np.where(upper, np.cumsum(upper).reshape(n, 10 * n) - 1, -1).astype(np.int32)
+    series = empty_series(int(upper.sum()), len(q))
+    kernels().regressor(chain, q, qd, qdd, places.tobytes(), series.T)
+    size = np.zeros((n, 10 * n))
+    size[upper] = np.abs(series).max(axis=1)
     rows, columns = np.nonzero(size > 1e-12 * max(1.0, float(size.max())))
     if rotors:
         rows = np.concatenate([rows, np.arange(n)])
