@@ -496,22 +496,25 @@ def bad_columns() -> dict[str, bytes]:
 
 def bad_drives() -> dict[str, bytes]:
     """Return wrong parameters of the digital joints."""
-    texts = {
-        "unknown key": "schema = 1\n[drive]\nsurprise = 1\n",
-        "negative inertia": "schema = 1\n[drive]\ninertia = -1.0\n",
-        "zero gain": "schema = 1\n[drive]\ngain = 0.0\n",
-        "nan": "schema = 1\n[drive]\ncoulomb = nan\n",
-        "huge": "schema = 1\n[drive]\nlinear = 1e300\n",
-        "text": "schema = 1\n[drive]\nlinear = 'stiff'\n",
-        "huge integer": f"schema = 1\n[drive]\nlinear = {'9' * 400}\n",
-        "elements": "schema = 1\n[drive]\nelements = 1e9\n",
-        "fraction of an element": "schema = 1\n[drive]\nelements = 1.5\n",
+    values = {
+        "unknown key": "surprise = 1",
+        "negative inertia": "inertia = -1.0",
+        "zero gain": "gain = 0.0",
+        "nan": "coulomb = nan",
+        "huge": "linear = 1e300",
+        "text": "linear = 'stiff'",
+        "huge integer": f"linear = {'9' * 400}",
+        "elements": "elements = 1e9",
+        "fraction of an element": "elements = 1.5",
+        "deep value": "linear = {value = {value = {value = 1}}, power = 0}",
+    }
+    texts = {name: f"schema = 1\n[drive]\n{value}\n" for name, value in values.items()}
+    texts |= {
         "wrong count": "schema = 1\n[[joint]]\n",
         "joint table": "schema = 1\n[joint]\nlinear = 1.0\n",
         "schema true": "schema = true\n",
         "no schema": "[drive]\nlinear = 1.0\n",
         "drive list": "schema = 1\ndrive = [1]\n",
-        "deep value": "schema = 1\n[drive]\nlinear = {value = {value = {value = 1}}, power = 0}\n",
     }
     return {**bad_tomls(DRIVE_TOML), **encoded(texts)}
 

@@ -182,26 +182,51 @@ static PyObject *slip_torque(PyObject *self, PyObject *args)
 
 const jw_model *model_of(PyObject *capsule); /* runtime_module.c */
 
-/* A model whose numbers are those of Python's arrays. */
-typedef struct {
-    friction_model made;
-    lent held;
-    PyObject *cores;
-} held_friction;
+#define ESTIMATOR "jointwise.estimator"
 
-static void drop_friction_held(held_friction *held)
+/* What a capsule holds: a friction model or an estimator whose numbers are those of Python's arrays, and the `source`
+ * that it is made of. */
+typedef struct {
+    lent held;
+    PyObject *source;
+    union {
+        friction_model friction;
+        estimator estimator;
+    } made;
+} content;
+
+static content *new_content(PyObject *source)
 {
-    give_back(&held->held);
-    Py_XDECREF(held->cores);
-    PyMem_Free(held);
+    content *new = PyMem_Calloc(1, sizeof(content));
+    if (new == NULL)
+        PyErr_NoMemory();
+    else
+        new->source = Py_NewRef(source);
+    return new;
 }
 
-static void drop_friction(PyObject *capsule) { drop_friction_held(PyCapsule_GetPointer(capsule, FRICTION)); }
+static void drop_content(content *all)
+{
+    give_back(&all->held);
+    Py_XDECREF(all->source);
+    PyMem_Free(all);
+}
+
+static void drop_capsule(PyObject *capsule)
+{
+    drop_content(PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)));
+}
 
 static const friction_model *friction_of(PyObject *capsule)
 {
-    held_friction *held = PyCapsule_GetPointer(capsule, FRICTION);
-    return held == NULL ? NULL : &held->made;
+    content *all = PyCapsule_GetPointer(capsule, FRICTION);
+    return all == NULL ? NULL : &all->made.friction;
+}
+
+static const estimator *estimator_of(PyObject *capsule)
+{
+    content *all = PyCapsule_GetPointer(capsule, ESTIMATOR);
+    return all == NULL ? NULL : &all->made.estimator;
 }
 
 static int take_cores(PyObject *cores, friction_model *model)
@@ -254,36 +279,17 @@ static PyObject *friction_open(PyObject *self, PyObject *args)
     PyObject *o[4], *capsule = NULL;
     if (!PyArg_ParseTuple(args, "OOOO", &o[0], &o[1], &o[2], &o[3]))
         return NULL;
-    held_friction *new = PyMem_Calloc(1, sizeof(held_friction));
+    content *new = new_content(o[0]);
     if (new == NULL)
-        return PyErr_NoMemory();
-    new->cores = Py_NewRef(o[0]);
-    if (take_cores(o[0], &new->made) && take_laws(o + 1, &new->held, &new->made))
-        capsule = PyCapsule_New(new, FRICTION, drop_friction);
+        return NULL;
+    if (take_cores(o[0], &new->made.friction) && take_laws(o + 1, &new->held, &new->made.friction))
+        capsule = PyCapsule_New(new, FRICTION, drop_capsule);
     if (capsule == NULL)
-        drop_friction_held(new);
+        drop_content(new);
     return capsule;
 }
 
 /* -- the estimator -- */
-
-#define ESTIMATOR "jointwise.estimator"
-
-/* An estimator whose numbers are those of Python's arrays. */
-typedef struct {
-    estimator made;
-    lent held;
-    PyObject *friction;
-} held_estimator;
-
-static void drop_held(held_estimator *held)
-{
-    give_back(&held->held);
-    Py_XDECREF(held->friction);
-    PyMem_Free(held);
-}
-
-static void drop_estimator(PyObject *capsule) { drop_held(PyCapsule_GetPointer(capsule, ESTIMATOR)); }
 
 /* estimator_open(friction, taps (length,), adaptation (joints, numbers), rate): a capsule that keeps the arrays. */
 static PyObject *estimator_open(PyObject *self, PyObject *args)
@@ -296,13 +302,12 @@ static PyObject *estimator_open(PyObject *self, PyObject *args)
     const friction_model *model = friction_of(o[0]);
     if (model == NULL)
         return NULL;
-    held_estimator *new = PyMem_Calloc(1, sizeof(held_estimator));
+    content *new = new_content(o[0]);
     if (new == NULL)
-        return PyErr_NoMemory();
-    estimator *e = &new->made;
+        return NULL;
+    estimator *e = &new->made.estimator;
     Py_ssize_t length = 0;
     const double *laws;
-    new->friction = Py_NewRef(o[0]);
     e->model = *model;
     e->rate = rate;
     if (any_numbers(o[1], "taps", 0, &new->held, &e->taps, &length) &&
@@ -312,17 +317,11 @@ static PyObject *estimator_open(PyObject *self, PyObject *args)
         if (length < 1 || length > MOST_TAPS)
             PyErr_SetString(PyExc_ValueError, "taps are not those of a filter");
         else
-            capsule = PyCapsule_New(new, ESTIMATOR, drop_estimator);
+            capsule = PyCapsule_New(new, ESTIMATOR, drop_capsule);
     }
     if (capsule == NULL)
-        drop_held(new);
+        drop_content(new);
     return capsule;
-}
-
-static const estimator *estimator_of(PyObject *capsule)
-{
-    held_estimator *held = PyCapsule_GetPointer(capsule, ESTIMATOR);
-    return held == NULL ? NULL : &held->made;
 }
 
 /* phase, memory and adaptation, which are updated. */

@@ -77,21 +77,24 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model_file", metavar="MODEL|POWER", help="calibrated model, or power model of 'energy fit'")
-    parser.add_argument("log_file", metavar="LOG", help="log, or with MODEL the positions of a planned motion")
+    _add_log(parser, "MODEL")
     parser.add_argument("--power", metavar="JSON", help="power model, if the first file is a calibrated model")
     parser.add_argument("--report", metavar="DIR|HTML", help="write a page with plots")
     _add_braking(parser, "that of the power model")
-    add_columns(parser)
-    add_json(parser)
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("power", metavar="POWER", help="power model of 'energy fit'")
-    parser.add_argument("log_file", metavar="LOG", help="log, or with --model the positions of a planned motion")
+    _add_log(parser, "--model")
     parser.add_argument(
         "--model", metavar="MODEL", help="calibrated model that predicts the currents if the log has none"
     )
     parser.add_argument("--output", required=True, metavar="CSV", help="file to write: columns t and power_pred")
+
+
+def _add_log(parser: argparse.ArgumentParser, model: str) -> None:
+    """Add the log, which has positions only where `model` (an argument) predicts the currents, and its columns."""
+    parser.add_argument("log_file", metavar="LOG", help=f"log, or with {model} the positions of a planned motion")
     add_columns(parser)
     add_json(parser)
 
