@@ -12,7 +12,7 @@ from jointwise.calibration import calibrate
 from jointwise.description import Payload, Robot, load_robot
 from jointwise.estimation.drive_gains import DriveGains, drive_gains, gains_again
 from jointwise.estimation.fit import Fit, fit_structure
-from jointwise.estimation.gains import Described, Ratios, gain_slopes, missing_mass
+from jointwise.estimation.gains import Described, Ratios, gain_slopes, is_significant, missing_mass
 from jointwise.estimation.structure import Structure
 from jointwise.estimation.uncertainty import NORMAL_QUANTILE, uncertainty_of, with_selection
 from jointwise.model.terms import Hysteresis
@@ -134,3 +134,11 @@ def test_a_joint_with_the_tool_on_its_axis_does_not_set_the_scale_of_a_missing_m
     ratios = Ratios(np.array([[1.0], [-1.0]]) / np.sqrt(2.0), np.array([0.5]), np.array([[1e-4]]))
     described = Described(np.array([0.4, 0.0]), np.array([1e-4, 1e-4]), np.array([5.0, np.inf]))
     assert 0.0 < missing_mass(ratios, described) <= 5.0
+
+
+def test_a_missing_mass_is_reported_only_where_it_is_significant() -> None:
+    directions = np.array([[1.0], [-1.0]]) / np.sqrt(2.0)
+    described = Described(np.array([0.4, 0.0]), np.array([1e-4, 1e-4]), np.array([5.0, 50.0]))
+    for ratio, significant in ((0.18, False), (-0.5, True)):
+        ratios = Ratios(directions, np.array([ratio]), np.array([[1e-4]]))
+        assert is_significant(missing_mass(ratios, described), ratios, described) == significant

@@ -330,6 +330,16 @@ def test_a_table_of_the_same_arm_is_no_other_robot() -> None:
     assert "robot" not in undecided_text(checks)
 
 
+@pytest.mark.parametrize("robot", ["ur10e", "panda"])
+def test_an_undeclared_payload_is_named_where_gains_are_estimated(robot: str) -> None:
+    arm = load_robot(robot)
+    for payload in (0.0, 3.0):
+        data = samples(robot, payload=payload)
+        checks = assess(data, Declaration.plain(arm, TABLE, np.ones(arm.dof), data, gains_known=False))
+        found = {check.check: check.status for check in checks if check.status != "ok"}
+        assert found == ({"payload": "suspect"} if payload else {})
+
+
 def joined(first: Samples, second: Samples) -> Samples:
     """Return the samples of two logs."""
     names = ("q", "qd", "qdd", "output")

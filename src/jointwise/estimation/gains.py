@@ -46,7 +46,7 @@ LARGEST_STEP = 1.0
 class GainEstimate:
     """Gains (joints,), Nm per unit of output, and the covariance of their logarithms (joints, joints).
 
-    `missing` is the mass (kg) at the tool by which the described bodies seem to differ from the real ones.
+    `missing` is the mass (kg) at the tool by which the described bodies differ significantly from the real ones.
     """
 
     values: Array
@@ -108,7 +108,8 @@ def estimate_gains(problem: Problem, known: Array, described: Described | None) 
         g, covariance = _combined(ratios, unknown, before, described, missing)
         if (np.abs(g - before) <= SETTLED * np.sqrt(np.diag(covariance))).all():
             break
-    return GainEstimate(np.where(unknown, np.exp(g), known), covariance, missing)
+    reported = missing if described is not None and is_significant(missing, ratios, described) else 0.0
+    return GainEstimate(np.where(unknown, np.exp(g), known), covariance, reported)
 
 
 def coupled_ratios(problem: Problem, gains: Array, unknown: Mask) -> Ratios:
@@ -246,13 +247,23 @@ def missing_mass(ratios: Ratios, described: Described) -> float:
     ``directionsᵀ g_described - ratios`` is normal with covariance C + directionsᵀ V directions, V that of the
     description with the missing mass; the most likely of `MISSING`.
     """
-    apart = ratios.directions.T @ described.values - ratios.values
-
-    def deviance(missing: float) -> float:
-        V = described.covariance_with(missing)
-        covariance = ratios.covariance + ratios.directions.T @ V @ ratios.directions
-        return float(np.linalg.slogdet(covariance)[1] + apart @ np.linalg.solve(covariance, apart))
-
     loaded = (described.variances < NOTHING) & np.isfinite(described.hefts)
     most = float(described.hefts[loaded].max(initial=0.0))
-    return min([share * most for share in MISSING], key=deviance)
+    return min([share * most for share in MISSING], key=lambda missing: _deviance(missing, ratios, described))
+
+
+def _deviance(missing: float, ratios: Ratios, described: Described) -> float:
+    """Return -2 log likelihood (up to a constant) of a missing mass (kg); see `missing_mass`."""
+    apart = ratios.directions.T @ described.values - ratios.values
+    V = described.covariance_with(missing)
+    covariance = ratios.covariance + ratios.directions.T @ V @ ratios.directions
+    return float(np.linalg.slogdet(covariance)[1] + apart @ np.linalg.solve(covariance, apart))
+
+
+SIGNIFICANT = 3.84
+"""Difference of deviances from which a missing mass is reported: the 95 % quantile of chi-squared, one parameter."""
+
+
+def is_significant(missing: float, ratios: Ratios, described: Described) -> bool:
+    """Return whether a missing mass (kg) explains the ratios significantly better than none."""
+    return _deviance(0.0, ratios, described) - _deviance(missing, ratios, described) > SIGNIFICANT

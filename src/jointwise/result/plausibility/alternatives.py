@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from jointwise.description.robot import Link, Robot
+from jointwise.description.robot import Link, Payload, Robot
 from jointwise.result.plausibility.declaration import (
     FREE_CENTER,
     Coupling,
@@ -50,6 +50,8 @@ RATIOS = (-1.0, -0.4, -0.15, 0.15, 0.4, 1.0)
 """Ratios of an undeclared coupling that are tried; the best one is refined."""
 PAYLOADS = (0.3, 1.0, 3.0, 10.0)
 """Sizes of an undeclared payload that are tried, kg: standard deviations of its prior."""
+MASSES = (0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
+"""Masses of an undeclared payload that are tried where gains are estimated, kg: these follow the assumed mass."""
 MASS_PARTS = (0.25, 0.5, 0.7, 0.85, 1.2, 1.5, 2.0)
 """Parts of the declared mass of a payload that are tried, with its declared centre; the best one is refined."""
 LATEST, EARLIEST = 0.025, -0.08
@@ -131,6 +133,7 @@ def _payloads(declaration: Declaration) -> Iterator[Alternative]:
     for mass in PAYLOADS:
         yield Alternative("payload", replace(declaration, payload_mass=mass), (), mass)
     if (payload := declaration.payload) is None:
+        yield from (with_mass(declaration, mass) for mass in MASSES if not declaration.gains_known)
         return
     for mass in (0.0, *PAYLOADS):
         yield Alternative("payload", replace(declaration, payload=None, payload_mass=mass), (), mass)
@@ -140,9 +143,12 @@ def _payloads(declaration: Declaration) -> Iterator[Alternative]:
 
 
 def with_mass(declaration: Declaration, mass: float) -> Alternative:
-    """Return the alternative in which the declared payload has another mass (kg)."""
-    payload = None if declaration.payload is None else replace(declaration.payload, mass=mass)
-    return Alternative("payload", replace(declaration, payload=payload), (), mass)
+    """Return the alternative in which the declared payload has another mass (kg), or there is one near the flange."""
+    if declaration.payload is not None:
+        loaded = replace(declaration, payload=replace(declaration.payload, mass=mass))
+    else:
+        loaded = replace(declaration, payload=Payload(mass), center_deviation=FREE_CENTER)
+    return Alternative("payload", loaded, (), mass)
 
 
 def with_center(declaration: Declaration, center: Array) -> Alternative:

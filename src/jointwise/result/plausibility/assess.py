@@ -169,7 +169,7 @@ def _cause_check(cause: Cause, ranked: Sequence[Scored], best: Scored | None, de
         return Check(cause, "ok", UNDECIDED.format(_any_value(first.alternative) or difference))
     if best is None or first.gain < _threshold(first.alternative, "suspect") or first.gain < best.gain - NEAR:
         return Check(cause, "ok", f"the best alternative changes the log evidence by {first.gain:+.0f}")
-    certain = first.gain >= _threshold(first.alternative, "contradicted") and not _follows_center(cause, declaration)
+    certain = first.gain >= _threshold(first.alternative, "contradicted") and not _is_followed(cause, declaration)
     status: Status = "contradicted" if certain else "suspect"
     text = f"the data fit better with {difference} (log evidence {first.gain:+.0f})"
     return Check(cause, status, text, suggestion(first))
@@ -183,10 +183,10 @@ def _any_value(alternative: Alternative) -> str:
     return ANOTHER.format(quantity, joint_text(alternative.joints)) if quantity else ""
 
 
-def _follows_center(cause: Cause, declaration: Declaration) -> bool:
-    """Return whether a cause resembles a wrong guess of a payload's centre, which estimated gains follow."""
-    guessed = declaration.payload is not None and not declaration.gains_known
-    return guessed and cause in ("payload", "payload centre", "zero offset")
+def _is_followed(cause: Cause, declaration: Declaration) -> bool:
+    """Return whether estimated gains follow a cause: a payload, and with a guessed centre of it zeros too."""
+    follows = ("payload",) if declaration.payload is None else ("payload", "payload centre", "zero offset")
+    return not declaration.gains_known and cause in follows
 
 
 def _with_equals(first: Scored, ranked: Sequence[Scored]) -> Scored:

@@ -127,7 +127,7 @@ def _refined(best: Scored, declaration: Declaration, samples: Samples, scores: S
     if alternative.cause == "coupling":
         return _refined_couplings(best, declaration, samples, scores)
     if alternative.cause == "spring":
-        return _refined_springs(best, samples, scores)
+        return _refined_springs(best, declaration, samples, scores)
     return max([best, *scores(list(_near(best, declaration)))], key=lambda s: s.gain)
 
 
@@ -188,14 +188,25 @@ def _refined_couplings(best: Scored, declaration: Declaration, samples: Samples,
     return replace(best, gain=best.gain - max(without(best, 0), 0.0))
 
 
-def _refined_springs(best: Scored, samples: Samples, scores: Scores) -> Scored:
+def _refined_springs(best: Scored, declaration: Declaration, samples: Samples, scores: Scores) -> Scored:
     """Return springs at further joints as long as they explain the data better."""
     while more := scores(list(spring_alternatives(best.alternative.declaration, samples))):
         longer = max(more, key=lambda s: s.gain)
         if longer.gain < SUSPECT + best.gain:
             break
         best = longer
-    return best
+    return best if declaration.gains_known else _at_equal_gains(best, declaration, scores)
+
+
+def _at_equal_gains(best: Scored, declaration: Declaration, scores: Scores) -> Scored:
+    """Return springs with their gain of log evidence over no springs at the same drive gains.
+
+    Estimated drive gains follow the springs, and other gains alone may explain the data better.
+    """
+    gains = np.where(np.isnan(best.found.gains), declaration.gains, best.found.gains)
+    same = replace(declaration, gains=gains, gains_known=True)
+    without = scores([Alternative("spring", same, best.alternative.joints)])[0].gain
+    return replace(best, gain=best.gain - max(without, 0.0))
 
 
 def _refined_ratios(best: Scored, declaration: Declaration, scores: Scores) -> Scored:
