@@ -10,6 +10,7 @@ import pytest
 
 from data_files import SHARED, moving_log, needs_shared
 from jointwise.data import Log, check_quality, read_log
+from jointwise.data.statistics import saturated
 from jointwise.description import load_robot
 
 
@@ -113,6 +114,14 @@ def test_saturated():
     assert codes(replace(log, current=np.clip(log.current, -1.5, 1.5))) == {"saturated"}
     rounded = np.round(log.current, 1)
     assert codes(replace(log, current=rounded)) == set()
+
+
+def test_coarse_steps_are_no_saturation():
+    slow = np.sin(np.linspace(0.0, 40.0, 4000))[:, None]
+    coarse = np.round(slow / 0.1) * 0.1
+    assert saturated(coarse, coarse.min(axis=0), coarse.max(axis=0)) == 0.0
+    cut = np.clip(coarse, -0.5, 0.5)
+    assert saturated(cut, cut.min(axis=0), cut.max(axis=0)) > 0.5
 
 
 def test_jump_and_wrap():

@@ -178,7 +178,8 @@ def _run_edges(flags: Flags) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 def saturated(values: Array, low: Array, high: Array) -> Array:
     """Return the share of samples per joint that pile up at the extreme values.
 
-    Only a pile counts: a run of five or more, and twice as many samples as the 2 % of the range next to it hold.
+    Only a pile counts: a run of five or more, and twice as many samples as the 2 % of the range next to it hold, or the
+    next value of a channel with coarser steps.
     """
     share = np.zeros(values.shape[1])
     for joint, column in enumerate(values.T):
@@ -186,7 +187,8 @@ def saturated(values: Array, low: Array, high: Array) -> Array:
         for edge, sign in ((high[joint], 1.0), (low[joint], -1.0)):
             distance = sign * (edge - column)
             at = distance == 0.0
-            near = (distance > 0.0) & (distance <= 0.02 * span)
+            step = float(distance[~at].min(initial=span))
+            near = ~at & (distance <= max(0.02 * span, step))
             if span > 0 and longest_run(at) >= 5 and at.sum() > 2 * near.sum():
                 share[joint] += float(at.mean())
     return share
