@@ -1,7 +1,7 @@
 """Monitoring on the digital robot and on real recordings: contacts, false alarms, payload, friction, cost.
 
     python benchmarks/monitoring.py [--contacts N] [--free MINUTES] [--data DIRECTORY] [--only families --robot NAME]
-    python benchmarks/monitoring.py --only friction --training SEED --logs N
+    python benchmarks/monitoring.py --only friction --training SEED --logs N [--coulomb]
 
 The model is calibrated on one simulated excitation (UR5e, 500 Hz) or several, the tests are other motions. Pushes of
 20 N at the tool begin at random times and in random directions; they count if a joint can see them: their torque is
@@ -147,13 +147,23 @@ def payloads(model: jw.RobotModel) -> None:
     print("payload after 5.5 s:", ", ".join(f"{error:+.1%}" for error in errors))
 
 
-def friction(model: jw.RobotModel, seed: int) -> None:
-    """Print the change of friction after 10 min of a motion, and with 10 % more of it at all joints."""
-    for name, options in (("nominal", {}), ("+10 %", {"plant": jw.PlantOptions(age={"friction": 0.1})})):
-        result = monitor_log(model, simulated(seed, 600.0, **options)).result()
-        watched = [joint.joint for joint in result.friction if joint.status == "watch"]
-        print(f"friction {name}: change", [round(joint.change, 3) for joint in result.friction], "watched", watched,
-              f"{len(result.contacts)} contacts", flush=True)  # fmt: skip
+def friction(model: jw.RobotModel, seed: int, coulomb: bool = False) -> None:
+    """Print the change of friction after 10 min of a motion, and with 10 % more of it at all joints.
+
+    Temperatures are measured, or not; with `coulomb`, Coulomb friction alone has grown.
+    """
+    joints = [
+        replace(joint, friction=replace(joint.friction, coulomb=1.1 * joint.friction.coulomb))
+        for joint in digital_robot(jw.load_robot("ur5e")).joints
+    ]
+    worn = jw.PlantOptions(joints=joints) if coulomb else jw.PlantOptions(age={"friction": 0.1})
+    for name, options in (("nominal", {}), ("+10 % Coulomb" if coulomb else "+10 %", {"plant": worn})):
+        log = simulated(seed, 600.0, **options)
+        for kind, known in (("with", log), ("without", replace(log, temperature=None))):
+            result = monitor_log(model, known).result()
+            watched = [joint.joint for joint in result.friction if joint.status == "watch"]
+            print(f"friction {name}, {kind} temperatures: change", [round(j.change, 3) for j in result.friction],
+                  "watched", watched, f"{len(result.contacts)} contacts", flush=True)  # fmt: skip
 
 
 def warm_up(plain: jw.RobotModel) -> None:
@@ -275,11 +285,12 @@ def main() -> None:
     parser.add_argument("--only", choices=("simulation", "recordings", "warm-up", "families", "friction"))
     parser.add_argument("--training", type=int, default=1, help="seed of the first training log")
     parser.add_argument("--logs", type=int, default=1, help="number of training logs")
+    parser.add_argument("--coulomb", action="store_true", help="more Coulomb friction alone with --only friction")
     args = parser.parse_args()
     if args.only == "warm-up":
         warm_up(trained(args.training, args.logs))
     elif args.only == "friction":
-        friction(trained(args.training, args.logs), args.training + TEST_STEP)
+        friction(trained(args.training, args.logs), args.training + TEST_STEP, args.coulomb)
     elif args.only == "families":
         families(args.robot, 7, range(5000, 5004))
     elif args.only != "recordings":

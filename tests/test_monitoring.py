@@ -279,11 +279,26 @@ def test_the_spread_of_long_logs_is_that_of_pieces_of_them(model, free, monkeypa
     monkeypatch.setattr(learn, "MOST_SAMPLES", 1000)
     some = residual_spread(model, [free], "training")
     assert 0.35 * whole.seconds < some.seconds <= 0.5 * whole.seconds
-    means = [np.mean([joint.fast[0] for joint in spread.joints]) for spread in (whole, some)]
+    reports = run(model, log_samples(model, free))[0]
+    means = [
+        np.mean([learn.features(reports, j) @ joint.fast for j, joint in enumerate(spread.joints)])
+        for spread in (whole, some)
+    ]
     assert means[1] == pytest.approx(means[0], rel=0.4)
 
 
 # -- payload and friction --
+
+
+@pytest.mark.parametrize("rate", [100.0, 500.0])
+def test_inertia_is_not_read_as_friction(model, rate):
+    """An acceleration that lags by δ turns the inertia M of a motion of frequency ω into a friction of -M δ ω² q̇."""
+    t, omega = np.arange(0.0, 40.0, 1.0 / rate), 4.0 * np.sqrt(np.arange(2.0, 8.0)) / 2.0
+    middle = np.array([0.0, -1.0, 1.0, 0.0, 0.5, 0.0])
+    q, qd = middle + 0.3 * np.sin(np.outer(t, omega)), 0.3 * omega * np.cos(np.outer(t, omega))
+    log = jw.Log(t=t, q=q, qd=qd, current=np.zeros_like(q))
+    friction = monitor_log(model, replace(log, current=jw.predict(model, log))).result().friction
+    assert max(abs(joint.change) for joint in friction) < 0.005
 
 
 def test_the_payload_is_found_and_a_wrong_declaration_reported(robot, model):

@@ -2,7 +2,7 @@
 
 The equations, the constants and the order of the steps are those of `runtime/core/monitor.c`. The residual of a joint
 is ``r = τ_measured - τ_model``; the generalised-momentum observer filters ``τ - (C q̇ + g + friction) - M(q) Δq̇/T``, in
-which the change of momentum less ``Ṁ q̇`` is ``M(q) Δq̇``; the direct residual filters ``τ - τ_model(q, q̇, q̈)``. A Kalman
+which the change of momentum less ``Ṁ q̇`` is ``M(q) Δq̇``; the direct residual filters the same for longer. A Kalman
 filter explains it: ``r = Y_payload π + Δa1 f_dry + a2 q̇ + b``, where b is what static friction holds at rest. This
 module takes samples as they come; `reference_tick` evaluates the times of the uniform clock between them, and
 `reference_contact` decides there whether there is a contact.

@@ -38,7 +38,9 @@ class JointMemory:
         shock: Torque of the last sudden change of the motion by the motor itself, fading, Nm.
         jump: Size of the last step of the motor torque, fading, Nm.
         fast: Low-pass filtered residual of the momentum observer, Nm.
-        slow: Low-pass filtered direct residual, Nm.
+        net: Torque less that of the model without inertia at the last time of the clock, Nm.
+        direct: Direct residual with the filter of the acceleration, Nm.
+        slow: The same, low-pass filtered, Nm.
         expected: Residual that payload and friction explain, filtered as `fast`, Nm.
         columns: Torques of unit mass and unit first moments of a payload, filtered as `slow`, (joints, 4).
         dry: Dry friction of the model, filtered as `slow`, Nm.
@@ -77,7 +79,7 @@ class JointMemory:
         no: Mask = np.zeros(joints, dtype=bool)
         self.position = self.speed = self.path = self.acceleration = zeros
         self.mean_torque = self.base_torque = self.shock = self.jump = zeros
-        self.fast = self.slow = self.expected = self.dry = self.slow_speed = zeros
+        self.fast = self.net = self.direct = self.slow = self.expected = self.dry = self.slow_speed = zeros
         self.columns = np.zeros((joints, MOMENTS))
         self.anchor = self.resting = self.settled = self.travel = self.direction = zeros
         self.at_rest = self.rested = no
@@ -174,8 +176,8 @@ class Moment:
     Attributes:
         columns: Torques of unit mass and unit first moments of a payload, (joints, 4).
         dry: Dry friction of the model.
-        raw: Residual of the momentum observer before its filter.
-        direct: Direct residual before its filter.
+        net: Torque less that of the model without inertia.
+        momentum: ``M(q) Δq̇/T``.
         inertia: ``M(q) q̈``.
         load: Torque of the bodies.
 
@@ -183,8 +185,8 @@ class Moment:
 
     columns: Array
     dry: Array
-    raw: Array
-    direct: Array
+    net: Array
+    momentum: Array
     inertia: Array
     load: Array
 

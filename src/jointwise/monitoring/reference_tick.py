@@ -110,9 +110,9 @@ class ReferenceTick:
         """Return the residuals at a time of the clock, and advance the signals that they need.
 
         With the model torque ``τ_m = M q̈ + h(q, q̇) + f`` and ``Δq̇/T`` instead of the filtered acceleration q̈, the
-        momentum observer sees ``τ - (τ_m - M(q) q̈ + M(q⁻) Δq̇/T)`` (q⁻: one period before), the direct residual is
-        ``τ - τ_m``. A. De Luca and R. Mattone, "Sensorless robot collision detection and hybrid force/motion control",
-        IEEE Int. Conf. on Robotics and Automation (ICRA), 2005.
+        residual is ``τ - (τ_m - M(q) q̈ + M(q⁻) Δq̇/T)`` (q⁻: one period before), which the momentum observer and the
+        direct residual filter. A. De Luca and R. Mattone, "Sensorless robot collision detection and hybrid force/motion
+        control", IEEE Int. Conf. on Robotics and Automation (ICRA), 2005.
         """
         s = m.joints
         acceleration = (qd - s.speed) / self.T
@@ -129,8 +129,8 @@ class ReferenceTick:
         self._follow_torque(s, torque, momentum - inertia)
         s.position, s.speed = q, qd
         dry = total - load - self._smooth_torque(q, sliding, s.acceleration, temperature)
-        raw = torque - (total - inertia + momentum)
-        return Moment(self._payload_columns(at), dry, raw, torque - total, inertia, load)
+        net = torque - (total - inertia)
+        return Moment(self._payload_columns(at), dry, net, momentum, inertia, load)
 
     def _follow_motion(self, s: JointMemory, q: Array, qd: Array, acceleration: Array) -> None:
         """Advance the path that deforms friction, and the filtered acceleration."""
@@ -232,17 +232,25 @@ class ReferenceTick:
     # -- filters --
 
     def _filter(self, m: WatchMemory, now: Moment) -> None:
-        """Pass residuals and regressors through their low-pass filters; the first sample is where they begin."""
+        """Pass residuals and regressors through their low-pass filters; the first sample is where they begin.
+
+        The direct residual is filtered as a whole, not its acceleration alone, whose delay δ would turn the inertia M
+        of a sinusoidal motion of frequency ω into a viscous friction of -M δ ω². The change of speed of a period is
+        that of its middle, as the mean of the other torques.
+        """
         s = m.joints
         fast = 1.0 if m.fresh else share_of(self.T, max(c.FAST_TIME, self.T))
         slow = 1.0 if m.fresh else share_of(self.T, c.SLOW_TIME)
+        rise = 1.0 if m.fresh else share_of(self.T, c.RISE_TIME)
         dry = np.where(s.at_rest, 0.0, m.x[MOMENTS + DRY :: SHARES] * now.dry)
         expected = now.columns @ m.x[:MOMENTS] + dry + m.x[MOMENTS + VISCOUS :: SHARES] * s.speed
         bound = self._friction_bound(s)
         s.expected = s.expected + fast * (expected - s.expected)
-        s.fast = s.fast + fast * (now.raw - s.fast)
+        s.fast = s.fast + fast * (now.net - now.momentum - s.fast)
         s.loose_fast = np.maximum(s.loose_fast + fast * (bound - s.loose_fast), bound)
-        s.slow = s.slow + slow * (now.direct - s.slow)
+        middle = now.net if m.fresh else 0.5 * (now.net + s.net)
+        s.direct, s.net = s.direct + rise * (middle - now.momentum - s.direct), now.net
+        s.slow = s.slow + slow * (s.direct - s.slow)
         s.columns = s.columns + slow * (now.columns - s.columns)
         s.dry = s.dry + slow * (now.dry - s.dry)
         s.slow_speed = s.slow_speed + slow * (s.speed - s.slow_speed)

@@ -7,7 +7,7 @@
 
 #define FAST_TIME JW(0.008)  /* s, of the momentum observer: 20 ms show 92 % of a step; at least one period */
 #define SLOW_TIME JW(0.1)    /* s, of the direct residual: shorter than the push of a hand, longer than sensor noise */
-#define RISE_TIME JW(0.02)   /* s, of the acceleration */
+#define RISE_TIME JW(0.02)   /* s, of the acceleration, and of the direct residual before SLOW_TIME */
 #define SPEED_TIME JW(0.03)  /* s, of speeds that are differences of positions */
 #define PATH_TIME JW(1.0)    /* s after which the path that deforms friction follows the encoder, not the speed */
 #define TORQUE_TIME JW(0.05) /* s, of the mean torque from which a shock is counted */
@@ -205,7 +205,7 @@ static void update(const jw_monitor *m, jw_watch_state *s, jw_real time, const j
 /* What is computed at a time of the uniform clock and not remembered. */
 typedef struct {
     jw_real columns[JW_MOST_JOINTS * JW_MOMENTS], dry[JW_MOST_JOINTS];
-    jw_real raw[JW_MOST_JOINTS], direct[JW_MOST_JOINTS], inertia[JW_MOST_JOINTS], load[JW_MOST_JOINTS];
+    jw_real raw[JW_MOST_JOINTS], net[JW_MOST_JOINTS], inertia[JW_MOST_JOINTS], load[JW_MOST_JOINTS];
     jw_real total[JW_MOST_JOINTS], still[JW_MOST_JOINTS], momentum[JW_MOST_JOINTS];
 } moment;
 
@@ -297,8 +297,8 @@ static void advance(const jw_monitor *m, jw_watch_state *s, const jw_real *q, co
     evaluate(m, s, q, qd, sliding, change, temperature, now);
     for (int j = 0; j < n; j++) {
         now->dry[j] = now->total[j] - now->load[j] - now->still[j];
-        now->direct[j] = torque[j] - now->total[j];
-        now->raw[j] = torque[j] - (now->total[j] - now->inertia[j] + now->momentum[j]);
+        now->net[j] = torque[j] - (now->total[j] - now->inertia[j]);
+        now->raw[j] = now->net[j] - now->momentum[j];
         smooth(&s->mean_torque[j], torque[j], share_of(T, TORQUE_TIME));
         s->jump[j] = larger(jw_fabs(torque[j] - s->base_torque[j]), jw_exp(-T / SHOCK_TIME) * s->jump[j]);
         smooth(&s->base_torque[j], torque[j], share_of(T, larger(JUMP_TIME, T)));
@@ -321,12 +321,17 @@ static jw_real loose(const jw_monitor *m, const jw_watch_state *s, int j)
     return LOOSE * COULOMB * m->joint[j].held * larger(left * turns, breaks);
 }
 
-/* The smoothed residuals and regressors; the first sample is where they begin. */
+/* The smoothed residuals and regressors; the first sample is where they begin. The direct residual is smoothed as a whole,
+ * not its acceleration alone, whose delay would turn the inertia M of a sinusoidal motion of frequency w into a viscous
+ * friction of -M RISE_TIME w^2; the change of speed of a period is that of its middle, as the mean of the other torques. */
 static void smooth_all(const jw_monitor *m, jw_watch_state *s, const moment *now)
 {
     jw_real T = m->model->period, fast = share_of(T, larger(FAST_TIME, T)), slow = share_of(T, SLOW_TIME);
+    jw_real rise = share_of(T, RISE_TIME);
     if (s->fresh != JW(0.0))
-        fast = slow = JW(1.0);
+        fast = slow = rise = JW(1.0);
+    if (s->fresh != JW(0.0))
+        memcpy(s->net, now->net, sizeof(s->net));
     for (int j = 0; j < m->model->joints; j++) {
         jw_real expected = s->x[unknown(j, 1)] * s->speed[j];
         expected += s->at_rest[j] != JW(0.0) ? JW(0.0) : s->x[unknown(j, 0)] * now->dry[j];
@@ -336,7 +341,9 @@ static void smooth_all(const jw_monitor *m, jw_watch_state *s, const moment *now
         }
         smooth(&s->expected[j], expected, fast);
         smooth(&s->fast[j], now->raw[j], fast);
-        smooth(&s->slow[j], now->direct[j], slow);
+        smooth(&s->direct[j], JW(0.5) * (now->net[j] + s->net[j]) - now->momentum[j], rise);
+        s->net[j] = now->net[j];
+        smooth(&s->slow[j], s->direct[j], slow);
         smooth(&s->dry[j], now->dry[j], slow);
         smooth(&s->slow_speed[j], s->speed[j], slow);
         smooth(&s->slow_grip[j], s->grip[j], slow);

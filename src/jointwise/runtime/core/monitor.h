@@ -72,6 +72,7 @@ typedef struct {
     jw_real fresh;                           /* whether the signals below begin with the next sample */
     jw_real position[JW_MOST_JOINTS], speed[JW_MOST_JOINTS], path[JW_MOST_JOINTS], acceleration[JW_MOST_JOINTS];
     jw_real fast[JW_MOST_JOINTS], slow[JW_MOST_JOINTS], expected[JW_MOST_JOINTS], mean_torque[JW_MOST_JOINTS];
+    jw_real net[JW_MOST_JOINTS], direct[JW_MOST_JOINTS]; /* torque less that of the model without inertia; residual, Nm */
     jw_real shock[JW_MOST_JOINTS];
     jw_real columns[JW_MOST_JOINTS * JW_MOMENTS], dry[JW_MOST_JOINTS], slow_speed[JW_MOST_JOINTS];
     jw_real delayed[JW_MOST_DELAY * JW_MOST_JOINTS];
