@@ -39,6 +39,7 @@ from jointwise.monitoring.summary import (
     TemperatureRange,
     colder_hint,
     friction_estimates,
+    friction_status,
     result_text,
 )
 from jointwise.monitoring.verdict import thermal_note, warmer_than_known
@@ -321,7 +322,9 @@ def test_more_friction_is_found_at_its_joint(model, robot):
     dry = model.friction(np.sign(log.qd) * 0.05)  # the dry part of the synthetic robot is a sign
     more = replace(log, current=log.current + 0.25 * dry * [0, 0, 1, 0, 0, 0] / model.gains)
     result = monitor_log(model, more).result()
-    assert [joint.status for joint in result.friction] == ["ok", "ok", "watch", "ok", "ok", "ok"]
+    assert [joint.status for joint in result.friction] == ["unknown", "unknown", "watch", *["unknown"] * 3]
+    unknown = [joint.change_error for joint in result.friction if joint.status == "unknown"]
+    assert min(unknown) > 0.05  # 10 % more would not be seen in 40 s
     assert result.friction[2].a1 == pytest.approx(1.25, abs=0.08)
     assert "joint 3" in result.reasons[0]
 
@@ -575,6 +578,22 @@ def test_the_spread_is_stored_and_files_without_it_load(tmp_path, model, free):
     (tmp_path / "bad.json").write_text(json.dumps(document))
     with pytest.raises(ModelError, match="spread"):
         jw.load_model(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "status"),
+    [
+        (0.0, 0.01, "ok"),
+        (0.05, 0.01, "watch"),
+        (0.05, 0.03, "ok"),
+        (-0.05, 0.01, "ok"),
+        (-0.13, 0.01, "watch"),
+        (0.08, 0.051, "unknown"),
+        (0.11, 0.051, "watch"),
+    ],
+)
+def test_friction_is_ok_only_where_ten_per_cent_more_would_be_seen(change, error, status):
+    assert friction_status(change, error) == status
 
 
 def test_two_short_runs_are_no_trend(tmp_path, model, free):

@@ -62,7 +62,8 @@ class Trend:
     Attributes:
         joint: The joint.
         quantity: `friction` (its change relative to dry friction) or `stiffness` (Nm/rad).
-        status: watch where the change is significant and large; unknown with fewer than two runs.
+        status: watch where the change is significant and large; unknown with fewer than two runs, or where a change of
+            friction is not visible.
         runs: Number of runs in which it was determined.
         first: Weighted mean of the first runs: commissioning.
         last: That of the latest runs.
@@ -192,7 +193,9 @@ class History:
         changed = [trend for trend in trends if trend.status == "watch"]
         lines += [f"  joint {trend.joint}: {change_text(trend)}" for trend in changed]
         quiet = "no significant change of friction or stiffness since commissioning"
-        quiet = quiet if any(trend.status != "unknown" for trend in trends) else "nothing to compare with yet"
+        if all(trend.status == "unknown" for trend in trends):
+            short = any(trend.runs > 1 for trend in trends)
+            quiet = "nothing to compare with yet" + (": the joints moved too little in the runs" if short else "")
         lines += [] if changed else [f"  {quiet}"]
         return "\n".join([*lines, *self._only_against_the_model(robot, trends)])
 
@@ -202,12 +205,12 @@ class History:
             query = "SELECT document FROM run WHERE robot = ? ORDER BY date DESC LIMIT 1"
             last = json.loads(connection.execute(query, (robot,)).fetchone()[0])
         watched = {j["joint"]: j["unexplained"] for j in last["friction"] if j["status"] == "watch"}
-        same = [trend for trend in trends if trend.quantity == "friction" and trend.status == "ok"]
+        compared = [trend for trend in trends if trend.quantity == "friction" and trend.runs > 1]
         return [
             f"  joint {trend.joint}: friction {100.0 * watched[trend.joint]:+.0f} % against the model in the latest "
             f"run, but {100.0 * trend.change:+.0f} ± {196.0 * trend.deviation:.0f} % since commissioning"
-            for trend in same
-            if trend.joint in watched
+            for trend in compared
+            if trend.joint in watched and trend.status != "watch"
         ]
 
 

@@ -33,6 +33,8 @@ FRICTION_RATIO = 2.0
 REPEATED = 60.0
 """... more where the joint moved little: by this time (s) relative to that in motion. Errors of the model repeat at the
 few poses of a short log; logs of half a minute of a UR10e on other days show up to 12 %."""
+VISIBLE = 0.1
+"""Change of friction, relative to dry friction, that must be visible for friction to be ok; else it is unknown."""
 WARMING_DRY, WARMING_VISCOUS = (0.005, 0.01), (0.02, 0.04)
 """Least and largest relative loss of dry and viscous friction with every kelvin (1/K) that warming explains where the
 model does not have the effect of temperature; the least ones are those of the digital robot above 20 °C ..."""
@@ -105,6 +107,11 @@ class FrictionEstimate:
     change: float
     change_deviation: float
     unexplained: float
+
+    @property
+    def change_error(self) -> float:
+        """Standard error of `change` with the errors of the model that repeat in short motions."""
+        return repetition(self.moved) * self.change_deviation
 
     def to_dict(self) -> dict[str, Any]:
         """Return the friction for JSON."""
@@ -326,7 +333,7 @@ def friction_estimates(known: Known, motion: FrictionMotion, measured: Mask) -> 
 
 
 def friction_status(change: float, error: float) -> Status:
-    """Return whether a change of friction relative to dry friction is watched.
+    """Return whether a change of friction relative to dry friction is watched; unknown if one of `VISIBLE` is not seen.
 
     Args:
         change: The change against the model, or between runs, without what temperatures explain.
@@ -334,7 +341,9 @@ def friction_status(change: float, error: float) -> Status:
 
     """
     limit = MORE_FRICTION if change > 0.0 else LESS_FRICTION
-    return "watch" if abs(change) > max(limit, FRICTION_RATIO * error) else "ok"
+    if abs(change) > max(limit, FRICTION_RATIO * error):
+        return "watch"
+    return "ok" if FRICTION_RATIO * error <= VISIBLE else "unknown"
 
 
 def colder_hint(friction: Sequence[FrictionEstimate], temperature: TemperatureRange | None) -> str:
@@ -391,7 +400,7 @@ def _number_lines(result: MonitorResult) -> list[str]:
     lines = [f"  external torque rms [Nm]   {rms}", f"    without contact (1 sigma) {spread}"]
     lines.append(f"  payload [kg]               {_payload_text(result.payload)}")
     moved = [joint for joint in result.friction if joint.moved > 0.0 and joint.change_deviation < VAGUE]
-    known = [f"j{j.joint} {100.0 * j.change:+.0f} ± {196.0 * j.change_deviation:.0f}" for j in moved]
+    known = [f"j{j.joint} {100.0 * j.change:+.0f} ± {196.0 * j.change_error:.0f}" for j in moved]
     lines.append(f"  friction change [% of dry] {'  '.join(known) or 'not determined: no joint moves enough'}")
     if result.temperature is not None:
         degrees = "  ".join(f"{value:.0f}" for value in result.temperature.last)
