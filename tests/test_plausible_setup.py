@@ -177,6 +177,15 @@ def test_unknown_scale_gives_relative_parameters() -> None:
     assert found.summary().startswith("The scale of the drive gains is unknown")
     assert found.unit_of(0).endswith(" x gain")
     assert found.physical is None
+    for use in (
+        lambda: jw.identify_payload(found, recording(seed=2, payload=2.5)),
+        lambda: found.with_payload(jw.Payload(1.0)),
+    ):
+        with pytest.raises(jw.errors.ModelError, match="needs the scale of the drive gains"):
+            use()
+    monitored = jw.monitoring.monitor_log(jw.RobotModel(found), recording(seed=2, payload=2.5)).result()
+    assert monitored.payload.status == "unknown"
+    assert any(text.startswith("payload: the scale of the drive gains is unknown") for text in monitored.missing)
 
 
 def test_each_log_is_judged_as_what_it_is() -> None:

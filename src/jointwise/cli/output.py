@@ -49,13 +49,15 @@ def note(text: str) -> None:
 
 
 def read_model(path: str) -> Calibration:
-    """Return the calibration of a model file; print a note if its training data contradict its set-up."""
+    """Return the calibration of a model file; print a note if its set-up is contradicted or its scale unknown."""
     from jointwise.result import load_calibration
 
     calibration = load_calibration(path)
     if calibration.implausible:
         found = ", ".join(check.check for check in calibration.plausibility if check.status == "contradicted")
         note(f"{path}: do not use: the training data contradict the declared set-up ({found}); see its report.")
+    if not calibration.scale_known:
+        note(f"{path}: the scale of the drive gains is unknown: torques (Nm), masses and inertias are relative to it.")
     return calibration
 
 

@@ -24,6 +24,7 @@ from jointwise.export.peer_checks import (
 from jointwise.export.simple_friction import SimpleFriction, simple_friction, simple_losses, with_simple_friction
 from jointwise.export.urdf_edit import edited_urdf
 from jointwise.model.rigid import inverse_dynamics
+from jointwise.result.transfer import refuse_unknown_scale
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 
@@ -63,13 +64,12 @@ def urdf_model(model: RobotModel, rate: float, urdf: str | Path | None = None, t
 
 def consistent_model(model: RobotModel, target: str) -> RobotModel:
     """Return the model with physically consistent bodies, or say how to get them."""
+    refuse_unknown_scale(model.calibration, target)
     if model.calibration.physical is None:
         raise ModelError(
             f"{target} needs the inertia of every body, and this model has base parameters only. Calibrate again "
             "without --no-physical, and export that model."
         )
-    if not model.calibration.scale_known:
-        raise ModelError(f"{target} needs the scale of the drive gains, which this calibration does not have.")
     return model.for_use("feed-forward").consistent()
 
 

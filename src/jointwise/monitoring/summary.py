@@ -398,7 +398,8 @@ def _number_lines(result: MonitorResult) -> list[str]:
         for values in (result.external_torque_rms, result.external_torque_deviation)
     )
     lines = [f"  external torque rms [Nm]   {rms}", f"    without contact (1 sigma) {spread}"]
-    lines.append(f"  payload [kg]               {_payload_text(result.payload)}")
+    if "payload" in result.running:
+        lines.append(f"  payload [kg]               {_payload_text(result.payload)}")
     moved = [joint for joint in result.friction if joint.moved > 0.0 and joint.change_deviation < VAGUE]
     known = [f"j{j.joint} {100.0 * j.change:+.0f} ± {196.0 * j.change_error:.0f}" for j in moved]
     lines.append(f"  friction change [% of dry] {'  '.join(known) or 'not determined: no joint moves enough'}")

@@ -247,7 +247,9 @@ def verdict(
         friction = tuple(replace(joint, status="unknown") if joint.status == "watch" else joint for joint in friction)
         wear = wear.not_judged()
     if mismatch:
-        contacts, payload = [], replace(payload, status="unknown")
+        contacts = []
+    if mismatch or not model.calibration.scale_known:
+        payload = replace(payload, status="unknown")
     data, temperature = data_quality(known, faults, malformed), temperature_range(model, sums.temperatures)
     running, missing = _channels(monitor, measured, temperature is not None)
     count, setup = max(sums.samples, 1), _setup(model)
@@ -369,6 +371,9 @@ def _channels(monitor: Monitor, measured: Mask, warm: bool) -> tuple[list[str], 
         missing.append("momentum observer: no measured speed (qd); contacts are found by the slower residual")
     elif not monitor.uses_changes:
         missing.append(f"sudden changes: the model has no figures for a stream of {monitor.rate:g} Hz")
+    if not monitor.model.calibration.scale_known:
+        running.remove("payload")
+        missing.append("payload: the scale of the drive gains is unknown, torques (Nm) are relative to it")
     unmeasured = [str(j + 1) for j in range(len(measured)) if not measured[j]]
     if unmeasured:
         missing.append(f"joint {', '.join(unmeasured)}: no measured {monitor.model.output}")

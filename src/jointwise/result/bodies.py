@@ -18,6 +18,7 @@ from jointwise.model.dynamics import Dynamics
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.model.transmission import motor_regressor, motor_torque
 from jointwise.result.calibration import Calibration
+from jointwise.result.transfer import refuse_unknown_scale
 from jointwise.spatial import Array
 
 STATES = 40
@@ -99,12 +100,13 @@ def calibrated_load(
         The load model under the gravity of the logs.
 
     Raises:
-        ModelError: If the calibration is of another robot or does not determine the load of this joint under the
-            gravity of the logs.
+        ModelError: If the calibration is of another robot, has drive gains of unknown scale, or does not determine the
+            load of this joint under the gravity of the logs.
 
     """
     if calibration.model.robot.name != robot.name:
         raise ModelError(f"the model must be of {robot.name}. Got one of {calibration.model.robot.name} instead.")
+    refuse_unknown_scale(calibration, "the load of a joint in Nm")
     calibrated = gravity_vector(calibration.model.gravity)
     is_stated = mounting is not None or any(log.origin.gravity is not None for log in logs)
     gravity = gravity_vector(mounting_of_logs(logs, mounting)) if is_stated else calibrated

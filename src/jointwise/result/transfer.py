@@ -28,6 +28,20 @@ UNKNOWN = 1e-7
 """Entry of P' times the null space of P (unit vectors) above which a base parameter is not determined."""
 
 
+def refuse_unknown_scale(calibration: Calibration, what: str) -> None:
+    """Reject a calibration with an unknown scale of the drive gains for what needs masses in kg or torques in Nm.
+
+    Raises:
+        ModelError: Only ratios of the drive gains are known.
+
+    """
+    if not calibration.scale_known:
+        raise ModelError(
+            f"{what} needs the scale of the drive gains, which this model does not have. Calibrate with --gains, or "
+            "with a description that has masses or drive gains."
+        )
+
+
 def with_payload(calibration: Calibration, payload: Payload | None) -> Calibration:
     """Return a calibration with a payload in place of the one that its parameters include.
 
@@ -40,7 +54,12 @@ def with_payload(calibration: Calibration, payload: Payload | None) -> Calibrati
     Returns:
         The calibration of the loaded arm.
 
+    Raises:
+        ModelError: The scale of the drive gains is unknown, and a mass in kg cannot be added to relative parameters.
+
     """
+    if payload is not None:
+        refuse_unknown_scale(calibration, "a payload in kg")
     before, robot = calibration.provenance.carried, calibration.model.robot
     change = calibration.model.payload_values(payload, before)
     after, less = (np.zeros(10) if each is None else each.inertial_at_last_link(robot) for each in (payload, before))

@@ -17,6 +17,7 @@ USES = {
     "sensor": "sensor-based model (all channels that it uses)",
     "feed-forward": "feed-forward model (positions only)",
 }
+SUSPECT = "the training data make the set-up of the model suspect (see its report): at most fair for every use"
 REST = "at rest: no R2 for a joint that does not move, where static friction can hold any torque up to break-away"
 
 
@@ -58,7 +59,8 @@ def _means(validation: Validation) -> list[str]:
 def _log_lines(validation: Validation) -> list[str]:
     """Return what contradicts that a log belongs to the model, and what the model can be used for by this log."""
     found = [f"log {check.status} ({check.check}): {check.line()}" for check in validation.plausibility]
-    return [*found, replace(log_verdict(validation), cause="").line()]
+    setup = [SUSPECT] if validation.setup == "suspect" else []
+    return [*found, replace(log_verdict(validation), cause="").line(), *setup]
 
 
 def _feed_forward_lines(validation: Validation) -> list[str]:

@@ -15,6 +15,7 @@ from jointwise.estimation.least_squares import Mask
 from jointwise.estimation.uncertainty import OPEN_SHARE, open_directions
 from jointwise.result.calibration import CalibratedModel, Calibration, calibration_of
 from jointwise.result.feed_forward import applicable_use
+from jointwise.result.transfer import refuse_unknown_scale
 from jointwise.runtime.payload.fit import GYRATION, PayloadFit, fit_payload, payload_columns
 from jointwise.runtime.payload.result import IdentifiedPayload
 from jointwise.runtime.payload.rows import LogRows, cleaned, is_at_rest, log_rows
@@ -52,12 +53,13 @@ def identify_payload(
 
     Raises:
         DataError: A log has no such output, or belongs to another gravity.
-        ModelError: A log has another number of joints than the model.
+        ModelError: A log has another number of joints than the model, or the scale of its drive gains is unknown.
         EstimationError: The logs are too short.
         ImplausibleError: No payload explains the logs.
 
     """
     calibration = calibration_of(model).with_payload(None)
+    refuse_unknown_scale(calibration, "the mass of a payload")
     recordings = log_list(logs)
     _check_logs(calibration, recordings)
     report = progress or (lambda stage: None)
