@@ -26,9 +26,8 @@ from jointwise.design.trajectory import Trajectory
 from jointwise.estimation.structure import JointTerms
 from jointwise.model.terms import Temperature
 from jointwise.monitoring import Monitor, monitor_log
-from jointwise.monitoring.core import Samples
+from jointwise.monitoring.core import Samples, log_samples, stream_rate
 from jointwise.monitoring.session import part_of
-from jointwise.monitoring.signals import log_samples, stream_rate
 from jointwise.options import Options
 from jointwise.simulation.robot import Thermal, digital_robot
 

@@ -11,11 +11,10 @@ import jointwise as jw
 from jointwise.backend import native
 from jointwise.experiment.options import Events, PlantOptions, Push
 from jointwise.monitoring import Monitor, Session, monitor_log, tool_force
-from jointwise.monitoring.core import NativeWatch
+from jointwise.monitoring.core import NativeWatch, log_samples
 from jointwise.monitoring.reference import ReferenceWatch
 from jointwise.monitoring.session import part_of
 from jointwise.monitoring.settings import core_monitor, known_spread
-from jointwise.monitoring.signals import log_samples
 from jointwise.monitoring.sources import follow_json
 from jointwise.runtime.bodies import Bodies
 from jointwise.runtime.stream import NumpyCore

@@ -25,7 +25,7 @@ from jointwise.estimation.structure import LADDER, Structure
 from jointwise.options import Options
 from jointwise.preparation import make_regression
 from jointwise.result import load_calibration, save_model
-from jointwise.result.feed_forward import Use
+from jointwise.result.predict import Use
 from synthetic.point_to_point import point_to_point_trajectory
 
 SENSORS = ("qd", "theta")

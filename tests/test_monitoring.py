@@ -25,7 +25,7 @@ from jointwise.monitoring import (
     residual_spread,
     tool_force,
 )
-from jointwise.monitoring.core import MOMENTS, SHARES
+from jointwise.monitoring.core import MOMENTS, SHARES, log_samples, stream_rate
 from jointwise.monitoring.history import History
 from jointwise.monitoring.learn import MARGIN
 from jointwise.monitoring.reference import ReferenceWatch
@@ -33,7 +33,6 @@ from jointwise.monitoring.reference_contact import ReferenceContact
 from jointwise.monitoring.reference_state import WatchMemory
 from jointwise.monitoring.session import part_of
 from jointwise.monitoring.settings import core_monitor, known_spread
-from jointwise.monitoring.signals import log_samples, stream_rate
 from jointwise.monitoring.summary import (
     FrictionMotion,
     TemperatureRange,

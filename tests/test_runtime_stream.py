@@ -12,7 +12,7 @@ import jointwise as jw
 from jointwise.backend import native
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.terms import Coulomb, Hysteresis, Inertia, Offset, SpeedRipple, Spring, Viscous
-from jointwise.result.feed_forward import FeedForward
+from jointwise.result.predict import FeedForward
 from jointwise.runtime.bodies import Bodies
 from jointwise.runtime.stream import NativeCore, NumpyCore, Sample
 from jointwise.spatial import Array

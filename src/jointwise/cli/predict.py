@@ -54,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
     """Write the prediction."""
     model, log_path, target = _files(args)
     from jointwise.cli.aurt import predicted_names
-    from jointwise.result.feed_forward import applicable_use, use_text
     from jointwise.result.logs import read_log_for
+    from jointwise.result.predict import applicable_use, use_text
     from jointwise.result.store import write_prediction
 
     check_files([model, log_path, args.columns], {"--out" if args.out else "--output": target})

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jointwise.formatting import condition_text, rounded, rounded_r2, table
-from jointwise.result.feed_forward import EXTRAS
 from jointwise.result.metrics import pool
+from jointwise.result.predict import EXTRAS
 from jointwise.result.text import explain_structure, joint_friction_lines
 from jointwise.result.verdict import parameters_line
 

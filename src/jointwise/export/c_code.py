@@ -17,7 +17,7 @@ import numpy as np
 from jointwise.errors import ModelError
 from jointwise.export.package import Content, ExportCheck
 from jointwise.export.simple_friction import planned_losses
-from jointwise.result.feed_forward import Use
+from jointwise.result.predict import Use
 from jointwise.runtime import RobotModel
 from jointwise.runtime.packing import DRIVERS, LOADS, NUMBERS, CoreJoint, CoreModel, CoreTerm
 from jointwise.spatial import Array

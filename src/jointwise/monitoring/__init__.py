@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jointwise.monitoring.history import History, Trend
     from jointwise.monitoring.learn import residual_spread
     from jointwise.monitoring.monitor import Monitor, MonitorState
-    from jointwise.monitoring.session import Session, monitor_log
+    from jointwise.monitoring.session import Session, Timeline, monitor_log
     from jointwise.monitoring.sources import follow_csv, follow_json
     from jointwise.monitoring.stiffness import (
         StiffnessEstimate,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         PayloadEstimate,
         TemperatureRange,
     )
-    from jointwise.monitoring.timeline import Timeline
     from jointwise.monitoring.wear import JointStiffness
 
 __all__ = [

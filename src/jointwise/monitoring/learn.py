@@ -11,9 +11,17 @@ import numpy as np
 from jointwise.data.log import Log
 from jointwise.estimation.least_squares import Mask, non_negative
 from jointwise.model.transmission import motor_values
-from jointwise.monitoring.core import NativeWatch, Reports, Samples
+from jointwise.monitoring.core import (
+    FASTEST,
+    SLOWEST,
+    SLOWNESS,
+    NativeWatch,
+    Reports,
+    Samples,
+    log_samples,
+    stream_rate,
+)
 from jointwise.monitoring.settings import core_monitor, known_spread
-from jointwise.monitoring.signals import FASTEST, SLOWEST, SLOWNESS, log_samples, stream_rate
 from jointwise.result.metrics import BLOCK, FEATURES, ChangeSpread, JointSpread, ResidualSpread, Tail
 from jointwise.runtime import RobotModel
 from jointwise.runtime.stream import NativeCore

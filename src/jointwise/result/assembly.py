@@ -20,8 +20,8 @@ from jointwise.estimation.uncertainty import Uncertainty, uncertainty_of
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import SpeedRipple, Term, Viscous
 from jointwise.result.calibration import Estimate, Status
-from jointwise.result.feed_forward import FeedForward
 from jointwise.result.metrics import AT_NOISE
+from jointwise.result.predict import FeedForward
 from jointwise.spatial import Array
 
 MAX_NMSE = 0.5

@@ -23,11 +23,10 @@ from jointwise.estimation.physical import PhysicalParameters
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.motion import Motion, with_substitutes
-from jointwise.result.feed_forward import FeedForward, Use, for_use
 from jointwise.result.metrics import ResidualSpread, Validation
 from jointwise.result.plausibility import Check, worst_status
 from jointwise.result.plausibility.check import Status as SetupStatus
-from jointwise.result.predict import predict
+from jointwise.result.predict import FeedForward, Use, for_use, predict
 from jointwise.result.provenance import Provenance
 from jointwise.spatial import Array
 

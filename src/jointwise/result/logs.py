@@ -17,7 +17,7 @@ from jointwise.description.robot import Robot
 from jointwise.errors import DataError
 from jointwise.formatting import rounded
 from jointwise.result.calibration import CalibratedModel, Calibration, calibration_of
-from jointwise.result.feed_forward import EXTRAS
+from jointwise.result.predict import EXTRAS
 
 FATAL = ("degrees", "motor-side", "time-unit")
 """Findings of the inspection that make a log useless for any model; other findings only warn."""

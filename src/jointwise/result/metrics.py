@@ -11,8 +11,8 @@ import numpy as np
 from msgspec import Meta
 
 from jointwise.data.log import Log
-from jointwise.result.feed_forward import Use
 from jointwise.result.plausibility.check import Check, Status
+from jointwise.result.predict import Use
 from jointwise.spatial import Array
 
 if TYPE_CHECKING:
@@ -220,13 +220,13 @@ class Validation:
 
     def summary(self) -> str:
         """Return the errors of every joint, their means and the verdict as text, as `jointwise validate` does."""
-        from jointwise.result.validation_text import validation_text
+        from jointwise.result.text import validation_text
 
         return validation_text(self)
 
     def to_dataframe(self) -> DataFrame:
         """Return the errors as a pandas data frame: a row for each joint (from 1) and its `all` or `moving` samples."""
-        from jointwise.result.validation_text import validation_frame
+        from jointwise.result.text import validation_frame
 
         return validation_frame(self)
 

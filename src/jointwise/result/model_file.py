@@ -22,9 +22,9 @@ from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Term, term_from_dict
 from jointwise.result.calibration import Calibration, Estimate, Status, TrainingErrors
-from jointwise.result.feed_forward import FeedForward, Use
 from jointwise.result.metrics import JointMetrics, ResidualSpread, Validation
 from jointwise.result.plausibility import Check, worst_status
+from jointwise.result.predict import FeedForward, Use
 from jointwise.result.provenance import Provenance
 from jointwise.spatial import Array, pseudo_inertia
 

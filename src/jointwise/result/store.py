@@ -18,9 +18,8 @@ from jointwise.document import Kind, decode_document, load_document, write_docum
 from jointwise.estimation.physical import PhysicalParameters
 from jointwise.model.dynamics import Dynamics
 from jointwise.result.calibration import CalibratedModel, Calibration, Estimate, calibration_of
-from jointwise.result.feed_forward import FeedForward, Use
 from jointwise.result.model_file import ModelFile
-from jointwise.result.predict import predict_chunks
+from jointwise.result.predict import FeedForward, Use, predict_chunks
 from jointwise.result.provenance import Provenance
 
 SCHEMA = 1

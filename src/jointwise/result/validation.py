@@ -14,7 +14,6 @@ from jointwise.data import statistics
 from jointwise.data.log import Log
 from jointwise.estimation.regression import EXCERPT
 from jointwise.result.calibration import CalibratedModel, Calibration, calibration_of
-from jointwise.result.feed_forward import Use, applicable_use
 from jointwise.result.metrics import (
     IGNORED_METRICS,
     JointMetrics,
@@ -23,6 +22,7 @@ from jointwise.result.metrics import (
     pool,
 )
 from jointwise.result.plausibility.against_model import check_log
+from jointwise.result.predict import Use, applicable_use
 from jointwise.spatial import Array
 
 

@@ -24,8 +24,7 @@ from jointwise.model.terms import Offset
 from jointwise.model.transmission import joint_torque, motor_motion, motor_torque, motor_values
 from jointwise.motion import Motion
 from jointwise.result.calibration import Calibration
-from jointwise.result.feed_forward import applicable_use
-from jointwise.result.predict import motion_function_chunks
+from jointwise.result.predict import applicable_use, motion_function_chunks
 from jointwise.runtime.bodies import Bodies
 from jointwise.runtime.motion import at_rest_torques, checked_rate, make_motion, steady_torques, term_torques
 from jointwise.runtime.packing import core_model, has_core_term

@@ -13,7 +13,7 @@ from jointwise.errors import ModelError
 from jointwise.model.terms import Coulomb, Hysteresis, Inertia, PowerFlow, Rated, Stribeck, Term
 from jointwise.model.transmission import motor_torque
 from jointwise.result.calibration import Calibration
-from jointwise.result.feed_forward import Use
+from jointwise.result.predict import Use
 from jointwise.runtime.evaluation import Evaluation
 from jointwise.runtime.friction_adaptation import TYPICAL_SPEED
 from jointwise.runtime.model import RobotModel

@@ -9,7 +9,7 @@ from jointwise.formatting import MISSING
 from jointwise.report.data import ReportData
 from jointwise.report.page import Html, element, facts, items, join, length_unit, paragraph, robot_title, table
 from jointwise.result.calibration import Calibration
-from jointwise.result.feed_forward import EXTRAS
+from jointwise.result.predict import EXTRAS
 from jointwise.result.store import SCHEMA
 
 

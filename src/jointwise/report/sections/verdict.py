@@ -23,8 +23,8 @@ from jointwise.report.page import (
 )
 from jointwise.report.sections.logs import use_badge, uses
 from jointwise.result.calibration import Calibration
-from jointwise.result.feed_forward import EXTRAS
 from jointwise.result.metrics import AT_NOISE, Pooled, Validation, pool
+from jointwise.result.predict import EXTRAS
 from jointwise.result.verdict import (
     GOOD,
     Assessment,

@@ -14,7 +14,7 @@ from jointwise.estimation.jackknife import BLOCK_DURATION, MIN_BLOCKS
 from jointwise.estimation.least_squares import Mask
 from jointwise.estimation.uncertainty import OPEN_SHARE, open_directions
 from jointwise.result.calibration import CalibratedModel, Calibration, calibration_of
-from jointwise.result.feed_forward import applicable_use
+from jointwise.result.predict import applicable_use
 from jointwise.result.transfer import refuse_unknown_scale
 from jointwise.runtime.payload.fit import GYRATION, PayloadFit, fit_payload, payload_columns
 from jointwise.runtime.payload.result import IdentifiedPayload
