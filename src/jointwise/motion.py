@@ -46,10 +46,12 @@ class Signals:
 
 @dataclass(frozen=True)
 class Motion(Signals):
-    """Signals of all joints, each (samples, joints), from time `start` (s) on; see `Signals`.
+    """Signals of all joints, each (samples, joints); see `Signals`.
 
-    `rotor_speed` (rad/s) and `rotor_acceleration` (rad/s²) are filtered like `qd` and `qdd`, None where no rotor
-    position was measured.
+    Attributes:
+        rotor_speed: Rotor speed, filtered like `qd`, rad/s; None where no rotor position was measured.
+        rotor_acceleration: Rotor acceleration, filtered like `qdd`, rad/s²; None likewise.
+        start: Time of the first sample, s.
     """
 
     rotor_speed: Array | None = None
@@ -86,9 +88,15 @@ class Motion(Signals):
 
 @dataclass(frozen=True)
 class DriveSignals:
-    """Signals of joints and their drives, (joints,) or (samples, joints): rad, rad/s, A, °C.
+    """Signals of joints and their drives, each (joints,) or (samples, joints).
 
-    `q`, `qd` of the links and `theta`, `speed` of the rotors after the gear; `current` and `temperature` of the motors.
+    Attributes:
+        q: Positions of the links, rad.
+        qd: Speeds of the links, rad/s.
+        theta: Positions of the rotors after the gear, rad.
+        speed: Speeds of the rotors after the gear, rad/s.
+        current: Motor currents, A.
+        temperature: Temperatures of the motors, °C.
     """
 
     q: Array

@@ -41,10 +41,22 @@ class ControlSample(DriveSignals):
 class AffineControl:
     """``u = u_ff - Kp (q - q_d) - Kd (q̇ - q̇_d) - Kθ (θ - θ_d) - Kω (ω - ω_d) - Ki ∫ (q - q_d) dt + g(q)`` in Nm.
 
-    References are (periods, joints): `torque` u_ff (Nm), `q`, `qd`, `theta`, `speed` (rad, rad/s). Gains (Nm/rad,
-    Nm s/rad, Nm/(rad s)) are (joints,), (joints, joints), or with a leading axis of periods. `gravity` adds g(q) of a
-    robot at the measured position: a chain of `make_chain`, so that the controller may assume another payload than the
-    arm carries; `gravity_shares` (joints, joints), C^-T, are the shares of g(q) in the torques of coupled motors.
+    References are (periods, joints); gains are (joints,), (joints, joints), or with a leading axis of periods.
+
+    Attributes:
+        q: Reference q_d of the links, rad.
+        qd: Reference of their speeds, rad/s.
+        theta: Reference θ_d of the rotors, rad.
+        speed: Reference ω_d of their speeds, rad/s.
+        torque: Feed-forward u_ff, Nm.
+        kp: Kp, Nm/rad.
+        kd: Kd, Nm s/rad.
+        k_theta: Kθ, Nm/rad.
+        k_speed: Kω, Nm s/rad.
+        ki: Ki, Nm/(rad s).
+        gravity: Chain of `make_chain` whose g(q) is added at the measured position, so that the controller may assume
+            another payload than the arm carries.
+        gravity_shares: Shares of g(q) in the torques of coupled motors, C^-T, (joints, joints).
     """
 
     q: Array | None = None

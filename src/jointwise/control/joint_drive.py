@@ -14,9 +14,15 @@ from jointwise.spatial import Array
 class JointDrive:
     """One drive: ``B θ̈ + τ_J(φ) + D φ̇ + F_V ω + F_C(sgn ω) = τ_m``, all at the joint side (after the gear).
 
-    `inertia` B (kg m²); `spring`, None where rotor and link move as one (`Rigid` is taken as None); `damping` D
-    (Nm s/rad); `viscous` F_V (Nm s/rad); dry friction `forward` and `backward`, both >= 0 (Nm); `limit` of the motor's
-    torque (Nm, inf: none); `lag` of its current loop (s).
+    Attributes:
+        inertia: B, kg m².
+        spring: τ_J(φ); None where rotor and link move as one (`Rigid` is taken as None).
+        damping: D, Nm s/rad.
+        viscous: F_V, Nm s/rad.
+        forward: Dry friction of forward motion, >= 0, Nm.
+        backward: Dry friction of backward motion, >= 0, Nm.
+        limit: Greatest torque of the motor, Nm; inf for none.
+        lag: Time constant of the current loop, s.
     """
 
     inertia: float = 0.0

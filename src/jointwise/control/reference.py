@@ -18,11 +18,18 @@ Curve = Callable[[Array, int], Array]
 
 @dataclass(frozen=True)
 class Reference:
-    """Samples (periods, joints) at `rate` (Hz): `q` rad, `qd`, `qdd`, `jerk` and `snap` per s, s², s³, s⁴.
+    """Samples (periods, joints) of a motion.
 
-    Jerk and snap are None where the motion has none; only the feed-forward of elastic joints needs them. `curve` is
-    the motion itself, where it is known between the samples. A part of a motion has `times` (periods,), s, of its own,
-    and `poses` (any, joints) of the whole, from which inertias are taken.
+    Attributes:
+        rate: Rate of the samples, Hz.
+        q: Positions, rad.
+        qd: Speeds, rad/s.
+        qdd: Accelerations, rad/s².
+        jerk: Third derivative, rad/s³; None where the motion has none. Only elastic joints need jerk and snap.
+        snap: Fourth derivative, rad/s⁴; None likewise.
+        curve: The motion itself, where it is known between the samples.
+        times: Times of a part of a motion, s, (periods,).
+        poses: Poses (any, joints) of the whole motion, from which inertias are taken.
     """
 
     rate: float

@@ -36,11 +36,19 @@ _SHOWN = 5
 class Clock:
     """How a log's stamps run.
 
-    `period` (s) mean step and `rate` (Hz) its inverse, without gaps; `median_step`, `jitter_rms` (s, of the steps about
-    their mean) and `quantiles` (s, of the steps: 0, 5, 50, 95, 100 %); `uneven` whether more than `MAX_UNEVEN` of the
-    steps differ from their median; `usual_step` (s) the mean of those that do not, the median if `uneven`; `repeated`,
-    `reversed`, `gaps` 0-based samples that follow an equal, a later or a much earlier stamp; `segments` slices without
-    gaps; `findings` in words.
+    Attributes:
+        period: Mean step without gaps, s.
+        rate: Inverse of `period`, Hz.
+        median_step: Median step, s.
+        jitter_rms: Standard deviation of the steps, without gaps, s.
+        uneven: Whether more than `MAX_UNEVEN` of the steps differ from their median.
+        usual_step: Mean of the steps that do not differ from the median, s; the median if `uneven`.
+        quantiles: 0, 5, 50, 95 and 100 % quantiles of the steps, s.
+        repeated: Samples (0-based) with the same stamp as the one before.
+        reversed: Samples with an earlier stamp than the one before.
+        gaps: Samples that follow a gap.
+        segments: Slices of samples between gaps.
+        findings: What is wrong with the stamps, in words.
     """
 
     period: float

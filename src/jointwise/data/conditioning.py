@@ -74,7 +74,11 @@ class Filters:
 class CleanLog:
     """A log without repeated and stale samples, divided into gap-free segments.
 
-    `kept` are the samples of the log that remain, `segments` slices of `kept`, `period` (s) its sampling period.
+    Attributes:
+        log: The log.
+        kept: Its samples that remain, (kept,).
+        segments: Gap-free slices of `kept`.
+        period: Sampling period, s.
     """
 
     log: Log
@@ -273,8 +277,11 @@ def condition(span: UniformSpan, cutoff: float) -> Motion:
 class MotionChunk:
     """A part of a clean log as a motion.
 
-    Only the samples `inner` of the motion count, which correspond to the kept samples `rows`; the others let filters
-    and hysteresis settle.
+    Attributes:
+        span: The part and its uniform clock.
+        motion: Conditioned signals, with margins in which filters and hysteresis settle.
+        inner: Samples of the motion that count.
+        rows: The kept samples of the log to which `inner` corresponds.
     """
 
     span: UniformSpan

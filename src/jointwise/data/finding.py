@@ -11,7 +11,16 @@ Severity = Literal["error", "warning", "info"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding; `code` is for programs; `channel` and `joint` (0-based) locate it, None: the whole log."""
+    """One finding of the inspection of a log.
+
+    Attributes:
+        severity: How grave it is.
+        code: Name for programs.
+        message: What was found, in a sentence.
+        advice: What to do about it; empty if there is nothing.
+        channel: The channel; None for the whole log.
+        joint: The joint (0-based); None for all.
+    """
 
     severity: Severity
     code: str

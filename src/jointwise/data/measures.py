@@ -28,10 +28,15 @@ COUPLING_RANGE = 0.1
 
 @dataclass(frozen=True)
 class ChannelNumbers:
-    """Numbers of a channel per joint, each (joints,), in the channel's unit.
+    """Numbers of a channel per joint, each (joints,), in the unit of the channel.
 
-    `low`, `high` range; `noise` rms; `quantum` quantisation step; `frozen` longest run of samples repeating a value
-    while the joint moves; `saturated` share of samples that pile up at the extremes.
+    Attributes:
+        low: Least value.
+        high: Greatest value.
+        noise: Noise, rms.
+        quantum: Quantisation step; 0 where none is seen.
+        frozen: Longest run of samples that repeat a value while the joint moves.
+        saturated: Share of samples that pile up at the extreme values.
     """
 
     low: Array
@@ -58,13 +63,21 @@ class Jump:
 
 @dataclass(frozen=True)
 class Measures:
-    """What was measured on a log; arrays are (joints,), speeds in rad/s, accelerations in rad/s².
+    """What was measured on a log; arrays are (joints,), None where a channel is absent.
 
-    `standstill` share of samples in which no joint moves; `moving` share in which each does; `stale` share of samples
-    that repeat the whole one before. `speed_ratio`, `speed_match`: slope and correlation of measured over
-    differentiated speed; `theta_ratio`: slope of theta over q, `theta_matrix` (joints, joints): over all joints;
-    `command_match`, `command_offset`: correlation of q with q_des and their median distance; `limited`: share of
-    samples in which a limit holds a current clearly below its target. None where a channel is absent.
+    Attributes:
+        clock: How the stamps run.
+        channels: Numbers of every channel.
+        speed_95: 95 % quantile of the speed, rad/s; `speed_max` the greatest.
+        acceleration_95: 95 % quantile of the acceleration, rad/s²; `acceleration_max` the greatest.
+        moving: Share of samples in which the joint moves.
+        standstill: Share of samples in which no joint moves.
+        stale: Share of samples that repeat the whole one before.
+        jumps: Jumps of positions.
+        speed_ratio: Slope of measured over differentiated speed; `speed_match` their correlation.
+        theta_ratio: Slope of theta over q; `theta_matrix` (joints, joints) that over all joints.
+        command_match: Correlation of q with q_des; `command_offset` their median distance, rad.
+        limited: Share of samples in which a limit holds a current clearly below its target.
     """
 
     clock: Clock

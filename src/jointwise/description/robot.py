@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Payload:
-    """A body fixed to the tool: mass (kg), centre of mass in the tool frame (m), tensor about it (kg m²)."""
+    """A body fixed to the tool.
+
+    Attributes:
+        mass: Mass, kg.
+        center_of_mass: Centre of mass in the tool frame, m, (3,).
+        inertia: Inertia tensor about the centre of mass in the axes of the tool, kg m², (3, 3).
+    """
 
     mass: float
     center_of_mass: Array | Sequence[float] = field(default_factory=lambda: np.zeros(3))
@@ -82,7 +88,15 @@ TORQUE_NOISE = 1.2e-3
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a joint; None where the description has none. rad or m, rad/s or m/s, rad/s², Nm or N."""
+    """Limits of a joint; None where the description has none.
+
+    Attributes:
+        lower: Least position, rad (m for a prismatic joint).
+        upper: Greatest position, rad or m.
+        velocity: Greatest speed, rad/s or m/s.
+        acceleration: Greatest acceleration, rad/s² or m/s².
+        effort: Greatest torque or force of the motor, Nm or N.
+    """
 
     lower: float | None = None
     upper: float | None = None
@@ -155,7 +169,16 @@ class Motor:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint and the frame {j} that it moves, placed in the frame before it at q = 0."""
+    """A joint and the frame {j} that it moves.
+
+    Attributes:
+        name: Name of the joint.
+        kind: `revolute` or `prismatic`; the axis is z of {j}.
+        rotation: Axes of {j} in the frame before it at q = 0, (3, 3).
+        translation: Origin of {j} in the frame before it at q = 0, m, (3,).
+        limits: Limits of position, speed, acceleration and effort.
+        motor: Gear ratio, rotor inertia and gain of the motor, where known.
+    """
 
     name: str
     kind: JointKind
@@ -178,9 +201,12 @@ class Joint:
 
 @dataclass(frozen=True)
 class Link:
-    """A rigid body with its ten standard parameters in the frame {j} of its joint (see `spatial`).
+    """A rigid body that a joint moves.
 
-    `region` is a box in {j} that the centre of mass lies in: its lower and upper corner, (2, 3) in m; None if unknown.
+    Attributes:
+        name: Name of the link.
+        inertial: Ten standard parameters in the frame {j} of its joint, (10,); see `spatial`.
+        region: Lower and upper corner of a box in {j} that contains the centre of mass, m, (2, 3); None if unknown.
     """
 
     name: str
@@ -224,9 +250,17 @@ class Link:
 class Robot:
     """An immutable serial arm: joints, the links they move, and the fixed tool transform after the last one.
 
-    A robot is `superseded` if a calibration has replaced its described bodies: it is then good for kinematics, and the
-    kernels reject it where they would use the described bodies.
-    `transmission` couples motors and joints; None where every motor drives its own joint only.
+    Attributes:
+        name: Name as in the catalogue, or that of the file.
+        joints: Joints from base to tool.
+        links: The link that each joint moves.
+        tool_rotation: Axes of the tool in the last frame, (3, 3).
+        tool_translation: Origin of the tool in the last frame, m, (3,).
+        title: Name for people; empty if there is none.
+        sources: Source of each group of numbers.
+        superseded: Whether a calibration has replaced the described bodies: the robot is then good for kinematics, and
+            the kernels reject it where they would use the described bodies.
+        transmission: Coupling of motors and joints; None where every motor drives its own joint only.
     """
 
     name: str

@@ -40,11 +40,18 @@ UNLOADED = 0.01
 
 @dataclass(frozen=True)
 class PlannedExperiment:
-    """One experiment of a plan: its `purpose`, the `experiment` itself, the `joint` (0-based) under test.
+    """One experiment of a plan.
 
-    `gravity` (3,), m/s² in the base frame, is that of the actual mounting, `payload` what the robot carries, if any. An
-    experiment with a `rejection` (the reason) must not be performed: it does not keep the clearance. `called` is the
-    robot as commands name it, `seed` that of the motion.
+    Attributes:
+        purpose: What it identifies.
+        experiment: Motion and torque.
+        robot: The robot.
+        joint: The joint (0-based) under test.
+        gravity: Gravity of the actual mounting in the base frame, m/s², (3,).
+        payload: What the robot carries; None for nothing.
+        rejection: Why it must not be performed (it does not keep the clearance); None if it may.
+        called: The robot as commands name it.
+        seed: Seed of the motion.
     """
 
     purpose: Purpose

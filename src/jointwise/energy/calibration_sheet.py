@@ -32,9 +32,16 @@ _COLUMNS = 6
 
 @dataclass(frozen=True, eq=False)
 class JointSheet:
-    """Rows of one joint: speed of the joint (rad/s), voltage (V), current (A), temperature (degC), motor torque (Nm).
+    """Rows of one joint of a maker's calibration sheet; arrays are (rows,).
 
-    `joint` is 0-based, `torque_constant` the maker's K_tau (Nm/A).
+    Attributes:
+        joint: The joint (0-based).
+        torque_constant: The maker's K_tau, Nm/A.
+        speed: Speed of the joint, rad/s.
+        voltage: Voltage, V.
+        current: Current, A.
+        temperature: Temperature, degC.
+        torque: Motor torque, Nm.
     """
 
     joint: int

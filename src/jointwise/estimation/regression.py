@@ -144,11 +144,17 @@ def filtered_series(series: Array, used: slice, filters: Filters) -> Array:
 
 @dataclass(frozen=True)
 class Regression:
-    """Training logs under one set of filters, their `output` (torque or current), and the bodies of the robot.
+    """Training logs under one set of filters, and the bodies of the robot.
 
-    `carried` are payloads of single logs as base parameters, None for none; their torque over `gains` (Nm per unit of
-    output) is subtracted from the output and included in the load torque. `extra` are the kinds of terms that every
-    candidate structure has.
+    Attributes:
+        logs: Cleaned logs.
+        output: `torque` or `current`.
+        bodies: Robot, gravity and base parameters.
+        filters: How signals are conditioned.
+        carried: Payloads of single logs as base parameters, None for none; their torque over `gains` is subtracted from
+            the output and included in the load torque.
+        gains: Drive gains that turn the torque of `carried` into the output, Nm per unit, (joints,); None for torques.
+        extra: Kinds of terms that every candidate structure has.
     """
 
     logs: tuple[CleanLog, ...]

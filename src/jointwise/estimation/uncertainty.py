@@ -60,10 +60,15 @@ WIDTH = 0.01
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """Covariance and standard errors (`deviation`), and Student's `factor` for 95 % confidence intervals.
+    """Covariance of the parameters and what it consists of.
 
-    `undetermined` marks parameters that the data do not determine; `at_bound` those held at zero. `parts` are the
-    variances (parameters,) by cause; their sum is the diagonal of the covariance.
+    Attributes:
+        covariance: Covariance, (parameters, parameters).
+        deviation: Standard errors, (parameters,).
+        factor: Student's factor of 95 % confidence intervals.
+        undetermined: Parameters that the data do not determine, (parameters,).
+        at_bound: Parameters held at zero, (parameters,).
+        parts: Variances (parameters,) by cause; their sum is the diagonal of the covariance.
     """
 
     covariance: Array

@@ -14,7 +14,7 @@ from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
 from jointwise.distributions import student_quantile
-from jointwise.errors import MissingExtraError, ModelError
+from jointwise.errors import ModelError
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.essential import Essential
 from jointwise.estimation.fit import LoadIteration
@@ -47,12 +47,18 @@ SCALE_UNKNOWN = (
 
 @dataclass(frozen=True)
 class Estimate:
-    """Values with covariance; `factor` times a standard error is the half-width of a 95 % confidence interval.
+    """Values of all parameters with their uncertainty.
 
-    `sigma` (joints,) is the residual standard deviation in Nm; the condition numbers are those of the weighted
-    observation matrix as it is, and with columns of unit length. `shares` are the mean shares of the variance of body
-    parameters by cause: independent noise, correlated residuals, model selection, filters, neglected effects, drive
-    gains.
+    Attributes:
+        values: Values, (parameters,).
+        covariance: Covariance, (parameters, parameters).
+        factor: Half-width of a 95 % confidence interval per standard error (Student).
+        status: Status of every parameter.
+        sigma: Residual standard deviation, Nm, (joints,).
+        condition: Condition number of the weighted observation matrix; `condition_scaled` with columns of unit length.
+        method: Method of the fit.
+        shares: Mean shares of the variance of body parameters by cause: independent noise, correlated residuals, model
+            selection, filters, neglected effects, drive gains.
     """
 
     values: Array
@@ -332,24 +338,9 @@ class Calibration:
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtraError("pandas", "dataframe", "A data frame") from None
-        parameters, status = self.model.parameters, self.estimate.status
-        undetermined = np.array([each == "undetermined" for each in status])
-        return pd.DataFrame(
-            {
-                "joint": pd.array([None if p.joint is None else p.joint + 1 for p in parameters], dtype="Int64"),
-                "unit": [self.unit_of(k) for k in range(len(parameters))],
-                "value": np.where(undetermined, np.nan, self.estimate.values),
-                "std_error": np.where(undetermined, np.nan, self.estimate.deviation),
-                "low": self.conf_int()[:, 0],
-                "high": self.conf_int()[:, 1],
-                "status": self.estimate.status,
-            },
-            index=pd.Index([p.name for p in parameters], name="parameter"),
-        )
+        from jointwise.result.text import calibration_frame
+
+        return calibration_frame(self)
 
     def undetermined(self) -> tuple[str, ...]:
         """Return the names of the parameters that are not identifiable from the data."""

@@ -20,10 +20,17 @@ from jointwise.spatial import six_to_tensor, tensor_to_six
 
 @dataclass(frozen=True)
 class Source:
-    """A training log: file name, SHA-256, samples, duration (s), and the verdict and findings of the inspection.
+    """A training log.
 
-    `sketch` recognises its samples in other files; None in models of earlier versions. `temperatures` are the means of
-    its joints, °C; None where they were not measured.
+    Attributes:
+        file: File name.
+        sha256: Hash of the file.
+        samples: Number of samples.
+        duration: Duration, s.
+        verdict: Verdict of the inspection.
+        findings: Findings of the inspection.
+        sketch: Recognises its samples in other files; None in models of earlier versions.
+        temperatures: Mean temperatures of its joints, °C; None where they were not measured.
     """
 
     file: str
@@ -40,9 +47,15 @@ class Source:
 class Provenance:
     """Origin of a calibration.
 
-    Its parameters include the `payload`: kg, centre x, y, z (m), and XX XY XZ YY YZ ZZ (kg m²) about the centre where
-    they are known. It is that of the training logs, or the one set by `Calibration.with_payload`. `notes` are the
-    warnings of the calibration: those of the inspection of its logs, weak excitation, poor joints.
+    Attributes:
+        version: Version of Jointwise.
+        date: Date and time, ISO 8601.
+        mounting: Mounting of the base.
+        logs: Training logs.
+        seconds: Duration of the calibration, s.
+        payload: Payload that the parameters include: kg, centre x, y, z (m), and XX XY XZ YY YZ ZZ (kg m²) about the
+            centre where they are known. It is that of the training logs, or the one set by `Calibration.with_payload`.
+        notes: Warnings of the calibration: those of the inspection of its logs, weak excitation, poor joints.
     """
 
     version: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from jointwise.errors import MissingExtraError
 from jointwise.estimation.cross_validation import Choice
@@ -213,10 +215,7 @@ def validation_frame(validation: Validation) -> DataFrame:
         MissingExtraError: pandas is not installed.
 
     """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingExtraError("pandas", "dataframe", "A data frame") from None
+    pd = _pandas()
     names = ("rmse", "mean", "max", "offset", "variance", "nmse", "r2", "still")
     parts = {"all": validation.joints, "moving": validation.moving}
     rows = {
@@ -228,4 +227,32 @@ def validation_frame(validation: Validation) -> DataFrame:
     index = pd.MultiIndex.from_tuples(rows, names=["joint", "samples"])
     frame = pd.DataFrame(list(rows.values()), index=index, columns=list(names))
     numbers = [name for name in names if name != "still"]
-    return frame.astype(dict.fromkeys(numbers, float))
+    result: DataFrame = frame.astype(dict.fromkeys(numbers, float))
+    return result
+
+
+def calibration_frame(calibration: Calibration) -> DataFrame:
+    """Return the parameters as a pandas data frame; see `Calibration.to_dataframe`."""
+    pd, estimate, parameters = _pandas(), calibration.estimate, calibration.model.parameters
+    undetermined = np.array([each == "undetermined" for each in estimate.status])
+    low, high = calibration.conf_int().T
+    columns = {
+        "joint": pd.array([None if p.joint is None else p.joint + 1 for p in parameters], dtype="Int64"),
+        "unit": [calibration.unit_of(k) for k in range(len(parameters))],
+        "value": np.where(undetermined, np.nan, estimate.values),
+        "std_error": np.where(undetermined, np.nan, estimate.deviation),
+        "low": low,
+        "high": high,
+        "status": estimate.status,
+    }
+    frame: DataFrame = pd.DataFrame(columns, index=pd.Index([p.name for p in parameters], name="parameter"))
+    return frame
+
+
+def _pandas() -> Any:
+    """Return pandas, or say how to install it."""
+    try:
+        import pandas
+    except ImportError:
+        raise MissingExtraError("pandas", "dataframe", "A data frame") from None
+    return pandas

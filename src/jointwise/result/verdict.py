@@ -39,10 +39,17 @@ WELL_DETERMINED = 0.75
 
 @dataclass(frozen=True)
 class LogVerdict:
-    """The verdict on one log: its kind, a grade for every use, and the cause in words where the log is no plain motion.
+    """The verdict on one log.
 
-    `error`: mean MSE / variance from the first to the last movement; `all_samples`: the same with standstill before and
-    after; NaN where no joint moves.
+    Attributes:
+        file: Path of the log.
+        kind: What the log is for the model.
+        error: Mean MSE / variance from the first to the last movement; NaN where no joint moves.
+        all_samples: The same with standstill before and after.
+        feed_forward: Grade for feed-forward.
+        monitoring: Grade for monitoring.
+        simulation: Grade for simulation.
+        cause: Why the log is no plain motion, in words; empty for one.
     """
 
     file: str

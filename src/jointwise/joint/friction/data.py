@@ -184,10 +184,17 @@ LOAD_VARIATION = 0.5
 
 @dataclass(frozen=True, eq=False)
 class FrictionPoints:
-    """Rows of a friction fit: `speed`, `torque` and `weight` (points,), the weights with a mean of one.
+    """Rows of a friction fit, (points,) each unless stated.
 
-    `group` numbers the run or cycle of each point; `extra` (points, columns) are regressors of other effects, named
-    `names`. `kind` is "runs" or "cycles".
+    Attributes:
+        speed: Speed, rad/s.
+        torque: Friction torque, Nm.
+        weight: Weight, with a mean of one.
+        group: Number of the run or cycle.
+        extra: Regressors of other effects, (points, columns).
+        names: Names of the columns of `extra`.
+        kind: "runs" or "cycles".
+        notes: Remarks for the user.
     """
 
     speed: Array

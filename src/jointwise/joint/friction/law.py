@@ -23,8 +23,20 @@ from jointwise.spatial import Array
 class VelocityLaw:
     """``f = (1 + a sgn ω) sgn(ω) (F_C + (F_S - F_C) exp(-(|ω|/V_S)^μ)) + F_V1 ω + F_V2 |ω| ω + F_V3 ω³ + o``.
 
-    Nm and rad/s at the joint side. `coulomb` F_C, `static` F_S, `stribeck_speed` V_S, `shape` μ, `viscous`, `square`
-    and `cube` F_V1..3, `asymmetry` a, `offset` o. `slowest` and `fastest` bound the measured |ω|.
+    All quantities are at the joint side.
+
+    Attributes:
+        coulomb: F_C, Nm.
+        static: F_S, Nm.
+        stribeck_speed: V_S, rad/s.
+        shape: μ.
+        viscous: F_V1, Nm s/rad.
+        square: F_V2, Nm s²/rad².
+        cube: F_V3, Nm s³/rad³.
+        asymmetry: a.
+        offset: o, Nm.
+        slowest: Least measured |ω|, rad/s.
+        fastest: Greatest measured |ω|, rad/s.
     """
 
     coulomb: float = 0.0

@@ -52,10 +52,17 @@ POWERS: dict[str, tuple[int, ...]] = {"none": (), "absolute": (1,), "square": (2
 
 @dataclass(frozen=True, eq=False)
 class RunPairs:
-    """Positions (points,) of pairs of runs: `friction`, `total` (half the sum) and modelled `load`, Nm.
+    """Positions of pairs of runs, forth and back, each (points,).
 
-    `level` numbers the speed, `speed` is its size (rad/s); `block` numbers the block of positions within one pair,
-    `pair` the pair; `weight` is proportional to the square root of the samples, with a mean square of 1.
+    Attributes:
+        friction: Half the difference of the torques, Nm.
+        total: Half their sum, Nm.
+        load: Modelled load torque, Nm.
+        speed: Size of the speed, rad/s.
+        level: Number of the speed.
+        block: Number of the block of positions within one pair.
+        pair: Number of the pair.
+        weight: Proportional to the square root of the samples, with a mean square of 1.
     """
 
     friction: Array

@@ -42,11 +42,17 @@ EDGE_TIME = 0.2
 
 @dataclass(frozen=True)
 class StiffnessRows:
-    """Rows of a fit, (rows,) each: `phi` (rad) without the known part of the gear errors, its `rate` (rad/s), torques.
+    """Rows of a fit, (rows,) each unless stated.
 
-    `torques` by channel, Nm: "gauge" and "motor" where the output is locked, "links" in free motion. `shifts` (rows, n)
-    are unknown gear errors that may be part of φ (`shift_names`), `slips` (rows, m) states of slip elements of the
-    rotor. `block` numbers blocks of time.
+    Attributes:
+        kind: Whether the output is locked or moves freely.
+        phi: Deflection without the known part of the gear errors, rad.
+        rate: Its rate, rad/s.
+        torques: Torques by channel, Nm: "gauge" and "motor" where the output is locked, "links" in free motion.
+        shifts: Unknown gear errors that may be part of the deflection, (rows, shifts).
+        shift_names: Names of the columns of `shifts`.
+        slips: States of slip elements of the rotor, (rows, elements).
+        block: Number of the block of time.
     """
 
     kind: Kind

@@ -29,10 +29,16 @@ CYCLE_FOLDS = 4
 
 @dataclass(frozen=True)
 class Strokes:
-    """Samples (samples,) of a reciprocation: `theta`, `phi` (rad), `load` (Nm), `side` (+1 or -1, the direction).
+    """Samples of a reciprocation, (samples,) each.
 
-    `travel` since the last reversal (rad); `stroke` the number of the stroke, from 0; `width` the travel (rad) over
-    which a row was averaged.
+    Attributes:
+        theta: Position of the rotor after the gear where it was measured, else of the joint, rad.
+        phi: Deflection, rad.
+        load: Load torque, Nm.
+        side: Direction of motion, +1 or -1.
+        travel: Travel since the last reversal, rad.
+        stroke: Number of the stroke, from 0.
+        width: Travel over which a row was averaged, rad.
     """
 
     theta: Array

@@ -93,9 +93,17 @@ class ThermalFriction:
 class Friction:
     """Friction of a joint, at the joint side.
 
-    `coulomb` F_C0 (Nm); `load` F_C1 (1/Nm); `viscous` F_V1 (Nm s/rad), `square` F_V2 (Nm s²/rad²), `cube` F_V3
-    (Nm s³/rad³); `asymmetry` a in (-1, 1): (1 + a) of the dry friction forwards, (1 - a) backwards; `flow` F_P (Nm),
-    more friction where the motor drives the load and less elsewhere; `thermal` the dependence on temperature.
+    Attributes:
+        coulomb: F_C0, Nm.
+        load: F_C1, growth of dry friction with the load, 1/Nm.
+        viscous: F_V1, Nm s/rad.
+        square: F_V2, Nm s²/rad².
+        cube: F_V3, Nm s³/rad³.
+        asymmetry: a in (-1, 1): (1 + a) of the dry friction forwards, (1 - a) backwards.
+        stribeck: More dry friction at low speed.
+        thermal: Dependence on temperature.
+        slip: Slip elements, the memory of dry friction.
+        flow: F_P, more friction where the motor drives the load and less elsewhere, Nm.
     """
 
     coulomb: float = 0.0

@@ -32,10 +32,17 @@ CouplingModel = Literal["spong", "complete"]
 
 @dataclass(frozen=True)
 class Supply:
-    """Bus of all drives: `voltage` V without load, `source` resistance Ω, `standing` power W of controller and brakes.
+    """Bus of all drives; the defaults are near those identified on a UR3e.
 
-    Iron and drive losses of a joint are ``no_load_current K |ω| + conversion |K i ω|`` (A and a share); `braking` power
-    that no joint uses is "stored" or "burnt". The defaults are near those identified on a UR3e.
+    Iron and drive losses of a joint are ``no_load_current K |ω| + conversion |K i ω|``.
+
+    Attributes:
+        voltage: Voltage without load, V.
+        source: Resistance of the source, Ω.
+        standing: Power of controller and brakes, W.
+        no_load_current: Iron losses as a current, A.
+        conversion: Losses of the drives as a share of the power at the shafts.
+        braking: Whether braking power that no joint uses is "stored" or "burnt".
     """
 
     voltage: float = 48.0

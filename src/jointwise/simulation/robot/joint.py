@@ -120,10 +120,16 @@ COLDEST, HOTTEST = -60.0, 200.0
 class MotorPlant:
     """A motor with its current loop: ``τ_m = gain · i``, ``di/dt = (i_cmd - i) / lag``, ``|i_cmd| <= limit``.
 
-    `gain` Nm/A at the joint side; `limit` A (inf: none); `lag` s (0: none). Electrically it is a synchronous motor with
-    i_d = 0 and the quadrature current i: `resistance` Ω and `inductance` H are those of the equivalent DC motor (3/2 of
-    a phase), so that the voltage times the current is ``(R i + L di/dt + gain ω) i``; `pole_pairs`. An inductance needs
-    a lag: a current that jumps would need an infinite voltage.
+    Electrically it is a synchronous motor with i_d = 0 and the quadrature current i; the voltage times the current is
+    ``(R i + L di/dt + gain ω) i``. An inductance needs a lag: a current that jumps would need an infinite voltage.
+
+    Attributes:
+        gain: Torque at the joint side per ampere, Nm/A.
+        limit: Greatest current, A; inf for none.
+        lag: Time constant of the current loop, s; 0 for none.
+        resistance: R of the equivalent DC motor (3/2 of a phase), Ω.
+        inductance: L of the equivalent DC motor (3/2 of a phase), H.
+        pole_pairs: Pole pairs.
     """
 
     gain: float = 10.0
@@ -166,10 +172,19 @@ class Thermal:
 class JointPlant:
     """One joint, all quantities at the joint side (after the gear).
 
-    `inertia` B = r² (J_m + J_r), kg m²; `gear_ratio` r, motor turns a joint turn (used by the complete model only);
-    `stiffness` of the gear; `damping` D of it, Nm s/rad; `friction` of the rotor; `backlash` B(θ), the scale of the
-    friction's slip elements and of the `lost_motion`; `kinematic_error`, its harmonics; `motor`; `thermal`. A rigid
-    joint has neither lost motion nor kinematic error.
+    A rigid joint has neither lost motion nor kinematic error.
+
+    Attributes:
+        inertia: Inertia of the rotor B = r² (J_m + J_r), kg m².
+        gear_ratio: r, motor turns a joint turn; used by the complete model only.
+        stiffness: Spring of the gear.
+        damping: Damping D of the gear, Nm s/rad.
+        friction: Friction of the rotor.
+        backlash: B(θ), the scale of the slip elements of friction and of the lost motion.
+        kinematic_error: Harmonics of the kinematic error e(θ).
+        lost_motion: Lost motion d(θ) P.
+        motor: Motor with its current loop.
+        thermal: Heating by losses.
     """
 
     inertia: float

@@ -24,10 +24,18 @@ SERIES = (
 class EnergyAccount:
     """Energy in J, (samples,) each: what was put in since the start, where it went, and what is stored.
 
-    In: `electrical` at the terminals of the motors, of which the windings turn `copper` into heat and store `magnetic`
-    energy ½ L i²; `supplied` by the shafts of the motors, `external` work of wrenches (and of payloads put on or off).
-    Out: `friction`, the work done against it, of which `held` is still in the slip elements, and `damping`. Stored:
-    `kinetic`, `potential` (zero at the base origin), `elastic`.
+    Attributes:
+        supplied: Work of the shafts of the motors (in).
+        external: Work of wrenches, and of payloads put on or off (in).
+        friction: Work done against friction (out).
+        damping: Work of the damping of the gears (out).
+        held: Part of `friction` that the slip elements still hold.
+        kinetic: Kinetic energy (stored).
+        potential: Potential energy, zero at the base origin (stored).
+        elastic: Energy of the springs (stored).
+        electrical: Energy at the terminals of the motors (in).
+        copper: Heat of the windings, part of `electrical`.
+        magnetic: Energy ½ L i² of the windings, part of `electrical` (stored).
     """
 
     supplied: Array
@@ -82,13 +90,22 @@ class TrueSignals(DriveSignals):
 
 @dataclass(frozen=True)
 class Run(TrueSignals):
-    """Signals at the start of every control period.
+    """Signals at the start of every control period, (samples, joints) unless stated; energies count from the start.
 
-    `t` (samples,) s; `friction`, Nm; `play`, P of the lost motion, -1 to 1.
-    Then energies since the start in J: `supplied` by the shafts of the motors, `friction_loss`, `damped`,
-    `electrical` (voltage times current of the motors), `copper` loss, `external` (samples,); and at that time:
-    `elastic`, `held`.
-    `parts` lists the robots (payloads) with their first sample; `final` is the state at the end.
+    Attributes:
+        t: Time, s, (samples,).
+        friction: Friction of the rotors, Nm.
+        play: State P of the lost motion, -1 to 1.
+        supplied: Work of the shafts of the motors, J.
+        friction_loss: Work done against friction, J.
+        damped: Work of the damping of the gears, J.
+        electrical: Integral of voltage times current of the motors, J.
+        copper: Heat of the windings, J.
+        elastic: Energy of the springs at that time, J.
+        held: Energy in the slip elements at that time, J.
+        external: Work of wrenches and payloads, J, (samples,).
+        parts: Robots (payloads) with their first sample.
+        final: State at the end.
     """
 
     t: Array
