@@ -287,3 +287,19 @@ def test_a_joint_is_loaded_with_the_robot_or_its_name(tmp_path: Path) -> None:
     jw.joint.save_joints([jw.joint.JointModel("ur5e", 1)], tmp_path / "joints.json")
     assert jw.joint.load_joint(tmp_path / "joints.json", robot, 1).robot == "ur5e"
     assert jw.joint.load_joint(tmp_path / "joints.json", "ur5e", 1).joint == 1
+
+
+def test_a_part_is_text_and_a_data_frame() -> None:
+    pytest.importorskip("pandas")
+    friction = part("friction")
+    frame = friction.to_dataframe()
+    assert list(frame.index) == list(VALUES["friction"])
+    assert frame.loc["F_C", ["unit", "value", "std_error"]].tolist() == ["-", 3.0, pytest.approx(0.3)]
+    np.testing.assert_array_equal(friction.conf_int(), frame[["low", "high"]])
+    np.testing.assert_allclose(friction.conf_int()[0], [3.0 - 1.96 * 0.3, 3.0 + 1.96 * 0.3], rtol=1e-4)
+    text = friction.summary()
+    assert text.startswith("friction: any\nfit 99.0 % on all data, 98.0 % on held-out data")
+    assert all(name in text for name in (*VALUES["friction"], "other", "a note", "log.csv"))
+    load = part("load")
+    model = JointModel("planar2", 1).with_part(friction).with_part(load)
+    assert model.summary() == f"planar2, joint 2, {text}\n\nplanar2, joint 2, {load.summary()}"

@@ -1,4 +1,4 @@
-"""Packages that import their public names on first use, so that a part of a package loads without the rest."""
+"""Imports on first use: public names of a package, so that a part of it loads without the rest, and optional pandas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any
+
+from jointwise.errors import MissingExtraError
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -55,3 +58,16 @@ def _source(package: str) -> str:
     if source is None:
         raise ImportError(f"the source of {package} is required: its public names are read from it.")
     return source
+
+
+def import_pandas() -> ModuleType:
+    """Return pandas.
+
+    Raises:
+        MissingExtraError: It is not installed.
+
+    """
+    try:
+        return import_module("pandas")
+    except ImportError:
+        raise MissingExtraError("pandas", "dataframe", "A data frame") from None

@@ -19,7 +19,6 @@ from jointwise.cli.joint_logs import (
 )
 from jointwise.cli.output import Progress, as_json, check_files, check_page, mounting_for, note
 from jointwise.errors import EstimationError
-from jointwise.formatting import table
 from jointwise.joint.phenomenon import PHENOMENA
 
 if TYPE_CHECKING:
@@ -285,34 +284,9 @@ def _document(args: argparse.Namespace, result: JointIdentification, page: Path 
 def _summary(args: argparse.Namespace, result: JointIdentification, page: Path | None) -> str:
     """Return the text for a terminal: parts that were found, parts known before, files."""
     model = result.model
-    text = "\n\n".join(_text(model, part) for name, part in model.parts.items() if name in result.found)
+    text = "\n\n".join(f"{model.title}, {part.summary()}" for name, part in model.parts.items() if name in result.found)
     before = [name for name in model.parts if name not in result.found]
     if before and args.what == "all":
         text += f"\n\nknown before, unchanged: {', '.join(before)}"
     files = [f"\n{name}: {path}" for name, path in (("joint", args.output), ("report", page)) if path]
     return "\n".join([text, *files]) if files else text
-
-
-def _text(model: JointModel, part: Part) -> str:
-    """Return the tables and notes of a part."""
-    from jointwise.joint.part import fit_text
-
-    lines = [
-        f"{model.robot}, joint {model.joint + 1}, {part.phenomenon}: {part.model}",
-        f"{fit_text(part.fitted, part.held_out)}, from {', '.join(part.logs) or 'memory'}",
-    ]
-    rows = [(v.name, *(_short(x, v.digits) for x in (v.value, v.low, v.high)), v.unit) for v in part.values]
-    if rows:
-        lines.append(table(("parameter", "value", "95 % from", "to", "unit"), rows))
-    tried = [
-        (item.model, round(item.fitted, 1), None if item.held_out is None else round(item.held_out, 1), item.note)
-        for item in part.alternatives
-    ]
-    if len(tried) > 1:
-        lines.append(table(("model", f"fit % {part.tried_on}", "fit % held out", ""), tried))
-    lines += [f"  {note_line}" for note_line in part.notes]
-    return "\n".join(lines)
-
-
-def _short(value: float, digits: int) -> str:
-    return f"{float(f'{value:.{digits}g}'):.9g}"

@@ -41,6 +41,15 @@ class JointModel:
         found = {**self.parts, part.phenomenon: part}
         return replace(self, parts={name: found[name] for name in PHENOMENA if name in found})
 
+    def summary(self) -> str:
+        """Return the summaries of all phenomena as text."""
+        return "\n\n".join(f"{self.title}, {part.summary()}" for part in self.parts.values())
+
+    @property
+    def title(self) -> str:
+        """Robot and joint, counted from 1."""
+        return f"{self.robot}, joint {self.joint + 1}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the model as a document of plain JSON; joints count from 1 in files."""
         parts = {name: part.to_dict() for name, part in self.parts.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +14,13 @@ from jointwise.document import decode, plain_json
 from jointwise.errors import EstimationError, ModelError
 from jointwise.estimation.jackknife import NORMAL_FACTOR
 from jointwise.estimation.linear_fit import JackknifeFit
+from jointwise.joint.part_text import common_notes, part_frame, part_text
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 T = TypeVar("T")
 Ranges = Mapping[str, Array | tuple[float, float]]
@@ -274,6 +278,25 @@ class Part:
         fits = [item.fitted for item in self.alternatives if item.held_out == self.held_out]
         return "all data" if self.fitted in fits else "training part"
 
+    def conf_int(self) -> Array:
+        """Return the 95 % confidence intervals of all `values`: lower and upper ends, (values, 2)."""
+        return np.array([(value.low, value.high) for value in self.values], dtype=float).reshape(-1, 2)
+
+    def summary(self) -> str:
+        """Return parameters, their confidence intervals, candidate models and notes as text, as `jointwise joint`."""
+        return part_text(self)
+
+    def to_dataframe(self) -> DataFrame:
+        """Return the parameters as a pandas data frame, one row per parameter with its name as the index.
+
+        Returns:
+            Columns ``unit``, ``value``, ``std_error``, and ``low`` and ``high`` (95 % confidence interval).
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return part_frame(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the part as a document of plain JSON."""
         document = asdict(self)
@@ -327,12 +350,6 @@ def rounding_error(step: float) -> float:
     return step / math.sqrt(12.0)
 
 
-def fit_text(fitted: float, held_out: float | None) -> str:
-    """Return the fit (`nrmse_percent`) on all data and on held-out data as a text for people."""
-    held = "" if held_out is None else f", {held_out:z.1f} % on held-out data"
-    return f"fit {fitted:z.1f} % on all data{held} (100 is perfect)"
-
-
 def tried_model(model: str, quality: Callable[[T], float], training: T, held_out: T, note: str = "") -> TriedModel:
     """Return a candidate that was fitted to training data, with its NRMSE % on these and on held-out data."""
     return TriedModel(model, quality(training), quality(held_out), note)
@@ -353,38 +370,4 @@ def identified_part(record: JointRecord, phenomenon: str, *, settings: object, r
     """
     ends = {name: (float(np.min(values)), float(np.max(values))) for name, values in ranges.items()}
     part = Part(phenomenon, settings=plain_json(settings), ranges=ends, logs=record.logs, **entries)
-    notes = [note for note in (_alternative_note(part), _gain_note(part, record), _mass_note(part, record)) if note]
-    return replace(part, notes=(*part.notes, *notes))
-
-
-def _alternative_note(part: Part) -> str:
-    """Return a note if another model fits the held-out data better; they are not used for selection."""
-    figures = {tried.model: round(tried.held_out, 1) for tried in part.alternatives if tried.held_out is not None}
-    if part.held_out is None or part.tried_on == "all data" or not figures:
-        return ""
-    best, chosen = max(figures, key=lambda model: figures[model]), round(part.held_out, 1)
-    if figures[best] <= chosen:
-        return ""
-    return (
-        f"'{best}' fits the held-out data better ({figures[best]} against {chosen} %); the model was selected by "
-        "cross-validation within the training data."
-    )
-
-
-def _gain_note(part: Part, record: JointRecord) -> str:
-    """Return a note on the drive gain behind every torque: confidence intervals do not include its error."""
-    if not record.has_current or record.unit != "Nm" or part.phenomenon in ("motor", "transmission"):
-        return ""
-    return (
-        f"torques are currents times the drive gain of {record.gain:.5g} Nm/A; an error of the gain scales all of them"
-    )
-
-
-def _mass_note(part: Part, record: JointRecord) -> str:
-    """Return a note where gravity and inertia of the links were not removed."""
-    if not record.without_masses or part.phenomenon == "transmission":
-        return ""
-    return (
-        "gravity and inertia of the links were not removed, as the description has no masses: they are part of the "
-        f"{part.phenomenon}. Describe the masses, or give a calibrated model (--model)"
-    )
+    return replace(part, notes=(*part.notes, *common_notes(part, record)))

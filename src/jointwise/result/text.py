@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jointwise.errors import MissingExtraError
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.select_structure import QUESTION
 from jointwise.estimation.structure import Structure
 from jointwise.formatting import condition_text, rounded, rounded_r2, table
+from jointwise.lazy import import_pandas
 from jointwise.result.metrics import IGNORED, JointMetrics, Validation
 from jointwise.result.verdict import log_verdict
 
@@ -215,7 +215,7 @@ def validation_frame(validation: Validation) -> DataFrame:
         MissingExtraError: pandas is not installed.
 
     """
-    pd = _pandas()
+    pd = import_pandas()
     names = ("rmse", "mean", "max", "offset", "variance", "nmse", "r2", "still")
     parts = {"all": validation.joints, "moving": validation.moving}
     rows = {
@@ -233,7 +233,7 @@ def validation_frame(validation: Validation) -> DataFrame:
 
 def calibration_frame(calibration: Calibration) -> DataFrame:
     """Return the parameters as a pandas data frame; see `Calibration.to_dataframe`."""
-    pd, estimate, parameters = _pandas(), calibration.estimate, calibration.model.parameters
+    pd, estimate, parameters = import_pandas(), calibration.estimate, calibration.model.parameters
     undetermined = np.array([each == "undetermined" for each in estimate.status])
     low, high = calibration.conf_int().T
     columns = {
@@ -247,12 +247,3 @@ def calibration_frame(calibration: Calibration) -> DataFrame:
     }
     frame: DataFrame = pd.DataFrame(columns, index=pd.Index([p.name for p in parameters], name="parameter"))
     return frame
-
-
-def _pandas() -> Any:
-    """Return pandas, or say how to install it."""
-    try:
-        import pandas
-    except ImportError:
-        raise MissingExtraError("pandas", "dataframe", "A data frame") from None
-    return pandas
