@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 import jointwise as jw
-from jointwise.estimation.regression import Regression
+from jointwise.estimation import select_structure
+from jointwise.estimation.cross_validation import Score, cross_validate
+from jointwise.estimation.least_squares import QuickProblem
+from jointwise.estimation.regression import NEAR_MOTION, STILL_WEIGHT, Regression, motion_weights
+from jointwise.estimation.structure import Structure
 from jointwise.model.terms import Coulomb, Offset, SpeedRipple, Viscous
+from jointwise.motion import Motion
 from jointwise.options import Options
 from jointwise.preparation import make_regression
 from jointwise.spatial import Array
@@ -66,3 +71,29 @@ def test_columns_of_other_bodies_and_rows_on_the_same_motion_are_theirs() -> Non
     again = first.quick_problem(TERMS, load_of).merged()
     for one, other in zip(again, regression().quick_problem(TERMS, load_of).merged(), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_weights_at_rest_end_near_a_motion() -> None:
+    qd = np.zeros((200, 2))
+    qd[60:80, 0], qd[3, 1] = 1.0, 1.0
+    motion = Motion(100.0, qd, qd, qd)
+    weights = motion_weights(motion, np.ones(2), started=True)
+    near = round(NEAR_MOTION * motion.rate) - 1
+    assert np.flatnonzero(weights[:, 0] == 1.0).tolist() == list(range(60 - near, 80 + near))
+    assert np.flatnonzero(weights[:, 1] == 1.0).tolist() == list(range(3 + near + 1))
+    assert set(weights.ravel()) == {1.0, STILL_WEIGHT}
+    np.testing.assert_array_equal(motion_weights(motion, np.ones(2))[:3], 0.0)
+
+
+def test_each_candidate_is_cross_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    scored: list[bytes] = []
+
+    def counted(problem: QuickProblem, sigma: Array) -> Score:
+        scored.append(problem.joints[0].squares.tobytes())
+        return cross_validate(problem, sigma)
+
+    monkeypatch.setattr(select_structure, "cross_validate", counted)
+    _, selection = select_structure.select_structure(
+        regression(), np.ones(2), Structure("hysteresis"), ("direction", "powers", "stribeck")
+    )
+    assert len(scored) == len(set(scored)) < sum(len(choice.alternatives) for choice in selection.choices)

@@ -153,19 +153,19 @@ class Selection:
         self.sigma = sigma
         self.choices: list[Choice] = []
         self._stages: list[tuple[Dictionary, list[_Question]]] = [(dictionary, [])]
+        self._scores: dict[Structure, tuple[Score, int]] = {}
 
     def use(self, dictionary: Dictionary) -> None:
         """Use the columns of another dictionary for the next questions."""
         self._stages.append((dictionary, []))
+        self._scores.clear()
 
     def best(self, question: str, candidates: list[Structure], local: bool = False) -> Structure:
         """Return the best candidate, or a simpler one (fewer columns, no relaxation) that it does not clearly beat.
 
         With `local`, an improvement that is significant and worthwhile at a single joint counts too.
         """
-        problems = [self._stages[-1][0].select(candidate) for candidate in candidates]
-        scores = [cross_validate(problem, self.sigma) for problem in problems]
-        sizes = [p.layout.count + relaxes(candidate) for p, candidate in zip(problems, candidates, strict=True)]
+        scores, sizes = zip(*(self._scored(candidate) for candidate in candidates), strict=True)
         order = range(len(candidates))
         best = min(order, key=lambda k: scores[k].mean)
 
@@ -177,7 +177,14 @@ class Selection:
         self._keep(question, candidates, scores, taken)
         return candidates[taken]
 
-    def _keep(self, question: str, candidates: list[Structure], scores: list[Score], taken: int) -> None:
+    def _scored(self, candidate: Structure) -> tuple[Score, int]:
+        """Return the score and the size of a candidate; that of the question before is one of the next question."""
+        if candidate not in self._scores:
+            problem = self._stages[-1][0].select(candidate)
+            self._scores[candidate] = cross_validate(problem, self.sigma), problem.layout.count + relaxes(candidate)
+        return self._scores[candidate]
+
+    def _keep(self, question: str, candidates: list[Structure], scores: Sequence[Score], taken: int) -> None:
         names = [_label(question, candidate) for candidate in candidates]
         errors = [score.mean for score in scores]
         self.choices.append(Choice(question, tuple(zip(names, errors, strict=True)), names[taken]))
