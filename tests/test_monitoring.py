@@ -39,8 +39,8 @@ from jointwise.monitoring.summary import (
     colder_hint,
     friction_estimates,
     friction_status,
-    result_text,
 )
+from jointwise.monitoring.text import result_text
 from jointwise.monitoring.verdict import thermal_note, warmer_than_known
 from jointwise.options import Options
 from jointwise.result.metrics import LEAST_LIMIT, ChangeSpread, Tail

@@ -22,7 +22,7 @@ from jointwise.monitoring.core import Samples
 from jointwise.monitoring.history import History
 from jointwise.monitoring.session import part_of
 from jointwise.monitoring.stiffness.status import LEAST_PREDICTION, PARTS, PredictionFit
-from jointwise.monitoring.summary import result_text
+from jointwise.monitoring.text import result_text
 from jointwise.monitoring.wear import Wear, check_joints, log_wear
 from jointwise.monitoring.wear_stream import StreamClock
 from jointwise.options import Options

@@ -191,7 +191,7 @@ def _event_line(event: Contact | Fault, as_json: bool) -> str:
 
 
 def _print(results: list[MonitorResult], as_json: bool) -> None:
-    from jointwise.monitoring.summary import result_text
+    from jointwise.monitoring.text import result_text
 
     for result in results:
         print(json.dumps(result.to_dict(), allow_nan=False) if as_json else result_text(result))
