@@ -265,10 +265,10 @@ def _problem(
     matrix, right = moments.matrices[joints, : p + c, : p + c], moments.matrices[joints, columns, : p + c]
     square, gains = moments.matrices[joints, columns, columns], declaration.gains[joints]
     scales = _friction_scales(declaration, c)[joints]
-    used = np.concatenate([np.ones((len(joints), p)), scales > 0.0], axis=1)
-    matrix, right = matrix * used[:, :, None] * used[:, None, :], right * used
     if not declaration.gains_known and declaration.described():
-        blocks, unknown = _blocks(matrix, right, square), declaration.unknown_rotors[joints]
+        used = np.concatenate([np.ones((len(joints), p)), scales > 0.0], axis=1)
+        blocks = _blocks(matrix * used[:, :, None] * used[:, None, :], right * used, square)
+        unknown = declaration.unknown_rotors[joints]
         gains = gains_from_bodies(blocks, mean, joints, unknown, gains)
     signed = gains * np.array(declaration.factor)[joints]
     right, square = signed[:, None] * right, signed**2 * square

@@ -61,10 +61,11 @@ def make_moments(samples: Samples, declaration: Declaration, lags: tuple[int, ..
 def _power(columns: Array, speed: Array) -> Array:
     """Return the mean power (columns,) of the columns (samples, columns) of a joint that are friction; 0 for others."""
     power = columns.T @ speed / len(speed)
-    size = np.sqrt(np.mean(columns**2, axis=0) * np.mean(speed**2))
-    is_friction = np.abs(power) > ALONG_SPEED * size
-    is_friction[:FRICTION], is_friction[-2:] = True, False
-    return np.asarray(np.where(is_friction, power, 0.0))
+    power[-2:] = 0.0
+    if (declared := columns[:, FRICTION:-2]).shape[1]:
+        size = np.sqrt(np.mean(declared**2, axis=0) * np.mean(speed**2))
+        power[FRICTION:-2] *= np.abs(power[FRICTION:-2]) > ALONG_SPEED * size
+    return np.asarray(power)
 
 
 def _declared_signals(
