@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import jointwise as jw
@@ -137,3 +138,37 @@ def test_command_line(tmp_path, robot, logs):
     wrong = run("calibrate", zeros, *arguments, "--ignore-output", "9")
     assert wrong.code == 1
     assert "an ignored joint must be from 1 to 6. Got 9." in wrong.err
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("lost", [(0,), (5,), (1, 3)])
+def test_outputs_of_listed_joints_need_no_columns(robot, logs, tmp_path, lost, ending):
+    log, path = replace(logs[0], torque=None), tmp_path / f"log.{ending}"
+    frame = pd.DataFrame({"t": log.t, **{f"q{j + 1}": log.q[:, j] for j in range(6)}})
+    for j in sorted({*range(6)} - {*lost}):
+        frame[f"i{j + 1}"] = log.current[:, j]
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    with pytest.raises(DataError, match="--ignore-output"):
+        jw.read_log(path, joints=robot)
+    found = jw.read_log(path, joints=robot, ignore_output=lost)
+    assert np.array_equal(found.current, log.ignore_output(lost).current, equal_nan=True)
+    assert found.names["current"] == tuple(f"i{j + 1}" for j in range(6))
+    for other in ([2], [4], [0] if lost != (0,) else [5]):
+        with pytest.raises(DataError, match="--ignore-output"):
+            jw.read_log(path, joints=robot, ignore_output=other)
+
+
+def test_missing_values_of_a_measured_joint_are_refused_beside_a_joint_without_column(robot, logs, tmp_path):
+    log = replace(logs[0], torque=None)
+    frame = pd.DataFrame({"t": log.t, **{f"q{j + 1}": log.q[:, j] for j in range(6)}})
+    frame = frame.assign(**{f"i{j + 1}": log.current[:, j] for j in range(1, 6)})
+    frame.loc[7, "i2"] = np.nan  # the first column of the outputs
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    with pytest.raises(DataError, match="column 'i2' is missing"):
+        jw.read_log(tmp_path / "log.csv", joints=robot, ignore_output=[0], needed=("current",))
+
+
+def test_few_levels_are_named_as_such_and_not_as_limits(logs):
+    coarse = np.sign(logs[0].current[:, 5])
+    found = jw.inspect(with_output(replace(logs[0], torque=None), 5, coarse)).quality.findings
+    assert [f.code for f in found if f.joint == 5 and f.channel == "current"] == ["coarse-output"]

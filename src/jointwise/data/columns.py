@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import chain
@@ -36,7 +36,8 @@ class TableLayout:
     """The columns of a file that make a log, channel after channel in the order of `CHANNELS`.
 
     `positions` 0-based columns in the file, `names` their names there, per channel; `conversions` to SI where
-    a unit was stated; `ignored` names of the columns that are no channel; `notes` for the log's origin.
+    a unit was stated; `ignored` names of the columns that are no channel; `notes` for the log's origin; `measured` the
+    joints (0-based) of the columns of an output that has no columns for some joints.
     """
 
     positions: Mapping[str, tuple[int, ...]]
@@ -44,6 +45,12 @@ class TableLayout:
     conversions: Mapping[str, Conversion]
     ignored: tuple[str, ...]
     notes: tuple[str, ...]
+    measured: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def joints(self) -> list[int]:
+        """Joint (0-based) of each of `columns`; 0 for the stamps."""
+        return [j for channel, width in self.widths.items() for j in self.measured.get(channel, range(width))]
 
     @property
     def columns(self) -> list[int]:
@@ -96,10 +103,12 @@ def layout(
     joints: int | None,
     where: str,
     columns: ColumnValues | None = None,
+    unmeasured: Collection[int] = (),
 ) -> TableLayout:
     """Return the layout of a file with `count` columns named `header` (None: no header row); `where` opens errors.
 
-    Of several columns of stamps the one that is a number and no counter is used, if `columns` shows that.
+    Of several columns of stamps the one that is a number and no counter is used, if `columns` shows that. Outputs may
+    lack the columns of the `unmeasured` joints (0-based).
     """
     note = None
     if wanted.order is not None:
@@ -112,10 +121,10 @@ def layout(
     else:
         _refuse_twins(header, where)
         wanted, note = with_preset(header, wanted)
-        found = _by_name(header, wanted, where, columns)
+        found = _by_name(header, wanted, where, columns, unmeasured)
     _check_required(found, header, where)
-    _check_counts(found, joints, where)
-    built = _build(found, header, count, wanted, where)
+    measured = _check_counts(found, joints, where, unmeasured)
+    built = replace(_build(found, header, count, wanted, where), measured=measured)
     return built if note is None else replace(built, notes=(note, *built.notes))
 
 
@@ -172,12 +181,12 @@ def _by_order(
 
 
 def _by_name(
-    header: Sequence[str], wanted: Wanted, where: str, columns: ColumnValues | None
+    header: Sequence[str], wanted: Wanted, where: str, columns: ColumnValues | None, unmeasured: Collection[int]
 ) -> dict[str, list[tuple[int, str]]]:
     """Assign columns by the user's names first, then by the known ones."""
     index = {name: k for k, name in enumerate(header)}
     unused = _mapped(header, wanted, where) | _other_stamps(index, columns)
-    found = _recognised([name for name in header if name not in unused], index, where)
+    found = _recognised([name for name in header if name not in unused], index, where, unmeasured)
     found.update({channel: [(index[name], name) for name in names] for channel, names in wanted.names.items()})
     return _without_single(found, wanted)
 
@@ -231,7 +240,9 @@ def _without_single(found: dict[str, list[tuple[int, str]]], wanted: Wanted) -> 
     }
 
 
-def _recognised(names: Sequence[str], index: Mapping[str, int], where: str) -> dict[str, list[tuple[int, str]]]:
+def _recognised(
+    names: Sequence[str], index: Mapping[str, int], where: str, unmeasured: Collection[int]
+) -> dict[str, list[tuple[int, str]]]:
     """Assign the columns whose names are known."""
     stems: dict[str, str] = {}
     indexed: dict[str, dict[int, str]] = {}
@@ -248,7 +259,7 @@ def _recognised(names: Sequence[str], index: Mapping[str, int], where: str) -> d
         twin = indexed.setdefault(channel, {}).setdefault(number, name)
         if twin != name:
             raise DataError(f"{where}: columns '{twin}' and '{name}' are the same joint.")
-    return {c: [(index[name], name) for name in _counted(by, c, where)] for c, by in indexed.items()}
+    return {c: [(index[name], name) for name in _counted(by, c, where, unmeasured)] for c, by in indexed.items()}
 
 
 def known_column(name: str) -> tuple[str, str, int] | None:
@@ -260,14 +271,22 @@ def known_column(name: str) -> tuple[str, str, int] | None:
     return None if channel == TIME and index != -1 else (channel, match[1], index)
 
 
-def _counted(by_index: Mapping[int, str], channel: str, where: str) -> list[str]:
-    """Return the names of a channel in the order of the joints, which must count up from 0 or 1 without holes."""
+def _counted(by_index: Mapping[int, str], channel: str, where: str, unmeasured: Collection[int]) -> list[str]:
+    """Return the names of a channel in the order of the joints, which must count up from 0 or 1 without holes.
+
+    Holes of an output may be those of the `unmeasured` joints (0-based).
+    """
     indices = sorted(index for index in by_index if index >= 0)
     if not indices:
         return [by_index[-1]]
-    for expected, index in enumerate(indices, start=min(indices[0], 1)):
+    first = min(indices[0], 1)
+    holes = {j + first for j in unmeasured} - set(indices) if channel in OUTPUTS else set()
+    for expected, index in zip((k for k in range(first, indices[-1] + 1) if k not in holes), indices, strict=False):
         if index != expected:
-            empty = " A column without values stands for an output that was not measured." * (channel in OUTPUTS)
+            empty = (
+                " A column without values stands for an output that was not measured; without a column: "
+                f"--ignore-output {expected + 1 - first}."
+            ) * (channel in OUTPUTS)
             raise DataError(
                 f"{where}: {channel} of joint number {expected} is missing (found {_shown(list(by_index.values()))}). "
                 f"Joints must count up from 0 or 1 without holes.{empty}"
@@ -301,16 +320,38 @@ def _likely(channel: str, header: Sequence[str]) -> str:
     return ""
 
 
-def _check_counts(found: Mapping[str, Sequence[object]], joints: int | None, where: str) -> None:
-    """Refuse channels of different joint counts, and a count other than the robot's."""
+def _check_counts(
+    found: Mapping[str, Sequence[tuple[int, str]]], joints: int | None, where: str, unmeasured: Collection[int]
+) -> dict[str, tuple[int, ...]]:
+    """Refuse channels of different joint counts, and a count other than the robot's.
+
+    Returns:
+        The joints of outputs that have no columns of the `unmeasured` ones, by channel.
+
+    """
     if len(found[TIME]) != 1:
         raise DataError(f"{where}: '{TIME}' must be one column. Got {len(found[TIME])} instead.")
     expected = len(found[POSITION])
     if joints is not None and expected != joints:
         raise DataError(f"{where}: the log has {expected} joints (columns of q), the robot has {joints}.")
-    for channel, columns in found.items():
-        if channel != TIME and len(columns) != expected:
-            raise DataError(f"{where}: {channel} has {len(columns)} columns, q has {expected}; they must agree.")
+    rest = tuple(j for j in range(expected) if j not in unmeasured)
+    narrow = {channel: columns for channel, columns in found.items() if channel != TIME and len(columns) != expected}
+    for channel, columns in narrow.items():
+        if channel not in OUTPUTS or len(columns) != len(rest) or not _agree(columns, rest, found[POSITION][0][1]):
+            option = " Joints without an output: --ignore-output J[,J]." * (channel in OUTPUTS)
+            raise DataError(
+                f"{where}: {channel} has {len(columns)} columns, q has {expected}; they must agree.{option}"
+            )
+    return dict.fromkeys(narrow, rest)
+
+
+def _agree(columns: Sequence[tuple[int, str]], joints: Sequence[int], first: str) -> bool:
+    """Return whether the numbers in known names of columns are those of the joints; `first` names q of joint 0."""
+    known = [known_column(name) for _, name in (*columns, (0, first))]
+    if None in known:
+        return True
+    *numbers, start = [number for _, _, number in filter(None, known)]
+    return numbers == [j + start for j in joints]
 
 
 def _refuse_twins(header: Sequence[str], where: str) -> None:

@@ -100,7 +100,7 @@ def read_csv(path: Path, options: ReadOptions) -> Log:
 
 def _read_table(file: IO[bytes], path: Path, head: sniff.Head, options: ReadOptions) -> Log:
     """Return the log of a text with one sample per line."""
-    columns = layout(head.header, head.count, options.wanted, options.joints, str(path), head)
+    columns = layout(head.header, head.count, options.wanted, options.joints, str(path), head, options.ignored)
     file.seek(0)
     gate = Gate(columns, options.needed, options.ignored)
     log = _Reader(path, head, columns, gate).read(file, options.spool_bytes)
@@ -168,7 +168,9 @@ class _Reader:
         first = self.head.first_line if lines.line - self.head.first_line in (rows, rows - 1) else None
         notes = (*self.layout.notes, *self.gate.notes())
         origin = Origin(str(self.path), lines.digest.hexdigest(), lines.size, "csv", rows, notes, first)
-        return log_from_matrix(matrix, self.layout.widths, self.layout.names, origin, pages).without(lost)
+        layout = self.layout
+        log = log_from_matrix(matrix, layout.widths, layout.names, origin, pages, layout.measured)
+        return log.without(lost)
 
     def _refuse(self, block: Block, rest: Iterator[Block], parse: Any) -> None:
         """Raise for the first bad row, with the count of the others."""

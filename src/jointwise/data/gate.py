@@ -47,12 +47,13 @@ class Gate:
     ignored: Collection[int] = ()
     largest: Array = field(init=False)
     channels: list[str] = field(init=False)
+    joints: list[int] = field(init=False)
     rows: int = 0
     missing: NDArray[np.intp] = field(init=False)
 
     def __post_init__(self) -> None:
         """Prepare the limits of each column."""
-        self.largest, self.channels = self.layout.largest, self.layout.channels
+        self.largest, self.channels, self.joints = self.layout.largest, self.layout.channels, self.layout.joints
         self.missing = np.zeros(len(self.channels), dtype=np.intp)
 
     def passes(self, matrix: Array) -> bool:
@@ -82,8 +83,7 @@ class Gate:
 
     def _holed(self, k: int) -> bool:
         """Return whether a column has missing values that are not accepted."""
-        joint = k - self.channels.index(self.channels[k])
-        accepted = self.channels[k] in OUTPUTS and (joint in self.ignored or self.missing[k] == self.rows)
+        accepted = self.channels[k] in OUTPUTS and (self.joints[k] in self.ignored or self.missing[k] == self.rows)
         return bool(self.missing[k]) and not accepted
 
     def _unmeasured(self) -> list[int]:

@@ -332,6 +332,7 @@ def log_from_matrix(
     names: Mapping[str, tuple[str, ...]],
     origin: Origin,
     pages: mmap.mmap | None = None,
+    measured: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Log:
     """Return the log of a matrix whose channels stand side by side.
 
@@ -341,17 +342,35 @@ def log_from_matrix(
         names: Names of the columns by channel.
         origin: Where the values come from.
         pages: Memory map that holds the matrix; None for plain memory.
+        measured: Joints (0-based) of the columns of channels that lack some; the others become NaN.
     """
     parts: dict[str, Any] = {}
+    measured = measured or {}
     column = 0
     for name, width in widths.items():
         part = matrix[:, column : column + width]
         if name == TIME:
             parts[name] = _stamps(part, pages)
+        elif name in measured:
+            parts[name] = np.full((len(matrix), widths[POSITION]), np.nan)
+            parts[name][:, measured[name]] = part
         else:
             parts[name] = part if pages is not None else _owned(part)
         column += width
+    names = {name: _all_names(name, texts, measured.get(name), widths) for name, texts in names.items()}
     return Log(**parts, names=names, origin=origin, pages=pages)
+
+
+def _all_names(
+    channel: str, names: tuple[str, ...], measured: tuple[int, ...] | None, widths: Mapping[str, int]
+) -> tuple[str, ...]:
+    """Return the names of the columns of a channel, with ours for joints that have no column."""
+    if measured is None:
+        return names
+    every = list(default_names(channel, widths[POSITION]))
+    for j, name in zip(measured, names, strict=True):
+        every[j] = name
+    return tuple(every)
 
 
 def _stamps(column: Array, pages: mmap.mmap | None) -> Array:

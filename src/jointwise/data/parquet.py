@@ -20,7 +20,7 @@ from jointwise.data.columns import TableLayout, extra_columns, layout
 from jointwise.data.coordinates import KEY, gravity_from_bytes
 from jointwise.data.gate import Gate, ReadOptions, refuse_missing, refuse_short
 from jointwise.data.log import Log, Origin, log_from_matrix
-from jointwise.data.mapping import MOST_COLUMNS, Wanted
+from jointwise.data.mapping import MOST_COLUMNS
 from jointwise.data.spool import Spool
 from jointwise.errors import DataError
 from jointwise.spatial import Array
@@ -129,7 +129,7 @@ def read_parquet(path: Path, options: ReadOptions) -> Log:
     try:
         with _opened(path) as file:
             _refuse_bomb(file, path)
-            columns = _layout(file.schema_arrow, options.wanted, options.joints, str(path))
+            columns = _layout(file.schema_arrow, options, str(path))
             gravity = gravity_from_bytes((file.schema_arrow.metadata or {}).get(KEY), str(path))
             gate = Gate(columns, options.needed, options.ignored)
             spool = Spool(len(columns.columns), options.spool_bytes)
@@ -173,11 +173,12 @@ def _refuse_bomb(file: Any, path: Path) -> None:
         raise DataError(f"{path}: {file.metadata.num_rows} rows in {path.stat().st_size} bytes. This is not a log.")
 
 
-def _layout(schema: Any, wanted: Wanted, joints: int | None, where: str) -> TableLayout:
+def _layout(schema: Any, options: ReadOptions, where: str) -> TableLayout:
     """Return the layout of a schema; refuses channels that are no plain numbers."""
     if len(schema.names) > MOST_COLUMNS:
         raise DataError(f"{where}: {len(schema.names)} columns; at most {MOST_COLUMNS} are read.")
-    columns = layout([str(name) for name in schema.names], len(schema.names), wanted, joints, where)
+    names = [str(name) for name in schema.names]
+    columns = layout(names, len(names), options.wanted, options.joints, where, unmeasured=options.ignored)
     for column, label in zip(columns.columns, columns.labels, strict=True):
         if not _is_number(schema.types[column]):
             raise DataError(f"{where}: column '{label}' is {schema.types[column]}, not a number a row.")
@@ -237,7 +238,8 @@ def _log(path: Path, columns: TableLayout, gate: Gate, spool: Spool, gravity: tu
     digest, size = _digest(path)
     notes = (*columns.notes, *gate.notes())
     origin = Origin(str(path), digest, size, "parquet", len(matrix), notes, 1, gravity=gravity)
-    return log_from_matrix(matrix, columns.widths, columns.names, origin, pages).without(gate.lost())
+    log = log_from_matrix(matrix, columns.widths, columns.names, origin, pages, columns.measured)
+    return log.without(gate.lost())
 
 
 def _digest(path: Path) -> tuple[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -143,7 +143,14 @@ def check_quality(log: Log, robot: Robot | None = None) -> DataQuality:
         findings += [*suspicions(log, numbers, robot), *_extent(log, numbers), *_channels(log, numbers)]
     findings += _motion(log, numbers)
     findings.sort(key=lambda finding: _RANK[finding.severity])
-    return DataQuality(log, numbers, tuple(findings))
+    return DataQuality(log, numbers, tuple(_without_consequences(findings)))
+
+
+def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings without limits of an output that has a few levels only: the least and the largest are two."""
+    coarse = {(finding.channel, finding.joint) for finding in findings if finding.code == "coarse-output"}
+    consequences = ("saturated", "current-limit")
+    return [f for f in findings if f.code not in consequences or (f.channel, f.joint) not in coarse]
 
 
 _CACHE: WeakKeyDictionary[Log, Measures] = WeakKeyDictionary()
