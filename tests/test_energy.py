@@ -111,6 +111,16 @@ def test_a_negative_resistance_is_refused_with_the_reason():
         fitted(replace(log, extra={**log.extra, CURRENT: power / 48.0}))
 
 
+def test_a_small_negative_loss_is_a_parameter_at_its_bound():
+    """A loss that the columns do not have makes the no-load current slightly negative."""
+    log = power_log(noise=0.01)
+    drag = np.abs(log.qd) @ (np.array(TRUTH.drag) + 0.002 * np.array(TRUTH.gains))
+    power = log.extra[CURRENT] * 48.0 - drag
+    model = fitted(replace(log, extra={**log.extra, CURRENT: power / 48.0}))
+    assert model.drag == (0.0,) * 6
+    assert any("no_load_current: at the bound 0" in note for note in model.notes)
+
+
 def test_controller_gains_follow_from_the_targets_at_standstill():
     gains = np.array([10.0, 11.0, 12.0, 4.0, 4.5, 4.0])
     log = power_log(samples=100)
