@@ -72,6 +72,17 @@ def run(args: argparse.Namespace) -> int:
     page = check_page(args.report, "monitor.html")
     check_files([args.model, *args.logs, *args.joint, args.columns], {}, page)
     check_file(args.history)
+    live = _is_live(args)
+    model = RobotModel(read_model(args.model))
+    joints = _joints(args, model)
+    sessions = [_streamed(args, model, joints)] if live else _monitored(args, model, joints)
+    results = [session.result() for session in sessions]
+    _write(args, sessions, results, page)
+    return 0 if all(result.is_quiet for result in results) else FOUND
+
+
+def _is_live(args: argparse.Namespace) -> bool:
+    """Return whether the input is a stream or a growing file; reject options that do not go together."""
     live = args.follow or "-" in args.logs
     if "-" in args.logs and (args.follow or args.idle is not None):
         raise UsageError("--follow and --idle wait for more rows of a file. A stream (-) ends with its input.")
@@ -79,12 +90,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--idle needs --follow.")
     if live and len(args.logs) > 1:
         raise UsageError("a stream (- or --follow) must be the only LOG.")
-    model = RobotModel(read_model(args.model))
-    joints = _joints(args, model)
-    sessions = [_streamed(args, model, joints)] if live else _monitored(args, model, joints)
-    results = [session.result() for session in sessions]
-    _write(args, sessions, results, page)
-    return 0 if all(result.is_quiet for result in results) else FOUND
+    return live
 
 
 def _write(args: argparse.Namespace, sessions: list[Session], results: list[MonitorResult], page: str | None) -> None:

@@ -280,17 +280,17 @@ def _counted(by_index: Mapping[int, str], channel: str, where: str, unmeasured: 
     if not indices:
         return [by_index[-1]]
     first = min(indices[0], 1)
-    holes = {j + first for j in unmeasured} - set(indices) if channel in OUTPUTS else set()
-    for expected, index in zip((k for k in range(first, indices[-1] + 1) if k not in holes), indices, strict=False):
-        if index != expected:
-            empty = (
-                " A column without values stands for an output that was not measured; without a column: "
-                f"--ignore-output {expected + 1 - first}."
-            ) * (channel in OUTPUTS)
-            raise DataError(
-                f"{where}: {channel} of joint number {expected} is missing (found {_shown(list(by_index.values()))}). "
-                f"Joints must count up from 0 or 1 without holes.{empty}"
-            )
+    holes = {j + first for j in unmeasured} if channel in OUTPUTS else set()
+    missing = next((k for k in range(first, indices[-1]) if k not in by_index and k not in holes), None)
+    if missing is not None:
+        empty = (
+            " A column without values stands for an output that was not measured; without a column: "
+            f"--ignore-output {missing + 1 - first}."
+        ) * (channel in OUTPUTS)
+        raise DataError(
+            f"{where}: {channel} of joint number {missing} is missing (found {_shown(list(by_index.values()))}). "
+            f"Joints must count up from 0 or 1 without holes.{empty}"
+        )
     return [by_index[index] for index in indices]
 
 
@@ -335,18 +335,20 @@ def _check_counts(
     if joints is not None and expected != joints:
         raise DataError(f"{where}: the log has {expected} joints (columns of q), the robot has {joints}.")
     rest = tuple(j for j in range(expected) if j not in unmeasured)
-    narrow = {channel: columns for channel, columns in found.items() if channel != TIME and len(columns) != expected}
-    for channel, columns in narrow.items():
-        if channel not in OUTPUTS or len(columns) != len(rest) or not _agree(columns, rest, found[POSITION][0][1]):
+    narrow = [channel for channel, columns in found.items() if channel != TIME and len(columns) != expected]
+    for channel in narrow:
+        if channel not in OUTPUTS or not _are_of(found[channel], rest, found[POSITION][0][1]):
             option = " Joints without an output: --ignore-output J[,J]." * (channel in OUTPUTS)
             raise DataError(
-                f"{where}: {channel} has {len(columns)} columns, q has {expected}; they must agree.{option}"
+                f"{where}: {channel} has {len(found[channel])} columns, q has {expected}; they must agree.{option}"
             )
     return dict.fromkeys(narrow, rest)
 
 
-def _agree(columns: Sequence[tuple[int, str]], joints: Sequence[int], first: str) -> bool:
-    """Return whether the numbers in known names of columns are those of the joints; `first` names q of joint 0."""
+def _are_of(columns: Sequence[tuple[int, str]], joints: Sequence[int], first: str) -> bool:
+    """Return whether columns are those of some joints, by count and known names; `first` names q of joint 0."""
+    if len(columns) != len(joints):
+        return False
     known = [known_column(name) for _, name in (*columns, (0, first))]
     if None in known:
         return True
