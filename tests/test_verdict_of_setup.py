@@ -62,6 +62,31 @@ def test_a_contradicted_model_fails_every_limit_also_after_saving(tmp_path: Path
     )
 
 
+@pytest.mark.parametrize(
+    ("status", "limit", "passed"),
+    [
+        ("ok", (), None),
+        ("suspect", (), None),
+        ("contradicted", (), False),
+        ("ok", (-1e9,), True),
+        ("ok", (1.1,), False),
+    ],
+)
+def test_json_says_passed_only_of_a_limit(
+    status: Status, limit: tuple[float, ...], passed: bool | None, tmp_path: Path
+) -> None:
+    options = [word for value in limit for word in ("--min-r2", value)]
+    for logs in ([bench().unseen], [bench().unseen, bench().unseen]):
+        found = run("validate", saved(tmp_path, status), *logs, *options, "--json")
+        assert json.loads(found.out)["passed"] is passed
+        assert found.code == int(bool(limit) and not passed)
+
+
+def test_json_does_not_say_that_training_data_passed() -> None:
+    found = json.loads(done("validate", bench().model, bench().training, bench().unseen, "--json"))
+    assert [found["passed"], *(log["passed"] for log in found["logs"])] == [None] * 3
+
+
 def test_reports_of_contradicted_and_unvalidated_models_have_no_green(tmp_path: Path) -> None:
     page = write_report(with_setup("contradicted"), tmp_path / "red.html", [], [unseen()])
     assert page.read_text().count(f"</span> {DO_NOT_USE}</span>") == 3 + 1 + 2  # uses, parameters, joints

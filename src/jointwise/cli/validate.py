@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     failures = [None if args.min_r2 is None else validation.failure(args.min_r2) for validation in validations]
     _print_notes(validations, failures)
     if args.json:
-        print(as_json(_document(args.model, calibration, validations, failures)))
+        print(as_json(_document(args.model, calibration, validations, args.min_r2)))
     else:
         texts = [*(each.summary() for each in validations), *pooled_text(validations), parameters_line(calibration)]
         print("\n\n".join(texts))
@@ -68,12 +68,13 @@ def _print_notes(validations: list[Validation], failures: list[str | None]) -> N
 
 
 def _document(
-    model: str, calibration: Calibration, validations: list[Validation], failures: list[str | None]
+    model: str, calibration: Calibration, validations: list[Validation], min_r2: float | None
 ) -> dict[str, Any]:
-    """Return the errors for JSON: those of one log, or of several as `logs`."""
+    """Return the errors for JSON: those of one log, or of several as `logs`; `passed` is None if it was not judged."""
     from jointwise.result.verdict import judged_parameters, judged_validation
 
-    passed = [failure is None for failure in failures]
-    entries = [{**judged_validation(log), "passed": fine} for log, fine in zip(validations, passed, strict=True)]
-    logs = entries[0] if len(entries) == 1 else {"logs": entries, "passed": all(passed)}
+    entries = [{**judged_validation(log), "passed": log.passes(min_r2)} for log in validations]
+    passed = [entry["passed"] for entry in entries]
+    every = None if None in passed else all(passed)
+    logs = entries[0] if len(entries) == 1 else {"logs": entries, "passed": every}
     return {"model": model, "setup": calibration.setup, "parameters": judged_parameters(calibration), **logs}

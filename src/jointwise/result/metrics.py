@@ -180,6 +180,15 @@ class Validation:
         missed = [str(j) for j in judged if not _reaches(self.joints[j - 1].r2, min_r2)]
         return f"R2 below {min_r2:g} at joint {', '.join(missed)}" if missed else None
 
+    def passes(self, min_r2: float | None) -> bool | None:
+        """Return whether a validation passes a limit of R²; None if it was not judged, as there is no limit.
+
+        A model whose training data contradict its set-up fails without a limit, too.
+        """
+        if self.setup == "contradicted":
+            return False
+        return None if min_r2 is None else self.failure(min_r2) is None
+
     @property
     def mean_nmse(self) -> float:
         """Mean over the joints of MSE / variance; NaN where no joint moves or no measurement varies."""
