@@ -12,9 +12,10 @@ import pytest
 import jointwise as jw
 from cli_runs import run
 from jointwise.data import useless_outputs, write_log
-from jointwise.errors import DataError
+from jointwise.errors import DataError, ImplausibleError
 from jointwise.estimation.structure import Structure
 from jointwise.options import Options
+from jointwise.result.plausibility.channels import check_resolution, check_saturation, check_zeros
 from synthetic import synthetic_log
 
 QUICK = Options(structure=Structure(), free=(), position_cutoff=8.0, lag=0.0)
@@ -174,3 +175,18 @@ def test_few_levels_are_named_as_such_and_not_as_limits(logs):
     codes = {f.code for f in found if f.joint == 5 and f.channel == "current"}
     assert "coarse-output" in codes
     assert not codes & {"saturated", "current-limit"}
+
+
+@pytest.mark.parametrize(("levels", "status"), [(3, "contradicted"), (5, "suspect"), (11, None)])
+def test_calibration_names_few_levels_and_not_dropped_samples(robot, logs, levels, status):
+    step = np.ptp(logs[0].current[:, 5]) / (levels - 1)
+    log = with_output(replace(logs[0], torque=None), 5, step * np.round(logs[0].current[:, 5] / step))
+    found = {check.check: check for check in check_resolution([log], "current")}
+    assert check_zeros([log], "current").status == "ok"
+    assert check_saturation([log], "current").status == "ok"
+    assert (found["resolution"].status if found else None) == status
+    assert not list(check_resolution([log, logs[1]], "current"))  # the second log has enough levels
+    assert all("--ignore-output 6" in check.suggestion for check in found.values())
+    if status == "contradicted":
+        with pytest.raises(ImplausibleError, match=r"the output is too coarse: i6 .*--ignore-output 6"):
+            jw.calibrate(log, robot, options=QUICK)

@@ -233,6 +233,12 @@ def useless_outputs(log: Log) -> tuple[int, ...]:
     return tuple(sorted({f.joint for f in useless if f.channel in OUTPUTS and f.joint is not None}))
 
 
+def coarse_outputs(log: Log, output: str) -> list[int]:
+    """Return the joints (0-based) that move and whose output (current or torque) has a few levels only."""
+    found = (f.joint for f in check_quality(log).findings if f.code == "coarse-output" and f.channel == output)
+    return [joint for joint in found if joint is not None]
+
+
 def _saturated_or_coarse(log: Log, numbers: Measures, name: str, j: int) -> Iterator[Finding]:
     """Yield an output that stays at its extreme, and outputs and positions in coarse steps."""
     values, label = numbers.channels[name], log.names[name][j]

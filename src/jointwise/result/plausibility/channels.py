@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from jointwise.data import statistics
 from jointwise.data.conditioning import CHUNK
 from jointwise.data.log import Log
-from jointwise.data.quality import MOST_SATURATED, check_quality
+from jointwise.data.quality import MOST_SATURATED, check_quality, coarse_outputs
 from jointwise.formatting import listed
-from jointwise.result.plausibility.check import Check
+from jointwise.result.plausibility.check import Check, Status
 from jointwise.spatial import Array
 
 ZEROS_SUSPECT, ZEROS_CONTRADICTED = 2e-3, 1e-2
@@ -35,12 +35,41 @@ is not in the set point delays an output by up to 0.03 s."""
 SMOOTH_SHARE = 0.45
 """Roughness of an output, relative to the median of the others, below which it was low-passed on its own: it is 0.56
 to 1.6 in logs of UR, Franka and simulated arms, at most 0.44 after a first-order filter of 3 Hz on one output."""
+ROUNDING_SUSPECT, ROUNDING_CONTRADICTED = 0.02, 0.1
+"""Variances of the rounding error, relative to that of an output, from which no model of the joint is good or fair."""
 LEAST_ROUGHNESS = 0.1
 """Median roughness below which the outputs show no noise: all are smooth, and none of them differs by a filter."""
 
 
+def check_resolution(logs: Sequence[Log], output: str) -> Iterator[Check]:
+    """Yield the outputs whose few levels alone make every model of the joint poor, or not good.
+
+    A log in which an output has enough levels is enough for its joint.
+    """
+    shares = np.min([_rounding_shares(log, output) for log in logs], axis=0)
+    joints = np.flatnonzero(shares > ROUNDING_SUSPECT)
+    if joints.size == 0:
+        return
+    names = [logs[0].names[output][j] for j in joints]
+    text = f"{listed(names)} {'has' if len(names) == 1 else 'have'} a few levels only"
+    advice = f"Leave out what is too coarse (--ignore-output {','.join(str(j + 1) for j in joints)})."
+    status: Status = "contradicted" if shares.max() > ROUNDING_CONTRADICTED else "suspect"
+    yield Check("resolution", status, f"{text}: rounding is up to {100.0 * shares.max():.2g} % of the variance", advice)
+
+
+def _rounding_shares(log: Log, output: str) -> Array:
+    """Return the variance of rounding, quantum² / 12, over that of the output, (joints,); 0 with enough levels."""
+    result, coarse = np.zeros(log.joints), coarse_outputs(log, output)
+    if coarse:
+        quantum = check_quality(log).numbers.channels[output].quantum[coarse]
+        variances = [np.var(part.channel(output)[:, coarse], axis=0) for part in statistics.windows(log)]
+        result[coarse] = quantum**2 / 12.0 / np.maximum(np.mean(variances, axis=0), 1e-300)
+        log.release()
+    return result
+
+
 def check_zeros(logs: Sequence[Log], output: str) -> Check:
-    """Return whether an output drops to zero for single samples."""
+    """Return whether an output drops to zero for single samples; one with a few levels only may do so."""
     shares = [_zero_share(log, output) for log in logs]
     worst = int(np.argmax([share.max() for share in shares]))
     share = float(shares[worst].max())
@@ -57,7 +86,9 @@ def check_zeros(logs: Sequence[Log], output: str) -> Check:
 
 def check_saturation(logs: Sequence[Log], output: str) -> Check:
     """Return whether an output piles up at its extreme values, as if it were cut off."""
-    shares = [check_quality(log).numbers.channels[output].saturated for log in logs]
+    shares = [check_quality(log).numbers.channels[output].saturated.copy() for log in logs]
+    for share_of_log, log in zip(shares, logs, strict=True):
+        share_of_log[coarse_outputs(log, output)] = 0.0
     worst = int(np.argmax([share.max() for share in shares]))
     joint, share = int(np.argmax(shares[worst])), float(shares[worst].max())
     text = f"{logs[worst].names[output][joint]} is at its extreme value in {100.0 * share:.2g} % of the samples"
@@ -99,9 +130,10 @@ def _relative_roughness(log: Log, output: str) -> Array:
 
 def _zero_share(log: Log, output: str) -> Array:
     """Return the share of samples (joints,) that are exactly zero and far from the median of their neighbours."""
-    shares = []
+    shares, coarse = [], coarse_outputs(log, output)
     for part in statistics.windows(log):
         values = np.where(part.unmeasured(output), 1.0, part.channel(output))
+        values[:, coarse] = 1.0
         around = _running_median(values)
         limit = np.maximum(5.0 * statistics.noise(values), 0.05 * np.abs(around).max(axis=0))
         shares.append(((values == 0.0) & (np.abs(around) > limit)).mean(axis=0))

@@ -80,7 +80,11 @@ def _any_values(texts: Iterable[str]) -> Iterator[str]:
         yield ANOTHER.format(listed(dict.fromkeys(names), "or"), joints)
 
 
-REFUSALS = {"logs": "the logs contradict each other", "dropped samples": "samples of the output are missing"}
+REFUSALS = {
+    "logs": "the logs contradict each other",
+    "dropped samples": "samples of the output are missing",
+    "resolution": "the output is too coarse",
+}
 """How a refusal begins if its cause is no declaration."""
 
 

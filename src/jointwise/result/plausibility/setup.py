@@ -16,6 +16,7 @@ from jointwise.estimation.select_filters import LAGS
 from jointwise.result.plausibility.assess import assess
 from jointwise.result.plausibility.channels import (
     check_low_pass,
+    check_resolution,
     check_saturation,
     check_set_points,
     check_zeros,
@@ -48,7 +49,8 @@ def check_setup(
         One check for each part of the declaration.
 
     """
-    checks = {check.check: check for check in _assessed(regression, drives, payload)}
+    resolution = check_resolution([clean.log for clean in regression.logs], regression.output)
+    checks = {check.check: check for check in [*resolution, *_assessed(regression, drives, payload)]}
     contradicted = worst_status(checks.values()) == "contradicted"  # then estimated gains are meaningless
     missing = [] if contradicted else _payload_checks(drives, regression.bodies.robot)
     loaded = _may_be_loaded(regression, payload, checks.values())
