@@ -18,6 +18,7 @@ import jointwise
 from cli_runs import PLAIN, bench, done, refused
 from jointwise.atomic import SUFFIX, output_set
 from jointwise.cli import main
+from jointwise.cli.output import LONGEST_LINE, one_line
 from jointwise.errors import OutputError
 from jointwise.joint import JointModel, Part, Value, load_joint, load_joints, save_joint
 
@@ -240,3 +241,15 @@ def test_column_names_of_a_prediction_are_quoted(tmp_path: Path) -> None:
     done("predict", bench().model, *files)
     with (tmp_path / "p.csv").open(newline="") as file:
         assert next(csv.reader(file)) == ["t", "cur, A_pred", "i2_pred"]
+
+
+def test_long_paths_lose_their_folders_before_a_message_loses_its_middle() -> None:
+    folder = "/home/someone/measurements/" + "/".join(f"session-{k}" for k in range(7))
+    message = "friction of joint 3 was not fitted together with the temperature, and its speeds differ by 20 rad/s"
+    shown = one_line(f"jointwise: {folder}/first.json and '{folder}/second.json' disagree: {message}. See {folder}/.")
+    assert shown == f"jointwise: .../first.json and '.../second.json' disagree: {message}. See .../session-6/."
+    short = f"jointwise: {folder}/first.json: {message}."
+    assert one_line(short) == short
+    damaged = one_line("x/y " * 500)
+    assert len(damaged) <= LONGEST_LINE
+    assert "..." in damaged

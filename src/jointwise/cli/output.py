@@ -29,6 +29,10 @@ LONGEST_LINE = 300
 """Characters of a message on stderr."""
 LONGEST_WORD = 120
 """Characters of one word of a message; a longer one is the content of a damaged file."""
+LONG_FOLDER = 16
+"""Characters of a folder that is left out where a message is too long."""
+QUOTES = "'\"("
+"""What may stand before a path."""
 LONGEST_NAME = 200
 """Bytes of a file name; file systems allow 255, less those of a temporary file."""
 
@@ -76,11 +80,19 @@ def drop_notes() -> None:
 def one_line(text: str) -> str:
     """Return a text as one line of at most `LONGEST_LINE` characters without control characters.
 
-    Long words (contents of damaged files) are shortened first, then the middle: the file is named at the beginning,
-    what to do at the end.
+    Long words (contents of damaged files) are shortened first, then the folders of paths, then the middle: the file is
+    named at the beginning, what to do at the end.
     """
-    words = (_shortened(word, LONGEST_WORD) for word in printable(" ".join(text.split())).split(" "))
+    words = [_shortened(word, LONGEST_WORD) for word in printable(" ".join(text.split())).split(" ")]
+    if len(" ".join(words)) > LONGEST_LINE:
+        words = [_without_folder(word) for word in words]
     return _shortened(" ".join(words), LONGEST_LINE)
+
+
+def _without_folder(word: str) -> str:
+    """Return a path with a long folder as `.../name`, with its opening quote; other words as they are."""
+    end = word.rstrip(f"{os.sep}.:,;)'").rfind(os.sep)
+    return word if end < LONG_FOLDER else f"{word[0] * (word[0] in QUOTES)}...{word[end:]}"
 
 
 def _shortened(text: str, most: int) -> str:
