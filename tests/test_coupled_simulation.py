@@ -85,6 +85,8 @@ def test_a_simulated_coupled_arm_is_recovered_and_an_undeclared_coupling_named(n
     assert np.mean(np.abs(estimate.values[: len(names)] - truth) <= half) > 0.85
     with pytest.raises(DataError, match=r"theta6 turns by q6 .*declare it: --coupling 6:"):
         jw.calibrate(made.log, jw.load_robot(name))
+    with pytest.raises(DataError, match=r"theta\d turns by q.*--log-coordinates"):
+        jw.calibrate(made.log, jw.load_robot(name, coupling=coupling, coordinates="motor"))
     log = replace(made.log, theta=None)
     plain = jw.calibrate(log, jw.load_robot(name), physical=False, accept_implausible=True)
     check = next(check for check in plain.plausibility if check.check == "coupling")

@@ -138,13 +138,34 @@ def test_a_coupled_arm_is_recovered(coordinates, tmp_path):
     assert again.model.robot.transmission.coordinates == coordinates
 
 
+@pytest.mark.parametrize("output", ["torque", "current"])
+@pytest.mark.parametrize(("declared", "true"), [("joint", "motor"), ("motor", "joint"), ("joint", "joint")])
+def test_coordinates_of_a_log_that_were_declared_wrongly_are_named(declared, true, output):
+    robot = arm(coordinates=declared)
+    log = coupled_log(robot, 3, coordinates=true)
+    options = PLAIN
+    if output == "current":
+        motor = log.torque if true == "motor" else robot.transmission.motor_torque(log.torque)
+        log = replace(log, torque=None, current=motor / 10.0)
+        options = replace(PLAIN, gains=[10.0] * 6)
+    if declared == true:
+        assert jw.calibrate(log, robot, options=options).setup == "ok"
+        return
+    words = f"declared log coordinates.*positions of the {true}s.*--log-coordinates {true}"
+    with pytest.raises(ImplausibleError, match=words):
+        jw.calibrate(log, robot, options=options)
+
+
 def test_a_coupling_that_is_not_declared_is_far_worse():
     robot = arm()
     train, test = (coupled_log(robot, seed) for seed in (1, 2))
     right = jw.validate(jw.calibrate(train, robot, options=PLAIN), test)
     plain = jw.calibrate(train, jw.load_robot("ur5e"), options=PLAIN, accept_implausible=True)
     wrong = jw.validate(plain, test)
-    sign = jw.validate(jw.calibrate(train, arm("6:5:-1,6:4:0.3,5:4:-0.4"), options=PLAIN), test)
+    opposite = arm("6:5:-1,6:4:0.3,5:4:-0.4")
+    with pytest.raises(ImplausibleError, match="or check the coupling"):
+        jw.calibrate(train, opposite, options=PLAIN)
+    sign = jw.validate(jw.calibrate(train, opposite, options=PLAIN, accept_implausible=True), test)
     straight = arm("6:5:0")
     train, test = (coupled_log(straight, seed) for seed in (1, 2))
     uncoupled = jw.validate(jw.calibrate(train, straight, options=PLAIN), test)

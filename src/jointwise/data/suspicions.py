@@ -216,7 +216,7 @@ def _rotor(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding
         if (abs(ratio - 1.0) if transmission is None else apart) < 0.1:
             continue
         if apart > 0.1 > abs(row[j] - 1.0):
-            yield _coupling(name, int(j), row)
+            yield _coupling(name, int(j), row, robot)
         else:
             yield _gear_side(name, int(j), ratio, robot)
 
@@ -230,12 +230,14 @@ def _gear_side(name: str, j: int, ratio: float, robot: Robot | None) -> Finding:
     return Finding("error", "theta-side", message, f"Divide it by {ratio:.4g}.", "theta", j)
 
 
-def _coupling(name: str, j: int, row: Array) -> Finding:
+def _coupling(name: str, j: int, row: Array, robot: Robot | None) -> Finding:
     """Return the finding of a motor that turns with other joints: `row` (joints,) of ``theta = A q``."""
     others = [k for k in np.flatnonzero(np.abs(row) > 0.05) if k != j]
     turns = "".join(f" {row[k]:+.2g} q{k + 1}" for k in others)
     declared = ",".join(f"{j + 1}:{k + 1}:{row[k]:.2g}" for k in others) or "of this motor"
     advice = f"If the transmission is coupled, declare it: --coupling {declared}."
+    if robot is not None and robot.transmission is not None:
+        advice = "Check the coupling of the robot, and the coordinates of the log (--log-coordinates joint or motor)."
     return Finding("error", "theta-coupling", f"{name} turns by q{j + 1}{turns}.", advice, "theta", j)
 
 

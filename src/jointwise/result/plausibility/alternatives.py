@@ -38,6 +38,7 @@ Cause = Literal[
     "time shift",
     "coupling",
     "spring",
+    "log coordinates",
 ]
 
 ZERO_OFFSETS = (90.0, -90.0, 180.0, 45.0, -45.0, 20.0, -20.0)
@@ -104,6 +105,7 @@ def _with_lag(declaration: Declaration, joints: tuple[int, ...], k: int, seconds
 def motion_alternatives(declaration: Declaration, samples: Samples, catalog: Iterable[Robot]) -> Iterator[Alternative]:
     """Yield declarations that change positions, gravity, bodies or the robot."""
     if declaration.robot.transmission is not None:
+        yield Alternative("log coordinates", replace(declaration, other_coordinates=True))
         return  # the columns of friction are those of the declared motors
     yield from _position_signs(declaration, samples)
     first = int(_turns_about_gravity(declaration))

@@ -86,6 +86,8 @@ def assess(
     causes = {cause: _cause_check(cause, ranked, best, declaration) for cause in get_args(Cause)}
     if declaration.payload is None:
         del causes["payload centre"]
+    if declaration.robot.transmission is None:
+        del causes["log coordinates"]
     if logs.status != "ok":
         del causes["payload"]  # one mass fits no log
     elif best is None or best.gain < SUSPECT:  # weak: it may be another error that resembles it
@@ -290,6 +292,7 @@ def describe(scored: Scored, declaration: Declaration) -> str:
         "time shift": f"the output of {joints} shifted by {1e3 * alternative.value:+.0f} ms",
         "coupling": f"a coupled transmission ({_coupling_text(alternative)})",
         "spring": f"a spring (counterbalance) at {joints}",
+        "log coordinates": f"positions of the {_other_coordinates(alternative)}s",
     }
     return texts[alternative.cause]
 
@@ -316,8 +319,15 @@ def suggestion(scored: Scored) -> str:
         "time shift": f"Check the time stamps of the output of {joints}, or set --lag.",
         "coupling": f"Declare it if the transmission is coupled: --coupling {_coupling_option(alternative)}.",
         "spring": "Declare it if there is one: --terms spring.",
+        "log coordinates": f"Declare --log-coordinates {_other_coordinates(alternative)}, or check the coupling.",
     }
     return texts[alternative.cause]
+
+
+def _other_coordinates(alternative: Alternative) -> str:
+    """Return the coordinates of logs that were not declared: joint or motor."""
+    coupling = alternative.declaration.robot.transmission
+    return "motor" if coupling is None or coupling.coordinates == "joint" else "joint"
 
 
 def _mass(scored: Scored) -> float:

@@ -40,7 +40,8 @@ class Declaration:
     that are not `gains_known` are estimated from the described bodies anew for every declaration. `couplings` are some
     that nobody declared; with them outputs that are `joint_torques` belong to the joints, all others to the motors.
     `center_deviation` (m): tolerance of the centre of a declared payload. `springs`: joints with a spring (a
-    counterbalance) that nobody declared.
+    counterbalance) that nobody declared. `other_coordinates`: whether the logs of a coupled robot are in coordinates of
+    its motors instead of its joints, or the reverse.
     """
 
     robot: Robot
@@ -61,6 +62,7 @@ class Declaration:
     removed_mass: float = 0.0
     center_deviation: float = PAYLOAD_CENTER
     springs: tuple[int, ...] = ()
+    other_coordinates: bool = False
 
     @classmethod
     def plain(
@@ -89,7 +91,7 @@ class Declaration:
         """Return whether both lead to the same regressor and prior, so that only the outputs differ."""
         return (
             self.robot is other.robot
-            and self.couplings == other.couplings
+            and (self.couplings, self.other_coordinates) == (other.couplings, other.other_coordinates)
             and np.array_equal(self.gravity, other.gravity)
             and (self.order, self.sign, self.offset, self.logs) == (other.order, other.sign, other.offset, other.logs)
         )

@@ -77,7 +77,14 @@ def _declared_signals(
     q, qd, qdd = (np.ascontiguousarray(x[keep][:, order] * sign) for x in (samples.q, samples.qd, samples.qdd))
     friction = samples.friction[order][:, keep].copy()
     friction[:, :, :-1] *= sign[:, None, None]
-    return q + np.array(declaration.offset), qd, qdd, friction, samples.output[keep][:, :, list(lags)]
+    output = samples.output[keep][:, :, list(lags)]
+    coupling = declaration.robot.transmission
+    if declaration.other_coordinates and coupling is not None and samples.other_friction is not None:
+        change = coupling.inverse if coupling.coordinates == "joint" else coupling.matrix
+        q, qd, qdd = (x @ change.T for x in (q, qd, qdd))
+        friction = samples.other_friction[:, keep]
+        output = np.linalg.inv(change).T @ output if declaration.joint_torques else output
+    return q + np.array(declaration.offset), qd, qdd, friction, output
 
 
 def _products(regressor: Array, friction: Array, outputs: Array, transmission: Transmission | None) -> Array:

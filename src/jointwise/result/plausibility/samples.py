@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from jointwise.data.conditioning import MotionChunk, motion_chunks
 from jointwise.data.filters import low_pass
+from jointwise.description.robot import Robot
 from jointwise.estimation.regression import Regression, term_series
 from jointwise.estimation.structure import Structure
 from jointwise.model.friction import slip_elements, slip_state
@@ -42,7 +43,8 @@ class Samples:
     at t + lag, for `lags` (s) that include zero. `friction` (joints, samples, columns): columns along each position
     channel: `FRICTION` ones of friction, odd in the motion, those of the terms that the user declared, and the constant
     offset. `log` (samples,): index of the log. `duration` (logs,) s of motion. `moving` (joints,): joints that move;
-    the others carry no evidence. `terms`: kinds of the declared terms.
+    the others carry no evidence. `terms`: kinds of the declared terms. `other_friction`: `friction` if the logs of a
+    coupled robot are in the coordinates that were not declared; None without a coupling.
     """
 
     q: Array
@@ -55,6 +57,7 @@ class Samples:
     lags: Array
     moving: NDArray[np.bool_]
     terms: tuple[str, ...] = ()
+    other_friction: Array | None = None
 
     @property
     def joints(self) -> int:
@@ -64,7 +67,8 @@ class Samples:
     def thinned(self, step: int) -> Samples:
         """Return every `step`-th sample."""
         arrays = {name: getattr(self, name)[::step] for name in ("q", "qd", "qdd", "output", "log")}
-        return self if step == 1 else replace(self, friction=self.friction[:, ::step], **arrays)
+        other = None if self.other_friction is None else self.other_friction[:, ::step]
+        return self if step == 1 else replace(self, friction=self.friction[:, ::step], other_friction=other, **arrays)
 
     def of_logs(self, logs: tuple[int, ...]) -> NDArray[np.bool_]:
         """Return which samples belong to some logs, all if empty, (samples,)."""
@@ -106,12 +110,24 @@ def _rows(regression: Regression, chunk: MotionChunk, rows: NDArray[np.intp], lo
     shifted = [low_pass(chunk.span.resampled(channel, lag - s), OUTPUT_CUTOFF, motion.rate)[rows] for s in LAGS]
     torque = _payload_torque(regression, motion, rows, log)
     shifted = [output - torque for output in shifted]
-    motor = motor_motion(regression.bodies.robot, with_substitutes(motion))
-    declared = Structure(extra=regression.extra).extra_terms()
-    friction = np.stack([columns[rows] for columns in _joint_columns(motor, declared)])
+    friction, *other = (
+        np.stack([columns[rows] for columns in _joint_columns(motor, Structure(extra=regression.extra).extra_terms())])
+        for motor in _motor_motions(regression.bodies.robot, with_substitutes(motion))
+    )
     where = np.full(len(rows), log, dtype=np.intp)
     states = motion.q[rows], motion.qd[rows], motion.qdd[rows]
-    return Samples(*states, np.stack(shifted, axis=2), friction, where, np.zeros(0), LAGS, np.zeros(0, dtype=bool))
+    unknown = np.zeros(0), LAGS, np.zeros(0, dtype=bool)
+    return Samples(
+        *states, np.stack(shifted, axis=2), friction, where, *unknown, other_friction=next(iter(other), None)
+    )
+
+
+def _motor_motions(robot: Robot, motion: Motion) -> Iterator[Motion]:
+    """Yield the motion of the motors as declared, and of a coupled robot as in the other coordinates of logs."""
+    moved = motor_motion(robot, motion)
+    yield moved
+    if robot.transmission is not None:
+        yield motion if robot.transmission.coordinates == "joint" else motor_motion(robot, moved)
 
 
 def _payload_torque(regression: Regression, motion: Motion, rows: NDArray[np.intp], log: int) -> Array | float:
@@ -142,4 +158,6 @@ def _joint_columns(motion: Motion, declared: Sequence[Term]) -> Iterator[Array]:
 def _joined(parts: list[Samples]) -> Samples:
     names = ("q", "qd", "qdd", "output", "log")
     arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return replace(parts[0], friction=np.concatenate([part.friction for part in parts], axis=1), **arrays)
+    arrays["friction"] = np.concatenate([part.friction for part in parts], axis=1)
+    other = [part.other_friction for part in parts if part.other_friction is not None]
+    return replace(parts[0], other_friction=np.concatenate(other, axis=1) if other else None, **arrays)
