@@ -16,7 +16,8 @@ from jointwise.monitoring.core import FIRST, Reports, Samples, log_samples, stre
 from jointwise.monitoring.events import Contact, Events, Fault, advance, finish
 from jointwise.monitoring.monitor import FALSE_ALARMS, Monitor, MonitorState, declared
 from jointwise.monitoring.summary import MonitorResult
-from jointwise.monitoring.verdict import StreamSums, verdict
+from jointwise.monitoring.sums import StreamSums
+from jointwise.monitoring.verdict import verdict
 from jointwise.monitoring.wear import Wear, check_joints, log_wear
 from jointwise.monitoring.wear_stream import WearStream
 from jointwise.runtime import RobotModel

@@ -1,0 +1,121 @@
+"""Sums along a monitored stream, and which of its channels may be declared wrongly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from jointwise.data.statistics import MOVING_SPEED
+from jointwise.monitoring.core import Reports, Samples
+from jointwise.spatial import Array
+
+ALIKE = 0.8
+"""Correlation of two torques from which one may be the other."""
+SCALED = 3.0
+"""Factor between measured and predicted torques from which their units differ."""
+
+
+@dataclass
+class OutputPairs:
+    """Second moments of measured torques y and of those that the model predicts p, (joints, joints) each."""
+
+    count: int = 0
+    sums: Array | None = None
+    products: Array | None = None
+
+    def add(self, measured: Array, external: Array) -> None:
+        """Add measured torques and what the model does not explain, external torques, (samples, joints), Nm."""
+        both = np.hstack([measured, measured + external])
+        both = both[np.isfinite(both).all(axis=1)]
+        sums, products = both.sum(axis=0), both.T @ both
+        self.count += len(both)
+        self.sums = sums if self.sums is None else self.sums + sums
+        self.products = products if self.products is None else self.products + products
+
+    def hint(self) -> str:
+        """Return which channel may be declared wrongly; empty where nothing says so."""
+        if self.sums is None or self.products is None or self.count < 2:
+            return ""
+        mean, n = self.sums / self.count, len(self.sums) // 2
+        covariance = self.products / self.count - np.outer(mean, mean)
+        deviation = np.sqrt(np.maximum(np.diag(covariance), 1e-12))
+        alike = (covariance / np.outer(deviation, deviation))[:n, n:]
+        factor = float(np.median(deviation[:n] / deviation[n:]))
+        return _sign_hint(alike) or _order_hint(alike) or _unit_hint(factor)
+
+
+def _sign_hint(alike: Array) -> str:
+    """Return the joints whose measured torque is opposite to the predicted one; `alike` are correlations."""
+    turned = [str(j + 1) for j in range(len(alike)) if alike[j, j] < -ALIKE]
+    return f"; the sign of joint {', '.join(turned)} may be wrong" if turned else ""
+
+
+def _order_hint(alike: Array) -> str:
+    """Return the joints whose measured torque is like the predicted one of another joint."""
+    best = np.abs(alike).argmax(axis=1)
+    moved = [j for j in range(len(alike)) if best[j] != j and abs(alike[j, best[j]]) > ALIKE > abs(alike[j, j])]
+    return "; " + ", ".join(f"joint {j + 1} looks like joint {best[j] + 1}" for j in moved) if moved else ""
+
+
+def _unit_hint(factor: float) -> str:
+    """Return the factor between measured and predicted torques where it is far from 1."""
+    far = not 1.0 / SCALED < factor < SCALED
+    return f"; the output is about {factor:.2g} times the expected one" if far else ""
+
+
+@dataclass
+class StreamSums:
+    """Sums over a stream of `joints` from its first stamp `start` (s), sampled every `period` (s).
+
+    `gains` (joints,) are Nm per unit of the output. `q` (joints,) is the last pose. `moved`, `path` and `dry` are
+    integrals over the time in motion: of 1, |q̇| and the dry friction of the model (s, rad, Nm s).
+    """
+
+    joints: int
+    start: float
+    period: float
+    gains: Array
+    last: float = 0.0
+    q: Array | None = None
+    samples: int = 0
+    in_contact: int = 0
+    square: Array = field(default_factory=lambda: np.zeros(0))
+    deviation: Array = field(default_factory=lambda: np.zeros(0))
+    moved: Array = field(default_factory=lambda: np.zeros(0))
+    path: Array = field(default_factory=lambda: np.zeros(0))
+    dry: Array = field(default_factory=lambda: np.zeros(0))
+    temperatures: list[Array] = field(default_factory=list)
+    pairs: OutputPairs = field(default_factory=OutputPairs)
+
+    def __post_init__(self) -> None:
+        """Start all sums at zero."""
+        self.square, self.deviation, self.moved, self.path, self.dry = (np.zeros(self.joints) for _ in range(5))
+        self.last = self.start
+
+    def add(self, samples: Samples, reports: Reports) -> None:
+        """Add samples."""
+        if not len(samples):
+            return
+        self.samples += len(samples)
+        self.last, self.q = max(self.last, float(np.max(samples.t))), samples.q[-1]
+        self.in_contact += int((reports.contact != 0.0).sum())
+        self.square += np.square(reports.residual).sum(axis=0)
+        self.deviation += reports.deviation.sum(axis=0)
+        self.pairs.add(np.nan_to_num(samples.output) * self.gains, reports.residual)
+        moves = np.abs(reports.speed) > MOVING_SPEED
+        self.moved += self.period * moves.sum(axis=0)
+        self.path += self.period * np.abs(reports.speed * moves).sum(axis=0)
+        self.dry += self.period * np.abs(reports.dry * moves).sum(axis=0)
+        self._add_temperatures(samples.temperature)
+
+    def _add_temperatures(self, temperature: Array | None) -> None:
+        """Keep the lowest, highest and last temperatures (joints,)."""
+        warm = np.zeros((0, self.joints)) if temperature is None else temperature
+        warm = warm[np.isfinite(warm).all(axis=1)]
+        if not len(warm):
+            return
+        low, high = warm.min(axis=0), warm.max(axis=0)
+        if self.temperatures:
+            low, high = np.minimum(low, self.temperatures[0]), np.maximum(high, self.temperatures[1])
+        self.temperatures = [low, high, warm[-1]]
