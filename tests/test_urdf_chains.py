@@ -8,7 +8,7 @@ import pytest
 import jointwise as jw
 from cli_runs import run
 from jointwise.description.urdf import urdf_text
-from jointwise.errors import DescriptionError
+from jointwise.errors import DataError, DescriptionError
 from jointwise.model.rigid import forward_kinematics, inverse_dynamics
 
 HELD = {1: 0.7, 4: -1.1}
@@ -66,3 +66,17 @@ def test_wrong_names(urdf):
     wrong = run("inspect", "x.csv", "--robot", urdf, "--fix-joint", "elbow")
     assert wrong.code == 2
     assert "must be NAME=VALUE" in wrong.err
+
+
+def test_columns_of_a_whole_arm_are_read_for_a_part_of_it(urdf, tmp_path):
+    header = ["t", *(f"{channel}{j}" for channel in ("q", "i") for j in range(1, 7))]
+    values = np.random.default_rng(5).uniform(-1.0, 1.0, (20, 13))
+    values[:, 0] = 0.01 * np.arange(20)
+    path = tmp_path / "log.csv"
+    np.savetxt(path, values, delimiter=",", header=",".join(header), comments="")
+    part = jw.load_robot(urdf, base="link1", fixed={"wrist_1": -1.1})
+    log = jw.read_log(path, joints=part, columns="q=q2,q3,q5,q6,i=i2,i3,i5,i6")
+    assert np.allclose(log.q, values[:, [2, 3, 5, 6]])
+    assert np.allclose(log.current, values[:, [8, 9, 11, 12]])
+    with pytest.raises(DataError, match="current has 6 columns, q has 4"):
+        jw.read_log(path, joints=part, columns="q=q2,q3,q5,q6")

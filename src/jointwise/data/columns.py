@@ -183,9 +183,10 @@ def _by_order(
 def _by_name(
     header: Sequence[str], wanted: Wanted, where: str, columns: ColumnValues | None, unmeasured: Collection[int]
 ) -> dict[str, list[tuple[int, str]]]:
-    """Assign columns by the user's names first, then by the known ones."""
+    """Assign columns by the user's names first; those of channels that they do not name by the known names."""
     index = {name: k for k, name in enumerate(header)}
     unused = _mapped(header, wanted, where) | _other_stamps(index, columns)
+    unused |= {name for name in header if (known := known_column(name)) is not None and known[0] in wanted.names}
     found = _recognised([name for name in header if name not in unused], index, where, unmeasured)
     found.update({channel: [(index[name], name) for name in names] for channel, names in wanted.names.items()})
     return _without_single(found, wanted)
