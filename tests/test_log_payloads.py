@@ -120,3 +120,12 @@ def test_holdout_of_a_real_log():
         np.abs(np.asarray(part.current) - model.predict(part)).max() for part in (last, replace(last, run_in=None))
     ]
     assert errors[0] < errors[1]
+
+
+def test_a_term_of_temperature_needs_the_temperature_of_every_log(logs, robot):
+    options = replace(QUICK, structure=Structure(load="square", extra=("temperature",)))
+    warm, unknown = logs[0].with_temperature(35.0), logs[2]
+    with pytest.raises(EstimationError, match=r"needs a temperature: columns temp1\.\., or --temperature"):
+        jw.calibrate([warm, unknown], robot, options=options)
+    found = jw.calibrate([warm, unknown.with_temperature(20.0)], robot, options=options)
+    assert "FT1_1" in [info.name for info in found.model.parameters]

@@ -184,6 +184,7 @@ def refuse_missing_channels(regression: Regression, options: Options) -> None:
     if options.structure.needs_rotor and not regression.has_rotor:
         raise EstimationError("the joint model needs rotor positions, but a log has no column theta1.")
     terms = [term for single in options.joints.values() for term in single.terms]
+    terms += options.structure.extra_terms()
     if any(term.uses_temperature() for term in terms):
         for clean in regression.logs:
             _refuse_missing_temperature(clean.log)
@@ -205,4 +206,6 @@ def refuse_without_instruments(logs: Sequence[Log], options: Options) -> None:
 
 def _refuse_missing_temperature(log: Log) -> None:
     if log.temperature is None:
-        raise EstimationError(f"{log.origin.path}: the joint model needs a temperature (temp1..).")
+        raise EstimationError(
+            f"{log.origin.path}: the joint model needs a temperature: columns temp1.., or --temperature [LOG=]DEGC."
+        )
