@@ -129,3 +129,5 @@ def test_a_term_of_temperature_needs_the_temperature_of_every_log(logs, robot):
         jw.calibrate([warm, unknown], robot, options=options)
     found = jw.calibrate([warm, unknown.with_temperature(20.0)], robot, options=options)
     assert "FT1_1" in [info.name for info in found.model.parameters]
+    with pytest.raises(ModelError, match="needs the temperature of every log"):
+        jw.validate(found, logs[1])

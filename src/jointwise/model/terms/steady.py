@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.errors import ModelError
 from jointwise.model import friction
 from jointwise.model.terms.term import JointSignals, Parameter, State, Term
 from jointwise.spatial import Array
@@ -222,7 +223,7 @@ class Temperature(Term):
     def columns(self, joint: JointSignals, state: State = None) -> tuple[Array, State]:
         """Return the root of the speed times the two functions of temperature."""
         if joint.temperature is None:
-            raise ValueError("temperature needs a measured temperature")
+            raise ModelError("the friction of the model needs the temperature of every log (columns temp1..).")
         factors = friction.thermal_factors(joint.temperature, self.reference, self.coldest, self.hottest)
         return friction.root_speed(joint.qd)[:, None] * factors, None
 
