@@ -103,6 +103,14 @@ def damaged(samples):
     return replace(samples, t=t, q=q, output=output)
 
 
+def numpy_watch(model, numbers):
+    """Return the evaluator of the monitor in NumPy, at 100 Hz."""
+    from jointwise.runtime.bodies import Bodies
+
+    planned = model.calibration.for_use("feed-forward")
+    return ReferenceWatch(model, NumpyCore(planned.model, planned.estimate.values, Bodies.of(planned), 100.0), numbers)
+
+
 # -- kernels --
 
 
@@ -114,13 +122,9 @@ def test_c_and_numpy_agree_on_a_damaged_stream(model, free, has_speed):
     spread, limits = _with_changes(known_spread(model)), (*monitor.limits[:2], 3.0 * has_speed)
     numbers = core_monitor(model, 100.0, spread, limits=limits, derived=not has_speed)
     numbers = replace(numbers, lag=0.013)
-    planned = model.calibration.for_use("feed-forward")
     from jointwise.monitoring.core import NativeWatch
-    from jointwise.runtime.bodies import Bodies
 
-    native = NativeWatch(model.planned_core(100.0), numbers)
-    core = NumpyCore(planned.model, planned.estimate.values, Bodies.of(planned), 100.0)
-    reference = ReferenceWatch(model, core, numbers)
+    native, reference = NativeWatch(model.planned_core(100.0), numbers), numpy_watch(model, numbers)
     ours, memory = native.steps(native.init(), samples)
     theirs, other = reference.steps(reference.init(), samples)
     for name in ours.__dataclass_fields__:
@@ -666,6 +670,36 @@ def test_history_shows_what_changed_since_commissioning(tmp_path, model, free):
     (tmp_path / "text.sqlite").write_text("no data base, but a text that is long enough to be taken for one" * 20)
     with pytest.raises(DataError, match="cannot be used as a history"):
         History(tmp_path / "text.sqlite")
+
+
+# -- stops --
+
+
+def stopping(model, settles):
+    """Return 6 s of a stream at 100 Hz in which joint 3 stops at 5 s, and joint 6 at rest holds another torque then.
+
+    It is its whole dry friction from `settles` (s) on.
+    """
+    t = np.arange(0.0, 6.0, 0.01)
+    acceleration = np.where((t >= 1.0) & (t < 1.2), 1.5, 0.0) - np.where((t >= 4.8) & (t < 5.0), 1.5, 0.0)
+    speed = np.cumsum(acceleration) * 0.01
+    moves = np.arange(6) == 2
+    q = np.array([0.0, -1.2, 1.0, -0.6, -1.5, 0.3]) + np.outer(np.cumsum(speed) * 0.01, moves)
+    qd, qdd = np.outer(speed, moves), np.outer(acceleration, moves)
+    friction = 1.7320508 * Monitor(model, 100.0).numbers.joints[5].held
+    torque = friction * np.outer(t >= settles, np.arange(6) == 5)
+    return Samples(t, q, model.current(q, qd, qdd, rate=100.0) + torque / model.gains, qd)
+
+
+@pytest.mark.parametrize(("settles", "found"), [(5.0, False), (4.0, True)])
+def test_friction_that_settles_at_a_stop_is_no_push(model, settles, found):
+    samples, reference = stopping(model, settles), numpy_watch(model, Monitor(model, 100.0).numbers)
+    reports, _ = run(model, samples)
+    assert bool(reports.contact.any()) == found
+    assert reports.rest[-1].all()
+    theirs, _ = reference.steps(reference.init(), samples)
+    assert np.array_equal(theirs.contact, reports.contact)
+    assert np.abs(theirs.ratio - reports.ratio).max() < 1e-9
 
 
 # -- real recordings --

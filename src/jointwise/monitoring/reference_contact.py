@@ -181,12 +181,20 @@ class ReferenceContact:
         return np.where(known, size**2 / (least**2 + usual), 0.0)
 
     def _push(self, m: WatchMemory, square: Array, ratio: Array) -> Array:
-        """Return the ratios (joints,), raised where the changes of all joints together are those of a push."""
+        """Return the ratios (joints,), raised where the changes of all joints together are those of a push.
+
+        Where a joint stands that is not yet at rest, it stops or turns round: friction of the joints at rest settles as
+        after a stop, which is known only `REST_TIME` later.
+        """
+        s = m.joints
         total = float(square.sum())
         m.rising = m.rising + self.T if total > c.RISE_LIMIT**2 else 0.0
         m.highest_rise = max(m.highest_rise, total**0.5) if m.contact else 0.0
-        lasts = m.rising > (c.PUSH_TIME if m.still > 0.0 else c.RISE_TIME_LEAST)
-        largest = np.arange(self.n) == np.argmax(square)
+        most = int(np.argmax(square))
+        stands = bool((~s.at_rest & (s.resting > 0.0)).any())
+        waits = m.still > 0.0 or (bool(s.at_rest[most]) and stands)
+        lasts = m.rising > (c.PUSH_TIME if waits else c.RISE_TIME_LEAST)
+        largest = np.arange(self.n) == most
         rise = np.sqrt(np.where(largest, total, square)) / max(c.RISE_LIMIT, c.RISE_END * m.highest_rise)
         return np.maximum(ratio, rise if lasts else np.minimum(rise, 1.0))
 

@@ -37,7 +37,7 @@
 #define RISE_START JW(0.09)  /* ... from this part of dry friction on when another joint begins to move ... */
 #define RISE_FIRST JW(0.5)   /* ... and this part of the spread when the joint does */
 #define RISE_LIMIT JW(6.5)   /* contact above this many standard deviations of the changes of all joints together ... */
-#define RISE_TIME_LEAST JW(0.05) /* ... for this time, s; with the whole arm at rest PUSH_TIME */
+#define RISE_TIME_LEAST JW(0.05) /* ... for this time, s; with the whole arm at rest, or about to be, PUSH_TIME */
 #define RISE_END JW(0.3)     /* ... and at least this part of the largest one of a contact: the filter of the residual fades */
 #define START_WAIT JW(2.0)   /* s after a start, a stop or a shock in which changes at rest do not count: motors overcome
                               * friction before their joints move, and friction settles */
@@ -485,7 +485,17 @@ static jw_real relative_change(const jw_monitor *m, jw_watch_state *s, int j, jw
     return !w->measured || (rests && s->moved < START_WAIT) ? JW(0.0) : size * size / variance;
 }
 
-/* Raises the ratios where the changes of all joints together are those of a push; `square` are the relative ones. */
+/* Whether a joint that is not yet at rest stands: it stops, or it turns round. */
+static int stands(const jw_monitor *m, const jw_watch_state *s)
+{
+    for (int j = 0; j < m->model->joints; j++)
+        if (s->at_rest[j] == JW(0.0) && s->resting[j] > JW(0.0))
+            return 1;
+    return 0;
+}
+
+/* Raises the ratios where the changes of all joints together are those of a push; `square` are the relative ones. Where a
+ * joint stands, friction of the joints at rest settles as after a stop, which is known only REST_TIME later. */
 static void push(const jw_monitor *m, jw_watch_state *s, const jw_real *square, jw_watch_report *report)
 {
     int n = m->model->joints, most = 0;
@@ -497,7 +507,8 @@ static void push(const jw_monitor *m, jw_watch_state *s, const jw_real *square, 
     s->rising = sum > RISE_LIMIT * RISE_LIMIT ? s->rising + m->model->period : JW(0.0);
     s->highest_rise = s->contact != JW(0.0) ? larger(s->highest_rise, jw_sqrt(sum)) : JW(0.0);
     jw_real limit = larger(RISE_LIMIT, RISE_END * s->highest_rise);
-    int lasts = s->rising > (s->still > JW(0.0) ? PUSH_TIME : RISE_TIME_LEAST);
+    int waits = s->still > JW(0.0) || (s->at_rest[most] != JW(0.0) && stands(m, s));
+    int lasts = s->rising > (waits ? PUSH_TIME : RISE_TIME_LEAST);
     for (int j = 0; j < n; j++) {
         jw_real ratio = jw_sqrt(j == most ? sum : square[j]) / limit;
         report->ratio[j] = larger(report->ratio[j], lasts ? ratio : smaller(ratio, JW(1.0)));
