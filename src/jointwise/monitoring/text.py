@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jointwise.monitoring.events import event_text
-from jointwise.monitoring.stiffness.status import explains
+from jointwise.monitoring.stiffness.status import WIDEST
 from jointwise.monitoring.summary import VAGUE, MonitorResult, PayloadEstimate
 from jointwise.monitoring.wear import JointStiffness
 
@@ -48,7 +48,8 @@ def _stiffness_line(joint: JointStiffness) -> str:
     least, most = (f"{100.0 * value:+.1f}" for value in joint.loss_interval)
     loss = f"loss {100.0 * joint.loss:+.1f} [{least}, {most}] %"
     text = f"  stiffness j{joint.joint} [Nm/rad]      {joint.stiffness:.0f} [{low}, {high}], {loss}: {joint.status}"
-    return text if explains(joint.prediction) else f"{text} (the deflection does not explain the torque)"
+    wide = joint.loss_interval[1] - joint.loss_interval[0] > 2.0 * WIDEST
+    return f"{text} (the deflection does not determine it)" if wide else text
 
 
 def _payload_text(payload: PayloadEstimate) -> str:

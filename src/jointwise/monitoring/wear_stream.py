@@ -13,7 +13,7 @@ from jointwise.errors import EstimationError
 from jointwise.joint.model import JointModel
 from jointwise.monitoring.core import Samples
 from jointwise.monitoring.stiffness import JointSamples, StiffnessEstimator, StiffnessState
-from jointwise.monitoring.stiffness.status import PredictionFit, stiffness_status
+from jointwise.monitoring.stiffness.status import TorqueFit, stiffness_status, torque_fit
 from jointwise.monitoring.wear import JointStiffness, Wear, joint_stiffness, known_and_missing, wear_estimator
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
@@ -81,7 +81,11 @@ class _Joint:
     estimator: StiffnessEstimator
     state: StiffnessState | None = None
     running: bool = False
-    fit: PredictionFit = field(default_factory=PredictionFit)
+    fit: TorqueFit = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin the fit."""
+        self.fit = torque_fit(self.estimator.rate)
 
     def feed(self, samples: JointSamples, begins: bool) -> None:
         """Take samples of the uniform clock; the estimate is kept where the clock begins anew."""

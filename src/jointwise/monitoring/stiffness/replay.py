@@ -25,7 +25,7 @@ from jointwise.monitoring.stiffness.estimator import (
     StiffnessTrace,
 )
 from jointwise.monitoring.stiffness.signals import JointSamples
-from jointwise.monitoring.stiffness.status import PredictionFit, StiffnessLimits, StiffnessStatus, stiffness_status
+from jointwise.monitoring.stiffness.status import StiffnessLimits, StiffnessStatus, stiffness_status, torque_fit
 from jointwise.runtime.observers import observed_joint
 from jointwise.spatial import Array
 
@@ -149,7 +149,7 @@ def monitor_stiffness(
     )  # fmt: skip
     runs, state = _run(estimator, recordings, before)
     estimate = estimator.estimate(state)
-    fit = PredictionFit()
+    fit = torque_fit(estimator.rate)
     for _, trace in runs:
         fit.add(trace.measured[trace.used], trace.predicted[trace.used])
     return StiffnessReport(

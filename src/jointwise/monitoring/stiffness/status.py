@@ -17,11 +17,10 @@ from jointwise.spatial import Array
 Level = Literal["unknown", "ok", "watch", "worn"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 WIDEST = 0.25
-"""Half-width of the interval of k relative to the stored one beyond which the status is unknown."""
-LEAST_PREDICTION = 30.0
-"""NRMSE fit (%) of the torque below which the deflection does not explain it, and the status is unknown: the first
-three joints of a simulated UR5e reach at least 76 % new, 77 % with 20 or 40 % less stiffness and 63 % with four times
-the lost motion (6 seeds each); a wrist, whose load is small, 7 to 28 % (median) new or worn."""
+"""Half-width of the interval of a loss beyond which it is unknown."""
+AVERAGING = 0.1
+"""Time (s) over which residuals are averaged to judge a deflection: noise and ripple average out; lost motion and slow
+errors of the gear remain, which shift a stiffness."""
 CONSTANT = 1e-12
 """Variance of a torque, relative to its mean square, that rounding may leave of a constant."""
 PARTS = 256
@@ -79,6 +78,47 @@ class PredictionFit:
         return nrmse_of_error(errors, spread) if spread > CONSTANT * squares else None
 
 
+@dataclass
+class TorqueFit:
+    """Fit of the torques that an estimator predicted on its way.
+
+    Attributes:
+        window: Samples of one mean, `AVERAGING` at the rate of the stream.
+        samples: Fit of the samples.
+        means: Fit of the means over `window` samples.
+        rest: Measured and predicted torques (samples, 2), Nm, that are not yet part of a mean.
+
+    """
+
+    window: int
+    samples: PredictionFit = field(default_factory=PredictionFit)
+    means: PredictionFit = field(default_factory=PredictionFit)
+    rest: Array = field(default_factory=lambda: np.zeros((0, 2)), repr=False)
+
+    def add(self, measured: Array, predicted: Array) -> None:
+        """Add torques y and ŷ (samples,), Nm."""
+        self.samples.add(measured, predicted)
+        rows = np.vstack([self.rest, np.column_stack([measured, predicted])])
+        whole = len(rows) // self.window * self.window
+        self.rest = rows[whole:]
+        if whole:
+            self.means.add(*rows[:whole].reshape(-1, self.window, 2).mean(axis=1).T)
+
+    def largest_bias(self) -> float:
+        """Return how much of a stiffness k the unexplained torque r may be: ``|Σ φ r / Σ φ²| / k <= |r| / |k φ|``.
+
+        Kinematic errors and lost motion of a gear that its joint file lacks repeat with the motion: more samples do not
+        reduce this error.
+        """
+        fit = self.means.percent()
+        return math.inf if fit is None else 1.0 - 0.01 * fit
+
+
+def torque_fit(rate: float) -> TorqueFit:
+    """Return the empty fit of a stream of a sampling rate (Hz)."""
+    return TorqueFit(max(round(AVERAGING * rate), 1))
+
+
 @dataclass(frozen=True)
 class StiffnessStatus:
     """The status and the numbers behind it.
@@ -90,7 +130,7 @@ class StiffnessStatus:
         secant: Secant stiffness, and its interval, Nm/rad.
         stored_at_rest: Stored k(0), Nm/rad; None where no knowledge is stored.
         stored_secant: Stored secant stiffness, Nm/rad.
-        loss: Relative loss of the secant stiffness, and its interval.
+        loss: Relative loss of the secant stiffness, and its interval, which contains `TorqueFit.largest_bias`.
         loss_at_rest: Relative loss of k(0), where wear begins, and its interval.
         prediction: NRMSE fit (%) of τ_E predicted from the deflection before each update, over the second half of the
             samples in use; None where it is not known.
@@ -108,22 +148,17 @@ class StiffnessStatus:
     prediction: float | None = None
 
 
-def explains(prediction: float | None) -> bool:
-    """Return whether a deflection explains its torque: the fit (%) of the prediction is at least `LEAST_PREDICTION`."""
-    return prediction is not None and prediction >= LEAST_PREDICTION
-
-
 def stiffness_status(
     estimate: StiffnessEstimate,
     stored: Spring | None = None,
     limits: StiffnessLimits | None = None,
-    fit: PredictionFit | None = None,
+    fit: TorqueFit | None = None,
 ) -> StiffnessStatus:
     """Return the status of a joint.
 
     A joint is "watch" or "worn" where the loss of the secant stiffness, or of k(0), reaches the limit and its 95 %
-    confidence interval excludes no loss at all ("watch"), or a loss below the watch limit ("worn"). It is "unknown"
-    where the interval is wide, or where the deflection explains less than `LEAST_PREDICTION` of the torque.
+    confidence interval excludes no loss at all ("watch"), or a loss below the watch limit ("worn"). The intervals are
+    wider by the bias that the unexplained part of the torque may cause. The status is "unknown" where they are wide.
 
     Args:
         estimate: Estimate of the stiffness.
@@ -134,17 +169,16 @@ def stiffness_status(
     """
     limits = limits or StiffnessLimits()
     deflection = limits.deflection or 0.5 * estimate.largest
-    prediction = None if fit is None else fit.percent()
+    prediction = None if fit is None else fit.samples.percent()
     at_rest = _with_interval(float(estimate.stiffness(0.0)), estimate.conf_int(0.0))
     secant = _with_interval(float(estimate.secant(deflection)), estimate.secant_conf_int(deflection))
     if stored is None or not deflection > 0.0:
         return StiffnessStatus("unknown", deflection, at_rest, secant, prediction=prediction)
     new_at_rest, new_secant = _stored(stored, deflection)
-    loss, loss_at_rest = _loss(secant, new_secant), _loss(at_rest, new_at_rest)
+    bias = 0.0 if fit is None else fit.largest_bias()
+    loss, loss_at_rest = _loss(secant, new_secant, bias), _loss(at_rest, new_at_rest, bias)
     known = [each for each in (loss, loss_at_rest) if each[2] - each[1] <= 2.0 * WIDEST]
     worst: Level = max((_level(each, limits) for each in known), default="unknown", key=LEVELS.index)
-    if fit is not None and not explains(prediction):
-        worst = "unknown"
     return StiffnessStatus(worst, deflection, at_rest, secant, new_at_rest, new_secant, loss, loss_at_rest, prediction)
 
 
@@ -157,10 +191,11 @@ def _stored(spring: Spring, deflection: float) -> tuple[float, float]:
     return float(spring.stiffness(phi)[0]), float(spring.torque(phi)[1]) / deflection
 
 
-def _loss(now: tuple[float, float, float], new: float) -> tuple[float, float, float]:
-    """Return the relative loss with its interval."""
-    value, low, high = now
-    return 1.0 - value / new, 1.0 - high / new, 1.0 - low / new
+def _loss(now: tuple[float, float, float], new: float, bias: float) -> tuple[float, float, float]:
+    """Return the relative loss with its interval, which is wider by the largest bias."""
+    value, low, high = (each / new for each in now)
+    loss = 1.0 - value
+    return loss, loss - math.hypot(high - value, bias), loss + math.hypot(value - low, bias)
 
 
 def _level(loss: tuple[float, float, float], limits: StiffnessLimits) -> Level:
