@@ -189,7 +189,7 @@ class ReferenceTick:
     def _update_rest(self, m: WatchMemory, now: Moment) -> None:
         """Advance which joints are at rest, and how long nothing has changed.
 
-        A joint near one position for `REST_TIME` is at rest; it leaves its rest when it is farther away.
+        A joint near one position for `REST_TIME` is at rest; it departs when it is farther away.
         """
         s, rests = m.joints, m.joints.at_rest
         near = np.abs(s.position - s.anchor) < np.where(rests, c.LEAVE_RANGE, c.REST_RANGE)
@@ -197,17 +197,17 @@ class ReferenceTick:
         s.resting = np.where(near, s.resting + self.T, 0.0)
         s.anchor = np.where(near, s.anchor, s.position)
         reversals = self._reversals(s)
-        stops, leaves = ~rests & (s.resting >= c.REST_TIME), rests & ~near
-        self._follow_grip(s, reversals, stops, leaves)
-        s.at_rest = (rests | stops) & ~leaves
-        s.settled = np.where(stops | leaves, 0.0, s.settled + self.T)
+        stops, departs = ~rests & (s.resting >= c.REST_TIME), rests & ~near
+        self._follow_grip(s, reversals, stops, departs)
+        s.at_rest = (rests | stops) & ~departs
+        s.settled = np.where(stops | departs, 0.0, s.settled + self.T)
         for j in np.flatnonzero(stops).tolist():
             m.forget(index_of(j, HELD), self.held[j] ** 2)
         changed = np.abs(now.load - s.calm_load) > c.CALM_LOAD * self.friction
         s.calm_load = np.where(changed, now.load, s.calm_load)
         hard = s.shock > c.HARD_STOP * self.friction
-        m.calm = 0.0 if (changed | reversals | leaves).any() else m.calm + self.T
-        m.moved = (0.0 if (stops | leaves | hard).any() else m.moved) + self.T
+        m.calm = 0.0 if (changed | reversals | departs).any() else m.calm + self.T
+        m.moved = (0.0 if (stops | departs | hard).any() else m.moved) + self.T
         m.still = m.still + self.T if s.at_rest.all() else 0.0
         m.age += self.T
 
@@ -218,7 +218,7 @@ class ReferenceTick:
         s.direction = np.where(known, s.speed, s.direction)
         return reversals
 
-    def _follow_grip(self, s: JointMemory, reversals: Mask, stops: Mask, leaves: Mask) -> None:
+    def _follow_grip(self, s: JointMemory, reversals: Mask, stops: Mask, departs: Mask) -> None:
         """Advance the travel since a rest or reversal, and the share of the torque held at rest that remains.
 
         It fades with the travel d of a joint that breaks away, ``exp(-d / BREAKAWAY_RANGE)``.
@@ -226,7 +226,7 @@ class ReferenceTick:
         step = self.T * np.abs(s.speed)
         s.travel = np.where(s.at_rest | reversals, 0.0, s.travel + step)
         fading = np.where(s.at_rest, s.grip, s.grip * np.exp(-step / c.BREAKAWAY_RANGE))
-        left = np.where(leaves, np.exp(-c.LEAVE_RANGE / c.BREAKAWAY_RANGE), fading)
+        left = np.where(departs, np.exp(-c.LEAVE_RANGE / c.BREAKAWAY_RANGE), fading)
         s.grip = np.where(stops, 1.0, left)
 
     # -- filters --

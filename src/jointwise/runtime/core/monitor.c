@@ -49,7 +49,7 @@
 #define SCALE_TIME JW(20.0)  /* s over which the usual size of the slow residual in motion is averaged ... */
 #define SCALE_CAP JW(3.0)    /* ... with this largest ratio to its spread: a contact does not hide the next one */
 #define HELD_DRIFT JW(0.1)   /* of the torque held at rest in 1 s, relative to its standard deviation ... */
-#define HELD_HUNTING JW(2.0) /* ... where a joint leaves its rest or turns round: controllers hunt about friction, ... */
+#define HELD_HUNTING JW(2.0) /* ... where a joint departs or turns round: controllers hunt about friction, ... */
 #define CALM_LOAD JW(0.5)    /* ... or where a load changes by this part of the dry friction of its joint, ... */
 #define CALM_TIME JW(3.0)    /* ... and so long after, s */
 #define FRICTION_SHARE JW(0.15) /* standard deviation of the relative change of dry friction ... */
@@ -60,7 +60,7 @@
 #define CORRELATION JW(2.0)  /* residuals are correlated over several updates: their spread counts twice */
 #define PERSISTENCE JW(3.0)  /* samples in a row above the limit of the fast residual: a shock of one sample is none */
 #define PUSH_TIME JW(0.3)    /* s that a slow residual at rest must last: a motor that starts overcomes friction sooner */
-#define STEADY JW(4.0)       /* samples after the begin or end of a rest in which a change of the observer is its own */
+#define STEADY JW(4.0)       /* samples after the begin or end of a rest in which the observer itself changes */
 #define CHANGE_SHOCK JW(0.2) /* part of a shock that is a change without contact */
 #define LEVEL_TIME JW(0.1)   /* s, of the usual size of changes of a joint: vibration of the gears rises and fades with speed */
 #define LEVEL_CAP JW(24.0)   /* largest square that counts for it: a contact does not hide the next one */
@@ -310,7 +310,7 @@ static void advance(const jw_monitor *m, jw_watch_state *s, const jw_real *q, co
 }
 
 /* Bound of the error of dry friction (Nm) of a joint that moves: it may take any value where the joint stops, turns
- * round or breaks away. That of a joint at rest counts once it leaves: its motor may have overcome static friction. */
+ * round or breaks away. That of a joint at rest counts once it moves: its motor may have overcome static friction. */
 static jw_real loose(const jw_monitor *m, const jw_watch_state *s, int j)
 {
     if (s->at_rest[j] != JW(0.0))
@@ -457,7 +457,7 @@ static jw_real beyond(jw_real residual, jw_real bound, jw_real limit, jw_real va
 }
 
 /* Change (Nm) of a slow residual within about FOLLOW_TIME; y (Nm) is what payload and friction in motion leave. A push that
- * reverses a joint is followed until the contact begins: of a joint in motion, a contact leaves at most the residual. */
+ * reverses a joint is followed until the contact begins: of a joint in motion, at most the residual remains of a contact. */
 static jw_real recent_change(const jw_monitor *m, jw_watch_state *s, int j, jw_real y)
 {
     int free = s->contact == JW(0.0), moves = s->at_rest[j] == JW(0.0);
