@@ -197,10 +197,11 @@ class _Step:
     """One predictor and corrector step; see the module."""
 
     def __init__(self, problem: DefiniteLeastSquares, point: Iterate) -> None:
-        """Factorise the Newton matrix."""
+        """Factorise the Newton matrix; X = L Lᵀ and Z = L Lᵀ have the `whitening` matrices L⁻¹."""
         self.problem, self.point, self.bodies = problem, point, 10 * problem.matrices
         self.definite = symmetric(point.v[: self.bodies].reshape(-1, 10) - MARGIN * IDENTITY)
-        self.inverse = np.linalg.inv(self.definite)
+        self.whitening = [np.linalg.inv(np.linalg.cholesky(matrix)) for matrix in (self.definite, point.Z)]
+        self.inverse = self.whitening[0].transpose(0, 2, 1) @ self.whitening[0]
         self.missing = problem.slacks(point.v) - point.s
         self.gradient = problem.quadratic @ point.v - problem.linear
         self.matrix = self._curvature()
@@ -243,8 +244,7 @@ class _Step:
         """Return the largest step up to the boundary."""
         change = symmetric(direction.v[: self.bodies].reshape(-1, 10))
         rates: list[Array] = [direction.s / self.point.s, direction.z / self.point.z]
-        for matrix, rate in ((self.definite, change), (self.point.Z, direction.Z)):
-            lower = np.linalg.inv(np.linalg.cholesky(matrix))
+        for lower, rate in zip(self.whitening, (change, direction.Z), strict=True):
             eigenvalues = np.linalg.eigvalsh(lower @ rate @ lower.transpose(0, 2, 1))
             rates.append(np.asarray(eigenvalues[:, 0], dtype=float))
         return 1.0 / max(-min(float(rate.min(initial=0.0)) for rate in rates), 1e-12)

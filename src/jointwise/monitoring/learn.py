@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -85,10 +86,11 @@ def residual_spread(
     parts = [log_samples(model, log) for log in _excerpt(logs) if _is_usable(model, log)]
     if not parts or not isinstance(model.planned_core(model.rate), NativeCore):
         return None
-    spread = _spread(model, parts, source)
     if all(part.qd is None for part in parts):
-        return spread
-    without = _spread(model, [replace(part, qd=None) for part in parts], source)
+        return _spread(model, parts, source)
+    without_speed = [replace(part, qd=None) for part in parts]
+    with ThreadPoolExecutor() as pool:  # most of the time is spent in C, which runs in parallel
+        spread, without = pool.map(lambda each: _spread(model, each, source), (parts, without_speed))
     return replace(spread, without_speed=without, change=_change(model, parts, spread))
 
 
