@@ -48,7 +48,7 @@ from jointwise.result.calibration import Calibration, TrainingErrors
 from jointwise.result.plausibility import Check, refusal, worst_status
 from jointwise.result.plausibility.setup import check_setup
 from jointwise.result.provenance import provenance_of
-from jointwise.result.validation import errors_from_positions, validate
+from jointwise.result.validation import validate, with_feed_forward_errors
 from jointwise.runtime import RobotModel
 
 if TYPE_CHECKING:
@@ -331,8 +331,7 @@ def _with_feed_forward(
         bodies = calibration.estimate.values[: calibration.model.base.count]
         found = fit_feed_forward(regression, structure, calibration.gains, bodies, options.free, options.method, joints)
         calibration = replace(calibration, feed_forward=feed_forward_of(found, regression, joints))
-    errors = errors_from_positions(calibration, setup.logs)
-    return replace(calibration, training=replace(calibration.training, from_positions=errors))
+    return with_feed_forward_errors(calibration, setup.logs)
 
 
 def _with_spread(calibration: Calibration, setup: Setup) -> Calibration:

@@ -255,9 +255,10 @@ def _with_report(args: argparse.Namespace, outcome: Outcome) -> Outcome:
     """Write the report and return the outcome with its page."""
     from jointwise.report import write_report
     from jointwise.report.joint import joint_sections
+    from jointwise.result.validation import validate_training
 
     sections = joint_sections(outcome.joints)
-    logs = (outcome.training, list(outcome.validations))
+    logs = (validate_training(outcome.calibration, outcome.training), list(outcome.validations))
     page = write_report(outcome.calibration, Path(args.report), *logs, args.command_line, sections, args.output)
     return replace(outcome, page=page)
 

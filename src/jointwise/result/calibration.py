@@ -107,12 +107,15 @@ class Estimate:
 class TrainingErrors:
     """MSE / variance of every joint on the training data, None where the output of a joint is ignored.
 
-    `nmse` is that of the fit; `from_positions` that of the prediction from positions only, None where the model uses
-    nothing else.
+    Attributes:
+        nmse: Errors of the fit, (joints,).
+        from_positions: Errors of the prediction from positions only, (joints,); None where the model uses nothing else.
+        of_logs: Those of every training log, None for long ones, for the report of the same run; they are not stored.
     """
 
     nmse: tuple[float | None, ...]
     from_positions: tuple[float | None, ...] | None = None
+    of_logs: tuple[Validation | None, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def ignored(self) -> tuple[int, ...]:

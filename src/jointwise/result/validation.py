@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from jointwise.data import statistics
 from jointwise.data.log import Log
 from jointwise.estimation.regression import EXCERPT
-from jointwise.result.calibration import CalibratedModel, Calibration, calibration_of
+from jointwise.result.calibration import CalibratedModel, Calibration, TrainingErrors, calibration_of
 from jointwise.result.metrics import (
     IGNORED_METRICS,
     JointMetrics,
@@ -46,7 +45,18 @@ def validate(
         ModelError: The log has another number of joints than the model.
 
     """
-    calibration = calibration_of(model)
+    return _validated(calibration_of(model), log, prediction=prediction, use=use)
+
+
+def _validated(
+    calibration: Calibration,
+    log: Log,
+    from_positions: Validation | None = None,
+    *,
+    prediction: Array | None = None,
+    use: Use | None = None,
+) -> Validation:
+    """Return the errors on a log; see `validate`. Those of the feed-forward model may be known."""
     used = applicable_use(calibration, log.available, use)
     prediction = calibration.predict(log, use=used) if prediction is None else prediction
     shared = calibration.provenance.shared_fraction(log, calibration.output)
@@ -55,34 +65,31 @@ def validate(
     result = replace(errors, plausibility=checks, log=log, prediction=prediction)
     if used == "feed-forward":
         return result
-    return replace(result, from_positions=replace(_feed_forward_errors(calibration, log), setup=calibration.setup))
+    from_positions = from_positions or feed_forward_errors(calibration, log)
+    return replace(result, from_positions=replace(from_positions, setup=calibration.setup))
 
 
-def errors_from_positions(calibration: Calibration, logs: Sequence[Log]) -> tuple[float | None, ...]:
-    """Return MSE / variance of every joint predicted from positions only, logs pooled (long ones cut).
+def feed_forward_errors(calibration: Calibration, log: Log) -> Validation:
+    """Return the errors on a log, predicted from positions only."""
+    return replace(_errors(calibration, log, calibration.predict(log, use="feed-forward")), use="feed-forward")
 
-    It counts from the first to the last movement, where there is any.
+
+def with_feed_forward_errors(calibration: Calibration, logs: Sequence[Log]) -> Calibration:
+    """Return a calibration with the errors on its training logs, predicted from positions only (long logs cut).
+
+    They count from the first to the last movement, where there is any; those of several logs are pooled.
     """
     parts = [log if log.samples <= EXCERPT else log.slice(0, EXCERPT) for log in logs]
-    found = [_feed_forward_errors(calibration, part).in_motion for part in parts]
-    return tuple(pool(column).nmse for column in zip(*found, strict=True))
+    found = [feed_forward_errors(calibration, part) for part in parts]
+    pooled = tuple(pool(column).nmse for column in zip(*(errors.in_motion for errors in found), strict=True))
+    whole = tuple(errors if part is log else None for errors, part, log in zip(found, parts, logs, strict=True))
+    return replace(calibration, training=TrainingErrors(calibration.training.nmse, pooled, whole))
 
 
-_CACHE: WeakKeyDictionary[Log, tuple[tuple[object, ...], Validation]] = WeakKeyDictionary()
-
-
-def _feed_forward_errors(calibration: Calibration, log: Log) -> Validation:
-    """Return the errors of the feed-forward model on a log, computed once for the log and what the model predicts with.
-
-    The report of a calibration needs the errors on the training logs that the calibration has computed.
-    """
-    predictor = (calibration.model, calibration.estimate, calibration.feed_forward, calibration.filters,
-                 calibration.gains, calibration.provenance)  # fmt: skip
-    known = _CACHE.get(log)
-    if known is None or any(old is not new for old, new in zip(known[0], predictor, strict=True)):
-        errors = _errors(calibration, log, calibration.predict(log, use="feed-forward"))
-        known = _CACHE[log] = predictor, replace(errors, use="feed-forward")
-    return known[1]
+def validate_training(calibration: Calibration, logs: Sequence[Log]) -> list[Validation]:
+    """Return the errors of a new calibration on its training logs; those from positions only are known already."""
+    known = calibration.training.of_logs or (None,) * len(logs)
+    return [_validated(calibration, log, errors) for log, errors in zip(logs, known, strict=True)]
 
 
 def _errors(calibration: Calibration, log: Log, estimate: Array) -> Validation:
