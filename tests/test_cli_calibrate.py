@@ -348,3 +348,9 @@ def test_ripple_needs_a_speed(tmp_path: Path) -> None:
     log.write_text("".join(",".join([*line.split(",")[:3], *line.split(",")[5:]]) + "\n" for line in lines))
     argv = ("calibrate", log, "--robot", "planar2", "--output", tmp_path / "m", "--ripple")
     assert "no measured speed" in refused(*argv)
+
+
+def test_a_temperature_that_no_term_uses_is_noted(tmp_path: Path) -> None:
+    words = ("calibrate", bench().training, "--robot", "planar2", "--output", tmp_path / "m.json", *PLAIN)
+    assert "no term of the model depends on temperature" in run(*words, "--temperature", 30).err
+    assert "temperature" not in run(*words).err

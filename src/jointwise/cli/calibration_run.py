@@ -129,6 +129,8 @@ def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) 
         joints=joints,
         joint_values=args.joint_as or "start",
     )
+    if args.temperature and not calibration.model.needs_temperature:
+        note("--temperature: no term of the model depends on temperature (--joint, --terms); it is only stored.")
     consistent = calibration.consistent() if calibration.physical is not None and held_out else None
     bodies = () if consistent is None else tuple(validate(consistent, log) for log in held_out)
     return Outcome(calibration, training, joints, bodies)

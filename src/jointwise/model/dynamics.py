@@ -127,6 +127,11 @@ class Dynamics:
         """Whether any term depends on the load torque."""
         return any(term.uses_load() for terms in self.terms for term in terms)
 
+    @property
+    def needs_temperature(self) -> bool:
+        """Whether any term depends on the temperature."""
+        return any(term.uses_temperature() for terms in self.terms for term in terms)
+
     def joint_index(self, joint: int) -> Index:
         """Return the indices in the vector of the parameters that act on one joint."""
         terms = self.joint_slices[joint]

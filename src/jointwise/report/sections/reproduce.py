@@ -132,7 +132,7 @@ def _required_columns(calibration: Calibration) -> Html:
         ("t", "s", "time", "yes"),
         (f"q1 … q{last}", " or ".join(units), "positions", "yes"),
     ]
-    if any(term.uses_temperature() for terms in calibration.model.terms for term in terms):
+    if calibration.model.needs_temperature:
         rows.append((f"temp1 … temp{last}", "°C", "temperatures", "yes"))
     for name in calibration.extras:
         unit = " or ".join(length + ("/s" if name == "qd" else "") for length in units)
