@@ -29,10 +29,15 @@ LOAD_TOLERANCE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class CalibratedBodies:
-    """Bodies and rotors of a `calibration` under a gravity (3,), m/s², with a different `payload` if it is not None.
+    """Bodies and rotors of a calibration under a gravity, with a different payload if there is one.
 
-    A calibration determines the combinations of body parameters that its gravity shows. ``τ = Y(g) L β``: L β
-    is one set of bodies with these combinations, which is as good as any where the load depends on nothing else.
+    A calibration determines the combinations of body parameters that its gravity shows. ``τ = Y(g) L β``: L β is one
+    set of bodies with these combinations, which is as good as any where the load depends on nothing else.
+
+    Attributes:
+        calibration: The calibration.
+        gravity: Gravity in the base frame, (3,), m/s².
+        payload: Payload in place of that of the calibration; None for the same.
     """
 
     calibration: Calibration

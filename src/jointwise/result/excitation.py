@@ -68,9 +68,14 @@ def torque_noise(calibration: Calibration, rate: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class PredictedParameter:
-    """A parameter with its predicted standard error, in `unit`, and that of random series.
+    """A parameter with its predicted standard error.
 
-    `inflation` is the factor of the prediction beside white noise.
+    Attributes:
+        name: Name of the parameter.
+        unit: Unit of the parameter and of its standard errors.
+        std_error: Predicted standard error of the optimised motion.
+        random_std_error: Standard error that random series would give.
+        inflation: Factor on the standard error of white noise that `std_error` contains; 1 for white noise.
     """
 
     name: str
@@ -97,10 +102,16 @@ USUAL = 1.25
 
 @dataclass(frozen=True)
 class ErrorComparison:
-    """Standard errors of the parameters that prediction and calibration share; `white`: predicted for white noise.
+    """Standard errors of the parameters that a prediction and a calibration share, in the units of the parameters.
 
     Those of a calibration are the standard deviations of its errors: its uncertainty by filters, selection and
     neglected effects counts in full, not reduced to the interval that Student's factor makes of it.
+
+    Attributes:
+        names: Names of the parameters, (parameters,).
+        predicted: Predicted standard errors, (parameters,).
+        realised: Standard errors of the calibration, (parameters,).
+        white: Whether the prediction assumed white noise.
     """
 
     names: tuple[str, ...]

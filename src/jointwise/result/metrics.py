@@ -320,9 +320,15 @@ def _rms(name: str, rows: Sequence[JointMetrics]) -> float | None:
 
 @dataclass(frozen=True)
 class JointSpread:
-    """Standard deviation of the residuals of a joint: factors of `FEATURES` in motion, Nm at rest.
+    """Standard deviation of the residuals of a joint.
 
-    `fast` is that of the momentum observer, `slow` that of the direct residual.
+    In motion it is the sum of the five `FEATURES` times their factors, of the units that make Nm of them.
+
+    Attributes:
+        fast: Factors of the momentum observer, (5,).
+        slow: Factors of the direct residual, (5,).
+        rest_fast: Standard deviation of the momentum observer at rest, Nm.
+        rest_slow: Standard deviation of the direct residual at rest, Nm.
     """
 
     fast: Five

@@ -271,7 +271,29 @@ def _terms(document: tuple[tuple[dict[str, Any], ...], ...]) -> tuple[tuple[Term
 
 @dataclass(frozen=True)
 class ModelFile:
-    """The entries of a model file beside its format and schema."""
+    """The entries of a model file beside its format and schema.
+
+    Attributes:
+        robot: Description of the robot.
+        model: Gravity, rotors, terms of every joint, and the load on which friction depends.
+        filters: Filters of the training data.
+        output: Measured output, drive gains and their origin.
+        parameters: Name, value, status and uncertainty of every parameter.
+        estimate: Covariance, residual standard deviations and condition numbers.
+        structure: Joint model.
+        structure_text: Joint model in words.
+        choices: Automatic selections with their candidates and held-out errors.
+        load: Outcome of the iteration for load-dependent friction.
+        training: Training errors.
+        fastest: Highest speed of each joint in the training data, (joints,), rad/s.
+        provenance: Training logs, payload and mounting.
+        plausibility: Results of the set-up check.
+        validation: Errors on the logs for validation.
+        physical: Physically consistent bodies; None if they were not estimated.
+        feed_forward: Friction for predictions from positions only; None if the model uses no other channel.
+        essential: Base parameters that were set to zero; None if all were kept.
+        spread: Standard deviations of the residuals without contact; None in files of earlier versions.
+    """
 
     robot: RobotDocument
     model: _Model

@@ -123,7 +123,14 @@ def _errors(calibration: Calibration, log: Log, estimate: Array) -> Validation:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A model in a comparison: its name, its joint model in words, its number of parameters, and its errors."""
+    """A model in a comparison of `compare`.
+
+    Attributes:
+        name: Name of the model.
+        structure: Its joint model in words.
+        parameters: Number of its parameters.
+        validation: Its errors on the log.
+    """
 
     name: str
     structure: str

@@ -84,10 +84,15 @@ class LogVerdict:
 
 @dataclass(frozen=True)
 class Assessment:
-    """MSE / variance: the mean over the joints, and the joints where known; `basis` names the data.
+    """MSE / variance of a model and the data behind it.
 
     A joint that moves in none of the logs does not count. A joint whose error is close to the sensor noise counts as
     good.
+
+    Attributes:
+        basis: The data: validation logs, folds of the training logs, or the training data themselves.
+        mean: Mean of MSE / variance over the joints.
+        joints: Errors of every joint over the logs; those of the training data for cross-validation.
     """
 
     basis: Basis

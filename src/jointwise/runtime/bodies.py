@@ -25,12 +25,17 @@ class Energy(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bodies:
-    """Bodies and rotors of a calibrated robot under a gravity (m/s²); arrays are (samples, joints).
+    """Bodies and rotors of a calibrated robot under a gravity; arrays of motions are (samples, joints).
 
-    `frame` has the kinematics; `inertials` (joints, 10) are the identified bodies, `rotors` (joints,) kg m² the rotor
-    inertias among them, and `terms` (joints,) those that the joint terms have. The load torque of friction is that of
-    the former two, motion needs all three. Where a transmission C couples motors and joints, rotors turn by C q and add
-    Cᵀ I_a C to the inertia of the joints.
+    The load torque of friction is that of `inertials` and `rotors`, motion needs `terms` too. Where a transmission C
+    couples motors and joints, rotors turn by C q and add Cᵀ I_a C to the inertia of the joints.
+
+    Attributes:
+        frame: Robot with the kinematics.
+        gravity: Gravity in the base frame, (3,), m/s².
+        inertials: Identified bodies, (joints, 10): XX XY XZ YY YZ ZZ in kg m², mX mY mZ in kg m, m in kg.
+        rotors: Rotor inertias among the body parameters, (joints,), kg m².
+        terms: Rotor inertias of the joint terms, (joints,), kg m².
     """
 
     frame: Robot

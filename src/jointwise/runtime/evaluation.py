@@ -43,7 +43,15 @@ CONVERGED = 1e-13
 
 
 class Channels(TypedDict, total=False):
-    """Signals that a motion may have in addition to positions, speeds and accelerations; see `RobotModel.torque`."""
+    """Signals that a motion may have in addition to positions, speeds and accelerations; see `RobotModel.torque`.
+
+    Attributes:
+        temperature: Joint temperatures, °C, one number or of the shape of the positions; None for the temperature for
+            which the parameters hold.
+        measured_speed: Measured speeds, rad/s, of the shape of the positions; None for a planned motion.
+        rotor: Measured rotor positions at the joint side, rad, of the shape of the positions; None for those of the
+            joints.
+    """
 
     temperature: ArrayLike | float | None
     measured_speed: ArrayLike | None

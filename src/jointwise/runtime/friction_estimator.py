@@ -36,9 +36,18 @@ from jointwise.spatial import Array
 
 
 class DriveSample(NamedTuple):
-    """Motion of links and rotors, (joints,) or (samples, joints): rad, rad/s, rad/s², °C; rotors after the gear.
+    """Motion of links and rotors, (joints,) or (samples, joints).
 
     Where a transmission is coupled, links are in coordinates of the joints and rotors in those of the motors.
+
+    Attributes:
+        q: Positions of the links, rad.
+        qd: Speeds of the links, rad/s.
+        qdd: Accelerations of the links, rad/s².
+        theta: Positions of the rotors after the gear, rad.
+        speed: Speeds of the rotors after the gear, rad/s.
+        acceleration: Accelerations of the rotors after the gear, rad/s².
+        temperature: Joint temperatures, °C.
     """
 
     q: Array
@@ -205,7 +214,14 @@ class CalibratedFriction:
 
 
 class Measurement(NamedTuple):
-    """What is measured, (joints,) or (samples, joints): link and rotor positions (rad), motor torque (Nm), °C."""
+    """What is measured, (joints,) or (samples, joints).
+
+    Attributes:
+        q: Positions of the links, rad.
+        theta: Positions of the rotors after the gear, rad.
+        torque: Torques of the motors, Nm.
+        temperature: Joint temperatures, °C.
+    """
 
     q: Array
     theta: Array
@@ -214,7 +230,13 @@ class Measurement(NamedTuple):
 
 
 class EstimatorState(NamedTuple):
-    """State of an estimator: buffers of the filter, memory of friction, parameters; a step does not change it."""
+    """State of an estimator; a step does not change it.
+
+    Attributes:
+        phase: Buffers of the filter.
+        memory: Memory of friction.
+        adaptation: Parameters a1 and a2 and what their adaptation remembers.
+    """
 
     phase: PhaseState
     memory: Any
@@ -233,7 +255,13 @@ class EstimatorState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FrictionEstimator:
-    """Estimates a1 and a2 of every joint from measurements at a fixed rate; see `friction_estimator`."""
+    """Estimates a1 and a2 of every joint from measurements at a fixed rate; see `friction_estimator`.
+
+    Attributes:
+        model: Torque of the robot in parts.
+        filter: Filter that gives all signals and their derivatives with the same delay.
+        adaptation: Law by which the parameters follow the measured friction.
+    """
 
     model: FrictionModel
     filter: PhaseFilter

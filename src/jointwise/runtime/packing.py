@@ -48,7 +48,17 @@ LONGEST_HISTORY = 64
 
 @dataclass(frozen=True)
 class CoreTerm:
-    """A term as `jw_term`: names of kind, load law and driver, its numbers, and the columns of its elements."""
+    """A term as `jw_term` of `core/runtime.h`, which lists the numbers of every kind.
+
+    Attributes:
+        kind: Name of the kind, one of `KINDS`.
+        number: Its numbers, at most `NUMBERS`, in SI units.
+        load: How it grows with the load, a key of `LOADS`.
+        driver: Position that drives its memory, a key of `DRIVERS`.
+        count: Number of its elements.
+        elements: Columns of the elements, one after the other, `count` numbers each.
+        backlash: Relative backlash over a turn, equally spaced, (points,); () for 1 everywhere.
+    """
 
     kind: str
     number: tuple[float, ...]
@@ -67,7 +77,21 @@ class CoreTerm:
 
 @dataclass(frozen=True, eq=False)
 class CoreJoint:
-    """A joint as `jw_joint`."""
+    """A joint as `jw_joint` of `core/runtime.h`.
+
+    Attributes:
+        revolute: Whether the joint turns; else it slides.
+        rotation: Rotation of frame j in frame j - 1 at q = 0, (3, 3); z is the joint axis.
+        translation: Translation of frame j in frame j - 1 at q = 0, (3,), m.
+        inertial: Body in frame j, (10,): XX XY XZ YY YZ ZZ in kg m², mX mY mZ in kg m, m in kg.
+        rotor: Reflected rotor inertia, kg m².
+        load_inertial: As `inertial`, for the load torque on which friction depends; zeros unless
+            `CoreModel.other_load`.
+        load_rotor: As `rotor`, for the same load torque.
+        gain: Drive gain, Nm per unit of the measured output.
+        reference: Temperature where none is measured, °C.
+        terms: Terms of the joint.
+    """
 
     revolute: bool
     rotation: Array
@@ -90,7 +114,15 @@ class CoreJoint:
 
 @dataclass(frozen=True, eq=False)
 class CoreModel:
-    """A model as `jw_model`, for a sampling `period` in s; `transmission` where motors and joints are coupled."""
+    """A model as `jw_model` of `core/runtime.h`.
+
+    Attributes:
+        period: Sampling period for which the numbers of the terms hold, s.
+        gravity: Gravity in the base frame, (3,), m/s².
+        other_load: Whether the load torque on which friction depends is that of other bodies than the model's.
+        joints: Joints from the base to the tool.
+        transmission: Coupling of motors and joints; None without one.
+    """
 
     period: float
     gravity: tuple[float, float, float]

@@ -34,7 +34,13 @@ SMOOTHED = 3
 
 
 class PhaseSignals(NamedTuple):
-    """Signals of `delay` samples ago, (channels,) or (samples, channels): value, first and second time derivative."""
+    """Signals of `delay` samples ago, (channels,) or (samples, channels).
+
+    Attributes:
+        value: Smoothed signals, in their units.
+        first: First time derivative, 1/s of the unit.
+        second: Second time derivative, 1/s² of the unit.
+    """
 
     value: Array
     first: Array

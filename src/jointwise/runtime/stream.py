@@ -33,7 +33,16 @@ class StreamState:
 
 @dataclass(frozen=True)
 class Sample:
-    """Signals of one sample, (joints,) each; None where they are not measured."""
+    """Signals of one sample, (joints,) each; None where they are not measured.
+
+    Attributes:
+        q: Positions, rad.
+        qd: Speeds, rad/s.
+        qdd: Accelerations, rad/s².
+        speed: Measured speeds, rad/s.
+        rotor: Positions of the rotors at the joint side, rad.
+        temperature: Joint temperatures, °C.
+    """
 
     q: Array
     qd: Array
@@ -131,7 +140,14 @@ class _Memory:
 
 @dataclass(frozen=True, eq=False)
 class NumpyCore:
-    """The same in NumPy: reference of the C core, and its substitute where it is not built."""
+    """The same in NumPy: reference of the C core, and its substitute where it is not built.
+
+    Attributes:
+        model: Robot, base parameters and terms.
+        values: Values of all parameters, (parameters,).
+        bodies: Bodies and rotors.
+        rate: Sampling rate, Hz.
+    """
 
     model: Dynamics
     values: Array

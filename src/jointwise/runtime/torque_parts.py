@@ -30,10 +30,12 @@ LEAST = 1e-6
 
 
 class TorqueParts(NamedTuple):
-    """Torques in Nm, (joints,) or (samples, joints).
+    """Torques of the motors in parts, (joints,) or (samples, joints).
 
-    `body` is that of links, rotors and payload, `friction` that of all other terms of the nominal model, `dry` its dry
-    part Y1.
+    Attributes:
+        body: Torque of links, rotors and payload, Nm.
+        friction: Torque of all other terms of the nominal model, Nm.
+        dry: Dry part Y1 of `friction`, Nm.
     """
 
     body: Array
@@ -51,9 +53,13 @@ class ModelParts:
     """A calibrated robot that returns its torque in parts; see `model_parts`.
 
     Friction is linear in its parameters, so that the parts are differences of the model and of the model without some
-    of its terms: `cores` are the model, that without dry friction and that without any friction. `dry` (Nm) and
-    `damping` (Nm s/rad), (joints,), are the sizes of dry and of other friction at 1 rad/s. Torques are those of the
-    motors of `robot`, samples those of its joints.
+    of its terms. Torques are those of the motors of `robot`, samples those of its joints.
+
+    Attributes:
+        cores: The model, the model without dry friction, and the model without any friction.
+        dry: Size of dry friction at 1 rad/s, (joints,), Nm.
+        damping: Size of other friction at 1 rad/s, (joints,), Nm s/rad.
+        robot: The robot.
     """
 
     cores: tuple[Core, Core, Core]

@@ -63,9 +63,14 @@ that calibration chooses. A simple model of friction imitates an output that is 
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """Another declaration: its `cause`, the joints concerned (0-based; empty for all), and its number.
+    """Another declaration that may fit the logs better than that of the user.
 
-    `value`: degrees, factor, seconds, kilograms or ratio; `name` of a robot or mounting.
+    Attributes:
+        cause: What the user may have declared wrongly.
+        declaration: The declaration in its place.
+        joints: Joints concerned, 0-based; empty for all.
+        value: Its number: degrees, factor, seconds, kilograms or ratio; NaN where the cause has none.
+        name: Name of the robot or of the mounting; "" for other causes.
     """
 
     cause: Cause

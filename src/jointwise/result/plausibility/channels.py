@@ -151,7 +151,13 @@ def _running_median(values: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class SetPoints:
-    """Measured output and set point of a log on a uniform clock, (samples, joints), and which joints move."""
+    """Measured output and set point of a log on a uniform clock.
+
+    Attributes:
+        output: Measured output, (samples, joints), A or Nm.
+        target: Set point of the output, (samples, joints), in the same unit.
+        moving: Whether a joint moves and its set point varies, (joints,).
+    """
 
     output: Array
     target: Array

@@ -29,7 +29,15 @@ def joint_text(joints: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """One part of a set-up: what was checked, the status, the evidence in words, and what to do."""
+    """Result of checking one part of a set-up.
+
+    Attributes:
+        check: What was checked.
+        status: "ok", "suspect" (something else probably explains the data better) or "contradicted" (it certainly
+            does).
+        evidence: Evidence in words.
+        suggestion: What to do; "" where there is nothing to do.
+    """
 
     check: str
     status: Status

@@ -33,15 +33,32 @@ centre that is not declared (a mass alone has it at the flange)."""
 class Declaration:
     """What a user says about a log, and what may be wrong with it.
 
-    `gains` (joints,) Nm per unit of the output. Joint j moves by ``sign[j] · q[order[j]] + offset[j]``; its output is
-    ``factor[j] · output[channel[j]]`` at lag index `lag[j]`. `payload` is the declared one; `payload_mass` (kg) is the
-    size of one that nobody declared, 0 for none. `removed_mass` (kg) is the least mass of payloads of single logs,
-    whose torque is not in the samples; 0 where a log carries none. `logs`: the logs that count, all if empty. Gains
-    that are not `gains_known` are estimated from the described bodies anew for every declaration. `couplings` are some
-    that nobody declared; with them outputs that are `joint_torques` belong to the joints, all others to the motors.
-    `center_deviation` (m): tolerance of the centre of a declared payload. `springs`: joints with a spring (a
-    counterbalance) that nobody declared. `other_coordinates`: whether the logs of a coupled robot are in coordinates of
-    its motors instead of its joints, or the reverse.
+    Joint j moves by ``sign[j] · q[order[j]] + offset[j]``; its output is ``factor[j] · output[channel[j]]`` at lag
+    index ``lag[j]``.
+
+    Attributes:
+        robot: The robot.
+        gravity: Gravity in the base frame, (3,), m/s².
+        gains: Drive gains, (joints,), Nm per unit of the output.
+        order: Position channel of every joint, 0-based, (joints,).
+        sign: Sign of its position, 1 or -1, (joints,).
+        offset: Offset of its zero, (joints,), rad.
+        channel: Output channel of every joint, 0-based, (joints,).
+        factor: Factor of its output, (joints,).
+        lag: Index of the lag of its output in `Samples.lags`, (joints,).
+        payload_mass: Size of a payload that nobody declared, kg; 0 for none.
+        logs: Indices of the logs that count; empty for all.
+        payload: Declared payload; None for none.
+        gains_known: Whether the gains are known; else they are estimated from the described bodies for every
+            declaration.
+        couplings: Couplings of motors and joints that nobody declared.
+        joint_torques: Whether the outputs belong to the joints where there are such couplings; else to the motors.
+        removed_mass: Least mass of payloads of single logs, whose torque is not in the samples, kg; 0 where a log has
+            none.
+        center_deviation: Tolerance of the centre of a declared payload, m.
+        springs: Joints with a spring (a counterbalance) that nobody declared, 0-based.
+        other_coordinates: Whether the logs of a coupled robot are in coordinates of its motors instead of its joints,
+            or the reverse.
     """
 
     robot: Robot
@@ -162,8 +179,16 @@ def motor_columns(regressor: Array, qdd: Array, transmission: Transmission) -> A
 class Tolerance:
     """How far real bodies may be from the described ones (one standard deviation).
 
-    `mass` relative, `least_mass` kg, `center` m plus `center_share` of the link's length, `inertia` and `rotor`
-    relative; `free_rotor` kg m² for a rotor that is not described. Makers' data of UR and Franka arms are within these.
+    Makers' data of UR and Franka arms are within these.
+
+    Attributes:
+        mass: Relative deviation of a mass.
+        least_mass: Deviation that is added to that of the mass, kg.
+        center: Deviation of a centre of mass, m.
+        center_share: Part of the link's length that is added to `center`.
+        inertia: Relative deviation of an inertia.
+        rotor: Relative deviation of a rotor inertia.
+        free_rotor: Deviation of a rotor inertia that is not described, kg m².
     """
 
     mass: float = 0.05

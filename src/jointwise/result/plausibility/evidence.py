@@ -46,14 +46,19 @@ FEW_ITERATIONS = 2
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the samples say about a declaration.
+    """What the samples say about a declaration; values of joints that do not move are NaN.
 
-    `log_evidence`; `error` (joints,): MSE/variance of the fit, NaN for joints that do not move; `distance`: squared
-    distance of bodies and rotors to the described ones in standard deviations; `values` of bodies and rotors with
-    standard errors `deviation`; `dissipation` (joints,): mean friction power in standard errors, positive for friction
-    that brakes; `offset` (joints,): constant part of the output, and `terms` (joints,): torque (rms) of declared terms
-    and springs, both relative to the standard deviation of the output; `friction` (joints, columns) Nm; `gains`
-    (joints,) Nm per unit of the output, declared or estimated.
+    Attributes:
+        log_evidence: Logarithm of the evidence, up to a constant that all declarations share.
+        error: MSE / variance of the fit, (joints,).
+        distance: Squared distance of bodies and rotors to the described ones, in standard deviations.
+        values: Standard parameters of the bodies and rotor inertias, (11 joints,), SI units.
+        deviation: Their standard errors, (11 joints,).
+        dissipation: Mean friction power in standard errors, (joints,); positive for friction that brakes.
+        offset: Constant part of the output relative to its standard deviation, (joints,).
+        terms: Torque (rms) of declared terms and springs relative to the standard deviation of the output, (joints,).
+        friction: Factors of the columns of `Moments` beside the bodies, (joints, columns), Nm per unit of a column.
+        gains: Drive gains, declared or estimated, (joints,), Nm per unit of the output.
     """
 
     log_evidence: float
@@ -145,11 +150,14 @@ def evidences(
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Parameters given the samples, in their own units.
+    """Parameters and their covariance after the samples, in the units of the parameters.
 
-    `bodies` (11 joints,) with `covariance`; of the moving `joints` (m,): `response` (m, columns, bodies), the negative
-    change of the other parameters with the bodies, and `apart` (m, columns, columns), their covariance where the bodies
-    are known.
+    Attributes:
+        joints: Moving joints, 0-based, (m,).
+        bodies: Standard parameters of the bodies and rotor inertias, (11 joints,).
+        covariance: Their covariance, (11 joints, 11 joints).
+        response: Negative change of the other parameters with the bodies, (m, columns, 11 joints).
+        apart: Covariance of the other parameters where the bodies are known, (m, columns, columns).
     """
 
     joints: Index

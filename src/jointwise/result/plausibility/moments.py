@@ -26,8 +26,14 @@ ALONG_SPEED = 0.5
 class Moments:
     """Second moments of the columns ``[Y_j | F_j | outputs]`` of every joint, and the friction power.
 
-    `matrices` (joints, columns, columns), means over `rows` samples; `bodies` and `friction`: numbers of columns;
-    `power` (joints, friction): mean of column times speed; `duration` s; `lags`: indices of the lags of the outputs.
+    Attributes:
+        matrices: Means of the products of all columns, (joints, columns, columns).
+        bodies: Number of columns of bodies and rotors, Y_j.
+        friction: Number of columns of friction, declared terms, spring and offset, F_j.
+        power: Mean of column times speed of the columns that are friction, (joints, friction); 0 for others.
+        rows: Number of samples behind the means.
+        duration: Time in motion, s.
+        lags: Indices of the lags of the outputs in `Samples.lags`.
     """
 
     matrices: Array

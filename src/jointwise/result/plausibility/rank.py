@@ -54,7 +54,13 @@ LEAST_RATIO = 0.015
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """An alternative, its evidence, and the gain of log evidence over the declared one."""
+    """An alternative with its evidence.
+
+    Attributes:
+        alternative: The alternative.
+        found: Its evidence.
+        gain: Gain of log evidence over the declared set-up.
+    """
 
     alternative: Alternative
     found: Evidence

@@ -39,12 +39,20 @@ MOVING = 0.02
 class Samples:
     """Conditioned samples of the training logs, thinned out.
 
-    `q`, `qd`, `qdd` (samples, joints): rad, rad/s, rad/s². `output` (samples, joints, lags): the measurement (A or Nm)
-    at t + lag, for `lags` (s) that include zero. `friction` (joints, samples, columns): columns along each position
-    channel: `FRICTION` ones of friction, odd in the motion, those of the terms that the user declared, and the constant
-    offset. `log` (samples,): index of the log. `duration` (logs,) s of motion. `moving` (joints,): joints that move;
-    the others carry no evidence. `terms`: kinds of the declared terms. `other_friction`: `friction` if the logs of a
-    coupled robot are in the coordinates that were not declared; None without a coupling.
+    Attributes:
+        q: Positions, (samples, joints), rad.
+        qd: Speeds, (samples, joints), rad/s.
+        qdd: Accelerations, (samples, joints), rad/s².
+        output: Measured output at t + lag, (samples, joints, lags), A or Nm.
+        friction: Columns along each position channel, (joints, samples, columns): `FRICTION` ones of friction, odd in
+            the motion, those of the terms that the user declared, and the constant offset.
+        log: Index of the log, (samples,).
+        duration: Time in motion of every log, (logs,), s.
+        lags: Lags of the output, (lags,), s; they include zero.
+        moving: Joints that move, (joints,); the others carry no evidence.
+        terms: Kinds of the declared terms.
+        other_friction: `friction` if the logs of a coupled robot are in the coordinates that were not declared; None
+            without a coupling.
     """
 
     q: Array

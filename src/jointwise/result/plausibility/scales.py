@@ -55,7 +55,13 @@ UNVERIFIED = np.log(2.0) / DOUBT
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """One source of log f, (joints,): values and standard deviations, infinite where it knows nothing."""
+    """One source of log f, the logarithm of the error of a scale.
+
+    Attributes:
+        name: What it is, for messages.
+        values: log f of every joint, (joints,).
+        spread: Standard deviation of log f, (joints,); infinite where the source knows nothing.
+    """
 
     name: str
     values: Array

@@ -54,7 +54,14 @@ def fuse(estimates: Array, variances: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class FusionState:
-    """Sums by pair of estimates, (pairs,) each: squared differences, their weights; averaged differences, theirs."""
+    """Sums by pair of estimates, (pairs,) each, that decay with time.
+
+    Attributes:
+        squares: Sum of the squared averages of the differences, Nm².
+        weights: Its weights, samples.
+        averages: Sum of the differences, Nm.
+        counts: Its weights, samples.
+    """
 
     squares: Array
     weights: Array
@@ -63,7 +70,13 @@ class FusionState:
 
 
 class FusedTorque(NamedTuple):
-    """Fused torque (samples,) and its variance (samples,), and the variances (samples, estimates); Nm and Nm²."""
+    """A fused torque with its variance, without the axis of samples for one sample.
+
+    Attributes:
+        torque: Fused torque, (samples,), Nm.
+        variance: Its variance, (samples,), Nm².
+        variances: Variances of the estimates, (samples, estimates), Nm².
+    """
 
     torque: Array
     variance: Array

@@ -30,7 +30,13 @@ from jointwise.spatial import Array
 
 @dataclass(frozen=True, eq=False)
 class ObserverState:
-    """Estimate f̂ and last speed w, (joints,) each, Nm and rad/s; `dropped` counts samples that were not finite."""
+    """State of an observer after the samples so far.
+
+    Attributes:
+        torque: Estimate f̂, (joints,), Nm.
+        speed: Last speed w, (joints,), rad/s.
+        dropped: Number of samples with a value that was not finite.
+    """
 
     torque: Array
     speed: Array

@@ -46,10 +46,15 @@ LIGHTEST = 0.05
 
 @dataclass(frozen=True, eq=False)
 class PayloadFit:
-    """Parameters π in the tool frame (10,) with covariance, Student's `factor`, and what remains.
+    """Fit of a payload to the rows of some logs.
 
-    `friction` (logs, joints) is the relative change of friction in each moving log; `residual` (logs, joints) is the
-    residual standard deviation, Nm; `columns` are the weighted columns of π of all logs, (rows, 10).
+    Attributes:
+        inertial: Parameters π in the tool frame, (10,): XX XY XZ YY YZ ZZ in kg m², mX mY mZ in kg m, m in kg.
+        covariance: Their covariance, (10, 10).
+        factor: Half-width of a 95 % confidence interval per standard error (Student).
+        friction: Relative change of friction in each moving log, (logs, joints).
+        residual: Residual standard deviation, (logs, joints), Nm.
+        columns: Weighted columns of π of all logs, (rows, 10).
     """
 
     inertial: Array

@@ -22,10 +22,16 @@ from jointwise.spatial import Array
 
 @dataclass(frozen=True, eq=False)
 class LogRows:
-    """The rows of one log: `factors` of every joint with y in Nm, one block for each independent part of the log.
+    """The rows of one log.
 
-    A log at rest is one block of one row a joint. Its error is static friction, anywhere between the two directions of
-    sliding: `deviation` (joints,), Nm, the standard deviation of that uniform distribution. None for a moving log.
+    A log at rest is one block of one row per joint. Its error is static friction, anywhere between the two directions
+    of sliding.
+
+    Attributes:
+        path: File of the log.
+        factors: Triangular factors of every joint with y in Nm, one block for each independent part of the log.
+        deviation: Standard deviation of the error of a log at rest, (joints,), Nm: that of the uniform distribution
+            between the two directions, at least that of the residuals in training. None for a moving log.
     """
 
     path: str
