@@ -23,7 +23,12 @@ class FrictionMap:
     """``f = f_v(ω) + f_l(ω, τ) + f_T(ω, T) - f_T(ω, T_v)``, T_v (°C) the temperature at which f_v was measured.
 
     Inputs are clamped to the measured ranges; `outside` flags them. A phenomenon that was not identified adds nothing.
-    `temperature` is T_v, None where it is unknown: then f_T is relative to its reference.
+
+    Attributes:
+        velocity: f_v.
+        load: f_l; None if it was not identified.
+        thermal: f_T; None if it was not identified.
+        temperature: T_v, °C; None where it is unknown: then f_T is relative to its reference.
     """
 
     velocity: VelocityLaw

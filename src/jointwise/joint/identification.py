@@ -23,8 +23,11 @@ Progress = Callable[[str], None]
 class HysteresisOptions:
     """Options of the hysteresis identification; the defaults leave every choice to the data.
 
-    `method` names a model ("auto": the best one on held-out data), `elements` the number of slip elements, `load` how
-    hysteresis grows with the load ("none", "square" or "absolute"; None: as the known load law, else chosen).
+    Attributes:
+        method: Name of a model; "auto" for the best one on held-out data.
+        elements: Number of slip elements; None for the best one.
+        load: How hysteresis grows with the load, "none", "square" or "absolute"; None for that of the known load law,
+            else the best one.
     """
 
     method: str = "auto"
@@ -36,8 +39,11 @@ class HysteresisOptions:
 class JointIdentification:
     """Result of identifying several phenomena of a joint.
 
-    `model` holds what was identified and what was known before; `found` names what was identified. `refused` holds
-    for every other phenomenon the reasons why it could not be identified: one per log, the best suited log first.
+    Attributes:
+        model: What was identified and what was known before.
+        found: Names of the phenomena that were identified.
+        refused: For every other phenomenon the reasons why it could not be identified: one per log, the best suited log
+            first.
     """
 
     model: JointModel

@@ -30,7 +30,13 @@ MOST_JOINTS = 100
 
 @dataclass(frozen=True)
 class JointModel:
-    """The identified phenomena of one joint (0-based) of a robot, by name; `robot` is its name."""
+    """The identified phenomena of one joint of a robot.
+
+    Attributes:
+        robot: Name of the robot.
+        joint: Joint, 0-based.
+        parts: Identified phenomena by name, in the order of `PHENOMENA`.
+    """
 
     robot: str
     joint: int

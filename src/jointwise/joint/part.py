@@ -49,7 +49,16 @@ MIN_QUALITY = 30.0
 
 @dataclass(frozen=True)
 class Value:
-    """An estimated parameter with its standard error (`deviation`) and its 95 % confidence interval (`low`, `high`)."""
+    """An estimated parameter with its uncertainty.
+
+    Attributes:
+        name: Name of the parameter.
+        unit: Unit of all numbers.
+        value: Estimate.
+        deviation: Standard error.
+        low: Lower end of the 95 % confidence interval.
+        high: Upper end of the 95 % confidence interval.
+    """
 
     name: str
     unit: str
@@ -104,7 +113,14 @@ def positive_value(name: str, unit: str, value: float, log_error: float, factor:
 
 @dataclass(frozen=True)
 class TriedModel:
-    """A model that was tried: its NRMSE % on the data of the fit and on data held out (None: not tested there)."""
+    """A model that was tried.
+
+    Attributes:
+        model: Name of the model.
+        fitted: NRMSE on the data of the fit, %.
+        held_out: NRMSE on held-out data, %; None if it was not tested there.
+        note: Remark for the user.
+    """
 
     model: str
     fitted: float
@@ -116,9 +132,17 @@ class TriedModel:
 class Curve:
     """A plot: measured points and the model's line with its 95 % band, as plain numbers.
 
-    `x`, `y` (points,) measured; `line_x`, `line_y`, `low`, `high` (line points,), all empty where there are none.
-    Residuals are `y` minus the model: `residual` (points,) or empty. `kind` is "points" or "line" (measured as a line:
-    loops, spectra); `scale` of x is "linear" or "log".
+    Tuples are empty where there is nothing to show; units are those of the labels.
+
+    Attributes:
+        title: Title.
+        x_label, y_label: Labels with units.
+        x, y: Measured points, (points,).
+        line_x, line_y: Line of the model, (line points,).
+        low, high: Lower and upper end of the 95 % band, (line points,).
+        residual: `y` minus the model, (points,).
+        kind: How measurements are drawn: "points", or "line" for loops and spectra.
+        scale: Scale of x, "linear" or "log".
     """
 
     title: str
@@ -189,7 +213,15 @@ def slope_curve(
 
 @dataclass(frozen=True)
 class Surface:
-    """A map over two quantities: z (rows of y, columns of x)."""
+    """A map over two quantities, as plain numbers in the units of the labels.
+
+    Attributes:
+        title: Title.
+        x_label, y_label, z_label: Labels with units.
+        x: Grid of the first quantity, (columns,).
+        y: Grid of the second quantity, (rows,).
+        z: Values, (rows, columns).
+    """
 
     title: str
     x_label: str
@@ -209,10 +241,20 @@ class Surface:
 class Part:
     """One identified phenomenon.
 
-    `model` names the law; `values` are its parameters; `settings` holds everything without a standard error (tables,
-    shapes, choices) as plain JSON, typed by a dataclass of each phenomenon (`settings_as`); `ranges` the identified
-    range of every input (low, high); `fitted` and `held_out` the NRMSE % on all and on held-out data; `alternatives`
-    the candidate models, including this one; `logs` the files.
+    Attributes:
+        phenomenon: Name of the phenomenon, a key of `PHENOMENA`.
+        model: Name of the law.
+        values: Parameters of the law.
+        fitted: NRMSE on all data, %.
+        held_out: NRMSE on held-out data, %; None if there are none.
+        settings: Everything without a standard error (tables, shapes, choices) as plain JSON; `settings_as` returns it
+            as the dataclass of the phenomenon.
+        ranges: Identified range (low, high) of every input, by name, SI units and °C.
+        alternatives: Candidate models, including this one.
+        curves: Plots of the fit.
+        surfaces: Maps over two inputs.
+        notes: Remarks for the user.
+        logs: Files.
     """
 
     phenomenon: str

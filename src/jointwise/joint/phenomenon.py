@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Phenomenon:
-    """One phenomenon: its `name` in files and commands, its `title` in reports, a `line` that describes it.
+    """A phenomenon of a joint that can be identified.
 
-    `experiment` is the name in `jointwise joint plan` and `jointwise simulate`; `main` is the quantity that a log must
-    excite: twist of the gear, reversals, speed, load or temperature.
+    Attributes:
+        name: Name in files and commands.
+        title: Title in reports.
+        line: Description in one line.
+        experiment: Name of its experiment in `jointwise joint plan` and `jointwise simulate`.
+        main: Quantity that a log must excite: twist of the gear, reversals, speed, load or temperature.
     """
 
     name: str

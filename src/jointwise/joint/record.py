@@ -233,7 +233,13 @@ def _renumbered(segments: list[NDArray[np.intp]]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class LinkLoad:
-    """The load by the described bodies and a payload under a gravity (3,), m/s²."""
+    """The load by the described bodies and a payload.
+
+    Attributes:
+        robot: The robot.
+        gravity: Gravity in the base frame, (3,), m/s².
+        payload: Payload at the tool; None for none.
+    """
 
     robot: Robot
     gravity: Array

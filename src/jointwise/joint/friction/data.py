@@ -78,7 +78,18 @@ direction of motion is uncertain (`SLIDING_SHARE`), so slower runs may change as
 
 @dataclass(frozen=True, eq=False)
 class Plateaus:
-    """Runs at constant speed: means over each (runs,) in rad/s, Nm, s, °C; `first`, `last`: its samples."""
+    """Runs at constant speed, (runs,) each; signals are means over a run.
+
+    Attributes:
+        speed: Speed, rad/s.
+        friction: Friction torque, Nm.
+        load: Torque that the links demand, Nm.
+        duration: Duration of a run, s.
+        temperature: Temperature, °C; None if not measured.
+        segment: Number of the gap-free segment.
+        first: First sample of a run.
+        last: Sample after its last one.
+    """
 
     speed: Array
     friction: Array

@@ -31,7 +31,15 @@ GRID = {"log V_S": 8, "log mu": 4, "asymmetry": 1}
 
 @dataclass(frozen=True, eq=False)
 class FrictionFit:
-    """A fitted curve: `nonlinear`, `linear` and `extra` parameters, weighted residual sum of squares `cost`."""
+    """A fitted curve; the names of its parameters are those of the form.
+
+    Attributes:
+        form: Terms of the curve.
+        nonlinear: Parameters `form.nonlinear`, (nonlinear,): logarithms of V_S (rad/s) and μ, and the asymmetry.
+        linear: Parameters `form.linear`, (linear,): forces in Nm, viscous ones in Nm s/rad and so on.
+        extra: Factors of the other effects of `FrictionPoints.extra`, (columns,).
+        cost: Weighted sum of squared residuals, Nm².
+    """
 
     form: FrictionForm
     nonlinear: Array

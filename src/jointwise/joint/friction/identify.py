@@ -109,7 +109,13 @@ def _check_enough(record: JointRecord, points: FrictionPoints, form: FrictionFor
 
 @dataclass(frozen=True)
 class FormChoice:
-    """The chosen form, all candidates, and the NRMSE % of the chosen one on held-out data."""
+    """A selected form of the friction curve.
+
+    Attributes:
+        form: The form.
+        alternatives: All candidates.
+        held_out: NRMSE of the form on held-out data, %.
+    """
 
     form: FrictionForm
     alternatives: tuple[TriedModel, ...]

@@ -94,8 +94,14 @@ class StoredCovariance:
 class FrictionSettings:
     """Settings of a friction part.
 
-    `temperature` (°C) at which the curve holds, None where it was not measured; `points`: "runs" or "cycles"; `beside`:
-    coefficients of the effects that were fitted with the curve; `band_check`: fractions of held-out points in the band.
+    Attributes:
+        law: The identified law.
+        covariance: Covariance of its parameters.
+        temperature: Temperature at which the curve holds, °C; None where it was not measured.
+        points: Data of the fit, "runs" or "cycles".
+        beside: Coefficients of the effects that were fitted with the curve, by name.
+        band_check: Fractions of held-out points in the 95 % band: `inside` of all, `slow` of the slowest, and the
+            number of `points`.
     """
 
     law: VelocityLaw
@@ -120,8 +126,12 @@ def velocity_law_of(part: Part) -> VelocityLaw:
 class FrictionForm:
     """Which terms of the velocity law a curve has.
 
-    `dry`: Coulomb friction; `stribeck`: a rise at low speed, with its exponent μ free if `free`, else 1; `powers`: the
-    number of viscous terms ω, |ω| ω, ω³; `side`: how directions differ: "none", "offset" or "asymmetry".
+    Attributes:
+        dry: Whether it has Coulomb friction.
+        stribeck: Whether friction rises at low speed.
+        free: Whether the exponent μ of that rise is free; else it is 1.
+        powers: Number of viscous terms out of ω, |ω| ω, ω³.
+        side: How directions differ: "none", "offset" or "asymmetry".
     """
 
     dry: bool = True

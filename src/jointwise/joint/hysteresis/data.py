@@ -40,10 +40,13 @@ SEARCH_SAMPLES = 40_000
 
 @dataclass(frozen=True)
 class SwingChunk:
-    """Samples `start` to `stop` - 1 of one segment.
+    """Consecutive samples of one segment.
 
-    `first`: the chunk begins a segment, so the state of the elements starts at rest. `block`: jackknife block to which
-    the samples belong, -1 for samples that only carry the state on.
+    Attributes:
+        start: First sample.
+        stop: Sample after the last one.
+        block: Jackknife block to which the samples belong; -1 for samples that only carry the state on.
+        first: Whether the chunk begins a segment, so that the state of the elements starts at rest.
     """
 
     start: int

@@ -59,10 +59,15 @@ METHODS = (*SLIP, *RATED, *STATIC)
 
 @dataclass(frozen=True, eq=False)
 class JointMotion:
-    """Motion of one joint, (samples,): `path` of the rotor in rad, `speed` in rad/s, `load` in Nm; `period` in s.
+    """Motion of one joint, (samples,).
 
-    `segment` numbers the gap-free segments of the samples, None for a single one; `temperature` in °C, None where it is
-    not measured.
+    Attributes:
+        path: Path of the rotor, rad.
+        speed: Speed, rad/s.
+        load: Torque that the links demand, Nm.
+        period: Sampling period, s.
+        segment: Number of the gap-free segment of each sample; None for a single one.
+        temperature: Temperature, °C; None where it is not measured.
     """
 
     path: Array
@@ -219,7 +224,13 @@ def relative_table(backlash: Array) -> PeriodicTable:
 
 @dataclass(frozen=True, eq=False)
 class HysteresisSettings:
-    """Settings of a hysteresis part; `elements` is the number of slip elements."""
+    """Settings of a hysteresis part.
+
+    Attributes:
+        law: The identified law.
+        method: Name of its model, one of `METHODS`.
+        elements: Number of its deformation limits: of slip elements, 1 for LuGre, 0 for static laws.
+    """
 
     law: FrictionLaw
     method: str = ""

@@ -66,7 +66,13 @@ def viscous_friction(steady: Viscous | Part | None, record: JointRecord) -> Arra
 
 @dataclass(frozen=True)
 class Rise:
-    """Stribeck rise of dry friction towards standstill, ``1 + e exp(-(|ω|/V)^μ)``: `extra` e, `speed` V in rad/s."""
+    """Stribeck rise of dry friction towards standstill, ``1 + e exp(-(|ω|/V)^μ)``.
+
+    Attributes:
+        extra: e.
+        speed: V, rad/s.
+        exponent: μ.
+    """
 
     extra: float
     speed: float
@@ -87,8 +93,10 @@ def known_rise(steady: object) -> Rise | None:
 class Growth:
     """Growth of dry friction with the load, ``F_C (1 + c |τ|^p)``.
 
-    `start`: c at which the search starts, None for friction that does not depend on the load. `power`: p. `fixed`: c is
-    known and not estimated.
+    Attributes:
+        start: c at which the search starts, 1/Nm^p; None for friction that does not depend on the load.
+        power: p.
+        fixed: Whether c is known and not estimated.
     """
 
     start: float | None = None

@@ -158,10 +158,14 @@ Choice = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """Elements with limits on a grid, (grid,) rad, and their normal equations, (blocks, p, p).
+    """Slip elements with limits on a grid, and their normal equations.
 
-    Columns: the elements, their derivatives with respect to ln D, acceleration, speed, ones, friction. `resolution`:
-    difference (rad) below which two limits cannot be distinguished.
+    Columns: the elements, their derivatives with respect to ln D, acceleration, speed, ones, friction.
+
+    Attributes:
+        limits: Deformation limits D, (grid,), rad.
+        grams: Gram matrices of the columns, (blocks, p, p).
+        resolution: Difference below which two limits cannot be distinguished, rad.
     """
 
     limits: Array

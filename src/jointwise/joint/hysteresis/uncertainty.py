@@ -25,9 +25,12 @@ SHARED = ("growth", "extra", "speed", "rate", "inertia", "viscous", "offset")
 
 @dataclass(frozen=True, eq=False)
 class LawEstimate:
-    """Covariance of the parameters [W_i, ln D_i, c, e, ln V, ln rate, inertia, F_V, f_0] of a fit.
+    """A fitted law with the covariance of its parameters [W_i, ln D_i, c, e, ln V, ln rate, inertia, F_V, f_0].
 
-    `factor`: half width of a 95 % confidence interval in standard errors.
+    Attributes:
+        fit: The fit.
+        covariance: Covariance, (parameters, parameters), in the units of `FrictionLaw`.
+        factor: Half-width of a 95 % confidence interval in standard errors.
     """
 
     fit: HysteresisFit

@@ -215,7 +215,15 @@ def _alternative(points: RunPairs, y: Array, law: str) -> TriedModel:
 
 @dataclass(frozen=True)
 class LoadFit:
-    """Fit of friction y (points,), Nm, by a law: F_0 of every speed and F_l; and of the torque by the gravity model."""
+    """Fit of friction by a load law, and of the motor torque by the gravity model.
+
+    Attributes:
+        points: Positions of pairs of runs.
+        y: Friction that was fitted, (points,), Nm.
+        law: Kind of the law, "none", "absolute" or "square".
+        fit: F_0 of every speed (Nm), then F_l unless the law is "none".
+        gravity: Slope (1) and offset (Nm) of the motor torque over the modelled load.
+    """
 
     points: RunPairs
     y: Array

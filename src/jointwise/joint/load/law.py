@@ -22,9 +22,13 @@ CHOICES = ("square", "absolute")
 
 @dataclass(frozen=True)
 class LoadLaw:
-    """``f_l = F_l sgn(ω) |τ|^p``, p = 2 ("square") or 1 ("absolute"); |τ| is clamped to the `largest` measured, Nm.
+    """``f_l = F_l sgn(ω) |τ|^p``, with |τ| clamped to the largest measured one.
 
-    "none": friction does not grow with the load within the measured range.
+    Attributes:
+        kind: "square" (p = 2), "absolute" (p = 1), or "none": friction does not grow with the load in the measured
+            range.
+        factor: F_l, Nm per Nm^p.
+        largest: Largest measured |τ|, Nm.
     """
 
     kind: str

@@ -34,10 +34,13 @@ REWEIGHTINGS = 3
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Normal products of a data set: `grams` (joints, columns, columns) of ``[a | B | F | y]``.
+    """Normal products of a data set.
 
-    `groups` (joints,): joints with the same number share a gain. `scales` (9,): rough sizes of x, a prior with the
-    weight of one sample each.
+    Attributes:
+        grams: Gram matrices of the columns ``[a | B | F | y]``, (joints, columns, columns).
+        groups: Group of every joint, (joints,); joints of one group share a gain.
+        scales: Rough sizes of x, a prior with the weight of one sample each, (9,): six of the inertia in kg m², three
+            first moments in kg m.
     """
 
     grams: Array
@@ -47,7 +50,13 @@ class Products:
 
 @dataclass(frozen=True, eq=False)
 class GainSolution:
-    """Inverse `gains` g (joints,) in A/Nm, parameters `body` x (9,) of the payload, `friction` f (joints, columns)."""
+    """Gains, payload and friction that solve the normal products.
+
+    Attributes:
+        gains: Inverse gains g, (joints,), A/Nm.
+        body: Parameters x of the payload, (9,): six of its inertia in kg m², three first moments in kg m.
+        friction: Factors f of the friction columns, (joints, columns), A per unit of a column.
+    """
 
     gains: Array
     body: Array

@@ -60,9 +60,14 @@ MIN_LOAD = 0.05
 
 @dataclass(frozen=True)
 class PowerFlowFriction:
-    """Friction by the direction of power flow: `direct` T_dir and `reverse` T_rev in Nm.
+    """Friction by the direction of power flow.
 
-    `viscous` in Nm s/rad, `square` in Nm s²/rad²; speeds are limited to `fastest` (rad/s), the largest of the data.
+    Attributes:
+        direct: T_dir, dry friction where the motor drives the links, Nm.
+        reverse: T_rev, dry friction where the links drive the motor, Nm.
+        viscous: Factor of ω, Nm s/rad.
+        square: Factor of |ω| ω, Nm s²/rad².
+        fastest: Largest speed of the data, to which speeds are limited, rad/s.
     """
 
     direct: float

@@ -32,9 +32,14 @@ RELATION = "the torque constant at the shaft is gain / gear ratio = (3 p / 2) Ps
 
 @dataclass(frozen=True)
 class MotorSettings:
-    """Settings of a motor part: what its gain comes from, and where it is implausible the reason.
+    """Settings of a motor part.
 
-    `method`: "links", "payload" or "targets"; `friction`: law of friction with which the gain was fitted.
+    Attributes:
+        method: What the gain comes from: "links", "payload" or "targets".
+        status: How well the gain is determined; "" where the method does not state it.
+        friction: Law of friction with which the gain was fitted.
+        gear_ratio: Gear ratio; None if not known.
+        implausible: Why the gain is implausible; "" where it is not.
     """
 
     method: str = ""
@@ -82,7 +87,15 @@ class JointGain:
 
 @dataclass(frozen=True)
 class RobotGains:
-    """Drive gains of a robot: `method` is "payload" or "targets"; one entry per joint."""
+    """Drive gains of a robot.
+
+    Attributes:
+        robot: Name of the robot.
+        method: What the gains come from, "payload" or "targets".
+        joints: Gain of every joint.
+        settings: Results beside the gains, by name: mass and centre of the payload, and its load law.
+        logs: Files.
+    """
 
     robot: str
     method: str

@@ -29,8 +29,16 @@ FRICTION_START = 0.1
 class SpringLayout:
     """Order of the parameters of a fit: spring, encoder offset, gear errors (in φ_max), damping, friction.
 
-    ``x = φ/φ_max - x_0 - N f``; gauge and links ``= τ(x) + D φ̇``, motor ``= τ(x) + (z w + h |z w|) (1 + g (τ/τ_max)²) +
-    c``: rotor friction that grows with the load and differs by direction; D cannot be separated from it.
+    ``x = φ/φ_max - x_0 - N f``; gauge and links ``= τ(x) + D φ̇``, motor
+    ``= τ(x) + (z w + h |z w|) (1 + g (τ/τ_max)²) + c``: rotor friction that grows with the load and differs by
+    direction; D cannot be separated from it.
+
+    Attributes:
+        family: Family of springs, which has their parameters.
+        shifts: Number of unknown gear errors f.
+        slips: Number of slip elements w of the rotor; 0 without a motor channel.
+        damping: Whether D is estimated.
+        gauge: Whether a gauge measures the torque too, so that the motor has an offset c.
     """
 
     family: SpringFamily
@@ -67,9 +75,14 @@ class SpringLayout:
 
 @dataclass(frozen=True)
 class SpringFit:
-    """A fitted spring: parameters `values`, and `replicates` (blocks, parameters) without one block each.
+    """A fitted spring.
 
-    `largest` is φ_max (rad), `top` the largest torque τ_max (Nm).
+    Attributes:
+        layout: Order of the parameters.
+        largest: φ_max, rad.
+        top: Largest torque τ_max, Nm.
+        values: Parameters in the order of the layout, (parameters,).
+        replicates: The same without one block each, (blocks, parameters).
     """
 
     layout: SpringLayout

@@ -184,9 +184,14 @@ CHANNELS = {"gauge": "the gauge", "motor": "the current", "links": "the links"}
 
 @dataclass(frozen=True)
 class StiffnessResult:
-    """Fits to all `rows` of the polynomial and of three segments, with the known gear errors (`maps`).
+    """The fits behind a stiffness part.
 
-    `is_gear_unseen`: a transmission part was available but does not cover the angles.
+    Attributes:
+        rows: Rows of the fits.
+        fit: Polynomial, fitted to all rows.
+        segments: Spring of three segments, fitted to all rows.
+        maps: Known gear errors; None if they are unknown.
+        is_gear_unseen: Whether a transmission part was available but does not cover the angles.
     """
 
     rows: StiffnessRows

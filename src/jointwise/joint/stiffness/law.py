@@ -27,10 +27,14 @@ in stiffening order."""
 
 @dataclass(frozen=True)
 class StiffnessLaw(Spring):
-    """An identified spring with its range of deformation `largest` (rad).
+    """An identified spring with its range of deformation.
 
-    Beyond the range the last stiffness continues: ``τ(φ) = τ(±φ_max) + k(φ_max) (φ ∓ φ_max)``. `damping` D (Nm s/rad)
-    of the gear is 0 where it was not determined.
+    Beyond the range the last stiffness continues: ``τ(φ) = τ(±φ_max) + k(φ_max) (φ ∓ φ_max)``.
+
+    Attributes:
+        spring: Spring within the range.
+        largest: φ_max, rad.
+        damping: Damping D of the gear, Nm s/rad; 0 where it was not determined.
     """
 
     spring: Spring
@@ -71,8 +75,11 @@ class StiffnessLaw(Spring):
 class StiffnessSettings:
     """Settings of a stiffness part.
 
-    `coefficients` a_1, a_3, ... of the polynomial, Nm/rad^(2p-1); `data`: "locked" or "free"; `offset` of the encoders,
-    rad.
+    Attributes:
+        kind: "polynomial" or "segments".
+        coefficients: a_1, a_3, ... of a polynomial, Nm/rad^(2p-1).
+        data: Output of the experiment, "locked" or "free".
+        offset: Offset of the encoders, rad.
     """
 
     kind: Literal["polynomial", "segments"]
@@ -145,7 +152,13 @@ class PolynomialSpring:
 
 @dataclass(frozen=True)
 class SegmentedSpring:
-    """Three lines over u = φ / φ_max: slopes K_1, K_2 - K_1, K_3 - K_2 (Nm), knees u_1 and u_2 - u_1."""
+    """Three lines over u = φ / φ_max: slopes K_1, K_2 - K_1, K_3 - K_2 (Nm), knees u_1 and u_2 - u_1.
+
+    Attributes:
+        title: Name of the law.
+        names: Names of its parameters in SI units.
+        units: Units of these.
+    """
 
     title: str = "segments, fitted"
     names: tuple[str, ...] = ("K1", "K2", "K3", "T1", "T2")

@@ -40,10 +40,15 @@ EXPONENT_STARTS = 4
 
 @dataclass(frozen=True, eq=False)
 class TemperaturePairs:
-    """Pairs of runs, (pairs,): `friction` without offset, Nm, `speed` > 0, rad/s, `temperature`, °C.
+    """Pairs of runs forward and back at one speed, (pairs,) each.
 
-    `inverse_cube` is the mean of T⁻³ over the runs, which is not that of the mean T; `level` numbers the speed, `block`
-    the block of time.
+    Attributes:
+        friction: Friction without offset, Nm.
+        speed: Speed, > 0, rad/s.
+        temperature: Mean temperature of the two runs, °C.
+        inverse_cube: Mean of T⁻³ over the runs, which is not that of the mean T, 1/°C³.
+        level: Number of the speed.
+        block: Number of the block of time.
     """
 
     friction: Array
@@ -104,10 +109,15 @@ def _check(record: JointRecord, pairs: TemperaturePairs) -> None:
 
 @dataclass(frozen=True, eq=False)
 class TemperatureModel:
-    """A law to be fitted to pairs of runs, with the reference temperature T0 (°C).
+    """A law to be fitted to pairs of runs.
 
     Parameters: the friction of every speed at T0, then those of the law, with the rates b_0 and b_1 of the
     affine-exponential law last.
+
+    Attributes:
+        law: Kind of the law, as in `TemperatureLaw`.
+        pairs: The pairs of runs.
+        reference: Reference temperature T0, °C.
     """
 
     law: str

@@ -22,11 +22,20 @@ PARAMETERS = {"none": 0, "linear": 2, "three-parameter": 3, "affine-exponential"
 
 @dataclass(frozen=True)
 class TemperatureLaw:
-    """Friction that a temperature T (°C) adds to that at the `reference` T0; T is clamped to `coldest` .. `hottest`.
+    """Friction that a temperature T (°C) adds to that at a reference T0.
 
     "linear" and "three-parameter": ``f_T = sgn(ω) √|ω| (F_T2 (T - T0) + F_T3 (T⁻³ - T0⁻³))``; F_T1 is the constant that
-    makes it zero at T0. "affine-exponential": ``f_T = sgn(ω) (h(T) - h(T0))``, ``h = (A_0 + A_1 T) exp(-|ω| (b_0 + b_1
-    T))``. |ω| is clamped to the `fastest`. `numbers` are (F_T2,), (F_T2, F_T3) or (A_0, A_1, b_0, b_1).
+    makes it zero at T0. "affine-exponential": ``f_T = sgn(ω) (h(T) - h(T0))``,
+    ``h = (A_0 + A_1 T) exp(-|ω| (b_0 + b_1 T))``.
+
+    Attributes:
+        kind: "none", "linear", "three-parameter" or "affine-exponential".
+        numbers: (F_T2,), (F_T2, F_T3) in Nm √(s/rad) per °C and °C⁻³; or A_0 (Nm), A_1 (Nm/°C), b_0 (s/rad), b_1
+            (s/rad/°C).
+        reference: T0, °C.
+        coldest: Lowest measured temperature, to which T is clamped, °C.
+        hottest: Highest measured temperature, to which T is clamped, °C.
+        fastest: Highest measured speed, to which |ω| is clamped, rad/s.
     """
 
     kind: str

@@ -24,9 +24,16 @@ Orders = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class SeriesFit:
-    """Coefficients (columns,) of both series and of the load, and `replicates` (blocks, columns) without a block each.
+    """Fourier series of both maps by linear least squares.
 
     Columns: 1, sin and cos of every error order; s, s sin and s cos of every backlash order; load (if `elastic`).
+
+    Attributes:
+        error_orders: Orders of the kinematic error, cycles per turn.
+        lost_orders: Orders of the backlash, cycles per turn.
+        elastic: Whether the compliance of the gear was fitted too.
+        values: Coefficients, (columns,), rad; that of the load in rad/Nm.
+        replicates: The same without one block each, (blocks, columns).
     """
 
     error_orders: tuple[int, ...]
@@ -112,9 +119,14 @@ SMOOTHNESS = 1e-3
 
 @dataclass(frozen=True)
 class TableFit:
-    """Tables of e (its mean is the encoder offset) and d; `seen` (points,) flags angles passed in both directions.
+    """Tables of both maps.
 
-    `span` is their range (low, high), rad; `ripple` is added to the table of e: waves too short for its points.
+    Attributes:
+        error: e(θ), rad; its mean is the encoder offset.
+        lost: d(θ), rad.
+        seen: Whether an angle was passed in both directions, (points,).
+        span: Range (low, high) of the angles, rad.
+        ripple: Waves too short for the points of the table of e, which are added to it.
     """
 
     error: PeriodicTable

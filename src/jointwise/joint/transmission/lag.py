@@ -42,11 +42,16 @@ RIPPLE_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Lag:
-    """Lag over the travel since a reversal: `travel` (rad) and `fraction` (bins,) from -1 to 1, and its parameters.
+    """Lag over the travel since a reversal.
 
-    `reach` L (rad, with its standard error): half of the travel from side to side, 0 where the gear has no lag;
-    `compliance` of the spring (rad/Nm, with its standard error), fitted where it is not known. `blocks`: blocks of
-    cycles behind the standard errors.
+    Attributes:
+        travel: Travel since the reversal, (bins,), rad.
+        fraction: Lag from -1 to 1, (bins,).
+        reach: L, half of the travel from side to side, rad; 0 where the gear has no lag.
+        reach_error: Standard error of the reach, rad.
+        compliance: Compliance of the spring, rad/Nm, fitted where it is not known.
+        compliance_error: Standard error of the compliance, rad/Nm.
+        blocks: Number of blocks of cycles behind the standard errors.
     """
 
     travel: Array

@@ -29,7 +29,14 @@ WHOLE_TURN = 0.97
 
 @dataclass(frozen=True)
 class FourierSeries:
-    """``mean + Σ a_m sin(m θ + p_m)``: `amplitudes` a_m (rad) and `phases` p_m of the `orders` m, cycles per turn."""
+    """``mean + Σ a_m sin(m θ + p_m)``.
+
+    Attributes:
+        mean: Mean, rad.
+        orders: Orders m, cycles per turn.
+        amplitudes: a_m of every order, rad.
+        phases: p_m of every order, rad.
+    """
 
     mean: float
     orders: tuple[int, ...]
@@ -86,11 +93,18 @@ def _packed_series(series: FourierSeries) -> list[float]:
 
 @dataclass(frozen=True)
 class GearMaps:
-    """``θ - q = offset + e(θ) + d(θ) P + spring``: the maps e and d (rad) of a gear and the lag P of its lost motion.
+    """``θ - q = offset + e(θ) + d(θ) P + spring``: the maps e and d of a gear and the lag P of its lost motion.
 
-    P in [-1, 1] follows θ and saturates after a travel of `reach` (rad) from zero, 2 `reach` from the other side; with
-    `reach` 0 it is the sign of the motion. `deviation` (rad) is the standard error of e at an angle, `span` (from, to;
-    rad) the range in which the maps are known.
+    P in [-1, 1] follows θ and saturates after a travel of `reach` from zero, 2 `reach` from the other side; with
+    `reach` 0 it is the sign of the motion.
+
+    Attributes:
+        kinematic_error: e(θ), rad.
+        lost_motion: d(θ), rad.
+        reach: Reach of the lag, rad.
+        offset: Offset of the encoders, rad.
+        deviation: Standard error of e at an angle, rad.
+        span: Range (low, high) in which the maps are known, rad.
     """
 
     kinematic_error: GearMap
@@ -144,7 +158,15 @@ def full_lag(path: Array, reach: float) -> Array:
 
 @dataclass(frozen=True)
 class MapSettings:
-    """A gear map in a file: a table (`values`, rad), a Fourier series, or both."""
+    """A gear map in a file: a table, a Fourier series, or both; None for what it does not have.
+
+    Attributes:
+        values: Table over one turn, equally spaced from θ = 0, (points,), rad.
+        mean: Mean of the series, rad.
+        orders: Orders of the series, cycles per turn.
+        amplitudes: Amplitude of every order, rad.
+        phases: Phase of every order, rad.
+    """
 
     values: tuple[float, ...] | None = None
     mean: float | None = None
@@ -174,9 +196,14 @@ class MapSettings:
 
 @dataclass(frozen=True)
 class TransmissionSettings:
-    """Settings of a transmission part: both maps, reach of the lag and travel after which it is full, rad.
+    """Settings of a transmission part.
 
-    `deviation` is the standard error of the kinematic error at an angle, rad.
+    Attributes:
+        kinematic_error: Map e.
+        lost_motion: Map d.
+        reach: Reach of the lag, rad.
+        settled: Travel after which the lag is full, rad.
+        deviation: Standard error of the kinematic error at an angle, rad.
     """
 
     kinematic_error: MapSettings

@@ -39,10 +39,18 @@ appears as kinematic error."""
 
 @dataclass(frozen=True)
 class TransmissionResult:
-    """Models fitted to all `rows` (samples with a full lag), the `chosen` one, and that fitted to training data.
+    """The fits behind a transmission part.
 
-    `spring` is the known spring, None if a linear one was fitted; `seen_share` is the fraction of a turn that was
-    passed in both directions.
+    Attributes:
+        fits: Models fitted to all rows, by name.
+        chosen: Name of the selected model.
+        trained: That model fitted to training data only.
+        rows: Samples with a full lag.
+        lag: Lag after a reversal.
+        spring: Known spring; None if a linear one was fitted.
+        gear_ratio: Gear ratio; None if not known.
+        seen_share: Fraction of a turn that was passed in both directions.
+        is_whole: Whether the rows cover a whole turn.
     """
 
     fits: dict[str, MapFit]
