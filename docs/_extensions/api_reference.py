@@ -88,9 +88,15 @@ def name_aliases(
     return tuple(text and _ALIAS.sub(r"\1", text) for text in (signature, returns))  # type: ignore[return-value]
 
 
+def skip_field_aliases(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out the fields of named tuples as Python describes them: the section `Attributes` of the class has them."""
+    return True if str(inspect.getdoc(obj)).startswith("Alias for field number") else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directive."""
     app.add_directive("api-reference", ApiReference)
     app.connect("autodoc-process-docstring", escape_symbols, priority=100)
     app.connect("autodoc-process-signature", name_aliases)
+    app.connect("autodoc-skip-member", skip_field_aliases)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

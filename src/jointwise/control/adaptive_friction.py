@@ -46,8 +46,12 @@ POSES = 64
 class AdaptiveState(NamedTuple):
     """Memory of an adaptive controller.
 
-    `period` to come; `integral` ∫ (q - q_d) dt, (joints,) rad s; `estimator` with the friction state of the delayed
-    measurement; `planned`, the friction state along the reference; `adapted`, parameters and prediction error now.
+    Attributes:
+        period: Control period to come.
+        integral: ∫ (q - q_d) dt, (joints,), rad s.
+        estimator: State of the estimator, with the friction state of the delayed measurement.
+        planned: Friction state along the reference.
+        adapted: Parameters and prediction error now.
     """
 
     period: int
@@ -75,6 +79,19 @@ class AdaptiveController:
     Made by `adaptive`. A step estimates a1 and a2 from what is measured and adds the friction of the reference with
     them, at the temperature of the estimator's filter; the integral is held while a motor saturates. What is measured
     and not finite is not fed back; `state.estimator.phase.dropped` counts it.
+
+    Attributes:
+        make: Returns computed torque without friction for a part of the reference.
+        motion: The motion to follow.
+        links: Links as mounted and loaded.
+        drives: One drive per joint.
+        estimator: Estimator of a1 and a2.
+        motor_gains: Joint torque per ampere, (joints,), Nm/A.
+        rate: Control rate, Hz.
+        periods: Number of control periods of the motion.
+        poses: Poses of the motion from which inertias are taken, (any, joints), rad.
+        start: a1 and a2 (Nm s/rad) to start from, one number or one per joint.
+        release: Time from which the parameters may change, s.
     """
 
     make: Callable[[Reference], AffineController] = field(repr=False)

@@ -43,7 +43,15 @@ cancel a spring is positive feedback: with a stiffness 20 % off the loop is stab
 
 @dataclass(frozen=True)
 class ChainGains:
-    """``e⁽⁴⁾ + k3 e⁽³⁾ + k2 ë + k1 ė + k0 e + ki ∫e = 0``; 1/s, 1/s², 1/s³, 1/s⁴, 1/s⁵, each a number or (joints,)."""
+    """``e⁽⁴⁾ + k3 e⁽³⁾ + k2 ë + k1 ė + k0 e + ki ∫e = 0``; each gain is a number or (joints,).
+
+    Attributes:
+        k0: Gain of the position error, 1/s⁴.
+        k1: Gain of the speed error, 1/s³.
+        k2: Gain of the acceleration error, 1/s².
+        k3: Gain of the jerk error, 1/s.
+        ki: Gain of the integral, 1/s⁵.
+    """
 
     k0: float | Array
     k1: float | Array
@@ -86,8 +94,11 @@ def link_frequencies(task: Task) -> Array:
 class LinearisationState(NamedTuple):
     """Memory of the controller.
 
-    The `period` to come, `integral` ∫ (q - q_d) dt, (joints,) rad s, and `speed`, the observed speed of the links,
-    (joints,) rad/s; `dropped` counts samples with a value that was not finite.
+    Attributes:
+        period: Control period to come.
+        integral: ∫ (q - q_d) dt, (joints,), rad s.
+        speed: Observed speed of the links, (joints,), rad/s.
+        dropped: Number of samples with a value that was not finite.
     """
 
     period: int
@@ -101,13 +112,23 @@ class FeedbackLinearisation:
     """``u = B θ̈ + τ_J + f`` such that ``q⁽⁴⁾ = v = q_d⁽⁴⁾ - Σ k_i (q⁽ⁱ⁾ - q_d⁽ⁱ⁾) - ki ∫ (q - q_d) dt``.
 
     Acceleration and jerk of the links follow from the springs, ``M q̈ = τ_J - C q̇ - g`` and its time derivative with
-    ``τ̇_J = k(φ) (ω - q̇)``; then ``τ̈_J = M v + c(q, q̇, q̈, q⁽³⁾)``, ``φ̈ = τ̈_J / k - k' τ̇_J² / k³``, ``θ̈ = q̈ + φ̈``.
-    Springs that are not as modelled give a wrong acceleration; an observer corrects it slowly by the measured speed:
-    ``q̈ = q̈_springs + L (q̇ - q̇_o)``, ``dq̇_o/dt = q̈``. `feed` (periods, joints), Nm, is friction and the change of the
-    torque until it acts; `observer` is L in rad/s.
+    ``τ̇_J = k(φ) (ω - q̇)``; then ``τ̈_J = M v + c(q, q̇, q̈, q⁽³⁾)``, ``φ̈ = τ̈_J / k - k' τ̇_J² / k³``,
+    ``θ̈ = q̈ + φ̈``. Springs that are not as modelled give a wrong acceleration; an observer corrects it slowly by the
+    measured speed: ``q̈ = q̈_springs + L (q̇ - q̇_o)``, ``dq̇_o/dt = q̈``.
 
-    Joints that are not `elastic` (joints,) follow ``q̈ = q̈_d - kd ė - kp e - ki ∫ e`` of the `rigid` gains instead, with
-    the rotor's angle and speed less the planned deformation (`sag`, its rate: periods, joints) as those of the link.
+    Joints that are not elastic follow ``q̈ = q̈_d - kd ė - kp e - ki ∫ e`` instead, with the rotor's angle and speed
+    less the planned deformation as those of the link.
+
+    Attributes:
+        reference: Reference with jerk and snap.
+        links: Links as mounted and loaded.
+        drives: One drive per joint.
+        gains: Gains of the elastic joints.
+        feed: Friction, and the change of the torque until it acts, (periods, joints), Nm.
+        observer: L, rad/s.
+        elastic: Whether a joint is controlled as an elastic one, (joints,).
+        rigid: Gains of the other joints.
+        sag: Planned deformation (rad) and its rate (rad/s), (periods, joints) each.
     """
 
     reference: Reference = field(repr=False)

@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DriveMotion:
-    """What the drives must do for the links to move as wanted, (samples, joints).
+    """What the drives must do for the links to move as wanted, (samples, joints) each.
 
-    Rotor position `theta` (rad), `speed` (rad/s), `acceleration` (rad/s²) after the gear; `torque` of the motors (Nm)
-    without friction.
+    Attributes:
+        theta: Rotor positions after the gear, rad.
+        speed: Rotor speeds after the gear, rad/s.
+        acceleration: Rotor accelerations after the gear, rad/s².
+        torque: Torques of the motors without friction, Nm.
     """
 
     theta: Array

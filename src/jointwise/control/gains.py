@@ -24,7 +24,13 @@ POSES = 64
 
 @dataclass(frozen=True)
 class Gains:
-    """PID gains for a unit of inertia: ``ë + kd ė + kp e + ki ∫e = 0``; 1/s², 1/s, 1/s³, each a number or (joints,)."""
+    """PID gains for a unit of inertia: ``ë + kd ė + kp e + ki ∫e = 0``; each a number or (joints,).
+
+    Attributes:
+        kp: Gain of the position error, 1/s².
+        kd: Gain of the speed error, 1/s.
+        ki: Gain of the integral, 1/s³.
+    """
 
     kp: float | Array
     kd: float | Array

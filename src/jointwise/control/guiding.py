@@ -32,9 +32,12 @@ LARGEST_SHARE = 0.95
 
 
 class GuidingState(NamedTuple):
-    """Memory of hand guiding: the state of friction along the measured motion, and the last finite measurements.
+    """Memory of hand guiding.
 
-    `last` (6, joints) are those of `ControlSample.arrays`; `dropped` counts samples with a value that was not finite.
+    Attributes:
+        friction: State of friction along the measured motion.
+        last: Last finite measurements, (6, joints), in the order of `ControlSample.arrays`.
+        dropped: Number of samples with a value that was not finite.
     """
 
     friction: Any
@@ -46,9 +49,17 @@ class GuidingState(NamedTuple):
 class HandGuiding:
     """``u = g(q) + C q̇ + s f(θ, ω, τ_J, T) - d ω``: gravity and the share s of friction; d is extra damping.
 
-    Friction is that of slip elements along the measured path: its sign is known before the joint slides, from the
-    first micrometres that a hand moves it, and at rest nothing switches. A value that is not finite counts as the last
-    one that was: the arm is carried on. With the native kernel a step is one call of C.
+    Friction is that of slip elements along the measured path: its sign is known before the joint slides, from the first
+    micrometres that a hand moves it, and at rest nothing switches. A value that is not finite counts as the last one
+    that was: the arm is carried on. With the native kernel a step is one call of C.
+
+    Attributes:
+        model: Torque of the robot in parts.
+        limits: Largest torques of the motors, (joints,), Nm.
+        rate: Control rate, Hz.
+        share: s.
+        damping: d, (joints,), Nm s/rad.
+        periods: Number of control periods; None for no end.
     """
 
     model: FrictionModel = field(repr=False)

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Links:
-    """A robot as it is mounted and loaded; torques are those of the links, without rotors."""
+    """A robot as it is mounted and loaded; torques are those of the links, without rotors.
+
+    Attributes:
+        robot: The robot.
+        gravity: A mounting, or gravity in the base frame, (3,), m/s².
+        payload: Payload at the tool; None for none.
+    """
 
     robot: Robot
     gravity: Mounting = "table"
@@ -192,8 +198,10 @@ def plus_friction(torque: Array, friction: Array | None) -> Array:
 class TaskOptions(TypedDict, total=False):
     """Options that all controllers have in common.
 
-    `gravity`: mounting; None for that of a calibrated model, or the table. `payload` at the tool. `duration` of the
-    motion, s; None for all of it.
+    Attributes:
+        gravity: Mounting; None for that of a calibrated model, or the table.
+        payload: Payload at the tool; None for none.
+        duration: Duration of the motion, s; None for all of it.
     """
 
     gravity: Mounting | None
@@ -208,8 +216,10 @@ Side = Literal["motor", "link"]
 class FeedbackOptions(TaskOptions, total=False):
     """Options of controllers that feed back position and speed of one side of the gears.
 
-    `gains` are for a unit of inertia; None for critically damped ones at the default bandwidth. `drives` are rotors,
-    springs and motors; None for rigid joints with the rotors of the description. `side` is `motor` by default.
+    Attributes:
+        gains: Gains for a unit of inertia; None for critically damped ones at the default bandwidth.
+        drives: Rotors, springs and motors; None for rigid joints with the rotors of the description.
+        side: Side of the feedback, "motor" (default) or "link".
     """
 
     gains: Gains | None
@@ -219,11 +229,17 @@ class FeedbackOptions(TaskOptions, total=False):
 
 @dataclass(frozen=True)
 class Task:
-    """A motion that a controller follows: its `reference`, the `links` as mounted and loaded, one drive a joint.
+    """A motion that a controller follows.
 
-    Reference and links are in coordinates of the motors where a transmission couples them with the joints. `rotors` are
-    the inertias (joints,), kg m², by which gains are scaled; see `feedback_rotors`. `fixed` are gains that replace
-    the default ones, `side` is that of the feedback.
+    Reference and links are in coordinates of the motors where a transmission couples them with the joints.
+
+    Attributes:
+        reference: The motion.
+        links: Links as mounted and loaded.
+        drives: One drive per joint.
+        rotors: Rotor inertias by which gains are scaled, (joints,), kg m²; see `feedback_rotors`.
+        fixed: Gains that replace the default ones; None for these.
+        side: Side of the feedback, "motor" or "link".
     """
 
     reference: Reference

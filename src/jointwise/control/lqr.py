@@ -28,8 +28,13 @@ DEFAULT_EFFORT = 100.0
 class Tolerances:
     """Weights by Bryson's rule, 1 / tolerance²: deviations that cost as much as the full torque of the joint.
 
-    `position` (rad) of link and rotor, `speed` (rad/s) of both; `integral` (rad s) of the link's position error, None
-    for no integral; `torque` (Nm), None for the effort limit of each joint. Each a number or (joints,).
+    Each is a number or (joints,).
+
+    Attributes:
+        position: Deviation of the positions of link and rotor, rad.
+        speed: Deviation of their speeds, rad/s.
+        integral: Integral of the link's position error, rad s; None for no integral.
+        torque: Torque, Nm; None for the effort limit of each joint.
     """
 
     position: float | Array = 2e-2

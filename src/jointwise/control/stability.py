@@ -33,8 +33,11 @@ SCALES = (0.5, 0.25, 0.1, 0.01, 2.0, 10.0, 100.0)
 class Stability:
     """The least stable pose of a reference.
 
-    `radius`: spectral radius of the map over one control period; `joint` (0-based) that moves most in that mode;
-    `period` of the reference at which it occurs; `rate` of the loop (Hz).
+    Attributes:
+        radius: Spectral radius of the map over one control period.
+        joint: Joint that moves most in that mode, 0-based.
+        period: Control period of the reference at which it occurs.
+        rate: Control rate, Hz.
     """
 
     radius: float

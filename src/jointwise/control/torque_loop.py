@@ -52,10 +52,14 @@ MOST_FRICTION = 0.5
 
 
 class FeedbackState(NamedTuple):
-    """Memory between periods: the `period` to come, the numbers of the joints, and samples that were `dropped`.
+    """Memory of the controller between periods.
 
-    `rows` (7, joints) are the integral ∫ (q - q_d) dt (rad s), the last commanded torque (Nm), speed (rad/s) and
-    filtered acceleration (rad/s²) of the links, those of the rotors, and f̂ of the friction observer (Nm).
+    Attributes:
+        period: Control period to come.
+        rows: Numbers of the joints, (7, joints): integral ∫ (q - q_d) dt (rad s), last commanded torque (Nm), speed
+            (rad/s) and filtered acceleration (rad/s²) of the links, those of the rotors, and f̂ of the friction
+            observer (Nm).
+        dropped: Number of samples with a value that was not finite.
     """
 
     period: int
@@ -76,9 +80,12 @@ class FeedbackState(NamedTuple):
 
 
 class TransmissionTorque(NamedTuple):
-    """Torque of the transmissions (joints,), Nm: `fused` of all sides, `without_motor` of link side and deflection.
+    """Torque of the transmissions, Nm.
 
-    `sides` (joints, 3): link model, deflection, motor side; NaN where one is missing.
+    Attributes:
+        fused: From all sides, (joints,).
+        without_motor: From link side and deflection, (joints,).
+        sides: From link model, deflection and motor side, (joints, 3); NaN where one is missing.
     """
 
     fused: Array
