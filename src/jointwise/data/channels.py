@@ -33,7 +33,15 @@ POSITION = "q"
 
 @dataclass(frozen=True)
 class Channel:
-    """One measured quantity: its short column stem, other spellings, SI unit, and the largest plausible magnitude."""
+    """One measured quantity.
+
+    Attributes:
+        name: Name of the channel.
+        stem: Short stem of its columns.
+        spellings: Other names of its columns.
+        unit: SI unit.
+        largest: Largest plausible magnitude, in `unit`.
+    """
 
     name: str
     stem: str

@@ -35,9 +35,13 @@ _MOST_SHOWN = 12
 class TableLayout:
     """The columns of a file that make a log, channel after channel in the order of `CHANNELS`.
 
-    `positions` 0-based columns in the file, `names` their names there, per channel; `conversions` to SI where
-    a unit was stated; `ignored` names of the columns that are no channel; `notes` for the log's origin; `measured` the
-    joints (0-based) of the columns of an output that has no columns for some joints.
+    Attributes:
+        positions: Columns in the file, 0-based, of every channel.
+        names: Names of these columns in the file.
+        conversions: Conversions to SI units of the channels whose unit was stated.
+        ignored: Names of the columns that are no channel.
+        notes: Remarks for the log's origin.
+        measured: Joints (0-based) of the columns of an output that has no columns for some joints.
     """
 
     positions: Mapping[str, tuple[int, ...]]
@@ -54,7 +58,7 @@ class TableLayout:
 
     @property
     def columns(self) -> list[int]:
-        """ColumnValues of the file in the order of the log's matrix."""
+        """Columns of the file in the order of the log's matrix."""
         return [column for columns in self.positions.values() for column in columns]
 
     @property

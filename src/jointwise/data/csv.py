@@ -45,7 +45,15 @@ class Block:
 
 @dataclass
 class Lines:
-    """Reads a file in blocks of whole lines; counts lines and hashes every byte on the way."""
+    """Reads a file in blocks of whole lines; counts lines and hashes every byte on the way.
+
+    Attributes:
+        path: File, for messages.
+        bare_returns: Whether lines end with a bare carriage return.
+        line: Next line, 1-based.
+        size: Bytes read so far.
+        digest: SHA-256 of these bytes.
+    """
 
     path: Path
     bare_returns: bool = False
@@ -265,7 +273,14 @@ def _without_blank_rows(content: bytes, blank: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class BadRow:
-    """A bad row: its 1-based line, the column's name (empty: the whole row), what is wrong and what to do."""
+    """A row that cannot be read.
+
+    Attributes:
+        line: Line of the file, 1-based.
+        column: Name of the column; "" for the whole row.
+        reason: What is wrong.
+        advice: What to do.
+    """
 
     line: int
     column: str

@@ -22,8 +22,13 @@ NEEDED = (TIME, POSITION, "current", "torque")
 class ReadOptions:
     """How a file becomes a log, as `read_log` describes it.
 
-    `wanted` columns, number of `joints` (None: any), `needed` channels, `spool_bytes` in memory (None: the default),
-    names or patterns of `extra` columns, and joints (0-based) whose output is `ignored`.
+    Attributes:
+        wanted: Columns that the user stated.
+        joints: Number of joints; None for any.
+        needed: Channels that must have no missing values.
+        spool_bytes: Bytes of a log that stay in memory; None for the default.
+        extra: Names or patterns of other columns to read.
+        ignored: Joints (0-based) whose output is ignored.
     """
 
     wanted: Wanted
@@ -38,8 +43,18 @@ class ReadOptions:
 class Gate:
     """Passes blocks of values; counts, per column, how many were missing.
 
-    Missing values of an output (current, torque) are accepted of the `ignored` joints (0-based), and where a joint has
-    no values at all.
+    Missing values of an output (current, torque) are accepted of the ignored joints, and where a joint has no values at
+    all.
+
+    Attributes:
+        layout: Columns of the file.
+        needed: Channels that must have no missing values.
+        ignored: Joints (0-based) whose output is ignored.
+        largest: Largest plausible magnitude of every column, (columns,), SI units.
+        channels: Channel of every column.
+        joints: Joint (0-based) of every column.
+        rows: Number of rows so far.
+        missing: Number of missing values of every column so far, (columns,).
     """
 
     layout: TableLayout

@@ -286,7 +286,13 @@ class Log:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of a log with its margins: `log`, the `inner` part without margins, `start` of inner in the whole."""
+    """A piece of a log with its margins.
+
+    Attributes:
+        log: The piece, with margins.
+        inner: Samples of `log` without the margins.
+        start: Index of the first inner sample in the whole log.
+    """
 
     log: Log
     inner: slice

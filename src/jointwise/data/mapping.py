@@ -36,7 +36,14 @@ _ORDER_ITEM = re.compile(r"^([A-Za-z_]+|-)(?:\*(\d{1,4}))?$")
 
 @dataclass(frozen=True)
 class Wanted:
-    """A user's mapping: column names per channel, units per channel, or the order of nameless columns."""
+    """A user's mapping from columns to channels.
+
+    Attributes:
+        names: Names of the columns of every channel.
+        units: Unit of every channel for which one is stated; others are in SI units.
+        order: Channels of nameless columns in their order, None for a column without channel; None for columns with
+            names.
+    """
 
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
@@ -207,7 +214,15 @@ _COLUMN = re.compile(r"^(.*?)(?:_?(\d{1,4})|\[(\d{1,4})\])?$")
 
 @dataclass(frozen=True)
 class Preset:
-    """Names of one interface: title, source, stems that must be there, stem and unit of every channel."""
+    """Column names of one interface.
+
+    Attributes:
+        title: Name of the interface, for notes.
+        source: Where the names are documented.
+        detect: Stems that a header must have.
+        columns: Stem of every channel.
+        units: Unit of every channel for which one is stated; others are in SI units.
+    """
 
     title: str
     source: str

@@ -54,7 +54,13 @@ class ChannelNumbers:
 
 @dataclass(frozen=True)
 class Jump:
-    """A step of a position that no joint makes: sample after it, joint (0-based), size in rad."""
+    """A step of a position that no joint makes.
+
+    Attributes:
+        sample: Sample after the step, 0-based.
+        joint: Joint, 0-based.
+        size: Size of the step, rad.
+    """
 
     sample: int
     joint: int

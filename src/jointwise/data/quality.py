@@ -38,7 +38,13 @@ _RANK = {"error": 0, "warning": 1, "info": 2}
 
 @dataclass(frozen=True)
 class DataQuality:
-    """The quality of one log: the numbers, the findings (most severe first), and a verdict."""
+    """The quality of one log.
+
+    Attributes:
+        log: The log.
+        numbers: Its measures.
+        findings: What was found, most severe first.
+    """
 
     log: Log
     numbers: Measures

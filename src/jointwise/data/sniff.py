@@ -41,8 +41,15 @@ _MAGIC = (
 class Head:
     """How a text log begins.
 
-    Delimiter, column names (None: no header), column count, and the byte and line where rows begin; the fields of the
-    first `rows`; the `decimal` mark; whether lines end with a bare carriage return.
+    Attributes:
+        delimiter: Text between two fields.
+        header: Column names; None without a header.
+        count: Number of columns.
+        offset: Byte at which the rows begin.
+        first_line: Line at which they begin, 1-based.
+        rows: Fields of the first rows.
+        decimal: Decimal mark.
+        bare_returns: Whether lines end with a bare carriage return.
     """
 
     delimiter: str

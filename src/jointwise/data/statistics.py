@@ -40,7 +40,13 @@ _CHUNK = 32768
 
 @dataclass(frozen=True)
 class Window:
-    """A contiguous piece of a log with its speeds (rad/s) and accelerations (rad/s²), (samples, joints)."""
+    """A contiguous piece of a log with the derivatives of its positions.
+
+    Attributes:
+        log: The piece.
+        speed: Speeds, (samples, joints), rad/s.
+        acceleration: Accelerations, (samples, joints), rad/s².
+    """
 
     log: Log
     speed: Array

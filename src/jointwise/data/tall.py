@@ -31,7 +31,13 @@ LONG_COLUMNS = 3
 
 @dataclass(frozen=True)
 class Table:
-    """A table as comma-separated text, and the SHA-256 and size (bytes) of the file it was made from."""
+    """A table made from a file with one value per line.
+
+    Attributes:
+        text: The table as comma-separated text.
+        sha256: Hash of the file.
+        size: Size of the file, bytes.
+    """
 
     text: bytes
     sha256: str

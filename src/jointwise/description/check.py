@@ -28,7 +28,13 @@ WIDEST_TURN = 8.0 * np.pi
 
 @dataclass(frozen=True)
 class Remark:
-    """One remark: `error` must be corrected before use, `warning` should be examined, `note` is for information."""
+    """One remark about a robot.
+
+    Attributes:
+        severity: "error" must be corrected before use, "warning" should be examined, "note" is for information.
+        where: File, line and joint.
+        message: What is wrong or doubtful.
+    """
 
     severity: Severity
     where: str

@@ -56,7 +56,16 @@ class _Coupling:
 
 @dataclass(frozen=True)
 class RobotDocument:
-    """The entries of a stored robot."""
+    """The entries of a stored robot.
+
+    Attributes:
+        name: Name of the robot.
+        tool: Tool frame in the frame of the last joint.
+        joints: Joints with their links, base to tool.
+        title: Name for people; "" if there is none.
+        sources: Source of every group of numbers.
+        transmission: Coupling of motors and joints; None without one.
+    """
 
     name: str
     tool: _Tool
@@ -98,7 +107,13 @@ def _transmission(stored: _Coupling) -> Transmission:
 
 @dataclass(frozen=True)
 class PayloadDocument:
-    """The entries of a stored payload: kg, m, kg m²."""
+    """The entries of a stored payload.
+
+    Attributes:
+        mass: Mass, kg.
+        center_of_mass: Centre of mass in the tool frame, (3,), m.
+        inertia: Inertia tensor, (3, 3), kg m².
+    """
 
     mass: float
     center_of_mass: Vector

@@ -109,9 +109,19 @@ class Placement:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table (m, rad) with the body it carries: ten parameters in the frame of the row.
+    """One row of a table of a kinematic convention, with the body it carries.
 
-    `region` is the box (2, 3) of its centre of mass in the same frame, None if unknown.
+    Attributes:
+        a: Length along x, m.
+        alpha: Angle about x, rad.
+        d: Length along z, m.
+        theta: Constant angle about z, rad.
+        name: Name of the joint; "" for a number.
+        kind: "revolute" or "prismatic".
+        inertial: Body in the frame of the row, (10,): XX XY XZ YY YZ ZZ in kg m², mX mY mZ in kg m, m in kg.
+        limits: Limits of the joint.
+        motor: Motor of the joint.
+        region: Corners (2, 3) of the box of its centre of mass in the same frame, m; None if unknown.
     """
 
     a: float

@@ -243,8 +243,12 @@ def _listed(names: list[str]) -> str:
 class MovingLink:
     """A moving link of a chain as its URDF has it.
 
-    `rotation` A turns the z axis to the joint axis: ``{j} = L · A``. `fixed` are the ten parameters of the links that
-    are fixed to it, in its frame L, and `fixed_names` the names of those with mass.
+    Attributes:
+        joint: Name of the joint that moves it.
+        link: Name of the link.
+        rotation: A, (3, 3), which turns the z axis to the joint axis: ``{j} = L · A``, L the frame of the link.
+        fixed: Ten parameters of the links that are fixed to it, in its frame L, (10,).
+        fixed_names: Names of those with mass.
     """
 
     joint: str

@@ -29,7 +29,14 @@ DEEPEST = 100
 
 @dataclass(frozen=True)
 class Element:
-    """An XML element with the line of its start tag."""
+    """An XML element.
+
+    Attributes:
+        tag: Tag.
+        attributes: Attributes by name.
+        line: Line of its start tag, 1-based.
+        children: Elements inside it.
+    """
 
     tag: str
     attributes: dict[str, str]
@@ -51,7 +58,18 @@ class UrdfLink:
 
 @dataclass(frozen=True)
 class UrdfJoint:
-    """A joint: the placement of the child link at q = 0, the axis in the child frame, the joint that it mimics."""
+    """A joint of a document.
+
+    Attributes:
+        name: Name of the joint.
+        type: One of `JOINT_TYPES`.
+        parent: Name of the parent link.
+        child: Name of the child link.
+        origin: Placement of the child link in the parent link at q = 0.
+        axis: Joint axis in the child frame, (3,).
+        limits: Limits.
+        mimic: Name of the joint that it mimics; None for none.
+    """
 
     name: str
     type: str
@@ -65,7 +83,13 @@ class UrdfJoint:
 
 @dataclass(frozen=True)
 class Urdf:
-    """The links and joints of a document."""
+    """The links and joints of a document.
+
+    Attributes:
+        name: Name of the robot.
+        links: Links, in the order of the document.
+        joints: Joints, in the order of the document.
+    """
 
     name: str
     links: tuple[UrdfLink, ...]

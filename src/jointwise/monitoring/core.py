@@ -37,9 +37,17 @@ SLOWEST, FASTEST = 5.0, 4000.0
 
 @dataclass(frozen=True, eq=False)
 class WatchedJoint:
-    """A joint as `jw_watched`: spread (Nm), static friction (Nm), viscous change (Nm s/rad), gain, whether measured.
+    """A joint as `jw_watched` of `core/monitor.h`.
 
-    `predictor`, `change` (Nm) and `fastest` (rad/s) are those of `ChangeSpread`.
+    Attributes:
+        spread: Standard deviations of the residuals without contact.
+        held: Standard deviation of the torque that static friction holds, Nm.
+        viscous: Standard deviation of a change of the viscous coefficient, Nm s/rad.
+        gain: Drive gain, Nm per unit of the output.
+        measured: Whether the output is measured.
+        predictor: The two factors of `ChangeSpread.predictors`.
+        change: Standard deviation of a sudden change of the momentum observer, Nm.
+        fastest: Speed up to which changes are known, rad/s.
     """
 
     spread: JointSpread
@@ -96,9 +104,16 @@ class CoreMonitor:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Samples as they come: stamps (samples,), channels (samples, joints), None where they are not measured.
+    """Samples as they come; channels are (samples, joints), None where they are not measured.
 
-    `theta` (rotor positions after the gear, rad) and `current` (A) are for the stiffness of the joints.
+    Attributes:
+        t: Time stamps, (samples,), s.
+        q: Joint positions, rad.
+        output: Measured output of the model, current (A) or torque (Nm).
+        qd: Measured speeds, rad/s.
+        temperature: Joint temperatures, °C.
+        theta: Rotor positions after the gear, rad, for the stiffness of the joints.
+        current: Motor currents, A, for the stiffness of the joints.
     """
 
     t: Array
@@ -164,10 +179,16 @@ class Reports:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What a monitor knows: the unknowns x with covariance P, which joints are at rest, and counts of samples.
+    """What a monitor knows after the samples so far.
 
-    `counts` has the number of samples by `VERDICTS`; `adopted` that of contacts that lasted so long that they were
-    taken as the new state.
+    Attributes:
+        x: Unknowns, (4 + 3 joints,): mass (kg) and first moments (kg m) of the payload, then of every joint the
+            relative change of dry friction, the change of the viscous coefficient (Nm s/rad) and the torque held at
+            rest (Nm).
+        P: Their covariance, (4 + 3 joints, 4 + 3 joints).
+        rest: Whether a joint is at rest, (joints,).
+        counts: Number of samples by `VERDICTS`.
+        adopted: Number of contacts that lasted so long that they were taken as the new state.
     """
 
     x: Array

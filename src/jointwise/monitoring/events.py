@@ -54,7 +54,14 @@ class Contact:
 
 @dataclass(frozen=True)
 class Fault:
-    """A channel of a joint (1-based) that repeats its value although the joint moves, from `start` to `end` (s)."""
+    """A channel of a joint that is of no use: it repeats its value although the joint moves, or is saturated.
+
+    Attributes:
+        kind: What is wrong, one of the names of `FAULTS`.
+        joint: Joint, 1-based.
+        start: Stamp at which it begins, s.
+        end: Stamp at which it ends, s.
+    """
 
     kind: str
     joint: int
@@ -68,10 +75,17 @@ class Fault:
 
 @dataclass(frozen=True, eq=False)
 class OpenContact:
-    """A contact that lasts: its stamps so far, the sample of its largest ratio, and the peaks of all joints (Nm).
+    """A contact that lasts.
 
-    `q`, `external`, `residual` and `deviation` (joints,) are those of the sample; `highest` (2, joints) are the peaks
-    of the momentum observer and of the direct residual.
+    Attributes:
+        start: Stamp of its first sample, s.
+        last: Stamp of its last sample so far, s.
+        ratio: Largest ratio of a residual to its threshold.
+        joint: Joint of that ratio, 0-based.
+        q: Positions at its sample, (joints,), rad.
+        torque: External torques at its sample by the momentum observer and by the direct residual, (2, joints), Nm.
+        deviation: Standard deviations of the direct residual at its sample, (joints,), Nm.
+        highest: Peaks of both external torques over the contact, (2, joints), Nm.
     """
 
     start: float

@@ -17,7 +17,14 @@ DRY, VISCOUS, HELD = range(SHARES)
 
 @dataclass
 class Measured:
-    """A sample as measured, (joints,) each: position rad, speed rad/s, output in the unit of the model, °C."""
+    """A sample as measured, (joints,) each.
+
+    Attributes:
+        q: Positions, rad.
+        qd: Speeds, rad/s.
+        output: Output, in the unit of the model.
+        temperature: Temperatures, °C.
+    """
 
     q: Array
     qd: Array
@@ -193,7 +200,15 @@ class Moment:
 
 @dataclass(frozen=True)
 class JointsAt:
-    """Signals of the motors as those of the joints."""
+    """Signals of the motors at one time of the clock, in coordinates of the joints, (joints,) each.
+
+    Attributes:
+        q: Positions, rad.
+        qd: Speeds, rad/s.
+        sliding: Speeds that friction acts on, 0 at rest, rad/s.
+        qdd: Low-pass filtered accelerations, rad/s².
+        path: Positions that deform friction, rad.
+    """
 
     q: Array
     qd: Array

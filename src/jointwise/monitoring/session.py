@@ -34,9 +34,14 @@ EventCallback = Callable[[Contact | Fault], object]
 
 @dataclass
 class Timeline:
-    """Points of a stream: stamp (s), external torque (Nm) and largest ratio of every joint, and whether in contact.
+    """Points of a stream for a plot; neighbours are merged so that memory stays bounded.
 
-    Every point stands for `every` samples, of which the torque farthest from zero and the largest ratio remain.
+    Attributes:
+        every: Number of samples of a point.
+        t: Stamp of the first sample of every point, s.
+        torque: External torque farthest from zero, (joints,) for every point, Nm.
+        ratio: Largest ratio of a residual to its threshold, (joints,) for every point.
+        contact: Whether there is a contact at every point.
     """
 
     every: int = 1

@@ -86,12 +86,20 @@ class PayloadEstimate:
 
 @dataclass(frozen=True)
 class FrictionEstimate:
-    """Friction of a joint (1-based) against the model: ``a1 · dry + a2 · q̇``; nominal a1 = 1, a2 = 0.
+    """Friction of a joint against the model: ``a1 · dry + a2 · q̇``; nominal a1 = 1, a2 = 0.
 
-    `a1_deviation` and `a2_deviation` (a2 in Nm s/rad) are standard errors, `moved` (s) is how long the joint moved.
-    `change` is that of the friction in this motion relative to dry friction, ``a1 - 1 + a2 mean|q̇| / mean|dry|``: what
-    a model of one log attributes to speed instead of dry friction cancels. `unexplained` is its part that the
-    temperature of the joint does not explain, to which the status refers.
+    Attributes:
+        joint: Joint, 1-based.
+        status: "ok", "watch" or "unknown"; it refers to `unexplained`.
+        a1: Factor of the dry friction of the model.
+        a1_deviation: Standard error of a1.
+        a2: Change of the viscous coefficient, Nm s/rad.
+        a2_deviation: Standard error of a2, Nm s/rad.
+        moved: How long the joint moved, s.
+        change: Change of friction in this motion relative to dry friction, ``a1 - 1 + a2 mean|q̇| / mean|dry|``: what a
+            model of one log attributes to speed instead of dry friction cancels.
+        change_deviation: Standard error of the change.
+        unexplained: Part of the change that the temperature of the joint does not explain.
     """
 
     joint: int
@@ -150,7 +158,14 @@ class FrictionMotion:
 
 @dataclass(frozen=True)
 class TemperatureRange:
-    """Joint temperatures of a stream, °C: lowest, highest, and mean at the end; `status` watch outside the model."""
+    """Joint temperatures of a stream, (joints,) each.
+
+    Attributes:
+        status: "watch" if a joint is outside the temperatures for which its friction is known, else "ok".
+        lowest: Lowest temperatures, °C.
+        highest: Highest temperatures, °C.
+        last: Temperatures at the end, °C.
+    """
 
     status: Status
     lowest: tuple[float, ...]
@@ -169,9 +184,15 @@ class TemperatureRange:
 
 @dataclass(frozen=True)
 class DataQuality:
-    """Samples of a stream: used, dropped by reason, breaks after which the signals began again, and faults.
+    """How many samples of a stream were of use.
 
-    `malformed` are lines that could not be read at all.
+    Attributes:
+        status: "fault" or "watch" where samples or channels were not of use, else "ok".
+        samples: Number of samples that were used.
+        dropped: Number of samples that were not, by reason.
+        breaks: Number of breaks after which the signals began again, by reason.
+        malformed: Number of lines that could not be read at all.
+        faults: Channels of joints that were of no use for a time.
     """
 
     status: Status

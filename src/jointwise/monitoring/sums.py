@@ -18,7 +18,13 @@ SCALED = 3.0
 
 @dataclass
 class OutputPairs:
-    """Second moments of measured torques y and of those that the model predicts p, (joints, joints) each."""
+    """Sums of measured torques y and of those that the model predicts p, over the samples so far.
+
+    Attributes:
+        count: Number of samples.
+        sums: Sums of [y, p], (2 joints,), Nm; None before the first sample.
+        products: Sums of the products of [y, p], (2 joints, 2 joints), Nm²; None before the first sample.
+    """
 
     count: int = 0
     sums: Array | None = None
@@ -66,10 +72,24 @@ def _unit_hint(factor: float) -> str:
 
 @dataclass
 class StreamSums:
-    """Sums over a stream of `joints` from its first stamp `start` (s), sampled every `period` (s).
+    """Sums over a stream so far; arrays are (joints,).
 
-    `gains` (joints,) are Nm per unit of the output. `q` (joints,) is the last pose. `moved`, `path` and `dry` are
-    integrals over the time in motion: of 1, |q̇| and the dry friction of the model (s, rad, Nm s).
+    Attributes:
+        joints: Number of joints.
+        start: First stamp, s.
+        period: Sampling period, s.
+        gains: Drive gains, Nm per unit of the output.
+        last: Last stamp, s.
+        q: Last positions, rad; None before the first sample.
+        samples: Number of samples.
+        in_contact: Number of samples in contact.
+        square: Sum of the squared direct residual, Nm².
+        deviation: Sum of its standard deviation without contact, Nm.
+        moved: Time in motion, s.
+        path: Integral of |q̇| over the time in motion, rad.
+        dry: Integral of the size of the model's dry friction over the time in motion, Nm s.
+        temperatures: Lowest, highest and last temperatures, °C; empty where they are not measured.
+        pairs: Measured and predicted torques.
     """
 
     joints: int

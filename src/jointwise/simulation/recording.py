@@ -37,7 +37,14 @@ BUS = ("actual_robot_voltage", "actual_robot_current")
 
 @dataclass(frozen=True)
 class Targets:
-    """What the controller logs beside the measurements, (samples, joints): rad, rad/s, rad/s², Nm."""
+    """What the controller logs beside the measurements, (samples, joints) each.
+
+    Attributes:
+        q_des: Reference positions, rad.
+        qd_des: Reference speeds, rad/s.
+        qdd_des: Reference accelerations, rad/s².
+        torque_des: Commanded torques, Nm.
+    """
 
     q_des: Array
     qd_des: Array

@@ -37,9 +37,13 @@ def slopes(phi: ArrayLike) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class StiffnessEstimate:
-    """Coefficients a_1 (Nm/rad) and a_2 (Nm/rad³) with their covariance, (2,) and (2, 2).
+    """Estimated spring of a joint, ``τ_E = a_1 φ + a_2 φ³``.
 
-    `largest` is the largest deflection (rad) of the data; `factor` the half-width of an interval in standard errors.
+    Attributes:
+        values: a_1 (Nm/rad) and a_2 (Nm/rad³), (2,).
+        covariance: Their covariance, (2, 2).
+        largest: Largest deflection of the data, rad.
+        factor: Half-width of a 95 % confidence interval in standard errors.
     """
 
     values: Array

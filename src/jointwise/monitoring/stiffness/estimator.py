@@ -59,10 +59,14 @@ out in the estimate, errors of the friction last longer and do not."""
 
 
 class StiffnessTrace(NamedTuple):
-    """Samples of an estimate: `values` a (samples, 2), τ_E `measured` and `predicted` (samples,) Nm, `used` flags.
+    """An estimate sample by sample; all belong to the motion `delay` samples ago.
 
-    `phi` is the deflection (samples,), rad, without the known errors of the gear. All belong to the motion `delay`
-    samples ago.
+    Attributes:
+        values: a_1 (Nm/rad) and a_2 (Nm/rad³), (samples, 2).
+        measured: τ_E from the signals, (samples,), Nm.
+        predicted: τ_E of the estimate, (samples,), Nm.
+        phi: Deflection without the known errors of the gear, (samples,), rad.
+        used: Whether a sample was used, (samples,).
     """
 
     values: Array

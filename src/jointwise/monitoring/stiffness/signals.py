@@ -147,9 +147,15 @@ class SignalState:
 
 @dataclass(frozen=True)
 class SignalPath:
-    """Conditioning of one joint (0-based) of a robot with some joints at a rate (Hz).
+    """Conditioning of the signals of one joint.
 
     NaN, jumps and frozen encoders are faults: what a filter made of them is not used until it has left the filter.
+
+    Attributes:
+        joint: Joint, 0-based.
+        joints: Number of joints of the robot.
+        rate: Sampling rate, Hz.
+        temperature: Whether the temperature of the joint is a signal too.
     """
 
     joint: int

@@ -31,8 +31,13 @@ PARTS = 256
 class StiffnessLimits:
     """Losses of stiffness relative to the stored one from which a joint is to be watched, and counts as worn.
 
-    No thresholds are published: relate them to the failures of the gears at hand. `deflection` (rad) is where the
-    secant stiffness is compared; None for half of the largest deflection of the data.
+    No thresholds are published: relate them to the failures of the gears at hand.
+
+    Attributes:
+        watch: Relative loss from which a joint is to be watched.
+        worn: Relative loss from which it counts as worn.
+        deflection: Deflection at which the secant stiffness is compared, rad; None for half of the largest one of the
+            data.
     """
 
     watch: float = 0.075

@@ -101,11 +101,17 @@ class DigitalRobot:
     """An arm whose joints have rotors, springs, friction, motors and heat.
 
     ``M(q) q̈ + C q̇ + g = τ_J + Jᵀ w``, ``B θ̈ + (dφ/dθ) τ_J + f = gain · i`` with ``τ_J = spring(φ) + D φ̇`` and
-    ``φ = θ - e(θ) - d(θ) P - q`` (kinematic error, lost motion). Where a transmission C couples motors and joints,
-    C q takes the place of q and Cᵀ τ_J that of τ_J; joints then are motors with their gears. `gravity` (3,) m/s² or a
-    mounting; `payload` at the tool. The `complete` model adds the spin of each rotor to the link that carries it:
-    ``S(q) θ̈`` and its Coriolis terms, S strictly upper triangular with ``S_ij = B_j / r_j z_i·z_j`` (elastic joints
-    only); `spong` omits S.
+    ``φ = θ - e(θ) - d(θ) P - q`` (kinematic error, lost motion). Where a transmission C couples motors and joints, C q
+    takes the place of q and Cᵀ τ_J that of τ_J; joints then are motors with their gears.
+
+    Attributes:
+        robot: Kinematics and bodies.
+        joints: Plant of every joint.
+        gravity: A mounting, or gravity in the base frame, (3,), m/s².
+        payload: Payload at the tool; None for none.
+        model: "complete" adds the spin of each rotor to the link that carries it: ``S(q) θ̈`` and its Coriolis terms, S
+            strictly upper triangular with ``S_ij = B_j / r_j z_i·z_j`` (elastic joints only); "spong" omits S.
+        supply: Power supply of the drives.
     """
 
     robot: Robot

@@ -79,7 +79,13 @@ class LostMotion:
 
 @dataclass(frozen=True)
 class Harmonic:
-    """One wave of the kinematic error e(θ) = Σ a sin(m θ + p): `amplitude` a (rad), `order` m (1/turn), `phase` p."""
+    """One wave of the kinematic error ``e(θ) = Σ a sin(m θ + p)``.
+
+    Attributes:
+        amplitude: a, rad.
+        order: m, cycles per turn.
+        phase: p, rad.
+    """
 
     amplitude: float
     order: float
@@ -154,7 +160,10 @@ class MotorPlant:
 class Thermal:
     """Heat of a joint: ``C dT/dt = P_friction + P_damping - G (T - T_ambient)``.
 
-    `capacity` C in J/K (0: the temperature stays), `conductance` G in W/K, `ambient` in °C.
+    Attributes:
+        capacity: C, J/K; 0 for a temperature that stays.
+        conductance: G, W/K.
+        ambient: T_ambient, °C.
     """
 
     capacity: float = 0.0

@@ -76,7 +76,13 @@ def pack_backlash(joints: tuple[JointPlant, ...]) -> Array:
 
 @dataclass(frozen=True)
 class SlipPath:
-    """H (samples,) at every position, its `mean` (samples,) since the position before, and the δ_i (rad) at the end."""
+    """Hysteresis along a path of a rotor.
+
+    Attributes:
+        H: H at every position, (samples,).
+        mean: Mean of H since the position before, (samples,).
+        deformation: Deformations δ_i of the slip elements at the end, (elements,), rad.
+    """
 
     H: Array
     mean: Array

@@ -205,9 +205,13 @@ def spin_coupling(digital: DigitalRobot, q: Array) -> Array:
 
 @dataclass(frozen=True)
 class Saturation:
-    """Motor saturation of a run, (joints,): `share` of samples above the limit, `peak` command over the limit.
+    """Motor saturation of a run.
 
-    `first` is the time (s) of the first sample beyond, None if there is none.
+    Attributes:
+        names: Names of the joints.
+        share: Share of samples above the limit, (joints,).
+        peak: Largest command over the limit, (joints,).
+        first: Time of the first sample above the limit, s; None if there is none.
     """
 
     names: tuple[str, ...]

@@ -17,11 +17,16 @@ ROWS = (
 
 @dataclass(frozen=True)
 class State:
-    """One instant; arrays are (joints,), read-only, SI units at the joint side.
+    """One instant; arrays of its rows are (joints,), read-only, SI units at the joint side.
 
-    `values` is the flat array of the native side, `time` in s. `integral` is the controller's ∫ (q - q_d) dt;
-    `q_before` and `theta_before` are where links and rotors were one control period ago, for controllers that take
-    differences.
+    The row `integral` is the controller's ∫ (q - q_d) dt; `q_before` and `theta_before` are where links and rotors were
+    one control period ago, for controllers that take differences.
+
+    Attributes:
+        values: Flat array of the native side: the `ROWS`, the deformations of the slip elements, and the external
+            energy (J).
+        dof: Number of joints.
+        time: Time, s.
     """
 
     values: Array
