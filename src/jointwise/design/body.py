@@ -32,7 +32,13 @@ SHORT = 1e-6
 
 @dataclass(frozen=True)
 class Nearest:
-    """The least distance (m) of two parts of an arm along some postures, the parts, and the posture (joints,)."""
+    """The closest approach of two parts of an arm along some postures.
+
+    Attributes:
+        distance: Their distance, m.
+        parts: Names of the two parts.
+        posture: Posture at which it occurs, (joints,), rad or m.
+    """
 
     distance: float
     parts: tuple[str, str]

@@ -22,9 +22,16 @@ POINTS_PER_SPAN = 40
 
 @dataclass(frozen=True)
 class SplineMotion(Differentiable):
-    """``q(t) = center + Σ_i control[i] B_i(t)``: `knots` (points + 6,) s from 0 to `duration`.
+    """``q(t) = center + Σ_i control[i] B_i(t)`` with quintic B-splines.
 
-    `center` (joints,) and `control` (points, joints) in rad or m. q stays between the least and largest control point.
+    q stays between the least and the largest control point.
+
+    Attributes:
+        duration: Duration, s.
+        knots: Knots from 0 to `duration`, (points + 6,), s.
+        center: Position to which the control points are relative, (joints,), rad or m.
+        control: Control points, (points, joints), rad or m.
+        smooth: Whether acceleration, jerk and snap are continuous.
     """
 
     duration: float

@@ -56,7 +56,13 @@ def _listed(joints: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class Use:
-    """The largest use of a kind of limit: where, and the share of the limit; above 1 it is exceeded."""
+    """The largest use of a kind of limit along a motion.
+
+    Attributes:
+        kind: Kind of limit.
+        where: Joint or part at which it occurs.
+        share: Share of the limit; above 1 it is exceeded.
+    """
 
     kind: str
     where: str
@@ -65,11 +71,17 @@ class Use:
 
 @dataclass(frozen=True)
 class ExcitationLimits:
-    """Limits of position, speed and acceleration, torque `effort` (joints,) Nm, and clearance with the path to it.
+    """Limits of an excitation: motion, torque, and clearance with the path to the first pose.
 
     Where a transmission is coupled, torques are those of the motors, and the speed limit of a joint is also that of its
-    motor. `home` (joints,) is the posture from which the arm moves straight to the first pose; `reserve` (m) is the
-    distance that the penalty adds to the clearance.
+    motor.
+
+    Attributes:
+        motion: Limits of position, speed and acceleration.
+        effort: Largest torques, (joints,), Nm.
+        clearance: Distances to keep.
+        home: Posture from which the arm moves straight to the first pose, (joints,), rad or m.
+        reserve: Distance that the penalty adds to the clearance, m.
     """
 
     motion: MotionLimits

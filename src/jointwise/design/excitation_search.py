@@ -144,10 +144,15 @@ STATE = Kind(
 
 @dataclass(frozen=True)
 class Search:
-    """The variables of an excitation: first pose, and coefficients of a basis.
+    """The search for an excitation; its variables are the first pose and the coefficients of a basis.
 
-    `speed` is the share of the speed limits of random starts; `typical` (parameters,) are typical standard errors for
-    A-optimality, None for D-optimality.
+    Attributes:
+        model: Parameters that the motion shall determine.
+        limits: Limits of the motion.
+        basis: Functions of time of which the motion is a sum.
+        speed: Share of the speed limits that random starts use.
+        seed: Seed of the random starts.
+        typical: Typical standard errors for A-optimality, (parameters,); None for D-optimality.
     """
 
     model: InformationModel

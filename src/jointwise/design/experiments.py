@@ -83,7 +83,15 @@ class Experiment:
 
 @dataclass(frozen=True)
 class ExperimentRequest:
-    """Arguments of an experiment: `duration` (s) and `joint` (0-based) are None for the defaults of the experiment."""
+    """Arguments of an experiment.
+
+    Attributes:
+        robot: The robot.
+        duration: Duration, s; None for the default of the experiment.
+        seed: Seed of random motions.
+        joint: Joint under test, 0-based; None for the default of the experiment.
+        clearance: Distances to keep; None if they are not checked.
+    """
 
     robot: Robot
     duration: float | None

@@ -18,9 +18,16 @@ POINTS_PER_PERIOD = 60
 
 @dataclass(frozen=True)
 class FadedSeries(Differentiable):
-    """``q(t) = center + w(t) Σ_k (a_k sin k ω t + b_k cos k ω t)``, w rising and falling as quintics over `fade` (s).
+    """``q(t) = center + w(t) Σ_k (a_k sin k ω t + b_k cos k ω t)``, w rising and falling as quintics.
 
-    `base_frequency` (Hz) is ω / 2π; `center` (joints,) rad; `sine` and `cosine` (harmonics, joints) rad.
+    Attributes:
+        duration: Duration, s.
+        fade: Time over which w rises and falls, s.
+        base_frequency: ω / 2π, Hz.
+        center: Position at rest, (joints,), rad or m.
+        sine: a_k, (harmonics, joints), rad or m.
+        cosine: b_k, (harmonics, joints), rad or m.
+        smooth: Whether acceleration, jerk and snap are continuous.
     """
 
     duration: float

@@ -95,10 +95,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class InformationModel:
-    """Parameters that a motion shall determine, and the noise (joints,), Nm, of the measured torques.
+    """Parameters that a motion shall determine, and the noise of the measured torques.
 
-    `dynamics` has the terms of `friction_terms`. `values` (parameters,) are reference values: they determine the load
-    of the friction. With the goal `payload` the bodies of the arm are known, and those of the last link are estimated.
+    Attributes:
+        dynamics: Model with the terms of `friction_terms`.
+        values: Reference values, (parameters,), which determine the load of the friction.
+        noise: Standard deviation of the noise of the torques, (joints,), Nm.
+        goal: What the motion is optimised for; with "payload" the bodies of the arm are known, and those of the last
+            link are estimated.
     """
 
     dynamics: Dynamics

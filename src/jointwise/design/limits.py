@@ -32,7 +32,14 @@ DEFAULTS = {
 
 @dataclass(frozen=True)
 class MotionLimits:
-    """Limits of a planned motion, (joints,) each: lowest and highest position (rad, m), speed, acceleration."""
+    """Limits of a planned motion, (joints,) each.
+
+    Attributes:
+        lower: Lowest positions, rad or m.
+        upper: Highest positions, rad or m.
+        velocity: Largest speeds, rad/s or m/s.
+        acceleration: Largest accelerations, rad/s² or m/s².
+    """
 
     lower: Array
     upper: Array

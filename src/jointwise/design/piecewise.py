@@ -45,9 +45,15 @@ class Piece:
 
 @dataclass(frozen=True)
 class Piecewise(Differentiable):
-    """Polynomials in a row: `breaks` (pieces + 1,) s from 0; `coefficients` (degree + 1, pieces, joints).
+    """Polynomials in a row.
 
     In piece i ``q(t) = Σ_k coefficients[k, i] (t - breaks[i])^(degree - k)``, highest power first.
+
+    Attributes:
+        duration: Duration, s.
+        breaks: Times at which pieces begin and end, from 0, (pieces + 1,), s.
+        coefficients: Coefficients, (degree + 1, pieces, joints), rad/s^(degree - k) or m/s^(degree - k).
+        smooth: Whether acceleration, jerk and snap are continuous.
     """
 
     duration: float

@@ -195,9 +195,15 @@ def _finite(height: float) -> float | None:
 
 @dataclass(frozen=True)
 class Plan:
-    """Experiments on one joint (0-based) of a robot.
+    """Experiments on one joint of a robot; links and tool are kept apart.
 
-    `clearance` (m) is kept above the mounting plane, None if that is not checked; links and `tool` are kept apart.
+    Attributes:
+        robot: The robot.
+        joint: Joint under test, 0-based.
+        mounting: Mounting of the robot.
+        steps: The experiments in their order.
+        clearance: Height kept above the mounting plane, m; None if it is not checked.
+        tool: Tool that is kept apart from the links; None for none.
     """
 
     robot: Robot

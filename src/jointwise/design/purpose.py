@@ -14,10 +14,19 @@ BASIC = ("t", "q", "i")
 class Purpose:
     """An experiment of a plan and its requirements.
 
-    `experiment` as `jointwise simulate` names it; `axis` of the joint under test relative to gravity; `log` the
-    required channels, `helps` those that improve the result; `rate` (Hz) of the log; `twice`: once without and once
-    with a payload; `carries`: with a payload throughout. `phenomena` are those that it identifies, as
-    `jointwise joint` names them.
+    Attributes:
+        name: Name in a plan.
+        experiment: Name in `jointwise simulate`.
+        title: Title.
+        why: Why the experiment shows what it shall identify.
+        prepare: What to do before it.
+        axis: Axis of the joint under test relative to gravity: "vertical", "horizontal" or "any".
+        rate: Rate of the log, Hz.
+        phenomena: Phenomena that it identifies, as `jointwise joint` names them.
+        log: Channels that are required.
+        helps: Channels that improve the result.
+        twice: Whether it is run once without and once with a payload.
+        carries: Whether it is run with a payload throughout.
     """
 
     name: str

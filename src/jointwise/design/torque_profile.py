@@ -22,7 +22,14 @@ DEFAULT_EFFORT = 100.0
 
 @dataclass(frozen=True)
 class TorqueProfile:
-    """A torque on one joint (0-based), linear between `torques` (points,), Nm, at `times` (points,), s; 0 outside."""
+    """A torque on one joint, linear between points and 0 outside.
+
+    Attributes:
+        joint: Joint, 0-based.
+        joints: Number of joints of the robot.
+        times: Times of the points, (points,), s.
+        torques: Torques at the points, (points,), Nm.
+    """
 
     joint: int
     joints: int

@@ -16,7 +16,14 @@ from jointwise.spatial import Array
 
 @dataclass(frozen=True)
 class States:
-    """A motion sampled at times `t` (samples,) s; `q`, `qd`, `qdd` (samples, joints) in rad, rad/s, rad/s²."""
+    """A motion at some times.
+
+    Attributes:
+        t: Times, (samples,), s.
+        q: Positions, (samples, joints), rad or m.
+        qd: Speeds, (samples, joints), rad/s or m/s.
+        qdd: Accelerations, (samples, joints), rad/s² or m/s².
+    """
 
     t: Array
     q: Array
@@ -95,7 +102,14 @@ def derivative(motion: Trajectory, t: Array, order: int) -> Array:
 
 @dataclass(frozen=True)
 class Succession(Differentiable):
-    """A sequence of motions: `parts` begin at `starts` (parts,), s, each where the previous one stops."""
+    """A sequence of motions, each of which begins where the previous one stops.
+
+    Attributes:
+        duration: Duration of all parts, s.
+        parts: The motions.
+        starts: Times at which they begin, (parts,), s.
+        smooth: Whether acceleration, jerk and snap are continuous.
+    """
 
     duration: float
     parts: tuple[Differentiable, ...]

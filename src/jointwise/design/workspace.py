@@ -44,9 +44,14 @@ Path = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class PathMotion(Differentiable):
-    """A motion q(σ(t)): `spline` gives q and its derivatives at σ, `law` (one column) gives σ(t).
+    """A motion q(σ(t)) along a closed path.
 
-    The path is closed after a `period` of σ.
+    Attributes:
+        duration: Duration, s.
+        spline: q (rad or m) and its derivatives as a function of σ.
+        law: σ(t), one column.
+        period: Period of σ after which the path is closed.
+        smooth: Whether acceleration, jerk and snap are continuous.
     """
 
     duration: float

@@ -23,7 +23,12 @@ MID = 0.5
 class UnitSpline:
     """Quintic splines over u in [0, 1] that begin and end at rest (first and second derivative 0).
 
-    They take given values at 0, at the inner points `passes`, and at 1; the remaining freedom are variables z.
+    They take known values at 0, at the inner points `passes`, and at 1; the remaining freedom are variables z.
+
+    Attributes:
+        spans: Number of spans between knots.
+        passes: Inner points u at which the values are known.
+        clustered: Whether knots are denser towards the ends.
     """
 
     spans: int
@@ -168,7 +173,13 @@ class FreeLeg(Leg):
 
 @dataclass(frozen=True, eq=False)
 class PathLeg(Leg):
-    """A given path q(s), s from 0 to 1, along which s(u) is a spline: `path` lasts `path.duration` = 1."""
+    """A known path q(s), s from 0 to 1, along which s(u) is a spline.
+
+    Attributes:
+        spline: Splines s(u).
+        path: q(s), with a `duration` of 1.
+        ends: s at both ends, (2, 1).
+    """
 
     spline: UnitSpline
     path: Differentiable
@@ -224,7 +235,14 @@ def _interpolated(path: Differentiable, spline: UnitSpline, control: Array, dura
 
 @dataclass(frozen=True, eq=False)
 class StraightPath(Differentiable):
-    """``q(s) = begin + s step``, s from 0 to 1; `begin`, `step` (joints,) in rad or m."""
+    """``q(s) = begin + s step``, s from 0 to 1.
+
+    Attributes:
+        begin: First position, (joints,), rad or m.
+        step: Last position minus the first, (joints,), rad or m.
+        duration: Largest s.
+        smooth: Whether the derivatives are continuous.
+    """
 
     begin: Array
     step: Array
@@ -253,7 +271,13 @@ STRAIGHT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class ArcPath(Differentiable):
-    """A curved path q(s) as a spline of its relative length in joint space, s from 0 to 1."""
+    """A curved path q(s) as a spline of its relative length in joint space, s from 0 to 1.
+
+    Attributes:
+        spline: q (rad or m) and its derivatives as a function of s.
+        duration: Largest s.
+        smooth: Whether the derivatives are continuous.
+    """
 
     spline: Any
     duration: float = 1.0

@@ -95,7 +95,15 @@ class MotionEnergy:
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """Limits of a task."""
+    """Limits of a task.
+
+    Attributes:
+        clearance: Height kept above the mounting plane, m; None if it is not checked.
+        tool: Tool that is kept apart from the links; None for none.
+        speed: Share of the speed limits that may be used.
+        acceleration: Acceleration limit of joints whose description has none, rad/s² or m/s²; None for the default.
+        power_limit: Largest power from the bus, W; None for no limit.
+    """
 
     clearance: float | None
     tool: Tool | None
@@ -106,7 +114,17 @@ class TaskSettings:
 
 @dataclass(frozen=True, eq=False)
 class MotionTask:
-    """A task: model, paths between standstills, limits."""
+    """A motion to be made with least energy: model, paths between standstills, limits.
+
+    Attributes:
+        power: Torque and power of motions.
+        points: Start, waypoints and goal; start and goal where a motion is known, (points, joints), rad or m.
+        paths: Paths between standstills.
+        limits: Limits of motion, torque and clearance.
+        power_limit: Largest power from the bus, W; inf for none.
+        free: Whether the path may change.
+        motion: Motion whose path is kept or improved; None for straight paths between the points.
+    """
 
     power: MotionPower
     points: Array
@@ -268,7 +286,13 @@ def _check_duration(task: MotionTask, duration: float) -> float:
 
 @dataclass(frozen=True)
 class Durations:
-    """Bounds of the duration, s, and that of the original motion."""
+    """Bounds of the duration of a motion, equal for a fixed one.
+
+    Attributes:
+        shortest: Shortest duration, s.
+        longest: Longest duration, s.
+        original: Duration of the original motion, s.
+    """
 
     shortest: float
     longest: float

@@ -146,7 +146,13 @@ class PowerModel:
 
 @dataclass(frozen=True, eq=False)
 class JointPowers:
-    """Powers of the joints (samples, joints), W: at the shaft of the motor, copper loss, iron and drive loss."""
+    """Powers of the joints, (samples, joints) each.
+
+    Attributes:
+        mechanical: Power at the shaft of the motor, W.
+        copper: Copper loss, W.
+        drive: Iron and drive loss, W.
+    """
 
     mechanical: Array
     copper: Array
