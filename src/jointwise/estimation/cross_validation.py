@@ -39,7 +39,13 @@ SIGNIFICANT = 4.0
 
 @dataclass(frozen=True)
 class Choice:
-    """One selection: the question, every alternative with its held-out error, and the one taken."""
+    """One selection.
+
+    Attributes:
+        question: What was selected.
+        alternatives: Name and held-out error of every candidate.
+        taken: Name of the selected candidate.
+    """
 
     question: str
     alternatives: tuple[tuple[str, float], ...]

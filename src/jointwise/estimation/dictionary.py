@@ -20,7 +20,16 @@ Entry = tuple[Key, Term]
 
 @dataclass(frozen=True)
 class Menu:
-    """The values that a selection chooses from: slip `limits`, viscous `powers`, `relaxations` (s), and so on."""
+    """The values that a selection chooses from.
+
+    Attributes:
+        limits: Deformation limits of slip elements, rad.
+        powers: Sets of powers of viscous friction.
+        relaxations: Relaxation times of slip elements, s; 0 for none.
+        stribeck: Stribeck velocities, rad/s; 0 for none.
+        width: Speed over which dry friction without memory changes its sign, rad/s.
+        extra: Further terms.
+    """
 
     limits: tuple[float, ...]
     powers: tuple[tuple[float, ...], ...]
@@ -32,10 +41,14 @@ class Menu:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """Second moments of [Y_b | every column | y] of each joint by fold, and the positions of the columns of each key.
+    """Second moments of [Y_b | every column | y] of each joint by fold, and where the columns of each key are.
 
-    `rigid` are the base parameters (of `base` in all) that act on each joint. `columns` count from the first column
-    after Y_b; `bound` marks those that may not be negative.
+    Attributes:
+        joints: Second moments of every joint.
+        rigid: Base parameters that act on each joint, as indices.
+        base: Number of base parameters.
+        columns: Columns of every key, counted from the first one after Y_b.
+        bound: Which of these columns have a parameter that may not be negative, (columns,).
     """
 
     joints: list[JointMoments]

@@ -32,8 +32,11 @@ LARGEST_RELATIVE_ERROR = 0.3
 class Dropped:
     """A base parameter that was set to zero.
 
-    `value` is its last estimate, `relative_error` its relative standard error in % (None: not determined at all),
-    `held_out` the held-out MSE / variance without it.
+    Attributes:
+        name: Name of the parameter.
+        value: Its last estimate, in its unit.
+        relative_error: Relative standard error of that estimate, %; None if it was not determined at all.
+        held_out: Held-out MSE / variance without it.
     """
 
     name: str
@@ -46,8 +49,12 @@ class Dropped:
 class Essential:
     """The outcome of an elimination.
 
-    `dropped` in order; `needed` are parameters with large standard errors that were kept because the held-out error
-    grew by more than `tolerance` without them; `full` is the held-out MSE / variance of the full model.
+    Attributes:
+        tolerance: Part by which the held-out error may exceed that of the full model.
+        full: Held-out MSE / variance of the full model.
+        dropped: Parameters that were set to zero, in their order.
+        needed: Names of parameters with large standard errors that were kept because the held-out error exceeded the
+            tolerance without them.
     """
 
     tolerance: float

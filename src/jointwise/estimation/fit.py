@@ -42,7 +42,13 @@ HUBER_PASSES = 4
 
 @dataclass(frozen=True)
 class LoadIteration:
-    """How the iteration of the load torque ended: passes, whether it converged, the last relative change."""
+    """How the iteration of the load torque ended.
+
+    Attributes:
+        passes: Number of passes.
+        converged: Whether it converged.
+        change: Last change of the load torque, relative to its size.
+    """
 
     passes: int
     converged: bool
@@ -51,7 +57,15 @@ class LoadIteration:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model with the regression it came from, y in Nm."""
+    """A fitted model with the regression it came from.
+
+    Attributes:
+        model: Robot, base parameters and terms.
+        structure: Joint model.
+        problem: The regression, y in Nm.
+        solution: Its solution.
+        load: Outcome of the iteration for load-dependent friction.
+    """
 
     model: Dynamics
     structure: Structure

@@ -44,9 +44,12 @@ LARGEST_STEP = 1.0
 
 @dataclass(frozen=True)
 class GainEstimate:
-    """Gains (joints,), Nm per unit of output, and the covariance of their logarithms (joints, joints).
+    """Estimated drive gains.
 
-    `missing` is the mass (kg) at the tool by which the described bodies differ significantly from the real ones.
+    Attributes:
+        values: Gains, (joints,), Nm per unit of the output.
+        covariance: Covariance of their logarithms, (joints, joints).
+        missing: Mass at the tool by which the described bodies differ significantly from the real ones, kg; 0 for none.
     """
 
     values: Array
@@ -56,9 +59,12 @@ class GainEstimate:
 
 @dataclass(frozen=True)
 class Ratios:
-    """Ratios from the coupling of the joints: ``directionsᵀ g`` (directions,) with its covariance.
+    """Ratios of the gains from the coupling of the joints, in the logarithms g of the gains.
 
-    `directions` (joints, directions) are those in g that the data see at all.
+    Attributes:
+        directions: Directions in g that the data see at all, (joints, directions).
+        values: ``directionsᵀ g``, (directions,).
+        covariance: Covariance of the values, (directions, directions).
     """
 
     directions: Array
@@ -68,9 +74,12 @@ class Ratios:
 
 @dataclass(frozen=True)
 class Described:
-    """Log gains (joints,) if the described bodies are right, and their variances, `NOTHING` where unknown.
+    """Gains under the assumption that the described bodies are right.
 
-    `hefts` (joints,) are the masses at the tool, kg, with the same torque at a joint as the described bodies.
+    Attributes:
+        values: Logarithms of the gains, (joints,).
+        variances: Their variances, (joints,), `NOTHING` where they are unknown.
+        hefts: Masses at the tool with the same torque at a joint as the described bodies, (joints,), kg.
     """
 
     values: Array

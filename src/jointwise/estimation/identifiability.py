@@ -35,10 +35,12 @@ UNEXCITED = 1e-9
 class Identifiability:
     """Identifiability of every parameter of a basic model (links, offset, Coulomb and viscous friction) from a log.
 
-    `known` by name: individually ("alone"), in linear combinations only ("combination"), or without effect in this log
-    ("none"). `condition` is the condition number of the regressor with columns of unit length, without the columns that
-    have no effect; `condition_excited` leaves out the directions without any excitation too, as far as joints at rest
-    make them.
+    Attributes:
+        known: By name of the parameter: "alone" if it is identifiable individually, "combination" if only in linear
+            combinations, "none" if it has no effect in this log.
+        condition: Condition number of the regressor with columns of unit length, without columns that have no effect.
+        condition_excited: The same without the directions that have no excitation at all, as far as joints at rest make
+            them.
     """
 
     known: dict[str, Known]

@@ -56,7 +56,13 @@ class Layout:
 
 @dataclass(frozen=True)
 class KnownSum:
-    """A known sum of parameters: their positions `index` in the vector, its `value` and standard `deviation`."""
+    """A known sum of parameters.
+
+    Attributes:
+        index: Indices of the parameters in the vector.
+        value: Value of the sum, in the unit of the parameters.
+        deviation: Its standard deviation.
+    """
 
     index: Index
     value: float
@@ -163,9 +169,13 @@ def assembled(squares: Sequence[Array], layout: Layout, sigma: Array) -> Array:
 
 @dataclass(frozen=True)
 class Solution:
-    """Values of all parameters, the residual standard deviation of each joint, and condition numbers of W.
+    """A least-squares estimate of all parameters.
 
-    `condition` is that of the weighted W, `condition_scaled` that with columns of unit length.
+    Attributes:
+        values: Values, (parameters,).
+        sigma: Residual standard deviations, (joints,), in the unit of y.
+        condition: Condition number of the weighted observation matrix W.
+        condition_scaled: The same with columns of unit length.
     """
 
     values: Array

@@ -39,9 +39,13 @@ def derivatives(function: Callable[[Array], Array], x: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class JackknifeFit:
-    """Parameters (n,) of a fit, their jackknife covariance (n, n), and the Student factor of 95 % confidence intervals.
+    """Parameters of a fit with their uncertainty.
 
-    `scatter` is the standard deviation of single points about the fit.
+    Attributes:
+        values: Parameters, (n,).
+        covariance: Their jackknife covariance, (n, n).
+        factor: Half-width of a 95 % confidence interval per standard error (Student).
+        scatter: Standard deviation of single points about the fit, in the unit of the data.
     """
 
     values: Array

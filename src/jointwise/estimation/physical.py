@@ -235,7 +235,18 @@ class _Solved:
 
 @dataclass(frozen=True)
 class Programme:
-    """The semidefinite programme of one regression; see the module."""
+    """The semidefinite programme of one regression; see the module.
+
+    Attributes:
+        problem: The regression.
+        solution: Its solution without constraints.
+        projection: Map from standard to base parameters, (base, standard).
+        prior: Expected bodies.
+        kind: Divergence from the prior.
+        weight: Weight λ of the prior.
+        whitening: Map from coordinates relative to the prior to standard parameters, (standard, standard).
+        active: Indices of the parameters of joint terms that have an effect.
+    """
 
     problem: Problem
     solution: Solution

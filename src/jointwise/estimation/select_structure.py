@@ -41,7 +41,13 @@ LOADS = ("none", "absolute", "square")
 
 @dataclass(frozen=True)
 class Candidates:
-    """Values to select from: relaxation times (s) and Stribeck velocities (rad/s), 0 for none, and viscous powers."""
+    """Values to select from.
+
+    Attributes:
+        relaxations: Relaxation times, s; 0 for none.
+        stribeck: Stribeck velocities, rad/s; 0 for none.
+        powers: Sets of powers of viscous friction.
+    """
 
     relaxations: tuple[float, ...] = RELAXATIONS
     stribeck: tuple[float, ...] = STRIBECK
@@ -261,9 +267,13 @@ QUESTION, EXPERIMENTS, AUTOMATIC = "friction of joint", "own experiments", "auto
 
 @dataclass(frozen=True)
 class JointComparison:
-    """Held-out errors (MSE / variance) of a joint (0-based) with the terms of its experiments and the automatic ones.
+    """Held-out errors of a joint with the terms of its experiments and with the automatic ones.
 
-    `firm` says that the terms of the experiments are kept in any case.
+    Attributes:
+        joint: Joint, 0-based.
+        error: MSE / variance with the terms of the experiments.
+        automatic: MSE / variance with the automatic terms.
+        firm: Whether the terms of the experiments are kept in any case.
     """
 
     joint: int

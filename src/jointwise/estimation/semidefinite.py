@@ -77,7 +77,14 @@ def symmetric(entries: Array) -> Array:
 
 
 class Iterate(NamedTuple):
-    """A point of the method: unknowns v, slacks s and multipliers z of the inequalities, multipliers Z of matrices."""
+    """A point of the method.
+
+    Attributes:
+        v: Unknowns, (unknowns,).
+        s: Slacks of the inequalities, (inequalities,).
+        z: Multipliers of the inequalities, (inequalities,).
+        Z: Multipliers of the matrices, (matrices, 4, 4).
+    """
 
     v: Array
     s: Array
@@ -87,19 +94,23 @@ class Iterate(NamedTuple):
 
 @dataclass(frozen=True)
 class DefiniteLeastSquares:
-    """The problem of the module for one λ.
+    """The problem of the module for one λ; its unknowns have no unit.
 
-    Args:
-        curvature: AᵀA, shape (unknowns, unknowns).
-        right: Aᵀb.
+    Attributes:
+        curvature: AᵀA, (unknowns, unknowns).
+        right: Aᵀb, (unknowns,).
         matrices: Number of matrices Q_j.
-        ratios: Rows r_k, shape (k, unknowns).
-        firmness: Weights w_k of the ratios beside those of the matrices, shape (k,).
-        bound: Unknowns >= 0, which are part of G.
-        inequalities: The other rows of G, shape (m, unknowns).
+        ratios: Rows r_k, (k, unknowns).
+        firmness: Weights w_k of the ratios beside those of the matrices, (k,).
+        bound: Indices of the unknowns >= 0, which are part of G.
+        inequalities: The other rows of G, (m, unknowns).
         kind: Divergence.
         weight: λ.
-
+        rows: Rows of G beside those of `bound`: the inequalities, and the ratios of an entropic divergence.
+        products: p_i of every row of G.
+        product: p of the matrices.
+        linear: f, (unknowns,).
+        quadratic: H, (unknowns, unknowns).
     """
 
     curvature: Array

@@ -146,9 +146,13 @@ def open_directions(R: Array) -> Array:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """Δβ of the parameters from the selected model to each alternative of one selection, (alternatives, parameters).
+    """The alternatives of one selection, as changes of the parameters.
 
-    `weights` (alternatives,) are the probabilities of the alternatives, None for equal ones of sum one.
+    Attributes:
+        question: What was selected.
+        steps: Δβ from the selected model to each alternative, (alternatives, parameters).
+        weights: Probabilities of the alternatives, (alternatives,); None for equal ones of sum one.
+        cause: What the uncertainty is attributed to.
     """
 
     question: str
