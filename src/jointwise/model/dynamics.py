@@ -24,7 +24,14 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A parameter of the model: name, unit, the joint it belongs to (0-based; None for bodies), bound at zero."""
+    """A parameter of the model.
+
+    Attributes:
+        name: Name.
+        unit: Unit.
+        joint: Joint to which it belongs, 0-based; None for bodies.
+        non_negative: Whether it cannot be negative.
+    """
 
     name: str
     unit: str

@@ -36,7 +36,16 @@ DEFLECTION = 0.05
 
 @dataclass(frozen=True)
 class ElasticStates:
-    """States of links and rotors, each (samples, joints): rad, rad/s, rad/s²."""
+    """States of links and rotors, (samples, joints) each; rotors after the gear.
+
+    Attributes:
+        q: Positions of the links, rad.
+        qd: Speeds of the links, rad/s.
+        qdd: Accelerations of the links, rad/s².
+        theta: Positions of the rotors, rad.
+        theta_d: Speeds of the rotors, rad/s.
+        theta_dd: Accelerations of the rotors, rad/s².
+    """
 
     q: Array
     qd: Array

@@ -43,7 +43,11 @@ class Tool:
 class Span:
     """A link between its axis and the next, in the frame of the link: from `start` over `end` to `origin` along `axis`.
 
-    `entry` is the position of `end` on the next axis (m, 0 at the next origin), `exit` that of `start` on its axis.
+    Attributes:
+        start: Point on the axis of the link, (3,), m.
+        end: Point on the next axis that is closest to it, (3,), m.
+        origin: Origin of the next frame, (3,), m.
+        axis: Direction of the next axis, (3,), of length 1.
     """
 
     start: Array

@@ -145,7 +145,15 @@ class Cubic(Polynomial):
 
 @dataclass(frozen=True)
 class Segments(Spring):
-    """A catalogue's three lines: K1 <= K2 <= K3 (Nm/rad) with knees at the torques T1 < T2 (Nm); odd in φ."""
+    """A catalogue's three lines with knees, odd in φ.
+
+    Attributes:
+        K1: Stiffness up to T1, Nm/rad.
+        K2: Stiffness between T1 and T2, Nm/rad, at least K1.
+        K3: Stiffness from T2 on, Nm/rad, at least K2.
+        T1: Torque of the first knee, Nm.
+        T2: Torque of the second knee, Nm, above T1.
+    """
 
     K1: float
     K2: float

@@ -30,8 +30,8 @@ class TemperatureLaw:
 
     Attributes:
         kind: "none", "linear", "three-parameter" or "affine-exponential".
-        numbers: (F_T2,), (F_T2, F_T3) in Nm √(s/rad) per °C and °C⁻³; or A_0 (Nm), A_1 (Nm/°C), b_0 (s/rad), b_1
-            (s/rad/°C).
+        numbers: (F_T2,) or (F_T2, F_T3), in Nm √(s/rad) / K and Nm √(s/rad) K³; or (A_0, A_1, b_0, b_1), in Nm, Nm/K,
+            s/rad and s/rad/K.
         reference: T0, °C.
         coldest: Lowest measured temperature, to which T is clamped, °C.
         hottest: Highest measured temperature, to which T is clamped, °C.

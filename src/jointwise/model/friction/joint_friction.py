@@ -57,7 +57,13 @@ class Slip:
 
 @dataclass(frozen=True)
 class Stribeck:
-    """Extra friction at low speed: ``(F_S - F_C0) exp(-(|ω|/V_S)^μ)``; `extra` Nm, `speed` V_S rad/s, `shape` μ."""
+    """Extra friction at low speed: ``(F_S - F_C0) exp(-(|ω|/V_S)^μ)``.
+
+    Attributes:
+        extra: F_S - F_C0, Nm.
+        speed: V_S, rad/s.
+        shape: μ.
+    """
 
     extra: float = 0.0
     speed: float = 0.05
@@ -71,9 +77,14 @@ class Stribeck:
 
 @dataclass(frozen=True)
 class ThermalFriction:
-    """Thermal part: ``√|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``, T limited to [`coldest`, `hottest`]; all in °C.
+    """Thermal part: ``√|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``, T in °C.
 
-    `linear` F_T1 in Nm √(s/rad) / K, `cold` F_T2 in Nm √(s/rad) K³.
+    Attributes:
+        linear: F_T1, Nm √(s/rad) / K.
+        cold: F_T2, Nm √(s/rad) K³.
+        reference: T0, °C.
+        coldest: Least T, to which lower ones are clamped, °C.
+        hottest: Greatest T, to which higher ones are clamped, °C.
     """
 
     linear: float = 0.0

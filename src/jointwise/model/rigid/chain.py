@@ -17,7 +17,16 @@ from jointwise.spatial import Array
 
 
 class Chain(NamedTuple):
-    """A serial chain of n joints: kinds, placements, bodies and gravity, in the order the native kernel expects."""
+    """A serial chain of joints, in the order that the native kernel expects.
+
+    Attributes:
+        revolute: One byte per joint: 1 if it turns, 0 if it slides.
+        rotations: Rotation of frame j in frame j - 1 at q = 0, (joints, 3, 3).
+        translations: Translation of frame j in frame j - 1 at q = 0, (joints, 3), m.
+        inertials: Bodies, (joints, 10): XX XY XZ YY YZ ZZ in kg m², mX mY mZ in kg m, m in kg.
+        rotors: Reflected rotor inertias, (joints,), kg m².
+        gravity: Gravity in the base frame, (3,), m/s².
+    """
 
     revolute: bytes
     rotations: Array

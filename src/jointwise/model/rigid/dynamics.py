@@ -26,10 +26,13 @@ from jointwise.spatial import Array
 
 
 class BodyOptions(TypedDict, total=False):
-    """What moves in addition to, or instead of, the described bodies.
+    """What moves in addition to, or instead of, the described bodies; None for what does not.
 
-    `payload` is a body at the tool, `inertials` (joints, 10) replace the nominal ones, `rotor_inertias` (joints,) kg m²
-    add ``Ia q̈`` to each joint (default: none).
+    Attributes:
+        payload: Body at the tool.
+        inertials: Bodies in place of the described ones, (joints, 10): XX XY XZ YY YZ ZZ in kg m², mX mY mZ in kg m, m
+            in kg.
+        rotor_inertias: Rotor inertias Ia that add ``Ia q̈`` to each joint, (joints,), kg m².
     """
 
     payload: Payload | None

@@ -27,7 +27,14 @@ def standard_names(dof: int, rotors: bool = False) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class RegressorStructure:
-    """Which entries of Y can be non-zero at all: row (joint) and column (parameter) of every series."""
+    """Which entries of Y can be non-zero at all.
+
+    Attributes:
+        dof: Number of joints.
+        rotors: Whether rotor inertias are parameters.
+        rows: Row (joint) of every series, (series,).
+        columns: Column (parameter) of every series, (series,).
+    """
 
     dof: int
     rotors: bool

@@ -112,7 +112,13 @@ class Coulomb(Term):
 
 @dataclass(frozen=True)
 class Stribeck(Term):
-    """``τ = F_S tanh(v / width) exp(-(|v| / velocity)^exponent)``: friction above the Coulomb level near standstill."""
+    """``τ = F_S tanh(v / width) exp(-(|v| / velocity)^exponent)``: friction above the Coulomb level near standstill.
+
+    Attributes:
+        velocity: Stribeck velocity, rad/s.
+        exponent: Exponent.
+        width: Speed over which friction changes its sign, rad/s.
+    """
 
     velocity: float = 0.1
     exponent: float = 1.0
@@ -193,9 +199,12 @@ class PowerFlow(Term):
 
 @dataclass(frozen=True)
 class Temperature(Term):
-    """``τ = sgn(v) √|v| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``, T in °C limited to [`coldest`, `hottest`].
+    """``τ = sgn(v) √|v| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``, T in °C.
 
-    `reference` T0 is the temperature for which the other friction terms hold.
+    Attributes:
+        reference: T0, the temperature for which the other friction terms hold, °C.
+        coldest: Least T, to which lower ones are clamped, °C.
+        hottest: Greatest T, to which higher ones are clamped, °C.
     """
 
     reference: float = 20.0

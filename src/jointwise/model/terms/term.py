@@ -17,7 +17,13 @@ State = Array | None
 
 @dataclass(frozen=True)
 class Parameter:
-    """A coefficient of a term: its name (without the joint), unit, and whether physics forbids negative values."""
+    """A coefficient of a term.
+
+    Attributes:
+        name: Name, without the joint.
+        unit: Unit.
+        non_negative: Whether physics forbids negative values.
+    """
 
     name: str
     unit: str
