@@ -38,10 +38,14 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of document: its `format` and `schema` entries.
+    """A kind of document.
 
-    `name` is what a user calls it ("a joint file"), `noun` the short form ("joint file"), `remedy` the sentence that
-    says how to get a new one.
+    Attributes:
+        format: Entry `format` of its files.
+        name: What a user calls it ("a joint file").
+        noun: The short form ("joint file").
+        remedy: Sentence that says how to get a new one.
+        schema: Entry `schema` of its files.
     """
 
     format: str

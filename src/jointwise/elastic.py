@@ -48,12 +48,19 @@ MAX_NMSE = 0.3
 
 @dataclass(frozen=True, eq=False)
 class ElasticCalibration:
-    """Parameters of an arm with elastic joints: identifiable combinations of 14 parameters a joint.
+    """Parameters of an arm with elastic joints: identifiable combinations of 14 parameters per joint.
 
-    `values` and `deviation` (standard errors) are those of `base`; `sigma` (2, joints) are the residual deviations of
-    the equations of links and motors, Nm, NaN for a link whose joint shows no stiffness; `nmse` (joints,) is the MSE /
-    variance of the motor torque of the training data; `factor` times a standard error is half a 95 % confidence
-    interval. The motor torque of time t belongs to the positions at t + `lag`, s.
+    Attributes:
+        robot: The robot.
+        model: "reduced" or "complete"; the latter has the coupling of rotors and links.
+        base: Identifiable combinations.
+        values: Their values, (parameters,), in `units`.
+        deviation: Standard errors, (parameters,), in `units`.
+        factor: Half-width of a 95 % confidence interval per standard error.
+        sigma: Residual standard deviations of the equations of links and motors, (2, joints), Nm; NaN for a link whose
+            joint shows no stiffness.
+        nmse: MSE / variance of the motor torque of the training data, (joints,).
+        lag: The motor torque of time t belongs to the positions at t + lag, s.
     """
 
     robot: Robot

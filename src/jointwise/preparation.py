@@ -35,7 +35,15 @@ Output = Literal["current", "torque"]
 
 @dataclass(frozen=True)
 class Setup:
-    """The declared set-up of a calibration: logs, robot, mounting, the payload of all logs, and options."""
+    """The declared set-up of a calibration.
+
+    Attributes:
+        logs: Training logs.
+        robot: The robot.
+        mounting: Its mounting.
+        payload: Payload of all logs; None for none.
+        options: Options of the calibration.
+    """
 
     logs: Sequence[Log]
     robot: Robot
@@ -46,7 +54,14 @@ class Setup:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The logs of a set-up: what was found in them, the output to model, their regression, and warnings."""
+    """The training logs of a set-up.
+
+    Attributes:
+        inspections: Quality of every log.
+        output: Output to model, "current" (A) or "torque" (Nm).
+        regression: Regression of the logs.
+        notes: Warnings for the user.
+    """
 
     inspections: list[DataQuality]
     output: Output

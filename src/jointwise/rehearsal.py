@@ -30,7 +30,14 @@ MOST_DURATION = 3600.0
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """Files and results of a rehearsal: the model, both recordings, and the errors on the second motion."""
+    """Files and results of a rehearsal.
+
+    Attributes:
+        model: The model from the first recording.
+        recordings: Both recordings.
+        validation: Errors of the model on the second motion.
+        model_path: File of the model.
+    """
 
     model: Calibration
     recordings: tuple[Recording, ...]

@@ -42,7 +42,13 @@ MODEL = _kind("jointwise robot model", "compile-rd")
 
 @dataclass(frozen=True)
 class AurtModel:
-    """What compile-rd stores: a robot, the load dependence of its Coulomb friction, its viscous powers."""
+    """What compile-rd stores.
+
+    Attributes:
+        robot: The robot.
+        load: Dependence of its Coulomb friction on the load: "none", "absolute" or "square".
+        powers: Powers of its viscous friction.
+    """
 
     robot: Robot
     load: str

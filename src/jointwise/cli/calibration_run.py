@@ -31,9 +31,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Outcome:
-    """A calibration with its training logs, the validations, the joint files used, and the page of the report.
+    """A calibration with everything that a command reports about it.
 
-    `consistent` are the validations of the physically consistent bodies, `errors` the comparison with an excitation.
+    Attributes:
+        calibration: The calibration.
+        training: Training logs.
+        joints: Joint files that were used.
+        consistent: Validations of the physically consistent bodies.
+        page: Page of the report; None if none was written.
+        errors: Comparison with the prediction of an excitation; None if there is none.
     """
 
     calibration: Calibration

@@ -53,9 +53,12 @@ class PeriodicLaw(Protocol):
 
 @dataclass(frozen=True)
 class DelayedMotion:
-    """A motion that begins after a `lead` (s) of standstill; a function of time and derivative order.
+    """A motion that begins after some standstill; a function of time and derivative order.
 
-    `duration` (s) is that of the standstill and the motion together.
+    Attributes:
+        motion: The motion.
+        lead: Time of standstill, s.
+        duration: Duration of standstill and motion together, s.
     """
 
     motion: Trajectory
@@ -77,7 +80,11 @@ AnyController = str | control.Controller[Any] | ControllerFactory
 class NamedLaw:
     """A controller of `jointwise.control`, evaluated for the requested periods only, so that memory stays bounded.
 
-    `make` takes a reference; `poses` (any, joints) represent the whole motion, so that gains are the same throughout.
+    Attributes:
+        make: Returns the controller of a reference.
+        motion: The motion to follow.
+        rate: Control rate, Hz.
+        poses: Poses that represent the whole motion, (any, joints), so that gains are the same throughout.
     """
 
     make: Callable[[control.Reference], control.AffineController]
@@ -101,10 +108,17 @@ class NamedLaw:
 class Servo:
     """``u = u_model - Kθ (θ - θ_d) - Kω (ω - ω_d) - Ki ∫ (q - q_d) dt``, ``θ_d = q_d + τ_load / K``.
 
-    The servo of an industrial arm: feed-forward of the rigid model and a cascade on the motor encoders. `k_theta`
-    (Nm/rad), `k_speed` (Nm s/rad), `ki` (Nm/(rad s)); `compliance` 1/K of the gears (rad/Nm) and `rotor_inertias`
-    (kg m²) of its model; all (joints,), at the motors of `robot`, ``θ = C q``. Position and speed are fed back from the
-    rotor, where feedback does not excite the spring of the gear; only the slow integral uses the link position.
+    The servo of an industrial arm: feed-forward of the rigid model and a cascade on the motor encoders. Position and
+    speed are fed back from the rotor, where feedback does not excite the spring of the gear; only the slow integral
+    uses the link position. Arrays are (joints,), at the motors of `robot`, ``θ = C q``.
+
+    Attributes:
+        k_theta: Kθ, Nm/rad.
+        k_speed: Kω, Nm s/rad.
+        ki: Ki, Nm/(rad s).
+        compliance: Compliance 1/K of the gears in its model, rad/Nm.
+        rotor_inertias: Rotor inertias in its model, kg m².
+        robot: The robot.
     """
 
     k_theta: Array

@@ -25,9 +25,13 @@ AGEING = ("friction", "stiffness")
 
 @dataclass(frozen=True)
 class Push:
-    """An external wrench at the origin of the tool from `start` (s) for `length` (s).
+    """An external wrench at the origin of the tool, in the axes of the base frame.
 
-    `force` (N) and `moment` (Nm) are expressed in the axes of the base frame.
+    Attributes:
+        start: Time at which it begins, s from the start of the recording.
+        length: How long it lasts, s.
+        force: Force, (3,), N.
+        moment: Moment, (3,), Nm.
     """
 
     start: float
@@ -58,8 +62,11 @@ def _is_vector(values: Any) -> bool:
 class Events:
     """Payload changes, pushes and wear during a recording; times in s from its start.
 
-    `payloads` maps a time to the payload carried from then on, None for no payload. `wear` is the relative change of
-    `friction` and `stiffness` at the end of the recording (0.2 is +20 %), reached in `WEAR_STEPS` equal steps.
+    Attributes:
+        payloads: Payload carried from a time (s) on, by that time; None for no payload.
+        pushes: External wrenches.
+        wear: Relative change of "friction" and "stiffness" at the end of the recording (0.2 is +20 %), reached in
+            `WEAR_STEPS` equal steps.
     """
 
     payloads: Mapping[float, Payload | None] = field(default_factory=dict)

@@ -41,11 +41,17 @@ ProgressCallback = Callable[[float], None]
 
 @dataclass(frozen=True)
 class ExperimentRun:
-    """An experiment on the digital robot: `lead` (s) of standstill, then the motion, at a control `rate` (Hz).
+    """An experiment on the digital robot: some standstill, then the motion.
 
-    `controller` is None where the experiment prescribes torques; it reads `encoders`, or the true states if None.
-    `digital` is the robot as the controller models it; `stages` are the robots that the `events` turn it into, each
-    with its first control period.
+    Attributes:
+        experiment: The experiment.
+        digital: The robot as the controller models it.
+        lead: Time of standstill, s.
+        controller: The controller; None where the experiment prescribes torques.
+        rate: Control rate, Hz.
+        events: Payload changes, pushes and wear.
+        stages: Robots that the events turn `digital` into, each with its first control period.
+        encoders: Encoders that the controller reads; None for the true states.
     """
 
     experiment: Experiment

@@ -27,7 +27,15 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of a unit: causality, name, unit, meaning and start value; its index is its value reference."""
+    """A variable of a unit; its index is its value reference.
+
+    Attributes:
+        causality: "input", "output" or "parameter".
+        name: Name.
+        unit: Unit.
+        meaning: Description.
+        start: Start value, in the unit.
+    """
 
     causality: str
     name: str

@@ -22,9 +22,14 @@ REPORT = "EXPORT.md"
 
 @dataclass(frozen=True)
 class ExportCheck:
-    """A comparison of an export with the model: the largest difference and the largest one allowed, in `unit`.
+    """A comparison of an export with the model.
 
-    `skipped` is the reason why it was not made, None if it was.
+    Attributes:
+        name: What was compared.
+        difference: Largest difference.
+        tolerance: Largest difference that is allowed.
+        unit: Unit of both.
+        skipped: Why the comparison was not made; None if it was.
     """
 
     name: str
@@ -61,7 +66,15 @@ class Loss:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a loss costs on a log: the mean over the joints of the RMSE before and after it, in `unit`."""
+    """What a loss costs on a log.
+
+    Attributes:
+        file: File of the log.
+        loss: What the target cannot express.
+        unit: Unit of the errors.
+        before: Mean over the joints of the RMSE before the loss.
+        after: The same with the loss.
+    """
 
     file: str
     loss: str
@@ -76,10 +89,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class Content:
-    """An export before it is written: `files` by their relative path.
+    """An export before it is written.
 
-    `losses` are what the target cannot express; `checks` are the comparisons with the model; `next_step` is what a user
-    of the target types next.
+    Attributes:
+        files: Contents of the files, by relative path.
+        losses: What the target cannot express.
+        checks: Comparisons with the model.
+        next_step: What a user of the target types next.
     """
 
     files: Mapping[str, bytes]
@@ -95,9 +111,18 @@ class Content:
 
 @dataclass(frozen=True)
 class Export:
-    """An export that was written: its target, directory, files, losses, their cost on logs, and the checks.
+    """An export that was written.
 
-    `setup`: the set-up of the model, `suspect` or `contradicted` by its training data, else `ok`.
+    Attributes:
+        target: Name of the target.
+        directory: Directory of the files.
+        files: Files, relative to the directory.
+        losses: What the target cannot express.
+        costs: What the losses cost on logs.
+        checks: Comparisons with the model.
+        next_step: What a user of the target types next.
+        measurable: Whether logs show what a loss costs.
+        setup: Set-up of the model by its training data: "ok", "suspect" or "contradicted".
     """
 
     target: str

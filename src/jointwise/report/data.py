@@ -29,7 +29,14 @@ ROLES: dict[Role, str] = {
 
 @dataclass(frozen=True)
 class EvaluatedLog:
-    """A log with its role, its inspection, and the errors of the model on it."""
+    """A log with the errors of the model on it.
+
+    Attributes:
+        role: Role of the log, a key of `ROLES`.
+        log: The log.
+        inspection: Its quality.
+        validation: Errors of the model, with the prediction.
+    """
 
     role: Role
     log: Log
@@ -66,7 +73,12 @@ class EvaluatedLog:
 class ReportData:
     """A calibration with its logs.
 
-    `command` is the command line that reproduces the calibration, if known; `file` is the name of the model file.
+    Attributes:
+        calibration: The calibration.
+        training: Training logs.
+        validation: Logs for validation.
+        command: Command line that reproduces the calibration; None if it is not known.
+        file: Name of the model file.
     """
 
     calibration: Calibration

@@ -25,9 +25,16 @@ Trace = dict[str, Any]
 
 @dataclass(frozen=True)
 class Figure:
-    """A Plotly figure: traces, layout, a description for screen readers and the height in px.
+    """A Plotly figure.
 
     A trace whose `x` is the string "shared" uses the `x` of the figure, which is stored once.
+
+    Attributes:
+        traces: Traces.
+        layout: Layout.
+        alt: Description for screen readers.
+        height: Height, px.
+        x: Shared numbers as `packed` returns them; None for none.
     """
 
     traces: list[Trace]

@@ -35,10 +35,13 @@ CYCLE = 1.0
 
 @dataclass(frozen=True)
 class FrictionSamples:
-    """Measured torque minus the torque of links, offset and ripple, (points, joints) in Nm.
+    """Measured friction of the joints.
 
-    `speed` (points, joints) in rad/s and `load` (points, joints) in Nm belong to it; `typical` (joints,) is the median
-    of |load| while the joint moves.
+    Attributes:
+        speed: Speeds, (points, joints), rad/s.
+        torque: Measured torque minus the torque of links, offset and ripple, (points, joints), Nm.
+        load: Load torques, (points, joints), Nm.
+        typical: Median of the size of the load while the joint moves, (joints,), Nm.
     """
 
     speed: Array
@@ -49,7 +52,14 @@ class FrictionSamples:
 
 @dataclass(frozen=True)
 class FrictionCurve:
-    """Steady friction (Nm) of a joint over speed (rad/s), with the half-width of its 95 % band, at a load (Nm)."""
+    """Steady friction of a joint over speed.
+
+    Attributes:
+        speed: Speeds, (points,), rad/s.
+        torque: Friction, (points,), Nm.
+        half_width: Half-width of the 95 % band, (points,), Nm.
+        load: Load torque, Nm.
+    """
 
     speed: Array
     torque: Array
@@ -59,7 +69,13 @@ class FrictionCurve:
 
 @dataclass(frozen=True)
 class HysteresisLoop:
-    """A settled hysteresis loop: displacement (rad) and torque (Nm) over one cycle of an amplitude (rad)."""
+    """A settled hysteresis loop over one cycle.
+
+    Attributes:
+        amplitude: Amplitude of the cycle, rad.
+        displacement: Displacements, (samples,), rad.
+        torque: Torques, (samples,), Nm.
+    """
 
     amplitude: float
     displacement: Array

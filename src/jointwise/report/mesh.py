@@ -36,9 +36,13 @@ Faces = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Mesh:
-    """Outward-facing quadrilaterals (faces, 4) of vertices (n, 3) in m, in the frame of `link` (n,), of a `tone` (n,).
+    """Outward-facing quadrilaterals of an arm with n joints; a triangle repeats its last corner.
 
-    Link 0 is the base, link n + 1 the tool; a triangle repeats its last corner.
+    Attributes:
+        vertices: Vertices in the frame of their link, (vertices, 3), m.
+        faces: Vertices of the corners of every face, (faces, 4).
+        link: Link of every vertex, (vertices,): 0 the base, n + 1 the tool.
+        tone: Tone of every vertex, (vertices,).
     """
 
     vertices: Array

@@ -34,7 +34,13 @@ ORIGINAL, OPTIMIZED = LOADED, UNLOADED
 
 @dataclass(frozen=True, eq=False)
 class MotionCurves:
-    """A motion for the page: states, torques (samples, joints) in Nm, and power on the bus (samples,) in W."""
+    """A motion for the page.
+
+    Attributes:
+        states: States.
+        torque: Torques, (samples, joints), Nm.
+        power: Power on the bus, (samples,), W.
+    """
 
     states: States
     torque: Array

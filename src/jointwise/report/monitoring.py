@@ -38,7 +38,13 @@ Result = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class TimelineData:
-    """Stamps (points,) s, external torques (points, joints) Nm, and their largest ratios to the thresholds."""
+    """Points of a monitored log for a plot.
+
+    Attributes:
+        t: Time stamps, (points,), s.
+        torque: External torques, (points, joints), Nm.
+        ratio: Largest ratios to the thresholds, (points, joints).
+    """
 
     t: Array
     torque: Array
@@ -47,9 +53,14 @@ class TimelineData:
 
 @dataclass(frozen=True)
 class HistorySeries:
-    """A quantity of a joint over the runs of a robot: dates (s since 1970), values, standard errors.
+    """A quantity of a joint over the runs of a robot.
 
-    `quantity` is friction, its change relative to dry friction, or stiffness, k(0) in Nm/rad.
+    Attributes:
+        joint: Joint, 1-based.
+        dates: Date of every run, s since 1970.
+        values: Value in every run, relative for friction, Nm/rad for stiffness.
+        deviations: Standard errors, in the same unit.
+        quantity: "friction", its change relative to dry friction, or "stiffness", k(0).
     """
 
     joint: int

@@ -35,7 +35,16 @@ POINTS = 300
 
 @dataclass(frozen=True)
 class Still:
-    """One instant: vertices (n, 3) in m, quadrilateral faces, a tone per vertex, the tool path (points, 3), the box."""
+    """One instant of a motion as a drawing.
+
+    Attributes:
+        vertices: Vertices in the world, (vertices, 3), m.
+        faces: Vertices of the corners of every quadrilateral, (faces, 4).
+        tone: Tone of every vertex, (vertices,).
+        path: Path of the tool, (points, 3), m.
+        box: Least and greatest coordinates of the scene, (2, 3), m.
+        grid: Spacing of the grid on the floor, m.
+    """
 
     vertices: Array
     faces: Faces
@@ -147,9 +156,13 @@ STEPS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 @dataclass(frozen=True)
 class Scene:
-    """A motion in a world frame with z up: t (frames,) in s from 0, q (frames, joints).
+    """A motion in a world frame with z up.
 
-    `world` (3, 3) is the orientation of the base in the world.
+    Attributes:
+        robot: The robot.
+        t: Times from 0, (frames,), s.
+        q: Positions, (frames, joints), rad or m.
+        world: Orientation of the base in the world, (3, 3).
     """
 
     robot: Robot

@@ -186,7 +186,13 @@ class Framer:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The fields of the data messages of one subscription: number, names and types, in the order of the values."""
+    """The fields of the data messages of one subscription.
+
+    Attributes:
+        number: Number of the recipe.
+        names: Names of the fields, in the order of the values.
+        types: Types of the fields, keys of `TYPES`.
+    """
 
     number: int
     names: tuple[str, ...]
@@ -246,7 +252,13 @@ def elements(type_: str) -> int:
 
 @dataclass(frozen=True)
 class Text:
-    """A text of the controller: message, source and level (0 exception, 1 error, 2 warning, 3 information)."""
+    """A text of the controller.
+
+    Attributes:
+        message: The text.
+        source: What it comes from.
+        level: 0 for an exception, 1 an error, 2 a warning, 3 information.
+    """
 
     message: str
     source: str

@@ -38,7 +38,13 @@ MODES = {
 
 @dataclass(frozen=True)
 class Gap:
-    """Samples that are missing: `index` of the first sample after the gap, number `missing`, length in `seconds`."""
+    """Samples that are missing.
+
+    Attributes:
+        index: First sample after the gap, 0-based.
+        missing: Number of missing samples.
+        seconds: Length of the gap, s.
+    """
 
     index: int
     missing: int
@@ -47,7 +53,15 @@ class Gap:
 
 @dataclass(frozen=True)
 class RecordingStatus:
-    """State of a running recording, for a progress line: samples, rate in Hz, lost samples, seconds, robot mode."""
+    """State of a running recording, for a progress line.
+
+    Attributes:
+        samples: Number of samples so far.
+        rate: Mean rate of the samples, Hz.
+        lost: Number of lost samples.
+        seconds: Time since the first sample, s.
+        mode: Mode of the robot.
+    """
 
     samples: int
     rate: float

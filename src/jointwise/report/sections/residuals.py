@@ -45,10 +45,16 @@ CLEAR_SHARE = 0.3
 
 @dataclass(frozen=True)
 class ResidualTrend:
-    """Mean residual of a joint over a quantity: bin centres `x`, `mean` and `half_width` of the 95 % interval, (bins,).
+    """Mean residual of a joint over a quantity, in bins.
 
-    `share` is the share of the residual variance that the trend of every other block explains in the remaining blocks
-    (negative if it explains nothing). Over time, whose values do not recur, it is that of a straight line.
+    Attributes:
+        quantity: Name of the quantity.
+        unit: Its unit.
+        x: Centres of the bins, (bins,), in `unit`.
+        mean: Mean residuals, (bins,), in the unit of the output.
+        half_width: Half-widths of their 95 % confidence intervals, (bins,), in the unit of the output.
+        share: Share of the residual variance that the trend of every other block explains in the remaining blocks
+            (negative if it explains nothing). Over time, whose values do not recur, it is that of a straight line.
     """
 
     quantity: str
