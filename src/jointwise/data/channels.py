@@ -93,6 +93,25 @@ def default_names(channel: str, joints: int) -> tuple[str, ...]:
     return tuple(f"{CHANNELS[channel].stem}{j}" for j in range(1, joints + 1))
 
 
+def complete_names(
+    channel: str, names: tuple[str, ...], measured: tuple[int, ...] | None, joints: int
+) -> tuple[str, ...]:
+    """Return the names of the columns of a channel, with ours for joints that have no column.
+
+    Args:
+        channel: Name of the channel.
+        names: Names of the columns in the file.
+        measured: Joints (0-based) of these columns; None if there is one for every joint.
+        joints: Number of joints.
+    """
+    if measured is None:
+        return names
+    every = list(default_names(channel, joints))
+    for j, name in zip(measured, names, strict=True):
+        every[j] = name
+    return tuple(every)
+
+
 @dataclass(frozen=True)
 class Conversion:
     """SI value = scale · value + offset."""

@@ -13,9 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.data.channels import CHANNELS, OPTIONAL, OUTPUTS, POSITION, TIME, channel_named, default_names
+from jointwise.data.channels import (
+    CHANNELS,
+    OPTIONAL,
+    OUTPUTS,
+    POSITION,
+    TIME,
+    channel_named,
+    complete_names,
+    default_names,
+)
 from jointwise.data.clock import Clock, examine_clock
-from jointwise.data.spool import Spool
+from jointwise.data.spool import Spool, release_pages, stamps_of
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, ShapeError
 from jointwise.spatial import Array
@@ -277,7 +286,7 @@ class Log:
 
     def release(self) -> None:
         """Drop the pages of a large log from memory; they are read again from disk when touched."""
-        _release(self.pages)
+        release_pages(self.pages)
 
     def _widths(self) -> dict[str, int]:
         """Return the number of columns of each available channel."""
@@ -356,43 +365,15 @@ def log_from_matrix(
     for name, width in widths.items():
         part = matrix[:, column : column + width]
         if name == TIME:
-            parts[name] = _stamps(part, pages)
+            parts[name] = stamps_of(part, pages)
         elif name in measured:
             parts[name] = np.full((len(matrix), widths[POSITION]), np.nan)
             parts[name][:, measured[name]] = part
         else:
             parts[name] = part if pages is not None else _owned(part)
         column += width
-    names = {name: _all_names(name, texts, measured.get(name), widths) for name, texts in names.items()}
+    names = {name: complete_names(name, texts, measured.get(name), widths[POSITION]) for name, texts in names.items()}
     return Log(**parts, names=names, origin=origin, pages=pages)
-
-
-def _all_names(
-    channel: str, names: tuple[str, ...], measured: tuple[int, ...] | None, widths: Mapping[str, int]
-) -> tuple[str, ...]:
-    """Return the names of the columns of a channel, with ours for joints that have no column."""
-    if measured is None:
-        return names
-    every = list(default_names(channel, widths[POSITION]))
-    for j, name in zip(measured, names, strict=True):
-        every[j] = name
-    return tuple(every)
-
-
-def _stamps(column: Array, pages: mmap.mmap | None) -> Array:
-    """Return the stamps (samples,) as an array of their own: a walk over mapped stamps would touch every page."""
-    stamps = np.empty(len(column))
-    for start in range(0, len(column), 65536):
-        stamps[start : start + 65536] = column[start : start + 65536, 0]
-        _release(pages)
-    stamps.setflags(write=False)
-    return stamps
-
-
-def _release(pages: mmap.mmap | None) -> None:
-    """Drop mapped pages from memory where the system can."""
-    if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
-        pages.madvise(mmap.MADV_DONTNEED)
 
 
 def _owned(values: Array) -> Array:

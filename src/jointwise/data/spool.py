@@ -13,6 +13,8 @@ from jointwise.spatial import Array
 
 SPOOL_BYTES = 64 * 1024 * 1024
 """Above this many bytes of float64 the rows go to disk."""
+STAMP_ROWS = 65536
+"""Rows whose stamps are copied at once, before their pages are dropped."""
 
 
 class Spool:
@@ -69,3 +71,19 @@ class Spool:
         pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         file.close()
         return np.frombuffer(pages, dtype=np.float64).reshape(-1, self._columns), pages
+
+
+def release_pages(pages: mmap.mmap | None) -> None:
+    """Drop mapped pages from memory where the system can; they are read again from disk when touched."""
+    if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED)
+
+
+def stamps_of(column: Array, pages: mmap.mmap | None) -> Array:
+    """Return stamps (samples, 1) as an array (samples,) in memory: a walk over mapped stamps would touch every page."""
+    stamps = np.empty(len(column))
+    for start in range(0, len(column), STAMP_ROWS):
+        stamps[start : start + STAMP_ROWS] = column[start : start + STAMP_ROWS, 0]
+        release_pages(pages)
+    stamps.setflags(write=False)
+    return stamps
