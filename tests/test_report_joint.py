@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from jointwise.formatting import number
+from jointwise.joint.curve import Curve, Surface, plain
 from jointwise.joint.model import JointModel
-from jointwise.joint.part import Curve, Part, Surface, TriedModel, plain, value_of
+from jointwise.joint.part import Part, TriedModel, value_of
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.report.joint import curve_figure, measured_areas, render_joints, surface_figure
 from jointwise.report.joint_text import MEANINGS, finding, fit_grade, meaning

@@ -25,6 +25,7 @@ from jointwise.lazy import lazy_names
 if TYPE_CHECKING:
     from jointwise.joint.calibration_terms import drive_gain
     from jointwise.joint.combined_friction import FrictionMap, friction_map
+    from jointwise.joint.curve import Curve, Surface
     from jointwise.joint.friction.identify import identify_friction
     from jointwise.joint.hysteresis.identify import identify_hysteresis
     from jointwise.joint.identification import (
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from jointwise.joint.model import JointModel, load_joint, load_joints, save_joint, save_joints
     from jointwise.joint.motor.drives import identify_drives, inertias_from_targets
     from jointwise.joint.motor.links import identify_motor
-    from jointwise.joint.part import Curve, Part, Surface, TriedModel, Value
+    from jointwise.joint.part import Part, TriedModel, Value
     from jointwise.joint.phenomenon import PHENOMENA, Phenomenon
     from jointwise.joint.record import JointRecord, join_records, joint_record
     from jointwise.joint.stiffness.identify import identify_stiffness

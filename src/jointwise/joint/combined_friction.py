@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointwise.errors import ModelError
+from jointwise.joint.curve import SURFACE_POINTS, Surface, plain
 from jointwise.joint.friction.law import VelocityLaw, friction_settings
 from jointwise.joint.hysteresis.law import SLIP, FrictionLaw, JointMotion, friction_law, rest_state
 from jointwise.joint.load.law import LoadLaw, load_law_of
-from jointwise.joint.part import SURFACE_POINTS, TINY, Part, Surface, plain
+from jointwise.joint.part import TINY, Part
 from jointwise.joint.temperature.law import TemperatureLaw, temperature_law_of
 from jointwise.model.friction import direction, slip_elements
 from jointwise.spatial import Array

@@ -12,8 +12,9 @@ import numpy as np
 
 from jointwise.description import list_robots, load_robot
 from jointwise.formatting import fixed, listed, number, percent, superscript_unit
+from jointwise.joint.curve import Curve, Surface
 from jointwise.joint.model import JointModel
-from jointwise.joint.part import Curve, Part, Surface, Value, rms
+from jointwise.joint.part import Part, Value, rms
 from jointwise.joint.part_text import fit_text
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, band, line, packed, scatter

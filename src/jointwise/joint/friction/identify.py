@@ -14,6 +14,7 @@ from jointwise.estimation.cross_validation import (
 )
 from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.checks import check_record, refuse
+from jointwise.joint.curve import LINE_POINTS, Curve, make_curve
 from jointwise.joint.friction.data import (
     BLOCK_TIME,
     LOAD_QUANTILES,
@@ -27,16 +28,13 @@ from jointwise.joint.friction.data import (
 from jointwise.joint.friction.fit import FrictionFit, cell_means, fit_curve, uncertainty_of
 from jointwise.joint.friction.law import FrictionForm, FrictionSettings, StoredCovariance, VelocityLaw
 from jointwise.joint.part import (
-    LINE_POINTS,
     MIN_QUALITY,
     TEST_EVERY,
-    Curve,
     Part,
     Ranges,
     TriedModel,
     Value,
     identified_part,
-    make_curve,
     nrmse_percent,
     positive_value,
     tried_model,

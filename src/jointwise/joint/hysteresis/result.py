@@ -9,20 +9,18 @@ from dataclasses import replace
 import numpy as np
 
 from jointwise.estimation.cross_validation import FOLDS
+from jointwise.joint.curve import CURVE_BINS, Curve, make_curve
 from jointwise.joint.hysteresis.data import ENCODER_STEPS, Loops
 from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, limit_range
 from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, HysteresisSettings, JointMotion, dry_level
 from jointwise.joint.hysteresis.methods import HysteresisProblem
 from jointwise.joint.hysteresis.uncertainty import LawEstimate, estimate
 from jointwise.joint.part import (
-    CURVE_BINS,
     TINY,
-    Curve,
     Part,
     TriedModel,
     Value,
     identified_part,
-    make_curve,
     nrmse_of_error,
     positive_value,
     rounding_error,

@@ -14,6 +14,7 @@ from jointwise.estimation.jackknife import MIN_BLOCKS
 from jointwise.estimation.linear_fit import JackknifeFit, grouped_fit, scaled_solution
 from jointwise.joint.checks import check_record, refuse
 from jointwise.joint.combined_friction import with_surfaces
+from jointwise.joint.curve import LINE_POINTS, Curve, make_curve
 from jointwise.joint.friction.data import (
     LOAD_VARIATION,
     Flags,
@@ -26,15 +27,12 @@ from jointwise.joint.friction.data import (
 from jointwise.joint.friction.law import velocity_law_of
 from jointwise.joint.load.law import CHOICES, LoadLaw, LoadSettings
 from jointwise.joint.part import (
-    LINE_POINTS,
     MIN_QUALITY,
-    Curve,
     Part,
     TriedModel,
     Value,
     fit_value,
     identified_part,
-    make_curve,
     nrmse_percent,
     tried_model,
 )

@@ -22,7 +22,8 @@ from jointwise.estimation.jackknife import (
     standard_error,
     student_factor,
 )
-from jointwise.joint.part import MIN_QUALITY, TINY, Curve, Part, Value, make_curve, nrmse_percent, rms, value_of
+from jointwise.joint.curve import Curve, make_curve
+from jointwise.joint.part import MIN_QUALITY, TINY, Part, Value, nrmse_percent, rms, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 

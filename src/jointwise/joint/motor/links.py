@@ -19,6 +19,7 @@ from jointwise.estimation.cross_validation import held_out_predictions, simplest
 from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, equal_blocks, jackknife, student_factor
 from jointwise.joint.checks import check_record, refuse
+from jointwise.joint.curve import Curve, slope_curve
 from jointwise.joint.friction.data import has_both
 from jointwise.joint.motor.data import REVERSAL_TIME
 from jointwise.joint.motor.result import (
@@ -29,18 +30,7 @@ from jointwise.joint.motor.result import (
     inverse_value,
     torque_constant,
 )
-from jointwise.joint.part import (
-    TINY,
-    Curve,
-    Part,
-    TriedModel,
-    Value,
-    identified_part,
-    nrmse_percent,
-    percent_off,
-    slope_curve,
-    value_of,
-)
+from jointwise.joint.part import TINY, Part, TriedModel, Value, identified_part, nrmse_percent, percent_off, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.model.friction import (
     LOAD_POWERS,

@@ -27,10 +27,11 @@ from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import EstimationError
 from jointwise.estimation.cross_validation import SIGNIFICANT, exceeds, first_or_best
 from jointwise.estimation.jackknife import jackknife, student_factor
+from jointwise.joint.curve import Curve, make_curve, slope_curve
 from jointwise.joint.motor.data import PayloadData, aligned_pairs, payload_data
 from jointwise.joint.motor.fit import ASYMMETRIC, GainFit, Products, body_scales, fit_payload, solve
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status, inverse_value, same_drives
-from jointwise.joint.part import Curve, TriedModel, make_curve, percent_off, slope_curve
+from jointwise.joint.part import TriedModel, percent_off
 from jointwise.model.friction import LOAD_POWERS
 from jointwise.spatial import Array
 

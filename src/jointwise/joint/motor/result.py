@@ -10,7 +10,8 @@ import numpy as np
 
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
-from jointwise.joint.part import Curve, Part, TriedModel, Value, percent_off
+from jointwise.joint.curve import Curve
+from jointwise.joint.part import Part, TriedModel, Value, percent_off
 from jointwise.spatial import Array
 
 Status = Literal["determined", "hardly determined", "not determined"]

@@ -16,17 +16,10 @@ from jointwise.errors import EstimationError
 from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, jackknife, recording_blocks, student_factor
 from jointwise.estimation.linear_fit import scaled_solution
+from jointwise.joint.curve import slope_curve
 from jointwise.joint.motor.data import SLOW
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status
-from jointwise.joint.part import (
-    MIN_QUALITY,
-    nrmse_percent,
-    percent_off,
-    rms,
-    rounding_error,
-    slope_curve,
-    value_of,
-)
+from jointwise.joint.part import MIN_QUALITY, nrmse_percent, percent_off, rms, rounding_error, value_of
 from jointwise.joint.record import refuse_faulty
 from jointwise.model.friction import direction, viscous_columns
 from jointwise.spatial import Array

@@ -17,19 +17,15 @@ from jointwise.estimation.cross_validation import (
 )
 from jointwise.estimation.jackknife import standard_error
 from jointwise.joint.checks import check_gravity, refuse
+from jointwise.joint.curve import CURVE_BINS, LINE_POINTS, Curve, make_curve, slope_curve
 from jointwise.joint.part import (
-    CURVE_BINS,
-    LINE_POINTS,
     MIN_QUALITY,
     TINY,
-    Curve,
     Part,
     TriedModel,
     Value,
     identified_part,
-    make_curve,
     nrmse_percent,
-    slope_curve,
     tried_model,
     value_of,
 )

@@ -10,22 +10,17 @@ from jointwise.estimation.cross_validation import held_out_predictions, simplest
 from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.checks import check_record, refuse
 from jointwise.joint.combined_friction import with_surfaces
+from jointwise.joint.curve import LINE_POINTS, SURFACE_POINTS, Curve, Surface, make_curve, plain
 from jointwise.joint.friction.data import Flags
 from jointwise.joint.friction.law import friction_settings, velocity_law_of
 from jointwise.joint.part import (
-    LINE_POINTS,
     MIN_QUALITY,
-    SURFACE_POINTS,
-    Curve,
     Part,
-    Surface,
     TriedModel,
     Value,
     fit_value,
     identified_part,
-    make_curve,
     nrmse_percent,
-    plain,
     tried_model,
     value_of,
 )

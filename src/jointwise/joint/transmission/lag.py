@@ -10,7 +10,8 @@ from scipy.optimize import brute, least_squares
 from jointwise.estimation.cross_validation import SIGNIFICANT
 from jointwise.estimation.gram import normal_solution
 from jointwise.estimation.jackknife import standard_error
-from jointwise.joint.part import CURVE_BINS, TINY
+from jointwise.joint.curve import CURVE_BINS
+from jointwise.joint.part import TINY
 from jointwise.joint.transmission.data import Flags, Strokes, cells
 from jointwise.joint.transmission.fit import (
     FINE_POINTS,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise.estimation.jackknife import NORMAL_FACTOR, standard_error, student_factor
-from jointwise.joint.part import Curve, Part, TriedModel, Value, identified_part, make_curve, plain, rms, value_of
+from jointwise.joint.curve import Curve, make_curve, plain
+from jointwise.joint.part import Part, TriedModel, Value, identified_part, rms, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.joint.stiffness.law import StiffnessLaw
 from jointwise.joint.transmission.data import CYCLE_FOLDS, Strokes, usual_top_speed
