@@ -30,8 +30,9 @@ from jointwise.calibration import calibrate  # noqa: E402
 from jointwise.data.filters import decimate, decimation_taps  # noqa: E402
 from jointwise.description import load_robot  # noqa: E402
 from jointwise.design import fourier_trajectory  # noqa: E402
+from jointwise.estimation.bounded import bounded_least_squares  # noqa: E402
 from jointwise.estimation.factors import triangle  # noqa: E402
-from jointwise.estimation.least_squares import Layout, bounded_least_squares, stacked  # noqa: E402
+from jointwise.estimation.least_squares import Layout, stacked  # noqa: E402
 from jointwise.model.dynamics import Dynamics  # noqa: E402
 from jointwise.model.rigid import compute_regressor, inverse_dynamics  # noqa: E402
 from jointwise.motion import Motion  # noqa: E402

@@ -26,8 +26,9 @@ import numpy as np  # noqa: E402
 
 import jointwise as jw  # noqa: E402
 from jointwise.design import ExcitationOptions, Trajectory, optimize_excitation  # noqa: E402
-from jointwise.elastic import ElasticCalibration, identify_elastic  # noqa: E402
+from jointwise.elastic import identify_elastic  # noqa: E402
 from jointwise.model.elastic import ElasticModel  # noqa: E402
+from jointwise.result.elastic import ElasticCalibration  # noqa: E402
 from jointwise.simulation.robot import Cubic, JointPlant, Stribeck, digital_robot  # noqa: E402
 from jointwise.spatial import Array  # noqa: E402
 

@@ -7,19 +7,21 @@ import pytest
 from scipy.optimize import lsq_linear, nnls
 
 from jointwise.errors import EstimationError
-from jointwise.estimation.factors import FOLDS, MAX_BLOCKS, JointFactors, fold_blocks, triangle
-from jointwise.estimation.least_squares import (
-    KnownSum,
-    Layout,
-    Problem,
+from jointwise.estimation.bounded import (
     bounded_from_moments,
     bounded_least_squares,
     cholesky_solution,
     non_negative,
     non_negative_least_squares,
-    quick_weighted_fit,
     squared_error,
     squared_error_from_moments,
+)
+from jointwise.estimation.factors import FOLDS, MAX_BLOCKS, JointFactors, fold_blocks, triangle
+from jointwise.estimation.least_squares import (
+    KnownSum,
+    Layout,
+    Problem,
+    quick_weighted_fit,
     stacked,
     weighted_least_squares,
 )

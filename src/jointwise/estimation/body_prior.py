@@ -10,6 +10,7 @@ from jointwise import spatial
 from jointwise.description.robot import Payload, Robot, loaded_inertials
 from jointwise.errors import EstimationError
 from jointwise.estimation.least_squares import Problem, Solution
+from jointwise.estimation.semidefinite import symmetric
 from jointwise.spatial import Array
 
 THICKNESS = 0.1
@@ -51,6 +52,20 @@ class BodyPrior:
     def described_masses(self) -> Array:
         """Masses of the description (links,), kg; NaN where the prior is a simple shape."""
         return np.where(self.mass_tolerance < 1.0, self.inertials[:, 9], np.nan)
+
+    def from_relative(self) -> Array:
+        """Return the matrix from (entries of Q_j, relative rotor inertias) to standard parameters; block diagonal.
+
+        Q_j is the pseudo-inertia of link j relative to its prior: ``J_j = C_j Q_j C_jᵀ``, with ``C_j C_jᵀ`` the prior.
+        """
+        links, rotors = len(self.names), len(self.rotors)
+        B = np.zeros((10 * links + rotors, 10 * links + rotors))
+        for j, inertial in enumerate(self.inertials):
+            C = np.linalg.cholesky(spatial.pseudo_inertia(inertial))
+            for k, unit in enumerate(np.eye(10)):
+                B[10 * j : 10 * j + 10, 10 * j + k] = spatial.from_pseudo_inertia(C @ symmetric(unit) @ C.T)
+        B[10 * links :, 10 * links :] = np.diag(np.where(np.isnan(self.rotors), 1.0, self.rotors))
+        return B
 
     def __post_init__(self) -> None:
         """Reject a prior that contradicts itself, with the name of the link."""

@@ -15,21 +15,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jointwise.distributions import student_cdf
 from jointwise.errors import EstimationError
+from jointwise.estimation.bounded import bounded_from_moments, squared_error_from_moments
 from jointwise.estimation.factors import Index, JointMoments
-from jointwise.estimation.least_squares import (
-    Problem,
-    QuickProblem,
-    assembled,
-    bounded_from_moments,
-    squared_error_from_moments,
-)
-from jointwise.spatial import Array
-
-Mask = NDArray[np.bool_]
+from jointwise.estimation.least_squares import Problem, QuickProblem, assembled
+from jointwise.spatial import Array, Mask
 
 WORTHWHILE = 0.01
 """A more complex candidate must reduce the held-out error by at least this part of it."""

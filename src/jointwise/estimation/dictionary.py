@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointwise.estimation.factors import Index, JointMoments
-from jointwise.estimation.least_squares import Layout, Mask, QuickProblem, quick_weighted_fit
+from jointwise.estimation.least_squares import Layout, QuickProblem, quick_weighted_fit
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.structure import Structure, element_shapes
 from jointwise.model.terms import Coulomb, Hysteresis, Inertia, Offset, SpeedRipple, Stribeck, Term, Viscous
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 Key = tuple[object, ...]
 Entry = tuple[Key, Term]

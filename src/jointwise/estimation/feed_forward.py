@@ -16,14 +16,14 @@ import numpy as np
 
 from jointwise.data.conditioning import motion_chunks
 from jointwise.data.filters import low_pass
+from jointwise.estimation.bounded import squared_error_from_moments
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.fit import Fit, fit_structure
-from jointwise.estimation.least_squares import Mask, squared_error_from_moments
 from jointwise.estimation.regression import STILL_PART, Regression, Rows, regression_rows
 from jointwise.estimation.select_filters import MAX_CUTOFF
 from jointwise.estimation.select_structure import POWERS, RELAXATIONS, STRIBECK, Candidates, select_structure
 from jointwise.estimation.structure import LADDER, JointTerms, Structure
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 NOISE_WINDOW = 0.5
 """Duration (s) over which the noise of positions is measured."""

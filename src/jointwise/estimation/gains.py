@@ -14,18 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jointwise.estimation.bounded import bounded_least_squares
 from jointwise.estimation.factors import JointFactors
-from jointwise.estimation.least_squares import (
-    Layout,
-    Mask,
-    Problem,
-    Solution,
-    bounded_least_squares,
-    stacked,
-    weighted_least_squares,
-)
+from jointwise.estimation.least_squares import Layout, Problem, Solution, stacked, weighted_least_squares
 from jointwise.estimation.uncertainty import uncertainty_of
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 ALIKE = 0.5
 """Prior standard deviation of log gains about their mean in one arm: it decides where the data do not."""

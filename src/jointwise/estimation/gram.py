@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from jointwise.estimation.bounded import bounded_from_moments, squared_error_from_moments
 from jointwise.estimation.cross_validation import FOLDS
 from jointwise.estimation.jackknife import jackknife_covariance
-from jointwise.estimation.least_squares import bounded_from_moments, squared_error_from_moments
 from jointwise.spatial import Array
 
 RIDGE = 1e-12

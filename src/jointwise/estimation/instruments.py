@@ -25,10 +25,10 @@ from jointwise.errors import DataError, EstimationError
 from jointwise.estimation.factors import Index, JointFactors
 from jointwise.estimation.fit import Fit
 from jointwise.estimation.jackknife import jackknife_covariance, student_factor
-from jointwise.estimation.least_squares import Layout, Mask, Solution
+from jointwise.estimation.least_squares import Layout, Solution
 from jointwise.estimation.regression import JointwiseTerms, LoadOf, Regression, Rows, regression_rows
 from jointwise.estimation.uncertainty import Uncertainty, uncertainty_of
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 FOLLOWED = 0.5
 """Smallest correlation of measured and reference positions of a joint that moves. A robot that follows its reference

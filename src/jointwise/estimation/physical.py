@@ -34,14 +34,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from jointwise import spatial
 from jointwise.description.robot import Link
 from jointwise.estimation.body_prior import BodyPrior
+from jointwise.estimation.bounded import RIDGE, bounded_from_moments
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import Index, fold_blocks
-from jointwise.estimation.least_squares import RIDGE, Mask, Problem, Solution, bounded_from_moments
+from jointwise.estimation.least_squares import Problem, Solution
 from jointwise.estimation.semidefinite import MARGIN, DefiniteLeastSquares, Iterate, PriorKind, symmetric
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 NEAR_BOUNDARY = 2.0 * MARGIN
 """A link is at the boundary if its smallest relative eigenvalue is below this."""
@@ -259,7 +259,7 @@ class Programme:
 
     def __post_init__(self) -> None:
         """Compute the map from relative coordinates to standard parameters, and which joint terms have an effect."""
-        object.__setattr__(self, "whitening", _from_relative(self.prior))
+        object.__setattr__(self, "whitening", self.prior.from_relative())
         lengths, base = np.sqrt(np.diag(self.moments())[:-1]), len(self.projection)
         active = base + np.flatnonzero(lengths[base:] > 1e-12 * lengths.max())
         object.__setattr__(self, "active", active)
@@ -390,15 +390,3 @@ class Programme:
         """Return the prior inertia of every link about its joint axis, at the positions of the rotors."""
         axis = self.prior.inertials[:, 5]
         return np.concatenate([np.zeros(self.prior.inertials.size), axis[: len(self.prior.rotors)]])
-
-
-def _from_relative(prior: BodyPrior) -> Array:
-    """Return the matrix from (entries of Q_j, relative rotor inertias) to standard parameters; block diagonal."""
-    links, rotors = len(prior.names), len(prior.rotors)
-    B = np.zeros((10 * links + rotors, 10 * links + rotors))
-    for j, inertial in enumerate(prior.inertials):
-        C = np.linalg.cholesky(spatial.pseudo_inertia(inertial))
-        for k, unit in enumerate(np.eye(10)):
-            B[10 * j : 10 * j + 10, 10 * j + k] = spatial.from_pseudo_inertia(C @ symmetric(unit) @ C.T)
-    B[10 * links :, 10 * links :] = np.diag(np.where(np.isnan(prior.rotors), 1.0, prior.rotors))
-    return B

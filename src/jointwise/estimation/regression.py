@@ -17,12 +17,12 @@ import numpy as np
 from jointwise.data.conditioning import CleanLog, Filters, MotionChunk, motion_chunks
 from jointwise.data.filters import decimate, decimation_taps
 from jointwise.estimation.factors import Index, JointFactors, JointMoments, block_sums
-from jointwise.estimation.least_squares import Layout, Mask, Problem, QuickProblem
+from jointwise.estimation.least_squares import Layout, Problem, QuickProblem
 from jointwise.model.dynamics import Dynamics, joint_signals
 from jointwise.model.terms import Term
 from jointwise.model.transmission import motor_motion
 from jointwise.motion import Motion, with_substitutes
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 STILL_WEIGHT = 0.3
 """Weight of samples at which a joint does not move: static friction is not a function of the motion there."""

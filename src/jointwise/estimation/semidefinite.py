@@ -29,8 +29,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from jointwise.errors import EstimationError
+from jointwise.estimation.bounded import cholesky_solution
 from jointwise.estimation.factors import Index
-from jointwise.estimation.least_squares import cholesky_solution
 from jointwise.spatial import Array
 
 PriorKind = Literal["entropic", "euclidean"]

@@ -28,16 +28,17 @@ from typing import Literal
 
 import numpy as np
 
+from jointwise.estimation.bounded import bounded_from_moments
 from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import Index, triangle
 from jointwise.estimation.fit import Fit, known_sums, known_values
 from jointwise.estimation.jackknife import jackknife_covariance, student_factor
-from jointwise.estimation.least_squares import Mask, Problem, QuickProblem, Solution, bounded_from_moments
+from jointwise.estimation.least_squares import Problem, QuickProblem, Solution
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.structure import JointTerms
 from jointwise.model.terms import JointSignals, Parameter, Term
 from jointwise.model.terms.term import State
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 OPEN_DIRECTION = 1e-6
 """A direction is not determined when the scaled factor is smaller there than this part of its largest value."""

@@ -11,11 +11,10 @@ from jointwise.backend import native
 from jointwise.data.coordinates import model_log
 from jointwise.data.log import Log
 from jointwise.errors import DataError, ModelError
-from jointwise.estimation.least_squares import Mask
 from jointwise.result.metrics import JointSpread
 from jointwise.runtime import RobotModel
 from jointwise.runtime.stream import NativeCore
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 MOMENTS, SHARES = 4, 3
 """Unknowns of a payload (mass, first moments) and of a joint (dry friction, viscous friction, torque held at rest)."""

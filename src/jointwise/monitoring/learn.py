@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jointwise.data.log import Log
-from jointwise.estimation.least_squares import Mask, non_negative
+from jointwise.estimation.bounded import non_negative
 from jointwise.model.transmission import motor_values
 from jointwise.monitoring.core import (
     FASTEST,
@@ -26,7 +26,7 @@ from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.result.metrics import BLOCK, FEATURES, ChangeSpread, JointSpread, ResidualSpread, Tail
 from jointwise.runtime import RobotModel
 from jointwise.runtime.stream import NativeCore
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 PASSES = 3
 """Passes over the logs: the spread weights what the filter explains, which changes the rest."""

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from jointwise.description.robot import Payload
 from jointwise.errors import ModelError, ShapeError
-from jointwise.estimation.least_squares import Mask
 from jointwise.monitoring.core import CoreMonitor, Known, NativeWatch, Reports, Samples, WatchCore
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.runtime import RobotModel
 from jointwise.runtime.motion import checked_rate
 from jointwise.runtime.stream import NativeCore
+from jointwise.spatial import Mask
 
 SAME_RATE = 0.02
 """Relative difference of the rates of two streams whose changes are comparable."""

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from jointwise.estimation.least_squares import Mask
 from jointwise.monitoring import reference_constants as c
 from jointwise.monitoring.core import MOMENTS, SHARES, CoreMonitor
 from jointwise.monitoring.reference_state import DRY, HELD, Moment, WatchMemory, index_of, share_of
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 
 class ReferenceContact:

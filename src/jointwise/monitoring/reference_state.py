@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.estimation.least_squares import Mask
 from jointwise.monitoring.core import COLUMNS, MOMENTS, SHARES, VERDICTS
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 DRY, VISCOUS, HELD = range(SHARES)
 """Unknowns of a joint: relative change of dry friction, change of the viscous coefficient, torque held at rest."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from jointwise.estimation.least_squares import Mask
 from jointwise.model.dynamics import joint_signals
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.model.terms import Inertia, Offset, Spring, Temperature, Viscous
@@ -31,7 +30,7 @@ from jointwise.motion import Motion
 from jointwise.runtime.bodies import Bodies
 from jointwise.runtime.motion import term_values
 from jointwise.runtime.stream import NumpyCore, Sample
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 SMOOTH = (Offset, Viscous, Temperature, Spring, Inertia)
 """Terms that are not dry friction."""

@@ -8,13 +8,12 @@ import numpy as np
 
 from jointwise import spatial
 from jointwise.data.statistics import MOVING_SPEED
-from jointwise.estimation.least_squares import Mask
 from jointwise.model.terms import Offset
 from jointwise.monitoring.core import CoreMonitor, WatchedJoint
 from jointwise.result.metrics import JointSpread, ResidualSpread, Tail
 from jointwise.runtime import RobotModel
 from jointwise.runtime.motion import steady_torques
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 PAYLOAD_SHARE = 0.4
 """Standard deviation of the mass of an unknown payload, relative to the mass at the end of the stretched arm whose

@@ -9,12 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from jointwise.description.robot import Payload
-from jointwise.estimation.least_squares import Mask
 from jointwise.monitoring.core import DROPPED, MOMENTS, SHARES, Known
 from jointwise.monitoring.events import Contact, Fault
 from jointwise.monitoring.wear import JointStiffness
 from jointwise.result.plausibility.check import Status as SetupStatus
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 NORMAL = 1.959964
 """Quantile of a 95 % confidence interval."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from jointwise.estimation.least_squares import Mask
 from jointwise.model.terms import Temperature
 from jointwise.model.transmission import motor_torque
 from jointwise.monitoring.core import MOMENTS, SHARES, Known
@@ -33,7 +32,7 @@ from jointwise.monitoring.sums import StreamSums
 from jointwise.monitoring.wear import Wear
 from jointwise.result.metrics import CONTRADICTED
 from jointwise.runtime import RobotModel
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 MISMATCH_SHARE = 0.3
 """Share of the time in contact above which the model does not explain the stream ..."""

@@ -13,7 +13,6 @@ from jointwise.errors import EstimationError
 from jointwise.estimation.essential import Essential
 from jointwise.estimation.feed_forward import FeedForwardFit
 from jointwise.estimation.fit import Fit, known_sums, known_values
-from jointwise.estimation.least_squares import Mask
 from jointwise.estimation.regression import Regression
 from jointwise.estimation.structure import JointTerms
 from jointwise.estimation.uncertainty import Uncertainty, uncertainty_of
@@ -22,7 +21,7 @@ from jointwise.model.terms import SpeedRipple, Term, Viscous
 from jointwise.result.calibration import Estimate, Status
 from jointwise.result.metrics import AT_NOISE
 from jointwise.result.predict import FeedForward
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 MAX_NMSE = 0.5
 """Largest MSE / variance (median over the joints) on the training data: above, there is no model."""

@@ -16,13 +16,12 @@ from jointwise.data.coordinates import gravity_text
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload
 from jointwise.errors import ModelError
-from jointwise.estimation.least_squares import Mask
 from jointwise.estimation.physical import PhysicalParameters
 from jointwise.model.base import null_space
 from jointwise.model.dynamics import Dynamics
 from jointwise.result.calibration import Calibration, Estimate, Status
 from jointwise.result.provenance import payload_numbers
-from jointwise.spatial import Array, pseudo_inertia
+from jointwise.spatial import Array, Mask, pseudo_inertia
 
 UNKNOWN = 1e-7
 """Entry of P' times the null space of P (unit vectors) above which a base parameter is not determined."""

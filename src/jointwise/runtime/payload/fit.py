@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointwise import spatial
+from jointwise.estimation.bounded import RIDGE
 from jointwise.estimation.factors import JointFactors
 from jointwise.estimation.jackknife import student_factor
-from jointwise.estimation.least_squares import RIDGE
 from jointwise.model.terms import Offset
 from jointwise.result.calibration import Calibration
 from jointwise.runtime.motion import term_values

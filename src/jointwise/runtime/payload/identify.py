@@ -11,7 +11,6 @@ from jointwise.data.log import Log, log_list
 from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.errors import EstimationError, ImplausibleError, ModelError
 from jointwise.estimation.jackknife import BLOCK_DURATION, MIN_BLOCKS
-from jointwise.estimation.least_squares import Mask
 from jointwise.estimation.uncertainty import OPEN_SHARE, open_directions
 from jointwise.result.calibration import CalibratedModel, Calibration, calibration_of
 from jointwise.result.predict import applicable_use
@@ -19,7 +18,7 @@ from jointwise.result.transfer import refuse_unknown_scale
 from jointwise.runtime.payload.fit import GYRATION, PayloadFit, fit_payload, payload_columns
 from jointwise.runtime.payload.result import IdentifiedPayload
 from jointwise.runtime.payload.rows import LogRows, cleaned, is_at_rest, log_rows
-from jointwise.spatial import Array, split_inertial, tensor_to_six
+from jointwise.spatial import Array, Mask, split_inertial, tensor_to_six
 
 ITERATIONS = 8
 """Most passes over the logs, as friction depends on the load; three are usual."""
