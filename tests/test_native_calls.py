@@ -35,160 +35,109 @@ def series(*shape: int) -> Array:
     return np.linspace(0.1, 1.0, int(np.prod(shape))).reshape(shape)
 
 
-def right_call(name: str) -> tuple[list[object], set[int]]:
-    """Return a right call, and the places of arrays that it writes to."""
-    x, joints, backlash = series(SAMPLES), *ROBOT.packed
-    state, pair, out = np.zeros(5), np.zeros((SAMPLES, 2)), np.zeros(SAMPLES)
-    columns, gram = (SAMPLES, 3), np.zeros((8, 8))
-    push, record = series(SAMPLES, 6), np.zeros((SAMPLES, 6 * len(SERIES) + 1))
-    rest = ROBOT.rest(np.zeros(6)).values.copy()
-    start = ESTIMATOR.init(Measurement(*(series(6) for _ in range(4))))
-    control = (
-        np.zeros((SAMPLES, 6)),
-        *(series(SAMPLES, 6) for _ in range(4)),
-        *(np.zeros(6) for _ in range(5)),
-        None,
-        None,
-    )
-    calls: dict[str, tuple[list[object], set[int]]] = {
-        "decimate": ([x, np.ones(3), 2, np.zeros(2)], {3}),
+def rows(count: int = 6) -> Array:
+    """Return one number a period and joint."""
+    return series(SAMPLES, count)
+
+
+def control() -> tuple[object, ...]:
+    """Return the law of a controller for six joints."""
+    zeros = tuple(np.zeros(6) for _ in range(5))
+    return np.zeros((SAMPLES, 6)), *(rows() for _ in range(4)), *zeros, None, None
+
+
+def zeros(*shapes: int | tuple[int, ...]) -> list[Array]:
+    """Return arrays that a call writes to."""
+    return [np.zeros(shape) for shape in shapes]
+
+
+Call = tuple[list[object], set[int]]
+"""Arguments of a right call, and the places of arrays that it writes to."""
+
+
+def signal_calls() -> dict[str, Call]:
+    """Return calls of filters and of linear algebra."""
+    x, pair = series(SAMPLES), (SAMPLES, 2)
+    return {
+        "decimate": ([x, np.ones(3), 2, *zeros(2)], {3}),
         "leaky_sum": ([x, 0.5], {0}),
-        "cubic_spline": ([x, series(SAMPLES, 2), series(3), np.zeros((3, 2))], {3}),
+        "cubic_spline": ([x, rows(2), series(3), *zeros((3, 2))], {3}),
         "cholesky_solve": ([np.eye(3), series(3)], {1}),
-        "nnls": ([np.eye(3), series(3), np.zeros(3)], {2}),
-        "phase_steps": (
-            [np.ones(3) / 3.0, 2, 1e3, np.zeros(15), series(SAMPLES, 2), np.zeros((SAMPLES, 3, 2))],
-            {3, 5},
+        "nnls": ([np.eye(3), series(3), *zeros(3)], {2}),
+        "phase_steps": ([np.ones(3) / 3.0, 2, 1e3, *zeros(15), rows(2), *zeros((SAMPLES, 3, 2))], {3, 5}),
+        "observer_steps": ([np.ones(2), 0.9, 1e3, *zeros(2, 2), rows(2), rows(2), rows(2), *zeros(pair)], {3, 4, 8}),
+        "fusion_steps": ([series(4), series(3, 3), *zeros((4, 3)), rows(3), *zeros(pair, (SAMPLES, 3))], {2, 4, 5}),
+        "recursive": (
+            [4, 0.9, 1.0, 3.0, np.ones(2), *zeros(2, pair), x, x.copy(), *zeros(11, SAMPLES, pair)],
+            {9, 10, 11},
         ),
-        "slip_hysteresis": ([LAWS.copy(), np.ones((2, 3)), np.zeros((2, 5)), series(SAMPLES, 2), pair.copy()], {2, 4}),
-        "slip_torque": ([LAWS.copy(), *(series(SAMPLES, 2) for _ in range(4)), pair.copy(), pair.copy()], {5, 6}),
+    }
+
+
+def friction_calls() -> dict[str, Call]:
+    """Return calls of friction laws along a path."""
+    x, pair = series(SAMPLES), (SAMPLES, 2)
+    level, packed = 1.0 + x, [part[:1].copy() for part in ROBOT.packed]
+    gram = [x, level, x.copy(), LIMITS.copy(), np.ones(2), rows(1), rows(3), True, 1, *zeros(5, (8, 8))]
+    return {
+        "slip": ([x, level, LIMITS.copy(), 0.9, *zeros(5, pair, pair)], {4, 5, 6}),
+        "maxwell_gram": (gram, {9, 10}),
+        "rate_slip": ([x, level, level.copy(), LIMITS.copy(), 0.1, *zeros(6, pair)], {5, 6}),
+        "lugre": ([x, level, level.copy(), *zeros(2, SAMPLES)], {3, 4}),
+        "hysteresis": ([*packed, x, *zeros(4, pair)], {3, 4}),
+        "steady_friction": ([packed[0], x, x.copy(), x.copy(), *zeros(pair)], {4}),
+        "slip_hysteresis": ([LAWS.copy(), np.ones((2, 3)), *zeros((2, 5)), rows(2), *zeros(pair)], {2, 4}),
+        "slip_torque": ([LAWS.copy(), *(rows(2) for _ in range(4)), *zeros(pair, pair)], {5, 6}),
         "adapt_steps": (
-            [
-                np.ones((2, 15)),
-                np.zeros((2, 8)),
-                *(series(SAMPLES, 2) for _ in range(3)),
-                True,
-                np.zeros((SAMPLES, 2, 2)),
-                np.zeros((SAMPLES, 2)),
-            ],
+            [np.ones((2, 15)), *zeros((2, 8)), rows(2), rows(2), rows(2), True, *zeros((SAMPLES, 2, 2), pair)],
             {1, 6, 7},
         ),
-        "affine_step": ([control, 1, SAMPLES, 1e3, (series(6),) * 4, np.zeros(6), np.zeros(6)], {5, 6}),
+    }
+
+
+def control_calls() -> dict[str, Call]:
+    """Return calls of controllers, of the estimator of friction and of the digital robot, with six joints."""
+    start = ESTIMATOR.init(Measurement(*(series(6) for _ in range(4))))
+    law, four, six = control(), (series(6),) * 4, (series(6),) * 6
+    estimator = [ESTIMATOR.handle, *start.arrays]
+    plant = [ROBOT.chain, *ROBOT.packed, np.zeros(3), ROBOT.rest(np.zeros(6)).values.copy(), 4, law, rows(), 1e-5]
+    record = (SAMPLES, 6 * len(SERIES) + 1)
+    return {
+        "affine_step": ([law, 1, SAMPLES, 1e3, four, *zeros(6, 6)], {5, 6}),
         "estimator_steps": (
-            [
-                *(ESTIMATOR.handle, *start.arrays, *(series(SAMPLES, 6) for _ in range(4)), True),
-                *(np.zeros((SAMPLES, 2, 6)), np.zeros((SAMPLES, 6))),
-            ],
+            [*estimator, *(rows() for _ in range(4)), True, *zeros((SAMPLES, 2, 6), (SAMPLES, 6))],
             {1, 2, 3, 9, 10},
         ),
         "adaptive_step": (
             [
-                *(ESTIMATOR.handle, *start.arrays, 1, SAMPLES, control, (series(SAMPLES, 6),) * 6, (series(6),) * 6),
-                *(series(6), series(6), True, start.memory.copy(), np.zeros(6), np.zeros(6), np.zeros(6)),
+                *(*estimator, 1, SAMPLES, law, (rows(),) * 6, six, series(6), series(6), True),
+                *(start.memory.copy(), *zeros(6, 6, 6)),
             ],
             {1, 2, 3, 12, 13, 14, 15},
         ),
         "guiding_step": (
-            [
-                *(MODEL.handle, start.memory.copy(), np.zeros((6, 6)), (series(6),) * 6, 0.8),
-                *(np.zeros(6), np.ones(6), np.zeros(6)),
-            ],
+            [MODEL.handle, start.memory.copy(), *zeros((6, 6)), six, 0.8, *zeros(6), np.ones(6), *zeros(6)],
             {1, 2, 7},
         ),
-        "observer_steps": (
-            [np.ones(2), 0.9, 1e3, np.zeros(2), np.zeros(2), *(series(SAMPLES, 2) for _ in range(3)), pair.copy()],
-            {3, 4, 8},
-        ),
-        "fusion_steps": (
-            [series(4), series(3, 3), np.zeros((4, 3)), series(SAMPLES, 3), pair.copy(), np.zeros((SAMPLES, 3))],
-            {2, 4, 5},
-        ),
         "torque_loop_step": (
-            [
-                *(ARM, control, 1, SAMPLES, 1e3, (series(6),) * 4, series(SAMPLES, 6), series(SAMPLES, 6)),
-                *(series(6, 13), series(4), np.zeros((7, 6)), np.zeros(6)),
-            ],
+            [ARM, law, 1, SAMPLES, 1e3, four, rows(), rows(), series(6, 13), series(4), *zeros((7, 6), 6)],
             {10, 11},
         ),
         "linearisation_step": (
-            [
-                *(ARM, 1, SAMPLES, 1e3, 9.0, 1e-3, (series(6),) * 4, (series(SAMPLES, 6),) * 8, series(6, 18)),
-                *(np.zeros(6), np.zeros(6), np.zeros(6)),
-            ],
+            [ARM, 1, SAMPLES, 1e3, 9.0, 1e-3, four, (rows(),) * 8, series(6, 18), *zeros(6, 6, 6)],
             {9, 10, 11},
         ),
-        "slip": ([x, 1.0 + x, LIMITS.copy(), 0.9, state, pair, np.zeros((SAMPLES, 2))], {4, 5, 6}),
-        "maxwell_gram": (
-            [
-                x,
-                1.0 + x,
-                x.copy(),
-                LIMITS.copy(),
-                np.ones(2),
-                series(SAMPLES, 1),
-                series(*columns),
-                True,
-                1,
-                state,
-                gram,
-            ],
-            {9, 10},
-        ),
-        "rate_slip": ([x, 1.0 + x, 1.0 + x, LIMITS.copy(), 0.1, np.zeros(6), pair], {5, 6}),
-        "lugre": ([x, 1.0 + x, 1.0 + x, np.zeros(2), out], {3, 4}),
-        "recursive": (
-            [
-                *(4, 0.9, 1.0, 3.0, np.ones(2), np.zeros(2), pair, x, x.copy()),
-                *(np.zeros(11), out, np.zeros((SAMPLES, 2))),
-            ],
-            {9, 10, 11},
-        ),
-        "hysteresis": ([joints[:1].copy(), backlash[:1].copy(), x, np.zeros(4), pair], {3, 4}),
-        "steady_friction": ([joints[:1].copy(), x, x.copy(), x.copy(), pair], {4}),
-        "simulate": (
-            [
-                ROBOT.chain,
-                joints,
-                backlash,
-                np.zeros(3),
-                rest,
-                4,
-                control,
-                push,
-                1e-5,
-                SAMPLES,
-                1,
-                False,
-                record,
-                np.ones((2, 6)),
-                np.eye(6),
-            ],
-            {4, 12},
-        ),
+        "simulate": ([*plant, SAMPLES, 1, False, *zeros(record), np.ones((2, 6)), np.eye(6)], {4, 12}),
     }
+
+
+def right_call(name: str) -> Call:
+    """Return a right call with arrays of its own."""
+    calls = signal_calls() | friction_calls() | control_calls()
     return calls[name]
 
 
-FRICTION = ("slip", "maxwell_gram", "rate_slip", "lugre", "hysteresis", "steady_friction")
-NAMES = (
-    *FRICTION,
-    "decimate",
-    "leaky_sum",
-    "recursive",
-    "simulate",
-    "phase_steps",
-    "adapt_steps",
-    "slip_hysteresis",
-    "slip_torque",
-    "affine_step",
-    "estimator_steps",
-    "adaptive_step",
-    "guiding_step",
-    "observer_steps",
-    "fusion_steps",
-    "torque_loop_step",
-    "linearisation_step",
-)
+NAMES = tuple(signal_calls() | friction_calls() | control_calls())
 ANY_SIZE = {("decimate", 0), ("decimate", 1), ("decimate", 3), ("leaky_sum", 0), ("hysteresis", 1), ("hysteresis", 3)}
 """Arrays that may be longer."""
 
