@@ -77,11 +77,7 @@ def fit_power(
     factor = student_factor(len(grams) - 1)
     _check_signs(grams, factor)
     values = tuple(_value(k, found[k], factor * errors[k], errors[k]) for k in range(len(NAMES)))
-    if values[1].low <= 0.0:
-        raise EstimationError(
-            f"{recordings[0].origin.path}: the power on the bus does not follow the power of the motors (share "
-            f"{found[1]:.3g}, 95 % interval from {values[1].low:.3g}). Are currents, speeds and bus of the same clock?"
-        )
+    _check_share(values[1], recordings[0].origin.path)
     residual = power - columns @ found
     return PowerModel(
         robot=robot.name,
@@ -97,6 +93,15 @@ def fit_power(
         notes=_notes(found, known),
         **_coupling(robot),
     )
+
+
+def _check_share(share: Value, path: str) -> None:
+    """Reject a share of the motor power on the bus whose interval contains 0."""
+    if share.low <= 0.0:
+        raise EstimationError(
+            f"{path}: the power on the bus does not follow the power of the motors (share {share.value:.3g}, 95 % "
+            f"interval from {share.low:.3g}). Are currents, speeds and bus of the same clock?"
+        )
 
 
 def _coupling(robot: Robot) -> dict[str, Any]:

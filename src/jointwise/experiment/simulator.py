@@ -11,6 +11,7 @@ import numpy as np
 from jointwise import __version__
 from jointwise.control.stability import UnstableError
 from jointwise.data.coordinates import is_same
+from jointwise.data.log import Log
 from jointwise.description import load_robot
 from jointwise.description.check import require_sound
 from jointwise.description.mounting import Mounting, gravity_vector
@@ -25,7 +26,7 @@ from jointwise.experiment.run import ExperimentRun, ProgressCallback
 from jointwise.model.rigid.dynamics import mass_matrix
 from jointwise.model.skeleton import Tool
 from jointwise.simulation.recording import Recorder, digital_robot_to_dict
-from jointwise.simulation.robot import Run
+from jointwise.simulation.robot import DigitalRobot, Run
 from jointwise.simulation.sensors import Sensors
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def simulate(
     plant, events, control = plant or PlantOptions(), events or Events(), _controller_options(controller)
     _check_size(duration, rate, control.rate)
     description, plant, twin = _described(robot, plant)
-    require_sound(description)
-    _require_inertia(description)
+    _require_movable(description)
     planned, lead = _plan(description, experiment, duration, seed, joint, clearance, tool)
     planned = _remounted(planned, plant.gravity)
     total = planned.motion.duration + lead if duration is None else duration
@@ -106,20 +106,24 @@ def simulate(
     digital = plant.build(description, planned.gravity)
     sensors = replace(sensors or default_sensors(), rate=rate, seed=seed)
     recorder = Recorder(digital, sensors, total, gauge=planned.torque is not None)
-    run = ExperimentRun(
-        planned, digital, lead, None, control.rate, events, events.stages(digital, control.rate, total),
-        recorder.encoders if control.feedback == "sensors" else None,
-    )  # fmt: skip
+    stages = events.stages(digital, control.rate, total)
+    encoders = recorder.encoders if control.feedback == "sensors" else None
+    run = ExperimentRun(planned, digital, lead, None, control.rate, events, stages, encoders)
     run, kept = _record(run, control, recorder, total, plant.temperature, keep, progress or (lambda _: None))
     setup = {"seed": seed, "duration": total, "lead": lead, "rate": rate, "sensors": asdict(recorder.sensors)}
     truth = _truth(run, plant, control) | setup | ({} if twin is None else {"twin": twin.to_dict()})
-    log = recorder.finish()
-    log = replace(log, origin=replace(log.origin, gravity=tuple(float(g) for g in digital.gravity)))
+    log = _with_gravity(recorder.finish(), digital)
     return SimulationResult(log, truth, Run.joined(kept) if kept else None, planned, digital)
 
 
-def _require_inertia(robot: Robot) -> None:
-    """Reject a robot whose links have no inertia about some joint: it has no motion under a torque."""
+def _with_gravity(log: Log, digital: DigitalRobot) -> Log:
+    """Return a log of a digital robot that states its gravity."""
+    return replace(log, origin=replace(log.origin, gravity=tuple(float(g) for g in digital.gravity)))
+
+
+def _require_movable(robot: Robot) -> None:
+    """Reject an unsound robot, and one whose links have no inertia about some joint: no torque moves it."""
+    require_sound(robot)
     rotations = mass_matrix(robot, np.zeros((1, robot.dof)))[0]
     for joint, moment in zip(robot.joints, np.diag(rotations), strict=True):
         if not moment > 0.0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -129,39 +129,30 @@ def verdict(
     """
     model, known = monitor.model, state.known
     measured = np.ones(model.dof, dtype=bool) if monitor.measured is None else monitor.measured
-    payload = payload_estimate(known, model.payload, model.output == "current", float(sums.moved.max()))
     warmer = warmer_than_known(model, sums.temperatures)
-    friction = friction_estimates(known, _motion(monitor, sums, warmer), measured)
-    mismatch = _mismatch(sums, len(contacts), known.adopted) or _impossible(monitor, known, payload, friction)
-    if mismatch or payload.status == "watch":  # friction that grows with the load is not a change of the joint
-        friction = tuple(replace(joint, status="unknown") if joint.status == "watch" else joint for joint in friction)
-        wear = wear.not_judged()
-    if mismatch:
-        contacts = []
-    if mismatch or not model.calibration.scale_known:
-        payload = replace(payload, status="unknown")
+    found = _findings(monitor, known, sums, _motion(monitor, sums, warmer), measured, contacts, wear)
     data, temperature = data_quality(known, faults, malformed), temperature_range(model, sums.temperatures)
     running, missing = _channels(monitor, measured, temperature is not None)
     count, setup = max(sums.samples, 1), _setup(model)
     return MonitorResult(
         source=source,
         robot=model.name,
-        status=_worst(mismatch, contacts, payload, friction, data, temperature, wear, setup),
-        reasons=(*setup, *mismatch, *_reasons(contacts, payload, friction, temperature, data), *wear.reasons),
+        status=_worst(found, data, temperature, setup),
+        reasons=(*setup, *found.mismatch, *_reasons(found, temperature, data), *found.wear.reasons),
         start=sums.start,
         duration=sums.last - sums.start,
         rate=monitor.rate,
-        contacts=tuple(contacts),
+        contacts=found.contacts,
         external_torque_rms=where_measured(np.sqrt(sums.square / count), measured),
         external_torque_deviation=where_measured(sums.deviation / count, measured),
-        payload=payload,
-        friction=friction,
+        payload=found.payload,
+        friction=found.friction,
         temperature=temperature,
         data=data,
         thresholds=known_spread(model).source,
-        running=(*running, *(["stiffness"] if wear.joints else [])),
-        missing=(*missing, *_unchecked_signs(monitor, sums, measured), *thermal_note(warmer), *wear.missing),
-        stiffness=wear.joints or None,
+        running=(*running, *(["stiffness"] if found.wear.joints else [])),
+        missing=(*missing, *_unchecked_signs(monitor, sums, measured), *thermal_note(warmer), *found.wear.missing),
+        stiffness=found.wear.joints or None,
         setup=model.calibration.setup,
     )
 
@@ -173,19 +164,52 @@ def _motion(monitor: Monitor, sums: StreamSums, warmer: Array) -> FrictionMotion
     return FrictionMotion(sums.moved, sums.path / time, sums.dry / time, viscous, warmer)
 
 
-def _worst(
-    mismatch: Sequence[str],
+@dataclass(frozen=True)
+class _Findings:
+    """What the monitors found, without what a stream that the model does not explain makes meaningless.
+
+    Attributes:
+        mismatch: Why the stream is not that of this robot; empty if nothing says so.
+        contacts: Contacts; none where the model does not explain the stream.
+        payload: Payload.
+        friction: Friction of every joint.
+        wear: Stiffness of the joints.
+    """
+
+    mismatch: tuple[str, ...]
+    contacts: tuple[Contact, ...]
+    payload: PayloadEstimate
+    friction: tuple[FrictionEstimate, ...]
+    wear: Wear
+
+
+def _findings(
+    monitor: Monitor,
+    known: Known,
+    sums: StreamSums,
+    motion: FrictionMotion,
+    measured: Mask,
     contacts: Sequence[Contact],
-    payload: PayloadEstimate,
-    friction: Sequence[FrictionEstimate],
-    data: DataQuality,
-    temperature: TemperatureRange | None,
     wear: Wear,
-    setup: Sequence[str],
-) -> Status:
+) -> _Findings:
+    """Return what was found; friction and wear are not judged with another payload or a model of another robot."""
+    model = monitor.model
+    payload = payload_estimate(known, model.payload, model.output == "current", float(sums.moved.max()))
+    friction = friction_estimates(known, motion, measured)
+    mismatch = _mismatch(sums, len(contacts), known.adopted) or _impossible(monitor, known, payload, friction)
+    if mismatch or payload.status == "watch":  # friction that grows with the load is not a change of the joint
+        friction = tuple(replace(joint, status="unknown") if joint.status == "watch" else joint for joint in friction)
+        wear = wear.not_judged()
+    if mismatch or not model.calibration.scale_known:
+        payload = replace(payload, status="unknown")
+    return _Findings(tuple(mismatch), () if mismatch else tuple(contacts), payload, friction, wear)
+
+
+def _worst(found: _Findings, data: DataQuality, temperature: TemperatureRange | None, setup: Sequence[str]) -> Status:
     """Return the worst status of all monitors; at least watch with a model whose set-up is contradicted."""
-    statuses = {"contact" if contacts else "ok", payload.status, data.status, "fault" if mismatch else "ok"}
-    statuses |= {joint.status for joint in friction} | {joint.status for joint in wear.joints}
+    statuses = {"contact" if found.contacts else "ok", found.payload.status, data.status}
+    statuses |= {"fault" if found.mismatch else "ok"}
+    statuses |= {joint.status for joint in found.friction} | {joint.status for joint in found.wear.joints}
     statuses |= (set() if temperature is None else {temperature.status}) | ({"watch"} if setup else set())
     worst: Status = next((s for s in ("fault", "contact", "worn", "watch") if s in statuses), "ok")
     return worst
@@ -270,14 +294,9 @@ def _channels(monitor: Monitor, measured: Mask, warm: bool) -> tuple[list[str], 
     return running, missing
 
 
-def _reasons(
-    contacts: Sequence[Contact],
-    payload: PayloadEstimate,
-    friction: Sequence[FrictionEstimate],
-    temperature: TemperatureRange | None,
-    data: DataQuality,
-) -> list[str]:
+def _reasons(found: _Findings, temperature: TemperatureRange | None, data: DataQuality) -> list[str]:
     """Return one line for everything that is not ok."""
+    contacts, payload, friction = found.contacts, found.payload, found.friction
     lines = []
     if contacts:
         worst, noun = max(contacts, key=lambda contact: contact.ratio), "contact" if len(contacts) == 1 else "contacts"

@@ -170,15 +170,7 @@ def record(
         subscription = client.subscribe(names, rate)
         if "timestamp" not in subscription.recipe.names:
             raise DataError(f"{client.address}: the controller sends no 'timestamp', which a recording needs.")
-        started = datetime.now(UTC).isoformat(timespec="seconds")
-        facts = {
-            "host": client.address,
-            "controller": client.version,
-            "rate": rate,
-            "started": started,
-            "units": {name: UNITS[name] for name in subscription.recipe.names if name in UNITS},
-            "missing_fields": list(subscription.missing),
-        }
+        facts = _facts(client, subscription, rate)
         session = _Session(client, subscription, names, rate, stop or threading.Event())
         kept = session.run(
             RecordingJournal(output, subscription.recipe, facts), duration, progress or (lambda status: None)
@@ -189,6 +181,18 @@ def record(
     convert_stream(journal_path(output), output, facts | {"gaps": [asdict(gap) for gap in kept.gaps]})
     journal_path(output).unlink()
     return result
+
+
+def _facts(client: Client, subscription: Subscription, rate: float) -> dict[str, Any]:
+    """Return what a recording at a rate (Hz) states about itself in its file."""
+    return {
+        "host": client.address,
+        "controller": client.version,
+        "rate": rate,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "units": {name: UNITS[name] for name in subscription.recipe.names if name in UNITS},
+        "missing_fields": list(subscription.missing),
+    }
 
 
 def _names(preset: str, fields: Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise.data.conditioning import UniformSpan, clean_log
 from jointwise.data.coordinates import mounting_of_logs
-from jointwise.data.log import Log, check_joints
+from jointwise.data.log import Log, check_joints, log_list
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, EstimationError
@@ -139,7 +139,7 @@ def monitor_stiffness(
         ModelError: The joint file lacks what the method needs.
 
     """
-    recordings = [logs] if isinstance(logs, Log) else list(logs)
+    recordings = log_list(logs)
     for log in recordings:
         _check(log, robot, model.joint)
     bodies = links or LinkLoad(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
@@ -147,20 +147,31 @@ def monitor_stiffness(
         observed_joint(robot, model, gain=gain), model.joint, robot.dof, recordings[0].clock.uniform_rate,
         bodies, side, variant, temperature=all(log.temperature is not None for log in recordings),
     )  # fmt: skip
-    runs, state = _run(estimator, recordings, before)
+    return _report(estimator, robot.name, recordings, limits, before)
+
+
+def _report(
+    estimator: StiffnessEstimator,
+    robot: str,
+    logs: Sequence[Log],
+    limits: StiffnessLimits | None,
+    before: StiffnessState | None,
+) -> StiffnessReport:
+    """Return the report of an estimator along logs of a robot, from the state of an earlier one if there is one."""
+    runs, state = _run(estimator, logs, before)
     estimate = estimator.estimate(state)
     fit = torque_fit(estimator.rate)
     for _, trace in runs:
         fit.add(trace.measured[trace.used], trace.predicted[trace.used])
     return StiffnessReport(
-        robot=robot.name,
-        joint=model.joint,
-        logs=tuple(log.origin.path for log in recordings),
-        duration=sum(log.duration for log in recordings),
+        robot=robot,
+        joint=estimator.index,
+        logs=tuple(log.origin.path for log in logs),
+        duration=sum(log.duration for log in logs),
         used=state.used,
         dropped=state.dropped,
         rate=estimator.rate,
-        side=side,
+        side=estimator.side,
         estimate=estimate,
         status=stiffness_status(estimate, estimator.joint.spring, limits, fit),
         friction_change=estimator.friction_change(state),
