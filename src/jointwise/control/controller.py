@@ -160,7 +160,12 @@ class Controller(Protocol[Memory]):
 
 
 class ControlState(NamedTuple):
-    """Memory of an affine controller: the `period` to come and `integral` ∫ (q - q_d) dt so far, (joints,) rad s."""
+    """Memory of an affine controller.
+
+    Attributes:
+        period: Control period to come.
+        integral: ∫ (q - q_d) dt so far, (joints,), rad s.
+    """
 
     period: int
     integral: Array
@@ -168,10 +173,14 @@ class ControlState(NamedTuple):
 
 @dataclass(frozen=True)
 class AffineController:
-    """A controller that is affine in what it measures, at a `rate` (Hz); see `AffineControl` for its `law`.
+    """A controller that is affine in what it measures.
 
-    All controllers of this package are of this kind: they differ in how references, feed-forward and gains are made.
-    A loop may step it, or run its law natively: the torques are the same.
+    All controllers of this package are of this kind: they differ in how references, feed-forward and gains are made. A
+    loop may step it, or run its law natively: the torques are the same.
+
+    Attributes:
+        law: References, feed-forward and gains.
+        rate: Control rate, Hz.
     """
 
     law: AffineControl

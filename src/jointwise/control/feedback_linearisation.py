@@ -68,7 +68,12 @@ class ChainGains:
 
 
 def chain_gains(bandwidth: float | Array, integral: float = 0.0) -> ChainGains:
-    """Return gains with the poles (s + ω)⁴ (s + r ω), ω = 2π `bandwidth` (Hz), r the `integral` (0: none)."""
+    """Return gains with the poles ``(s + ω)⁴ (s + r ω)``, ω = 2π · bandwidth.
+
+    Args:
+        bandwidth: Bandwidth, Hz, one number or (joints,).
+        integral: r, speed of the integral relative to the rest; 0 for none.
+    """
     w = 2.0 * np.pi * np.asarray(bandwidth, dtype=float)
     if not (np.isfinite(w).all() and (w > 0.0).all() and integral >= 0.0):
         raise ModelError(f"bandwidth must be positive, in Hz, and integral >= 0. Got {bandwidth}, {integral} instead.")

@@ -84,9 +84,17 @@ def feedback_rotors(robot: Robot, drives: Sequence[JointDrive] | None) -> Array:
 
 
 def effective_inertias(robot: Robot, q: Array, payload: Payload | None = None) -> Array:
-    """Return J_i = mean of M_ii(q) along a motion q (samples, joints), without rotors: kg m², (joints,).
+    """Return the effective inertias ``J_i = mean M_ii(q)`` along a motion, without rotors.
 
     They are those of the motors where a transmission couples them with the joints.
+
+    Args:
+        robot: The robot.
+        q: Positions along the motion, (samples, joints).
+        payload: Payload at the tool; None for none.
+
+    Returns:
+        J, (joints,), kg m².
     """
     if np.ndim(q) != 2 or not len(q):
         raise ShapeError(f"q must have shape (samples, {robot.dof}). Got {np.shape(q)} instead.")

@@ -166,7 +166,15 @@ class MotorLinks(Links):
 
 
 def deformations(drives: Sequence[JointDrive], torque: Array) -> Array:
-    """Return φ (samples, joints), rad, at which the springs carry a torque (samples, joints); 0 without a spring."""
+    """Return the deformations at which springs carry torques; 0 without a spring.
+
+    Args:
+        drives: One drive per joint.
+        torque: Torques of the links, (samples, joints), Nm.
+
+    Returns:
+        φ, (samples, joints), rad.
+    """
     columns = [
         np.zeros(len(torque)) if drive.spring is None else drive.spring.deformation(column)
         for drive, column in zip(drives, torque.T, strict=True)

@@ -103,7 +103,14 @@ def as_reference(motion: Any, rate: float, duration: float | None = None) -> Ref
 
 
 def part_of(motion: Any, rate: float, times: Array, poses: Array) -> Reference:
-    """Return some instants (periods,), s, of a motion controlled at `rate` (Hz); `poses` stand for the whole of it."""
+    """Return some instants of a motion as a reference.
+
+    Args:
+        motion: The motion.
+        rate: Control rate, Hz.
+        times: The instants, (periods,), s.
+        poses: Poses that stand for the whole motion, (any, joints).
+    """
     curve, orders = _curve(motion)
     return _sampled(curve, rate, times, orders, poses)
 

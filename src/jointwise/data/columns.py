@@ -109,10 +109,18 @@ def layout(
     columns: ColumnValues | None = None,
     unmeasured: Collection[int] = (),
 ) -> TableLayout:
-    """Return the layout of a file with `count` columns named `header` (None: no header row); `where` opens errors.
+    """Return the layout of a file.
 
-    Of several columns of stamps the one that is a number and no counter is used, if `columns` shows that. Outputs may
-    lack the columns of the `unmeasured` joints (0-based).
+    Of several columns of stamps the one that is a number and no counter is used, if `columns` shows that.
+
+    Args:
+        header: Names of the columns; None without a header row.
+        count: Number of columns.
+        wanted: Columns that the user stated.
+        joints: Number of joints; None for any.
+        where: File, with which error messages begin.
+        columns: What is known of the values of the columns.
+        unmeasured: Joints (0-based) whose columns outputs may lack.
     """
     note = None
     if wanted.order is not None:

@@ -99,7 +99,13 @@ def mounting_of_logs(logs: Sequence[Log], requested: Mounting | None = None) -> 
 
 
 def refuse_other_gravity(log: Log, gravity: Array, whose: str) -> None:
-    """Raise `DataError` if a log states another gravity than `gravity` (3,), m/s²; `whose` introduces the latter."""
+    """Raise `DataError` if a log states another gravity.
+
+    Args:
+        log: The log.
+        gravity: Gravity that it must not contradict, (3,), m/s².
+        whose: Text that introduces this gravity in the message.
+    """
     if log.origin.gravity is not None and not is_same(log.origin.gravity, gravity):
         raise DataError(
             f"{log.origin.path}: recorded under gravity {gravity_text(log.origin.gravity)} m/s^2, but {whose} "

@@ -51,9 +51,14 @@ def fast_length(samples: int) -> int:
 
 
 def monotone_low_pass(values: Array, cutoff: float, rate: float) -> Array:
-    """Return (samples, ...) after a Gaussian of this cut-off (-3 dB, Hz): no lag, and no swing past a stop.
+    """Return signals after a Gaussian filter, which has no lag and does not swing past a stop.
 
     A Butterworth filter rings where a motion stops, which a hysteresis would take for reversals.
+
+    Args:
+        values: Signals, (samples, ...).
+        cutoff: Cut-off frequency (-3 dB), Hz.
+        rate: Sampling rate, Hz.
     """
     width = np.sqrt(np.log(2.0)) / (2.0 * np.pi * cutoff)
     half = int(5.0 * width * rate + 0.5)

@@ -158,7 +158,10 @@ class Log:
 
     @cached_property
     def clock(self) -> Clock:
-        """How the stamps run: rate, jitter, gaps, repeated and reversed stamps; computed once for the same stamps."""
+        """How the stamps run: rate, jitter, gaps, repeated and reversed stamps.
+
+        It is computed once for the same stamps.
+        """
         return examine_clock(self) if self.original is None else self.original.clock
 
     @property

@@ -52,7 +52,7 @@ class DataQuality:
 
     @property
     def verdict(self) -> Verdict:
-        """refused: an error was found; usable: a warning; good: neither."""
+        """The verdict: "refused" if an error was found, "usable" with a warning, else "good"."""
         severities = {finding.severity for finding in self.findings}
         return "refused" if "error" in severities else "usable" if "warning" in severities else "good"
 

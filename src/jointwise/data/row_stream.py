@@ -34,7 +34,12 @@ POLL = 0.05
 
 @dataclass(frozen=True)
 class StreamRows:
-    """Samples: channels by name, (rows,) for `t`, (rows, joints) else; `malformed` lines were no samples."""
+    """Samples of a stream that came together.
+
+    Attributes:
+        channels: Channels by name, (rows,) for `t`, (rows, joints) else.
+        malformed: Number of lines that were no samples.
+    """
 
     channels: Mapping[str, Array]
     malformed: int = 0

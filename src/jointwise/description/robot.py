@@ -159,7 +159,7 @@ class Motor:
 
     @property
     def joint_gain(self) -> float | None:
-        """Joint torque per ampere: `drive_gain`, else ``torque_constant · gear_ratio``; Nm/A, None if unknown."""
+        """Joint torque per ampere, Nm/A: `drive_gain`, else ``torque_constant · gear_ratio``; None if unknown."""
         if self.drive_gain is not None:
             return self.drive_gain
         if self.torque_constant is None or self.gear_ratio is None:

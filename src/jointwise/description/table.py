@@ -73,7 +73,7 @@ def _factor(text: str, position: int, whole: str) -> tuple[float, int]:
 
 
 def exact_angle(angle: float) -> float:
-    """Return the multiple of π/2 that a rounded angle (rad) stands for: 1.5708 is π/2; other angles as they are.
+    """Return the multiple of π/2 (rad) that a rounded angle stands for, as 1.5708; other angles as they are.
 
     Taken literally, axes that are parallel or perpendicular would not quite be, and parameters that no motion shows
     would seem to act.

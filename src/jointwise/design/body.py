@@ -75,7 +75,11 @@ class Body:
         return max(float(rows.max(initial=0.0)) for rows in whole)
 
     def distances(self, q: Array) -> Array:
-        """Return the least distance (samples,), m, of two parts for q (samples, joints); below 0 they overlap."""
+        """Return the least distance of two parts of the arm, (samples,), m; below 0 they overlap.
+
+        Args:
+            q: Positions, (samples, joints), rad or m.
+        """
         return np.concatenate([self._gaps(rows).min(axis=1, initial=np.inf) for rows in self._corners(q)])
 
     def nearest(self, q: Array) -> Nearest | None:

@@ -69,7 +69,12 @@ def describe_gap(nearest: Nearest) -> str:
 
 @dataclass(frozen=True)
 class Clearance:
-    """Requirements on a `body`: `plane` (m) above the mounting plane, -inf to ignore it; links `APART`."""
+    """Distances that a motion must keep; links stay `APART`.
+
+    Attributes:
+        body: The robot and its tool.
+        plane: Least height above the mounting plane, m; -inf to ignore it.
+    """
 
     body: Body
     plane: float

@@ -87,7 +87,12 @@ def friction_terms() -> tuple[Term, ...]:
 
 @dataclass(frozen=True)
 class Columns:
-    """Regressor of a motion: `blocks` (count, samples) of each joint, torque of the bodies `load` (samples, joints)."""
+    """Regressor of a motion.
+
+    Attributes:
+        blocks: Columns of every joint, (count, samples).
+        load: Torque of the bodies, (samples, joints), Nm.
+    """
 
     blocks: list[Array]
     load: Array

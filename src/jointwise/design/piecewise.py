@@ -32,7 +32,12 @@ PEAKS: dict[Ramp, float] = {"constant": 1.0, "smooth": 35.0 / 16.0}
 
 @dataclass(frozen=True)
 class Piece:
-    """A polynomial: `length` s; `powers` (degree + 1, joints), ``q = Σ_k powers[k] τᵏ`` with τ from 0."""
+    """A polynomial ``q = Σ_k powers[k] τᵏ`` with τ from 0.
+
+    Attributes:
+        length: Duration, s.
+        powers: Coefficients, (degree + 1, joints), rad/s^k or m/s^k.
+    """
 
     length: float
     powers: Array

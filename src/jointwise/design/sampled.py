@@ -36,11 +36,15 @@ MOST_SAMPLES = 2e7
 
 
 def noise_of(t: Array, q: Array) -> Array:
-    """Return the noise (joints,) of positions q (samples, joints) at times t (samples,), rms, in the unit of q.
+    """Return the noise of sampled positions, rms, (joints,), in the unit of q.
 
     Estimated from divided differences of order 10, where they do not vanish: ``1.48 median |Σ w q| / √(Σ w²)`` with
     ``w_i = 1 / Π_{k≠i} (t_i - t_k)``. On a slow clock they contain motion as well; there the noise is limited to half a
     step of the rounding.
+
+    Args:
+        t: Times, (samples,), s.
+        q: Positions, (samples, joints).
     """
     if len(t) <= ORDER:
         return np.zeros(q.shape[1])

@@ -72,7 +72,12 @@ class Differentiable(Trajectory):
         """Return the derivative of an order (0 for q) at times (samples,) within [0, duration], (samples, joints)."""
 
     def derivative(self, t: Array, order: int) -> Array:
-        """Return dᵏq/dtᵏ, k = `order` from 0 (q) to 4 (snap), at any times (samples,), s: (samples, joints)."""
+        """Return dᵏq/dtᵏ of an order k, (samples, joints).
+
+        Args:
+            t: Any times, (samples,), s.
+            order: k, from 0 (q) to 4 (snap).
+        """
         if not 0 <= order <= 4:
             raise ModelError(f"order must be 0 to 4. Got {order} instead.")
         values = self.curve(np.clip(t, 0.0, self.duration), order)
@@ -90,7 +95,13 @@ class Differentiable(Trajectory):
 
 
 def derivative(motion: Trajectory, t: Array, order: int) -> Array:
-    """Return dᵏq/dtᵏ (samples, joints), k = `order`; orders 3 and 4 need a `Differentiable` motion."""
+    """Return dᵏq/dtᵏ of an order k, (samples, joints).
+
+    Args:
+        motion: The motion; orders 3 and 4 need a `Differentiable` one.
+        t: Times, (samples,), s.
+        order: k, from 0 (q) to 4 (snap).
+    """
     times = np.asarray(t, dtype=float)
     if isinstance(motion, Differentiable):
         return motion.derivative(times, order)

@@ -102,7 +102,12 @@ class PowerModel:
         return JointPowers(mechanical, copper, drive)
 
     def power(self, current: Array, speed: Array) -> Array:
-        """Return the power on the bus (samples,), W, at currents (A) and speeds (rad/s), (samples, joints)."""
+        """Return the power on the bus, (samples,), W.
+
+        Args:
+            current: Currents of the motors, (samples, joints), A.
+            speed: Speeds of the motors, (samples, joints), rad/s.
+        """
         return self.bus_power(self.joint_powers(current, speed).electrical)
 
     def bus_power(self, electrical: Array) -> Array:

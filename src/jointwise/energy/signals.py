@@ -49,7 +49,10 @@ def read_power_log(path: str, robot: Robot | None = None, **reading: object) -> 
 
 
 def bus_power(log: Log) -> Array | None:
-    """Return the measured power on the bus (samples,), W: robot voltage times robot current; None without them."""
+    """Return the measured power on the bus, robot voltage times robot current, (samples,), W.
+
+    It is None where the log has no voltage or no current of the bus.
+    """
     if VOLTAGE not in log.extra or CURRENT not in log.extra:
         return None
     power: Array = log.extra[VOLTAGE] * log.extra[CURRENT]
@@ -59,7 +62,9 @@ def bus_power(log: Log) -> Array | None:
 
 
 def speeds(log: Log) -> Array:
-    """Return the speeds of the joints (samples, joints), rad/s: measured, else planned, else of conditioned positions.
+    """Return the speeds of the joints, (samples, joints), rad/s.
+
+    They are measured, else planned, else those of conditioned positions.
 
     Raises:
         DataError: Stamps do not increase, or the log is too short to be conditioned.

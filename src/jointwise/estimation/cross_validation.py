@@ -46,9 +46,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class Score:
-    """Held-out error of a candidate, MSE / variance: `errors` (folds, joints) and `joints` (joints,), all folds.
+    """Held-out error of a candidate, MSE / variance.
 
     Joints are compared by ratios (logarithms), so that a joint with much noise does not hide the others.
+
+    Attributes:
+        errors: Errors of every fold, (folds, joints).
+        joints: Errors of all folds together, (joints,).
     """
 
     errors: Array

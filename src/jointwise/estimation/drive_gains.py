@@ -97,7 +97,10 @@ def drive_gains(
 
 
 def known_gains(robot: Robot, output: str, user: Sequence[float] | None) -> Array | None:
-    """Return the gains (joints,) that need not be estimated: of a torque, the user or the description; else None."""
+    """Return the drive gains that need not be estimated, (joints,); None where there are none.
+
+    A torque has the gain 1; gains of the user replace those of the description.
+    """
     if output == "torque":
         return np.ones(robot.dof)
     gains = catalogue_gains(robot) if user is None else np.asarray(user, dtype=float)

@@ -38,7 +38,12 @@ def _unit_diagonal(A: Array, b: Array) -> tuple[Array, Array, Array]:
 
 
 def block_grams(columns: Array, block: NDArray[np.intp]) -> Array:
-    """Return CᵀC of every block, (blocks, columns, columns), of columns (rows, columns) with block numbers (rows,)."""
+    """Return CᵀC of every block, (blocks, columns, columns).
+
+    Args:
+        columns: C, (rows, columns).
+        block: Number of the block of every row, (rows,).
+    """
     return np.array([columns[block == b].T @ columns[block == b] for b in np.unique(block)])
 
 
@@ -133,6 +138,11 @@ def held_out_block_errors(grams: Array, relative: NDArray[np.intp]) -> Array:
 
 
 def block_errors(grams: Array, coefficients: Array) -> Array:
-    """Return the mean squared sums ``|C x|² / n`` of blocks (blocks, p, p); the last but one column is ones."""
+    """Return the mean squared sums ``|C x|² / n`` of blocks, (blocks,).
+
+    Args:
+        grams: CᵀC of the blocks, (blocks, p, p); the last but one column of C is ones.
+        coefficients: x, (p,).
+    """
     result: Array = np.einsum("kij,i,j->k", grams, coefficients, coefficients) / grams[:, -2, -2]
     return result

@@ -31,7 +31,12 @@ def column_lengths(A: Array) -> Array:
 
 
 def derivatives(function: Callable[[Array], Array], x: Array) -> Array:
-    """Return ∂f/∂x (rows, n) of a function from x (n,) to (rows,) by finite differences; n may be 0."""
+    """Return ∂f/∂x by finite differences, (rows, n).
+
+    Args:
+        function: f, from x to (rows,).
+        x: Point, (n,); n may be 0.
+    """
     if not len(x):
         return np.empty((len(function(x)), 0))
     return np.atleast_2d(approx_fprime(x, function))

@@ -70,7 +70,14 @@ class ExperimentRun:
         keep: int | None,
         progress: ProgressCallback,
     ) -> list[Run]:
-        """Run and record chunk by chunk; return the true signals, thinned to about `keep` periods (None: all)."""
+        """Run and record chunk by chunk, and return the true signals.
+
+        Args:
+            recorder: Sensors of the recording.
+            temperature: Temperatures of the joints at the start, °C, one or (joints,); None for the ambient.
+            keep: Number of control periods of the true signals to keep, evenly thinned; None for all, 0 for none.
+            progress: Called with the completed share, 0 to 1.
+        """
         state = self.digital.rest(self._states(np.zeros(1)).q[0], temperature)
         periods = self.periods(recorder.end)
         stride = 1 if keep is None else -(-periods // keep) if keep > 0 else 0

@@ -40,7 +40,10 @@ COUPLINGS = ("coupling", "decoupling")
 
 
 def compiler(variable: str = "CC", names: Sequence[str] = ("cc", "gcc", "clang")) -> str | None:
-    """Return the C compiler: that of the environment variable, else the first that is installed; None without any."""
+    """Return the C compiler: that of the environment variable, else the first one that is installed.
+
+    It is None where there is none.
+    """
     chosen = os.environ.get(variable)
     return chosen if chosen and shutil.which(chosen) else next(filter(None, map(shutil.which, names)), None)
 

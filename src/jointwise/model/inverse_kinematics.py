@@ -42,7 +42,12 @@ class ReachError(JointwiseError):
 
 @dataclass(frozen=True)
 class Poses:
-    """Target poses of the tool in the base: `position` (samples, 3) m; `rotation` (samples, 3, 3) or None for any."""
+    """Target poses of the tool in the base.
+
+    Attributes:
+        position: Positions, (samples, 3), m.
+        rotation: Rotations, (samples, 3, 3); None for any.
+    """
 
     position: Array
     rotation: Array | None
@@ -78,11 +83,20 @@ def inverse_kinematics(
     tries: int = 32,
     seed: int = 0,
 ) -> Array:
-    """Return q (joints,) within the limits at which the tool stands at `position` (3,), m, and `rotation` (3, 3).
+    """Return the positions within the limits at which the tool has a pose, (joints,).
 
-    Without a rotation the tool may point anywhere. The search begins at `start` (joints,), or the posture nearest to
-    zero, and is repeated from `tries` random postures if that fails; the solution nearest to the start is returned.
-    `tolerance` is the largest error in m and rad. Raises `ReachError` with the smallest distance found.
+    Args:
+        robot: The robot.
+        position: Position of the tool in the base, (3,), m.
+        rotation: Rotation of the tool in the base, (3, 3); None if it may point anywhere.
+        start: Posture at which the search begins, (joints,); None for the one nearest to zero. The solution nearest to
+            it is returned.
+        tolerance: Largest error, m and rad.
+        tries: Random postures from which the search is repeated if the first one fails.
+        seed: Seed of these postures.
+
+    Raises:
+        ReachError: No solution was found; states the smallest distance.
     """
     poses = checked_poses(np.asarray(position, dtype=float)[None], rotation)
     begin = checked_start(robot, start)
@@ -179,7 +193,10 @@ def checked_start(robot: Robot, start: ArrayLike | None) -> Array:
 
 
 def pose_errors(robot: Robot, poses: Poses, q: Array) -> Array:
-    """Return e (samples, 3 or 6): position error (m) and rotation vector (rad) from the tool to the pose, base axes."""
+    """Return the errors from the tool to target poses, in the axes of the base, (samples, 3 or 6).
+
+    They are position errors (m) and, where rotations are required, rotation vectors (rad).
+    """
     rotation, position = forward_kinematics(robot, q).tool
     away: Array = poses.position - position
     if poses.rotation is None:

@@ -26,7 +26,12 @@ NEAR = 1e-6
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool on the flange: a cylinder of `length` (m) along z; `radius` (m), None for that of the last link."""
+    """A tool on the flange: a cylinder along z.
+
+    Attributes:
+        length: Length, m.
+        radius: Radius, m; None for that of the last link.
+    """
 
     length: float
     radius: float | None = None

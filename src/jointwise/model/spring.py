@@ -108,7 +108,11 @@ class Polynomial(Spring):
 
 @dataclass(frozen=True)
 class OddPolynomial(Polynomial):
-    """``τ_J = Σ_p a_p φ^(2p-1)``: `coefficients` a_p in Nm/rad^(2p-1), a_1 > 0; the others may have either sign."""
+    """``τ_J = Σ_p a_p φ^(2p-1)``.
+
+    Attributes:
+        coefficients: a_p, Nm/rad^(2p-1); a_1 > 0, the others may have either sign.
+    """
 
     coefficients: tuple[float, ...]
 
@@ -125,7 +129,12 @@ class OddPolynomial(Polynomial):
 
 @dataclass(frozen=True)
 class Cubic(Polynomial):
-    """``τ_J = a_1 φ + a_2 φ³``: `linear` a_1 > 0 (Nm/rad), `cubic` a_2 >= 0 (Nm/rad³)."""
+    """``τ_J = a_1 φ + a_2 φ³``.
+
+    Attributes:
+        linear: a_1 > 0, Nm/rad.
+        cubic: a_2 >= 0, Nm/rad³.
+    """
 
     linear: float
     cubic: float = 0.0
@@ -202,11 +211,12 @@ def can_pack(spring: Spring | None) -> bool:
 
 
 def packed_spring(spring: Spring | None) -> tuple[float, ...]:
-    """Return K1, K2, K3, φ_1, φ_2 and the cubic coefficient, as the native kernels take them; zeros of a rigid joint.
+    """Return a spring as the native kernels take it: K1, K2, K3, φ_1, φ_2 and the cubic coefficient.
+
+    All are zero for a rigid joint (None).
 
     Raises:
         ModelError: The native kernels do not have this spring.
-
     """
     if spring is None or isinstance(spring, Rigid):
         return 0.0, 0.0, 0.0, math.inf, math.inf, 0.0

@@ -91,7 +91,10 @@ def motor_torque(robot: Robot, torque: Array) -> Array:
 
 
 def motor_inertia(robot: Robot, M: Array) -> Array:
-    """Return mass matrices (samples, joints, joints) in coordinates of the motors, C^-T M C⁻¹; M without coupling."""
+    """Return mass matrices in coordinates of the motors, ``C⁻ᵀ M C⁻¹``, (samples, joints, joints).
+
+    They are M itself without a coupling.
+    """
     if robot.transmission is None:
         return M
     inverse = robot.transmission.inverse

@@ -33,7 +33,14 @@ def markup(child: object) -> Html:
 
 
 def element(tag: str, *children: object, **attributes: object) -> Html:
-    """Return an element; `class_` stands for class, `_` for `-`; attributes that are None or False are omitted."""
+    """Return an element of a page.
+
+    Args:
+        tag: Its tag.
+        *children: Its content.
+        **attributes: Its attributes; `class_` stands for class and `_` for `-`. None and False are omitted.
+
+    """
     parts = [_attribute(name, value) for name, value in attributes.items() if value is not None and value is not False]
     opening = f"<{tag}{''.join(parts)}>"
     if tag in VOID:

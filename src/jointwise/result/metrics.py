@@ -277,7 +277,14 @@ def _finite(value: float) -> float | None:
 
 
 def metrics(measured: Array, predicted: Array, noise: float = 0.0, still: bool = False) -> JointMetrics:
-    """Return the errors of a prediction, both (samples,), under sensor `noise`; no R² where a joint is `still`."""
+    """Return the errors of a prediction for one joint.
+
+    Args:
+        measured: Measured output, (samples,).
+        predicted: Predicted output, (samples,).
+        noise: Sensor noise of the measurement, rms.
+        still: Whether the joint does not move; then there is no R².
+    """
     error = measured - predicted
     mse, variance = float(np.mean(error**2)), float(np.var(measured))
     amplitude = float(np.mean(np.abs(measured)))

@@ -17,7 +17,12 @@ from jointwise.spatial import Array
 
 
 class Energy(NamedTuple):
-    """Kinetic and potential energy, J, (samples,) or numbers; the potential energy is zero at q = 0."""
+    """Energy of bodies and rotors, (samples,) or numbers.
+
+    Attributes:
+        kinetic: Kinetic energy, J.
+        potential: Potential energy, zero at q = 0, J.
+    """
 
     kinetic: Array
     potential: Array

@@ -60,7 +60,7 @@ class DriveSample(NamedTuple):
 
 
 class FrictionModel(Protocol):
-    """The torque of a robot in parts along a motion; `dry_scale` (Nm) and `damping` (Nm s/rad) are (joints,)."""
+    """The torque of a robot in parts along a motion."""
 
     @property
     def dry_scale(self) -> Array:

@@ -24,7 +24,9 @@ from jointwise.spatial import Array
 class StreamState:
     """State of a stream: what friction remembers after the samples so far; a step does not change it.
 
-    `core` evaluates the model at its sampling rate, `memory` is its memory.
+    Attributes:
+        core: Evaluator of the model at its sampling rate.
+        memory: Its memory.
     """
 
     core: Core = field(repr=False)

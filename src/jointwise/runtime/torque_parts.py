@@ -92,16 +92,15 @@ class ModelParts:
 
 
 def model_parts(model: RobotModel, rate: float | None = None, use: Use = "sensor") -> ModelParts:
-    """Return a calibrated robot that returns its torque in parts at a sampling rate (Hz; None: that of the model).
+    """Return a calibrated robot that returns its torque in parts.
 
     Args:
         model: The calibrated robot.
-        rate: Sampling rate of the samples, Hz.
+        rate: Sampling rate of the samples, Hz; None for that of the model.
         use: `sensor` for measured positions with the channels in `extras`, `feed-forward` for planned ones.
 
     Raises:
         ModelError: A joint has no dry friction, so that there is nothing to adapt.
-
     """
     chosen, hertz = model.calibration.for_use(use), checked_rate(model.rate if rate is None else rate)
     friction = tuple({type(term) for terms in chosen.model.terms for term in terms} - set(NOT_FRICTION))

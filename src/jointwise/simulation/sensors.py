@@ -15,9 +15,13 @@ from jointwise.spatial import Array
 
 @dataclass(frozen=True)
 class Encoders:
-    """The encoders that a controller reads: one count of those of `links` and of `rotors`, (joints,) rad; 0 for none.
+    """The encoders that a controller reads.
 
-    Both at the joint side: a motor's encoder has its counts of a turn times the gear ratio.
+    Both are at the joint side: a motor's encoder has its counts of a turn times the gear ratio.
+
+    Attributes:
+        links: One count of the encoders of the links, (joints,), rad; 0 for true positions.
+        rotors: One count of the encoders of the rotors, (joints,), rad; 0 for true positions.
     """
 
     links: Array

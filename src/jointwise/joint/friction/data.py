@@ -107,7 +107,10 @@ class Plateaus:
 
     @property
     def levels(self) -> Indices:
-        """Rank (0, 1, ... by size) of the speed of each run, (runs,); speeds within `MAX_CHANGE` share one."""
+        """Rank of the speed of each run by size, 0, 1, ..., (runs,).
+
+        Speeds within `MAX_CHANGE` share one.
+        """
         order = np.argsort(np.abs(self.speed))
         sizes = np.abs(self.speed)[order]
         steps = np.diff(np.log(sizes)) > np.log1p(MAX_CHANGE)

@@ -78,7 +78,12 @@ class VelocityLaw:
 
 @dataclass(frozen=True)
 class StoredCovariance:
-    """The covariance of the values named `names` of a friction part, (names, names); logarithms of V_S and mu."""
+    """Covariance of values of a friction part; those of V_S and mu are their logarithms.
+
+    Attributes:
+        names: Names of the values.
+        values: Their covariance, (names, names).
+    """
 
     names: tuple[str, ...] = ()
     values: tuple[tuple[float, ...], ...] = ()

@@ -146,7 +146,11 @@ class FrictionLaw:
         return columns @ self.forces, state
 
     def relative_backlash(self, path: Array) -> Array | None:
-        """Return b(θ) = B(θ) / mean B (samples,) at angles (samples,), rad; None where backlash is constant."""
+        """Return ``b(θ) = B(θ) / mean B`` along a path, (samples,); None where backlash is constant.
+
+        Args:
+            path: θ, (samples,), rad.
+        """
         return None if self._table is None else self._table.at(path)
 
     def packed(self, period: float) -> list[float]:

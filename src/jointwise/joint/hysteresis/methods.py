@@ -145,9 +145,15 @@ class KnownFriction:
 
 
 def mean_and_map(backlash: Backlash | None) -> tuple[float | None, Array | None]:
-    """Return the mean backlash (rad; None if unknown) and its map over one turn, (points,) (None if constant).
+    """Return the mean backlash and its map over one turn.
 
     The lost motion of a transmission part has the shape of the map, not its size; it is not used where it found none.
+
+    Args:
+        backlash: What is known about the backlash; None for nothing.
+
+    Returns:
+        Mean backlash, rad, None if it is unknown; map, (points,), None if it is constant.
     """
     if backlash is None:
         return None, None

@@ -89,7 +89,14 @@ def aligned_pairs(
 
 
 def payload_data(pairs: list[MotionPair], robot: Robot, mass: float, gravity: Array) -> PayloadData:
-    """Return the signals of pairs for a payload of a mass (kg) under a gravity (3,), m/s²; check that they show it."""
+    """Return the signals of pairs of logs, and check that they show the payload.
+
+    Args:
+        pairs: The same motions without and with payload.
+        robot: The robot.
+        mass: Mass of the payload, kg.
+        gravity: Gravity in the base frame, (3,), m/s².
+    """
     torques = [_torques(pair, robot, mass, gravity) for pair in pairs]
     base, known, body = (np.concatenate(arrays) for arrays in zip(*torques, strict=True))
     speed = np.concatenate([pair.speed for pair in pairs])

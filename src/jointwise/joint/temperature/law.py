@@ -46,7 +46,12 @@ class TemperatureLaw:
     fastest: float
 
     def torque(self, speed: Array, temperature: Array) -> Array:
-        """Return the friction (samples,), Nm, at speeds (samples,), rad/s, and temperatures (samples,), °C."""
+        """Return the friction that the temperature adds, (samples,), Nm.
+
+        Args:
+            speed: Speeds, (samples,), rad/s.
+            temperature: Temperatures, (samples,), °C.
+        """
         w = np.clip(speed, -self.fastest, self.fastest)
         T = np.clip(temperature, self.coldest, self.hottest)
         if self.kind == "affine-exponential":

@@ -30,9 +30,11 @@ FLOW_WIDTH = 1e-3
 
 @dataclass(frozen=True)
 class Slip:
-    """Spring-slip elements: `limits` D_i relative to the backlash B(θ), `shares` W_i >= 0 that sum to one.
+    """Spring-slip elements ``s = Δθ + δ_i``, ``δ_i = sgn(s) min(|s|, B(θ) D_i)``, ``H = Σ W_i δ_i / (B(θ) D_i)``.
 
-    ``s = Δθ + δ_i``, ``δ_i = sgn(s) min(|s|, B(θ) D_i)``, ``H = Σ W_i δ_i / (B(θ) D_i)``.
+    Attributes:
+        limits: Deformation limits D_i, relative to the backlash B(θ), (elements,).
+        shares: W_i >= 0, which sum to one, (elements,).
     """
 
     limits: tuple[float, ...]
@@ -144,7 +146,13 @@ class Friction:
         return any(part != 0.0 for part in parts)
 
     def level(self, speed: Array, load: Array, temperature: Array) -> Array:
-        """Return the level of the dry part (samples,), Nm, at speeds (rad/s), loads τ_J (Nm) and temperatures (°C)."""
+        """Return the level of the dry part, (samples,), Nm.
+
+        Args:
+            speed: Speeds, (samples,), rad/s.
+            load: Loads τ_J, (samples,), Nm.
+            temperature: Temperatures, (samples,), °C.
+        """
         thermal = self.thermal
         factors = thermal_factors(temperature, thermal.reference, thermal.coldest, thermal.hottest)
         warm = np.sqrt(np.abs(speed)) * (factors @ np.array([thermal.linear, thermal.cold]))

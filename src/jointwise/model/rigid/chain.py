@@ -91,7 +91,14 @@ def sized(values: Array, shape: tuple[int, ...], name: str) -> Array:
 def checked_states(
     robot: Robot, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None
 ) -> tuple[Array, Array | None, Array | None]:
-    """Return positions, velocities and accelerations as float64 (samples, joints); None stays None (zero)."""
+    """Return states as float64 (samples, joints), and reject other shapes.
+
+    Args:
+        robot: The robot.
+        q: Positions, rad or m.
+        qd: Speeds, rad/s or m/s; None, for zero, stays None.
+        qdd: Accelerations, rad/s² or m/s²; None, for zero, stays None.
+    """
     position = checked_samples(q, robot.dof, "q")
     return (
         position,

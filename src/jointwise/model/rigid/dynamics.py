@@ -77,11 +77,11 @@ def coriolis_vector(robot: Robot, q: Array, qd: Array, **bodies: Unpack[BodyOpti
 
 
 def coriolis_matrix(robot: Robot, q: Array, qd: Array, **bodies: Unpack[BodyOptions]) -> Array:
-    """Return C(q, q̇) of Christoffel's symbols, shape (samples, joints, joints); Ṁ - 2 C is skew-symmetric.
+    """Return C(q, q̇) of Christoffel's symbols, (samples, joints, joints).
 
-    The vector c(q, q̇) = C q̇ is a quadratic form in q̇; column j of C is its polarisation with a speed s of joint j:
-    ``C e_j = (c(q̇ + s e_j) - c(q̇ - s e_j)) / 4 s``. s is the largest speed of the sample, so that the difference
-    keeps its digits at any speed.
+    Ṁ - 2 C is skew-symmetric. The vector c(q, q̇) = C q̇ is a quadratic form in q̇; column j of C is its polarisation
+    with a speed s of joint j: ``C e_j = (c(q̇ + s e_j) - c(q̇ - s e_j)) / 4 s``. s is the largest speed of the sample,
+    so that the difference keeps its digits at any speed.
     """
     q, speed, _ = checked_states(robot, q, qd)
     assert speed is not None

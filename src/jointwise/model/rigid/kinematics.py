@@ -14,7 +14,12 @@ from jointwise.spatial import Array
 
 @dataclass(frozen=True)
 class Frames:
-    """Frames {1} .. {n} and the tool in the base: rotation (samples, n+1, 3, 3), position (samples, n+1, 3) in m."""
+    """Frames {1} .. {n} and the tool in the base.
+
+    Attributes:
+        rotation: Rotations, (samples, n + 1, 3, 3).
+        position: Positions of the origins, (samples, n + 1, 3), m.
+    """
 
     rotation: Array
     position: Array

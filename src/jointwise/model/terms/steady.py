@@ -52,7 +52,11 @@ class Spring(Term):
 
 @dataclass(frozen=True)
 class Inertia(Term):
-    """``τ = I_a a``: inertia of the rotor reflected to the joint, on its acceleration; `value` (kg m²) where known."""
+    """``τ = I_a a``: inertia of the rotor reflected to the joint, on its acceleration.
+
+    Attributes:
+        value: I_a where it is known, kg m²; None to estimate it.
+    """
 
     value: float | None = None
 

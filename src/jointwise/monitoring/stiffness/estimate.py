@@ -88,13 +88,12 @@ class StiffnessEstimate:
 
 
 def secant_stiffness(phi: ArrayLike, torque: ArrayLike, least: float = 1e-4) -> Array:
-    """Return τ_E/φ (samples,), Nm/rad, of pairs; NaN where |φ| is below `least` (rad), as no ratio is meaningful there.
+    """Return ``τ_E / φ`` of pairs, (samples,), Nm/rad.
 
     Args:
         phi: Deflections (samples,), rad.
         torque: Torques (samples,), Nm.
-        least: Smallest |φ|, rad.
-
+        least: Smallest |φ|, rad; below, no ratio is meaningful and the result is NaN.
     """
     x, y = _pairs(phi, torque)
     large = np.abs(x) >= least

@@ -86,11 +86,15 @@ def residual_trends(calibration: Calibration, item: EvaluatedLog, joint: int) ->
 
 
 def smooth_share(x: Array, residual: Array) -> float | None:
-    """Return the share (0..1) of the variance of a residual (points,) that is a smooth curve of x; None if it is noise.
+    """Return the share (0 to 1) of the variance of a residual that is a smooth curve of x; None if it is noise.
 
     The residual is averaged over bins of equal counts. The signs of the averages of white noise alternate at random,
     those of a curve do not (Wald-Wolfowitz runs test). The share that noise contributes, ``bins / points``, is
     subtracted.
+
+    Args:
+        x: Quantity, (points,).
+        residual: Residual, (points,).
     """
     count = min(MOST_BINS, len(x) // LEAST_IN_BIN)
     if count < LEAST_BINS or not float(np.var(residual)) > 0.0:

@@ -24,7 +24,10 @@ POWER = 1.37
 
 
 def joint_size(joint: Joint) -> float:
-    """Return the size of a drive: 1 for an effort limit of 150 Nm, 0.1 for 28 Nm; else by its friction, 1 for 10 Nm."""
+    """Return the size of a drive: 1 for an effort limit of 150 Nm, 0.1 for 28 Nm.
+
+    Without an effort limit it follows from the friction: 1 for 10 Nm.
+    """
     effort, coulomb = joint.limits.effort, joint.motor.coulomb
     if effort is not None:
         return float((effort / USUAL_EFFORT) ** POWER)

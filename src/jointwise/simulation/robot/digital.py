@@ -69,7 +69,10 @@ class Supply:
         return drawn_power(motors + losses, self.standing, self.braking == "burnt")
 
     def bus(self, power: Array) -> tuple[Array, Array]:
-        """Return voltage (V) and current (A) of the bus (samples,) at a power (W): ``V = U - R I``, ``P = V I``.
+        """Return the voltage (V) and the current (A) of the bus, (samples,) each: ``V = U - R I``, ``P = V I``.
+
+        Args:
+            power: P, (samples,), W.
 
         Raises:
             ModelError: The source cannot deliver the power.
@@ -83,7 +86,14 @@ class Supply:
 
 
 def motor_voltages(joints: tuple[JointPlant, ...], current: Array, slope: Array, speed: Array) -> tuple[Array, Array]:
-    """Return v_d and v_q (samples, joints), V, at currents (A), their derivatives (A/s) and rotor speeds (rad/s)."""
+    """Return the voltages v_d and v_q of the motors, (samples, joints) each, V.
+
+    Args:
+        joints: Plant of every joint.
+        current: Currents, (samples, joints), A.
+        slope: Their derivatives, (samples, joints), A/s.
+        speed: Speeds of the rotors, (samples, joints), rad/s.
+    """
     motors = [joint.motor for joint in joints]
     return dq_voltages(
         current,

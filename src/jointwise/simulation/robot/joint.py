@@ -58,10 +58,14 @@ class Backlash(PeriodicTable):
 class LostMotion:
     """Lag of the gear by direction: ``φ = θ - e(θ) - d(θ) P - q``, ``d(θ) = fraction · B(θ)``.
 
-    The play P in [-1, 1] follows the rotor, ``dP = dθ / L`` until it rests on a flank; `reach` L in rad: the teeth
-    change flank over 2 L, progressively while the wave generator turns. It depends on the path alone, not on speed or
-    load, and the gear stays lossless: ``dφ/dθ = 1 - e' - (d P)'`` is also its torque ratio. In slow reciprocation
-    without load e is the midpoint of θ - q by direction and d half the difference. `fraction` 0: none.
+    The play P in [-1, 1] follows the rotor, ``dP = dθ / L`` until it rests on a flank: the teeth change flank over 2 L,
+    progressively while the wave generator turns. It depends on the path alone, not on speed or load, and the gear stays
+    lossless: ``dφ/dθ = 1 - e' - (d P)'`` is also its torque ratio. In slow reciprocation without load e is the midpoint
+    of θ - q by direction and d half the difference.
+
+    Attributes:
+        fraction: d(θ) relative to the backlash B(θ); 0 for none.
+        reach: L, rad.
     """
 
     fraction: float = 0.0

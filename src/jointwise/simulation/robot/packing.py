@@ -101,9 +101,18 @@ def follow_path(joint: JointPlant, theta: Array, deformation: Array | None = Non
 
 
 def steady_friction(joint: JointPlant, speed: Array, load: Array, temperature: Array) -> tuple[Array, Array]:
-    """Return dry level (Nm) and viscous factor (Nm s/rad), (samples,) each, as the native integrator evaluates them.
+    """Return the steady friction of a joint as the native integrator evaluates it.
 
-    `Friction.level` and `Friction.viscous_factor` are their NumPy reference.
+    `Friction.level` and `Friction.viscous_factor` are its NumPy reference.
+
+    Args:
+        joint: Plant of the joint.
+        speed: Speeds, (samples,), rad/s.
+        load: Loads, (samples,), Nm.
+        temperature: Temperatures, (samples,), °C.
+
+    Returns:
+        Dry level (Nm) and viscous factor (Nm s/rad), (samples,) each.
     """
     samples = len(speed)
     inputs = [

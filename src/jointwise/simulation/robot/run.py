@@ -81,7 +81,9 @@ class EnergyAccount:
 class TrueSignals(DriveSignals):
     """True signals of a simulated robot, (samples, joints), SI units at the joint side, °C.
 
-    `load` is the torque transmitted by the gear, `command` the commanded torque before the current limit, Nm.
+    Attributes:
+        load: Torque transmitted by the gear, Nm.
+        command: Commanded torque before the current limit, Nm.
     """
 
     load: Array
