@@ -43,7 +43,7 @@ from jointwise.monitoring.summary import (
 from jointwise.monitoring.text import result_text
 from jointwise.monitoring.verdict import thermal_note, warmer_than_known
 from jointwise.options import Options
-from jointwise.result.metrics import LEAST_LIMIT, ChangeSpread, Tail
+from jointwise.result.spread import LEAST_LIMIT, ChangeSpread, Tail
 from jointwise.runtime.stream import NumpyCore
 from synthetic import synthetic_log
 

@@ -11,7 +11,7 @@ from jointwise.backend import native
 from jointwise.data.coordinates import model_log
 from jointwise.data.log import Log
 from jointwise.errors import DataError, ModelError
-from jointwise.result.metrics import JointSpread
+from jointwise.result.spread import JointSpread
 from jointwise.runtime import RobotModel
 from jointwise.runtime.stream import NativeCore
 from jointwise.spatial import Array, Mask

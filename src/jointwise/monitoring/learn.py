@@ -23,7 +23,7 @@ from jointwise.monitoring.core import (
     stream_rate,
 )
 from jointwise.monitoring.settings import core_monitor, known_spread
-from jointwise.result.metrics import BLOCK, FEATURES, ChangeSpread, JointSpread, ResidualSpread, Tail
+from jointwise.result.spread import BLOCK, FEATURES, ChangeSpread, JointSpread, ResidualSpread, Tail
 from jointwise.runtime import RobotModel
 from jointwise.runtime.stream import NativeCore
 from jointwise.spatial import Array, Mask

@@ -10,7 +10,7 @@ from jointwise import spatial
 from jointwise.data.statistics import MOVING_SPEED
 from jointwise.model.terms import Offset
 from jointwise.monitoring.core import CoreMonitor, WatchedJoint
-from jointwise.result.metrics import JointSpread, ResidualSpread, Tail
+from jointwise.result.spread import JointSpread, ResidualSpread, Tail
 from jointwise.runtime import RobotModel
 from jointwise.runtime.motion import steady_torques
 from jointwise.spatial import Array, Mask

@@ -23,11 +23,12 @@ from jointwise.estimation.physical import PhysicalParameters
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.motion import Motion, with_substitutes
-from jointwise.result.metrics import ResidualSpread, Validation
+from jointwise.result.metrics import Validation
 from jointwise.result.plausibility import Check, worst_status
 from jointwise.result.plausibility.check import Status as SetupStatus
 from jointwise.result.predict import FeedForward, Use, for_use, predict
 from jointwise.result.provenance import Provenance
+from jointwise.result.spread import ResidualSpread
 from jointwise.spatial import Array
 
 if TYPE_CHECKING:

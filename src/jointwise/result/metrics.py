@@ -1,14 +1,13 @@
-"""Errors of a prediction against a measurement, joint by joint, and the spread of residuals without contact."""
+"""Errors of a prediction against a measurement, joint by joint."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import Meta
 
 from jointwise.data.log import Log
 from jointwise.result.plausibility.check import Check, Status
@@ -24,18 +23,8 @@ STANDS = "the joint does not move: static friction can take any value up to brea
 CONSTANT = "the measurement does not vary"
 IGNORED = "the output was not measured, or not used for training"
 CONTRADICTED = "the training data contradict the declared set-up of the model"
-FEATURES = ("constant", "speed", "inertia", "slowness", "shock")
-"""What the spread (Nm) of a residual depends on: 1, |v| (rad/s), |M a| (Nm), exp(-(v/v0)²), shock (Nm)."""
 ALL_TRAINING = 0.99
 """Fraction of training samples from which a log is a training log."""
-BLOCK = 1.0
-"""Duration (s) of the blocks whose largest ratios make the tail."""
-LEAST_LIMIT = 5.0
-"""Least limit, in standard deviations: the tail of a short log may miss what happens once an hour."""
-
-NonNegative = Annotated[float, Meta(ge=0.0)]
-Positive = Annotated[float, Meta(gt=0.0)]
-Five = Annotated[tuple[NonNegative, ...], Meta(min_length=5, max_length=5)]
 
 
 @dataclass(frozen=True)
@@ -323,82 +312,3 @@ def _rms(name: str, rows: Sequence[JointMetrics]) -> float | None:
     """Return the root mean square of a figure over the samples of several logs; None where there are none."""
     samples = sum(row.samples for row in rows)
     return math.sqrt(sum(row.samples * getattr(row, name) ** 2 for row in rows) / samples) if samples else None
-
-
-@dataclass(frozen=True)
-class JointSpread:
-    """Standard deviation of the residuals of a joint.
-
-    In motion it is the sum of the five `FEATURES` times their factors, of the units that make Nm of them.
-
-    Attributes:
-        fast: Factors of the momentum observer, (5,).
-        slow: Factors of the direct residual, (5,).
-        rest_fast: Standard deviation of the momentum observer at rest, Nm.
-        rest_slow: Standard deviation of the direct residual at rest, Nm.
-    """
-
-    fast: Five
-    slow: Five
-    rest_fast: Positive
-    rest_slow: Positive
-
-
-@dataclass(frozen=True)
-class Tail:
-    """Gumbel distribution of the largest ratio of residual to spread in `BLOCK` s, over all joints."""
-
-    location: float
-    scale: Positive
-
-    def limit(self, per_hour: float) -> float:
-        """Return the ratio that is exceeded in a number of blocks an hour, at least `LEAST_LIMIT`.
-
-        ``μ - β ln(-ln(1 - p))`` with the probability p of a block.
-        """
-        p = min(per_hour * BLOCK / 3600.0, 0.5)
-        return max(self.location - self.scale * math.log(-math.log1p(-p)), LEAST_LIMIT)
-
-
-@dataclass(frozen=True)
-class ChangeSpread:
-    """Sudden changes of the momentum observer without contact: errors of ``r_k = a_1 r_(k-1) + a_2 r_(k-2)``.
-
-    Attributes:
-        rate: Rate of the stream, Hz; the predictors hold for it alone.
-        predictors: The two factors of every joint.
-        deviations: Standard deviation of the error of every joint, Nm.
-        fastest: Speed of every joint up to which changes are known, rad/s: a little above that of these logs.
-        tail: Tail of the largest change over all joints.
-
-    """
-
-    rate: Positive
-    predictors: tuple[tuple[float, float], ...]
-    deviations: tuple[Positive, ...]
-    fastest: tuple[NonNegative, ...]
-    tail: Tail
-
-
-@dataclass(frozen=True)
-class ResidualSpread:
-    """The spread of the residuals of a model without contact.
-
-    Attributes:
-        joints: Spread of every joint.
-        fast: Tail of the momentum observer.
-        slow: Tail of the direct residual.
-        seconds: Duration of the data, s.
-        source: `training`, `validation`, or `assumed` for a model file without these figures.
-        without_speed: The same for streams without measured speeds; None where the logs have none either.
-        change: Sudden changes; None for slow logs, logs without speeds and model files of earlier versions.
-
-    """
-
-    joints: tuple[JointSpread, ...]
-    fast: Tail
-    slow: Tail
-    seconds: NonNegative
-    source: str
-    without_speed: ResidualSpread | None = None
-    change: ChangeSpread | None = None

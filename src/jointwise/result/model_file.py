@@ -22,10 +22,11 @@ from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Term, term_from_dict
 from jointwise.result.calibration import Calibration, Estimate, Status, TrainingErrors
-from jointwise.result.metrics import JointMetrics, ResidualSpread, Validation
+from jointwise.result.metrics import JointMetrics, Validation
 from jointwise.result.plausibility import Check, worst_status
 from jointwise.result.predict import FeedForward, Use
 from jointwise.result.provenance import Provenance
+from jointwise.result.spread import ResidualSpread
 from jointwise.spatial import Array, pseudo_inertia
 
 FASTEST_RATE = 1e5
