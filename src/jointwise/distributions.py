@@ -23,7 +23,7 @@ def log_normal_cdf(x: float) -> float:
 
 
 def student_cdf(degrees_of_freedom: float, t: float) -> float:
-    """Return the probability of a value below t: ``1 - ½ I_x(ν/2, ½)`` with x = ν / (ν + t²) for t > 0."""
+    """Return the probability of a value below t: ``1 - ½ I_x(ν/2, ½)`` with ``x = ν / (ν + t²)`` for t > 0."""
     nu = degrees_of_freedom
     tail = 0.5 * _incomplete_beta(0.5 * nu, 0.5, nu / (nu + t * t))
     return 1.0 - tail if t > 0.0 else tail
@@ -45,7 +45,7 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
     """Return the regularised incomplete beta function I_x(a, b) by its continued fraction.
 
     DLMF 8.17.22, by the modified Lentz method; it converges fast for x < (a + 1) / (a + b + 2), and
-    I_x(a, b) = 1 - I_{1-x}(b, a) serves the rest.
+    ``I_x(a, b) = 1 - I_{1-x}(b, a)`` serves the rest.
     """
     if x <= 0.0 or x >= 1.0:
         return float(x >= 1.0)

@@ -135,7 +135,7 @@ def describe(robot: Robot, gravity: Array) -> dict[str, Any]:
 
 
 def _coupling(transmission: Transmission) -> dict[str, Any]:
-    """Return the coupling as plain data: the matrix C of theta = C q, and the coordinates of logs."""
+    """Return the coupling as plain data: the matrix C of ``theta = C q``, and the coordinates of logs."""
     return {"motor_from_joint": transmission.matrix.tolist(), "log_coordinates": transmission.coordinates}
 
 

@@ -264,7 +264,7 @@ class _Model:
         return np.array([drive.damping for drive in self.drives])
 
     def springs(self, sample: ControlSample) -> _Springs:
-        """Return τ_J = spring(φ) + D φ̇ and what its derivatives need."""
+        """Return ``τ_J = spring(φ) + D φ̇`` and what its derivatives need."""
         phi, phi_d = sample.theta - sample.q, sample.speed - sample.qd
         rows = [
             (spring.torque(p), spring.stiffness(p), spring.curvature(p))

@@ -43,7 +43,7 @@ def drive_motion(links: Links, drives: Sequence[JointDrive], reference: Referenc
     """Return the motion of the rotors and the torque of the motors that a motion of the links needs.
 
     ``τ = M q̈ + C q̇ + g``, ``θ = q + φ(τ - D φ̇)``, ``τ_m = B θ̈ + τ`` with ``φ̇ = τ̇ / k`` and
-    ``φ̈ = τ̈ / k - k' τ̇² / k³``, k = dτ_J/dφ at φ(τ): snap enters through τ̈. The spring's damping D counts to first
+    ``φ̈ = τ̈ / k - k' τ̇² / k³``, ``k = dτ_J/dφ`` at φ(τ): snap enters through τ̈. The spring's damping D counts to first
     order, in the position alone; at the knees of a segmented spring φ̇ jumps.
     """
     if reference.jerk is None or reference.snap is None:

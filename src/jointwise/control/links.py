@@ -109,7 +109,7 @@ class Links:
 
 @dataclass(frozen=True)
 class MotorLinks(Links):
-    """Links in coordinates of coupled motors, p = C q, with torques of the motors, C^-T τ.
+    """Links in coordinates of coupled motors, ``p = C q``, with torques of the motors, ``C⁻ᵀ τ``.
 
     In these coordinates ``C^-T M C⁻¹ p̈ + ... = τ_J(θ - p)``: every motor moves a coordinate through a spring, as
     uncoupled ones do, and every controller applies.

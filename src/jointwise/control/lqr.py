@@ -121,7 +121,7 @@ def lqr(
     friction: Array | bool = True,
     **options: Unpack[TaskOptions],
 ) -> AffineController:
-    """Return ``u = u_ff - K (x - x_d)`` of every joint alone, x = (θ, ω, q, q̇) and ∫q dt if it has a tolerance.
+    """Return ``u = u_ff - K (x - x_d)`` of every joint alone, ``x = (θ, ω, q, q̇)`` and ∫q dt if it has a tolerance.
 
     ``θ_d = q_d + (J q̈_d + g) / k``, ``u_ff = B θ̈_d + k (θ_d - q_d) + f``: J is the mean of M_ii along the motion, g
     gravity along it, k the stiffness at rest. Coupling between the joints is left to the feedback. `friction` as in

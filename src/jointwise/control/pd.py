@@ -35,7 +35,7 @@ def pd_gravity(
 def pid(
     robot: Robot | RobotModel, motion: Any, rate: float = 1000.0, **options: Unpack[FeedbackOptions]
 ) -> AffineController:
-    """Return ``u = -J (kp e + kd ė + ki ∫ (q - q_d) dt)``, e = θ - q_d (q - q_d on the `link` side).
+    """Return ``u = -J (kp e + kd ė + ki ∫ (q - q_d) dt)``, ``e = θ - q_d`` (q - q_d on the `link` side).
 
     No model but the effective inertias J that scale the gains: gravity is left to the integral, which is that of the
     link whatever the side, so that springs cause no steady-state error. The option `gravity` has no effect.

@@ -67,7 +67,7 @@ class Reference:
         return self.q if self.poses is None else self.poses
 
     def mapped(self, matrix: Array) -> Reference:
-        """Return the motion in other coordinates, p = C q with the matrix C (joints, joints)."""
+        """Return the motion in other coordinates, ``p = C q`` with the matrix C (joints, joints)."""
         values = {name: getattr(self, name) for name in (*ORDERS, "poses")}
         rows: dict[str, Any] = {name: None if x is None else x @ matrix.T for name, x in values.items()}
         curve = self.curve

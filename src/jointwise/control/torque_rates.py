@@ -132,7 +132,7 @@ def _moved(revolute: bool, frame: _Frame, before: Vectors, speed: Array, pull: A
 
 
 def _wrench(inertial: Array, w: Array, wd: Array, a: Array) -> tuple[Array, Array]:
-    """Return f = m a + ω̇ × mc + ω × (ω × mc) and n = I ω̇ + ω × I ω + mc × a."""
+    """Return ``f = m a + ω̇ × mc + ω × (ω × mc)`` and ``n = I ω̇ + ω × I ω + mc × a``."""
     inertia, around = six_to_tensor(inertial[:6]), skew(inertial[6:9])  # mc × v = around v
     f = inertial[9] * a - np.matmul(around, wd) - _cross(w, np.matmul(around, w))
     n = np.matmul(inertia, wd) + _cross(w, np.matmul(inertia, w)) + np.matmul(around, a)

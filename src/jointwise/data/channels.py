@@ -114,7 +114,7 @@ def complete_names(
 
 @dataclass(frozen=True)
 class Conversion:
-    """SI value = scale · value + offset."""
+    """``SI value = scale · value + offset``."""
 
     scale: float = 1.0
     offset: float = 0.0

@@ -6,7 +6,7 @@ With the coupling matrix C::
     theta = C q        tau_joint = C' tau_motor        (power is the same on both sides)
 
 ``--coupling 6:5:1`` means that motor 6 turns by q6 + 1 * q5, so C[6, 5] = 1. Data sheets that state joints in terms of
-motors (q6 = theta6 - theta5) have the inverse matrix: give it as `joint_from_motor`.
+motors (``q6 = theta6 - theta5``) have the inverse matrix: give it as `joint_from_motor`.
 """
 
 from __future__ import annotations

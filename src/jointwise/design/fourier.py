@@ -49,7 +49,7 @@ class FadedSeries(Differentiable):
         return self.center + self._window(t)[0] * (sin @ self.sine + cos @ self.cosine)
 
     def at(self, t: Array) -> States:
-        """Return q, q̇ = ẇ f + w ḟ and q̈ = ẅ f + 2 ẇ ḟ + w f̈."""
+        """Return q, ``q̇ = ẇ f + w ḟ`` and ``q̈ = ẅ f + 2 ẇ ḟ + w f̈``."""
         sin, cos, k = self._waves(t)
         f = sin @ self.sine + cos @ self.cosine
         fd = cos @ (k * self.sine) - sin @ (k * self.cosine)

@@ -154,7 +154,7 @@ def succession(parts: Sequence[Differentiable], gap: float = 1e-9) -> Succession
 
 
 def smooth_step(u: Array) -> tuple[Array, Array, Array]:
-    """Return s = 10 u³ - 15 u⁴ + 6 u⁵ and its first two derivatives; 0 to 1 with rest of all three at both ends."""
+    """Return ``s = 10 u³ - 15 u⁴ + 6 u⁵`` and its first two derivatives; 0 to 1 with rest of all three at both ends."""
     s = u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
     return s, 30.0 * (u * (1.0 - u)) ** 2, 60.0 * u * (1.0 - u) * (1.0 - 2.0 * u)
 

@@ -75,7 +75,7 @@ def _stoppable(x: Array, low: Array, high: Array, step: float, then: float) -> f
 
 
 def _slopes(path: Differentiable, power: MotionPower, limits: ExcitationLimits, s: Array) -> tuple[Array, Array, Array]:
-    """Return x = ṡ² (points, speeds) up to the speed limit, and the least and largest s̈ there."""
+    """Return ``x = ṡ²`` (points, speeds) up to the speed limit, and the least and largest s̈ there."""
     q, tangent, bend = (path.curve(s, order) for order in range(3))
     top = (limits.speeds / np.maximum(np.abs(tangent @ limits.turning.T), TINY)).min(axis=1) ** 2
     x = top[:, None] * np.linspace(0.0, 1.0, GRID) ** 2

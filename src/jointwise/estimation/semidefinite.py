@@ -5,7 +5,7 @@
 v holds ten entries of every matrix Q_j (4, 4), then scalars. D and d are divergences from 1: with X = Q - ε entropic
 (tr Q - log det X, r - log r) or Euclidean (½ ‖Q - 1‖², ½ (r - 1)²); both have the curvature 1 at the prior.
 
-The method solves the optimality conditions with slacks s, multipliers z and Z, and X_j = Q_j - ε,
+The method solves the optimality conditions with slacks s, multipliers z and Z, and ``X_j = Q_j - ε``,
 
     H v - f = Gᵀ z + Z,    s = G v,    s_i z_i = p_i,    X_j Z_j = p 1,
 

@@ -1,6 +1,6 @@
 """Base parameters: the identifiable combinations of the standard parameters, as a projection.
 
-β = P π are the combinations that act on the joint torques; changes along the null space of P have no effect. Two
+``β = P π`` are the combinations that act on the joint torques; changes along the null space of P have no effect. Two
 methods that share no code compute the projection: from the rank of the regressor at random states (`numerical`), and
 from the geometry of the chain (`closed_form`).
 
@@ -37,7 +37,7 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """Base parameters β = P π: the combinations of the standard parameters π that act on the joint torques.
+    """Base parameters ``β = P π``: the combinations of the standard parameters π that act on the joint torques.
 
     Attributes:
         standard_names: Names of the standard parameters, (standard,).
@@ -72,7 +72,7 @@ class BaseParameters:
 
     @cached_property
     def lift(self) -> Array:
-        """The matrix L of one representative π = L β with P L = 1, shape (standard, base).
+        """The matrix L of one representative ``π = L β`` with P L = 1, shape (standard, base).
 
         Every base parameter is assigned to the standard parameter that heads it, and the others are zero. The joint
         torques are those of β, but the bodies are not physical.
@@ -115,7 +115,7 @@ class BaseParameters:
         return result
 
     def to_standard(self, values: Array, prior: Array | None = None) -> Array:
-        """Return standard parameters π with P π = β.
+        """Return standard parameters π with ``P π = β``.
 
         Without a prior these are ``π = L β`` (see `lift`). With a prior π₀ they are the nearest in Euclidean norm,
 
@@ -221,7 +221,7 @@ def group_columns(matrix: Array, names: Sequence[str], tolerance: float = RANK_T
 
 
 def null_space(projection: Array) -> Array:
-    """Return an orthonormal basis of {π : P π = 0}, shape (standard, standard - base)."""
+    """Return an orthonormal basis of ``{π : P π = 0}``, shape (standard, standard - base)."""
     _, sizes, rows = np.linalg.svd(projection, full_matrices=True)
     rank = int((sizes > 1e-10 * sizes.max(initial=0.0)).sum())
     return rows[rank:].T
@@ -372,7 +372,7 @@ def _placement(robot: Robot, j: int, q: float) -> tuple[Array, Array]:
 
 
 def _motion_matrix(R: Array, p: Array) -> Array:
-    """Return the (6, 6) map of motions (ω, v) from {j-1} to {j}: ω' = Rᵀ ω, v' = Rᵀ (v + ω × p)."""
+    """Return the (6, 6) map of motions (ω, v) from {j-1} to {j}: ``ω' = Rᵀ ω, v' = Rᵀ (v + ω × p)``."""
     X = np.zeros((6, 6))
     X[:3, :3] = X[3:, 3:] = R.T
     X[3:, :3] = -R.T @ spatial.skew(p)

@@ -2,7 +2,7 @@
 
 Amplitude-invariant: ``v_d = R i_d + L di_d/dt - p ω L i_q``, ``v_q = R i_q + L di_q/dt + p ω (L i_d + Ψ)``;
 the torque is ``3/2 p Ψ i_q`` and the electrical power ``3/2 (v_d i_d + v_q i_q)``. With i_d = 0 the power is that of a
-DC motor with the resistance 3/2 R, the inductance 3/2 L and the torque per ampere K = 3/2 p Ψ r at the joint.
+DC motor with the resistance 3/2 R, the inductance 3/2 L and the torque per ampere ``K = 3/2 p Ψ r`` at the joint.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Spring(ABC):
 
     @abstractmethod
     def stiffness(self, phi: Array) -> Array:
-        """Return k = dτ_J/dφ in Nm/rad."""
+        """Return ``k = dτ_J/dφ`` in Nm/rad."""
 
     @abstractmethod
     def curvature(self, phi: Array) -> Array:
@@ -37,7 +37,7 @@ class Spring(ABC):
         """Return the energy stored, ``∫ τ_J dφ`` from 0, in J."""
 
     def deformation(self, torque: Array) -> Array:
-        """Return φ (rad) with τ_J(φ) = torque (Nm), of any shape, by Newton's method from the line through zero.
+        """Return φ (rad) with ``τ_J(φ) = torque`` (Nm), of any shape, by Newton's method from the line through zero.
 
         It converges for springs that stiffen or soften throughout while they grow; else a `ModelError` is raised.
         """

@@ -239,7 +239,7 @@ class Readings:
     def _partly_colored(self, white: Array) -> Array:
         """Return noise of unit variance, a mixture of a white series and one through a first-order low-pass.
 
-        `white` (2, samples, joints). ``c[k] = a c[k-1] + √(1 - a²) w[k]``, a = exp(-2π f / rate), steady at once.
+        `white` (2, samples, joints). ``c[k] = a c[k-1] + √(1 - a²) w[k]``, ``a = exp(-2π f / rate)``, steady at once.
         """
         from scipy.signal import lfilter
 

@@ -219,7 +219,7 @@ def _static_columns(law: FrictionLaw, motion: JointMotion) -> Array:
 
 
 def relative_table(backlash: Array) -> PeriodicTable:
-    """Return b(θ) = B(θ) / mean B of a map B (points,) over one turn, equally spaced from θ = 0."""
+    """Return ``b(θ) = B(θ) / mean B`` of a map B (points,) over one turn, equally spaced from θ = 0."""
     return PeriodicTable(tuple((backlash / backlash.mean()).tolist()))
 
 

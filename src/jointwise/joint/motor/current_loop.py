@@ -231,7 +231,7 @@ def _limit(signals: _LoopSignals, fit: _LoopFit, limit: float, replicates: Array
 
 
 def _constant(delay: Array | float, period: float) -> Array:
-    """Return T = -h / ln a in s of a mean delay p = a / (1 - a) in samples."""
+    """Return ``T = -h / ln a`` in s of a mean delay ``p = a / (1 - a)`` in samples."""
     return period / np.log1p(1.0 / np.maximum(delay, TINY))
 
 

@@ -1,6 +1,6 @@
 """Drive gains from a known payload: the same motion without and with it, the difference of the currents.
 
-``i_with - i_without = g_j (m a_j + B_j x + Δ_j) + friction``, g_j = 1/K_j. The mass m is known and sets the scale;
+``i_with - i_without = g_j (m a_j + B_j x + Δ_j) + friction``, ``g_j = 1/K_j``. The mass m is known and sets the scale;
 first moments and inertia x of the payload are estimated with the gains, as every joint moves the same body. Δ is the
 torque of the described links for the slightly different motion. Friction changes between the runs by an offset, a
 Coulomb and a viscous part (the joints warm up), and with the load.

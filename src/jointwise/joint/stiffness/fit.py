@@ -206,7 +206,7 @@ class _Problem:
         return {name: 1.0 / max(size, least) for name, size in sizes.items()}
 
     def _deformation_residual(self, values: Array) -> Array:
-        """Return ``(τ - D φ̇ - τ_J(u)) / k(u)``, u = φ/φ_max - x_0 - N f: the error of u to first order.
+        """Return ``(τ - D φ̇ - τ_J(u)) / k(u)``, ``u = φ/φ_max - x_0 - N f``: the error of u to first order.
 
         In free motion the gear errors are part of φ, not of the torque. A trial step to a spring without stiffness has
         no finite residual, and the search then takes a shorter one.

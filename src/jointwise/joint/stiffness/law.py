@@ -109,7 +109,7 @@ KNEE_RISE = 0.1
 
 @dataclass(frozen=True)
 class PolynomialSpring:
-    """``Σ_p c_p u^(2p-1)`` with u = φ / φ_max: parameters c_p in Nm."""
+    """``Σ_p c_p u^(2p-1)`` with ``u = φ / φ_max``: parameters c_p in Nm."""
 
     terms: int
 
@@ -152,7 +152,7 @@ class PolynomialSpring:
 
 @dataclass(frozen=True)
 class SegmentedSpring:
-    """Three lines over u = φ / φ_max: slopes K_1, K_2 - K_1, K_3 - K_2 (Nm), knees u_1 and u_2 - u_1.
+    """Three lines over ``u = φ / φ_max``: slopes K_1, K_2 - K_1, K_3 - K_2 (Nm), knees u_1 and u_2 - u_1.
 
     Attributes:
         title: Name of the law.
@@ -186,7 +186,7 @@ class SegmentedSpring:
         return segment_slopes(u, knees, np.cumsum(slopes))
 
     def physical(self, values: Array, largest: float) -> Array:
-        """Return the parameters in SI units for φ_max in rad; T_1 = K_1 φ_1, T_2 = T_1 + K_2 (φ_2 - φ_1)."""
+        """Return the parameters in SI units for φ_max in rad; ``T_1 = K_1 φ_1``, ``T_2 = T_1 + K_2 (φ_2 - φ_1)``."""
         changes, _ = self._split(values)
         slopes = np.cumsum(changes)
         return np.concatenate([slopes / largest, np.cumsum(slopes[:2] * values[len(changes) :])])

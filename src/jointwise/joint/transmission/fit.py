@@ -151,7 +151,10 @@ class TableFit:
 
 
 def fit_tables(strokes: Strokes, points: int, ripple: FourierSeries = NO_RIPPLE) -> TableFit:
-    """Return e = (φ₊ + φ₋) / 2 and d = (φ₊ - φ₋) / 2 from a table for each direction, without a known ripple."""
+    """Return the tables of both maps from one for each direction, without a known ripple.
+
+    ``e = (φ₊ + φ₋) / 2``, ``d = (φ₊ - φ₋) / 2``.
+    """
     phi = strokes.phi - ripple.at(strokes.theta)
     sides = [strokes.side > 0.0, strokes.side < 0.0]
     forward, back = (_table(strokes.theta[side], phi[side], points) for side in sides)

@@ -141,7 +141,7 @@ def rate_slip_state(position: float, elements: int) -> Array:
 def rate_slip(
     path: Array, level: Array, limits: Array, rate: float, state: Array, *, backlash: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the relative forces u_i = F_i / W_i of rate-dependent elements along a path.
+    """Return the relative forces ``u_i = F_i / W_i`` of rate-dependent elements along a path.
 
     Stick: ``δ_i = b D_i u_i`` follows the path until |u_i| reaches h(ω). Slip: ``du_i/dt = c (sgn ω - u_i / h(ω))``,
     stepped exactly, until ω changes its sign. With h = 1 these are the elements of `slip_elements`.

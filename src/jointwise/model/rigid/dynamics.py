@@ -51,7 +51,7 @@ def inverse_dynamics(
     out: Array | None = None,
     **bodies: Unpack[BodyOptions],
 ) -> Array:
-    """Return τ = M q̈ + C q̇ + g - Jᵀ w, shape (samples, joints).
+    """Return ``τ = M q̈ + C q̇ + g - Jᵀ w``, shape (samples, joints).
 
     `wrench` (samples, 6) or (6,): force (N) and moment (Nm) of the environment *on* the tool, at the tool's origin
     in base axes. `out` receives the result.
@@ -79,7 +79,7 @@ def coriolis_vector(robot: Robot, q: Array, qd: Array, **bodies: Unpack[BodyOpti
 def coriolis_matrix(robot: Robot, q: Array, qd: Array, **bodies: Unpack[BodyOptions]) -> Array:
     """Return C(q, q̇) of Christoffel's symbols, (samples, joints, joints).
 
-    Ṁ - 2 C is skew-symmetric. The vector c(q, q̇) = C q̇ is a quadratic form in q̇; column j of C is its polarisation
+    Ṁ - 2 C is skew-symmetric. The vector ``c(q, q̇) = C q̇`` is a quadratic form in q̇; column j of C is its polarisation
     with a speed s of joint j: ``C e_j = (c(q̇ + s e_j) - c(q̇ - s e_j)) / 4 s``. s is the largest speed of the sample,
     so that the difference keeps its digits at any speed.
     """
@@ -120,7 +120,7 @@ def forward_dynamics(
     out: Array | None = None,
     **bodies: Unpack[BodyOptions],
 ) -> Array:
-    """Return q̈ = M⁻¹ (τ + Jᵀ w - C q̇ - g), shape (samples, joints) (articulated bodies)."""
+    """Return ``q̈ = M⁻¹ (τ + Jᵀ w - C q̇ - g)``, shape (samples, joints) (articulated bodies)."""
     chain = make_chain(robot, gravity, **bodies)
     q, qd, _ = checked_states(robot, q, qd)
     applied = checked_samples(torque, robot.dof, "torque", len(q))

@@ -69,7 +69,7 @@ def series_of(values: Array | None, block: slice, dof: int) -> Array:
 def placed(chain: Chain, q: Array) -> Iterator[tuple[slice, Array]]:
     """Yield blocks of samples with T = [R p] of every frame in the one before it, (joints, 3, 4, block).
 
-    R = R0 Rot_z(q) and p = p0, or R = R0 and p = p0 + R0 e_z q. The next block is written over T.
+    ``R = R0 Rot_z(q), p = p0`` or ``R = R0, p = p0 + R0 e_z q``. The next block is written over T.
     """
     fixed = np.concatenate([chain.rotations, chain.translations[:, :, None]], axis=2)[..., None]
     memory = fixed + np.zeros(min(BLOCK, len(q)))
@@ -234,7 +234,7 @@ def write_rows(turn: Array, push: Array, arms: Array, rows: Array) -> None:
 def regressor(
     chain: Chain, q: Array, qd: Array | None, qdd: Array | None, places: bytes | NDArray[np.int32], out: Array
 ) -> bool:
-    """Write the structurally non-zero entries of Y in τ = Y(q, q̇, q̈) π.
+    """Write the structurally non-zero entries of Y in ``τ = Y(q, q̇, q̈) π``.
 
     The torque of joint i due to link j is ``u·n + v·f``, with the axis u of joint i and its moment arm v about the
     origin of link j, and the moment n and force f that accelerate link j. Both are linear in the ten parameters.

@@ -1,4 +1,4 @@
-"""The regressor as its structurally non-zero series: τ = Y(q, q̇, q̈) π without the half that is zero."""
+"""The regressor as its structurally non-zero series: ``τ = Y(q, q̇, q̈) π`` without the half that is zero."""
 
 from __future__ import annotations
 

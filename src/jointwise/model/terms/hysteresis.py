@@ -21,7 +21,7 @@ RATE_MODELS = ("lugre", "rate-gms")
 class Hysteresis(Term):
     """``τ = Σ_i W_i u_i + F_C1 ℓ(τ_load) H`` with ``H = Σ_i s_i u_i``, ``Σ s_i = 1``: Maxwell-slip elements.
 
-    The u_i = δ_i / (b D_i) in [-1, 1] are those of `friction.slip_elements`; the forces W_i >= 0 are estimated.
+    The ``u_i = δ_i / (b D_i)`` in [-1, 1] are those of `friction.slip_elements`; the forces W_i >= 0 are estimated.
 
     Attributes:
         limits: Deformation limits D_i, rad, increasing.

@@ -57,7 +57,7 @@ class StiffnessEstimate:
         return result
 
     def stiffness(self, phi: ArrayLike) -> Array:
-        """Return k = dτ_E/dφ in Nm/rad."""
+        """Return ``k = dτ_E/dφ`` in Nm/rad."""
         result: Array = slopes(phi) @ self.values
         return result
 

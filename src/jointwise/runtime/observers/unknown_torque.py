@@ -9,7 +9,7 @@ torques as constant, for which the step is exact:
 
     f̂[k] = E f̂[k-1] + (1 - E) (τ - τ_known - B (w[k] - w[k-1]) / T),    E = exp(-L T)
 
-- Friction observer: B of the rotor, τ = K_τ i, τ_known = τ_J of the transmission; f̂ is the friction.
+- Friction observer: B of the rotor, ``τ = K_τ i``, τ_known = τ_J of the transmission; f̂ is the friction.
 - Disturbance observer: B = 0 and τ_known the torque of a complete model, or B the inertia that it leaves out; f̂ is what
   the model does not know: changed friction, a wrong payload, contact.
 """

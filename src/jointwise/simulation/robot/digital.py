@@ -267,7 +267,7 @@ def digital_robot(
 
 
 def _held(joint: JointPlant, q: float, torque: float) -> float:
-    """Return θ with spring(θ - e(θ) - q) = torque; e is a contraction. A rigid joint has θ = q."""
+    """Return θ with ``spring(θ - e(θ) - q) = torque``; e is a contraction. A rigid joint has θ = q."""
     if joint.is_rigid:
         return q
     target = q + float(joint.stiffness.deformation(np.array(torque)))
@@ -278,7 +278,7 @@ def _held(joint: JointPlant, q: float, torque: float) -> float:
 
 
 def _gear_ratio(joint: JointPlant, theta: float) -> float:
-    """Return dφ/dθ = 1 - e'(θ) - d(θ) / L between the flanks, 1 for a rigid joint."""
+    """Return ``dφ/dθ = 1 - e'(θ) - d(θ) / L`` between the flanks, 1 for a rigid joint."""
     if joint.is_rigid:
         return 1.0
     waves = sum(w.amplitude * w.order * float(np.cos(w.order * theta + w.phase)) for w in joint.kinematic_error)
