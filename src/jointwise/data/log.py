@@ -82,7 +82,11 @@ class Log:
         current: Motor currents, A.
         torque: Joint torques, Nm or N.
         temperature: Joint temperatures, °C.
-        q_des: Reference positions; `qd_des`, `qdd_des`, `current_des`, `torque_des` likewise.
+        q_des: Reference positions, rad or m.
+        qd_des: Reference speeds, rad/s or m/s.
+        qdd_des: Reference accelerations, rad/s² or m/s².
+        current_des: Target currents, A.
+        torque_des: Target torques, Nm or N.
         names: Column names of the file for each channel.
         extra: Other columns of the file by name, (samples,), in the units of the file (see `read_log`).
         origin: File and reader.

@@ -74,15 +74,20 @@ class Measures:
     Attributes:
         clock: How the stamps run.
         channels: Numbers of every channel.
-        speed_95: 95 % quantile of the speed, rad/s; `speed_max` the greatest.
-        acceleration_95: 95 % quantile of the acceleration, rad/s²; `acceleration_max` the greatest.
+        speed_95: 95 % quantile of the speed, rad/s.
+        speed_max: Greatest speed, rad/s.
+        acceleration_95: 95 % quantile of the acceleration, rad/s².
+        acceleration_max: Greatest acceleration, rad/s².
         moving: Share of samples in which the joint moves.
         standstill: Share of samples in which no joint moves.
         stale: Share of samples that repeat the whole one before.
         jumps: Jumps of positions.
-        speed_ratio: Slope of measured over differentiated speed; `speed_match` their correlation.
-        theta_ratio: Slope of theta over q; `theta_matrix` (joints, joints) that over all joints.
-        command_match: Correlation of q with q_des; `command_offset` their median distance, rad.
+        speed_ratio: Slope of measured over differentiated speed.
+        speed_match: Their correlation.
+        theta_ratio: Slope of theta over q.
+        theta_matrix: Slopes of theta over all q, (joints, joints).
+        command_match: Correlation of q with q_des.
+        command_offset: Their median distance, rad.
         limited: Share of samples in which a limit holds a current clearly below its target.
     """
 

@@ -32,7 +32,7 @@ class Element:
     """An XML element.
 
     Attributes:
-        tag: Tag.
+        tag: Name of the element.
         attributes: Attributes by name.
         line: Line of its start tag, 1-based.
         children: Elements inside it.
@@ -67,7 +67,7 @@ class UrdfJoint:
         child: Name of the child link.
         origin: Placement of the child link in the parent link at q = 0.
         axis: Joint axis in the child frame, (3,).
-        limits: Limits.
+        limits: Limits of position, speed and effort.
         mimic: Name of the joint that it mimics; None for none.
     """
 

@@ -63,7 +63,7 @@ class MinimumEnergyMotion:
         least_duration: Least duration along the path, s.
         duration_status: "fixed", "interior", "longest allowed" or "shortest possible".
         points: Start, waypoints and goal (points, joints), rad.
-        limits: Limits.
+        limits: Limits of motion, torque and clearance.
         power_limit: Largest power on the bus, W; infinite for none.
 
     """

@@ -99,8 +99,12 @@ class Session:
         false_alarms: Contacts an hour that may be reported without any.
         payload: The payload that the robot is said to carry; None for that of the model.
         rate: Rate of the stream, Hz; None to take it from the first stamps.
+        malformed: Number of lines that could not be read so far.
         joints: What is known of joints (`jointwise.joint.load_joints`); their stiffness is monitored.
         wear: Stiffness of the joints as `monitor_log` determines it from a whole log; None to follow it in the stream.
+        timeline: Points of the stream so far.
+        contacts: Contacts that have ended so far.
+        faults: Faults that have ended so far.
 
     """
 

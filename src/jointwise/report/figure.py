@@ -30,8 +30,8 @@ class Figure:
     A trace whose `x` is the string "shared" uses the `x` of the figure, which is stored once.
 
     Attributes:
-        traces: Traces.
-        layout: Layout.
+        traces: Traces as Plotly takes them.
+        layout: Layout as Plotly takes it.
         alt: Description for screen readers.
         height: Height, px.
         x: Shared numbers as `packed` returns them; None for none.

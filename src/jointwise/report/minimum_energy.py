@@ -37,7 +37,7 @@ class MotionCurves:
     """A motion for the page.
 
     Attributes:
-        states: States.
+        states: Times, positions, speeds and accelerations.
         torque: Torques, (samples, joints), Nm.
         power: Power on the bus, (samples,), W.
     """

@@ -56,7 +56,8 @@ class Estimate:
         factor: Half-width of a 95 % confidence interval per standard error (Student).
         status: Status of every parameter.
         sigma: Residual standard deviation, Nm, (joints,).
-        condition: Condition number of the weighted observation matrix; `condition_scaled` with columns of unit length.
+        condition: Condition number of the weighted observation matrix.
+        condition_scaled: The same with columns of unit length.
         method: Method of the fit.
         shares: Mean shares of the variance of body parameters by cause: independent noise, correlated residuals, model
             selection, filters, neglected effects, drive gains.
@@ -143,8 +144,10 @@ class Calibration:
         estimate: Values, covariance and status of the parameters.
         filters: Filters of the training data.
         output: Measured output, `current` (A) or `torque` (Nm).
-        gains: Drive gains, Nm per unit of the output, (joints,); `gain_source` is their origin.
-        structure: Joint model; `structure_text` describes it.
+        gains: Drive gains, Nm per unit of the output, (joints,).
+        gain_source: Where the gains come from, in words.
+        structure: Joint model.
+        structure_text: Joint model in words.
         choices: Automatic selections with their candidates and held-out errors.
         load: Outcome of the iteration for load-dependent friction.
         training: Training errors.

@@ -33,8 +33,10 @@ class JointMetrics:
 
     Attributes:
         samples: Number of samples.
-        mse: Mean squared error; `rmse` is its root.
-        mean: Mean absolute error; `max` is the largest absolute error.
+        mse: Mean squared error.
+        rmse: Its root.
+        mean: Mean absolute error.
+        max: Largest absolute error.
         nmse: MSE / variance of the measurement; None where the measurement does not vary or the joint does not move.
         nmse_amplitude: MSE / mean absolute measurement, as AURT defines it.
         nrmse_percent: 100 (1 - ‖y - ŷ‖ / ‖y - mean(y)‖).

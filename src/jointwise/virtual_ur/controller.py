@@ -59,6 +59,7 @@ class VirtualUr:
         rest: Ticks of standstill at either end of the log.
         payload: Mass (kg) and centre (m) of the payload.
         wait: Ticks between the first client and the start of the program.
+        first: Tick at which the first client starts to receive data; None before.
 
     """
 

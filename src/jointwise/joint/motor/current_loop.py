@@ -51,8 +51,8 @@ class CurrentLoop:
         lag: Lag of the current behind its target, s.
         constant: Time constant of the first-order part of the lag, s.
         limit: Limit of the current, A.
-        curve: Curve.
-        notes: Notes.
+        curve: Target less current around the fastest change of the target, measured and modelled.
+        notes: Remarks for the user.
     """
 
     lag: Value | None = None

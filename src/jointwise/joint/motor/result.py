@@ -64,8 +64,8 @@ class JointGain:
         offset: Offset of the current, A.
         model: Name of the model.
         alternatives: Models for comparison.
-        curves: Curves.
-        notes: Notes.
+        curves: Plots of the fit.
+        notes: Remarks for the user.
     """
 
     joint: int

@@ -120,7 +120,7 @@ class Stribeck(Term):
 
     Attributes:
         velocity: Stribeck velocity, rad/s.
-        exponent: Exponent.
+        exponent: Exponent of the curve, 2 for a Gaussian.
         width: Speed over which friction changes its sign, rad/s.
     """
 

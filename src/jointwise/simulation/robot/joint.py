@@ -139,7 +139,7 @@ class MotorPlant:
         lag: Time constant of the current loop, s; 0 for none.
         resistance: R of the equivalent DC motor (3/2 of a phase), Ω.
         inductance: L of the equivalent DC motor (3/2 of a phase), H.
-        pole_pairs: Pole pairs.
+        pole_pairs: Number of pole pairs.
     """
 
     gain: float = 10.0
