@@ -26,9 +26,12 @@ _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{DEEPEST}
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return a TOML text as plain tables; one that is damaged, too large, too deep or out of range raises ModelError.
+    """Return a TOML text as plain tables.
 
     tomllib takes quadratic time for long dotted keys: they are rejected before.
+
+    Raises:
+        ModelError: The text is damaged, too large, too deep, or has a number out of range.
     """
     if len(text) > LONGEST_TOML:
         raise ModelError(f"not a TOML file: larger than {LONGEST_TOML} characters. Is it the right file?")

@@ -45,9 +45,12 @@ class Gains:
 
 
 def bandwidth_gains(bandwidth: float | Array, damping: float = 1.0, integral: float = 0.0) -> Gains:
-    """Return gains that put the poles at ``(s² + 2 ζ ω s + ω²)(s + r ω)``, ω = 2π `bandwidth` (Hz, one or a joint).
+    """Return gains that put the poles at ``(s² + 2 ζ ω s + ω²)(s + r ω)``, ω = 2π · bandwidth.
 
-    ζ is the `damping`, r the speed of the `integral` relative to the rest (0: no integral).
+    Args:
+        bandwidth: Bandwidth, Hz, one number or (joints,).
+        damping: ζ.
+        integral: r, speed of the integral relative to the rest; 0 for no integral.
     """
     w = 2.0 * np.pi * np.asarray(bandwidth, dtype=float)
     if not (np.isfinite(w).all() and (w > 0.0).all()):

@@ -82,11 +82,14 @@ class Reference:
 
 
 def as_reference(motion: Any, rate: float, duration: float | None = None) -> Reference:
-    """Return a motion sampled at `rate` (Hz) over `duration` (s, None: that of the motion), from t = 0.
+    """Return a motion as samples from t = 0.
 
-    `motion` has `duration` and ``derivative(t, order)`` as those of `design`, or ``at(t)`` with q, qd,
-    qdd; or it is a function ``(t, order) -> (samples, joints)`` of order 0 to 4 (then give the duration); or a
-    `Reference` already.
+    Args:
+        motion: One with `duration` and ``derivative(t, order)`` as those of `design`, or with ``at(t)`` that returns q,
+            qd, qdd; a function ``(t, order) -> (samples, joints)`` of order 0 to 4 (then state the duration); or a
+            `Reference`.
+        rate: Rate of the samples, Hz.
+        duration: Duration, s; None for that of the motion.
     """
     if isinstance(motion, Reference):
         if motion.rate != rate:

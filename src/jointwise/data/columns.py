@@ -276,7 +276,10 @@ def _recognised(
 
 
 def known_column(name: str) -> tuple[str, str, int] | None:
-    """Return channel, stem and joint number (-1: none) of a known column name; stamps bear no number."""
+    """Return the channel, the stem and the joint number of a known column name; None for others.
+
+    The number is -1 where the name has none; stamps bear none.
+    """
     match = _INDEXED.match(name)
     if match is None or match[1] not in SPELLINGS:
         return None

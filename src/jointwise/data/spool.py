@@ -80,7 +80,12 @@ def release_pages(pages: mmap.mmap | None) -> None:
 
 
 def stamps_of(column: Array, pages: mmap.mmap | None) -> Array:
-    """Return stamps (samples, 1) as an array (samples,) in memory: a walk over mapped stamps would touch every page."""
+    """Return stamps as an array in memory, (samples,): a walk over mapped stamps would touch every page.
+
+    Args:
+        column: Stamps, (samples, 1).
+        pages: Memory map that holds them; None for plain memory.
+    """
     stamps = np.empty(len(column))
     for start in range(0, len(column), STAMP_ROWS):
         stamps[start : start + STAMP_ROWS] = column[start : start + STAMP_ROWS, 0]

@@ -87,7 +87,13 @@ def _width(interval: Interval) -> float:
 
 
 def joint_axis(robot: Robot, joint: int, posture: Array) -> Array:
-    """Return the axis (3,) of a joint (0-based) in the base; it does not depend on the position of that joint."""
+    """Return the axis of a joint in the base, (3,); it does not depend on the position of that joint.
+
+    Args:
+        robot: The robot.
+        joint: Joint, 0-based.
+        posture: Positions, (joints,), rad or m.
+    """
     axis: Array = forward_kinematics(robot, posture[None]).rotation[0, joint, :, 2]
     return axis
 

@@ -111,7 +111,13 @@ def essential_parameters(
 
 
 def essential_fit(fit: Fit, known: Array, tolerance: float) -> tuple[Fit, Essential]:
-    """Return a fit with only the essential base parameters; `known` values (NaN: estimated) stay as they are."""
+    """Return a fit with only the essential base parameters.
+
+    Args:
+        fit: The fit with all of them.
+        known: Values that stay as they are, (parameters,); NaN for estimated ones.
+        tolerance: Part by which the held-out error may exceed that of the full model.
+    """
     problem, solution, essential = essential_parameters(fit.problem, fit.solution, fit.model.base.names, tolerance)
     solution = replace(solution, values=np.where(np.isnan(known), solution.values, known))
     return replace(fit, problem=problem, solution=solution), essential

@@ -175,7 +175,16 @@ def report_text(
     measurable: bool,
     setup: Status,
 ) -> str:
-    """Return losses, costs and checks as lines of text; `measurable`: whether logs would show what is lost."""
+    """Return the report of an export as lines of text.
+
+    Args:
+        losses: What the target cannot express.
+        costs: What that costs on logs.
+        checks: Comparisons with the model.
+        next_step: What a user of the target types next.
+        measurable: Whether logs would show what is lost.
+        setup: Set-up of the model by its training data.
+    """
     lines = [f"Do not use: {CONTRADICTED}.", ""] if setup == "contradicted" else []
     lines += ["Not expressed by the target:" if losses else "The target expresses the whole model."]
     for loss in losses:

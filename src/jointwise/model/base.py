@@ -347,7 +347,12 @@ def _null_vectors(changes: Array, j: int, move: Array, dof: int, rotors: bool) -
 
 
 def energy_vector(u: Array, v: Array) -> Array:
-    """Return b (10,) with ``uᵀ I(π) v = b·π`` for spatial motions u, v = (ω, v) (6,), rad/s and m/s."""
+    """Return b (10,) with ``uᵀ I(π) v = b·π``.
+
+    Args:
+        u: Spatial motion (ω, v), (6,), rad/s and m/s.
+        v: Spatial motion (ω, v), (6,), rad/s and m/s.
+    """
     (wu, vu), (wv, vv) = (u[:3], u[3:]), (v[:3], v[3:])
     product = np.outer(wu, wv)
     tensor = spatial.tensor_to_six(product + product.T - np.diag(np.diag(product)))

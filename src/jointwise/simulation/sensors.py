@@ -187,7 +187,12 @@ class Sensors:
         return quantised(q, _count(self.encoder_counts))
 
     def rotor(self, theta: Array, gear_ratios: Array) -> Array:
-        """Return what the motor encoders read, divided by the gear ratios (joints,): (samples, joints), rad."""
+        """Return what the motor encoders read, at the joint side, (samples, joints), rad.
+
+        Args:
+            theta: Rotor positions after the gear, (samples, joints), rad.
+            gear_ratios: Gear ratios, (joints,).
+        """
         return quantised(theta, _count(self.motor_counts) / gear_ratios)
 
     def speed(self, qd: Array) -> Array | None:

@@ -33,7 +33,13 @@ def linear_limits(elements: int, scale: float) -> Array:
 
 
 def polynomial_limits(elements: int, scale: float, power: float = 4.0) -> Array:
-    """Return the limits ``D_i = B (i / M)^r``, (elements,) rad, of a scale B (rad): close together near zero."""
+    """Return deformation limits that lie close together near zero, ``D_i = B (i / M)^r``, (elements,), rad.
+
+    Args:
+        elements: M.
+        scale: B, rad.
+        power: r.
+    """
     result: Array = scale * (np.arange(1, elements + 1) / elements) ** power
     return result
 

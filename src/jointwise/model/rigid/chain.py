@@ -48,11 +48,17 @@ def make_chain(
     inertials: Array | None = None,
     rotor_inertias: Array | None = None,
 ) -> Chain:
-    """Return the chain of a robot; `inertials` (joints, 10) replaces the nominal ones, rotors default to none.
+    """Return the chain of a robot.
+
+    Args:
+        robot: The robot.
+        gravity: A mounting, or gravity in the base frame, (3,), m/s².
+        payload: Body at the tool; None for none.
+        inertials: Bodies in place of the described ones, (joints, 10).
+        rotor_inertias: Rotor inertias, (joints,), kg m²; None for none.
 
     Raises:
         ModelError: The robot is that of a calibration and `inertials` is None: its described bodies are superseded.
-
     """
     if inertials is None and robot.superseded:
         raise ModelError(
