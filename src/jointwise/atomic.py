@@ -49,11 +49,16 @@ def read_limited(path: str | Path, most: int, what: str) -> bytes:
 
 @dataclass
 class _Output:
-    """A file that is being written: its temporary file (open and locked as `handle`) and where it goes.
+    """A file that is being written.
 
-    `name` is the path for messages, `target` the file that it leads to. `sink` is the open device, pipe or stream that
-    takes the content; None for a regular file, which is replaced. `backup` is the file that was replaced, until the
-    whole set is in place.
+    Attributes:
+        name: Its path, for messages.
+        target: File that the path leads to.
+        temporary: File that takes the content until it is placed.
+        handle: Descriptor of the temporary file, open and locked.
+        sink: Open device, pipe or stream that takes the content; None for a regular file, which is replaced.
+        backup: File that was replaced, until the whole set is in place.
+        placed: Whether the content is in place.
     """
 
     name: str

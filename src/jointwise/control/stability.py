@@ -55,7 +55,12 @@ class Stability:
 class _Plant:
     """The arm at one pose: ``x' = A x + B u``, x = (q, θ of elastic joints, q̇, ω, motor torques that lag).
 
-    `sides` map x to q, q̇, θ and ω of every joint; `weights` are √inertia of (q, θ), `owners` their joints.
+    Attributes:
+        A: A, (states, states).
+        B: B, (states, joints).
+        sides: Maps from x to q, q̇, θ and ω of every joint, (joints, states) each.
+        weights: √inertia of (q, θ).
+        owners: Joints of (q, θ), 0-based.
     """
 
     A: Array

@@ -51,7 +51,17 @@ RECIPROCATION_LEAD = 0.5
 
 @dataclass(frozen=True)
 class _TestedJoint:
-    """The joint under test: its limits and the posture of the other joints."""
+    """The joint under test: its limits and the posture of the other joints.
+
+    Attributes:
+        number: Joint, 0-based.
+        lower: Lowest position, rad or m.
+        upper: Highest position, rad or m.
+        speed: Largest speed, rad/s or m/s.
+        acceleration: Largest acceleration, rad/s² or m/s².
+        posture: Posture of all joints, (joints,), rad or m.
+        unit: Unit of its positions.
+    """
 
     number: int
     lower: float

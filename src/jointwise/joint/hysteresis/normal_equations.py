@@ -91,8 +91,12 @@ def slip_grams(loops: Loops, law: FrictionLaw, free: tuple[str, ...] = ()) -> Ar
 class _SlipColumns:
     """What the columns of a slip model are made of.
 
-    `level` (samples,) or None for 1; `shared` (samples, shares): factors of Σ W_i u_i in the derivatives with respect
-    to c, e and ln V; `slopes`: with derivatives with respect to ln D_i.
+    Attributes:
+        limits: D_i, (elements,), rad.
+        forces: W_i, (elements,), Nm.
+        level: Level of dry friction, (samples,); None for 1.
+        shared: Factors of Σ W_i u_i in the derivatives with respect to c, e and ln V, (samples, shares); None for none.
+        slopes: Whether there are derivatives with respect to ln D_i.
     """
 
     limits: Array

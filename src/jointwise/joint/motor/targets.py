@@ -62,9 +62,14 @@ def gains_from_targets(logs: Log | Sequence[Log], robot: Robot) -> RobotGains:
 
 @dataclass(frozen=True, eq=False)
 class _TargetSignals:
-    """Target current x (A), target torque y (Nm) and speed v (rad/s) of one joint, (samples,).
+    """Signals of one joint, (samples,) each.
 
-    `stand` numbers the standstills, -1 elsewhere; `block` the jackknife blocks.
+    Attributes:
+        x: Target current, A.
+        y: Target torque, Nm.
+        v: Speed, rad/s.
+        stand: Number of the standstill, -1 elsewhere.
+        block: Number of the jackknife block.
     """
 
     x: Array

@@ -180,11 +180,16 @@ def posterior(samples: Samples, declaration: Declaration, moments: Moments, tole
 
 @dataclass(frozen=True, eq=False)
 class _Solution:
-    """Bodies (d, p) with covariance, friction (d, m, c) of the moving joints, all in prior standard deviations.
+    """Solutions of d problems: bodies and friction of m moving joints, in prior standard deviations.
 
-    `response` (d, m, c, p): change of the friction with the bodies, negative; `precision` (d, m, c, c) of the friction
-    with known bodies; `residual` (d, m) Nm²; `volume` (d,): half of the log determinant of the precision of all
-    parameters.
+    Attributes:
+        bodies: Bodies and rotors, (d, p).
+        covariance: Their covariance, (d, p, p).
+        friction: Friction, (d, m, c).
+        response: Negative change of the friction with the bodies, (d, m, c, p).
+        precision: Precision of the friction with known bodies, (d, m, c, c).
+        residual: Mean squared residual, (d, m), Nm².
+        volume: Half of the log determinant of the precision of all parameters, (d,).
     """
 
     bodies: Array
@@ -200,10 +205,19 @@ class _Solution:
 class _Linear:
     """Bayesian linear problems of d declarations: m moving joints, p body and c friction parameters each.
 
-    In units of the prior standard deviations `spread` (d, p) and `friction_spread` (d, m, c): prior `mean` (d, p),
-    second moments `matrix` (d, m, p + c, p + c) of the columns and `right` (d, m, p + c) with the torque, whose mean
-    `square` and `variance` are (d, m) in Nm²; friction `power` (d, m, c); number of `independent` samples (d,); `gains`
-    (d, m) Nm per unit of the output.
+    Parameters are in units of their prior standard deviations.
+
+    Attributes:
+        mean: Prior mean of the bodies, (d, p).
+        spread: Prior standard deviations of the bodies, (d, p), SI units.
+        friction_spread: Prior standard deviations of the friction, (d, m, c), SI units.
+        matrix: Second moments of the columns, (d, m, p + c, p + c).
+        right: Their second moments with the torque, (d, m, p + c).
+        square: Mean square of the torque, (d, m), Nm².
+        variance: Variance of the torque, (d, m), Nm².
+        power: Friction power, (d, m, c).
+        independent: Number of independent samples, (d,).
+        gains: Drive gains, (d, m), Nm per unit of the output.
     """
 
     mean: Array
