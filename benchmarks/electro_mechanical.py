@@ -20,7 +20,7 @@ from jointwise.design import Body, Clearance
 from jointwise.design.straight_moves import clear_points, waypoint_trajectory
 from jointwise.experiment.result import SimulationResult
 from jointwise.joint.motor.drives import DriveIdentification, identify_drives
-from jointwise.joint.motor.links import power_flow_of
+from jointwise.model.friction import power_flow_columns, viscous_torque
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.simulation.robot import Friction, JointPlant, default_joints
 from jointwise.spatial import Array
@@ -103,8 +103,8 @@ def predicted_current(robot: jw.Robot, log: jw.Log, drives: DriveIdentification)
     for j, part in enumerate(drives.parts):
         if part is None:
             raise jw.errors.EstimationError(f"joint {j + 1}: {drives.reasons[j]}")
-        law = replace(power_flow_of(part), fastest=np.inf)  # as published: the law holds beyond the speeds of motion A
-        friction = law.torque(speed[:, j], links[:, j])
+        dry = power_flow_columns(speed[:, j], links[:, j]) @ np.array([part["direct"], part["reverse"]])
+        friction = dry + viscous_torque(speed[:, j], [part["viscous"], part["square"]])
         result[:, j] = (torque[:, j] + friction) / part["gain"] + part["offset"]
     return result
 

@@ -118,7 +118,9 @@ def test_friction_is_that_of_the_simulated_plant() -> None:
         one, _ = whole.hysteresis(whole.init(q[:1, j]), q[:, j : j + 1])
         np.testing.assert_allclose(one[:, 0], follow_path(plain, q[:, j]).H, atol=1e-12)
         sliding = np.abs(np.abs(H[:, j] / (1.0 + joint.friction.asymmetry * np.sign(H[:, j]))) - 1.0) < 1e-12
-        steady = joint.friction.steady_torque(np.sign(H[:, j]) * np.abs(qd[:, j]), load[:, j], T[:, j])
+        law, direction = joint.friction, np.sign(H[:, j])
+        speed = direction * np.abs(qd[:, j])
+        steady = law.level(speed, load[:, j], T[:, j]) * (direction + law.asymmetry) + law.viscous_factor(speed) * speed
         agree = sliding & (np.sign(H[:, j]) == np.sign(qd[:, j]))
         assert agree.sum() > 100
         np.testing.assert_allclose(parts.friction[agree, j], steady[agree], rtol=1e-9)

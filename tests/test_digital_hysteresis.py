@@ -142,8 +142,6 @@ def test_native_steady_laws_equal_their_numpy_reference(exponent: float) -> None
     np.testing.assert_allclose(friction.level(speed, load, T), level, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(friction.viscous_factor(speed), factor, rtol=1e-12, atol=1e-12)
     assert (level == 0.0).any() and level.max() > 20.0  # the level is limited to zero from below
-    torque = np.sign(speed) * level + factor * speed
-    np.testing.assert_allclose(friction.steady_torque(speed, load, T), torque, rtol=1e-12)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from jointwise.model.terms import Hysteresis
 from jointwise.options import Options
 from jointwise.preparation import make_regression
 from jointwise.result import Calibration
-from jointwise.result.store import from_document, to_document
+from jointwise.result.store import load_calibration, save_model
 from jointwise.spatial import Array
 from synthetic import SyntheticLog, default_friction, synthetic_log
 
@@ -108,14 +109,15 @@ def test_bodies_lie_in_their_intervals_though_gains_are_estimated(spread: float)
     assert (np.abs(misses(made, found)) < 1.0).mean() >= 0.95
 
 
-def test_a_stated_payload_sets_the_scale_and_is_stored() -> None:
+def test_a_stated_payload_sets_the_scale_and_is_stored(tmp_path: Path) -> None:
     made = log_of(6, payload=True)
     found = calibrate(made.log, bare(UR5E), payload=CARRIED, options=OPTIONS)
     np.testing.assert_allclose(found.gains[1:4], GAINS[1:4], rtol=0.1)
     assert (np.abs(misses(made, found)) < 1.0).mean() >= 0.95
     assert found.gain_source.endswith("and a payload of 4 kg")
     assert "include the payload: 4 kg at 0, 0, 0.1 m" in found.summary()
-    again = from_document(to_document(found))
+    save_model(found, tmp_path / "model.json")
+    again = load_calibration(tmp_path / "model.json")
     assert again.provenance.payload == (4.0, 0.0, 0.0, 0.1)
 
 

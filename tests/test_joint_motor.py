@@ -20,12 +20,13 @@ from jointwise.errors import DataError, EstimationError
 from jointwise.joint.calibration_terms import drive_gain
 from jointwise.joint.identification import identify_motor_from_payload
 from jointwise.joint.model import JointModel
-from jointwise.joint.motor.links import identify_motor, power_flow_of
+from jointwise.joint.motor.links import identify_motor
 from jointwise.joint.motor.payload import identify_gains_from_payload
 from jointwise.joint.motor.result import RobotGains, implausible_gain, same_drives
 from jointwise.joint.motor.targets import gains_from_targets
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
+from jointwise.model.friction import power_flow_columns, viscous_torque
 from jointwise.options import Options
 from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.sensors import Sensors
@@ -237,9 +238,10 @@ def test_gain_offset_and_power_flow_friction_are_identified() -> None:
     assert part["torque_constant"] == pytest.approx(part["gain"] / 101.0)
     quality = {other.model: other.held_out for other in part.alternatives}
     assert quality["friction: power flow"] == max(quality.values())  # type: ignore[type-var]
-    law = power_flow_of(part)
     speed, load = np.array([0.5, 0.5, -0.5]), np.array([10.0, -10.0, -10.0])
-    assert law.torque(speed, load) == pytest.approx([14.5, 11.5, -14.5], abs=0.5)
+    dry = power_flow_columns(speed, load) @ [part["direct"], part["reverse"]]
+    friction = dry + viscous_torque(speed, [part["viscous"], part["square"]])
+    assert friction == pytest.approx([14.5, 11.5, -14.5], abs=0.5)
 
 
 def test_power_flow_does_not_improve_the_fit_of_coulomb_friction() -> None:

@@ -16,7 +16,7 @@ from jointwise.calibration import calibrate
 from jointwise.data.log import Log
 from jointwise.data.statistics import MOVING_SPEED, moving_samples
 from jointwise.description import load_robot
-from jointwise.document import decode
+from jointwise.document import decode, decode_document
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.estimation.structure import Structure
 from jointwise.formatting import rounded
@@ -25,8 +25,9 @@ from jointwise.options import Options
 from jointwise.result import Calibration, load_calibration, save_model, validate
 from jointwise.result.calibration import TrainingErrors
 from jointwise.result.metrics import metrics, pool
+from jointwise.result.model_file import ModelFile
 from jointwise.result.predict import predict_chunks
-from jointwise.result.store import SCHEMA, from_document, to_document
+from jointwise.result.store import KIND, SCHEMA, to_document
 from jointwise.result.text import SHOWN, explain_structure
 from synthetic import synthetic_log
 
@@ -162,7 +163,7 @@ def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
 def test_numbers_that_are_not_finite_are_refused(document: dict[str, Any]) -> None:
     document["output"]["gains"][0] = float("inf")
     with pytest.raises(ModelError, match=r"output.gains\[0\] must be finite"):
-        from_document(document)
+        decode_document(document, KIND, ModelFile)
 
 
 def test_a_failed_write_leaves_nothing_behind(model: Calibration, tmp_path: Path) -> None:

@@ -178,9 +178,6 @@ def element_shapes(terms: Sequence[Term], values: Array) -> tuple[tuple[float, .
     return tuple(shapes)
 
 
-OPEN = ("direction", "drivers", "relaxation", "load", "viscous", "stribeck", "ripple")
-"""Effects that an experiment on a single joint may not determine."""
-
 SUMS = ("FC0", "FC1")
 """Magnitude of dry friction, and of its growth with the load, which slip elements share."""
 
@@ -192,7 +189,8 @@ class JointTerms:
     Attributes:
         terms: The terms.
         known: Value and standard error of parameters that are not estimated, by name (without the joint).
-        open: Effects (of `OPEN`) that the experiments did not determine; they are those of the calibration.
+        open: Effects that the experiments did not determine (`direction`, `drivers`, `relaxation`, `load`, `viscous`,
+            `stribeck`, `ripple`); they are those of the calibration.
         firm: Whether the terms are kept even if the automatic ones predict better.
         sums: Value and standard error that the slip elements share: of `FC0`, the sum of their forces, and of `FC1`,
             that of their growth with the load.

@@ -14,7 +14,7 @@ from jointwise.atomic import atomic_write
 from jointwise.data.channels import default_names
 from jointwise.data.log import Log
 from jointwise.description.files import robot_to_dict
-from jointwise.document import Kind, decode_document, load_document, write_document
+from jointwise.document import Kind, load_document, write_document
 from jointwise.estimation.physical import PhysicalParameters
 from jointwise.model.dynamics import Dynamics
 from jointwise.result.calibration import CalibratedModel, Calibration, Estimate, calibration_of
@@ -171,11 +171,6 @@ def _provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
             if log[name] is None:
                 del log[name]
     return document if provenance.notes else {key: value for key, value in document.items() if key != "notes"}
-
-
-def from_document(document: Any) -> Calibration:
-    """Return the calibration of a document."""
-    return decode_document(document, KIND, ModelFile).calibration
 
 
 def _finite(value: float) -> float | None:

@@ -8,8 +8,6 @@ is reported as an offset.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
@@ -26,7 +24,6 @@ from jointwise.joint.motor.result import (
     GAIN_TOLERANCE,
     MASS_ERROR,
     RELATION,
-    MotorSettings,
     inverse_value,
     torque_constant,
 )
@@ -38,7 +35,6 @@ from jointwise.model.friction import (
     load_growth,
     power_flow_columns,
     viscous_columns,
-    viscous_torque,
 )
 from jointwise.spatial import Array
 
@@ -46,41 +42,6 @@ LAWS = ("Coulomb", "power flow", "load")
 """Laws of friction, the simplest first."""
 MIN_LOAD = 0.05
 """Smallest standard deviation of the load relative to that of the motor torque."""
-
-
-@dataclass(frozen=True)
-class PowerFlowFriction:
-    """Friction by the direction of power flow.
-
-    Attributes:
-        direct: T_dir, dry friction where the motor drives the links, Nm.
-        reverse: T_rev, dry friction where the links drive the motor, Nm.
-        viscous: Factor of ω, Nm s/rad.
-        square: Factor of |ω| ω, Nm s²/rad².
-        fastest: Largest speed of the data, to which speeds are limited, rad/s.
-    """
-
-    direct: float
-    reverse: float
-    viscous: float
-    square: float
-    fastest: float
-
-    def torque(self, speed: Array, load: Array) -> Array:
-        """Return the friction torque (samples,), Nm, at speeds (rad/s) under loads (Nm)."""
-        v = np.clip(speed, -self.fastest, self.fastest)
-        dry = power_flow_columns(v, load) @ np.array([self.direct, self.reverse])
-        result: Array = dry + viscous_torque(v, [self.viscous, self.square])
-        return result
-
-
-def power_flow_of(part: Part) -> PowerFlowFriction:
-    """Return the friction law of a motor part that was identified with power flow."""
-    friction = part.settings_as("motor", MotorSettings).friction
-    if friction != "power flow":
-        raise EstimationError(f"the motor part has friction '{friction}', not 'power flow'.")
-    names = ("direct", "reverse", "viscous", "square")
-    return PowerFlowFriction(**{name: part[name] for name in names}, fastest=part.ranges["speed"][1])
 
 
 def identify_motor(

@@ -171,12 +171,6 @@ class Friction:
         """Return ``F_V1 + F_V2 |ω| + F_V3 ω²`` >= 0, Nm s/rad, of the shape of `speed` (rad/s)."""
         return np.maximum(viscous_factor(speed, (self.viscous, self.square, self.cube)), 0.0)
 
-    def steady_torque(self, speed: Array, load: Array, temperature: Array) -> Array:
-        """Return the friction torque (samples,), Nm, in steady sliding; arguments as those of `level`."""
-        H = np.sign(speed) + self.asymmetry * np.abs(np.sign(speed))
-        result: Array = self.level(speed, load, temperature) * H + self.viscous_factor(speed) * speed
-        return result
-
     def packed(self) -> Array:
         """Return the numbers of `friction_law` in friction.h."""
         thermal, slip = self.thermal, self.slip
