@@ -105,13 +105,9 @@ def _transmission(table: object, joints: int, where: str) -> Transmission:
                 raise DescriptionError("coupling must be a text such as '6:5:1'.")
             return coupled(parse_coupling(value), joints, coordinates)
         matrix = _matrix(value, joints)
-        return Transmission(matrix if stated[0] == "motor_from_joint" else _inverse(matrix), coordinates)
+        return Transmission(matrix if stated[0] == "motor_from_joint" else np.linalg.inv(matrix), coordinates)
     except (DescriptionError, np.linalg.LinAlgError) as problem:
         raise DescriptionError(f"{where}: {problem}") from None
-
-
-def _inverse(matrix: Array) -> Array:
-    return np.asarray(np.linalg.inv(matrix), dtype=float)
 
 
 def _matrix(value: object, joints: int) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.sax.saxutils import quoteattr
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
@@ -11,7 +13,6 @@ from jointwise.export.c_code import identifier
 from jointwise.export.package import Content, ExportCheck
 from jointwise.export.peer_checks import STATES, mujoco_torques, random_states, torque_check
 from jointwise.export.simple_friction import SimpleFriction, simple_friction, simple_losses
-from jointwise.export.urdf_edit import quoted
 from jointwise.export.urdf_model import consistent_model
 from jointwise.model.transmission import joint_values
 from jointwise.runtime import RobotModel
@@ -47,11 +48,11 @@ def mjcf_text(model: RobotModel, friction: SimpleFriction, rate: float) -> str:
         effort, gain = joint.limits.effort, float(model.gains[j])
         limits = "" if effort is None else f' ctrlrange="{-effort / abs(gain)!r} {effort / abs(gain)!r}"'
         forces = "" if effort is None else f' forcerange="{-effort / abs(gain)!r} {effort / abs(gain)!r}"'
-        acts = f"{'tendon' if coupled[j] else 'joint'}={quoted(joint.name)}"
-        motors.append(f'<motor name={quoted(joint.name)} {acts} gear="{gain!r}"{limits}{forces}/>')
+        acts = f"{'tendon' if coupled[j] else 'joint'}={quoteattr(joint.name)}"
+        motors.append(f'<motor name={quoteattr(joint.name)} {acts} gear="{gain!r}"{limits}{forces}/>')
     listed = "\n    ".join(motors)
     return (
-        f"<mujoco model={quoted(model.name)}>\n"
+        f"<mujoco model={quoteattr(model.name)}>\n"
         f"  <!-- motors: 1 {model.unit} is `gear` Nm at the joint side; tendons are motors of several joints -->\n"
         '  <compiler angle="radian" balanceinertia="false"/>\n'
         f'  <option gravity={_words(model.gravity_vector)} timestep="{1.0 / rate!r}" integrator="implicitfast"/>\n'
@@ -74,11 +75,11 @@ def _tendons(robot: Robot, coupled: list[bool], drives: list[str]) -> str:
     rows = []
     for joint, row, drive, is_coupled in zip(robot.joints, robot.transmission.matrix, drives, coupled, strict=True):
         turns = [
-            f"<joint joint={quoted(other.name)} coef={quoted(repr(float(ratio)))}/>"
+            f"<joint joint={quoteattr(other.name)} coef={quoteattr(repr(float(ratio)))}/>"
             for other, ratio in zip(robot.joints, row, strict=True)
             if ratio
         ]
-        rows += [f"    <fixed name={quoted(joint.name)} {drive}>{''.join(turns)}</fixed>\n"] if is_coupled else []
+        rows += [f"    <fixed name={quoteattr(joint.name)} {drive}>{''.join(turns)}</fixed>\n"] if is_coupled else []
     return f"  <tendon>\n{''.join(rows)}  </tendon>\n"
 
 
@@ -98,8 +99,8 @@ def _body(robot: Robot, j: int, drive: str, inside: str) -> str:
     placed = f"pos={_words(joint.translation)} quat={_quaternion(joint.rotation)}"
     kind = "hinge" if joint.kind == "revolute" else "slide"
     return (
-        f"<body name={quoted(link.name)} {placed}>\n"
-        f'<joint name={quoted(joint.name)} type="{kind}" axis="0 0 1"{_range(joint)} {drive}/>\n'
+        f"<body name={quoteattr(link.name)} {placed}>\n"
+        f'<joint name={quoteattr(joint.name)} type="{kind}" axis="0 0 1"{_range(joint)} {drive}/>\n'
         f"{_inertial(link.inertial)}\n{inside}\n</body>"
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -131,8 +130,3 @@ def _tag_end(data: bytes, place: int) -> int:
         elif byte == ord(">"):
             return k + 1
     raise ValueError("a start tag does not end")
-
-
-def quoted(name: str) -> str:
-    """Return a name as the value of an XML attribute, with its quotes."""
-    return quoteattr(name)

@@ -74,9 +74,36 @@ def identify(
     Raises:
         EstimationError: If the phenomenon is unknown or the record does not determine it.
     """
+    from jointwise import joint as package  # each identification is imported on its first use
+    from jointwise.joint.motor.current_loop import identify_current_loop
+
     if phenomenon not in PHENOMENA:
         raise EstimationError(f"phenomenon must be one of {', '.join(PHENOMENA)}. Got '{phenomenon}' instead.")
-    return _identify(phenomenon, record, robot, {} if known is None else known.parts, options or HysteresisOptions())
+    parts: Mapping[str, Part] = {} if known is None else known.parts
+    choices = options or HysteresisOptions()
+    ratio, steady = robot.joints[record.joint].motor.gear_ratio, parts.get("friction")
+    gear, known_gain = parts.get("transmission"), record.gain if record.unit == "Nm" else None
+    methods: dict[str, Callable[[], Part]] = {
+        "stiffness": lambda: package.identify_stiffness(record, transmission=gear),
+        "transmission": lambda: package.identify_transmission(
+            record, stiffness=parts.get("stiffness"), gear_ratio=ratio
+        ),
+        "friction": lambda: package.identify_friction(record),
+        "load": lambda: package.identify_load(record, steady=steady),
+        "temperature": lambda: package.identify_temperature(record, steady=steady),
+        "hysteresis": lambda: package.identify_hysteresis(
+            record,
+            method=choices.method,
+            elements=choices.elements,
+            backlash=gear,
+            load=choices.load or parts.get("load") or "auto",
+            steady=steady,
+        ),
+        "motor": lambda: identify_current_loop(record).added(
+            package.identify_motor(record, gear_ratio=ratio, known=known_gain)
+        ),
+    }
+    return methods[phenomenon]()
 
 
 def identify_all(
@@ -308,38 +335,3 @@ _SCORES: dict[str, Callable[[JointRecord], Score]] = {
     "load": _load_range,
     "temperature": lambda record: (0.0 if record.temperature is None else float(np.ptp(record.temperature)),),
 }
-
-
-# -- one phenomenon with what is known --
-
-
-def _identify(
-    name: str, record: JointRecord, robot: Robot, parts: Mapping[str, Part], options: HysteresisOptions
-) -> Part:
-    """Identify one phenomenon; `parts` are the phenomena identified before, by name."""
-    from jointwise import joint as package  # each identification is imported on its first use
-    from jointwise.joint.motor.current_loop import identify_current_loop
-
-    ratio, steady = robot.joints[record.joint].motor.gear_ratio, parts.get("friction")
-    gear, known_gain = parts.get("transmission"), record.gain if record.unit == "Nm" else None
-    methods: dict[str, Callable[[], Part]] = {
-        "stiffness": lambda: package.identify_stiffness(record, transmission=gear),
-        "transmission": lambda: package.identify_transmission(
-            record, stiffness=parts.get("stiffness"), gear_ratio=ratio
-        ),
-        "friction": lambda: package.identify_friction(record),
-        "load": lambda: package.identify_load(record, steady=steady),
-        "temperature": lambda: package.identify_temperature(record, steady=steady),
-        "hysteresis": lambda: package.identify_hysteresis(
-            record,
-            method=options.method,
-            elements=options.elements,
-            backlash=gear,
-            load=options.load or parts.get("load") or "auto",
-            steady=steady,
-        ),
-        "motor": lambda: identify_current_loop(record).added(
-            package.identify_motor(record, gear_ratio=ratio, known=known_gain)
-        ),
-    }
-    return methods[name]()

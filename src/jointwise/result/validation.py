@@ -159,16 +159,11 @@ def compare(models: Mapping[str, CalibratedModel], log: Log) -> tuple[Ranked, ..
             name,
             model.structure_text,
             model.model.count,
-            _without_prediction(validate(model, log)),
+            replace(validate(model, log), prediction=None),  # many models on a long log: the memory of one
         )
         for name, model in calibrations.items()
     ]
     return tuple(sorted(ranked, key=_error))
-
-
-def _without_prediction(validation: Validation) -> Validation:
-    """Return a validation without its arrays: many models on a long log need no more memory than one."""
-    return replace(validation, prediction=None)
 
 
 def _error(ranked: Ranked) -> tuple[float, float]:

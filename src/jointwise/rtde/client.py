@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from jointwise.errors import DataError, nearest
+from jointwise.errors import DataError
 from jointwise.rtde.protocol import (
-    FIELDS,
     IN_USE,
     NOT_FOUND,
     PORT,
@@ -270,8 +269,3 @@ def check_fields(fields: Sequence[str]) -> None:
             raise DataError(f"a field must be a name of letters, digits and '_'. Got '{name[:40]}' instead.")
         if list(fields).count(name) > 1:
             raise DataError(f"field '{name}' must appear once. Got {list(fields).count(name)} times instead.")
-
-
-def suggestion(name: str) -> str:
-    """Return the nearest documented field for a name that a controller does not have."""
-    return nearest(name, FIELDS)

@@ -15,10 +15,10 @@ import numpy as np
 
 from jointwise.data.parquet import convert_stream
 from jointwise.data.write import check_suffix
-from jointwise.errors import DataError, JointwiseError, OutputError
-from jointwise.rtde.client import TIMEOUT, Client, ConnectionLostError, Packet, Subscription, check_fields, suggestion
+from jointwise.errors import DataError, JointwiseError, OutputError, nearest
+from jointwise.rtde.client import TIMEOUT, Client, ConnectionLostError, Packet, Subscription, check_fields
 from jointwise.rtde.journal import RecordingJournal, decode, journal_path
-from jointwise.rtde.protocol import PORT, PRESETS, UNITS, Recipe
+from jointwise.rtde.protocol import FIELDS, PORT, PRESETS, UNITS, Recipe
 from jointwise.spatial import Array
 
 FLUSH = 0.25
@@ -380,4 +380,4 @@ class _Session:
 
 def missing_field_notes(missing: Sequence[str]) -> list[str]:
     """Return one line for every requested field that the controller does not have."""
-    return [f"the controller has no field '{name}'. {suggestion(name)}" for name in missing]
+    return [f"the controller has no field '{name}'. {nearest(name, FIELDS)}" for name in missing]
