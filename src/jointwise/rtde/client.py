@@ -46,14 +46,6 @@ class Subscription:
     missing: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Packet:
-    """One data message: when it was received (s, monotonic clock) and its payload."""
-
-    received: float
-    payload: bytes
-
-
 class Client:
     """A connection to the RTDE port of a controller; use it in a ``with`` statement.
 
@@ -168,8 +160,8 @@ class Client:
             except OSError:
                 self.close()
 
-    def packets(self) -> Iterator[Packet]:
-        """Yield data messages as they arrive, until the connection ends.
+    def packets(self) -> Iterator[bytes]:
+        """Yield the payloads of data messages as they arrive, until the connection ends.
 
         Raises:
             ConnectionLostError: If the connection ends or nothing arrives within the timeout.
@@ -178,7 +170,7 @@ class Client:
         while True:
             for message in self._received():
                 if message.kind == MessageKind.DATA:
-                    yield Packet(time.monotonic(), message.payload)
+                    yield message.payload
                 else:
                     self._note(message)
 

@@ -16,7 +16,7 @@ import numpy as np
 from jointwise.data.parquet import convert_stream
 from jointwise.data.write import check_suffix
 from jointwise.errors import DataError, JointwiseError, OutputError, nearest
-from jointwise.rtde.client import TIMEOUT, Client, ConnectionLostError, Packet, Subscription, check_fields
+from jointwise.rtde.client import TIMEOUT, Client, ConnectionLostError, Subscription, check_fields
 from jointwise.rtde.journal import RecordingJournal, decode, journal_path
 from jointwise.rtde.protocol import FIELDS, PORT, PRESETS, UNITS, Recipe
 from jointwise.spatial import Array
@@ -242,8 +242,8 @@ class _Kept:
         self.last = float(stamps[-1])
 
 
-_Event = Packet | JointwiseError | None
-"""What the receiving thread reports: a message, a final error, or None for a new connection."""
+_Event = bytes | JointwiseError | None
+"""What the receiving thread reports: the payload of a message, a final error, or None for a new connection."""
 
 
 class _Session:
@@ -296,8 +296,8 @@ class _Session:
                 event = self._events.get_nowait()
             except queue.Empty:
                 break
-            if isinstance(event, Packet):
-                payloads.append(event.payload)
+            if isinstance(event, bytes):
+                payloads.append(event)
                 continue
             self._append(journal, kept, payloads, duration)
             payloads = []
@@ -334,9 +334,9 @@ class _Session:
         """Receive until the recording stops; a lost connection is opened again."""
         while not self._stop.is_set():
             try:
-                for packet in self._client.packets():
-                    self._checked(packet)
-                    self._events.put(packet)
+                for payload in self._client.packets():
+                    self._check(payload)
+                    self._events.put(payload)
                     if self._stop.is_set():
                         return
             except ConnectionLostError as problem:
@@ -346,12 +346,12 @@ class _Session:
                 self._events.put(problem)
                 return
 
-    def _checked(self, packet: Packet) -> None:
+    def _check(self, payload: bytes) -> None:
         """Reject a data message that does not fit the recipe."""
-        if len(packet.payload) != self._recipe.layout.size or packet.payload[0] != self._recipe.number:
+        if len(payload) != self._recipe.layout.size or payload[0] != self._recipe.number:
             raise DataError(
                 f"{self._client.address}: a data message must have {self._recipe.layout.size} bytes of recipe "
-                f"{self._recipe.number}. Got {len(packet.payload)} bytes instead."
+                f"{self._recipe.number}. Got {len(payload)} bytes instead."
             )
 
     def _connect_again(self, problem: ConnectionLostError) -> bool:
