@@ -36,7 +36,7 @@ from jointwise.estimation.least_squares import Layout, stacked  # noqa: E402
 from jointwise.model.dynamics import Dynamics  # noqa: E402
 from jointwise.model.rigid import compute_regressor, inverse_dynamics  # noqa: E402
 from jointwise.motion import Motion  # noqa: E402
-from jointwise.simulation import Sensors  # noqa: E402
+from jointwise.simulation.sensors import Readings, Sensors  # noqa: E402
 from jointwise.spatial import INERTIAL_NAMES, Array  # noqa: E402
 from synthetic import synthetic_log  # noqa: E402
 
@@ -160,10 +160,10 @@ def write_long_log(path: Path, minutes: int) -> None:
     schema = pa.schema([(name, pa.float64()) for name in names])
     with csv.CSVWriter(path, schema, write_options=csv.WriteOptions(quoting_style="none")) as file:
         for k in range(round(minutes * 60.0 / BLOCK)):
-            sensors = Sensors(rate=RATE, seed=k)
-            speed = sensors.speed(made.truth.states.qd)
+            readings = Readings(Sensors(rate=RATE, seed=k))
+            speed = readings.speed(made.truth.states.qd)
             assert speed is not None
-            current = sensors.current(made.truth.torque / made.truth.gains)
+            current = readings.current(made.truth.torque / made.truth.gains)
             block = np.column_stack([made.log.t + k * BLOCK, made.log.q, speed, current])
             file.write_table(pa.table([block[:, c] for c in range(len(names))], schema=schema))
 

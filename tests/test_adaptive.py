@@ -28,8 +28,8 @@ from jointwise.runtime.friction_estimator import (
 )
 from jointwise.runtime.torque_parts import model_parts
 from jointwise.simulation.robot import DigitalRobot, Run, digital_robot
-from jointwise.simulation.robot.packing import follow_path
 from jointwise.spatial import Array
+from plant_laws import follow_path
 from runtime_models import exact, swinging
 
 RATE = 1000.0

@@ -17,7 +17,6 @@ from jointwise.simulation.robot import (
     batch,
     digital_robot,
     integrate,
-    integrate_batch,
 )
 from peers import needs_native
 
@@ -47,14 +46,13 @@ def test_a_batch_of_seeds_is_each_seed_to_the_bit(workers: int | None) -> None:
     assert not same(together[0], together[1])
 
 
-def test_robots_states_and_controls_may_differ_or_be_shared() -> None:
+def test_robots_and_states_may_differ() -> None:
     robots = [FULL.with_payload(Payload(mass)) for mass in (0.5, 1.0, 2.0)]
     states = [robot.rest(HOME) for robot in robots]
     torque = np.zeros((PERIODS, 6))
-    together = integrate_batch(robots, states, torque, rate=500.0)
+    together = batch(lambda k: integrate(robots[k], states[k], torque, rate=500.0), range(3))
     alone = [integrate(robot, state, torque, rate=500.0) for robot, state in zip(robots, states, strict=True)]
     assert all(same(a, b) for a, b in zip(alone, together, strict=True))
-    assert len(integrate_batch(FULL, FULL.rest(HOME), torque)) == 1
 
 
 def test_a_failure_names_its_member() -> None:
@@ -63,15 +61,12 @@ def test_a_failure_names_its_member() -> None:
     digital = FULL.without("current_limit")
     controls = [AffineControl(q=q, kp=kp) for kp in gains]
     with pytest.raises(BatchError, match="member 2 of 3") as caught:
-        integrate_batch(digital, digital.rest(HOME), controls)
+        batch(lambda control: integrate(digital, digital.rest(HOME), control), controls)
     assert caught.value.member == 1
     assert isinstance(caught.value.__cause__, InstabilityError)
 
 
 def test_wrong_batches_are_refused() -> None:
-    state = FULL.rest(HOME)
-    with pytest.raises(JointwiseError, match="equally many"):
-        integrate_batch([FULL, FULL], [state] * 3, np.zeros((5, 6)))
     with pytest.raises(JointwiseError, match="workers must be"):
         batch(seeded, range(2), workers=0)
     assert batch(seeded, []) == []

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jointwise.errors import ModelError
 from jointwise.joint.hysteresis.law import FrictionLaw, JointMotion
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.terms import Hysteresis, JointSignals
-from jointwise.simulation.robot import Backlash, Friction, JointPlant, Slip, Stribeck, ThermalFriction, follow_path
-from jointwise.simulation.robot.packing import pack_backlash, pack_joints, steady_friction
+from jointwise.simulation.robot import Backlash, Friction, JointPlant, Slip, Stribeck, ThermalFriction
+from jointwise.simulation.robot.packing import pack_backlash, pack_joints
 from jointwise.spatial import Array
 from peers import native, needs_native
+from plant_laws import follow_path, steady_friction
 from robots import law
 
 pytestmark = needs_native
@@ -142,25 +142,6 @@ def test_native_steady_laws_equal_their_numpy_reference(exponent: float) -> None
     np.testing.assert_allclose(friction.level(speed, load, T), level, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(friction.viscous_factor(speed), factor, rtol=1e-12, atol=1e-12)
     assert (level == 0.0).any() and level.max() > 20.0  # the level is limited to zero from below
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_path_with_a_gap_is_refused(value: float) -> None:
-    theta = np.linspace(0.0, 1e-2, 9)
-    theta[4] = value
-    with pytest.raises(ModelError, match="theta must be finite. Got .* at index 4"):
-        follow_path(PLAIN, theta)
-    with pytest.raises(ModelError, match="deformation must be finite"):
-        follow_path(PLAIN, theta[:4], np.array([0.0, value, 0.0, 0.0]))
-
-
-def test_a_path_of_another_shape_is_refused() -> None:
-    for theta in (np.zeros((3, 1)), np.array(0.0)):
-        with pytest.raises(ModelError, match="theta must have the shape"):
-            follow_path(PLAIN, theta)
-    for deformation in (np.zeros(3), np.zeros(5), np.zeros((1, 4))):
-        with pytest.raises(ModelError, match="deformation must have the shape"):
-            follow_path(PLAIN, np.zeros(2), deformation)
 
 
 def test_an_angle_that_is_no_number_has_no_backlash() -> None:

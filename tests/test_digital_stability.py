@@ -12,7 +12,7 @@ from jointwise.description import load_robot
 from jointwise.description.robot import Joint, Limits
 from jointwise.errors import ModelError
 from jointwise.model.rigid import mass_matrix
-from jointwise.simulation.robot import Cubic, DigitalRobot, Rigid, digital_robot, integrate, integrate_batch
+from jointwise.simulation.robot import Cubic, DigitalRobot, Rigid, digital_robot, integrate
 from jointwise.simulation.robot.stability import SHORTER, SMALLEST_STEP, STROKE, pose_range
 from peers import needs_native
 
@@ -60,9 +60,8 @@ def test_the_error_names_the_frequency() -> None:
 def test_a_light_rotor_is_not_taken_for_high_gains() -> None:
     arm = with_rotor(1e-12)
     start, torque = arm.rest(np.zeros(6)), np.zeros((3, 6))
-    for run in (integrate, integrate_batch):
-        with pytest.raises(ModelError, match="too fast"):
-            run(arm, start, torque)
+    with pytest.raises(ModelError, match="too fast"):
+        integrate(arm, start, torque)
     rigid = tuple(replace(joint, stiffness=Rigid()) for joint in arm.joints)
     integrate(replace(arm, joints=rigid), start, torque)
 
@@ -71,7 +70,7 @@ def test_a_light_rotor_is_not_taken_for_high_gains() -> None:
 def test_steps_of_the_users_own_are_taken_as_they_are() -> None:
     arm, omega = one_joint(1e-9)
     assert omega * SMALLEST_STEP > 2.6
-    (run,) = integrate_batch(arm, arm.rest(np.zeros(1)), np.zeros((1, 1)), substeps=2000)
+    run = integrate(arm, arm.rest(np.zeros(1)), np.zeros((1, 1)), substeps=2000)
     assert np.isfinite(run.final.values).all()
 
 

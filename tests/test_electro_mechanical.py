@@ -12,7 +12,7 @@ import pytest
 import jointwise as jw
 from jointwise.joint.motor.drives import identify_drives
 from jointwise.simulation.robot import Friction, default_joints
-from jointwise.simulation.robot.packing import steady_friction
+from plant_laws import steady_friction
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import electro_mechanical as study

@@ -15,7 +15,7 @@ from jointwise.design.fourier import fourier_trajectory
 from jointwise.design.trajectory import Trajectory
 from jointwise.errors import ModelError, ShapeError, nearest
 from jointwise.simulation.robot.defaults import joint_size
-from jointwise.simulation.sensors import JitterMode, Sensors
+from jointwise.simulation.sensors import JitterMode, Readings, Sensors
 from jointwise.spatial import Array
 from synthetic.friction import JointFriction, LoadDependence, default_friction
 from synthetic.plant import Plant
@@ -159,10 +159,11 @@ def _record(plant: Plant, motion: Trajectory, sensors: Sensors, targets: bool) -
     states = motion.at(taken)
     rigid = plant.rigid_torque(states)
     torque = rigid + plant.friction_torque(motion, states, rigid, sensors.rate)
+    readings = Readings(sensors)
     channels: dict[str, Array | None] = {
         "q": sensors.position(states.q),
-        "qd": sensors.speed(states.qd),
-        "current": sensors.current(torque / plant.gains),
+        "qd": readings.speed(states.qd),
+        "current": readings.current(torque / plant.gains),
     }
     if targets:
         channels |= {"q_des": states.q, "qd_des": states.qd, "qdd_des": states.qdd, "torque_des": rigid}

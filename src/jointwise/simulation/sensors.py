@@ -195,14 +195,6 @@ class Sensors:
         """
         return quantised(theta, _count(self.motor_counts) / gear_ratios)
 
-    def speed(self, qd: Array) -> Array | None:
-        """Return the measured speed (samples, joints), rad/s; None if it is not measured."""
-        return Readings(self).speed(qd)
-
-    def current(self, current: Array) -> Array:
-        """Return the measured current (samples, joints), A."""
-        return Readings(self).current(current)
-
     def _rng(self, stream: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, stream])
 

@@ -11,7 +11,6 @@ from jointwise.simulation.robot.integrator import (
     batch,
     carried_over,
     integrate,
-    integrate_batch,
     step,
     stored_energy,
 )
@@ -28,7 +27,6 @@ from jointwise.simulation.robot.joint import (
     Thermal,
     aged_joint,
 )
-from jointwise.simulation.robot.packing import SlipPath, follow_path
 from jointwise.simulation.robot.run import EnergyAccount, Run, Saturation, saturation
 from jointwise.simulation.robot.state import State
 from jointwise.simulation.sensors import Encoders
@@ -56,7 +54,6 @@ __all__ = [
     "Saturation",
     "Segments",
     "Slip",
-    "SlipPath",
     "State",
     "Stribeck",
     "Supply",
@@ -67,9 +64,7 @@ __all__ = [
     "carried_over",
     "default_joints",
     "digital_robot",
-    "follow_path",
     "integrate",
-    "integrate_batch",
     "load_joints",
     "motor_voltages",
     "saturation",

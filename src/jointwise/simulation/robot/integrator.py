@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -307,40 +307,6 @@ def batch(function: Callable[[Member], Result], members: Iterable[Member], worke
         except BaseException:  # Ctrl-C too: leaving the block would wait for all that is queued
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def integrate_batch(
-    digital: DigitalRobot | Sequence[DigitalRobot],
-    state: State | Sequence[State],
-    control: ControlLaw | Array | Sequence[ControlLaw | Array],
-    *,
-    workers: int | None = None,
-    **options: Any,
-) -> list[Run]:
-    """Return the runs of `integrate`, one a member, on all cores.
-
-    Robot, state and control are lists (or tuples) with one a member, or single ones that all members share; `options`
-    are those of `integrate`, for all members.
-    """
-    columns = (digital, state, control)
-    sizes = {len(column) for column in columns if isinstance(column, list | tuple)}
-    if len(sizes) > 1:
-        raise ModelError(f"robots, states and controls must be equally many. Got {sorted(sizes)} instead.")
-    count = sizes.pop() if sizes else 1
-    robots, states, controls = (_spread(column, count) for column in columns)
-    for robot in {id(robot): robot for robot in robots}.values():
-        _prepare(robot, options.get("substeps") is None)
-    members = list(zip(robots, states, controls, strict=True))
-    return batch(lambda member: integrate(*member, **options), members, workers)
-
-
-def _spread(column: Any, count: int) -> list[Any]:
-    return list(column) if isinstance(column, list | tuple) else [column] * count
-
-
-def _prepare(digital: DigitalRobot, needs_step: bool) -> None:
-    """Find what a robot keeps before threads would find it twice."""
-    _ = digital.chain, digital.packed, digital.elements, needs_step and digital.largest_step
 
 
 def _result(future: Future[Result], k: int, members: Sequence[object]) -> Result:
