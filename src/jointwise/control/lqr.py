@@ -193,7 +193,8 @@ def decentralised_motion(
     return theta, speed, rotors * acceleration + torque
 
 
-def _weight_rates(links: Links, q: Array, qd: Array, qdd: Array, h: float = 1e-3) -> tuple[Array, Array, Array]:
-    """Return g and its first two time derivatives along a motion."""
+def _weight_rates(links: Links, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
+    """Return g and its first two time derivatives along a motion, by differences over h = 1 ms."""
+    h = 1e-3
     before, at, after = (links.weight(q + s * qd + 0.5 * s**2 * qdd) for s in (-h, 0.0, h))
     return at, (after - before) / (2.0 * h), (after - 2.0 * at + before) / h**2

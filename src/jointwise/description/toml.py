@@ -105,7 +105,9 @@ def _transmission(table: object, joints: int, where: str) -> Transmission:
                 raise DescriptionError("coupling must be a text such as '6:5:1'.")
             return coupled(parse_coupling(value), joints, coordinates)
         matrix = _matrix(value, joints)
-        return Transmission(matrix if stated[0] == "motor_from_joint" else np.linalg.inv(matrix), coordinates)
+        if stated[0] == "joint_from_motor":
+            matrix = np.linalg.inv(matrix).astype(float)
+        return Transmission(matrix, coordinates)
     except (DescriptionError, np.linalg.LinAlgError) as problem:
         raise DescriptionError(f"{where}: {problem}") from None
 

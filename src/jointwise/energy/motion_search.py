@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -123,13 +122,13 @@ class MotionSearch:
     def _weights(self) -> Array:
         return np.concatenate([leg.spline.quadrature[1] for leg in self.legs])
 
-    def improve(self, x: Array, weight: float, iterations: int, tick: Callable[[], None] = lambda: None) -> Step:
+    def improve(self, x: Array, weight: float, iterations: int) -> Step:
         """Return the result of some iterations of L-BFGS within the bounds of the duration."""
         from scipy.optimize import minimize
 
         bounds = [(None, None)] * (len(x) - 1) + [(np.log(self.shortest), np.log(self.longest))]
         result = minimize(
             self.value, x, args=(weight,), jac=True, method="L-BFGS-B", bounds=bounds,
-            callback=lambda _: tick(), options={"maxiter": iterations, "maxcor": 30, "ftol": TOLERANCE},
+            options={"maxiter": iterations, "maxcor": 30, "ftol": TOLERANCE},
         )  # fmt: skip
         return Step(float(result.fun), result.x.tolist())

@@ -51,15 +51,10 @@ PUSH = 1e-3
 """Smallest slack and multiplier of a start at another optimum: columns and residual have unit size."""
 
 
-def triangle_index(size: int) -> tuple[Index, Index, Array]:
-    """Return rows and columns of the upper triangle, column by column, and the scale of each entry (1 or √2)."""
-    column, row = np.tril_indices(size)
-    return row, column, np.where(row == column, 1.0, np.sqrt(2.0))
-
-
 def _units() -> Array:
     """Return the matrices of the ten unit vectors, as rows (10, 16) of orthonormal entries."""
-    row, column, scale = triangle_index(4)
+    column, row = np.tril_indices(4)  # the upper triangle, column by column
+    scale = np.where(row == column, 1.0, np.sqrt(2.0))
     units = np.zeros((10, 4, 4))
     for k in range(10):
         units[k, row[k], column[k]] = units[k, column[k], row[k]] = 1.0 / scale[k]

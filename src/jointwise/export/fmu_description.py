@@ -51,7 +51,7 @@ def inverse_variables(model: RobotModel) -> list[Variable]:
         *_signals(model, "input", "qd", "/s", "speed"),
         *_signals(model, "input", "qdd", "/s2", "acceleration"),
         *_temperatures(model),
-        *_torques(model, "output", "tau", "torque of the motor at the joint"),
+        *_torques(model, "output"),
         *[
             Variable("output", f"{_output(model)}[{j}]", _output_unit(model, j), "measured output")
             for j in _joints(model)
@@ -62,7 +62,7 @@ def inverse_variables(model: RobotModel) -> list[Variable]:
 def forward_variables(model: RobotModel) -> list[Variable]:
     """Return the variables of the forward model in the order of their value references."""
     return [
-        *_torques(model, "input", "tau", "torque of the motor at the joint"),
+        *_torques(model, "input"),
         *_temperatures(model),
         *_signals(model, "parameter", "q_start", "", "position at the start"),
         *_signals(model, "parameter", "qd_start", "/s", "speed at the start"),
@@ -85,11 +85,10 @@ def _signals(model: RobotModel, causality: str, name: str, per: str, meaning: st
     ]
 
 
-def _torques(model: RobotModel, causality: str, name: str, meaning: str) -> list[Variable]:
-    return [
-        Variable(causality, f"{name}[{j}]", "N.m" if _length(model, j) == "rad" else "N", f"{meaning} {j}")
-        for j in _joints(model)
-    ]
+def _torques(model: RobotModel, causality: str) -> list[Variable]:
+    units = ["N.m" if _length(model, j) == "rad" else "N" for j in _joints(model)]
+    meaning = "torque of the motor at the joint"
+    return [Variable(causality, f"tau[{j}]", unit, f"{meaning} {j}") for j, unit in enumerate(units, start=1)]
 
 
 def _temperatures(model: RobotModel) -> list[Variable]:

@@ -26,9 +26,9 @@ def torque_check(name: str, torque: Array | str, expected: Array) -> ExportCheck
     return ExportCheck(name, apart, TORQUE_TOLERANCE, "of the largest torque")
 
 
-def random_states(model: RobotModel, states: int = STATES) -> tuple[Array, Array, Array]:
+def random_states(model: RobotModel) -> tuple[Array, Array, Array]:
     """Return random positions, speeds and accelerations, (states, joints)."""
-    q, qd, qdd = np.random.default_rng(0).uniform(-2.0, 2.0, (3, states, model.dof))
+    q, qd, qdd = np.random.default_rng(0).uniform(-2.0, 2.0, (3, STATES, model.dof))
     return q, qd, qdd
 
 

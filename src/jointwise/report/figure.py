@@ -83,14 +83,9 @@ def scatter(name: str, x: Any, y: Any, marker: dict[str, Any], **more: Any) -> T
 def band(name: str, x: Array, low: Array, high: Array, color: str, **more: Any) -> Trace:
     """Return the filled area between two curves (points,) over `x`; NaN separates areas."""
     edge = packed(np.concatenate([high, low[::-1]]))
-    style = {"fill": "toself", "fillcolor": translucent(color, 0.17), "hoverinfo": "skip"}
-    return line(name, packed(np.concatenate([x, x[::-1]])), edge, color, 0.0, **style, **more)
-
-
-def translucent(color: str, opacity: float) -> str:
-    """Return a colour `#rrggbb` with an opacity (0..1)."""
     red, green, blue = (int(color[k : k + 2], 16) for k in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity:g})"
+    style = {"fill": "toself", "fillcolor": f"rgba({red},{green},{blue},0.17)", "hoverinfo": "skip"}
+    return line(name, packed(np.concatenate([x, x[::-1]])), edge, color, 0.0, **style, **more)
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:

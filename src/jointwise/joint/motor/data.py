@@ -70,10 +70,8 @@ class PayloadData:
         return int(self.block.max()) + 1
 
 
-def aligned_pairs(
-    unloaded: Log | Sequence[Log], loaded: Log | Sequence[Log], robot: Robot, cutoff: float
-) -> list[MotionPair]:
-    """Return logs without and with the payload in pairs, filtered at a cut-off frequency (Hz)."""
+def aligned_pairs(unloaded: Log | Sequence[Log], loaded: Log | Sequence[Log], robot: Robot) -> list[MotionPair]:
+    """Return logs without and with the payload in pairs."""
     first, second = log_list(unloaded), log_list(loaded)
     if not first or len(first) != len(second):
         raise EstimationError(
@@ -85,7 +83,7 @@ def aligned_pairs(
             raise EstimationError(
                 f"{log.origin.path}: nothing moves; gains from a payload need a motion of all joints."
             )
-    return [align_pair(a, b, cutoff) for a, b in zip(first, second, strict=True)]
+    return [align_pair(a, b) for a, b in zip(first, second, strict=True)]
 
 
 def payload_data(pairs: list[MotionPair], robot: Robot, mass: float, gravity: Array) -> PayloadData:

@@ -19,7 +19,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.data.alignment import CUTOFF
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
@@ -68,7 +67,7 @@ def identify_gains_from_payload(
     if law is not None and law not in LAWS:
         raise EstimationError(f"law must be one of {', '.join(LAWS)}. Got '{law}' instead.")
     refuse_coupled(robot, "the identification of gains by a payload")
-    pairs = aligned_pairs(unloaded, loaded, robot, CUTOFF)
+    pairs = aligned_pairs(unloaded, loaded, robot)
     data = payload_data(pairs, robot, float(payload_mass), gravity_vector(mounting))
     fits = {name: fit_payload(data, name) for name in (LAWS if law is None else (law,))}
     best = fits[first_or_best({name: fit.errors for name, fit in fits.items()})]
