@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from data_files import moving_log, rows_text, write
-from jointwise.data import Log, blocks, holdout, read_log
+from jointwise.data import Log, holdout, read_log
 from jointwise.errors import DataError, ShapeError
 
 
@@ -79,10 +79,3 @@ def test_holdout():
             holdout(moving_log(100), fraction)
     with pytest.raises(DataError, match="too few"):
         holdout(moving_log(3), 0.1)
-
-
-def test_blocks():
-    folds = blocks(10, 3)
-    assert [(f.start, f.stop) for f in folds] == [(0, 3), (3, 6), (6, 10)]
-    with pytest.raises(DataError, match="folds must be"):
-        blocks(3, 4)

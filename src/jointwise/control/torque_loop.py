@@ -72,12 +72,6 @@ class FeedbackState(NamedTuple):
         row: Array = self.rows[1]
         return row
 
-    @property
-    def friction(self) -> Array:
-        """Friction beyond that of the feed-forward, f̂ (joints,), Nm."""
-        row: Array = self.rows[6]
-        return row
-
 
 class TransmissionTorque(NamedTuple):
     """Torque of the transmissions, Nm.

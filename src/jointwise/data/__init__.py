@@ -2,7 +2,7 @@
 
 from jointwise.data.clock import Clock
 from jointwise.data.finding import Finding
-from jointwise.data.log import Chunk, Log, Origin, blocks, holdout
+from jointwise.data.log import Chunk, Log, Origin, holdout
 from jointwise.data.quality import DataQuality, check_quality, useless_outputs
 from jointwise.data.read import read_log
 from jointwise.data.write import write_log
@@ -14,7 +14,6 @@ __all__ = [
     "Finding",
     "Log",
     "Origin",
-    "blocks",
     "check_quality",
     "holdout",
     "read_log",

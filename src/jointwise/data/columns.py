@@ -39,7 +39,6 @@ class TableLayout:
         positions: Columns in the file, 0-based, of every channel.
         names: Names of these columns in the file.
         conversions: Conversions to SI units of the channels whose unit was stated.
-        ignored: Names of the columns that are no channel.
         notes: Remarks for the log's origin.
         measured: Joints (0-based) of the columns of an output that has no columns for some joints.
     """
@@ -47,7 +46,6 @@ class TableLayout:
     positions: Mapping[str, tuple[int, ...]]
     names: Mapping[str, tuple[str, ...]]
     conversions: Mapping[str, Conversion]
-    ignored: tuple[str, ...]
     notes: tuple[str, ...]
     measured: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
@@ -155,7 +153,6 @@ def _build(
         MappingProxyType(positions),
         MappingProxyType({channel: tuple(dict(columns).values()) for channel, columns in ordered.items()}),
         MappingProxyType(conversions),
-        ignored,
         tuple(notes),
     )
 

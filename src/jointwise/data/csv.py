@@ -121,7 +121,7 @@ def _read_table(file: IO[bytes], path: Path, head: sniff.Head, options: ReadOpti
 
 def _extra_columns(file: IO[bytes], path: Path, head: sniff.Head, names: Mapping[str, int]) -> dict[str, Array]:
     """Return other columns of a file, (samples,) each, NaN where a value is missing."""
-    columns = TableLayout({"extra": tuple(names.values())}, {"extra": tuple(names)}, {}, (), ())
+    columns = TableLayout({"extra": tuple(names.values())}, {"extra": tuple(names)}, {}, ())
     parse, parts = _parser(head, columns), list[Array]()
     for block in Lines(path, head.bare_returns).blocks(file, head.offset, head.first_line):
         matrix = parse(block.content)

@@ -6,7 +6,6 @@ import mmap
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -338,14 +337,6 @@ def holdout(log: Log, fraction: float) -> tuple[Log, Log]:
         raise DataError(f"{log.origin.path}: {log.samples} samples are too few to hold out {fraction:g} of them.")
     first = int(np.searchsorted(log.t, log.t[cut] - RUN_IN)) if (np.diff(log.t[: cut + 1]) >= 0.0).all() else cut
     return log.slice(0, cut), replace(log.slice(cut, log.samples), run_in=log.slice(first, log.samples))
-
-
-def blocks(samples: int, count: int) -> list[slice]:
-    """Return `count` contiguous folds of `samples`, as equal as can be."""
-    if not 1 <= count <= samples:
-        raise DataError(f"folds must be between 1 and the number of samples ({samples}). Got {count} instead.")
-    edges = [k * samples // count for k in range(count + 1)]
-    return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 def log_from_matrix(

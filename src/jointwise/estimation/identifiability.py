@@ -47,11 +47,6 @@ class Identifiability:
     condition: float
     condition_excited: float
 
-    @property
-    def undetermined(self) -> tuple[str, ...]:
-        """Names of the parameters that are not individually identifiable."""
-        return tuple(name for name, how in self.known.items() if how != "alone")
-
     def to_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
         return {

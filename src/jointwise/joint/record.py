@@ -152,10 +152,6 @@ class JointRecord:
         """Return the record with another drive gain, Nm/A."""
         return replace(self, motor=self.motor / self.gain * gain, gain=gain, unit="Nm")
 
-    def segments(self) -> list[JointRecord]:
-        """Return the gap-free segments."""
-        return [self.take(self.segment == k) for k in np.unique(self.segment)]
-
 
 def joint_record(
     logs: Log | Sequence[Log],

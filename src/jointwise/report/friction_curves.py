@@ -64,7 +64,6 @@ class FrictionCurve:
     speed: Array
     torque: Array
     half_width: Array
-    load: float
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def friction_curve(calibration: Calibration, joint: int, load: float) -> Frictio
     covariance = calibration.estimate.covariance[columns, columns]
     variance = np.einsum("ij,jk,ik->i", J, covariance, J)
     half_width = calibration.estimate.factor * np.sqrt(np.maximum(variance, 0.0))
-    return FrictionCurve(speed, J @ calibration.estimate.values[columns], half_width, load)
+    return FrictionCurve(speed, J @ calibration.estimate.values[columns], half_width)
 
 
 def steady_columns(term: Term, speed: Array, load: float) -> Array:

@@ -42,7 +42,6 @@ class LogVerdict:
     """The verdict on one log.
 
     Attributes:
-        file: Path of the log.
         kind: What the log is for the model.
         error: Mean MSE / variance from the first to the last movement; NaN where no joint moves.
         all_samples: The same with standstill before and after.
@@ -52,7 +51,6 @@ class LogVerdict:
         cause: Why the log is no plain motion, in words; empty for one.
     """
 
-    file: str
     kind: Kind
     error: float
     all_samples: float
@@ -153,7 +151,6 @@ def log_verdict(validation: Validation) -> LogVerdict:
         usable_grade(grade if kind == "motion" else "plain", validation.setup, validation.held_out) for grade in errors
     )
     return LogVerdict(
-        validation.file,
         kind,
         validation.motion_nmse,
         validation.mean_nmse,

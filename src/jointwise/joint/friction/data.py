@@ -93,7 +93,6 @@ class Plateaus:
 
     speed: Array
     friction: Array
-    load: Array
     duration: Array
     temperature: Array | None
     segment: Indices
@@ -130,7 +129,6 @@ def find_plateaus(record: JointRecord) -> Plateaus:
     return Plateaus(
         speed=_means(record.speed, first, last),
         friction=_means(record.friction, first, last),
-        load=_means(record.load, first, last),
         duration=(last - first) / record.rate,
         temperature=None if record.temperature is None else _means(record.temperature, first, last),
         segment=record.segment[first],
