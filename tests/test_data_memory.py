@@ -24,7 +24,7 @@ import pathlib, sys
 from jointwise.data import check_quality, read_log
 log = read_log(sys.argv[1], spool_bytes=4_000_000)
 assert log.pages is not None
-total = sum(chunk.log.q[chunk.inner].sum() for chunk in log.chunks(20000, 100))
+total = sum(chunk.q.sum() for chunk in log.chunks(20000))
 check_quality(log)
 status = pathlib.Path("/proc/self/status").read_text()
 print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))

@@ -2,13 +2,12 @@
 
 from jointwise.data.clock import Clock
 from jointwise.data.finding import Finding
-from jointwise.data.log import Chunk, Log, Origin, holdout
+from jointwise.data.log import Log, Origin, holdout
 from jointwise.data.quality import DataQuality, check_quality, useless_outputs
 from jointwise.data.read import read_log
 from jointwise.data.write import write_log
 
 __all__ = [
-    "Chunk",
     "Clock",
     "DataQuality",
     "Finding",

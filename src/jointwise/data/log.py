@@ -279,15 +279,10 @@ class Log:
         taken = log_from_matrix(matrix, self._widths(), self.names, origin, pages)
         return replace(taken, extra=extra, payload=self.payload)
 
-    def chunks(self, samples: int, margin: int = 0) -> Iterator[Chunk]:
-        """Yield the log in pieces of `samples`, each with up to `margin` more on both sides; releases after each."""
-        if samples < 1 or margin < 0:
-            raise ShapeError(f"chunks need samples >= 1 and margin >= 0. Got {samples} and {margin} instead.")
+    def chunks(self, samples: int) -> Iterator[Log]:
+        """Yield the log in pieces of `samples`; releases after each."""
         for start in range(0, self.samples, samples):
-            stop = min(start + samples, self.samples)
-            first = max(0, start - margin)
-            part = self.slice(first, min(self.samples, stop + margin))
-            yield Chunk(part, slice(start - first, stop - first), start)
+            yield self.slice(start, min(start + samples, self.samples))
             self.release()
 
     def release(self) -> None:
@@ -297,21 +292,6 @@ class Log:
     def _widths(self) -> dict[str, int]:
         """Return the number of columns of each available channel."""
         return {name: 1 if name == TIME else self.joints for name in self.available}
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A piece of a log with its margins.
-
-    Attributes:
-        log: The piece, with margins.
-        inner: Samples of `log` without the margins.
-        start: Index of the first inner sample in the whole log.
-    """
-
-    log: Log
-    inner: slice
-    start: int
 
 
 def log_list(logs: Log | Iterable[Log]) -> list[Log]:

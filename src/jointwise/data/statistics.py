@@ -65,7 +65,7 @@ def ranges(log: Log, channel: str) -> tuple[Array, Array]:
     """Return the least and the largest value of a channel per joint, over all samples."""
     lows, highs = [], []
     for chunk in log.chunks(_CHUNK):
-        values = chunk.log.channel(channel)[chunk.inner]
+        values = chunk.channel(channel)
         lows.append(values.min(axis=0))
         highs.append(values.max(axis=0))
     return np.min(lows, axis=0), np.max(highs, axis=0)

@@ -80,8 +80,8 @@ def _batches(log: Log, schema: Any) -> Iterator[Any]:
     import pyarrow as pa
 
     for chunk in log.chunks(ROWS):
-        channels = [chunk.log.channel(name) for name in log.available]
-        rows = np.column_stack([*channels, *chunk.log.extra.values()])
+        channels = [chunk.channel(name) for name in log.available]
+        rows = np.column_stack([*channels, *chunk.extra.values()])
         if not np.isfinite(rows).all():
             raise DataError(f"{log.origin.path}: a value is not finite. Nothing was written.")
         yield pa.record_batch([np.ascontiguousarray(column) for column in rows.T], schema=schema)

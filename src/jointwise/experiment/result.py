@@ -107,7 +107,7 @@ class SimulationResult:
     def _channels(self, *names: str) -> Iterator[tuple[Array, ...]]:
         """Yield channels (samples, joints) of the log, chunk by chunk."""
         for chunk in self.log.chunks(CHUNK_SAMPLES):
-            yield tuple(chunk.log.channel(name) for name in names)
+            yield tuple(chunk.channel(name) for name in names)
 
     def _gravity_load(self) -> float | None:
         """Return the largest gravity torque (Nm) on the joint under test, with the payload."""

@@ -254,8 +254,8 @@ def _adapted_section(robot: Robot, truth: Truth, first: int, events: Events) -> 
 def _curves(log: Log, signals: Callable[[Log], tuple[Array, ...]]) -> list[Array]:
     """Return the time and some signals of every joint, downsampled in one pass: (1 + signals, points) per joint."""
     pieces: list[list[Array]] = [[] for _ in range(log.joints)]
-    for chunk in log.chunks(ROWS):
-        part, found = chunk.log, signals(chunk.log)
+    for part in log.chunks(ROWS):
+        found = signals(part)
         most = max(LEAST_POINTS, POINTS * part.samples // log.samples)
         for j, piece in enumerate(pieces):
             rows = downsample(*(values[:, j] for values in found), most=most)

@@ -135,7 +135,7 @@ def _mean_temperatures(log: Log) -> tuple[float, ...] | None:
         return None
     total, count = np.zeros(log.joints), np.zeros(log.joints)
     for chunk in log.chunks(CHUNK):
-        temperature = chunk.log.channel("temperature")[chunk.inner]
+        temperature = chunk.channel("temperature")
         total += np.nansum(temperature, axis=0)
         count += np.isfinite(temperature).sum(axis=0)
     return tuple((total / count).tolist()) if count.all() else None
