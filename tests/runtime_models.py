@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+from scipy.integrate import solve_ivp
 
 import jointwise as jw
 from jointwise.description.mounting import gravity_vector
@@ -134,3 +135,13 @@ def all_friction() -> jw.RobotModel:
     slips = tuple(Hysteresis(limits, 3.0, driver, "square", shape) for driver in ("q", "track"))
     terms = (Offset(), Viscous((1.0, 0.5)), Stribeck(0.1), Temperature(), SpeedRipple(0.002), *slips)
     return exact("ur10e", terms=(terms,) * 6)
+
+
+def integrated(model: jw.RobotModel, torque: Array, seconds: float) -> Array:
+    """Return q and q̇ of a two-joint arm that starts at zero under a constant torque, by SciPy's integrator."""
+
+    def rates(_: float, x: Array) -> Array:
+        return np.concatenate([x[2:], model.forward_dynamics(x[:2], x[2:], torque)])
+
+    result: Array = solve_ivp(rates, (0.0, seconds), np.zeros(4), rtol=1e-10, atol=1e-12).y[:, -1]
+    return result

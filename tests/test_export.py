@@ -29,8 +29,7 @@ from jointwise.export.ur_script import read_script
 from jointwise.export.urdf_edit import edited_urdf
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.model.terms import Coulomb, Viscous
-from jointwise.spatial import Array
-from runtime_models import exact, fitted
+from runtime_models import exact, fitted, integrated
 from synthetic import synthetic_log
 
 IN_CI = bool(os.environ.get("CI"))
@@ -164,17 +163,12 @@ def test_units_are_valid_complete_and_agree_in_fmpy(every_term: jw.RobotModel, t
 @needs_gcc
 def test_fmpy_simulates_the_forward_unit_as_an_independent_integrator_does(tmp_path: Path) -> None:
     from fmpy import simulate_fmu
-    from scipy.integrate import solve_ivp
 
     terms = ((Viscous((1.0,)), Coulomb("absolute", "tanh", 0.1)),) * 2
     model = exact("planar2", terms=terms)
     export.fmu(model, tmp_path / "fmu", rate=1000.0)
     torque = model.gravity(np.zeros(2)) + np.array([8.0, 5.0])
-
-    def rates(_: float, x: Array) -> Array:
-        return np.concatenate([x[2:], model.forward_dynamics(x[:2], x[2:], torque)])
-
-    expected = solve_ivp(rates, (0.0, 0.3), np.zeros(4), rtol=1e-10, atol=1e-12).y[:, -1]
+    expected = integrated(model, torque, 0.3)
     for version in (2, 3):
         result = simulate_fmu(
             str(tmp_path / "fmu" / f"planar2_forward_fmi{version}.fmu"),

@@ -92,24 +92,27 @@ def test_differences_along_the_motion_are_the_exact_derivatives() -> None:
     np.testing.assert_allclose((after - 2.0 * at + before) / h**2, second[0], rtol=1e-3, atol=0.5)
 
 
+TARGET = np.array([0.3, -0.2])
+
+
+def hold(t: Array, order: int) -> Array:
+    """Return `TARGET` at all times, and its derivatives."""
+    return np.tile(TARGET if order == 0 else np.zeros(2), (len(t), 1))
+
+
 def test_the_error_of_an_ideal_plant_obeys_the_linear_equation() -> None:
     """From a wrong start both joints decay as (1 + ωt + (ωt)²/2 + (ωt)³/6) e^(-ωt), whatever the other one does."""
     digital = ideal()
-    target = np.array([0.3, -0.2])
-
-    def hold(t: Array, order: int) -> Array:
-        return np.tile(target if order == 0 else np.zeros(2), (len(t), 1))
-
     bandwidth, rate = 3.0, 4000.0
     controller = feedback_linearisation(
         digital.robot, hold, rate, drives=drives_of(digital), gains=chain_gains(bandwidth), friction=False,
         gravity=digital.gravity, duration=0.5, elastic=True,
     )  # fmt: skip
     start = np.array([0.05, -0.03])
-    run = run_loop(digital, digital.rest(target + start), controller)
+    run = run_loop(digital, digital.rest(TARGET + start), controller)
     x = 2.0 * np.pi * bandwidth * run.t[:, None]
     expected = start * (1.0 + x + x**2 / 2.0 + x**3 / 6.0) * np.exp(-x)
-    np.testing.assert_allclose(run.q - target, expected, atol=0.012 * np.abs(start).max())
+    np.testing.assert_allclose(run.q - TARGET, expected, atol=0.012 * np.abs(start).max())
 
 
 def test_an_ideal_plant_follows_its_motion() -> None:
@@ -127,19 +130,14 @@ def test_an_ideal_plant_follows_its_motion() -> None:
 def test_the_observer_corrects_an_acceleration_from_a_wrong_spring() -> None:
     """Springs of 120 % of the modelled stiffness: at rest under gravity the error is smaller with the observer."""
     digital = ideal()
-    target = np.array([0.3, -0.2])
-
-    def hold(t: Array, order: int) -> Array:
-        return np.tile(target if order == 0 else np.zeros(2), (len(t), 1))
-
     stiff, errors = digital.aged(stiffness=0.2), []
     for observer in (0.0, None):
         controller = feedback_linearisation(
             digital.robot, hold, RATE, drives=drives_of(digital), gains=chain_gains(8.0), friction=False,
             gravity=digital.gravity, duration=0.8, observer=observer, elastic=True,
         )  # fmt: skip
-        run = run_loop(stiff, stiff.rest(target), controller)
-        errors.append(np.abs(run.q[-1] - target).max())
+        run = run_loop(stiff, stiff.rest(TARGET), controller)
+        errors.append(np.abs(run.q[-1] - TARGET).max())
     assert errors[0] > 1e-3 and errors[1] < 0.1 * errors[0]
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
 import jointwise as jw
 from jointwise.backend import native
@@ -16,7 +15,7 @@ from jointwise.result.predict import FeedForward
 from jointwise.runtime.bodies import Bodies
 from jointwise.runtime.stream import NativeCore, NumpyCore, Sample
 from jointwise.spatial import Array
-from runtime_models import exact, swinging
+from runtime_models import exact, integrated, swinging
 
 RATE = 500.0
 
@@ -182,11 +181,7 @@ def moved(model: jw.RobotModel, period: float, torque: Array, seconds: float) ->
 def test_a_constant_torque_moves_the_arm_as_an_independent_integrator_does() -> None:
     model = exact("planar2", terms=smooth_terms(2))
     torque = model.gravity(np.zeros(2)) + np.array([8.0, 5.0])
-
-    def rates(_: float, x: Array) -> Array:
-        return np.concatenate([x[2:], model.forward_dynamics(x[:2], x[2:], torque)])
-
-    expected = solve_ivp(rates, (0.0, 0.5), np.zeros(4), rtol=1e-10, atol=1e-12).y[:, -1]
+    expected = integrated(model, torque, 0.5)
     errors = [np.abs(np.concatenate(moved(model, h, torque, 0.5)) - expected).max() for h in (1e-3, 5e-4, 2.5e-4)]
     assert errors[-1] < 3e-3 * np.abs(expected).max()
     np.testing.assert_allclose(np.array(errors[:-1]) / errors[1:], 2.0, atol=0.2)  # an error of first order
@@ -249,11 +244,7 @@ def test_springs_and_rotors_among_the_terms_move_with_the_arm() -> None:
     bare = exact("planar2", terms=((Offset(),),) * 2)
     np.testing.assert_allclose(model.mass_matrix(q[0]) - bare.mass_matrix(q[0]), np.diag(inertias), atol=1e-9)
     torque = model.torque(np.zeros(2), np.zeros(2), np.zeros(2)) + np.array([8.0, 5.0])
-
-    def rates(_: float, x: Array) -> Array:
-        return np.concatenate([x[2:], model.forward_dynamics(x[:2], x[2:], torque)])
-
-    expected = solve_ivp(rates, (0.0, 0.3), np.zeros(4), rtol=1e-10, atol=1e-12).y[:, -1]
+    expected = integrated(model, torque, 0.3)
     reached = np.concatenate(moved(model, 1e-4, torque, 0.3))
     np.testing.assert_allclose(reached, expected, atol=3e-3 * np.abs(expected).max())
 
