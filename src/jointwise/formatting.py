@@ -12,8 +12,16 @@ INDENT = 2
 """Spaces before a table."""
 PIPED_WIDTH = 10_000
 """Columns of a table that is not printed on a terminal: wide enough that no cell is folded."""
+MOST_NAMES = 12
+"""Names of a list in a message."""
 LARGE = 1e6
 """Numbers of at least this size are written with a power of ten."""
+
+
+def shortened(names: Sequence[str]) -> str:
+    """Return at most `MOST_NAMES` names on one line."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jointwise.formatting import condition_text, rounded, rounded_r2, table
+from jointwise.formatting import condition_text, rounded, rounded_r2, shortened, table
 from jointwise.result.metrics import pool
 from jointwise.result.predict import EXTRAS
 from jointwise.result.text import explain_structure, joint_friction_lines
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from jointwise.result import Calibration, Validation
     from jointwise.result.plausibility import Check
 
-MOST_NAMES = 12
 STATUS = {
     "weak": "weak: the 95 % confidence interval contains zero, because the value is small or correlated with others",
     "at bound": "at bound: the estimate is at its lower bound of zero; normal for slip elements that are not needed",
@@ -143,12 +142,6 @@ def cost_line(validation: Validation, consistent: Validation) -> str:
         f"with physically consistent bodies: MSE/variance {rounded(bodies)} instead of {rounded(error)} on "
         f"{validation.file}"
     )
-
-
-def shortened(names: tuple[str, ...]) -> str:
-    """Return at most `MOST_NAMES` names on one line."""
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def pooled_text(validations: Sequence[Validation]) -> list[str]:

@@ -21,6 +21,7 @@ import numpy as np
 from jointwise.data.channels import CHANNELS, POSITION, SPELLINGS, TIME, Conversion, conversion, default_names
 from jointwise.data.mapping import Wanted, with_preset
 from jointwise.errors import DataError, nearest
+from jointwise.formatting import MOST_NAMES, shortened
 from jointwise.spatial import Array
 
 OUTPUTS = ("current", "torque")
@@ -28,7 +29,6 @@ OUTPUTS = ("current", "torque")
 CLOSE = 0.7
 """Similarity of a column name with a known one from which it may be a misspelling."""
 _INDEXED = re.compile(r"^([A-Za-z_]*[A-Za-z])(?:_?(\d{1,4})|\[(\d{1,4})\])?$")
-_MOST_SHOWN = 12
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def _build(
     ignored = _unused(header, count, set(chain.from_iterable(positions.values())))
     notes = [f"{name}: converted from {wanted.units[name]} to {CHANNELS[name].unit}" for name in conversions]
     if ignored:
-        notes.append(f"columns ignored: {_shown(ignored)}")
+        notes.append(f"columns ignored: {shortened(ignored)}")
     return TableLayout(
         MappingProxyType(positions),
         MappingProxyType({channel: tuple(dict(columns).values()) for channel, columns in ordered.items()}),
@@ -219,7 +219,7 @@ def extra_columns(header: Sequence[str], extra: Sequence[str], where: str) -> di
     for pattern in extra:
         matches = {name: k for k, name in enumerate(header) if fnmatchcase(name, pattern)}
         if not matches and not set(pattern) & set("*?["):
-            raise DataError(f"{where}: no column '{pattern}'. {nearest(pattern, header, _MOST_SHOWN)}")
+            raise DataError(f"{where}: no column '{pattern}'. {nearest(pattern, header, MOST_NAMES)}")
         found.update(matches)
     return found
 
@@ -229,7 +229,7 @@ def _mapped(header: Sequence[str], wanted: Wanted, where: str) -> set[str]:
     mapped: set[str] = set()
     for channel, name in ((channel, name) for channel, names in wanted.names.items() for name in names):
         if name not in header:
-            raise DataError(f"{where}: no column '{name}' for '{channel}'. {nearest(name, header, _MOST_SHOWN)}")
+            raise DataError(f"{where}: no column '{name}' for '{channel}'. {nearest(name, header, MOST_NAMES)}")
         if name in mapped:
             raise DataError(f"{where}: column '{name}' is assigned twice.")
         mapped.add(name)
@@ -301,7 +301,7 @@ def _counted(by_index: Mapping[int, str], channel: str, where: str, unmeasured: 
             f"--ignore-output {missing + 1 - first}."
         ) * (channel in OUTPUTS)
         raise DataError(
-            f"{where}: {channel} of joint number {missing} is missing (found {_shown(list(by_index.values()))}). "
+            f"{where}: {channel} of joint number {missing} is missing (found {shortened(list(by_index.values()))}). "
             f"Joints must count up from 0 or 1 without holes.{empty}"
         )
     return [by_index[index] for index in indices]
@@ -314,7 +314,7 @@ def _check_required(found: Mapping[str, object], header: Sequence[str] | None, w
             likely = _likely(channel, header or ())
             name = f"Is it '{likely}'? Name it: " if likely else "Name it, for example "
             raise DataError(
-                f"{where}: no column for '{channel}'. Found: {_shown(header or sorted(found))}. "
+                f"{where}: no column for '{channel}'. Found: {shortened(header or sorted(found))}. "
                 f"{name}--columns '{f'{channel}={likely}' if likely else example}'."
             )
 
@@ -376,9 +376,3 @@ def _refuse_twins(header: Sequence[str], where: str) -> None:
         if name in seen and name:
             raise DataError(f"{where}: two columns are named '{name}'. Rename one of them.")
         seen.add(name)
-
-
-def _shown(names: Sequence[str]) -> str:
-    """Return names for a message, shortened."""
-    more = len(names) - _MOST_SHOWN
-    return ", ".join(names[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")

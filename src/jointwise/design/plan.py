@@ -208,7 +208,6 @@ class Plan:
 
     robot: Robot
     joint: int
-    mounting: Mounting
     steps: tuple[PlannedExperiment, ...]
     clearance: float | None = None
     tool: Tool | None = None
@@ -257,7 +256,7 @@ def make_plan(
     steps = tuple(_step(setup, _suited(PURPOSES[name], bool(robot.revolute[joint]))) for name in chosen)
     for step in steps:
         _check_overload(step)
-    return Plan(robot, joint, mounting, steps, clearance, tool)
+    return Plan(robot, joint, steps, clearance, tool)
 
 
 @dataclass(frozen=True)
