@@ -200,7 +200,6 @@ class Plan:
     Attributes:
         robot: The robot.
         joint: Joint under test, 0-based.
-        mounting: Mounting of the robot.
         steps: The experiments in their order.
         clearance: Height kept above the mounting plane, m; None if it is not checked.
         tool: Tool that is kept apart from the links; None for none.

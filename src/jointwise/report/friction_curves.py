@@ -58,7 +58,6 @@ class FrictionCurve:
         speed: Speeds, (points,), rad/s.
         torque: Friction, (points,), Nm.
         half_width: Half-width of the 95 % band, (points,), Nm.
-        load: Load torque, Nm.
     """
 
     speed: Array

@@ -83,7 +83,6 @@ class Plateaus:
     Attributes:
         speed: Speed, rad/s.
         friction: Friction torque, Nm.
-        load: Torque that the links demand, Nm.
         duration: Duration of a run, s.
         temperature: Temperature, °C; None if not measured.
         segment: Number of the gap-free segment.
