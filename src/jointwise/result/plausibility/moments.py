@@ -31,7 +31,6 @@ class Moments:
         bodies: Number of columns of bodies and rotors, Y_j.
         friction: Number of columns of friction, declared terms, spring and offset, F_j.
         power: Mean of column times speed of the columns that are friction, (joints, friction); 0 for others.
-        rows: Number of samples behind the means.
         duration: Time in motion, s.
         lags: Indices of the lags of the outputs in `Samples.lags`.
     """
@@ -40,7 +39,6 @@ class Moments:
     bodies: int
     friction: int
     power: Array
-    rows: int
     duration: float
     lags: tuple[int, ...]
 
@@ -61,7 +59,7 @@ def make_moments(samples: Samples, declaration: Declaration, lags: tuple[int, ..
     power = np.stack([_power(columns, v) for columns, v in zip(friction, speed.T, strict=True)])
     matrices = _products(regressor, friction, output.reshape(len(q), -1), transmission)
     duration = float(samples.duration[list(declaration.logs) or slice(None)].sum())
-    return Moments(matrices, regressor.shape[2], friction.shape[2], power, len(q), duration, lags)
+    return Moments(matrices, regressor.shape[2], friction.shape[2], power, duration, lags)
 
 
 def _power(columns: Array, speed: Array) -> Array:
