@@ -15,6 +15,8 @@ from jointwise.joint.friction.law import VelocityLaw
 from jointwise.joint.hysteresis.law import FrictionLaw
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, value_of
+from jointwise.joint.transmission.law import MapSettings, TransmissionSettings
+from jointwise.model.periodic_table import TURN
 from jointwise.simulation.robot import DigitalRobot, digital_robot
 from jointwise.simulation.sensors import Sensors
 
@@ -51,6 +53,20 @@ def true_model(digital: DigitalRobot, joint: int = 0) -> JointModel:
     for part in parts:
         model = model.with_part(part)
     return model
+
+
+def with_gear_map(model: JointModel, low: float, high: float) -> JointModel:
+    """Return a joint file with a gear map of the angles from low to high (rad), where its errors are zero.
+
+    At other angles the table has a value that nobody measured: 2 mrad.
+    """
+    angles = TURN * np.arange(1000) / 1000
+    inside = np.mod(angles - low + 0.01, TURN) <= high - low + 0.02  # the table is interpolated between its points
+    error = MapSettings(values=tuple(np.where(inside, 0.0, 2e-3).tolist()))
+    settings = TransmissionSettings(error, MapSettings(values=(0.0,) * 4), reach=0.03)
+    values = (value_of("offset", "rad", 0.0, 1e-6),)
+    ranges = {"theta": (low, high)}
+    return model.with_part(Part("transmission", "table", values, 99.0, settings=settings.to_dict(), ranges=ranges))
 
 
 @cache

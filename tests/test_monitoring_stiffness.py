@@ -26,7 +26,7 @@ from jointwise.monitoring.text import result_text
 from jointwise.monitoring.wear import Wear, check_joints, log_wear
 from jointwise.monitoring.wear_stream import StreamClock
 from jointwise.options import Options
-from online_joints import SIMPLE, moves, true_model
+from online_joints import SIMPLE, moves, true_model, with_gear_map
 
 QUICK = Options(structure=Structure(load="square"), free=(), position_cutoff=10.0, lag=0.0)
 LOSS = 0.2
@@ -212,6 +212,31 @@ def test_what_a_stream_lacks_is_listed(model, base):
     without = Session(model)
     without.feed(samples)
     assert "stiffness: no joint file (--joint)" in without.result().missing
+
+
+def test_samples_outside_of_the_gear_map_are_listed(model, base):
+    log = moves()[0].without(["temperature"])
+    low, middle, high = np.quantile(log.theta[:, 0], (0.0, 0.5, 1.0))
+    half, none = with_gear_map(base, low, middle), with_gear_map(base, high + 0.1, high + 0.2)
+    for wear in (log_wear(model, log, [half]), wear_of(model, half, stream_of(log))):
+        line = next(line for line in wear.missing if "transmission part" in line)
+        assert "stiffness of joint 1 in 5" in line or "stiffness of joint 1 in 4" in line
+        (joint,) = wear.joints if isinstance(wear, Wear) else wear.stiffness
+        assert joint.status == "ok" and joint.stiffness == pytest.approx(TRUTH, rel=0.02)
+    for missing in (log_wear(model, log, [none]).missing, wear_of(model, none, stream_of(log)).missing):
+        assert "stiffness of joint 1 in all samples: at angles that its transmission part does not cover" in missing
+        assert "stiffness of joint 1: no sample in motion was used." in missing
+
+
+def test_a_motion_too_short_for_an_interval_is_plain_json(model, base, tmp_path):
+    log = moves()[0]
+    speed = np.abs(np.gradient(log.theta[:, 0], log.t))
+    rows = slice(0, int(np.argmax(speed > 0.02)) + 60)
+    result = wear_of(model, base, stream_of(log, rows.stop))
+    (joint,) = result.stiffness
+    assert joint.status == "unknown" and not np.isfinite(joint.loss_interval).any()
+    document = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert document["stiffness"][0]["loss_interval"] == [None, None]
 
 
 def test_streams_of_the_command_have_the_numbers_of_the_log(files, tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from jointwise.monitoring.stiffness import JointSamples, StiffnessEstimator, Sti
 from jointwise.monitoring.stiffness.signals import SignalPath
 from jointwise.runtime.observers import observed_joint
 from jointwise.spatial import Array
-from online_joints import moves, true_model
+from online_joints import moves, true_model, with_gear_map
 
 DOWN = np.array([0.0, 0.0, -9.81])
 TRUE = np.array([15e3, 5e7])
@@ -257,6 +257,21 @@ def test_the_status_is_unknown_where_the_deflection_does_not_explain_the_torque(
     assert report.status.prediction < 30.0 and report.status.status == "unknown"
 
 
+def test_samples_where_the_gear_maps_are_not_known_are_not_used() -> None:
+    log, new = moves()
+    assert log.theta is not None
+    low, middle, high = np.quantile(log.theta[:, 0], (0.0, 0.5, 1.0))
+    part = with_gear_map(true_model(new), low, middle)
+    report = monitor_stiffness(log, new.robot, part)
+    assert 0.3 < report.outside < 0.7
+    assert report.status.at_rest[0] == pytest.approx(15e3, rel=0.02) and report.status.status == "ok"
+    everywhere = replace(part.parts["transmission"], ranges={})
+    wrong = monitor_stiffness(log, new.robot, part.with_part(everywhere))
+    assert wrong.outside == 0.0 and abs(wrong.status.at_rest[0] / 15e3 - 1.0) > 0.1
+    other = monitor_stiffness(log, new.robot, with_gear_map(true_model(new), high + 0.1, high + 0.2))
+    assert (other.outside, other.used, other.status.status) == (1.0, 0, "unknown")
+
+
 def test_a_log_with_missing_samples_is_monitored() -> None:
     log, new = moves()
     assert log.current is not None
@@ -300,6 +315,27 @@ def test_the_command_prints_status_and_numbers(tmp_path: Path) -> None:
     wrong = ("--watch", 20, "--worn", 10)
     usage = run_command("joint", "online-stiffness", worn, *common, *wrong)
     assert usage.code == 2 and "0 < watch < worn" in usage.err
+
+
+def test_the_command_says_so_where_nothing_can_be_used(tmp_path: Path) -> None:
+    log, new = moves()
+    write_csv(log, tmp_path / "log.csv")
+    assert log.theta is not None
+    still = {"q": log.q, "qd": 0.0 * log.q, "theta": log.theta}
+    write_csv(log.with_channels(**{name: 0.0 * x + x[0] for name, x in still.items()}), tmp_path / "still.csv")
+    save_joint(true_model(new), tmp_path / "joint.json")
+    beyond = log.theta[:, 0].max() + 0.1
+    save_joint(with_gear_map(true_model(new), beyond, beyond + 0.1), tmp_path / "part.json")
+    words = ("joint", "online-stiffness", "--robot", "ur5e", "--joint", 1)
+    for log_name, known, line in (
+        ("still.csv", "joint.json", "0 samples in motion"),
+        ("log.csv", "part.json", "100 % of the samples are at angles that the transmission part"),
+    ):
+        options = (tmp_path / log_name, "--known", tmp_path / known)
+        text = done(*words, *options)
+        assert "stiffness while working: unknown" in text and line in text and "nan" not in text
+        document = json.loads(done(*words, *options, "--json"))
+        assert (document["samples_used"], document["a1"], document["stiffness_at_rest"]) == (0, None, None)
 
 
 def test_settings_out_of_range_are_rejected() -> None:

@@ -7,6 +7,7 @@ A document is decoded into a dataclass by msgspec. Errors are one line: the file
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -127,6 +128,11 @@ def decode(value: Any, type_: type[T]) -> T:
 def plain_json(value: Any) -> Any:
     """Return a dataclass as plain JSON, the inverse of `decode`: arrays as lists, numbers of NumPy as numbers."""
     return msgspec.to_builtins(value, enc_hook=lambda item: item.tolist())
+
+
+def finite_or_none(value: float) -> float | None:
+    """Return a number for JSON, which has no NaN and no infinity: None for these."""
+    return value if math.isfinite(value) else None
 
 
 def _as_array(_: Any, value: Any) -> Any:

@@ -14,6 +14,7 @@ from jointwise.formatting import table
 if TYPE_CHECKING:
     from jointwise.joint import JointModel
     from jointwise.monitoring import StiffnessLimits, StiffnessReport
+    from jointwise.monitoring.stiffness import StiffnessStatus
 
 LINE = "stiffness while the robot works, from two encoders and the current; status ok, watch or worn"
 EXAMPLES = """\
@@ -111,7 +112,25 @@ def _known(args: argparse.Namespace, robot: str) -> JointModel:
 
 def _text(report: StiffnessReport) -> str:
     """Return the text for a terminal."""
-    status = report.status
+    lines = [
+        f"{report.robot}, joint {report.joint + 1}, stiffness while working: {report.status.status}",
+        f"{report.used} samples in motion of {report.duration:.0f} s used, {report.dropped} faulty; "
+        f"side: {report.side}; torque {_predicted(report.status.prediction)}",
+    ]
+    if report.outside > 0.0:
+        lines.append(
+            f"{PERCENT * report.outside:.3g} % of the samples are at angles that the transmission part of the joint "
+            "file does not cover, and were not used"
+        )
+    if report.used > 0:
+        lines.append(_table(report.status))
+    if report.used > 0 and report.side != "link":
+        lines.append(f"friction changed by {PERCENT * report.friction_change:+.1f} % since it was identified")
+    return "\n".join(lines)
+
+
+def _table(status: StiffnessStatus) -> str:
+    """Return the stiffness, the stored one and the loss."""
     rows = [
         ("stiffness at rest", "Nm/rad", *_numbers(status.at_rest), _stored(status.stored_at_rest)),
         (
@@ -124,15 +143,7 @@ def _text(report: StiffnessReport) -> str:
     for name, loss in (("loss at rest", status.loss_at_rest), ("loss of the secant", status.loss)):
         if loss is not None:
             rows.append((name, "%", *_numbers([PERCENT * value for value in loss]), ""))
-    lines = [
-        f"{report.robot}, joint {report.joint + 1}, stiffness while working: {status.status}",
-        f"{report.used} samples in motion of {report.duration:.0f} s used, {report.dropped} faulty; "
-        f"side: {report.side}; torque {_predicted(status.prediction)}",
-        table(("", "unit", "value", "95 % from", "to", "stored"), rows),
-    ]
-    if report.side != "link":
-        lines.append(f"friction changed by {PERCENT * report.friction_change:+.1f} % since it was identified")
-    return "\n".join(lines)
+    return table(("", "unit", "value", "95 % from", "to", "stored"), rows)
 
 
 def _predicted(percent: float | None) -> str:

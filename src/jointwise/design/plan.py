@@ -25,6 +25,7 @@ from jointwise.design.experiments import Experiment, make_experiment
 from jointwise.design.limits import upright_posture
 from jointwise.design.purpose import PURPOSES, Purpose
 from jointwise.design.trajectory import States
+from jointwise.document import finite_or_none
 from jointwise.errors import ModelError, nearest
 from jointwise.model.rigid import forward_kinematics, gravity_torque, inverse_dynamics
 from jointwise.model.skeleton import Tool
@@ -154,12 +155,12 @@ class PlannedExperiment:
             "runs": 2 if purpose.twice else 1,
             "pose_rad": states.q[0].tolist(),
             "clearance_m": self.clearance,
-            "lowest_m": _finite(self.lowest),
+            "lowest_m": finite_or_none(self.lowest),
             "reach_m": self.reach,
             "links_m": _distance(self.nearest),
             "links_nearest": None if self.nearest is None else list(self.nearest.parts),
             "home_rad": self.home.tolist(),
-            "approach_lowest_m": _finite(self.approach_lowest),
+            "approach_lowest_m": finite_or_none(self.approach_lowest),
             "approach_links_m": _distance(self.approach_nearest),
             "refused": self.rejection,
             "moving_joints": (moving + 1).tolist(),
@@ -186,11 +187,6 @@ class PlannedExperiment:
         kept = np.round(np.abs(v[(np.abs(a) < 1e-9) & (np.abs(v) > 1e-9)]), 6)
         values, counts = np.unique(kept, return_counts=True)
         return [float(value) for value, count in zip(values, counts, strict=True) if count >= 5]
-
-
-def _finite(height: float) -> float | None:
-    """Return a height for JSON; None if no joint changes the height of the arm."""
-    return height if np.isfinite(height) else None
 
 
 @dataclass(frozen=True)

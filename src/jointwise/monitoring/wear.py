@@ -10,6 +10,7 @@ import numpy as np
 
 from jointwise.data.log import Log
 from jointwise.description.robot import Robot
+from jointwise.document import finite_or_none
 from jointwise.errors import DataError, EstimationError, ModelError
 from jointwise.joint.model import JointModel
 from jointwise.joint.record import LinkLoad
@@ -59,20 +60,24 @@ class JointStiffness:
         return (self.interval[1] - self.interval[0]) / (2.0 * NORMAL)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the stiffness for JSON."""
+        """Return the stiffness for JSON; bounds that a short motion leaves infinite are None."""
         return {
             "joint": self.joint,
             "status": self.status,
             "stiffness": self.stiffness,
-            "interval": list(self.interval),
-            "deviation": self.deviation,
+            "interval": _bounds(self.interval),
+            "deviation": finite_or_none(self.deviation),
             "stored": self.stored,
             "loss": self.loss,
-            "loss_interval": list(self.loss_interval),
+            "loss_interval": _bounds(self.loss_interval),
             "secant_loss": self.secant_loss,
-            "secant_loss_interval": list(self.secant_loss_interval),
+            "secant_loss_interval": _bounds(self.secant_loss_interval),
             "prediction_nrmse": self.prediction,
         }
+
+
+def _bounds(interval: Interval) -> list[float | None]:
+    return [finite_or_none(bound) for bound in interval]
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,9 @@ def log_wear(model: RobotModel, log: Log, joints: Sequence[JointModel]) -> Wear:
     found, missing = [], []
     for joint in known:
         try:
-            found.append(joint_stiffness(joint.joint, _estimated(model, log, joint).status))
+            report = _estimated(model, log, joint)
+            missing.extend(outside_lines(joint.joint, report.outside))
+            found.append(joint_stiffness(joint.joint, report.status))
         except (DataError, EstimationError) as problem:
             missing.append(f"stiffness of joint {joint.joint + 1}: {problem}")
     return Wear(tuple(found), (*missing, *without))
@@ -211,15 +218,23 @@ def _described(model: RobotModel) -> tuple[Robot, Side]:
     return described, "fused" if described.inertials.any() else "motor"
 
 
+def outside_lines(joint: int, fraction: float) -> list[str]:
+    """Return a line for the fraction of the samples of a joint (0-based) that its gear maps do not cover, if any."""
+    if fraction == 0.0:
+        return []
+    share = "all" if fraction == 1.0 else f"{max(100.0 * fraction, 0.1):.3g} % of the"
+    return [f"stiffness of joint {joint + 1} in {share} samples: at angles that its transmission part does not cover"]
+
+
 def joint_stiffness(joint: int, status: StiffnessStatus) -> JointStiffness:
     """Return the stiffness of a joint (0-based) from its status.
 
     Raises:
-        EstimationError: The joint has not moved.
+        EstimationError: No sample was used.
 
     """
     if status.stored_at_rest is None or status.loss is None or status.loss_at_rest is None:
-        raise EstimationError("the joint does not move.")
+        raise EstimationError("no sample in motion was used.")
     return JointStiffness(
         joint + 1,
         status.status,

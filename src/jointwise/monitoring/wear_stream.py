@@ -14,7 +14,14 @@ from jointwise.joint.model import JointModel
 from jointwise.monitoring.core import Samples
 from jointwise.monitoring.stiffness import JointSamples, StiffnessEstimator, StiffnessState
 from jointwise.monitoring.stiffness.status import TorqueFit, stiffness_status, torque_fit
-from jointwise.monitoring.wear import JointStiffness, Wear, joint_stiffness, known_and_missing, wear_estimator
+from jointwise.monitoring.wear import (
+    JointStiffness,
+    Wear,
+    joint_stiffness,
+    known_and_missing,
+    outside_lines,
+    wear_estimator,
+)
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 
@@ -76,11 +83,23 @@ class StreamClock:
 
 @dataclass
 class _Joint:
-    """The estimator of a joint with its state, and the fit of the torques that it predicted."""
+    """The estimator of a joint with its state.
+
+    Attributes:
+        estimator: The estimator.
+        state: Its state; None before the first whole sample.
+        running: Whether the clock goes on from the samples before.
+        samples: Samples so far.
+        outside: Samples so far at angles that the gear maps of the joint do not cover.
+        fit: Fit of the torques that were predicted.
+
+    """
 
     estimator: StiffnessEstimator
     state: StiffnessState | None = None
     running: bool = False
+    samples: int = 0
+    outside: int = 0
     fit: TorqueFit = field(init=False)
 
     def __post_init__(self) -> None:
@@ -90,6 +109,8 @@ class _Joint:
     def feed(self, samples: JointSamples, begins: bool) -> None:
         """Take samples of the uniform clock; the estimate is kept where the clock begins anew."""
         self.running = self.running and not begins
+        self.samples += len(samples)
+        self.outside += self.estimator.outside(samples.theta)
         if not self.running:
             channels = (samples.theta, samples.current, samples.q.sum(axis=1), samples.temperature)
             whole = np.all([np.isfinite(x) for x in channels if x is not None], axis=0)
@@ -105,7 +126,7 @@ class _Joint:
         """Return the stiffness so far.
 
         Raises:
-            EstimationError: The joint has not moved yet.
+            EstimationError: No sample was used yet.
 
         """
         if self.state is None:
@@ -162,6 +183,7 @@ class WearStream:
         self._evaluate()
         found, missing = [], []
         for joint in self.joints:
+            missing.extend(outside_lines(joint.estimator.index, joint.outside / max(joint.samples, 1)))
             try:
                 found.append(joint.result())
             except EstimationError as problem:

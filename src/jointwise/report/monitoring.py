@@ -268,8 +268,9 @@ def _stiffness(joints: Sequence[Mapping[str, Any]]) -> Html:
     return Html(table("Stiffness", head, rows, text_columns=(0, 1)) + paragraph(note))
 
 
-def _interval(value: float, limits: Sequence[float], form: str) -> str:
-    return f"{form.format(value)} [{form.format(limits[0])}, {form.format(limits[1])}]"
+def _interval(value: float, limits: Sequence[float | None], form: str) -> str:
+    low, high = ("unknown" if limit is None else form.format(limit) for limit in limits)
+    return f"{form.format(value)} [{low}, {high}]"
 
 
 HISTORIES = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jointwise.data.log import Log
+from jointwise.document import finite_or_none
 from jointwise.result.plausibility.check import Check, Status
 from jointwise.result.predict import Use
 from jointwise.spatial import Array
@@ -242,9 +243,9 @@ class Validation:
             "use": self.use,
             "setup": self.setup,
             **({} if self.held_out else {"shared": self.shared}),
-            "mean_nmse": _finite(self.mean_nmse),
-            "mean_r2": _finite(self.mean_r2),
-            "motion_nmse": _finite(self.motion_nmse),
+            "mean_nmse": finite_or_none(self.mean_nmse),
+            "mean_r2": finite_or_none(self.mean_r2),
+            "motion_nmse": finite_or_none(self.motion_nmse),
             "reason": self.reason,
             "joints": [{**joint.to_dict(), "moving": part} for joint, part in zip(self.joints, moving, strict=True)],
             "moving": {"joints": moving},
@@ -261,10 +262,6 @@ def _reaches(value: float | None, least: float) -> bool:
 def _mean(values: Sequence[float | None]) -> float:
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else math.nan
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def metrics(measured: Array, predicted: Array, noise: float = 0.0, still: bool = False) -> JointMetrics:

@@ -14,7 +14,7 @@ from jointwise.atomic import atomic_write
 from jointwise.data.channels import default_names
 from jointwise.data.log import Log
 from jointwise.description.files import robot_to_dict
-from jointwise.document import Kind, load_document, write_document
+from jointwise.document import Kind, finite_or_none, load_document, write_document
 from jointwise.estimation.physical import PhysicalParameters
 from jointwise.model.dynamics import Dynamics
 from jointwise.result.calibration import CalibratedModel, Calibration, Estimate, calibration_of
@@ -113,8 +113,8 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
         "method": estimate.method,
         "factor": estimate.factor,
         "sigma": estimate.sigma.tolist(),
-        "condition": _finite(estimate.condition),
-        "condition_scaled": _finite(estimate.condition_scaled),
+        "condition": finite_or_none(estimate.condition),
+        "condition_scaled": finite_or_none(estimate.condition_scaled),
         "shares": dict(estimate.shares),
         "covariance": [row[: k + 1].tolist() for k, row in enumerate(estimate.covariance)],
     }
@@ -171,10 +171,6 @@ def _provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
             if log[name] is None:
                 del log[name]
     return document if provenance.notes else {key: value for key, value in document.items() if key != "notes"}
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 ROWS = 8192

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointwise.document import plain_json
 from jointwise.errors import ModelError
@@ -114,12 +115,16 @@ class GearMaps:
     deviation: float = 0.0
     span: tuple[float, float] = (0.0, TURN)
 
-    def knows(self, theta: Array) -> bool:
-        """Return whether the maps are known at nearly all of some angles (rad)."""
+    def covers(self, theta: Array) -> NDArray[np.bool_]:
+        """Return at which of some angles (rad, any shape) the maps are known."""
         low, high = self.span
         if high - low > WHOLE_TURN * TURN:
-            return True
-        return bool(np.mean(np.mod(theta - low, TURN) <= high - low) > WHOLE_TURN)
+            return np.ones(np.shape(theta), dtype=np.bool_)
+        return np.asarray(np.mod(theta - low, TURN) <= high - low)
+
+    def knows(self, theta: Array) -> bool:
+        """Return whether the maps are known at nearly all of some angles (rad)."""
+        return bool(np.mean(self.covers(theta)) > WHOLE_TURN)
 
     def error(self, theta: Array) -> Array:
         """Return e(θ) in rad."""

@@ -69,17 +69,20 @@ class StiffnessEstimate:
 
     def conf_int(self, phi: ArrayLike) -> tuple[Array, Array]:
         """Return the 95 % confidence interval of k(φ), lower and upper bound in Nm/rad."""
-        rows = slopes(phi)
-        half = self.factor * np.sqrt(np.einsum("...i,ij,...j", rows, self.covariance, rows))
-        k = self.stiffness(phi)
+        k, half = self.stiffness(phi), self._half_width(slopes(phi))
         return k - half, k + half
 
     def secant_conf_int(self, phi: float) -> tuple[float, float]:
         """Return the 95 % confidence interval of the secant stiffness at a deflection, Nm/rad."""
-        row = np.array([1.0, phi**2])
-        half = self.factor * float(np.sqrt(row @ self.covariance @ row))
-        secant = float(self.secant(phi))
+        secant, half = float(self.secant(phi)), float(self._half_width(np.array([1.0, phi**2])))
         return secant - half, secant + half
+
+    def _half_width(self, rows: Array) -> Array:
+        """Return the half-widths (...) of the intervals of rows (..., 2) @ values; infinite without data."""
+        if not np.isfinite(self.covariance).all():
+            return np.full(rows.shape[:-1], np.inf)
+        result: Array = self.factor * np.sqrt(np.einsum("...i,ij,...j", rows, self.covariance, rows))
+        return result
 
     @property
     def spring(self) -> OddPolynomial:

@@ -5,13 +5,14 @@ side, ``M q̈ + C q̇ + g - D φ̇``, or from both, weighted by their inverse va
 directional forgetting fits ``τ_E = a_1 φ + a_2 φ³`` to it. Errors of the gear are part of the measured deflection
 θ - q: where the joint file has no maps of them, columns for the zero of the encoders, the first two harmonics of the
 kinematic error and the lost motion are estimated along with the spring. So is the relative change x of the friction
-since it was identified, by wear or temperature: a friction (1 + x) f adds x f to τ_E of the motor side.
+since it was identified, by wear or temperature: a friction (1 + x) f adds x f to τ_E of the motor side. Samples at
+angles that the maps do not cover are not used.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
@@ -247,6 +248,8 @@ class StiffnessEstimator:
     def steps(self, state: StiffnessState, samples: JointSamples) -> tuple[StiffnessTrace, StiffnessState]:
         """Return the trace of consecutive samples and the state after the last; parts of a run equal the whole run."""
         signals, after = self.path.steps(state.signals, samples)
+        if self.joint.maps is not None:
+            signals = replace(signals, usable=signals.usable * self.joint.maps.covers(signals.theta))
         links = None
         if self.links is not None:
             links = np.ascontiguousarray(self.links(*signals.links)[:, self.index])
@@ -272,6 +275,11 @@ class StiffnessEstimator:
         covariance = recursion.covariance[:TERMS, :TERMS]
         spread = np.full((TERMS, TERMS), np.inf) if not math.isfinite(noise) else noise * covariance
         return StiffnessEstimate(recursion.values[:TERMS].copy(), spread, state.largest)
+
+    def outside(self, theta: Array) -> int:
+        """Return how many rotor positions (samples,), rad, the gear maps do not cover; these samples are not used."""
+        maps = self.joint.maps
+        return 0 if maps is None else int(np.count_nonzero(np.isfinite(theta) & ~maps.covers(theta)))
 
     def friction_change(self, state: StiffnessState) -> float:
         """Return the relative change of the friction since it was identified; 0 where the side does not see it."""

@@ -13,6 +13,7 @@ from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.log import Log, check_joints, log_list
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
+from jointwise.document import finite_or_none
 from jointwise.errors import DataError, EstimationError
 from jointwise.estimation.recursive import Variant
 from jointwise.joint.model import JointModel
@@ -44,6 +45,7 @@ class StiffnessReport:
         duration: Time in the logs, s.
         used: Samples in use.
         dropped: Faulty samples: not finite, jumping or frozen.
+        outside: Fraction of the samples at angles that the gear maps of the joint do not cover, which are not used.
         rate: Sampling rate, Hz.
         side: Side of the virtual measurement.
         estimate: The curve after the last sample.
@@ -61,6 +63,7 @@ class StiffnessReport:
     duration: float
     used: int
     dropped: int
+    outside: float
     rate: float
     side: str
     estimate: StiffnessEstimate
@@ -71,9 +74,9 @@ class StiffnessReport:
     state: StiffnessState
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain JSON; joints count from 1."""
-        low, high = self.estimate.conf_int(0.0)
+        """Return the result as plain JSON; joints count from 1, what the logs do not determine is None."""
         status = self.status
+        a1, a2 = self.estimate.values.tolist() if self.used else (None, None)
         return {
             "robot": self.robot,
             "joint": self.joint + 1,
@@ -82,22 +85,24 @@ class StiffnessReport:
             "duration": self.duration,
             "samples_used": self.used,
             "samples_dropped": self.dropped,
+            "outside_of_transmission": self.outside,
             "side": self.side,
-            "a1": float(self.estimate.values[0]),
-            "a2": float(self.estimate.values[1]),
-            "stiffness_at_rest": {"value": status.at_rest[0], "low": float(low), "high": float(high)},
-            "secant": {"deflection": status.deflection, **_interval(status.secant)},
+            "a1": a1,
+            "a2": a2,
+            "stiffness_at_rest": _interval(status.at_rest) if self.used else None,
+            "secant": {"deflection": status.deflection, **_interval(status.secant)} if self.used else None,
             "stored_at_rest": status.stored_at_rest,
             "stored_secant": status.stored_secant,
             "loss": None if status.loss is None else _interval(status.loss),
             "loss_at_rest": None if status.loss_at_rest is None else _interval(status.loss_at_rest),
-            "friction_change": self.friction_change,
+            "friction_change": self.friction_change if self.used else None,
             "prediction_nrmse": status.prediction,
         }
 
 
-def _interval(values: tuple[float, float, float]) -> dict[str, float]:
-    return dict(zip(("value", "low", "high"), values, strict=True))
+def _interval(values: tuple[float, float, float]) -> dict[str, float | None]:
+    """Return value and bounds for JSON; None for a bound that is infinite."""
+    return {name: finite_or_none(x) for name, x in zip(("value", "low", "high"), values, strict=True)}
 
 
 def monitor_stiffness(
@@ -170,6 +175,7 @@ def _report(
         duration=sum(log.duration for log in logs),
         used=state.used,
         dropped=state.dropped,
+        outside=_outside(estimator, logs),
         rate=estimator.rate,
         side=estimator.side,
         estimate=estimate,
@@ -233,6 +239,12 @@ def _on_clock(span: UniformSpan, channel: Array) -> Array:
     near = np.interp(span.times, span.t, whole.astype(float)) < 1.0
     clean[near] = np.nan
     return clean
+
+
+def _outside(estimator: StiffnessEstimator, logs: Sequence[Log]) -> float:
+    """Return the fraction of the samples at angles that the gear maps do not cover."""
+    rotors = [log.theta[:, estimator.index] for log in logs if log.theta is not None]
+    return sum(map(estimator.outside, rotors)) / sum(map(len, rotors))
 
 
 def _thinned(values: Array) -> Array:
