@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from jointwise.monitoring.stiffness.estimator import StiffnessEstimator, StiffnessState, StiffnessTrace
     from jointwise.monitoring.stiffness.replay import StiffnessReport, monitor_stiffness
     from jointwise.monitoring.stiffness.signals import JointSamples
-    from jointwise.monitoring.stiffness.status import StiffnessLimits, StiffnessStatus, stiffness_status
+    from jointwise.monitoring.stiffness.status import (
+        StiffnessLimits,
+        StiffnessStatus,
+        TorqueFit,
+        stiffness_status,
+        torque_fit,
+    )
 
 __all__ = [
     "JointSamples",
@@ -22,10 +28,12 @@ __all__ = [
     "StiffnessState",
     "StiffnessStatus",
     "StiffnessTrace",
+    "TorqueFit",
     "fit_stiffness",
     "monitor_stiffness",
     "secant_stiffness",
     "stiffness_status",
+    "torque_fit",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__)
