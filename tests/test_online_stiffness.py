@@ -207,7 +207,7 @@ def made_estimate(loss: float, error: float = 0.01) -> StiffnessEstimate:
 
 @pytest.mark.parametrize(
     ("loss", "error", "status"),
-    [(0.0, 0.01, "ok"), (0.05, 0.01, "ok"), (0.1, 0.01, "watch"), (0.2, 0.01, "worn"), (-0.2, 0.01, "ok")],
+    [(0.0, 0.01, "ok"), (0.05, 0.01, "ok"), (0.1, 0.01, "watch"), (0.2, 0.01, "worn"), (-0.05, 0.01, "ok")],
 )
 def test_the_status_follows_the_loss(loss: float, error: float, status: str) -> None:
     found = stiffness_status(made_estimate(loss, error), Cubic(*TRUE))
@@ -220,6 +220,15 @@ def test_the_status_needs_significance_and_knowledge() -> None:
     assert stiffness_status(made_estimate(0.2, 0.3), Cubic(*TRUE)).status == "unknown"
     assert stiffness_status(made_estimate(0.2)).status == "unknown"
     assert stiffness_status(made_estimate(0.1), Cubic(*TRUE), StiffnessLimits(0.01, 0.05)).status == "worn"
+
+
+@pytest.mark.parametrize(
+    ("loss", "error", "status"), [(-0.2, 0.01, "unknown"), (-0.2, 0.11, "ok"), (-0.2, 0.3, "unknown")]
+)
+def test_a_joint_that_became_stiffer_is_not_ok(loss: float, error: float, status: str) -> None:
+    """Gears do not become stiffer: where the increase is significant, the data contradict what is stored."""
+    found = stiffness_status(made_estimate(loss, error), Cubic(*TRUE))
+    assert (found.status, found.is_stiffer) == (status, error == 0.01)
 
 
 def test_wear_at_small_deflection_is_seen_first() -> None:
@@ -312,6 +321,10 @@ def test_the_command_prints_status_and_numbers(tmp_path: Path) -> None:
     assert (result.code, document["status"]) == (3, "worn")
     assert document["loss"]["low"] < 0.2 < document["loss"]["high"] + 0.005
     assert "must hold joint 2" in refused("joint", "online-stiffness", worn, *common[:2], "--joint", 2, *common[4:])
+    heavy = done("joint", "online-stiffness", worn, *common, "--payload", 5)  # it carries none
+    assert "stiffness while working: unknown" in heavy and "gears never become stiffer" in heavy
+    variant = run_command("joint", "online-stiffness", worn, *common, "--variant", "directionl")
+    assert variant.code == 2 and "--variant must be one of plain, " in variant.err
     wrong = ("--watch", 20, "--worn", 10)
     usage = run_command("joint", "online-stiffness", worn, *common, *wrong)
     assert usage.code == 2 and "0 < watch < worn" in usage.err

@@ -71,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
     from jointwise.monitoring import monitor_stiffness
 
     limits = _limits(args)
+    _check_variant(args.variant)
     check_files([*args.logs, args.known, args.robot, args.columns], {})
     with Progress(args.json) as progress:
         progress("reading")
@@ -94,6 +95,13 @@ def _limits(args: argparse.Namespace) -> StiffnessLimits:
         raise UsageError(
             f"--watch and --worn must be 0 < watch < worn < 100 %. Got {args.watch:g} and {args.worn:g} instead"
         ) from None
+
+
+def _check_variant(name: str) -> None:
+    from jointwise.estimation.recursive import VARIANTS
+
+    if name not in VARIANTS:
+        raise UsageError(f"--variant must be one of {', '.join(VARIANTS)}. Got '{name}' instead")
 
 
 def _known(args: argparse.Namespace, robot: str) -> JointModel:
@@ -126,6 +134,8 @@ def _text(report: StiffnessReport) -> str:
         lines.append(_table(report.status))
     if report.used > 0 and report.side != "link":
         lines.append(f"friction changed by {PERCENT * report.friction_change:+.1f} % since it was identified")
+    if report.status.is_stiffer:
+        lines.append("gears never become stiffer than they were stored: check payload, drive gain and joint file")
     return "\n".join(lines)
 
 

@@ -48,6 +48,8 @@ def _stiffness_line(joint: JointStiffness) -> str:
     least, most = (f"{100.0 * value:+.1f}" for value in joint.loss_interval)
     loss = f"loss {100.0 * joint.loss:+.1f} [{least}, {most}] %"
     text = f"  stiffness j{joint.joint} [Nm/rad]      {joint.stiffness:.0f} [{low}, {high}], {loss}: {joint.status}"
+    if joint.is_stiffer:
+        return f"{text} (gears never become stiffer: check payload, drive gain and joint file)"
     wide = joint.loss_interval[1] - joint.loss_interval[0] > 2.0 * WIDEST
     return f"{text} (the deflection does not determine it)" if wide else text
 

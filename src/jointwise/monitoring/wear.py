@@ -30,8 +30,8 @@ class JointStiffness:
 
     Attributes:
         joint: The joint.
-        status: ok, watch, worn, or unknown where the log does not determine the stiffness or the deflection does not
-            explain the torque.
+        status: ok, watch, worn, or unknown where the log does not determine the stiffness, the deflection does not
+            explain the torque, or the joint is stiffer than stored.
         stiffness: k(0), Nm/rad.
         interval: Its 95 % confidence interval, Nm/rad.
         stored: k(0) of the joint file, Nm/rad.
@@ -40,6 +40,7 @@ class JointStiffness:
         secant_loss: Relative loss of the secant stiffness at half of the largest deflection.
         secant_loss_interval: Its 95 % confidence interval. The status is the worse of the two losses.
         prediction: NRMSE fit (%) of the torque predicted from the deflection; None where it does not vary.
+        is_stiffer: Whether the joint is stiffer than stored, as gears never become.
 
     """
 
@@ -53,6 +54,7 @@ class JointStiffness:
     secant_loss: float
     secant_loss_interval: Interval
     prediction: float | None
+    is_stiffer: bool = False
 
     @property
     def deviation(self) -> float:
@@ -73,6 +75,7 @@ class JointStiffness:
             "secant_loss": self.secant_loss,
             "secant_loss_interval": _bounds(self.secant_loss_interval),
             "prediction_nrmse": self.prediction,
+            "is_stiffer": self.is_stiffer,
         }
 
 
@@ -246,4 +249,5 @@ def joint_stiffness(joint: int, status: StiffnessStatus) -> JointStiffness:
         status.loss[0],
         status.loss[1:],
         status.prediction,
+        status.is_stiffer,
     )

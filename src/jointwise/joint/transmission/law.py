@@ -115,12 +115,15 @@ class GearMaps:
     deviation: float = 0.0
     span: tuple[float, float] = (0.0, TURN)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the maps are known over a whole turn."""
+        return self.span[1] - self.span[0] > WHOLE_TURN * TURN
+
     def covers(self, theta: Array) -> NDArray[np.bool_]:
         """Return at which of some angles (rad, any shape) the maps are known."""
         low, high = self.span
-        if high - low > WHOLE_TURN * TURN:
-            return np.ones(np.shape(theta), dtype=np.bool_)
-        return np.asarray(np.mod(theta - low, TURN) <= high - low)
+        return np.asarray(np.mod(theta - low, TURN) <= (TURN if self.is_whole else high - low))
 
     def knows(self, theta: Array) -> bool:
         """Return whether the maps are known at nearly all of some angles (rad)."""

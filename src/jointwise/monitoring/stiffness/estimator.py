@@ -248,7 +248,7 @@ class StiffnessEstimator:
     def steps(self, state: StiffnessState, samples: JointSamples) -> tuple[StiffnessTrace, StiffnessState]:
         """Return the trace of consecutive samples and the state after the last; parts of a run equal the whole run."""
         signals, after = self.path.steps(state.signals, samples)
-        if self.joint.maps is not None:
+        if self.joint.maps is not None and not self.joint.maps.is_whole:
             signals = replace(signals, usable=signals.usable * self.joint.maps.covers(signals.theta))
         links = None
         if self.links is not None:

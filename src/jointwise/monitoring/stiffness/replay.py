@@ -97,6 +97,7 @@ class StiffnessReport:
             "loss_at_rest": None if status.loss_at_rest is None else _interval(status.loss_at_rest),
             "friction_change": self.friction_change if self.used else None,
             "prediction_nrmse": status.prediction,
+            "is_stiffer": status.is_stiffer,
         }
 
 

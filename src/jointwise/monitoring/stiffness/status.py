@@ -129,7 +129,7 @@ class StiffnessStatus:
     """The status and the numbers behind it.
 
     Attributes:
-        status: "ok", "watch", "worn", or "unknown" where the data do not determine the stiffness.
+        status: "ok", "watch", "worn", or "unknown" where the data do not determine the stiffness or contradict it.
         deflection: Deflection of the secant stiffness, rad.
         at_rest: k(0), and its 95 % confidence interval, Nm/rad.
         secant: Secant stiffness, and its interval, Nm/rad.
@@ -139,6 +139,8 @@ class StiffnessStatus:
         loss_at_rest: Relative loss of k(0), where wear begins, and its interval.
         prediction: NRMSE fit (%) of τ_E predicted from the deflection before each update, over the second half of the
             samples in use; None where it is not known.
+        is_stiffer: Whether the joint is significantly stiffer than stored, by the watch limit or more: a wrong payload,
+            drive gain or joint file.
 
     """
 
@@ -151,6 +153,7 @@ class StiffnessStatus:
     loss: tuple[float, float, float] | None = None
     loss_at_rest: tuple[float, float, float] | None = None
     prediction: float | None = None
+    is_stiffer: bool = False
 
 
 def stiffness_status(
@@ -163,7 +166,8 @@ def stiffness_status(
 
     A joint is "watch" or "worn" where the loss of the secant stiffness, or of k(0), reaches the limit and its 95 %
     confidence interval excludes no loss at all ("watch"), or a loss below the watch limit ("worn"). The intervals are
-    wider by the bias that the unexplained part of the torque may cause. The status is "unknown" where they are wide.
+    wider by the bias that the unexplained part of the torque may cause. The status is "unknown" where they are wide,
+    and where a joint that would be "ok" is stiffer than stored by the watch limit: gears do not become stiffer.
 
     Args:
         estimate: Estimate of the stiffness.
@@ -184,7 +188,11 @@ def stiffness_status(
     loss, loss_at_rest = _loss(secant, new_secant, bias), _loss(at_rest, new_at_rest, bias)
     known = [each for each in (loss, loss_at_rest) if each[2] - each[1] <= 2.0 * WIDEST]
     worst: Level = max((_level(each, limits) for each in known), default="unknown", key=LEVELS.index)
-    return StiffnessStatus(worst, deflection, at_rest, secant, new_at_rest, new_secant, loss, loss_at_rest, prediction)
+    stiffer = worst == "ok" and any(value <= -limits.watch and high < 0.0 for value, _, high in known)
+    return StiffnessStatus(
+        "unknown" if stiffer else worst, deflection, at_rest, secant, new_at_rest, new_secant, loss, loss_at_rest,
+        prediction, stiffer,
+    )  # fmt: skip
 
 
 def _with_interval(value: float, bounds: tuple[float | Array, float | Array]) -> tuple[float, float, float]:
