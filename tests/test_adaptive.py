@@ -351,6 +351,9 @@ def test_wrong_input() -> None:
         adaptive(digital.robot, lambda t, k: np.zeros((len(t), 2)), **known)
     with pytest.raises(ModelError, match="rate must be a positive number of Hz"):
         adaptive(digital.robot, planar_motion(1.0), 0.0, **known)
+    for release in (float("nan"), -1.0):
+        with pytest.raises(ModelError, match="release must be a time >= 0 s"):
+            adaptive(digital.robot, planar_motion(1.0), release=release, **known)
     still = digital.without("friction")
     with pytest.raises(ModelError, match="dry must be a positive number for every joint"):
         adaptive(still.robot, planar_motion(1.0), friction=slip_friction_of(still), motor_gains=digital.gains)

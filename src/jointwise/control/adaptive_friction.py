@@ -220,14 +220,16 @@ def adaptive(
         friction: Friction of a described robot.
         options: Adaptation law, bounds and dead zone.
         start: a1 and a2 (Nm s/rad) to start from, one number or one for each joint.
-        release: Time (s) from which the parameters may change.
+        release: Time (s) from which the parameters may change; infinity for never.
         setting: Gains, drives (a motor's `limit` bounds the torque), side, mounting, payload and duration; see
             `FeedbackOptions`.
 
     Raises:
-        ModelError: The robot has no friction to adapt, or its motor gains are unknown.
+        ModelError: The robot has no friction to adapt, its motor gains are unknown, or `release` is not a time.
 
     """
+    if not release >= 0.0:
+        raise ModelError(f"release must be a time >= 0 s. Got {release} instead.")
     links = Links.of(robot, setting.get("gravity"), setting.get("payload"))
     periods = _periods(motion, rate, setting.get("duration"))
     poses = part_of(motion, rate, np.linspace(0, periods - 1, POSES).astype(np.intp) / rate, np.empty(0)).q
