@@ -17,6 +17,7 @@ from jointwise.errors import DataError, EstimationError, ModelError, ShapeError
 from jointwise.estimation.recursive import VARIANTS
 from jointwise.joint import save_joint
 from jointwise.joint.record import LinkLoad
+from jointwise.joint.stiffness.law import StiffnessLaw
 from jointwise.model.spring import Cubic
 from jointwise.monitoring import StiffnessEstimate, StiffnessLimits, fit_stiffness, secant_stiffness, stiffness_status
 from jointwise.monitoring.stiffness import JointSamples, StiffnessEstimator, StiffnessState, monitor_stiffness
@@ -220,6 +221,15 @@ def test_the_status_needs_significance_and_knowledge() -> None:
     assert stiffness_status(made_estimate(0.2, 0.3), Cubic(*TRUE)).status == "unknown"
     assert stiffness_status(made_estimate(0.2)).status == "unknown"
     assert stiffness_status(made_estimate(0.1), Cubic(*TRUE), StiffnessLimits(0.01, 0.05)).status == "worn"
+
+
+@pytest.mark.parametrize(("uncertainty", "status"), [(0.0, "worn"), (0.12, "watch"), (0.25, "ok"), (0.6, "unknown")])
+def test_an_uncertain_stored_stiffness_is_no_proof_of_wear(uncertainty: float, status: str) -> None:
+    stored = StiffnessLaw(Cubic(*TRUE), 3e-3, uncertainty=uncertainty)
+    found = stiffness_status(made_estimate(0.16, 0.001), stored)
+    assert found.status == status and found.loss_at_rest is not None
+    value, low, high = found.loss_at_rest
+    assert (value - low, high - value) == pytest.approx((0.84 * uncertainty,) * 2, abs=0.003)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ References:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,11 +36,14 @@ class StiffnessLaw(Spring):
         spring: Spring within the range.
         largest: φ_max, rad.
         damping: Damping D of the gear, Nm s/rad; 0 where it was not determined.
+        uncertainty: Half-width of the 95 % confidence interval of the identified k(0), relative to it.
+
     """
 
     spring: Spring
     largest: float
     damping: float = 0.0
+    uncertainty: float = 0.0
 
     def torque(self, phi: Array) -> Array:
         """Return τ_J in Nm for deformations (any shape), rad."""
@@ -93,8 +97,15 @@ def stiffness_of(part: Part) -> StiffnessLaw:
     settings, largest = part.settings_as("stiffness", StiffnessSettings), max(map(abs, part.ranges["phi"]))
     damping = max(part.get("damping"), 0.0)
     if settings.kind == "segments":
-        return StiffnessLaw(Segments(*(part[name] for name in ("K1", "K2", "K3", "T1", "T2"))), largest, damping)
-    return StiffnessLaw(OddPolynomial(settings.coefficients), largest, damping)
+        segments = Segments(*(part[name] for name in ("K1", "K2", "K3", "T1", "T2")))
+        return StiffnessLaw(segments, largest, damping, _relative_half_width(part, "K1"))
+    return StiffnessLaw(OddPolynomial(settings.coefficients), largest, damping, _relative_half_width(part, "a_1"))
+
+
+def _relative_half_width(part: Part, name: str) -> float:
+    """Return the half-width of the 95 % confidence interval of a parameter, relative to its size; infinite for 0."""
+    value = part.value(name)
+    return 0.5 * (value.high - value.low) / abs(value.value) if value.value else math.inf
 
 
 # -- families of springs with free parameters, in units of the largest deformation --

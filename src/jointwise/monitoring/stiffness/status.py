@@ -10,6 +10,7 @@ import numpy as np
 
 from jointwise.errors import ModelError
 from jointwise.joint.part import nrmse_of_error
+from jointwise.joint.stiffness.law import StiffnessLaw
 from jointwise.model.spring import Spring
 from jointwise.monitoring.stiffness.estimate import StiffnessEstimate
 from jointwise.spatial import Array
@@ -135,7 +136,8 @@ class StiffnessStatus:
         secant: Secant stiffness, and its interval, Nm/rad.
         stored_at_rest: Stored k(0), Nm/rad; None where no knowledge is stored.
         stored_secant: Stored secant stiffness, Nm/rad.
-        loss: Relative loss of the secant stiffness, and its interval, which contains `TorqueFit.largest_bias`.
+        loss: Relative loss of the secant stiffness, and its interval, which contains `TorqueFit.largest_bias` and the
+            uncertainty of the stored stiffness.
         loss_at_rest: Relative loss of k(0), where wear begins, and its interval.
         prediction: NRMSE fit (%) of τ_E predicted from the deflection before each update, over the second half of the
             samples in use; None where it is not known.
@@ -166,7 +168,8 @@ def stiffness_status(
 
     A joint is "watch" or "worn" where the loss of the secant stiffness, or of k(0), reaches the limit and its 95 %
     confidence interval excludes no loss at all ("watch"), or a loss below the watch limit ("worn"). The intervals are
-    wider by the bias that the unexplained part of the torque may cause. The status is "unknown" where they are wide,
+    wider by the bias that the unexplained part of the torque may cause, and by the uncertainty of the stored stiffness
+    (`StiffnessLaw.uncertainty`; other springs are taken as exact). The status is "unknown" where they are wide,
     and where a joint that would be "ok" is stiffer than stored by the watch limit: gears do not become stiffer.
 
     Args:
@@ -185,7 +188,10 @@ def stiffness_status(
         return StiffnessStatus("unknown", deflection, at_rest, secant, prediction=prediction)
     new_at_rest, new_secant = _stored(stored, deflection)
     bias = 0.0 if fit is None else fit.largest_bias()
-    loss, loss_at_rest = _loss(secant, new_secant, bias), _loss(at_rest, new_at_rest, bias)
+    stored_error = stored.uncertainty if isinstance(stored, StiffnessLaw) else 0.0
+    loss, loss_at_rest = (
+        _loss(now, new, bias, stored_error) for now, new in ((secant, new_secant), (at_rest, new_at_rest))
+    )
     known = [each for each in (loss, loss_at_rest) if each[2] - each[1] <= 2.0 * WIDEST]
     worst: Level = max((_level(each, limits) for each in known), default="unknown", key=LEVELS.index)
     stiffer = worst == "ok" and any(value <= -limits.watch and high < 0.0 for value, _, high in known)
@@ -204,11 +210,11 @@ def _stored(spring: Spring, deflection: float) -> tuple[float, float]:
     return float(spring.stiffness(phi)[0]), float(spring.torque(phi)[1]) / deflection
 
 
-def _loss(now: tuple[float, float, float], new: float, bias: float) -> tuple[float, float, float]:
-    """Return the relative loss with its interval, which is wider by the largest bias."""
+def _loss(now: tuple[float, float, float], new: float, bias: float, stored_error: float) -> tuple[float, float, float]:
+    """Return the relative loss with its interval: errors of both stiffnesses, and the largest bias."""
     value, low, high = (each / new for each in now)
-    loss = 1.0 - value
-    return loss, loss - math.hypot(high - value, bias), loss + math.hypot(value - low, bias)
+    loss, wider = 1.0 - value, math.hypot(bias, stored_error * value)
+    return loss, loss - math.hypot(high - value, wider), loss + math.hypot(value - low, wider)
 
 
 def _level(loss: tuple[float, float, float], limits: StiffnessLimits) -> Level:
