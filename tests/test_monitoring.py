@@ -197,6 +197,19 @@ def test_a_contact_ends_where_the_push_itself_reversed_a_joint(model):
     assert contact._recent_change(memory, np.full(6, 0.1)).tolist() == pytest.approx([0.1] * 5 + [-4.9])
 
 
+def test_a_change_of_the_filter_is_no_push(model):
+    """A payload that the filter attributes to a residual does not appear as a change of the other joints."""
+    clock, m = numpy_watch(model, Monitor(model, 100.0).numbers).clock, WatchMemory.empty(6)
+    rng, s = np.random.default_rng(0), m.joints
+    m.P, s.columns = np.diag(rng.uniform(0.1, 1.0, len(m.x))), rng.normal(size=(6, MOMENTS))
+    s.slow, s.followed, s.dry, s.slow_speed = rng.normal(size=(4, 6))
+    s.at_rest, s.slow_grip = np.arange(6) > 2, (np.arange(6) > 1).astype(float)
+    before = s.slow - clock.contact.explained(m) - s.followed
+    clock._update(m, 0.05, np.ones(6))
+    assert np.abs(m.x[:MOMENTS]).min() > 0.01
+    np.testing.assert_allclose(s.slow - clock.contact.explained(m) - s.followed, before, atol=1e-12)
+
+
 def test_the_same_push_on_shuffled_currents_is_no_single_contact(model, free):
     order = np.random.default_rng(0).permutation(free.samples)
     result = monitor_log(model, replace(free, current=np.asarray(free.current)[order])).result()
@@ -678,7 +691,7 @@ def test_history_shows_what_changed_since_commissioning(tmp_path, model, free):
 def stopping(model, settles):
     """Return 6 s of a stream at 100 Hz in which joint 3 stops at 5 s, and joint 6 at rest holds another torque then.
 
-    It is its whole dry friction from `settles` (s) on.
+    It is its largest static friction from `settles` (s) on.
     """
     t = np.arange(0.0, 6.0, 0.01)
     acceleration = np.where((t >= 1.0) & (t < 1.2), 1.5, 0.0) - np.where((t >= 4.8) & (t < 5.0), 1.5, 0.0)
@@ -686,7 +699,7 @@ def stopping(model, settles):
     moves = np.arange(6) == 2
     q = np.array([0.0, -1.2, 1.0, -0.6, -1.5, 0.3]) + np.outer(np.cumsum(speed) * 0.01, moves)
     qd, qdd = np.outer(speed, moves), np.outer(acceleration, moves)
-    friction = 1.7320508 * Monitor(model, 100.0).numbers.joints[5].held
+    friction = reference_constants.STATIC * reference_constants.COULOMB * Monitor(model, 100.0).numbers.joints[5].held
     torque = friction * np.outer(t >= settles, np.arange(6) == 5)
     return Samples(t, q, model.current(q, qd, qdd, rate=100.0) + torque / model.gains, qd)
 

@@ -57,6 +57,15 @@ class ReferenceContact:
             rows[j, first : first + SHARES] = dry[j], s.slow_speed[j], s.slow_grip[j]
         return rows
 
+    def explained(self, m: WatchMemory) -> Array:
+        """Return what payload and friction in motion explain of the slow residuals (joints,), Nm.
+
+        The torque that friction holds at rest is not part of it.
+        """
+        held = np.where(m.joints.at_rest, m.joints.slow_grip * m.x[MOMENTS + HELD :: SHARES], 0.0)
+        result: Array = self.rows(m) @ m.x - held
+        return result
+
     def forget_payload(self, m: WatchMemory, share: float) -> None:
         """Add a share of the variance of an unknown payload."""
         variances = np.array([self.numbers.mass**2, *[self.numbers.moment**2] * 3])
@@ -70,7 +79,7 @@ class ReferenceContact:
         fast = s.fast - s.expected - s.grip * held
         slow = s.slow - rows @ m.x
         m.report |= {"external": -fast * self.measured, "residual": -slow * self.measured}
-        with_held = slow + np.where(s.at_rest, s.slow_grip * held, 0.0)
+        with_held = s.slow - self.explained(m)
         fast_spread, spread = self._spreads(m, now)
         hunts, fast_bound, slow_bound = self._bounds(m)
         fast = np.where(hunts, fast + held + s.dry, fast)

@@ -273,7 +273,8 @@ class ReferenceTick:
         """Update payload and friction after `time` s without contact.
 
         Every slow residual is a measurement ``r = hᵀ x`` with variance ``(CORRELATION σ)²``, one joint after the other:
-        ``S = hᵀ P h + (CORRELATION σ)²``, ``x += P h (r - hᵀ x) / S``, ``P -= P h hᵀ P / S``.
+        ``S = hᵀ P h + (CORRELATION σ)²``, ``x += P h (r - hᵀ x) / S``, ``P -= P h hᵀ P / S``. A residual that changes
+        because the filter explains it differently is not a push: what is followed changes with it.
 
         Args:
             m: The memory, which is changed.
@@ -282,7 +283,7 @@ class ReferenceTick:
 
         """
         self._drift(m, time)
-        rows = self.contact.rows(m)
+        rows, before = self.contact.rows(m), self.contact.explained(m)
         for j in np.flatnonzero(self.measured & (m.joints.above == 0.0)).tolist():
             h = rows[j]
             Ph = m.P @ h
@@ -290,6 +291,7 @@ class ReferenceTick:
             if S > 0.0:
                 m.x = m.x + Ph * (m.joints.slow[j] - h @ m.x) / S
                 m.P = m.P - np.outer(Ph, Ph) / S
+        m.joints.followed = m.joints.followed + before - self.contact.explained(m)
 
     def _drift(self, m: WatchMemory, time: float) -> None:
         """Add the variance of what payload, friction and the torque held at rest may have changed in `time` s."""

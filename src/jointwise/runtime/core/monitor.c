@@ -148,6 +148,13 @@ static jw_real mean_of(const jw_watch_state *s, const row *r)
     return sum;
 }
 
+/* What payload and friction in motion explain of a residual (Nm), without the torque that friction holds at rest. */
+static jw_real explained(const jw_watch_state *s, const row *r, int j)
+{
+    jw_real held = s->at_rest[j] != JW(0.0) ? r->factor[JW_MOMENTS + 2] * s->x[unknown(j, 2)] : JW(0.0);
+    return mean_of(s, r) - held;
+}
+
 static jw_real variance_of(jw_watch_state *s, const row *r)
 {
     jw_real sum = JW(0.0);
@@ -180,11 +187,21 @@ static void correct(jw_watch_state *s, int count, const row *r, jw_real residual
 /* Whether the whole arm rests, and nothing changed for a while. */
 JW_INLINE int is_still(const jw_watch_state *s) { return s->calm >= CALM_TIME && s->still >= STILL_TIME; }
 
-/* The filter after `time` s without contact; `spread` is that of the slow residuals. */
+/* That of all joints. */
+static void explain(const jw_monitor *m, const jw_watch_state *s, jw_real *torque)
+{
+    for (int j = 0; j < m->model->joints; j++) {
+        row r = row_of(s, j);
+        torque[j] = explained(s, &r, j);
+    }
+}
+
+/* The filter after `time` s without contact; `spread` is that of the slow residuals. A residual that changes because the
+ * filter explains it differently is not a push: what is followed changes with it. */
 static void update(const jw_monitor *m, jw_watch_state *s, jw_real time, const jw_real *spread)
 {
     int n = m->model->joints, count = unknown(n, 0);
-    jw_real drift = s->calm >= CALM_TIME ? HELD_DRIFT : HELD_HUNTING;
+    jw_real drift = s->calm >= CALM_TIME ? HELD_DRIFT : HELD_HUNTING, before[JW_MOST_JOINTS], after[JW_MOST_JOINTS];
     forget_payload(m, s, time / PAYLOAD_TIME);
     for (int j = 0; j < n; j++) {
         jw_real b = m->joint[j].viscous, held = drift * m->joint[j].held;
@@ -193,11 +210,15 @@ static void update(const jw_monitor *m, jw_watch_state *s, jw_real time, const j
         if (s->at_rest[j] != JW(0.0))
             *entry(s, unknown(j, 2), unknown(j, 2)) += held * held * time;
     }
+    explain(m, s, before);
     for (int j = 0; j < n; j++)
         if (m->joint[j].measured && s->above[j] == JW(0.0)) { /* what may be a push does not become friction */
             row r = row_of(s, j);
             correct(s, count, &r, s->slow[j], spread[j]);
         }
+    explain(m, s, after);
+    for (int j = 0; j < n; j++)
+        s->followed[j] += before[j] - after[j];
 }
 
 /* -- signals on the uniform clock -- */
@@ -527,11 +548,9 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
         spreads(m, s, now, j, &fast_spread, &spread[j]);
         int hunts = bounds(m, s, j, &fast_bound, &slow_bound);
         jw_real held = s->x[unknown(j, 2)], fast = s->fast[j] - s->expected[j] - s->grip[j] * held;
-        jw_real slow = s->slow[j] - mean_of(s, &r);
-        jw_real holds = s->at_rest[j] != JW(0.0) ? r.factor[JW_MOMENTS + 2] * held : JW(0.0);
+        jw_real slow = s->slow[j] - mean_of(s, &r), whole = s->slow[j] - explained(s, &r, j);
         report->external[j] = m->joint[j].measured ? -fast : JW(0.0);
         report->residual[j] = m->joint[j].measured ? -slow : JW(0.0);
-        jw_real whole = slow + holds;
         if (hunts) {
             fast += held + s->dry[j];
             slow += r.factor[JW_MOMENTS + 2] * held + s->dry[j];
