@@ -307,15 +307,20 @@ def test_the_spread_of_long_logs_is_that_of_pieces_of_them(model, free, monkeypa
 # -- payload and friction --
 
 
+@pytest.mark.parametrize(("has_speed", "most"), [(True, 0.005), (False, 0.02)])
 @pytest.mark.parametrize("rate", [100.0, 500.0])
-def test_inertia_is_not_read_as_friction(model, rate):
-    """An acceleration that lags by δ turns the inertia M of a motion of frequency ω into a friction of -M δ ω² q̇."""
+def test_inertia_is_not_read_as_friction(model, rate, has_speed, most):
+    """An acceleration that lags by δ turns the inertia M of a motion of frequency ω into a friction of -M δ ω² q̇.
+
+    Without measured speeds, dry friction passes their filter, which attenuates it by 1 % in this motion.
+    """
     t, omega = np.arange(0.0, 40.0, 1.0 / rate), 4.0 * np.sqrt(np.arange(2.0, 8.0)) / 2.0
     middle = np.array([0.0, -1.0, 1.0, 0.0, 0.5, 0.0])
     q, qd = middle + 0.3 * np.sin(np.outer(t, omega)), 0.3 * omega * np.cos(np.outer(t, omega))
     log = jw.Log(t=t, q=q, qd=qd, current=np.zeros_like(q))
-    friction = monitor_log(model, replace(log, current=jw.predict(model, log))).result().friction
-    assert max(abs(joint.change) for joint in friction) < 0.005
+    log = replace(log, current=jw.predict(model, log), qd=qd if has_speed else None)
+    friction = monitor_log(model, log).result().friction
+    assert max(abs(joint.change) for joint in friction) < most
 
 
 def test_the_payload_is_found_and_a_wrong_declaration_reported(robot, model):

@@ -93,23 +93,30 @@ class ReferenceWatch:
         return RESTART if step < -c.RESTART_TIME or m.backwards >= c.RESTART_COUNT else REORDERED
 
     def _take(self, m: WatchMemory, t: float, begins: bool, channels: Channels) -> None:
-        """Take a sample that is whole; at a break the signals begin again."""
+        """Take a sample that is whole; at a break the signals begin again, without speeds with the next one."""
         step = 0.0 if begins else t - m.stamp
-        sample = self._completed(m.last, step, channels)
+        sample = self._completed(m, step, channels)
         self._watch_channels(m, step, sample)
         if begins or m.last is None:
             m.last, m.stamp, m.grid = sample, t, t
             m.backwards, m.fresh, m.started = 0, True, True
+            if self.numbers.derived:
+                return
+        if self.numbers.derived and m.fresh:
+            m.last.qd = sample.qd
         self._ticks(m, m.last, t, sample)
         m.last, m.stamp = sample, t
 
-    def _completed(self, last: Measured | None, step: float, channels: Channels) -> Measured:
-        """Return a sample with all its channels: speeds as filtered differences, temperatures as they last were."""
+    def _completed(self, m: WatchMemory, step: float, channels: Channels) -> Measured:
+        """Return a sample with all its channels: speeds as filtered differences, temperatures as they last were.
+
+        The first difference begins the filter.
+        """
         q, output, qd, temperature = channels
+        last = m.last
         if qd is None:
-            continues = last is not None and step > 0.0
-            before = last.qd if last is not None and continues else np.zeros(self.n)
-            difference = (q - last.q) / step if last is not None and continues else np.zeros(self.n)
+            difference = (q - last.q) / step if last is not None and step > 0.0 else np.zeros(self.n)
+            before = difference if last is None or m.fresh else last.qd
             qd = before + share_of(step, c.SPEED_TIME) * (difference - before)
         known = reference_temperatures(self.core.model) if last is None else last.temperature
         if temperature is not None:
@@ -137,7 +144,9 @@ class ReferenceWatch:
             q = last.q + part * (sample.q - last.q)
             qd = last.qd + part * (sample.qd - last.qd)
             output = last.output + part * (sample.output - last.output)
-            self.clock.tick(m, q, qd, self._delayed(m, self.gain * output), sample.temperature)
+            torque = self._delayed(m, self.gain * output)
+            q, torque = self._matched(m, q, torque) if self.numbers.derived else (q, torque)
+            self.clock.tick(m, q, qd, torque, sample.temperature)
             m.grid += self.T
 
     def _delayed(self, m: WatchMemory, torque: Array) -> Array:
@@ -150,3 +159,14 @@ class ReferenceWatch:
             m.delayed = [torque] * c.MOST_DELAY
         m.delayed = [torque, *m.delayed[:-1]]
         return m.delayed[whole] + (lag - whole) * (m.delayed[whole + 1] - m.delayed[whole])
+
+    def _matched(self, m: WatchMemory, *signals: Array) -> tuple[Array, ...]:
+        """Return positions and torques as late as speeds that are differences of positions.
+
+        They pass the same filter, and are means over a period, as a difference is that of its middle. Otherwise the
+        inertia M of a sinusoidal motion of frequency ω appears as a viscous friction of -M `SPEED_TIME` ω².
+        """
+        share = share_of(self.T, c.SPEED_TIME)
+        before = signals if m.fresh else m.late
+        m.late = tuple(late + share * (signal - late) for late, signal in zip(before, signals, strict=True))
+        return tuple(0.5 * (one + other) for one, other in zip(before, m.late, strict=True))

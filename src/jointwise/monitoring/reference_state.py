@@ -113,6 +113,7 @@ class WatchMemory:
         backwards: Falling stamps in a row.
         last: The last sample.
         delayed: Motor torques of the last samples, newest first, Nm.
+        late: Positions (rad) and torques (Nm) with the filter of speeds that are differences of positions.
         contact: Whether there is a contact.
         lasted: Its duration, s.
         quiet: Time since it fell, s.
@@ -143,6 +144,7 @@ class WatchMemory:
     backwards: int = 0
     last: Measured | None = None
     delayed: list[Array] = field(default_factory=list)
+    late: tuple[Array, ...] = ()
     contact: bool = False
     lasted: float = 0.0
     quiet: float = 0.0

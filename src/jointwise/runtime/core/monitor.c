@@ -709,6 +709,26 @@ static void delay(const jw_monitor *m, jw_watch_state *s, jw_real *torque)
         torque[j] = d[whole * n + j] + part * (d[(whole + 1) * n + j] - d[whole * n + j]);
 }
 
+/* A signal with the delay of speeds that are differences of positions: their filter, in the middle of a period. */
+static jw_real delayed_by_filter(jw_real *value, jw_real next, jw_real share)
+{
+    jw_real before = *value;
+    smooth(value, next, share);
+    return JW(0.5) * (before + *value);
+}
+
+/* Positions and torques as late as the speeds: else inertia appears as friction. */
+static void match_speeds(const jw_monitor *m, jw_watch_state *s, jw_real *q, jw_real *torque)
+{
+    jw_real share = share_of(m->model->period, SPEED_TIME);
+    for (int j = 0; j < m->model->joints; j++) {
+        s->late_q[j] = s->fresh != JW(0.0) ? q[j] : s->late_q[j];
+        s->late_torque[j] = s->fresh != JW(0.0) ? torque[j] : s->late_torque[j];
+        q[j] = delayed_by_filter(&s->late_q[j], q[j], share);
+        torque[j] = delayed_by_filter(&s->late_torque[j], torque[j], share);
+    }
+}
+
 static int is_finite(jw_real x) { return x - x == JW(0.0); }
 
 static int is_whole(const jw_monitor *m, jw_real t, const jw_sample *in, const jw_real *output)
@@ -789,6 +809,8 @@ static void ticks(const jw_monitor *m, jw_watch_state *s, jw_real t, const jw_re
             a[3][j] = temperature[j];
         }
         delay(m, s, a[2]);
+        if (m->derived)
+            match_speeds(m, s, a[0], a[2]);
         tick(m, s, a[0], a[1], a[2], a[3], report);
         s->grid += T;
     }
@@ -800,7 +822,7 @@ static void complete(const jw_monitor *m, const jw_watch_state *s, jw_real step,
 {
     for (int j = 0; j < m->model->joints; j++) {
         jw_real difference = step > JW(0.0) ? (in->q[j] - s->q[j]) / step : JW(0.0);
-        jw_real before = step > JW(0.0) ? s->qd[j] : JW(0.0);
+        jw_real before = s->fresh != JW(0.0) ? difference : s->qd[j]; /* the first difference begins the filter */
         qd[j] = in->qd ? in->qd[j] : before + share_of(step, SPEED_TIME) * (difference - before);
         known[j] = m->joint[j].measured ? output[j] : JW(0.0);
         int has = in->temperature && is_finite(in->temperature[j]);
@@ -829,6 +851,10 @@ static void take(const jw_monitor *m, jw_watch_state *s, jw_real t, const jw_sam
         s->backwards = JW(0.0);
         s->fresh = s->started = JW(1.0);
     }
+    if (begins && m->derived)
+        return; /* the next sample shows the speed of this one */
+    if (m->derived && s->fresh != JW(0.0))
+        memcpy(s->qd, qd, sizeof(qd));
     ticks(m, s, t, in->q, qd, known, warm, &s->last);
     store(m, s, t, in->q, qd, known, warm);
 }

@@ -76,6 +76,7 @@ typedef struct {
     jw_real shock[JW_MOST_JOINTS];
     jw_real columns[JW_MOST_JOINTS * JW_MOMENTS], dry[JW_MOST_JOINTS], slow_speed[JW_MOST_JOINTS];
     jw_real delayed[JW_MOST_DELAY * JW_MOST_JOINTS];
+    jw_real late_q[JW_MOST_JOINTS], late_torque[JW_MOST_JOINTS]; /* with the filter of derived speeds, rad, Nm */
     jw_real anchor[JW_MOST_JOINTS], resting[JW_MOST_JOINTS], at_rest[JW_MOST_JOINTS]; /* s near a position; at rest */
     jw_real travel[JW_MOST_JOINTS];          /* rad since the joint left its rest or turned round */
     jw_real direction[JW_MOST_JOINTS];       /* rad/s, last speed above the least one */
