@@ -32,7 +32,8 @@ REPEATED = 60.0
 """... more where the joint moved little: by this time (s) relative to that in motion. Errors of the model repeat at the
 few poses of a short log; logs of half a minute of a UR10e on other days show up to 12 %."""
 VISIBLE = 0.1
-"""Change of friction, relative to dry friction, that must be visible for friction to be ok; else it is unknown."""
+"""Change of friction, relative to dry friction, that must be visible for friction to be ok; else it is unknown: the
+standard errors are too large, or warming or cooling may hide it."""
 WARMING_DRY, WARMING_VISCOUS = (0.005, 0.01), (0.02, 0.04)
 """Least and largest relative loss of dry and viscous friction with every kelvin (1/K) that warming explains where the
 model does not have the effect of temperature; the least ones are those of the digital robot above 20 °C ..."""
@@ -131,7 +132,8 @@ class FrictionMotion:
         speed: Mean speeds in motion, rad/s.
         dry: Mean dry friction of the model in motion, Nm.
         viscous: Viscous coefficients of the model, Nm s/rad.
-        warmer: Temperatures above those of the calibration, K, as far as the model does not describe their effect.
+        warmer: Temperatures above those of the calibration, K, as far as the model does not describe their effect; NaN
+            where they are not known.
 
     """
 
@@ -147,12 +149,17 @@ class FrictionMotion:
         return np.where(self.dry > 0.0, self.speed / np.maximum(self.dry, 1e-12), 0.0)
 
     def explained(self, joint: int) -> tuple[float, float]:
-        """Return the least and the largest change relative to dry friction that the temperature explains."""
-        warmer, viscous = float(self.warmer[joint]), float((self.per_viscous * self.viscous)[joint])
+        """Return the least and the largest change relative to dry friction that a known temperature explains."""
+        warmer, viscous = float(np.nan_to_num(self.warmer[joint])), float((self.per_viscous * self.viscous)[joint])
         near = min(max(warmer, -WARMING_RANGE), WARMING_RANGE)
         least, most = (dry + slope * viscous for dry, slope in zip(WARMING_DRY, WARMING_VISCOUS, strict=True))
         low, high = sorted((-most * warmer, -least * near))
         return low, high
+
+    def hidden(self, joint: int) -> float:
+        """Return the change relative to dry friction that warming or cooling may hide; any if it is not measured."""
+        low, high = self.explained(joint)
+        return np.inf if np.isnan(self.warmer[joint]) else high - low
 
 
 @dataclass(frozen=True)
@@ -340,7 +347,9 @@ def friction_estimates(known: Known, motion: FrictionMotion, measured: Mask) -> 
         low, high = motion.explained(j)
         unexplained = change - min(max(change, low), high)
         judged = time >= LEAST_MOTION and bool(measured[j]) and error < VAGUE
-        status: Status = friction_status(unexplained, repetition(time) * error) if judged else "unknown"
+        status: Status = "unknown"
+        if judged:
+            status = friction_status(unexplained, repetition(time) * error, motion.hidden(j))
         a1, a2 = (
             (float(known.x[dry]) + 1.0, float(deviations[dry])),
             (float(known.x[viscous]), float(deviations[viscous])),
@@ -349,18 +358,19 @@ def friction_estimates(known: Known, motion: FrictionMotion, measured: Mask) -> 
     return tuple(result)
 
 
-def friction_status(change: float, error: float) -> Status:
+def friction_status(change: float, error: float, hidden: float = 0.0) -> Status:
     """Return whether a change of friction relative to dry friction is watched; unknown if one of `VISIBLE` is not seen.
 
     Args:
         change: The change against the model, or between runs, without what temperatures explain.
         error: Its standard error, with the errors that repeat in short motions.
+        hidden: Change that temperatures may hide (`FrictionMotion.hidden`).
 
     """
     limit = MORE_FRICTION if change > 0.0 else LESS_FRICTION
     if abs(change) > max(limit, FRICTION_RATIO * error):
         return "watch"
-    return "ok" if FRICTION_RATIO * error <= VISIBLE else "unknown"
+    return "ok" if FRICTION_RATIO * error + hidden <= VISIBLE else "unknown"
 
 
 def colder_hint(friction: Sequence[FrictionEstimate], temperature: TemperatureRange | None) -> str:

@@ -76,8 +76,8 @@ def temperature_range(model: RobotModel, temperatures: Sequence[Array]) -> Tempe
 def warmer_than_known(model: RobotModel, temperatures: Sequence[Array]) -> Array:
     """Return by how much the joints are warmer at the end than in the training logs (joints,), K.
 
-    Zero within the range of these logs, for joints whose terms include the temperature, and where temperatures are not
-    known.
+    Zero within the range of these logs and for joints whose terms include the temperature, NaN where those of the
+    stream or of these logs are not known.
 
     Args:
         model: The calibrated robot.
@@ -85,14 +85,17 @@ def warmer_than_known(model: RobotModel, temperatures: Sequence[Array]) -> Array
 
     """
     known = model.calibration.provenance.temperatures
-    if known is None or not temperatures:
-        return np.zeros(model.dof)
+    if not temperatures:
+        return np.full(model.dof, np.nan)
     described = [any(isinstance(term, Temperature) for term in terms) for terms in model.calibration.model.terms]
-    return np.where(described, 0.0, temperatures[2] - np.clip(temperatures[2], *known))
+    warmer = np.full(model.dof, np.nan) if known is None else temperatures[2] - np.clip(temperatures[2], *known)
+    return np.where(described, 0.0, warmer)
 
 
 def thermal_note(warmer: Array) -> list[str]:
-    """Return a line where joints are much warmer (K) or colder than the model knows."""
+    """Return a line where joints are much warmer (K) or colder than the model knows, or where that is not known."""
+    if np.isnan(warmer).any():
+        return ["friction by temperature: not measured in the stream or at calibration; warming may hide more friction"]
     largest = float(warmer[np.argmax(np.abs(warmer))])
     if abs(largest) < NOTED:
         return []
