@@ -140,6 +140,9 @@ def test_history_and_page(files, tmp_path):
     assert "cell7: 2 runs in" in text
     page = (tmp_path / "page" / "monitor.html").read_text()
     assert "External torque of the joints" in page
+    joint = json.loads(done(*words[:2], tmp_path / "later.csv", "--json"))["friction"][0]
+    assert joint["change_error"] > joint["change_deviation"]  # errors of the model repeat in short motions
+    assert f"{joint['change']:+.1%} ± {1.96 * joint['change_error']:.1%}" in page
     assert "Friction of the joints against the model" in page
 
 

@@ -120,7 +120,7 @@ class FrictionEstimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the friction for JSON."""
-        return asdict(self)
+        return {**asdict(self), "change_error": self.change_error}
 
 
 @dataclass(frozen=True, eq=False)

@@ -227,7 +227,7 @@ def _joints(result: Result) -> Html:
     for k, joint in enumerate(result["friction"]):
         a1 = f"{joint['a1']:.3f} ± {1.96 * joint['a1_deviation']:.3f}" if joint["moved"] > 0.0 else "does not move"
         a2 = f"{joint['a2']:+.2f} ± {1.96 * joint['a2_deviation']:.2f}" if joint["moved"] > 0.0 else ""
-        change = f"{joint['change']:+.1%} ± {1.96 * joint['change_deviation']:.1%}" if joint["moved"] > 0.0 else ""
+        change = f"{joint['change']:+.1%} ± {1.96 * joint['change_error']:.1%}" if joint["moved"] > 0.0 else ""
         torque, spread = (
             "-" if (value := result[f"external_torque_{name}"][k]) is None else f"{value:.2f}"
             for name in ("rms", "deviation")
