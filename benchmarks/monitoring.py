@@ -1,6 +1,7 @@
 """Monitoring on the digital robot and on real recordings: contacts, false alarms, payload, friction, cost.
 
     python benchmarks/monitoring.py [--contacts N] [--free MINUTES] [--data DIRECTORY] [--only families --robot NAME]
+    python benchmarks/monitoring.py --only free --free MINUTES --training SEED --first SEED
     python benchmarks/monitoring.py --only friction --training SEED --logs N [--coulomb]
 
 The model is calibrated on one simulated excitation (UR5e, 500 Hz) or several, the tests are other motions. Pushes of
@@ -86,13 +87,14 @@ def contacts(model: jw.RobotModel, count: int) -> None:
           f"{np.mean(late <= 0.1):.0%} within 100 ms, median {1e3 * np.median(late):.1f} ms")  # fmt: skip
 
 
-def false_alarms(model: jw.RobotModel, minutes: float) -> None:
-    """Print the contacts in free motion."""
-    found, seconds = 0, 0.0
-    for seed in range(1000, 1000 + max(round(minutes / 2.0), 1)):
-        result = monitor_log(model, simulated(seed, 120.0)).result()
-        found, seconds = found + len(result.contacts), seconds + result.duration
-    print(f"false alarms: {found} in {seconds / 3600.0:.2f} h of free motion, {3600.0 * found / seconds:.2f} an hour")
+def false_alarms(model: jw.RobotModel, minutes: float, first: int) -> None:
+    """Print the contacts in free motion from seed `first` on, with and without measured speeds."""
+    found, seconds = np.zeros(2, dtype=int), 0.0
+    for seed in range(first, first + max(round(minutes / 2.0), 1)):
+        log = simulated(seed, 120.0)
+        results = [monitor_log(model, known).result() for known in (log, replace(log, qd=None))]
+        found, seconds = found + [len(result.contacts) for result in results], seconds + results[0].duration
+    print(f"false alarms in {seconds / 3600.0:.2f} h of free motion: {found[0]}, without measured speeds {found[1]}")
 
 
 def point_to_point(robot: str, seed: int) -> Trajectory:
@@ -279,15 +281,18 @@ def main() -> None:
     parser.add_argument("--free", type=float, default=180.0, help="minutes of free motion")
     parser.add_argument("--data", type=Path, help="directory of UR10e logs")
     parser.add_argument("--train", default="id_20_02_12_50sec_12harm.csv", help="log of --data to calibrate with")
+    parser.add_argument("--first", type=int, default=1000, help="seed of the first free motion")
     parser.add_argument("--seed", type=int, default=0, help="of the pushes that are added to --data")
     parser.add_argument("--robot", default="ur5e", help="of --only families")
-    parser.add_argument("--only", choices=("simulation", "recordings", "warm-up", "families", "friction"))
+    parser.add_argument("--only", choices=("simulation", "recordings", "free", "warm-up", "families", "friction"))
     parser.add_argument("--training", type=int, default=1, help="seed of the first training log")
     parser.add_argument("--logs", type=int, default=1, help="number of training logs")
     parser.add_argument("--coulomb", action="store_true", help="more Coulomb friction alone with --only friction")
     args = parser.parse_args()
     if args.only == "warm-up":
         warm_up(trained(args.training, args.logs))
+    elif args.only == "free":
+        false_alarms(trained(args.training, args.logs), args.free, args.first)
     elif args.only == "friction":
         friction(trained(args.training, args.logs), args.training + TEST_STEP, args.coulomb)
     elif args.only == "families":
@@ -297,7 +302,7 @@ def main() -> None:
         cost(model)
         payloads(model)
         contacts(model, args.contacts)
-        false_alarms(model, args.free)
+        false_alarms(model, args.free, args.first)
         friction(model, args.training + TEST_STEP)
         warm_up(model)
     if args.data is not None:
