@@ -43,10 +43,10 @@ class Requests:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, refuses: tuple[tuple[str, str], ...] = ()) -> None:
         self.calls: list[tuple[str, str, tuple[str, ...]]] = []
         self.refuses = refuses
-        monkeypatch.setattr(identification, "_identify", self._identify)
+        monkeypatch.setattr(identification, "identify", self._identify)
 
-    def _identify(self, name: str, record: JointRecord, robot: object, parts: dict[str, Part], options: object) -> Part:
-        self.calls.append((name, record.logs[0], tuple(parts)))
+    def _identify(self, name: str, record: JointRecord, robot: object, known: JointModel, options: object) -> Part:
+        self.calls.append((name, record.logs[0], tuple(known.parts)))
         if (name, record.logs[0]) in self.refuses or (name, "all") in self.refuses:
             raise EstimationError(f"{record.logs[0]}: no {name}")
         return Part(name, "any", (), 100.0, logs=record.logs)

@@ -22,7 +22,7 @@ from jointwise.estimation.jackknife import CONFIDENCE
 from jointwise.estimation.physical import PhysicalParameters
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
-from jointwise.motion import Motion
+from jointwise.motion import Motion, with_substitutes
 from jointwise.result.metrics import Validation
 from jointwise.result.plausibility import Check, worst_status
 from jointwise.result.plausibility.check import Status as SetupStatus
@@ -266,6 +266,15 @@ class Calibration:
         rotor = self.model.rotor_side or any(term.uses_rotor() for term in terms)
         used = {"qd": any(term.uses_speed() for term in terms), "theta": rotor}
         return tuple(name for name, needed in used.items() if needed)
+
+    def torque(self, motion: Motion) -> Array:
+        """Return the torque of a measured or planned motion, (samples, joints), Nm.
+
+        Where the motion has no measured speed or rotor position that the model uses, it is the feed-forward estimate.
+        """
+        lacking = {"qd": motion.track is None, "theta": motion.rotor is None}
+        chosen = self.for_use("feed-forward" if any(lacking[name] for name in self.extras) else "sensor")
+        return chosen.model.torque(with_substitutes(motion), chosen.estimate.values)
 
     def for_use(self, use: Use) -> Calibration:
         """Return the calibration with one estimate: that of `sensor` (all channels) or `feed-forward` (positions)."""
