@@ -592,7 +592,7 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
 /* Sudden change of the momentum observer: sqrt(mean of sum_j (e_j / sigma_j)^2 / level_j), where e is the error of the
  * prediction from the last two values. Slow errors of the model and the vibration of the gears are predicted; what is
  * left, as the noise of speeds times the inertia of the pose, is that of the joint in the last LEVEL_TIME. */
-static jw_real changed(const jw_monitor *m, jw_watch_state *s, const jw_watch_report *report)
+static jw_real changed(const jw_monitor *m, jw_watch_state *s)
 {
     jw_real sum = JW(0.0), mean = JW(0.0);
     int known = 1;
@@ -678,7 +678,7 @@ static void tick(const jw_monitor *m, jw_watch_state *s, const jw_real *q, const
     smooth_all(m, s, &now);
     int above = compare(m, s, &now, spread, report);
     if (m->limit_change > JW(0.0)) {
-        report->change = changed(m, s, report);
+        report->change = changed(m, s);
         above |= report->change > m->limit_change;
     }
     decide(m, s, above, report);
