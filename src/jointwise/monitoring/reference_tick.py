@@ -79,7 +79,7 @@ class ReferenceTick:
         spread = self.contact.step(m, now)
         m.since += 1
         if m.since >= max(int(np.floor(c.UPDATE_TIME / self.T + 0.5)), 1):
-            if not m.contact:
+            if not m.contact and m.age >= c.LEARN_TIME:
                 self._update(m, m.since * self.T, spread)
             m.since = 0
 
@@ -100,7 +100,7 @@ class ReferenceTick:
         for j in range(self.n):
             m.forget(index_of(j, HELD), self.held[j] ** 2 if rests[j] else 0.0)
         m.contact, m.lasted, m.quiet, m.peak = False, 0.0, 0.0, 0.0
-        m.calm, m.age, m.still, m.moved, m.rising = c.CALM_TIME, 0.0, 0.0, 0.0, 0.0
+        m.calm, m.age, m.still, m.moved, m.rising = 0.0, 0.0, 0.0, 0.0, 0.0
         m.changes = [0.0] * c.CHANGES
 
     # -- residuals --

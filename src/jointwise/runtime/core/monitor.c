@@ -64,7 +64,8 @@
 #define CHANGE_SHOCK JW(0.2) /* part of a shock that is a change without contact */
 #define LEVEL_TIME JW(0.1)   /* s, of the usual size of changes of a joint: vibration of the gears rises and fades with speed */
 #define LEVEL_CAP JW(24.0)   /* largest square that counts for it: a contact does not hide the next one */
-#define START_TIME JW(0.5)   /* s after a start or a gap in which no contact begins: friction is not known yet */
+#define LEARN_TIME JW(0.25)  /* s after a start or a gap from which filters have settled and friction is learned ... */
+#define START_TIME JW(0.5)   /* ... and in which no contact begins: friction is not known yet */
 #define END_RATIO JW(0.7)    /* a contact ends below this ratio ... */
 #define END_SHARE JW(0.5)    /* ... or, with all joints over the limit at rest, below this part of its peak ... */
 #define END_TIME JW(0.2)     /* ... for this time, s; */
@@ -255,8 +256,7 @@ static void begin(const jw_monitor *m, jw_watch_state *s, const jw_real *q, cons
     memset(s->changes, 0, sizeof(s->changes));
     memset(s->steady, 0, sizeof(s->steady));
     s->contact = s->lasted = s->quiet = s->peak = JW(0.0);
-    s->calm = CALM_TIME;
-    s->age = s->still = s->moved = s->rising = JW(0.0);
+    s->calm = s->age = s->still = s->moved = s->rising = JW(0.0);
 }
 
 static void smooth(jw_real *value, jw_real next, jw_real share) { *value += share * (next - *value); }
@@ -685,7 +685,7 @@ static void tick(const jw_monitor *m, jw_watch_state *s, const jw_real *q, const
     report->contact = s->contact;
     s->since += JW(1.0);
     if (s->since >= (jw_real)every) {
-        if (s->contact == JW(0.0))
+        if (s->contact == JW(0.0) && s->age >= LEARN_TIME)
             update(m, s, s->since * T, spread);
         s->since = JW(0.0);
     }
