@@ -176,6 +176,14 @@ def test_a_free_log_is_quiet(model, free):
     assert (np.array(result.external_torque_rms) < 2.0 * np.array(result.external_torque_deviation)).all()
 
 
+def test_nothing_is_learned_before_the_filters_settle(model, free):
+    moving = part_of(log_samples(model, free), slice(700, None))
+    before = Monitor(model, 100.0).init().known.x
+    early, later = (run(model, part_of(moving, slice(0, count)))[1].known.x for count in (20, 60))
+    assert (early == before).all()
+    assert (later != before).any()
+
+
 @pytest.mark.parametrize("force", [(0.0, 40.0, 0.0), (30.0, 0.0, 30.0)])
 def test_a_push_is_found_with_its_time_torque_and_force(model, free, force):
     log = pushed(model, free, force, 12.0, 1.0)
