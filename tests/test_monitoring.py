@@ -218,6 +218,55 @@ def test_a_change_of_the_filter_is_no_push(model):
     np.testing.assert_allclose(s.slow - clock.contact.explained(m) - s.followed, before, atol=1e-12)
 
 
+def test_nothing_is_learned_from_a_joint_that_breaks_away(model):
+    """Dry friction that is not known yet does not become a change of friction or a payload."""
+    changes = []
+    for bound in (0.0, 5.0):
+        clock, m = numpy_watch(model, Monitor(model, 100.0).numbers).clock, WatchMemory.empty(6)
+        m.P, m.joints.dry, m.joints.slow = np.eye(len(m.x)), np.ones(6), np.ones(6)
+        m.joints.loose_slow = np.full(6, bound)  # Nm
+        clock._update(m, 0.05, np.full(6, 0.1))
+        changes.append(m.x[MOMENTS::SHARES])
+    assert (changes[0] > 0.9).all()
+    assert (changes[1] < 0.1).all()
+
+
+def test_friction_of_a_joint_at_rest_takes_up_a_load_that_changes(model):
+    """A residual at rest that changes with the load is no push; one that changes without it is."""
+    contact, memory = ReferenceContact(Monitor(model, 100.0).numbers), WatchMemory.empty(6)
+    s, change = memory.joints, 0.8 * contact.friction
+    s.at_rest, memory.moved = np.ones(6, dtype=bool), 10.0
+    nothing = np.zeros(6)
+    pushed = contact._relative_change(memory, change, nothing, nothing)
+    s.usual, s.slow_load = nothing, 3.0 * contact.friction  # Nm, followed from 0 on
+    assert (pushed > 100.0).all()
+    assert (contact._relative_change(memory, change, nothing, nothing) == 0.0).all()
+    s.usual = nothing
+    assert (contact._relative_change(memory, 3.0 * change, nothing, nothing) > 100.0).all()
+
+
+def test_what_the_filter_does_not_know_is_no_push(model):
+    """The uncertainty of friction and payload counts for the changes of a joint in motion."""
+    contact, memory = ReferenceContact(Monitor(model, 100.0).numbers), WatchMemory.empty(6)
+    memory.joints.settled, ones = np.full(6, 10.0), np.ones(6)
+    sure = contact._relative_change(memory, ones, 0.1 * ones, 0.0 * ones)
+    memory.joints.usual = np.zeros(6)
+    unsure = contact._relative_change(memory, ones, 0.1 * ones, ones)
+    assert (sure > 100.0).all()
+    assert (unsure < 1.0).all()
+
+
+def test_motions_that_begin_anywhere_are_quiet():
+    """Sections of bang-coast-bang motions: joints start, stop and rest at other times than those of the training."""
+    made = [
+        replace(jw.simulate("ur5e", kind, duration=30.0, rate=500.0, seed=s, keep=0).log, torque=None, theta=None)
+        for kind, s in (("excitation", 41), ("bang-coast-bang", 61000), ("bang-coast-bang", 61001))
+    ]
+    fast = jw.RobotModel(jw.calibrate(made[0], jw.load_robot("ur5e"), options=QUICK))
+    parts = [log.slice(first, first + 3000) for log in made[1:] for first in range(500, 12000, 700)]
+    assert sum(bool(monitor_log(fast, part).contacts) for part in parts) == 0
+
+
 def test_the_same_push_on_shuffled_currents_is_no_single_contact(model, free):
     order = np.random.default_rng(0).permutation(free.samples)
     result = monitor_log(model, replace(free, current=np.asarray(free.current)[order])).result()

@@ -9,7 +9,7 @@ import numpy as np
 
 from jointwise.monitoring import reference_constants as c
 from jointwise.monitoring.core import MOMENTS, SHARES, CoreMonitor
-from jointwise.monitoring.reference_state import DRY, HELD, Moment, WatchMemory, index_of, share_of
+from jointwise.monitoring.reference_state import DRY, HELD, JointMemory, Moment, WatchMemory, index_of, share_of
 from jointwise.spatial import Array, Mask
 
 
@@ -91,7 +91,7 @@ class ReferenceContact:
         beyond_fast = np.maximum(np.abs(fast) - fast_bound, 0.0) / fast_deviation
         beyond_slow = np.maximum(np.abs(slow) - slow_bound, 0.0) / deviation
         ratio = self._ratios(m, beyond_fast, beyond_slow)
-        square = self._relative_change(m, self._recent_change(m, with_held), spread)
+        square = self._relative_change(m, self._recent_change(m, with_held), spread, known)
         self._follow_scale(m, np.abs(slow) / deviation)
         m.report["deviation"] = np.where(self.measured, deviation, c.NOT_MEASURED)
         m.report["ratio"] = self._push(m, square, ratio)
@@ -165,28 +165,46 @@ class ReferenceContact:
     def _recent_change(self, m: WatchMemory, y: Array) -> Array:
         """Return the changes (joints,), Nm, of slow residuals y within about `FOLLOW_TIME`.
 
-        A push that reverses a joint is followed until the contact begins: of a joint in motion, a contact leaves at
-        most the residual.
+        A push that reverses a joint is followed until the contact begins. Of a joint in motion a change is at most the
+        residual itself: one that returns to zero is the end of an error of the model or of a contact.
         """
         s, share = m.joints, 0.0 if m.contact else share_of(self.T, c.FOLLOW_TIME)
         loose = ~s.at_rest & (s.loose_slow > c.LOOSE_SHARE * self.friction) & (not m.contact)
-        before = np.where((s.settled < c.SETTLED) | loose, y, s.followed)
-        s.followed = before + share * (y - before)
+        shares = np.where((s.settled < c.SETTLED) | loose, 1.0, share)
+        s.followed = s.followed + shares * (y - s.followed)
+        s.followed_load = s.followed_load + shares * (s.slow_load - s.followed_load)
         change = y - s.followed
-        return np.where(~s.at_rest & m.contact & (np.abs(y) < np.abs(change)), y, change)
+        return np.where(~s.at_rest & (np.abs(y) < np.abs(change)), y, change)
 
-    def _relative_change(self, m: WatchMemory, change: Array, spread: Array) -> Array:
-        """Return the squares of changes (Nm) relative to the usual ones (joints,), beyond what dry friction may add."""
+    def _friction_change(self, s: JointMemory) -> Array:
+        """Return the changes (joints,), Nm, that dry friction may add.
+
+        Of a joint at rest it takes up a load that changes, as far as it can.
+        """
+        taken_up = np.minimum(np.abs(s.slow_load - s.followed_load), c.LOOSE * self.friction)
+        return np.where(s.at_rest, taken_up, s.loose_slow)
+
+    def _relative_change(self, m: WatchMemory, change: Array, spread: Array, known: Array) -> Array:
+        """Return the squares of changes relative to the usual ones (joints,), beyond what dry friction may add.
+
+        Args:
+            m: The memory, which is changed.
+            change: Changes of the slow residuals (joints,), Nm.
+            spread: Standard deviations of the slow residuals (joints,), Nm.
+            known: Variances of what the filter explains of them (joints,), Nm².
+
+        """
         s, rests = m.joints, m.joints.at_rest
         starts = np.where(rests, m.still == 0.0 and m.moved < c.SETTLED, s.settled < c.SETTLED)
         start = np.where(rests, c.RISE_START * self.friction, c.RISE_FIRST * spread)
         at_rest = np.maximum(c.RISE_REST * self.friction, c.RISE_STILL * self.rest_slow)
         least = np.where(rests, at_rest, c.RISE_PART * spread)
         usual = np.where(starts, np.maximum(s.usual, start**2), s.usual)
-        size = np.maximum(np.abs(change) - np.where(rests, 0.0, s.loose_slow), 0.0)
-        s.usual = usual if m.contact else usual + share_of(self.T, c.RISE_USUAL) * (size**2 - usual)
-        known = self.measured & ~(rests & (m.moved < c.START_WAIT))
-        return np.where(known, size**2 / (least**2 + usual), 0.0)
+        size = np.maximum(np.abs(change) - self._friction_change(s), 0.0)
+        seen = np.where(rests, np.abs(change), size)
+        s.usual = usual if m.contact else usual + share_of(self.T, c.RISE_USUAL) * (seen**2 - usual)
+        used = self.measured & ~(rests & (m.moved < c.START_WAIT))
+        return np.where(used, size**2 / (least**2 + usual + np.where(rests, 0.0, known)), 0.0)
 
     def _push(self, m: WatchMemory, square: Array, ratio: Array) -> Array:
         """Return the ratios (joints,), raised where the changes of all joints together are those of a push.

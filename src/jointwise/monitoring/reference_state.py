@@ -67,6 +67,8 @@ class JointMemory:
         followed: Slow residual of about the last second, Nm.
         usual: Usual mean square of its changes, Nm².
         calm_load: Load torque when it last changed noticeably, Nm.
+        slow_load: Load torque, low-pass filtered like the slow residual, Nm.
+        followed_load: The same of about the last second, Nm.
         over: Samples in a row above the limit of the fast residual.
         above: Time above the limit of the slow residual at rest, s.
         same_q: Time without any change of the position while the joint moves, s.
@@ -91,6 +93,7 @@ class JointMemory:
         self.at_rest = self.rested = no
         self.grip = self.slow_grip = self.loose_fast = self.loose_slow = zeros
         self.mean_fast = self.mean_slow = self.scale = self.followed = self.usual = self.calm_load = zeros
+        self.slow_load = self.followed_load = zeros
         self.over = self.above = self.same_q = self.same_output = self.highest = zeros
         self.observer = [zeros, zeros]
         self.level = self.steady = zeros

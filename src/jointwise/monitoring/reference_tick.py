@@ -252,6 +252,7 @@ class ReferenceTick:
         s.slow = s.slow + slow * (s.direct - s.slow)
         s.columns = s.columns + slow * (now.columns - s.columns)
         s.dry = s.dry + slow * (now.dry - s.dry)
+        s.slow_load = s.slow_load + slow * (now.load - s.slow_load)
         s.slow_speed = s.slow_speed + slow * (s.speed - s.slow_speed)
         s.slow_grip = s.slow_grip + slow * (s.grip - s.slow_grip)
         s.loose_slow = s.loose_slow + slow * (bound - s.loose_slow)
@@ -272,9 +273,10 @@ class ReferenceTick:
     def _update(self, m: WatchMemory, time: float, spread: Array) -> None:
         """Update payload and friction after `time` s without contact.
 
-        Every slow residual is a measurement ``r = hᵀ x`` with variance ``(CORRELATION σ)²``, one joint after the other:
-        ``S = hᵀ P h + (CORRELATION σ)²``, ``x += P h (r - hᵀ x) / S``, ``P -= P h hᵀ P / S``. A residual that changes
-        because the filter explains it differently is not a push: what is followed changes with it.
+        Every slow residual is a measurement ``r = hᵀ x`` with variance ``R = (CORRELATION σ)² + b²``, one joint after
+        the other: ``S = hᵀ P h + R``, ``x += P h (r - hᵀ x) / S``, ``P -= P h hᵀ P / S``. Where a joint breaks away,
+        reverses or stops, b is the bound of its unknown dry friction, of which nothing is learned. A residual that
+        changes because the filter explains it differently is not a push: what is followed changes with it.
 
         Args:
             m: The memory, which is changed.
@@ -284,10 +286,12 @@ class ReferenceTick:
         """
         self._drift(m, time)
         rows, before = self.contact.rows(m), self.contact.explained(m)
+        loose = np.where(m.joints.at_rest, 0.0, m.joints.loose_slow)
+        variances = (c.CORRELATION * spread) ** 2 + loose**2
         for j in np.flatnonzero(self.measured & (m.joints.above == 0.0)).tolist():
             h = rows[j]
             Ph = m.P @ h
-            S = (c.CORRELATION * spread[j]) ** 2 + h @ Ph
+            S = variances[j] + h @ Ph
             if S > 0.0:
                 m.x = m.x + Ph * (m.joints.slow[j] - h @ m.x) / S
                 m.P = m.P - np.outer(Ph, Ph) / S

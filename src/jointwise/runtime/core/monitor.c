@@ -165,9 +165,9 @@ static jw_real variance_of(jw_watch_state *s, const row *r)
     return larger(sum, JW(0.0));
 }
 
-static void correct(jw_watch_state *s, int count, const row *r, jw_real residual, jw_real spread)
+static void correct(jw_watch_state *s, int count, const row *r, jw_real residual, jw_real variance)
 {
-    jw_real PH[JW_UNKNOWNS], S = CORRELATION * CORRELATION * spread * spread;
+    jw_real PH[JW_UNKNOWNS], S = variance;
     for (int i = 0; i < count; i++) {
         PH[i] = JW(0.0);
         for (int k = 0; k < FACTORS; k++)
@@ -197,8 +197,9 @@ static void explain(const jw_monitor *m, const jw_watch_state *s, jw_real *torqu
     }
 }
 
-/* The filter after `time` s without contact; `spread` is that of the slow residuals. A residual that changes because the
- * filter explains it differently is not a push: what is followed changes with it. */
+/* The filter after `time` s without contact; `spread` is that of the slow residuals. Nothing is learned of dry friction that
+ * is not known, where a joint breaks away, reverses or stops. A residual that changes because the filter explains it
+ * differently is not a push: what is followed changes with it. */
 static void update(const jw_monitor *m, jw_watch_state *s, jw_real time, const jw_real *spread)
 {
     int n = m->model->joints, count = unknown(n, 0);
@@ -215,7 +216,9 @@ static void update(const jw_monitor *m, jw_watch_state *s, jw_real time, const j
     for (int j = 0; j < n; j++)
         if (m->joint[j].measured && s->above[j] == JW(0.0)) { /* what may be a push does not become friction */
             row r = row_of(s, j);
-            correct(s, count, &r, s->slow[j], spread[j]);
+            jw_real sigma = CORRELATION * spread[j];
+            jw_real loose = s->at_rest[j] != JW(0.0) ? JW(0.0) : s->loose_slow[j];
+            correct(s, count, &r, s->slow[j], sigma * sigma + loose * loose);
         }
     explain(m, s, after);
     for (int j = 0; j < n; j++)
@@ -366,6 +369,7 @@ static void smooth_all(const jw_monitor *m, jw_watch_state *s, const moment *now
         s->net[j] = now->net[j];
         smooth(&s->slow[j], s->direct[j], slow);
         smooth(&s->dry[j], now->dry[j], slow);
+        smooth(&s->slow_load[j], now->load[j], slow);
         smooth(&s->slow_speed[j], s->speed[j], slow);
         smooth(&s->slow_grip[j], s->grip[j], slow);
         jw_real bound = loose(m, s, j);
@@ -478,20 +482,30 @@ static jw_real beyond(jw_real residual, jw_real bound, jw_real limit, jw_real va
 }
 
 /* Change (Nm) of a slow residual within about FOLLOW_TIME; y (Nm) is what payload and friction in motion leave. A push that
- * reverses a joint is followed until the contact begins: of a joint in motion, at most the residual remains of a contact. */
+ * reverses a joint is followed until the contact begins. Of a joint in motion a change is at most the residual itself: one
+ * that returns to zero is the end of an error of the model or of a contact. */
 static jw_real recent_change(const jw_monitor *m, jw_watch_state *s, int j, jw_real y)
 {
     int free = s->contact == JW(0.0), moves = s->at_rest[j] == JW(0.0);
     int loose = free && moves && s->loose_slow[j] > LOOSE_SHARE * COULOMB * m->joint[j].held;
-    if (s->settled[j] < SETTLED || loose)
-        s->followed[j] = y;
-    smooth(&s->followed[j], y, free ? share_of(m->model->period, FOLLOW_TIME) : JW(0.0));
+    jw_real share = s->settled[j] < SETTLED || loose ? JW(1.0) : free ? share_of(m->model->period, FOLLOW_TIME) : JW(0.0);
+    smooth(&s->followed[j], y, share);
+    smooth(&s->followed_load[j], s->slow_load[j], share);
     jw_real change = y - s->followed[j];
-    return !free && moves && jw_fabs(y) < jw_fabs(change) ? y : change;
+    return moves && jw_fabs(y) < jw_fabs(change) ? y : change;
 }
 
-/* Its square relative to the usual one, beyond what dry friction may add; `spread` (Nm) is that of the slow residual. */
-static jw_real relative_change(const jw_monitor *m, jw_watch_state *s, int j, jw_real change, jw_real spread)
+/* Change (Nm) that dry friction may add: of a joint at rest it takes up a load that changes, as far as it can. */
+static jw_real friction_change(const jw_monitor *m, const jw_watch_state *s, int j)
+{
+    if (s->at_rest[j] == JW(0.0))
+        return s->loose_slow[j];
+    return smaller(jw_fabs(s->slow_load[j] - s->followed_load[j]), LOOSE * COULOMB * m->joint[j].held);
+}
+
+/* Its square relative to the usual one, beyond what dry friction may add; `spread` (Nm) is that of the slow residual and
+ * `known` (Nm^2) the variance of what the filter explains of it. */
+static jw_real relative_change(const jw_monitor *m, jw_watch_state *s, int j, jw_real change, jw_real spread, jw_real known)
 {
     const jw_watched *w = &m->joint[j];
     int rests = s->at_rest[j] != JW(0.0);
@@ -499,10 +513,10 @@ static jw_real relative_change(const jw_monitor *m, jw_watch_state *s, int j, jw
     jw_real least = rests ? larger(RISE_REST * COULOMB * w->held, RISE_STILL * w->rest_slow) : RISE_PART * spread;
     jw_real start = rests ? RISE_START * COULOMB * w->held : RISE_FIRST * spread;
     s->usual[j] = starts ? larger(s->usual[j], start * start) : s->usual[j];
-    jw_real size = larger(jw_fabs(change) - (rests ? JW(0.0) : s->loose_slow[j]), JW(0.0));
-    jw_real variance = least * least + s->usual[j];
+    jw_real size = larger(jw_fabs(change) - friction_change(m, s, j), JW(0.0));
+    jw_real variance = least * least + s->usual[j] + (rests ? JW(0.0) : known);
     if (s->contact == JW(0.0))
-        smooth(&s->usual[j], size * size, share_of(m->model->period, RISE_USUAL));
+        smooth(&s->usual[j], rests ? change * change : size * size, share_of(m->model->period, RISE_USUAL));
     return !w->measured || (rests && s->moved < START_WAIT) ? JW(0.0) : size * size / variance;
 }
 
@@ -561,7 +575,7 @@ static int compare(const jw_monitor *m, jw_watch_state *s, const moment *now, jw
         jw_real scale = larger(s->scale[j], JW(1.0)), variance = spread[j] * spread[j] + known;
         jw_real u = beyond(fast, fast_bound, m->limit_fast * scale, fast_spread * fast_spread + known);
         jw_real w = beyond(slow, slow_bound, m->limit_slow * scale, variance);
-        square[j] = relative_change(m, s, j, recent_change(m, s, j, whole), spread[j]);
+        square[j] = relative_change(m, s, j, recent_change(m, s, j, whole), spread[j], known);
         if (s->at_rest[j] == JW(0.0) && s->contact == JW(0.0))
             smooth(&s->scale[j], smaller(SCALE * jw_fabs(slow) / jw_sqrt(variance), SCALE_CAP),
                    share_of(m->model->period, SCALE_TIME));

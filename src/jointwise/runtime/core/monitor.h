@@ -90,6 +90,7 @@ typedef struct {
     jw_real moved, rising, highest_rise;     /* s since a start, a stop or a shock; s above the limit of changes; largest */
     jw_real calm, still, age;                /* s since a load changed, a joint moved, the signals began */
     jw_real calm_load[JW_MOST_JOINTS];       /* load when that was, Nm */
+    jw_real slow_load[JW_MOST_JOINTS], followed_load[JW_MOST_JOINTS]; /* load, smoothed and followed like the residual, Nm */
     jw_real x[JW_UNKNOWNS], P[JW_UNKNOWNS * JW_UNKNOWNS];
     jw_real over[JW_MOST_JOINTS];            /* samples in a row above the limit of the fast residual */
     jw_real above[JW_MOST_JOINTS];           /* s above the limit of the slow residual at rest */
