@@ -26,6 +26,7 @@ from jointwise.monitoring import (
     tool_force,
 )
 from jointwise.monitoring.core import MOMENTS, SHARES, log_samples, stream_rate
+from jointwise.monitoring.estimates import FrictionMotion, colder_hint, friction_estimates, friction_status
 from jointwise.monitoring.history import History
 from jointwise.monitoring.learn import MARGIN
 from jointwise.monitoring.reference import ReferenceWatch
@@ -33,13 +34,7 @@ from jointwise.monitoring.reference_contact import ReferenceContact
 from jointwise.monitoring.reference_state import WatchMemory
 from jointwise.monitoring.session import part_of
 from jointwise.monitoring.settings import core_monitor, known_spread
-from jointwise.monitoring.summary import (
-    FrictionMotion,
-    TemperatureRange,
-    colder_hint,
-    friction_estimates,
-    friction_status,
-)
+from jointwise.monitoring.summary import TemperatureRange
 from jointwise.monitoring.text import result_text
 from jointwise.monitoring.verdict import thermal_note, warmer_than_known
 from jointwise.options import Options

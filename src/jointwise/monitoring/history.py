@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from jointwise.errors import DataError
+from jointwise.monitoring.estimates import friction_status
 from jointwise.monitoring.stiffness.status import StiffnessLimits
-from jointwise.monitoring.summary import MonitorResult, Status, friction_status, repetition
+from jointwise.monitoring.summary import MonitorResult, Status, repetition
 
 VERSION = 1
 """Version of the tables, SQLite's user_version."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from jointwise.monitoring.estimates import VAGUE
 from jointwise.monitoring.events import event_text
 from jointwise.monitoring.stiffness.status import WIDEST
-from jointwise.monitoring.summary import VAGUE, MonitorResult, PayloadEstimate
+from jointwise.monitoring.summary import MonitorResult, PayloadEstimate
 from jointwise.monitoring.wear import JointStiffness
 
 SHOWN = 20

@@ -10,23 +10,24 @@ import numpy as np
 from jointwise.model.terms import Temperature
 from jointwise.model.transmission import motor_torque
 from jointwise.monitoring.core import MOMENTS, SHARES, Known
-from jointwise.monitoring.events import Contact, Fault
-from jointwise.monitoring.monitor import Monitor, MonitorState
-from jointwise.monitoring.settings import VISCOUS_SHARE, known_spread
-from jointwise.monitoring.summary import (
-    IMPOSSIBLE_RATIO,
-    DataQuality,
-    FrictionEstimate,
+from jointwise.monitoring.estimates import (
     FrictionMotion,
-    MonitorResult,
-    PayloadEstimate,
-    Status,
-    TemperatureRange,
     colder_hint,
     data_quality,
     friction_estimates,
     payload_estimate,
     where_measured,
+)
+from jointwise.monitoring.events import Contact, Fault
+from jointwise.monitoring.monitor import Monitor, MonitorState
+from jointwise.monitoring.settings import VISCOUS_SHARE, known_spread
+from jointwise.monitoring.summary import (
+    DataQuality,
+    FrictionEstimate,
+    MonitorResult,
+    PayloadEstimate,
+    Status,
+    TemperatureRange,
 )
 from jointwise.monitoring.sums import StreamSums
 from jointwise.monitoring.wear import Wear
@@ -50,6 +51,8 @@ HELD_USUAL = 1.7320508
 """... dry friction in slow motion: torque that a joint at rest may hold in addition to gravity or against it ..."""
 LEAST_MASS = -0.5
 """... and total mass of a payload (kg) that is none, beyond three standard errors."""
+IMPOSSIBLE_RATIO = 3.0
+"""Standard errors beyond which a quantity that cannot be negative is."""
 NOTED = 5.0
 """Difference to the temperature of the calibration (K) that is worth a line."""
 
