@@ -65,7 +65,9 @@ def test_stdin_gives_the_numbers_of_the_log(files, monkeypatch):
     streamed = run("monitor", bench().model, "-", "--json")
     assert streamed.code == 3
     *events, summary = (json.loads(line) for line in streamed.out.splitlines())
-    assert [event["event"] for event in events] == ["contact", "contact end"]
+    assert [event["event"] for event in events] == ["contact", "contact update", "contact end"]
+    assert (events[0]["peak"], events[0]["force"]) == (None, None)
+    assert events[1]["peak"] is not None
     whole = json.loads(run("monitor", bench().model, files / "pushed.csv", "--json").out)
     assert summary["contacts"] == whole["contacts"]
     assert summary["external_torque_rms"] == pytest.approx(whole["external_torque_rms"], rel=1e-12)

@@ -25,8 +25,9 @@ from jointwise.monitoring import (
     residual_spread,
     tool_force,
 )
-from jointwise.monitoring.core import MOMENTS, SHARES, log_samples, stream_rate
+from jointwise.monitoring.core import MOMENTS, SHARES, Reports, log_samples, stream_rate
 from jointwise.monitoring.estimates import FrictionMotion, colder_hint, friction_estimates, friction_status
+from jointwise.monitoring.events import Events, advance, event_text
 from jointwise.monitoring.history import History
 from jointwise.monitoring.learn import MARGIN
 from jointwise.monitoring.reference import ReferenceWatch
@@ -269,10 +270,24 @@ def test_the_same_push_on_shuffled_currents_is_no_single_contact(model, free):
     assert "does not explain" in result.reasons[0]
 
 
-def test_a_sudden_push_is_found_within_20_ms():
-    made = [jw.simulate("ur5e", "excitation", duration=d, rate=500.0, seed=s, keep=0) for d, s in ((30.0, 1), (8.0, 2))]
-    training, free = (replace(item.log, torque=None, theta=None) for item in made)
-    fast = jw.RobotModel(jw.calibrate(training, jw.load_robot("ur5e"), options=QUICK))
+def simulated(seed, duration, **options):
+    """Return the log of a simulated UR5e with elastic joints at 500 Hz."""
+    log = jw.simulate("ur5e", "excitation", duration=duration, rate=500.0, seed=seed, keep=0, **options).log
+    return replace(log, torque=None, theta=None)
+
+
+@pytest.fixture(scope="module")
+def training():
+    return simulated(1, 30.0)
+
+
+@pytest.fixture(scope="module")
+def fast(training, robot):
+    return jw.RobotModel(jw.calibrate(training, robot, options=QUICK))
+
+
+def test_a_sudden_push_is_found_within_20_ms(fast, training):
+    free = simulated(2, 8.0)
     change = residual_spread(fast, [training], "training").change
     assert change.rate == pytest.approx(500.0)
     samples, start = log_samples(fast, free), 6.0
@@ -284,8 +299,7 @@ def test_a_sudden_push_is_found_within_20_ms():
     assert not quiet.contact[samples.t < start + 0.3].any()
     push = jw.Push(start, 0.3, (0.0, 14.0, 14.0))
     events = jw.Events(pushes=[push])
-    log = jw.simulate("ur5e", "excitation", duration=8.0, rate=500.0, seed=2, keep=0, events=events).log
-    pushed_samples = log_samples(fast, replace(log, torque=None, theta=None))
+    pushed_samples = log_samples(fast, simulated(2, 8.0, events=events))
     found = np.flatnonzero(run(fast, pushed_samples)[0].contact)
     assert 0.0 <= pushed_samples.t[found[0]] - start <= 0.02
     old = replace(fast.calibration, spread=replace(fast.calibration.spread, change=None))
@@ -293,13 +307,49 @@ def test_a_sudden_push_is_found_within_20_ms():
     assert len(late) == 0 or late[0] > found[0]
 
 
-def test_noisier_joints_than_those_of_the_training_are_no_contact():
-    training, free = (
-        replace(jw.simulate("ur5e", "excitation", duration=d, rate=500.0, seed=s, keep=0).log, torque=None, theta=None)
-        for d, s in ((30.0, 1), (30.0, 2))
-    )
-    fast = jw.RobotModel(jw.calibrate(training, jw.load_robot("ur5e"), options=QUICK))
-    samples = log_samples(fast, free)
+@pytest.mark.parametrize(("seed", "force"), [(2, (0.0, 30.0, 30.0)), (3, (-40.0, 0.0, 0.0)), (4, (0.0, -20.0, 50.0))])
+def test_a_contact_has_no_torque_or_force_before_they_have_settled(fast, seed, force):
+    """Elastic joints swing for some 20 ms after a push, and show several times its torque."""
+    log = simulated(seed, 8.0, events=jw.Events(pushes=[jw.Push(6.0, 0.8, force)]))
+    events = []
+    monitor_log(fast, log, on_event=events.append)
+    begin, update, end = events
+    assert [event.stage for event in events] == ["begin", "update", "end"]
+    assert (begin.peak, begin.force, begin.force_deviation) == (None, None, None)
+    for event in (update, end):
+        assert event.force is not None
+        assert np.linalg.norm(event.force) == pytest.approx(np.linalg.norm(force), rel=0.15)
+        assert event.force_deviation < 0.2 * np.linalg.norm(force)
+    index = int(np.searchsorted(log.t, 6.07))
+    torque = fast.jacobian(np.asarray(log.q[index]))[:3].T @ np.array(force)
+    assert update.peak == pytest.approx(torque[update.joint - 1], abs=2.0 * update.deviation)
+    assert event_text(begin).endswith("contact")
+    assert re.search(r"Nm, tool force \d+ ± \d+ N$", event_text(update))
+
+
+@pytest.mark.parametrize(("pause", "sign", "count"), [(0.1, 1.0, 1), (0.1, -1.0, 2), (0.5, 1.0, 2)])
+def test_torques_of_one_sign_with_a_short_pause_are_one_push(model, free, pause, sign, count):
+    samples = part_of(log_samples(model, free), slice(0, 600))
+    again = 140 + round(100.0 * pause)
+    flags, torque = np.zeros(600), np.zeros((600, 6))
+    flags[100:140], flags[again : again + 50] = 1.0, 1.0
+    torque[100:140, 1], torque[again : again + 50, 1] = 5.0, 7.0 * sign
+    reports = run(model, samples)[0]
+    ratio = np.abs(torque)
+    reports = replace(reports, contact=flags, residual=torque, external=torque, ratio=ratio, joint=np.ones(600))
+    at_once, _ = advance(model, Events(), samples, reports)
+    assert sum(event.stage == "end" for event in at_once) == count
+    assert at_once[-1].peak == pytest.approx(7.0 * sign)
+    one_by_one, state = [], Events()
+    for k in range(600):
+        row = Reports(*(getattr(reports, name)[k : k + 1] for name in reports.__dataclass_fields__))
+        found, state = advance(model, state, part_of(samples, slice(k, k + 1)), row)
+        one_by_one += found
+    assert one_by_one == at_once
+
+
+def test_noisier_joints_than_those_of_the_training_are_no_contact(fast):
+    samples = log_samples(fast, simulated(2, 30.0))
     error = np.diff(np.asarray(samples.qd), 3, axis=0).std(axis=0) / np.sqrt(20.0)  # of white noise, which dominates it
     noise = np.random.default_rng(0).normal(size=samples.qd.shape) * np.array([6.0, 0.0, 0.0, 0.0, 0.0, 0.0]) * error
     reports = run(fast, replace(samples, qd=samples.qd + noise))[0]

@@ -30,7 +30,8 @@ examples:
   my-robot-driver | jointwise monitor model.json - --json        {"t": 0.002, "q": [..], "qd": [..], "current": [..]}
 
 Exit code 0 if nothing was found, 3 if a contact, a fault or a worn joint was found, 1 for an error, 2 for wrong usage.
-With --json one object per log is printed; for a stream, also every contact as it begins and ends."""
+With --json one object per log is printed; for a stream, also the events "contact" (as it begins: time and joint),
+"contact update" (0.12 s later, with torque and tool force where it is determined) and "contact end"."""
 INTERMIXED = True
 FOUND = 3
 """Exit code where a contact, a fault or a worn joint was found."""
@@ -192,7 +193,8 @@ def _event_line(event: Contact | Fault, as_json: bool) -> str:
 
     if not as_json:
         return event_text(event)
-    kind = "fault" if not isinstance(event, Contact) else "contact" if event.end is None else "contact end"
+    kinds = {"begin": "contact", "update": "contact update", "end": "contact end"}
+    kind = kinds[event.stage] if isinstance(event, Contact) else "fault"
     return json.dumps({"event": kind, **event.to_dict()}, allow_nan=False)
 
 

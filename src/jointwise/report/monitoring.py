@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -212,14 +213,22 @@ def _contacts(contacts: Sequence[Mapping[str, Any]]) -> Html:
             str(contact["joint"]),
             f"{contact['peak']:+.1f} ± {1.96 * contact['deviation']:.1f}",
             f"{contact['ratio']:.2f}",
-            "singular" if contact["force"] is None else " ".join(f"{value:.0f}" for value in contact["force"]),
+            _force(contact),
         ]
         for contact in contacts[:SHOWN]
     ]
-    head = ["start [s]", "duration [s]", "joint", "peak [Nm]", "ratio to threshold", "tool force x y z [N]"]
+    head = ["start [s]", "duration [s]", "joint", "peak [Nm]", "ratio to threshold", "tool force x y z (size) [N]"]
     note = "The force is that at the tool, in the base frame, which explains the torques best; a contact elsewhere has "
-    note += "another one."
+    note += "another one. It is not determined near singular poses, and where dry friction may hold much of it."
     return Html(table("Contacts", head, rows, text_columns=()) + paragraph(note))
+
+
+def _force(contact: Mapping[str, Any]) -> str:
+    """Return the force at the tool with the interval of its size, N."""
+    if contact["force"] is None:
+        return "not determined"
+    axes, size = " ".join(f"{value:.0f}" for value in contact["force"]), math.hypot(*contact["force"])
+    return f"{axes} ({size:.0f} ± {1.96 * contact['force_deviation']:.0f})"
 
 
 def _joints(result: Result) -> Html:
