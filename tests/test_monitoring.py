@@ -440,6 +440,16 @@ def test_the_payload_is_found_and_a_wrong_declaration_reported(robot, model):
     assert "instead of 2.00 kg" in wrong.reasons[0]
 
 
+@pytest.mark.parametrize("mass", [0.0, 0.6])
+def test_stop_and_go_shows_no_payload_that_is_not_there(fast, mass):
+    """Friction where joints break away and stop is not that of the training log, and no payload."""
+    plant = jw.PlantOptions(payload=jw.Payload(mass, (0.0, 0.0, 0.05)) if mass else None)
+    log = jw.simulate("ur5e", "waypoints", rate=500.0, seed=11, keep=0, plant=plant).log
+    payload = monitor_log(fast, replace(log, torque=None, theta=None)).result().payload
+    assert payload.status == ("watch" if mass else "ok")
+    assert payload.mass_interval[0] < mass < payload.mass_interval[1]
+
+
 def test_more_friction_is_found_at_its_joint(model, robot):
     log = recorded(robot, 4, duration=40.0)
     dry = model.friction(np.sign(log.qd) * 0.05)  # the dry part of the synthetic robot is a sign
