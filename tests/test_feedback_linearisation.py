@@ -230,6 +230,9 @@ def test_wrong_gains_and_drives() -> None:
         feedback_linearisation(digital.robot, motion, drives=drives, elastic=(True,), duration=1.0)
     with pytest.raises(ModelError, match="bandwidth of at most about 40 Hz at 1000 Hz"):
         feedback_linearisation(digital.robot, motion, drives=drives, gains=chain_gains(60.0), duration=1.0)
+    for wrong in ((1.0, 2.0, 3.0), ()):
+        with pytest.raises(ModelError, match="gains must be ChainGains, for example"):
+            feedback_linearisation(digital.robot, motion, drives=drives, gains=wrong, duration=1.0)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="bandwidth must be positive"):
         chain_gains(-1.0)
     with pytest.raises(ModelError, match="k2 must be finite and > 0. Got -1.0 instead"):

@@ -350,7 +350,7 @@ def feedback_linearisation(
     wanted, ahead = (drive_motion(task.links, task.drives, part) for part in (task.reference, task.ahead))
     held = ahead.torque - wanted.torque  # a torque is held over a period and lags: it must be that of a later time
     feed = plus_friction(held, friction_feed(task.drives, ahead.speed, friction))
-    chosen = gains or chain_gains(min(DEFAULT_BANDWIDTH, rate / 60.0), DEFAULT_INTEGRAL)
+    chosen = chain_gains(min(DEFAULT_BANDWIDTH, rate / 60.0), DEFAULT_INTEGRAL) if gains is None else gains
     w = _checked_poles(chosen, rate)
     speed = OBSERVER_SHARE * float(np.min(w)) if observer is None else observer
     if not 0.0 <= speed < rate:
@@ -363,6 +363,8 @@ def feedback_linearisation(
 
 def _checked_poles(gains: ChainGains, rate: float) -> Array:
     """Return k0^(1/4), rad/s, one number or (joints,), of gains that the sampled loop at a rate (Hz) can have."""
+    if not isinstance(gains, ChainGains):
+        raise ModelError(f"gains must be ChainGains, for example chain_gains(10.0) for 10 Hz. Got {gains!r} instead.")
     w: Array = np.asarray(gains.k0, dtype=float) ** 0.25
     if np.max(w) > 2.0 * np.pi * FASTEST * rate:
         raise ModelError(
