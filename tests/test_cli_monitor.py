@@ -90,7 +90,9 @@ def test_lines_that_are_no_samples_are_counted(files, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("x\ny\n"))
     assert "no sample" in refused("monitor", bench().model, "-")
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    assert "no sample" in refused("monitor", bench().model, "-")
+    assert "no sample (it is empty)." in refused("monitor", bench().model, "-")
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"q": [0, 0], "i": [0, 0]}\n'))
+    assert "no sample (a line must have t and q)." in refused("monitor", bench().model, "-")
 
 
 def test_a_growing_file_is_followed(files, tmp_path):

@@ -36,8 +36,9 @@ from jointwise.monitoring.reference_state import WatchMemory
 from jointwise.monitoring.session import part_of
 from jointwise.monitoring.settings import core_monitor, known_spread
 from jointwise.monitoring.summary import TemperatureRange
+from jointwise.monitoring.sums import StreamSums
 from jointwise.monitoring.text import result_text
-from jointwise.monitoring.verdict import thermal_note, warmer_than_known
+from jointwise.monitoring.verdict import _contact_reason, _mismatch, thermal_note, warmer_than_known
 from jointwise.options import Options
 from jointwise.result.spread import LEAST_LIMIT, ChangeSpread, Tail
 from jointwise.runtime.stream import NumpyCore
@@ -357,6 +358,22 @@ def test_noisier_joints_than_those_of_the_training_are_no_contact(fast):
     assert not reports.contact.any()
 
 
+def test_the_contact_that_is_named_has_the_largest_torque(model, free):
+    once = pushed(model, free, (0.0, 25.0, 0.0), 8.0, 1.0)
+    result = monitor_log(model, pushed(model, once, (60.0, 0.0, 60.0), 14.0, 1.0)).result()
+    largest = max(result.contacts, key=lambda contact: abs(contact.peak))
+    assert f"2 contacts, the largest torque {largest.peak:+.3g} Nm at joint {largest.joint}" in result.reasons
+    assert _contact_reason([replace(c, ratio=1.0 / abs(c.peak)) for c in result.contacts]) in result.reasons
+    assert _contact_reason([largest]) == f"1 contact, {largest.peak:+.3g} Nm at joint {largest.joint}"
+
+
+def test_a_stream_that_the_model_does_not_explain_without_contacts_has_no_count_of_them():
+    sums = StreamSums(6, 0.0, 0.01, np.ones(6), samples=1000, in_contact=450)
+    sums.duration = 10.0
+    assert "(45 % of it is beyond the thresholds)" in _mismatch(sums, 0, 0)[0]
+    assert "(45 % of it is beyond the thresholds in 1 contact)" in _mismatch(sums, 1, 0)[0]
+
+
 def test_a_singular_arm_has_no_tool_force(model):
     upright = np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])
     pose = np.array([0.3, -1.2, 1.5, -0.8, 0.9, 0.2])
@@ -577,10 +594,10 @@ def test_breaks_do_not_look_like_contacts(model, free, kind):
         t[900:] -= t[900] - t[0]
     else:
         t[900] += 1000.0
-    session = Session(model, "stream")
-    session.feed(replace(samples, t=t, q=q))
-    result = session.result()
+    result = _fed(model, replace(samples, t=t, q=q))
     assert result.contacts == ()
+    if kind == "restart":
+        assert result.duration == pytest.approx(samples.t[-1] - samples.t[0], abs=0.2)  # samples until it is noticed
     assert result.data.status == "watch"
     assert sum(result.data.breaks.values()) in (1, 2)
 
@@ -595,7 +612,10 @@ def test_frozen_and_saturated_channels_are_faults(model, free):
     assert result.status == "fault"
     output[:, 0] = np.clip(output[:, 0], -0.3, 0.3)
     clipped = _fed(model, replace(samples, output=output))
-    assert "output is saturated" in {fault.kind for fault in clipped.data.faults}
+    saturated = [fault for fault in clipped.data.faults if fault.kind == "output is saturated"]
+    (line,) = (reason for reason in clipped.reasons if "output is saturated" in reason)
+    assert len(saturated) > 1
+    assert line.startswith(f"joint 1: output is saturated {len(saturated)} times, first at {saturated[0].start:.3f} s")
 
 
 def _fed(model, samples):

@@ -217,7 +217,7 @@ class JsonRows:
             raise TypeError("a line must be a JSON object with t, q and the measured output")
         found = {SPELLINGS[key]: value for key, value in document.items() if key in SPELLINGS}
         if TIME not in found or "q" not in found:
-            raise KeyError("a line must have t and q")
+            raise ValueError("a line must have t and q")
         channels = {name: _numbers(value, name, self.joints) for name, value in found.items() if name != TIME}
         return {TIME: _numbers(found[TIME], TIME, 1)[:, 0], **channels}
 

@@ -76,7 +76,7 @@ def follow_json(session: Session, lines: Iterable[str]) -> Iterator[Contact | Fa
         first = _expected(session.model, rows) if first is None else first
         yield from session.feed(_with_channels(row_samples_or_nan(session.model, rows), first))
     if first is None:
-        raise DataError(f"{session.source}: no sample. {reader.first_problem or 'It is empty.'}")
+        raise DataError(f"{session.source}: no sample ({reader.first_problem or 'it is empty'}).")
 
 
 def _expected(model: RobotModel, rows: StreamRows) -> Samples:

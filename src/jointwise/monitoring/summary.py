@@ -160,7 +160,7 @@ class MonitorResult:
         status: fault, contact, worn, watch or ok: the worst of all monitors.
         reasons: One line for everything that is not ok.
         start: First stamp, s.
-        duration: Last stamp less the first, s.
+        duration: Last stamp less the first, s; the parts before and after a restart of the clock together.
         rate: Rate of the uniform clock, Hz.
         contacts: Contacts in the order of time.
         external_torque_rms: Root mean square of the external torque of every joint, Nm; None where it is not measured.

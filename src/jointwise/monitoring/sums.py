@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jointwise.data.statistics import MOVING_SPEED
-from jointwise.monitoring.core import Reports, Samples
+from jointwise.monitoring.core import DROPPED, VERDICTS, Reports, Samples
 from jointwise.spatial import Array
 
 ALIKE = 0.8
 """Correlation of two torques from which one may be the other."""
 SCALED = 3.0
 """Factor between measured and predicted torques from which their units differ."""
+RESTART = VERDICTS.index("restart")
+"""Verdict on a sample after which the clock of the stream has started again."""
 
 
 @dataclass
@@ -80,6 +82,7 @@ class StreamSums:
         period: Sampling period, s.
         gains: Drive gains, Nm per unit of the output.
         last: Last stamp, s.
+        duration: Time from the first to the last stamp, without jumps of a clock that starts again, s.
         q: Last positions, rad; None before the first sample.
         samples: Number of samples.
         in_contact: Number of samples in contact.
@@ -97,6 +100,7 @@ class StreamSums:
     period: float
     gains: Array
     last: float = 0.0
+    duration: float = 0.0
     q: Array | None = None
     samples: int = 0
     in_contact: int = 0
@@ -118,7 +122,8 @@ class StreamSums:
         if not len(samples):
             return
         self.samples += len(samples)
-        self.last, self.q = max(self.last, float(np.max(samples.t))), samples.q[-1]
+        self._add_time(samples.t, reports.verdict)
+        self.q = samples.q[-1]
         self.in_contact += int((reports.contact != 0.0).sum())
         self.square += np.square(reports.residual).sum(axis=0)
         self.deviation += reports.deviation.sum(axis=0)
@@ -128,6 +133,13 @@ class StreamSums:
         self.path += self.period * np.abs(reports.speed * moves).sum(axis=0)
         self.dry += self.period * np.abs(reports.dry * moves).sum(axis=0)
         self._add_temperatures(samples.temperature)
+
+    def _add_time(self, t: Array, verdict: Array) -> None:
+        """Add the steps between the stamps (s) of samples that were not dropped; a restart adds none."""
+        used = verdict >= len(DROPPED)
+        stamps = np.concatenate([[self.last], t[used]])
+        self.duration += float(np.diff(stamps)[verdict[used] != RESTART].sum())
+        self.last = float(stamps[-1])
 
     def _add_temperatures(self, temperature: Array | None) -> None:
         """Keep the lowest, highest and last temperatures (joints,)."""

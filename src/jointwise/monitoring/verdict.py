@@ -146,7 +146,7 @@ def verdict(
         status=_worst(found, data, temperature, setup),
         reasons=(*setup, *found.mismatch, *_reasons(found, temperature, data), *found.wear.reasons),
         start=sums.start,
-        duration=sums.last - sums.start,
+        duration=sums.duration,
         rate=monitor.rate,
         contacts=found.contacts,
         external_torque_rms=where_measured(np.sqrt(sums.square / count), measured),
@@ -230,12 +230,13 @@ def _setup(model: RobotModel) -> list[str]:
 
 def _mismatch(sums: StreamSums, contacts: int, adopted: int) -> list[str]:
     """Return why the stream is not that of this robot; empty if nothing says so."""
-    share, time = sums.in_contact / max(sums.samples, 1), sums.last - sums.start
+    share, time = sums.in_contact / max(sums.samples, 1), sums.duration
     often = contacts >= MISMATCH_COUNT and contacts > MISMATCH_RATE * time / 60.0
     if time < MISMATCH_TIME or not (share >= MISMATCH_SHARE or adopted >= MISMATCH_ADOPTED or often):
         return []
+    count = f" in {contacts} contact{'' if contacts == 1 else 's'}" if contacts else ""
     return [
-        f"the model does not explain the stream ({100.0 * share:.0f} % of it beyond the thresholds, {contacts} times)"
+        f"the model does not explain the stream ({100.0 * share:.0f} % of it is beyond the thresholds{count})"
         ": check that it is of this robot, its mounting and payload, and the signs, order and units of its channels"
         f"{sums.pairs.hint()}"
     ]
@@ -305,8 +306,7 @@ def _reasons(found: _Findings, temperature: TemperatureRange | None, data: DataQ
     contacts, payload, friction = found.contacts, found.payload, found.friction
     lines = []
     if contacts:
-        worst, noun = max(contacts, key=lambda contact: contact.ratio), "contact" if len(contacts) == 1 else "contacts"
-        lines.append(f"{len(contacts)} {noun}, the largest {worst.peak:+.3g} Nm at joint {worst.joint}")
+        lines.append(_contact_reason(contacts))
     if payload.status == "watch":
         low, high = payload.mass_interval
         lines.append(f"payload {payload.mass:.2f} kg [{low:.2f}, {high:.2f}] instead of {payload.declared:.2f} kg")
@@ -318,9 +318,28 @@ def _reasons(found: _Findings, temperature: TemperatureRange | None, data: DataQ
     return lines + _data_reasons(data)
 
 
+def _contact_reason(contacts: Sequence[Contact]) -> str:
+    """Return how many contacts there are, and the one of the largest torque."""
+    largest = max(contacts, key=lambda contact: abs(contact.peak or 0.0))
+    torque = f"{largest.peak:+.3g} Nm at joint {largest.joint}"
+    return f"1 contact, {torque}" if len(contacts) == 1 else f"{len(contacts)} contacts, the largest torque {torque}"
+
+
+def _fault_reasons(faults: Sequence[Fault]) -> list[str]:
+    """Return one line for every kind of fault: the joints, how often, and when first."""
+    lines = []
+    for kind in dict.fromkeys(fault.kind for fault in faults):
+        found = [fault for fault in faults if fault.kind == kind]
+        joints = ", ".join(map(str, sorted({fault.joint for fault in found})))
+        first, time = min(fault.start for fault in found), sum(fault.end - fault.start for fault in found)
+        count = "" if len(found) == 1 else f" {len(found)} times"
+        lines.append(f"joint {joints}: {kind}{count}, first at {first:.3f} s, for {time:.1f} s in all")
+    return lines
+
+
 def _data_reasons(data: DataQuality) -> list[str]:
-    """Return one line for every fault, for dropped samples and for breaks."""
-    lines = [f"joint {fault.joint}: {fault.kind} from {fault.start:.3f} to {fault.end:.3f} s" for fault in data.faults]
+    """Return lines for the faults, for dropped samples and for breaks."""
+    lines = _fault_reasons(data.faults)
     lost = {**data.dropped, **({"malformed": data.malformed} if data.malformed else {})}
     if lost:
         lines.append("dropped samples: " + ", ".join(f"{count} {name}" for name, count in lost.items()))
