@@ -26,7 +26,13 @@ from jointwise.monitoring import (
     tool_force,
 )
 from jointwise.monitoring.core import MOMENTS, SHARES, Reports, log_samples, stream_rate
-from jointwise.monitoring.estimates import FrictionMotion, colder_hint, friction_estimates, friction_status
+from jointwise.monitoring.estimates import (
+    FrictionMotion,
+    colder_hint,
+    friction_estimates,
+    friction_status,
+    more_motion,
+)
 from jointwise.monitoring.events import Events, advance, event_text
 from jointwise.monitoring.history import History
 from jointwise.monitoring.learn import MARGIN
@@ -519,6 +525,36 @@ def test_friction_is_judged_by_its_torque_in_the_motion(model, a1, a2, warmer, s
     explained = 0.02 * (warmer > 0.0)  # at least: 2 K (0.5 % + 2 % · 5 Nm s/rad · 0.5 rad/s / 10 Nm)
     if status == "watch" and a1 > 0.0:
         assert judged[0].unexplained == pytest.approx(judged[0].change + explained)
+
+
+def test_unknown_friction_has_a_reason(model, free):
+    """In text and JSON: how much more motion is needed, or why more motion does not help."""
+    result = monitor_log(model, free).result()
+    assert {joint.reason for joint in result.friction} == {"temperatures are not measured"}
+    text = result_text(result)
+    assert "    status                   unknown j1 j2 j3 j4 j5 j6" in text
+    assert "j1 j2 j3 j4 j5 j6 unknown: temperatures are not measured" in text
+    known = replace(Monitor(model, 100.0).init().known, P=0.017**2 * np.eye(MOMENTS + SHARES * model.dof))
+    motion = replace(in_motion(model, 0.0), moved=np.array([15.0, 0.0, 60.0, 60.0, 60.0, 60.0]))
+    motion = replace(motion, warmer=np.array([0.0, 0.0, 0.0, 20.0, 0.0, 0.0]))
+    judged = friction_estimates(known, motion, np.arange(6) != 4)
+    assert [joint.reason for joint in judged] == [
+        "about 20 s more of this motion are needed",
+        "it does not move",
+        "",
+        "temperatures may hide 10 % more",
+        "its output is not measured",
+        "",
+    ]
+    assert judged[0].to_dict()["reason"] == judged[0].reason
+
+
+def test_more_motion_makes_ten_per_cent_visible():
+    time = 15.0 + more_motion(15.0, 0.017, 0.0)  # the filter has forgotten the first seconds: the error stays
+    assert 2.0 * 0.017 * (1.0 + 60.0 / time) == pytest.approx(0.1, rel=0.02)
+    assert more_motion(30.0, 0.01, 0.0) == 0.0
+    assert more_motion(15.0, 0.017, 0.05) > more_motion(15.0, 0.017, 0.0)
+    assert more_motion(600.0, 0.06, 0.0) is None
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 from jointwise.description.robot import Payload
 from jointwise.monitoring.core import DROPPED, MOMENTS, SHARES, Known
 from jointwise.monitoring.events import Fault
+from jointwise.monitoring.reference_constants import FRICTION_SHARE, FRICTION_TIME
 from jointwise.monitoring.summary import (
     LEAST_MOTION,
     DataQuality,
@@ -139,12 +140,51 @@ def friction_estimates(known: Known, motion: FrictionMotion, measured: Mask) -> 
         status: Status = "unknown"
         if judged:
             status = friction_status(unexplained, repetition(time) * error, motion.hidden(j))
+        reason = _unknown_reason(bool(measured[j]), time, error, motion.hidden(j)) if status == "unknown" else ""
         a1, a2 = (
             (float(known.x[dry]) + 1.0, float(deviations[dry])),
             (float(known.x[viscous]), float(deviations[viscous])),
         )
-        result.append(FrictionEstimate(j + 1, status, *a1, *a2, time, change, error, unexplained))
+        result.append(FrictionEstimate(j + 1, status, *a1, *a2, time, change, error, unexplained, reason))
     return tuple(result)
+
+
+def _unknown_reason(measured: bool, time: float, error: float, hidden: float) -> str:
+    """Return why friction is not judged after a time in motion (s) with a standard error of its change."""
+    if not measured:
+        return "its output is not measured"
+    if time == 0.0:
+        return "it does not move"
+    if hidden >= VISIBLE:
+        return "temperatures are not measured" if np.isinf(hidden) else "temperatures may hide 10 % more"
+    more = more_motion(time, error, hidden)
+    if more is None:
+        return "10 % more would not be seen within an hour of this motion"
+    return f"about {10.0 * np.ceil(max(more, 1.0) / 10.0):.0f} s more of this motion are needed"
+
+
+def more_motion(time: float, error: float, hidden: float) -> float | None:
+    """Return the further time in motion (s) after which a change of `VISIBLE` is expected to be seen.
+
+    The standard error e falls with the square root of the time T in motion, down to what the filter forgets again, as
+    friction drifts with the variance q in every second: ``(q e² time)^(1/4)``. The result is the least T with
+    ``2 e (1 + 60 s / T) + hidden <= VISIBLE``.
+
+    Args:
+        time: Time in motion so far, s.
+        error: Standard error e of the change so far, without those that repeat.
+        hidden: Change that temperatures may hide.
+
+    Returns:
+        The time; None where an hour is not enough.
+
+    """
+    times = np.geomspace(max(time, LEAST_MOTION), max(time, LEAST_MOTION) + 3600.0, 500)
+    least = min(error, (FRICTION_SHARE**2 / FRICTION_TIME * error**2 * time) ** 0.25)
+    errors = np.maximum(error * np.sqrt(time / times), least)
+    factors = np.array([repetition(value) for value in times.tolist()])
+    seen = np.flatnonzero(FRICTION_RATIO * factors * errors + hidden <= VISIBLE)
+    return float(times[seen[0]] - time) if len(seen) else None
 
 
 def friction_status(change: float, error: float, hidden: float = 0.0) -> Status:

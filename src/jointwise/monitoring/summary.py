@@ -69,6 +69,7 @@ class FrictionEstimate:
             model of one log attributes to speed instead of dry friction cancels.
         change_deviation: Standard error of the change.
         unexplained: Part of the change that the temperature of the joint does not explain.
+        reason: Why the status is "unknown", and how much more motion would determine it; empty otherwise.
     """
 
     joint: int
@@ -81,6 +82,7 @@ class FrictionEstimate:
     change: float
     change_deviation: float
     unexplained: float
+    reason: str = ""
 
     @property
     def change_error(self) -> float:

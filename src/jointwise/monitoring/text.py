@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from jointwise.monitoring.estimates import VAGUE
 from jointwise.monitoring.events import event_text
 from jointwise.monitoring.stiffness.status import WIDEST
-from jointwise.monitoring.summary import MonitorResult, PayloadEstimate
+from jointwise.monitoring.summary import FrictionEstimate, MonitorResult, PayloadEstimate
 from jointwise.monitoring.wear import JointStiffness
 
 SHOWN = 20
@@ -35,13 +37,31 @@ def _number_lines(result: MonitorResult) -> list[str]:
     lines = [f"  external torque rms [Nm]   {rms}", f"    without contact (1 sigma) {spread}"]
     if "payload" in result.running:
         lines.append(f"  payload [kg]               {_payload_text(result.payload)}")
-    moved = [joint for joint in result.friction if joint.moved > 0.0 and joint.change_deviation < VAGUE]
-    known = [f"j{j.joint} {100.0 * j.change:+.0f} ± {196.0 * j.change_error:.0f}" for j in moved]
-    lines.append(f"  friction change [% of dry] {'  '.join(known) or 'not determined: no joint moves enough'}")
+    lines += _friction_lines(result.friction)
     if result.temperature is not None:
         degrees = "  ".join(f"{value:.0f}" for value in result.temperature.last)
         lines.append(f"  temperature [degC]         {degrees}")
     return lines
+
+
+def _friction_lines(friction: Sequence[FrictionEstimate]) -> list[str]:
+    """Return the change of friction where it is known, its status, and why it is unknown elsewhere."""
+    moved = [joint for joint in friction if joint.moved > 0.0 and joint.change_deviation < VAGUE]
+    known = [f"j{j.joint} {100.0 * j.change:+.0f} ± {196.0 * j.change_error:.0f}" for j in moved]
+    lines = [f"  friction change [% of dry] {'  '.join(known) or 'not determined: no joint moves enough'}"]
+    statuses = [
+        f"{status} {_joint_list(joint for joint in friction if joint.status == status)}"
+        for status in dict.fromkeys(joint.status for joint in friction)
+    ]
+    lines.append(f"    status                   {', '.join(statuses)}")
+    return lines + [
+        f"      {_joint_list(joint for joint in friction if joint.reason == reason)} unknown: {reason}"
+        for reason in dict.fromkeys(joint.reason for joint in friction if joint.reason)
+    ]
+
+
+def _joint_list(joints: Iterable[FrictionEstimate]) -> str:
+    return " ".join(f"j{joint.joint}" for joint in joints)
 
 
 def _stiffness_line(joint: JointStiffness) -> str:

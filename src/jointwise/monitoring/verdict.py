@@ -204,7 +204,10 @@ def _findings(
     friction = friction_estimates(known, motion, measured)
     mismatch = _mismatch(sums, len(contacts), known.adopted) or _impossible(monitor, known, payload, friction)
     if mismatch or payload.status == "watch":  # friction that grows with the load is not a change of the joint
-        friction = tuple(replace(joint, status="unknown") if joint.status == "watch" else joint for joint in friction)
+        why = "the model does not explain the stream" if mismatch else "the payload is not the declared one"
+        friction = tuple(
+            replace(joint, status="unknown", reason=why) if joint.status == "watch" else joint for joint in friction
+        )
         wear = wear.not_judged()
     if mismatch or not model.calibration.scale_known:
         payload = replace(payload, status="unknown")

@@ -257,7 +257,13 @@ def _joints(result: Result) -> Html:
         "joint", "friction", "external torque rms [Nm]", "without contact (1 σ) [Nm]",
         "friction change / dry friction", "dry friction / model", "viscous change [Nm s/rad]", "in motion [s]",
     ]  # fmt: skip
-    return table("Joints", head, rows, text_columns=(0, 1))
+    found = table("Joints", head, rows, text_columns=(0, 1))
+    unknown = [f"joint {joint['joint']}: {joint['reason']}" for joint in result["friction"] if joint["reason"]]
+    return (
+        Html(found + paragraph("Friction is unknown where 10 % more would not be seen:") + items(unknown))
+        if unknown
+        else found
+    )
 
 
 def _stiffness(joints: Sequence[Mapping[str, Any]]) -> Html:
