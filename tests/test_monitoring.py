@@ -41,10 +41,10 @@ from jointwise.monitoring.reference_contact import ReferenceContact
 from jointwise.monitoring.reference_state import WatchMemory
 from jointwise.monitoring.session import part_of
 from jointwise.monitoring.settings import core_monitor, known_spread
-from jointwise.monitoring.summary import TemperatureRange
+from jointwise.monitoring.summary import PayloadEstimate, TemperatureRange
 from jointwise.monitoring.sums import StreamSums
 from jointwise.monitoring.text import result_text
-from jointwise.monitoring.verdict import _contact_reason, _mismatch, thermal_note, warmer_than_known
+from jointwise.monitoring.verdict import _contact_reason, _impossible, _mismatch, thermal_note, warmer_than_known
 from jointwise.options import Options
 from jointwise.result.spread import LEAST_LIMIT, ChangeSpread, Tail
 from jointwise.runtime.stream import NumpyCore
@@ -268,6 +268,27 @@ def test_motions_that_begin_anywhere_are_quiet():
     fast = jw.RobotModel(jw.calibrate(made[0], jw.load_robot("ur5e"), options=QUICK))
     parts = [log.slice(first, first + 3000) for log in made[1:] for first in range(500, 12000, 700)]
     assert sum(bool(monitor_log(fast, part).contacts) for part in parts) == 0
+
+
+def test_a_payload_that_is_not_known_well_is_not_impossible(model):
+    """Torque at rest and negative mass are faults only beyond their errors; at standstill nothing was learned."""
+    monitor = Monitor(model, 100.0)
+    known, held = monitor.init().known, np.array([joint.held for joint in monitor.numbers.joints])
+    x, P = np.zeros_like(known.x), np.diag(np.full(len(known.x), 1e-6))
+    x[MOMENTS + 2 :: SHARES], P[MOMENTS + 2, MOMENTS + 2] = [5.0 * held[0], 0, 0, 0, 0, 0], held[0] ** 2
+    found = [
+        _impossible(monitor, replace(known, x=x, P=scale * P, rest=np.ones(6, dtype=bool)), payload, (), moved)
+        for scale, payload, moved in (
+            (1.0, PayloadEstimate("ok", 0.0, (-0.1, 0.1), None, None, 0.0), False),
+            (1.0, PayloadEstimate("ok", 0.0, (-0.1, 0.1), None, None, 0.0), True),
+            (0.01, PayloadEstimate("ok", 0.0, (-0.1, 0.1), None, None, 0.0), True),
+            (1.0, PayloadEstimate("unknown", -1.2, (-2.7, 0.4), None, None, 0.0), True),
+            (1.0, PayloadEstimate("watch", -1.2, (-1.5, -0.9), None, None, 0.0), True),
+        )
+    ]
+    assert [bool(lines) for lines in found] == [True, False, True, False, True]
+    assert "hold at joint 1)" in found[0][0]
+    assert "negative payload of -1.2 kg" in found[4][0]
 
 
 def test_the_same_push_on_shuffled_currents_is_no_single_contact(model, free):

@@ -11,6 +11,7 @@ from jointwise.model.terms import Temperature
 from jointwise.model.transmission import motor_torque
 from jointwise.monitoring.core import MOMENTS, SHARES, Known
 from jointwise.monitoring.estimates import (
+    NORMAL,
     FrictionMotion,
     colder_hint,
     data_quality,
@@ -202,7 +203,9 @@ def _findings(
     model = monitor.model
     payload = payload_estimate(known, model.payload, model.output == "current", float(sums.moved.max()))
     friction = friction_estimates(known, motion, measured)
-    mismatch = _mismatch(sums, len(contacts), known.adopted) or _impossible(monitor, known, payload, friction)
+    mismatch = _mismatch(sums, len(contacts), known.adopted) or _impossible(
+        monitor, known, payload, friction, bool(sums.moved.any())
+    )
     if mismatch or payload.status == "watch":  # friction that grows with the load is not a change of the joint
         why = "the model does not explain the stream" if mismatch else "the payload is not the declared one"
         friction = tuple(
@@ -246,11 +249,16 @@ def _mismatch(sums: StreamSums, contacts: int, adopted: int) -> list[str]:
 
 
 def _impossible(
-    monitor: Monitor, known: Known, payload: PayloadEstimate, friction: Sequence[FrictionEstimate]
+    monitor: Monitor, known: Known, payload: PayloadEstimate, friction: Sequence[FrictionEstimate], moved: bool
 ) -> list[str]:
-    """Return why the stream is not that of this robot: torques at rest, payload or friction that no robot has."""
-    held = known.x[MOMENTS + 2 :: SHARES] / np.array([joint.held for joint in monitor.numbers.joints])
-    resting = [str(j + 1) for j in np.flatnonzero(known.rest & (np.abs(held) > HELD_MOST)).tolist()]
+    """Return why the stream is not that of this robot: torques at rest, payload or friction that no robot has.
+
+    Once a joint has moved (`moved`), errors of the payload learned from it count for those at rest.
+    """
+    errors = IMPOSSIBLE_RATIO * np.sqrt(np.maximum(np.diag(known.P), 0.0)) * moved
+    sure = (np.abs(known.x) - errors)[MOMENTS + 2 :: SHARES] / [joint.held for joint in monitor.numbers.joints]
+    resting = [str(j + 1) for j in np.flatnonzero(known.rest & (sure > HELD_MOST)).tolist()]
+    half = 0.5 * float(np.diff(payload.mass_interval)[0])
     driving = [
         str(j.joint) for j in friction if j.status != "unknown" and j.a1 + IMPOSSIBLE_RATIO * j.a1_deviation < 0.0
     ]
@@ -258,7 +266,7 @@ def _impossible(
         found = f"negative friction of joint {', '.join(driving)}"
     elif resting:
         found = f"more torque at rest than friction can hold at joint {', '.join(resting)}"
-    elif payload.mass + IMPOSSIBLE_RATIO * float(np.sqrt(known.P[0, 0])) < LEAST_MASS:
+    elif payload.mass + IMPOSSIBLE_RATIO / NORMAL * half < LEAST_MASS:
         found = f"a negative payload of {payload.mass:.1f} kg"
     else:
         return []
