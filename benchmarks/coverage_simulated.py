@@ -1,6 +1,6 @@
 """Coverage and width of the 95 % confidence intervals of the bodies on logs of the digital robot.
 
-    python benchmarks/coverage_simulated.py RESULTS.jsonl [--logs 200] [--first 1000] [--start 0]
+    python benchmarks/coverage_simulated.py RESULTS.jsonl [--logs 200] [--first 1000] [--start 0] [--duration 20]
     python benchmarks/coverage_simulated.py RESULTS.jsonl --logs 0        print the table of a file
 
 Four robots (two with described drive gains, two whose gains are estimated), 100 to 1000 Hz, clocks with jitter,
@@ -8,7 +8,7 @@ feedback of true states or of encoders; every log has another seed. Each is cali
 by the program, and by an oracle that knows the structure (the friction laws of the digital robot, their slip limits,
 powers and Stribeck velocity) and estimates only their factors. Neither knows what a rigid model cannot describe
 (elastic gears, kinematic errors, temperature). Results are appended to the file log by log, so a run can be stopped and
-continued, and files of several runs can be concatenated.
+continued, and files of several runs can be concatenated. The motion repeats itself every 10 s.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ RATES = (100.0, 250.0, 500.0, 1000.0)
 JITTERS = (0.0, 0.2)
 """Rms of the clock's jitter as a share of the period."""
 FEEDBACKS = ("states", "sensors")
-DURATION = 20.0
 
 
 def conditions(number: int) -> dict[str, Any]:
@@ -61,15 +60,15 @@ def true_structure(digital: DigitalRobot, ripple: float) -> Structure:
     )  # fmt: skip
 
 
-def measure(number: int, seed: int) -> dict[str, Any]:
-    """Return errors and half-widths of the base parameters of one log, by both calibrations."""
+def measure(number: int, seed: int, duration: float) -> dict[str, Any]:
+    """Return errors and half-widths of the base parameters of one log of a duration (s), by both calibrations."""
     case = conditions(number)
     sensors = default_sensors(case["rate"], seed, jitter=case["jitter"] / case["rate"])
     controller = ControllerOptions(feedback=case["feedback"])
     made = jw.simulate(
-        case["robot"], duration=DURATION, rate=case["rate"], seed=seed, sensors=sensors, controller=controller, keep=0
+        case["robot"], duration=duration, rate=case["rate"], seed=seed, sensors=sensors, controller=controller, keep=0
     )
-    result: dict[str, Any] = {**case, "seed": seed}
+    result: dict[str, Any] = {**case, "seed": seed, "duration": duration}
     ripple = made.log.clock.median_step if case["feedback"] == "sensors" else 0.0
     known = Options(structure=true_structure(made.digital, ripple), free=())
     for name, options in (("automatic", Options()), ("oracle", known)):
@@ -132,12 +131,13 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=200, help="logs in the file at the end")
     parser.add_argument("--start", type=int, default=0, help="number of the first log, which sets its conditions")
     parser.add_argument("--first", type=int, default=1000, help="seed of the first log")
+    parser.add_argument("--duration", type=float, default=20.0, help="duration of the logs, s")
     options = parser.parse_args()
     lines = options.results.read_text().splitlines() if options.results.exists() else []
     for number in range(len(lines), options.logs):
         with options.results.open("a") as file:
             chosen = options.start + number
-            file.write(json.dumps(measure(chosen, options.first + chosen)) + "\n")
+            file.write(json.dumps(measure(chosen, options.first + chosen, options.duration)) + "\n")
     print_table([json.loads(line) for line in options.results.read_text().splitlines()])
 
 

@@ -157,7 +157,9 @@ def _calibrated(setup: Setup, physical: bool, accept_implausible: bool, progress
         fastest=regression.fastest,
         physical=bodies,
         essential=found.essential,
-        provenance=provenance_of(data.inspections, data.output, setup.mounting, setup.payload, notes, seconds),
+        provenance=provenance_of(
+            data.inspections, data.output, setup.mounting, setup.payload, notes, regression.periods, seconds
+        ),
         plausibility=plausibility,
     )
     smooth = regression.filtered(position_cutoff=links.filters.position_cutoff)  # differences of q alone are noise

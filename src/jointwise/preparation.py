@@ -14,6 +14,7 @@ from jointwise.data.coordinates import model_log
 from jointwise.data.log import Log, check_joints
 from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.data.quality import DataQuality, check_quality
+from jointwise.data.repetition import motion_period
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import DataError, EstimationError, ModelError
@@ -89,6 +90,7 @@ def prepare(setup: Setup) -> TrainingData:
     if setup.options.method == "iv":
         refuse_without_instruments(setup.logs, setup.options)
         regression = regression.from_positions()  # the reference has no measured speeds or rotors
+    regression = replace(regression, periods=tuple(map(motion_period, regression.logs)))
     return replace(data, regression=_without_payloads(regression, setup, output), notes=[*data.notes, *notes])
 
 

@@ -296,7 +296,12 @@ def outcome_document(args: argparse.Namespace, outcome: Outcome) -> dict[str, An
         "physical": None if calibration.physical is None else physical_to_dict(calibration.physical),
         "plausibility": [asdict(check) for check in calibration.plausibility],
         "logs": [
-            {"file": source.file, "verdict": source.verdict, "findings": list(source.findings)}
+            {
+                "file": source.file,
+                "verdict": source.verdict,
+                "findings": list(source.findings),
+                "period": source.period,
+            }
             for source in calibration.provenance.logs
         ],
         "notes": list(calibration.provenance.notes),

@@ -60,13 +60,12 @@ def _structure_lines(calibration: Calibration) -> list[str]:
 
 
 def _particular_lines(calibration: Calibration) -> list[str]:
-    """Return what is particular: ignored outputs, a payload, a load iteration that did not converge."""
+    """Return what is particular: ignored outputs, payload, repetitions, a load iteration that did not converge."""
     lines = []
     if calibration.ignored:
         names = ", ".join(str(j + 1) for j in calibration.ignored)
         lines.append(f"outputs ignored: joint {names} (not measured, or not used); the model does not predict them")
-    if calibration.provenance.payload:
-        lines.append(calibration.provenance.payload_text())
+    lines += filter(None, [calibration.provenance.payload_text(), calibration.provenance.repetition_text()])
     if not calibration.load.converged:
         lines.append("the load iteration did not converge: the load dependence is inaccurate")
     return lines

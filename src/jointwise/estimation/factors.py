@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from jointwise.spatial import Array
 
 Index = NDArray[np.intp]
+Label = tuple[int, int]
+"""Name of a block that rows are added to several times: number of the log, number of the phase."""
 
 FOLDS = 6
 """Contiguous parts of the training data that a cross-validation leaves out in turn."""
@@ -81,29 +83,58 @@ class BlockSums:
         return np.array([self.sums[list(group)].sum(axis=0) for group in groups])
 
 
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """How rows are divided into blocks.
+
+    Attributes:
+        starts: First row of each block, (blocks,).
+        labels: Label of each block, None for a block of its own.
+        order: Order of the rows in which blocks are contiguous, (rows,); None if it is that of time.
+    """
+
+    starts: Index
+    labels: Sequence[Label | None]
+    order: Index | None = None
+
+
 @dataclass
 class JointFactors(BlockSums):
     """Triangular factors of one joint: ``√w [W y] = Q_b [R z]_b`` for each block b.
 
     Attributes:
         triangles: [R z] of each block, shape (at most columns + 1, columns + 1); the last column belongs to y.
+        labels: Block of each label, while rows are added.
 
     """
 
     triangles: list[Array] = field(default_factory=list)
+    labels: dict[Label, int] = field(default_factory=dict)
 
-    def add(self, rows: Array, weights: Array) -> None:
-        """Add a block: rows [W y] (samples, columns + 1) and their weights (samples,)."""
+    def add(self, rows: Array, weights: Array, label: Label | None = None) -> None:
+        """Add rows [W y] (samples, columns + 1) and their weights (samples,) to the block of a label, or as a block."""
+        R, sums = triangle(rows * np.sqrt(weights)[:, None]), block_sums(rows[:, -1], weights)
+        if label in self.labels:
+            block = self.labels[label]
+            self.triangles[block] = triangle(np.vstack([self.triangles[block], R]))
+            self.sums[block] += sums[0]
+            return
         if self.blocks >= MAX_BLOCKS:
             merged = self.grouped(neighbours(self.blocks))
             self.sums, self.triangles = merged.sums, merged.triangles
-        self.triangles.append(triangle(rows * np.sqrt(weights)[:, None]))
-        self.sums = np.vstack([self.sums, block_sums(rows[:, -1], weights)])
+            self.labels = {name: block // 2 for name, block in self.labels.items()}
+        if label is not None:
+            self.labels[label] = self.blocks
+        self.triangles.append(R)
+        self.sums = np.vstack([self.sums, sums])
 
-    def add_blocks(self, rows: Array, weights: Array, starts: Index) -> None:
-        """Add several blocks, which start at some rows."""
-        for first, end in zip(starts, [*starts[1:], len(rows)], strict=False):
-            self.add(rows[first:end], weights[first:end])
+    def add_blocks(self, rows: Array, weights: Array, blocks: Blocks) -> None:
+        """Add rows [W y] (samples, columns + 1) and their weights (samples,), divided into blocks."""
+        if blocks.order is not None:
+            rows, weights = rows[blocks.order], weights[blocks.order]
+        ends = [*blocks.starts[1:], len(rows)]
+        for first, end, label in zip(blocks.starts, ends, blocks.labels, strict=True):
+            self.add(rows[first:end], weights[first:end], label)
 
     def merged(self, blocks: Sequence[int] | None = None) -> Array:
         """Return the factor of several blocks together (all of them by default)."""

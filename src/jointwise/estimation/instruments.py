@@ -113,7 +113,7 @@ def instrument_factors(
 ) -> list[JointFactors]:
     """Return the factors of [Z | W | y] of every joint: W on the measured motion, Z on that of the reference."""
     factors = [JointFactors() for _ in terms]
-    for clean in regression.logs:
+    for log, clean in enumerate(regression.logs):
         assert clean.log.q_des is not None  # `preparation` rejects logs without it
         planned = replace(clean, log=clean.log.with_channels(q=clean.log.q_des, qd=None, theta=None))
         pairs = zip(
@@ -123,10 +123,10 @@ def instrument_factors(
         )
         for rows, chunk in pairs:
             sides = (_series(regression, part, terms, load_of) for part in (replace(rows, chunk=chunk), rows))
-            starts, weights = regression.block_starts(rows), rows.weights[rows.used]
+            blocks, weights = regression.jackknife_blocks(rows, log), rows.weights[rows.used]
             for j, (Z, W) in enumerate(zip(*sides, strict=True)):
                 matrix = np.concatenate([*Z, *W, rows.outputs[:, rows.used, j]]).T
-                factors[j].add_blocks(matrix, weights[:, j], starts)
+                factors[j].add_blocks(matrix, weights[:, j], blocks)
     return factors
 
 

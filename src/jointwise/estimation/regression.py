@@ -16,7 +16,7 @@ import numpy as np
 
 from jointwise.data.conditioning import CleanLog, Filters, MotionChunk, motion_chunks
 from jointwise.data.filters import decimate, decimation_taps
-from jointwise.estimation.factors import Index, JointFactors, JointMoments, block_sums
+from jointwise.estimation.factors import Blocks, Index, JointFactors, JointMoments, block_sums
 from jointwise.estimation.least_squares import Layout, Problem, QuickProblem
 from jointwise.model.dynamics import Dynamics, joint_signals
 from jointwise.model.terms import Term
@@ -155,6 +155,8 @@ class Regression:
             the output and included in the load torque.
         gains: Drive gains that turn the torque of `carried` into the output, Nm per unit, (joints,); None for torques.
         extra: Kinds of terms that every candidate structure has.
+        periods: Period (s) with which the motion of each log repeats itself, None where it does not; empty to divide
+            all logs into blocks of time.
     """
 
     logs: tuple[CleanLog, ...]
@@ -164,6 +166,7 @@ class Regression:
     carried: tuple[Array | None, ...] = ()
     gains: Array | None = None
     extra: tuple[str, ...] = ()
+    periods: tuple[float | None, ...] = ()
 
     @property
     def has_speed(self) -> bool:
@@ -228,8 +231,10 @@ class Regression:
 
         """
         factors = [JointFactors() for _ in terms]
-        for j, series, weights, starts in self._blocks(terms, (self.filters.lag,), load_of, row_weights):
-            factors[j].add_blocks(series.T, weights, starts)
+        for log, rows in self._rows((self.filters.lag,)):
+            blocks = self.jackknife_blocks(rows, log)
+            for j, series, weights in self._joints(rows, terms, self._carried(log), load_of, row_weights):
+                factors[j].add_blocks(series.T, weights, blocks)
         return Problem(factors, self._layout(terms))
 
     def quick_problem(
@@ -247,14 +252,16 @@ class Regression:
     ) -> list[QuickProblem]:
         """Return `quick_problem` for several lags (s) of the output; the columns are computed only once."""
         moments = [[JointMoments() for _ in terms] for _ in lags]
-        for j, series, weights, starts in self._blocks(terms, lags, load_of, row_weights):
-            width = len(series) - len(lags)
-            sums = [block_sums(y, weights, starts) for y in series[width:]]
-            weighted = np.multiply(series, np.sqrt(weights), out=series)
-            squares = np.stack([block @ block.T for block in np.split(weighted, starts[1:], axis=1)])
-            for lag, joints in enumerate(moments):
-                chosen = np.append(np.arange(width), width + lag)
-                joints[j].add(squares if len(lags) == 1 else squares[:, chosen[:, None], chosen], sums[lag])
+        for log, rows in self._rows(lags):
+            starts = self.time_blocks(rows)
+            for j, series, weights in self._joints(rows, terms, self._carried(log), load_of, row_weights):
+                width = len(series) - len(lags)
+                sums = [block_sums(y, weights, starts) for y in series[width:]]
+                weighted = np.multiply(series, np.sqrt(weights), out=series)
+                squares = np.stack([block @ block.T for block in np.split(weighted, starts[1:], axis=1)])
+                for lag, joints in enumerate(moments):
+                    chosen = np.append(np.arange(width), width + lag)
+                    joints[j].add(squares if len(lags) == 1 else squares[:, chosen[:, None], chosen], sums[lag])
         layout = self._layout(terms)
         return [QuickProblem(joints, layout) for joints in moments]
 
@@ -267,28 +274,22 @@ class Regression:
             bound += bounds
         return Layout(index, np.array(bound))
 
-    def _blocks(
-        self,
-        terms: JointwiseTerms,
-        lags: Sequence[float],
-        load_of: LoadOf | None,
-        row_weights: RowWeights | None,
-    ) -> Iterator[tuple[int, Array, Array, Index]]:
-        """Yield joint, series [W | y of every lag] (columns, rows), weights (rows,), starts of blocks, by chunk."""
-        for clean, carried in zip(self.logs, self.carried or (None,) * len(self.logs), strict=True):
+    def _rows(self, lags: Sequence[float]) -> Iterator[tuple[int, Rows]]:
+        """Yield the number of the log and the rows of every chunk, with the outputs of some lags (s)."""
+        for log, clean in enumerate(self.logs):
             for rows in regression_rows(clean, self.output, self.filters, lags):
                 if rows.count:
-                    yield from self._chunk_blocks(rows, terms, carried, load_of, row_weights)
+                    yield log, rows
 
-    def _chunk_blocks(
+    def _joints(
         self,
         rows: Rows,
         terms: JointwiseTerms,
         carried: Array | None,
         load_of: LoadOf | None,
         row_weights: RowWeights | None,
-    ) -> Iterator[tuple[int, Array, Array, Index]]:
-        """Yield the joints of a chunk; see `_blocks`."""
+    ) -> Iterator[tuple[int, Array, Array]]:
+        """Yield joint, series [W | y of every lag] (columns, rows) and weights (rows,) of a chunk."""
         rigid = self.rigid_columns(rows)
         load = None if load_of is None else load_of(rigid)
         if carried is not None:
@@ -297,10 +298,13 @@ class Regression:
         weights = rows.weights[rows.used]
         if row_weights is not None:
             weights = weights * rows.of_rows(row_weights(rows, rigid, load))
-        starts = self.block_starts(rows)
         for j, columns in enumerate(self.joint_series(rows, terms, rigid, load)):
             series = np.concatenate([*columns, rows.outputs[:, rows.needed, j]])
-            yield j, filtered_series(series, rows.used, self.filters), weights[:, j], starts
+            yield j, filtered_series(series, rows.used, self.filters), weights[:, j]
+
+    def _carried(self, log: int) -> Array | None:
+        """Return the payload of a log as base parameters, None for none."""
+        return self.carried[log] if self.carried else None
 
     def rigid_columns(self, rows: Rows) -> list[Array]:
         """Return the columns Y_b of each joint (columns, needed samples).
@@ -329,11 +333,28 @@ class Regression:
         for j, joint_terms in enumerate(terms):
             yield [rigid[j], *term_series(joint_terms, motor, j, load, rows.needed)]
 
-    def block_starts(self, rows: Rows) -> Index:
-        """Return the first rows of the blocks that a chunk is divided into: `BLOCKS` for all logs together."""
+    def time_blocks(self, rows: Rows) -> Index:
+        """Return the first rows of the blocks of time that a chunk is divided into: `BLOCKS` for all logs together."""
         share = (rows.chunk.rows.stop - rows.chunk.rows.start) / self.samples
         parts = np.array_split(np.arange(rows.count), max(1, round(BLOCKS * share)))
         return np.array([part[0] for part in parts if len(part)], dtype=np.intp)
+
+    def jackknife_blocks(self, rows: Rows, log: int) -> Blocks:
+        """Return the blocks that the rows of a chunk of a log are divided into.
+
+        Errors of the model repeat with the motion. Rows of the same phase of a motion that repeats itself therefore
+        make one block; other motions are divided into blocks of time. A log has the same number of blocks either way.
+        """
+        period = self.periods[log] if self.periods else None
+        if period is None:
+            starts = self.time_blocks(rows)
+            return Blocks(starts, [None] * len(starts))
+        count = max(1, round(BLOCKS * self.logs[log].samples / self.samples))
+        times = rows.motion.start + np.arange(*rows.used.indices(rows.motion.samples)) / rows.motion.rate
+        phases = (times % period * (count / period)).astype(np.intp) % count
+        order = np.argsort(phases, kind="stable")
+        found, starts = np.unique(phases[order], return_index=True)
+        return Blocks(starts, [(log, int(phase)) for phase in found], order)
 
 
 def term_series(terms: Sequence[Term], motion: Motion, joint: int, load: Array | None, at: slice) -> list[Array]:

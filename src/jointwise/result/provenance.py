@@ -15,6 +15,7 @@ from jointwise.data.overlap import Sketch, sketch, sketched_fraction
 from jointwise.data.quality import DataQuality
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload
+from jointwise.formatting import shortened
 from jointwise.spatial import six_to_tensor, tensor_to_six
 
 
@@ -31,6 +32,7 @@ class Source:
         findings: Findings of the inspection.
         sketch: Recognises its samples in other files; None in models of earlier versions.
         temperatures: Mean temperatures of its joints, °C; None where they were not measured.
+        period: Period with which its motion repeats itself, s; None if it does not.
     """
 
     file: str
@@ -41,6 +43,7 @@ class Source:
     findings: tuple[str, ...] = ()
     sketch: Sketch | None = None
     temperatures: tuple[float, ...] | None = None
+    period: float | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,13 @@ class Provenance:
         mass, x, y, z = self.payload[:4]
         return f"the parameters include the payload: {mass:g} kg at {x:g}, {y:g}, {z:g} m in the tool frame"
 
+    def repetition_text(self) -> str:
+        """Return how the confidence intervals count motions that repeat themselves; empty if none does."""
+        found = [f"every {log.period:.1f} s ({log.file})" for log in self.logs if log.period is not None]
+        if not found:
+            return ""
+        return f"the motion repeats {shortened(found)}: the confidence intervals count repetitions as one"
+
 
 def payload_numbers(payload: Payload | None) -> tuple[float, ...] | None:
     """Return a payload as `Provenance` stores it."""
@@ -110,23 +120,34 @@ def provenance_of(
     mounting: Mounting,
     payload: Payload | None,
     notes: Sequence[str],
+    periods: Sequence[float | None],
     seconds: float,
 ) -> Provenance:
-    """Return where a calibration comes from; `seconds` is how long it took."""
+    """Return where a calibration comes from, with the period (s) of every log; `seconds` is how long it took."""
     from jointwise import __version__
 
     named = mounting if isinstance(mounting, str) else " ".join(f"{float(g):g}" for g in mounting)
-    sources = tuple(source_of(inspection, output) for inspection in inspections)
+    pairs = zip(inspections, periods, strict=True)
+    sources = tuple(source_of(inspection, output, period) for inspection, period in pairs)
     date = datetime.now(UTC).isoformat(timespec="seconds")
     return Provenance(__version__, date, named, sources, seconds, payload_numbers(payload), tuple(notes))
 
 
-def source_of(inspection: DataQuality, output: str) -> Source:
-    """Return what is kept of a training log: name, hash, verdict, a sketch of its samples and mean temperatures."""
+def source_of(inspection: DataQuality, output: str, period: float | None) -> Source:
+    """Return what is kept of a training log: name, hash, verdict, sketch of its samples, mean temperatures, period."""
     log, findings = inspection.log, tuple(finding.line() for finding in inspection.findings)
     name = Path(log.origin.path).name
-    known, warm = sketch(log, output), _mean_temperatures(log)
-    return Source(name, log.origin.sha256, log.samples, log.duration, inspection.verdict, findings, known, warm)
+    return Source(
+        file=name,
+        sha256=log.origin.sha256,
+        samples=log.samples,
+        duration=log.duration,
+        verdict=inspection.verdict,
+        findings=findings,
+        sketch=sketch(log, output),
+        temperatures=_mean_temperatures(log),
+        period=period,
+    )
 
 
 def _mean_temperatures(log: Log) -> tuple[float, ...] | None:

@@ -167,7 +167,7 @@ def _provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
     """Return the origin of a calibration without entries that are empty."""
     document = asdict(provenance)
     for log in document["logs"]:
-        for name in ("sketch", "temperatures"):
+        for name in ("sketch", "temperatures", "period"):
             if log[name] is None:
                 del log[name]
     return document if provenance.notes else {key: value for key, value in document.items() if key != "notes"}

@@ -56,7 +56,7 @@ def calibration_text(calibration: Calibration, full: bool) -> str:
 
 
 def _heading(calibration: Calibration) -> list[str]:
-    """Return robot, output, joint model, payload, condition number and causes of the variance, a line each."""
+    """Return robot, output, joint model, payload, condition number, causes of the variance and repetitions."""
     robot, estimate = calibration.model.robot, calibration.estimate
     causes = [f"{cause} {100.0 * share:.0f} %" for cause, share in estimate.shares.items()]
     lines = [
@@ -67,6 +67,7 @@ def _heading(calibration: Calibration) -> list[str]:
         f"condition number {condition_text(estimate.condition)}; with columns of unit length "
         f"{condition_text(estimate.condition_scaled)}",
         f"variance of the bodies by cause: {', '.join(causes)}" if causes else "",
+        calibration.provenance.repetition_text(),
     ]
     return [line for line in lines if line]
 

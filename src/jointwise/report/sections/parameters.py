@@ -48,7 +48,10 @@ def _causes(calibration: Calibration) -> Html:
     """Return what makes the confidence intervals of the links wide."""
     causes = [f"{cause} {100.0 * share:.0f} %" for cause, share in calibration.estimate.shares.items()]
     text = f"Variance of the base parameters by cause, mean over the parameters: {', '.join(causes)}."
-    return paragraph(text, class_="small") if causes else join([])
+    repeated = calibration.provenance.repetition_text()
+    lines = [text] if causes else []
+    lines += [f"{repeated[0].upper()}{repeated[1:]}."] if repeated else []
+    return join([paragraph(line, class_="small") for line in lines])
 
 
 def parameters_section(data: ReportData) -> Html:
