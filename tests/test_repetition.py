@@ -15,7 +15,7 @@ from jointwise.data.conditioning import clean_log
 from jointwise.data.repetition import motion_period
 from jointwise.design import bspline_trajectory, fourier_trajectory
 from jointwise.estimation.factors import MAX_BLOCKS, Blocks, JointFactors
-from jointwise.estimation.regression import BLOCKS, Regression, regression_rows
+from jointwise.estimation.regression import PHASES, Regression, regression_rows
 from jointwise.model.terms import Coulomb, Offset, Viscous
 from jointwise.options import Options
 from jointwise.preparation import make_regression
@@ -155,10 +155,10 @@ def test_blocks_are_phases_of_a_motion_that_repeats_itself(gap: bool) -> None:
         for label, part in zip(blocks.labels, np.split(times, blocks.starts[1:]), strict=True):
             phases.setdefault(label, []).append(part % 10.0)
     joined = [np.concatenate(parts) for parts in phases.values()]
-    assert len(joined) == BLOCKS
-    assert max(np.ptp(part) for part in joined) <= 10.0 / BLOCKS
+    assert len(joined) == PHASES
+    assert max(np.ptp(part) for part in joined) <= 10.0 / PHASES
     problem, plain = regression.problem(TERMS), replace(regression, periods=()).problem(TERMS)
-    assert [joint.blocks for joint in problem.joints] == [BLOCKS, BLOCKS]
+    assert [joint.blocks for joint in problem.joints] == [PHASES, PHASES]
     for one, other in zip(problem.merged(), plain.merged(), strict=True):
         np.testing.assert_allclose(one.T @ one, other.T @ other, rtol=1e-9, atol=1e-9 * np.abs(other).max() ** 2)
 

@@ -90,7 +90,6 @@ def prepare(setup: Setup) -> TrainingData:
     if setup.options.method == "iv":
         refuse_without_instruments(setup.logs, setup.options)
         regression = regression.from_positions()  # the reference has no measured speeds or rotors
-    regression = replace(regression, periods=tuple(map(motion_period, regression.logs)))
     return replace(data, regression=_without_payloads(regression, setup, output), notes=[*data.notes, *notes])
 
 
@@ -161,7 +160,7 @@ def common_output(logs: Sequence[Log]) -> Output:
 
 
 def make_regression(logs: Sequence[Log], robot: Robot, mounting: Mounting, output: str, options: Options) -> Regression:
-    """Return the regression of some logs: cleaned logs, bodies, and filters before any choice."""
+    """Return the regression of some logs: cleaned logs, their periods, bodies, and filters before any choice."""
     clean = _clean_logs(logs, robot)
     gravity = gravity_vector(mounting)
     bodies = Dynamics(
@@ -171,7 +170,8 @@ def make_regression(logs: Sequence[Log], robot: Robot, mounting: Mounting, outpu
         ((),) * robot.dof,
         options.load_basis,
     )
-    return Regression(clean, output, bodies, first_filters(logs, options), extra=options.structure.extra)
+    filters, periods = first_filters(logs, options), tuple(map(motion_period, clean))
+    return Regression(clean, output, bodies, filters, extra=options.structure.extra, periods=periods)
 
 
 def _clean_logs(logs: Sequence[Log], robot: Robot) -> tuple[CleanLog, ...]:

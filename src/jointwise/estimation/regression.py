@@ -32,6 +32,9 @@ NEAR_MOTION = 0.05
 """Samples less than this time (s) from a motion count as motion: the friction is still that of sliding."""
 BLOCKS = 24
 """Blocks that the training data are divided into for cross-validation and the jackknife."""
+PHASES = 36
+"""Blocks that the period of a motion that repeats itself is divided into. Fewer are so long that nothing similar is
+left without one of them: intervals get too wide. More are shorter than the correlation time of friction errors."""
 EXCERPT = 60_000
 """Samples of all logs together that structures and filters are selected on; the final fit uses every sample."""
 
@@ -343,13 +346,13 @@ class Regression:
         """Return the blocks that the rows of a chunk of a log are divided into.
 
         Errors of the model repeat with the motion. Rows of the same phase of a motion that repeats itself therefore
-        make one block; other motions are divided into blocks of time. A log has the same number of blocks either way.
+        make one block, `PHASES` for all logs together; other motions are divided into blocks of time.
         """
         period = self.periods[log] if self.periods else None
         if period is None:
             starts = self.time_blocks(rows)
             return Blocks(starts, [None] * len(starts))
-        count = max(1, round(BLOCKS * self.logs[log].samples / self.samples))
+        count = max(1, round(PHASES * self.logs[log].samples / self.samples))
         times = rows.motion.start + np.arange(*rows.used.indices(rows.motion.samples)) / rows.motion.rate
         phases = (times % period * (count / period)).astype(np.intp) % count
         order = np.argsort(phases, kind="stable")
