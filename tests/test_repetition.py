@@ -59,6 +59,20 @@ def test_the_period_is_found_with_noise_jitter_gaps_and_rests(period: float, noi
     assert found == pytest.approx(period, abs=0.01)
 
 
+def test_a_gap_is_not_part_of_the_motion() -> None:
+    """Straight lines over long gaps agree with nothing: with them, fewer than half of the times would."""
+    t = np.arange(0.0, 60.0, 0.01)
+    t = t[(t < 21.0) | ((t > 35.0) & (t < 41.0)) | (t > 52.0)]
+    assert period_of(t, positions(t / 10.0, 7)) == pytest.approx(10.0, abs=0.01)
+
+
+def test_a_short_log_and_a_log_at_rest_do_not_repeat() -> None:
+    t = np.arange(200) / 1000.0
+    assert period_of(t, positions(t / 0.05, 7)) is None
+    t = np.arange(0.0, 30.0, 0.01)
+    assert period_of(t, np.zeros((len(t), 2))) is None
+
+
 def test_two_periods_are_enough_one_is_not() -> None:
     t = stamps(20.0, 100.0, 4)
     assert period_of(t, positions(t / 10.0, 4)) == pytest.approx(10.0, abs=0.02)

@@ -100,22 +100,24 @@ class _Grid:
     def refined(self, lag: float) -> float | None:
         """Return the lag (steps) less than a step away at which the states agree best; None if they do not."""
         lags = lag + np.linspace(-1.0, 1.0, 41)
-        found = np.minimum(self.differences(lags), COARSE)
-        best = int(np.argmin(np.nanmean(np.square(found), axis=1)))
+        found = np.minimum(np.nan_to_num(self.differences(lags), nan=COARSE), COARSE)
+        best = int(np.argmin(np.mean(np.square(found), axis=1)))
         inside = 0 < best < len(lags) - 1
         return float(lags[best]) if inside and self.agreement(lags[[best]], FINE)[0] >= AGREEING else None
 
 
 def _grid(clean: CleanLog) -> _Grid | None:
-    """Return the states of a log; None if hardly anything moves."""
+    """Return the states of a log; None if it is too short, or hardly anything moves."""
     t = np.asarray(clean.log.t[clean.kept]) - clean.log.t[0]
     times = np.arange(t[0] + 0.5 * SPAN, min(t[-1], t[0] + LONGEST) - 0.5 * SPAN, STEP)
+    if len(times) < LEAST_PROBES:
+        return None
     before, after = (_positions(clean, t, times + side) for side in (-0.5 * SPAN, 0.5 * SPAN))
     speed = (after - before) / SPAN
     size = np.sqrt(np.mean(np.square(speed), axis=0))
     joints = size > SMALL * size.max(initial=0.0)
     speed, position = speed[:, joints] / size[joints], 0.5 * (before + after)[:, joints]
-    measured = _segments(clean, t, times - 0.5 * SPAN) == _segments(clean, t, times + 0.5 * SPAN)
+    measured = _measured(clean, t, times)
     moving = np.flatnonzero(measured & (np.abs(speed) > SMALL).any(axis=1))
     if len(moving) < LEAST_PROBES:
         return None
@@ -131,9 +133,12 @@ def _positions(clean: CleanLog, t: Array, times: Array) -> Array:
     return result
 
 
-def _segments(clean: CleanLog, t: Array, times: Array) -> Index:
-    """Return the number of the segment before whose end a time lies, (times,)."""
-    return np.searchsorted([t[segment.stop - 1] for segment in clean.segments], times)
+def _measured(clean: CleanLog, t: Array, times: Array) -> Mask:
+    """Return whether the span about a time lies within one segment, (times,)."""
+    first, last = np.array([[t[segment.start], t[segment.stop - 1]] for segment in clean.segments]).T
+    segment = np.searchsorted(last, times + 0.5 * SPAN)
+    result: Mask = np.append(first, np.inf)[segment] <= times - 0.5 * SPAN
+    return result
 
 
 def _first_repetition(grid: _Grid) -> float | None:
