@@ -14,7 +14,7 @@ ROOT = Path(jointwise.__file__).parent
 FOUNDATIONS: list[set[str]] = [
     {"errors", "_native"},
     {"atomic", "backend", "distributions", "formatting", "interrupts", "lazy", "toml"},
-    {"document"},
+    {"arguments", "document"},
     {"spatial"},
     {"motion"},
 ]

@@ -23,8 +23,7 @@ from jointwise.formatting import rounded
 from jointwise.model.terms import Hysteresis, Viscous
 from jointwise.options import Options
 from jointwise.result import Calibration, load_calibration, save_model, validate
-from jointwise.result.calibration import TrainingErrors
-from jointwise.result.metrics import metrics, pool
+from jointwise.result.metrics import TrainingErrors, metrics, pool
 from jointwise.result.model_file import ModelFile
 from jointwise.result.predict import predict_chunks
 from jointwise.result.store import KIND, SCHEMA, to_document

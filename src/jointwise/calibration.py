@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from jointwise.arguments import checked
 from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.log import Log, log_list
-from jointwise.description.files import load_robot
+from jointwise.description.files import as_robot
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ImplausibleError
@@ -44,7 +46,8 @@ from jointwise.monitoring.learn import residual_spread
 from jointwise.options import Options
 from jointwise.preparation import Setup, TrainingData, loaded_logs, prepare
 from jointwise.result.assembly import bounded_model, estimate_of, explained_output, feed_forward_of, structure_text
-from jointwise.result.calibration import Calibration, TrainingErrors
+from jointwise.result.calibration import Calibration
+from jointwise.result.metrics import TrainingErrors
 from jointwise.result.plausibility import Check, refusal, worst_status
 from jointwise.result.plausibility.setup import check_setup
 from jointwise.result.provenance import provenance_of
@@ -60,9 +63,10 @@ LEAST_VALIDATION = 60.0
 Progress = Callable[[str], None]
 
 
+@checked
 def calibrate(
     logs: Log | Sequence[Log],
-    robot: Robot | str,
+    robot: Robot | str | Path,
     *,
     mounting: Mounting | None = None,
     payload: Payload | Sequence[Payload | None] | None = None,
@@ -81,7 +85,7 @@ def calibrate(
 
     Args:
         logs: Training logs with a measured current or torque.
-        robot: The robot, or its name; a description without inertia (a DH table) is enough.
+        robot: The robot, its name or the path of its description; one without inertia (a DH table) is enough.
         mounting: How the base is mounted (table, wall, ceiling, or gravity in m/s²); that of the logs if None, else
             the table.
         payload: What the tool carries in the logs; it becomes part of the parameters. Drive gains that are not
@@ -108,7 +112,7 @@ def calibrate(
 
     """
     recordings, options = log_list(logs), options or Options()
-    robot = load_robot(robot) if isinstance(robot, str) else robot
+    robot = as_robot(robot)
     if joints:
         rotor = all(log.theta is not None for log in recordings)
         options = options.with_joints(

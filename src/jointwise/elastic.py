@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data.conditioning import Filters, MotionChunk, clean_log, motion_chunks
 from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.filters import differences, low_pass
 from jointwise.data.log import Log, check_joints, log_list
+from jointwise.description.files import as_robot
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.description.transmission import refuse_coupled
@@ -45,9 +48,10 @@ MAX_NMSE = 0.3
 0.4 to 0.75, with 30 dB up to 0.2."""
 
 
+@checked
 def identify_elastic(
     logs: Log | Sequence[Log],
-    robot: Robot,
+    robot: Robot | str | Path,
     *,
     model: ElasticModel = "reduced",
     mounting: Mounting | None = None,
@@ -62,7 +66,7 @@ def identify_elastic(
     Args:
         logs: Logs with positions of links (q) and rotors (theta, divided by the gear ratio) and current or torque of
             the motors.
-        robot: The robot; its bodies are not used. The complete model needs gear ratios.
+        robot: The robot, or its name; its bodies are not used. The complete model needs gear ratios.
         model: reduced (Spong), or complete with the coupling between rotors and links.
         mounting: Mounting of the base; that of the logs if None, else the table.
         gains: Motor torque at the joint per unit of current, Nm/A; those of the description if None.
@@ -80,6 +84,7 @@ def identify_elastic(
     """
     if model not in ("reduced", "complete"):
         raise ModelError(f"the elastic model must be reduced or complete. Got '{model}' instead.")
+    robot = as_robot(robot)
     refuse_coupled(robot, "the identification of elastic joints")
     recordings = log_list(logs)
     for log in recordings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Real
 
 __all__ = [
     "DataError",
@@ -57,7 +57,7 @@ def nearest(name: str, known: Iterable[str], most: int | None = None) -> str:
 
 
 class ModelError(JointwiseError, ValueError):
-    """A model document or a choice of terms is not valid."""
+    """A model document, a choice of terms or an argument of a call is not valid."""
 
 
 class EstimationError(JointwiseError):
@@ -92,22 +92,8 @@ def is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value))
 
 
-def check_integer(**values: object) -> None:
-    """Reject values that are not whole numbers."""
-    for name, value in values.items():
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            raise ModelError(f"{name} must be a whole number. Got {value!r} instead.")
-
-
 def check_positive(unit: str, **values: object) -> None:
     """Reject values that are not positive numbers of a unit; None is skipped."""
     for name, value in values.items():
         if value is not None and not (is_number(value) and value > 0.0):  # type: ignore[operator]
             raise ModelError(f"{name} must be a positive number of {unit}. Got {value!r} instead.")
-
-
-def check_type(kind: type | tuple[type, ...], expected: str, **values: object) -> None:
-    """Reject values of another type; `expected` describes the right one in the message, None is skipped."""
-    for name, value in values.items():
-        if value is not None and not isinstance(value, kind):
-            raise ModelError(f"{name} must be {expected}. Got {type(value).__name__} instead.")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from jointwise.arguments import checked
 from jointwise.data.coordinates import mounting_of_logs
-from jointwise.data.log import Log
+from jointwise.data.log import Log, log_list
 from jointwise.data.quality import DataQuality, check_quality
+from jointwise.description.files import as_robot
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Robot
 from jointwise.estimation.identifiability import Identifiability, identifiability
@@ -46,12 +49,13 @@ class LogInspection:
         return {**self.quality.to_dict(), "parameters": parameters}
 
 
-def inspect(log: Log, robot: Robot | None = None, *, mounting: Mounting | None = None) -> LogInspection:
+@checked
+def inspect(log: Log, robot: Robot | str | Path | None = None, *, mounting: Mounting | None = None) -> LogInspection:
     """Inspect a log: clock, channels, motion, suspicious units and signs, and the parameters that it determines.
 
     Args:
         log: The log.
-        robot: The robot that it was recorded on; without it only the signals are inspected.
+        robot: The robot that it was recorded on, or its name; without it only the signals are inspected.
         mounting: Mounting or gravity vector (m/s²); None for the one stated in the log, else the table.
 
     Returns:
@@ -61,7 +65,8 @@ def inspect(log: Log, robot: Robot | None = None, *, mounting: Mounting | None =
         DataError: The log states another gravity than `mounting`.
 
     """
-    standing = mounting_of_logs([log], mounting)
+    standing = mounting_of_logs(log_list(log), mounting)
+    robot = None if robot is None else as_robot(robot)
     quality = check_quality(log, robot)
     if quality.verdict == "refused" or robot is None:
         return LogInspection(quality, None)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.data.log import Log
+from jointwise.description.files import as_robot
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, JointwiseError, ModelError
 from jointwise.estimation.semidefinite import PriorKind
@@ -29,6 +31,7 @@ RELAXATION = 3.0
 """s; default relaxation time of hysteresis, typical of strain-wave gears."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Options:
     """Options of a calibration; None selects a value from the data.
@@ -120,12 +123,13 @@ def _identified_gains(models: Sequence[JointModel], robot: Robot, accept_implaus
     return complete
 
 
-def read_joints(paths: Sequence[str | Path], robot: Robot) -> list[JointModel]:
+@checked
+def read_joints(paths: Sequence[str | Path], robot: Robot | str | Path) -> list[JointModel]:
     """Return the joints of some joint files for a calibration of `robot`.
 
     Args:
         paths: Files that `jointwise joint` wrote.
-        robot: The robot, of which every joint may appear once.
+        robot: The robot, or its name, of which every joint may appear once.
 
     Returns:
         The joint models, for `Options.with_joints`.
@@ -134,6 +138,7 @@ def read_joints(paths: Sequence[str | Path], robot: Robot) -> list[JointModel]:
         ModelError: A file is damaged, or a joint belongs to another robot or appears twice.
 
     """
+    robot = as_robot(robot)
     models = [model for path in paths for model in _usable_joints(path)]
     numbers = [model.joint for model in models]
     for model in models:
@@ -159,6 +164,7 @@ def _usable_joints(path: str | Path) -> list[JointModel]:
     return models
 
 
+@checked
 def with_friction(
     options: Options,
     logs: Sequence[Log],

@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from jointwise.arguments import checked
 from jointwise.atomic import make_directory
 from jointwise.calibration import calibrate
 from jointwise.data import read_log
-from jointwise.description import load_robot
+from jointwise.description.files import as_robot
 from jointwise.description.robot import Robot
 from jointwise.design import ExcitationOptions, Trajectory, make_experiment, optimize_excitation
 from jointwise.errors import ModelError, OutputError
@@ -60,8 +61,9 @@ class Rehearsal:
         return "\n".join([*recorded, f"model: {self.model_path}", f"R2 of each joint on the second motion: {scores}"])
 
 
+@checked
 def rehearse(
-    robot: Robot | str = "ur5e",
+    robot: Robot | str | Path = "ur5e",
     output: str | Path = "rehearsal",
     *,
     duration: float = 30.0,
@@ -88,7 +90,7 @@ def rehearse(
     """
     if not LEAST_DURATION <= duration <= MOST_DURATION:
         raise ModelError(f"duration must be {LEAST_DURATION:g} to {MOST_DURATION:g} s. Got {duration:g} instead.")
-    arm, folder = load_robot(robot) if isinstance(robot, str) else robot, Path(output)
+    arm, folder = as_robot(robot), Path(output)
     if folder.exists() and any(folder.iterdir()):
         raise OutputError(f"{folder}: must be empty or absent. Choose another directory.")
     check_six_axes(arm)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.arguments import checked
 from jointwise.backend import native
 from jointwise.control.computed_torque import computed_torque
 from jointwise.control.controller import AffineController, ControlSample, ControlState
@@ -193,6 +194,7 @@ class AdaptiveController:
         return self._blocks[number]
 
 
+@checked
 def adaptive(
     robot: Robot | RobotModel,
     motion: Any,

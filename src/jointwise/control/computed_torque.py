@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.control.controller import AffineControl, AffineController
 from jointwise.control.gains import rotor_inertias
 from jointwise.control.links import FeedbackOptions, deformations, make_task, plus_friction
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from jointwise.runtime import RobotModel
 
 
+@checked
 def computed_torque(
     robot: Robot | RobotModel,
     motion: Any,

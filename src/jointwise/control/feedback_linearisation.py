@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.backend import native
 from jointwise.control.controller import ControlSample
 from jointwise.control.flexible import drive_motion, friction_feed
@@ -41,6 +42,7 @@ STIFF = 3.0
 cancel a spring is positive feedback: with a stiffness 20 % off the loop is stable up to about 3.5, at any rate."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class ChainGains:
     """``e⁽⁴⁾ + k3 e⁽³⁾ + k2 ë + k1 ė + k0 e + ki ∫e = 0``; each gain is a number or (joints,).
@@ -67,6 +69,7 @@ class ChainGains:
                 raise ModelError(f"{name} must be finite and > 0. Got {value.tolist()} instead.")
 
 
+@checked
 def chain_gains(bandwidth: float | Array, integral: float = 0.0) -> ChainGains:
     """Return gains with the poles ``(s + ω)⁴ (s + r ω)``, ω = 2π · bandwidth.
 
@@ -75,8 +78,9 @@ def chain_gains(bandwidth: float | Array, integral: float = 0.0) -> ChainGains:
         integral: r, speed of the integral relative to the rest; 0 for none.
     """
     w = 2.0 * np.pi * np.asarray(bandwidth, dtype=float)
-    if not (np.isfinite(w).all() and (w > 0.0).all() and integral >= 0.0):
-        raise ModelError(f"bandwidth must be positive, in Hz, and integral >= 0. Got {bandwidth}, {integral} instead.")
+    if not (w.size and np.isfinite(w).all() and (w > 0.0).all() and integral >= 0.0):
+        found = f"{np.asarray(bandwidth).tolist()}, {integral}"
+        raise ModelError(f"bandwidth must be positive, in Hz, and integral >= 0. Got {found} instead.")
     r = integral * w
     return ChainGains(
         w**4 + 4.0 * w**3 * r, 4.0 * w**3 + 6.0 * w**2 * r, 6.0 * w**2 + 4.0 * w * r, 4.0 * w + r, r * w**4
@@ -307,6 +311,7 @@ class _Model:
         return self.links.sample_torque(position, speed, acceleration)
 
 
+@checked
 def feedback_linearisation(
     robot: Robot | RobotModel,
     motion: Any,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.control.controller import AffineControl, AffineController
-from jointwise.control.gains import Gains, rotor_inertias
+from jointwise.control.gains import Gains, drives_for, rotor_inertias
 from jointwise.control.joint_drive import JointDrive
 from jointwise.control.links import Links, TaskOptions, friction_torques, make_task, plus_friction
 from jointwise.control.pd import feedback_law, integral_law
@@ -39,6 +40,7 @@ class DriveMotion:
     torque: Array
 
 
+@checked
 def drive_motion(links: Links, drives: Sequence[JointDrive], reference: Reference) -> DriveMotion:
     """Return the motion of the rotors and the torque of the motors that a motion of the links needs.
 
@@ -48,6 +50,7 @@ def drive_motion(links: Links, drives: Sequence[JointDrive], reference: Referenc
     """
     if reference.jerk is None or reference.snap is None:
         raise ModelError("elastic joints need jerk and snap. Use a motion with derivative(t, order) up to 4.")
+    drives_for(links.robot, drives)
     torque, first, second = links.torque_rates(reference)
     phi, phi_d, phi_dd = (np.zeros_like(torque) for _ in range(3))
     for j, drive in enumerate(drives):
@@ -69,6 +72,7 @@ def _deformation(drive: JointDrive, torque: Array, first: Array, second: Array) 
     return spring.deformation(torque - drive.damping * phi_d), phi_d, phi_dd
 
 
+@checked
 def flexible_feedforward(
     robot: Robot | RobotModel,
     motion: Any,

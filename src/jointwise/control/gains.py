@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.control.joint_drive import JointDrive
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError, ShapeError
@@ -22,6 +23,7 @@ POSES = 64
 """Poses of a reference at which inertias are taken."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Gains:
     """PID gains for a unit of inertia: ``ë + kd ė + kp e + ki ∫e = 0``; each a number or (joints,).
@@ -44,6 +46,7 @@ class Gains:
                 raise ModelError(f"{name} must be finite and >= 0. Got {value.tolist()} instead.")
 
 
+@checked
 def bandwidth_gains(bandwidth: float | Array, damping: float = 1.0, integral: float = 0.0) -> Gains:
     """Return gains that put the poles at ``(s² + 2 ζ ω s + ω²)(s + r ω)``, ω = 2π · bandwidth.
 
@@ -53,8 +56,8 @@ def bandwidth_gains(bandwidth: float | Array, damping: float = 1.0, integral: fl
         integral: r, speed of the integral relative to the rest; 0 for no integral.
     """
     w = 2.0 * np.pi * np.asarray(bandwidth, dtype=float)
-    if not (np.isfinite(w).all() and (w > 0.0).all()):
-        raise ModelError(f"bandwidth must be positive, in Hz. Got {bandwidth} instead.")
+    if not (w.size and np.isfinite(w).all() and (w > 0.0).all()):
+        raise ModelError(f"bandwidth must be positive, in Hz. Got {np.asarray(bandwidth).tolist()} instead.")
     r = integral * w
     return Gains(w**2 + 2.0 * damping * w * r, 2.0 * damping * w + r, r * w**2)
 
@@ -86,6 +89,7 @@ def feedback_rotors(robot: Robot, drives: Sequence[JointDrive] | None) -> Array:
     return np.array([guess if value is None else value for value, guess in zip(known, guessed, strict=True)])
 
 
+@checked
 def effective_inertias(robot: Robot, q: Array, payload: Payload | None = None) -> Array:
     """Return the effective inertias ``J_i = mean M_ii(q)`` along a motion, without rotors.
 
@@ -107,17 +111,21 @@ def effective_inertias(robot: Robot, q: Array, payload: Payload | None = None) -
     return diagonal
 
 
+@checked
 def default_bandwidth(inertias: Array, drives: Sequence[JointDrive], rate: float) -> Array:
     """Return bandwidths (joints,) in Hz that suit the arm: half the frequency of the link on its spring, at most 8 Hz.
 
     ``f = ½ √(k / J) / 2π`` with J the effective inertia and k the stiffness at rest; and at most a 60th of `rate`.
     """
+    if np.shape(inertias) != (len(drives),):
+        raise ShapeError(f"inertias must have one entry for each of {len(drives)} drives. Got {np.shape(inertias)}.")
     free = [np.inf if d.spring is None else float(d.spring.stiffness(np.zeros(()))) for d in drives]
     springs = 0.5 * np.sqrt(np.array(free) / inertias) / (2.0 * np.pi)
     result: Array = np.minimum(np.minimum(springs, FASTEST), rate / 60.0)
     return result
 
 
+@checked
 def default_gains(inertias: Array, drives: Sequence[JointDrive], rate: float, integral: float = 0.0) -> Gains:
     """Return critically damped gains at the default bandwidth of the slowest joint.
 

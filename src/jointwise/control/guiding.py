@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.arguments import checked
 from jointwise.backend import native
 from jointwise.control.adaptive_friction import make_friction_model
 from jointwise.control.controller import ControlSample
@@ -99,6 +100,7 @@ class HandGuiding:
         return np.minimum(np.maximum(torque, -self.limits), self.limits), after
 
 
+@checked
 def hand_guiding(
     robot: Robot | RobotModel,
     rate: float = 1000.0,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from jointwise.arguments import checked_fields
 from jointwise.errors import ModelError
 from jointwise.model.spring import Rigid, Spring
 from jointwise.spatial import Array
 
 
+@checked_fields
 @dataclass(frozen=True)
 class JointDrive:
     """One drive: ``B θ̈ + τ_J(φ) + D φ̇ + F_V ω + F_C(sgn ω) = τ_m``, all at the joint side (after the gear).

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.backend import native
 from jointwise.control.controller import AffineControl, ControlSample
 from jointwise.control.gains import Gains, default_gains, drives_for, effective_inertias, feedback_rotors
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from jointwise.runtime import RobotModel
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Links:
     """A robot as it is mounted and loaded; torques are those of the links, without rotors.
@@ -182,8 +184,11 @@ def deformations(drives: Sequence[JointDrive], torque: Array) -> Array:
     return np.stack(columns, axis=1)
 
 
+@checked
 def friction_torques(drives: Sequence[JointDrive], speed: Array) -> Array:
     """Return the steady friction of the drives at rotor speeds (samples, joints), Nm."""
+    if np.ndim(speed) != 2 or speed.shape[1] != len(drives) or not drives:
+        raise ShapeError(f"speed must have shape (samples, {len(drives)}). Got {np.shape(speed)} instead.")
     return np.stack([d.friction(column) for d, column in zip(drives, speed.T, strict=True)], axis=1)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.control.controller import AffineControl, AffineController
 from jointwise.control.flexible import friction_feed
 from jointwise.control.joint_drive import JointDrive
@@ -24,6 +25,7 @@ DEFAULT_EFFORT = 100.0
 """Torque tolerance (Nm) of a joint whose description has no effort limit."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Tolerances:
     """Weights by Bryson's rule, 1 / tolerance²: deviations that cost as much as the full torque of the joint.
@@ -50,6 +52,7 @@ class Tolerances:
                 raise ModelError(f"{name} must be finite and > 0. Got {value} instead.")
 
 
+@checked
 def joint_system(drive: JointDrive, inertia: float, integral: bool = False) -> tuple[Array, Array]:
     """Return A and B of ``x' = A x + B u`` for one joint with a link of `inertia` J (kg m²), u its motor torque (Nm).
 
@@ -79,6 +82,7 @@ def _elastic_system(drive: JointDrive, inertia: float) -> tuple[Array, Array]:
     return A, np.array([[0.0], [1.0 / drive.inertia], [0.0], [0.0]])
 
 
+@checked
 def lqr_gain(A: Array, B: Array, Q: Array, R: Array, period: float | None = None) -> Array:
     """Return K of ``u = -K x`` that minimises ``∫ xᵀ Q x + uᵀ R u dt``, (inputs, states).
 
@@ -111,6 +115,7 @@ def sampled_cost(A: Array, B: Array, Q: Array, R: Array, period: float) -> tuple
     return step[:n, :n], step[:n, n:], cost[:n, :n], cost[n:, n:], cost[:n, n:]
 
 
+@checked
 def lqr(
     robot: Robot | RobotModel,
     motion: Any,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.control.controller import AffineControl, AffineController
 from jointwise.control.links import FeedbackOptions, Side, deformations, make_task
 from jointwise.description.robot import Robot
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from jointwise.runtime import RobotModel
 
 
+@checked
 def pd_gravity(
     robot: Robot | RobotModel, motion: Any, rate: float = 1000.0, **options: Unpack[FeedbackOptions]
 ) -> AffineController:
@@ -32,6 +34,7 @@ def pd_gravity(
     return AffineController(task.links.law(AffineControl(**feedback, gravity=task.links.chain)), rate)
 
 
+@checked
 def pid(
     robot: Robot | RobotModel, motion: Any, rate: float = 1000.0, **options: Unpack[FeedbackOptions]
 ) -> AffineController:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.errors import ModelError, ShapeError
 from jointwise.spatial import Array
 
@@ -16,6 +17,7 @@ Curve = Callable[[Array, int], Array]
 """dᵏq/dtᵏ (samples, joints) at times (samples,), s, and k."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Reference:
     """Samples (periods, joints) of a motion.
@@ -81,6 +83,7 @@ class Reference:
         return _sampled(self.curve, self.rate, self.t + lead, orders, self.poses)
 
 
+@checked
 def as_reference(motion: Any, rate: float, duration: float | None = None) -> Reference:
     """Return a motion as samples from t = 0.
 
@@ -105,6 +108,7 @@ def as_reference(motion: Any, rate: float, duration: float | None = None) -> Ref
     return _sampled(curve, rate, t, orders)
 
 
+@checked
 def part_of(motion: Any, rate: float, times: Array, poses: Array) -> Reference:
     """Return some instants of a motion as a reference.
 

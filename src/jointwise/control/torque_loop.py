@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.backend import native
 from jointwise.control.computed_torque import computed_torque
 from jointwise.control.controller import AffineController, ControlSample, ControlState
@@ -214,6 +215,7 @@ class TorqueFeedback:
         return MOST_FRICTION * self._limits
 
 
+@checked
 def torque_feedback(
     robot: Robot | RobotModel,
     motion: Any,

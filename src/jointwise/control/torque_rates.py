@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.model.rigid.chain import Chain
 from jointwise.spatial import Array, six_to_tensor, skew
 
@@ -19,6 +20,7 @@ BLOCK = 2000
 Vectors = tuple[Array, Array, Array]
 
 
+@checked
 def torque_rates(chain: Chain, q: Array, qd: Array, qdd: Array, jerk: Array, snap: Array) -> tuple[Array, Array, Array]:
     """Return τ, τ̇ and τ̈ (samples, joints) of ``τ = M q̈ + C q̇ + g`` along a motion with its first four derivatives.
 

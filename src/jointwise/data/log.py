@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.arguments import checked
 from jointwise.data.channels import (
     CHANNELS,
     OPTIONAL,
@@ -172,6 +173,7 @@ class Log:
         """Names of the channels that this log has, `t` and `q` first."""
         return tuple(name for name in CHANNELS if getattr(self, name) is not None)
 
+    @checked
     def channel(self, name: str) -> Array:
         """Return a channel by its name or column stem ("current" or "i"), or say that this log lacks it."""
         known = channel_named(name, self.origin.path).name
@@ -193,6 +195,7 @@ class Log:
         """
         return replace(self, **changed, original=self.original or self)
 
+    @checked
     def ignore_output(self, joints: Collection[int]) -> Log:
         """Return the log without current and torque of some joints (0-based): these columns become NaN.
 
@@ -218,6 +221,7 @@ class Log:
         }
         return self.with_channels(**changed, run_in=None if self.run_in is None else self.run_in.ignore_output(joints))
 
+    @checked
     def with_payload(self, payload: Payload | None) -> Log:
         """Return the log with what the tool carries in it.
 
@@ -233,6 +237,7 @@ class Log:
         before = None if self.run_in is None else self.run_in.with_payload(payload)
         return self.with_channels(payload=payload, run_in=before)
 
+    @checked
     def with_temperature(self, temperature: float) -> Log:
         """Return the log with one temperature (degC) of all joints, where none was recorded."""
         if self.temperature is not None:
@@ -242,6 +247,7 @@ class Log:
         before = None if self.run_in is None else self.run_in.with_temperature(temperature)
         return self.with_channels(temperature=np.full(self.q.shape, temperature), run_in=before)
 
+    @checked
     def slice(self, start: int, stop: int) -> Log:
         """Return the samples start..stop-1 as a log; views, nothing is copied."""
         first, last, _ = slice(start, stop).indices(self.samples)
@@ -260,6 +266,7 @@ class Log:
         dropped: dict[str, Any] = {name: None for name, keep in channels.items() if not keep}
         return self.with_channels(**dropped, run_in=None if self.run_in is None else self.run_in.select(**channels))
 
+    @checked
     def without(self, channels: Collection[str]) -> Log:
         """Return the log without some optional channels."""
         return self.select(**dict.fromkeys(channels, False)) if channels else self
@@ -295,8 +302,14 @@ class Log:
 
 
 def log_list(logs: Log | Iterable[Log]) -> list[Log]:
-    """Return one log or several as a list."""
-    return [logs] if isinstance(logs, Log) else list(logs)
+    """Return one log or several as a list; raise `DataError` if there is none, or one without samples."""
+    found = [logs] if isinstance(logs, Log) else list(logs)
+    if not found:
+        raise DataError("at least one log is needed. Got none.")
+    for log in found:
+        if not log.samples:
+            raise DataError(f"{log.origin.path}: the log has no samples.")
+    return found
 
 
 def check_joints(log: Log, robot: Robot) -> None:
@@ -305,6 +318,7 @@ def check_joints(log: Log, robot: Robot) -> None:
         raise DataError(f"{log.origin.path}: the log has {log.joints} joints, {robot.name} has {robot.dof}.")
 
 
+@checked
 def holdout(log: Log, fraction: float) -> tuple[Log, Log]:
     """Return the first part of a log for training and its last `fraction` (0 < fraction < 1) for test.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from jointwise.arguments import checked
 from jointwise.data.effort import EffortUnit
 from jointwise.data.gate import NEEDED, ReadOptions
 from jointwise.data.log import Log
@@ -20,6 +21,7 @@ BINARY_TABLES = (b"PAR1", STREAM_MAGIC)
 """First bytes of a Parquet file and of an Arrow stream."""
 
 
+@checked
 def read_log(
     path: str | Path,
     *,

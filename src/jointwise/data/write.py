@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.atomic import atomic_path
 from jointwise.data.channels import default_names
 from jointwise.data.coordinates import KEY, gravity_bytes
@@ -17,6 +18,7 @@ from jointwise.data.effort import EffortUnit
 from jointwise.data.log import Log
 from jointwise.data.parquet import STREAM_MAGIC, convert_stream
 from jointwise.data.read import read_log
+from jointwise.description.files import as_robot
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, MissingExtraError, OutputError
 
@@ -31,6 +33,7 @@ def check_suffix(path: str | Path) -> None:
         raise OutputError(f"{path}: a log must end in {' or '.join(SUFFIXES)}.")
 
 
+@checked
 def write_log(log: Log, path: str | Path) -> None:
     """Write a log as CSV or Parquet by its ending, with our own column names ``t,q1..,qd1..,i1..``; `extra` as named.
 
@@ -94,12 +97,13 @@ TOPIC = "/joint_states"
 JOINT_STATE = "sensor_msgs/msg/JointState"
 
 
+@checked
 def convert(
     path: str | Path,
     output: str | Path,
     *,
     columns: str | Path | Mapping[str, Any] | None = None,
-    robot: Robot | None = None,
+    robot: Robot | str | Path | None = None,
     topic: str | None = None,
     effort_unit: EffortUnit | None = None,
 ) -> int:
@@ -112,7 +116,7 @@ def convert(
         path: CSV or Parquet log, ROS 2 bag, or interrupted recording.
         output: File to write.
         columns: Meaning of the columns, as in `read_log`.
-        robot: The robot, which names and orders the joints of a bag and of MCAP.
+        robot: The robot, or its name, which names and orders the joints of a bag and of MCAP.
         topic: Topic of the joint states in a bag.
         effort_unit: Unit of the effort in a bag.
 
@@ -126,6 +130,7 @@ def convert(
     suffix = Path(output).suffix.lower()
     if suffix not in (*SUFFIXES, MCAP):
         raise OutputError(f"{output}: a log must end in {', '.join(SUFFIXES)} or {MCAP}.")
+    robot = None if robot is None else as_robot(robot)
     log = read_log(path, columns=columns, joints=robot, needed=(), topic=topic, effort_unit=effort_unit)
     if suffix == MCAP:
         write_mcap(log, output, robot)

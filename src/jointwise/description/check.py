@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from jointwise import spatial
+from jointwise.arguments import checked
 from jointwise.description.files import load_robot, read_text
 from jointwise.description.robot import Joint, Limits, Link, Motor, Robot
 from jointwise.errors import DescriptionError
@@ -41,6 +42,7 @@ class Remark:
     message: str
 
 
+@checked
 def check_robot(robot: Robot) -> list[Remark]:
     """Return what is wrong or doubtful about a robot, joint by joint."""
     places = [f"joint {number} '{joint.name}'" for number, joint in enumerate(robot.joints, start=1)]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.atomic import read_limited
 from jointwise.description.robot import Joint, JointKind, Limits, Link, Motor, Payload, Robot
 from jointwise.description.transmission import Coordinates, Transmission, coupled, parse_coupling
@@ -172,6 +173,12 @@ def read_text(path: Path) -> str:
         raise DescriptionError(f"{path}: {problem}") from None
 
 
+def as_robot(robot: Robot | str | Path) -> Robot:
+    """Return a robot, loaded where it is a name of the catalogue or the path of a description."""
+    return robot if isinstance(robot, Robot) else load_robot(robot)
+
+
+@checked
 def load_robot(
     name: str | Path,
     *,

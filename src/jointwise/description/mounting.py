@@ -58,5 +58,5 @@ def _tilted(name: str) -> Array:
 def _checked_vector(values: Sequence[float] | Array) -> Array:
     vector = np.asarray(values, dtype=float)
     if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise DescriptionError(f"gravity must be three finite numbers in m/s^2. Got {values!r} instead.")
+        raise DescriptionError(f"gravity must be three finite numbers in m/s^2. Got {vector.tolist()} instead.")
     return vector

@@ -20,13 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise import spatial
-from jointwise.errors import DescriptionError
+from jointwise.arguments import checked_fields
+from jointwise.errors import DescriptionError, ModelError
 from jointwise.spatial import Array
 
 if TYPE_CHECKING:
     from jointwise.description.transmission import Transmission
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Payload:
     """A body fixed to the tool.
@@ -86,6 +88,7 @@ TORQUE_NOISE = 1.2e-3
 """Usual noise of a current: its torque over the effort limit of the drive (UR10e at rest: 0.10 to 0.15 %)."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Limits:
     """Limits of a joint; None where the description has none.
@@ -109,6 +112,7 @@ class Limits:
         _check_sizes(self)
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Motor:
     """Drive of a joint; None where unknown.
@@ -199,6 +203,7 @@ class Joint:
             raise DescriptionError(f"joint '{self.name}': rotation is not orthonormal.")
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Link:
     """A rigid body that a joint moves.
@@ -246,6 +251,7 @@ class Link:
         return spatial.split_inertial(self.inertial)[2]
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Robot:
     """An immutable serial arm: joints, the links they move, and the fixed tool transform after the last one.
@@ -328,6 +334,13 @@ class Robot:
     def rotor_inertias(self) -> Array:
         """Nominal reflected rotor inertias in kg m², shape (joints,); 0 where the motor is not described."""
         return np.array([joint.motor.reflected_inertia or 0.0 for joint in self.joints])
+
+
+def check_joint(robot: Robot, joint: int) -> int:
+    """Return the index of a joint (0-based) if the robot has it; else raise a `ModelError`."""
+    if not 0 <= joint < robot.dof:
+        raise ModelError(f"joint must be 0 to {robot.dof - 1} (0 is the first joint). Got {joint} instead.")
+    return joint
 
 
 def _check_sizes(numbers: Limits | Motor) -> None:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.arguments import checked_fields
 from jointwise.description.robot import Robot
 from jointwise.design.limits import motion_limits, upright_posture
 from jointwise.model.skeleton import Skeleton, Tool
@@ -45,6 +46,7 @@ class Nearest:
     posture: Array
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Body:
     """A robot and its tool as capsules; other objects in the cell are not modelled."""

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.description.robot import Robot
-from jointwise.design.limits import check_joint, motion_limits
-from jointwise.design.trajectory import Differentiable, check_positive
+from jointwise.arguments import checked
+from jointwise.description.robot import Robot, check_joint
+from jointwise.design.limits import motion_limits
+from jointwise.design.trajectory import Differentiable, check_positive, random_numbers
 from jointwise.spatial import Array
 
 DEGREE = 5
@@ -86,6 +87,7 @@ def span_count(duration: float, spacing: float) -> int:
     return max(round(duration / spacing), 2 * DEGREE)
 
 
+@checked
 def bspline_trajectory(
     robot: Robot,
     duration: float = 60.0,
@@ -103,7 +105,7 @@ def bspline_trajectory(
     acceleration, jerk and snap vanish at both ends.
     """
     check_positive(duration=duration, spacing=spacing, amplitude=amplitude, speed_fraction=speed_fraction)
-    rng, limits = np.random.default_rng(seed), motion_limits(robot, speed_fraction)
+    rng, limits = random_numbers(seed), motion_limits(robot, speed_fraction)
     spans = span_count(duration, spacing)
     control = rng.uniform(-1.0, 1.0, (spans + DEGREE, robot.dof))
     control[:DEGREE] = control[-DEGREE:] = 0.0

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.design.body import APART, Body, Nearest
 from jointwise.design.trajectory import States, Trajectory
-from jointwise.errors import ModelError
+from jointwise.errors import ModelError, ShapeError
 from jointwise.spatial import Array
 
 CLEARANCE = 0.05
@@ -67,6 +68,7 @@ def describe_gap(nearest: Nearest) -> str:
     return f"brings {first} and {second} within {nearest.distance:.3f} m {where}"
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Clearance:
     """Distances that a motion must keep; links stay `APART`.
@@ -124,8 +126,11 @@ def _time(motion: States, posture: Array) -> float:
     return float(motion.t[int(np.argmin(np.abs(motion.q - posture).max(axis=1)))])
 
 
+@checked
 def straight_path(begin: Array, end: Array) -> Array:
     """Return postures (points, joints) on the straight path in joint space between two."""
+    if np.ndim(begin) != 1 or np.shape(begin) != np.shape(end):
+        raise ShapeError(f"begin and end must have shape (joints,). Got {np.shape(begin)} and {np.shape(end)} instead.")
     return np.linspace(begin, end, PATH_POINTS)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import TORQUE_NOISE, Robot
 from jointwise.design.body import RESERVE, Body
@@ -37,6 +38,7 @@ LONGEST: dict[Basis, float] = {"fourier": 600.0, "bspline": 60.0}
 second."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class ExcitationOptions:
     """Settings of an optimal excitation; the same settings give the same motion.
@@ -221,6 +223,7 @@ class Excitation:
         )
 
 
+@checked
 def optimize_excitation(
     robot: Robot,
     options: ExcitationOptions | None = None,

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.description.mounting import gravity_vector
-from jointwise.description.robot import Robot
+from jointwise.description.robot import Robot, check_joint
 from jointwise.design.body import Body
 from jointwise.design.bspline import bspline_trajectory
 from jointwise.design.clearance import Clearance, straight_path
@@ -22,7 +23,7 @@ from jointwise.design.joint_posture import (
     loaded_posture,
     standing_posture,
 )
-from jointwise.design.limits import check_joint, check_limits, motion_limits, unit_of
+from jointwise.design.limits import check_limits, motion_limits, unit_of
 from jointwise.design.piecewise import Piecewise, hold
 from jointwise.design.placement import place_clear
 from jointwise.design.single_joint import (
@@ -100,6 +101,7 @@ class ExperimentRequest:
     clearance: Clearance | None
 
 
+@checked
 def make_experiment(
     name: str,
     robot: Robot,

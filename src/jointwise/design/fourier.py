@@ -7,9 +7,10 @@ from math import comb
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.description.robot import Robot
 from jointwise.design.limits import SCALE_RESERVE, MotionLimits, motion_limits
-from jointwise.design.trajectory import Differentiable, States, check_positive, smooth_step
+from jointwise.design.trajectory import Differentiable, States, check_positive, random_numbers, smooth_step
 from jointwise.spatial import Array
 
 POINTS_PER_PERIOD = 60
@@ -100,6 +101,7 @@ class FadedSeries(Differentiable):
         return w, side * wd / self.fade, wdd / self.fade**2
 
 
+@checked
 def fourier_trajectory(
     robot: Robot,
     duration: float,
@@ -120,7 +122,7 @@ def fourier_trajectory(
         duration=duration, harmonics=harmonics, base_frequency=base_frequency,
         amplitude=amplitude, speed_fraction=speed_fraction,
     )  # fmt: skip
-    rng = np.random.default_rng(seed)
+    rng = random_numbers(seed)
     weights = 1.0 / np.arange(1, harmonics + 1)[:, None]
     sine, cosine = weights * rng.normal(size=(2, harmonics, robot.dof))
     shape = FadedSeries(duration, fade_time(duration), base_frequency, np.zeros(robot.dof), sine, cosine)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.description.robot import Joint, Limits, Robot
-from jointwise.design.trajectory import States, Trajectory
+from jointwise.design.trajectory import States, Trajectory, check_positive
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.rigid import forward_kinematics
 from jointwise.spatial import Array
@@ -81,6 +82,7 @@ def _limits(joint: Joint) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
+@checked
 def check_limits(robot: Robot, motion: Trajectory, rate: float = 500.0) -> None:
     """Raise `ModelError` with the first joint and time at which a motion, sampled at `rate` (Hz), leaves a limit.
 
@@ -88,6 +90,7 @@ def check_limits(robot: Robot, motion: Trajectory, rate: float = 500.0) -> None:
     """
     if motion.joints != robot.dof:
         raise ShapeError(f"motion must have {robot.dof} joints. Got {motion.joints} instead.")
+    check_positive(rate=rate)
     limits = [joint.limits for joint in robot.joints]
     bounds = [
         _Bound("position", "", 1.0, _values([x.upper for x in limits], np.inf)),
@@ -135,13 +138,6 @@ class _Bound:
             )
 
 
-def check_joint(robot: Robot, joint: int) -> int:
-    """Return the index of a joint if the robot has it; else raise a `ModelError`."""
-    if not 0 <= joint < robot.dof:
-        raise ModelError(f"joint must be 0 to {robot.dof - 1}. Got {joint} instead.")
-    return joint
-
-
 def unit_of(robot: Robot, joint: int) -> str:
     """Return the unit of a joint's position (0-based): rad, or m for a prismatic joint."""
     return "rad" if robot.revolute[joint] else "m"
@@ -161,6 +157,7 @@ def default_posture(robot: Robot) -> Array:
     return np.clip(np.zeros(robot.dof), limits.lower, limits.upper)
 
 
+@checked
 def upright_posture(robot: Robot) -> Array:
     """Return the posture (joints,) with the largest mean height of the frames: extended away from z = 0.
 

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jointwise.design.trajectory import Differentiable
+from jointwise.arguments import checked
+from jointwise.design.trajectory import Differentiable, check_positive
+from jointwise.errors import ShapeError
 from jointwise.spatial import Array
 
 ROUNDING = 1e-9
@@ -103,8 +105,12 @@ def rest(position: Array, length: float) -> Piece:
     return Piece(length, np.asarray(position, dtype=float)[None])
 
 
+@checked
 def hold(position: Array, duration: float) -> Piecewise:
     """Return a motion that stands at `position` (joints,) for `duration` (s)."""
+    if np.ndim(position) != 1 or not np.size(position):
+        raise ShapeError(f"position must have shape (joints,). Got {np.shape(position)} instead.")
+    check_positive(duration=duration)
     return join([rest(position, duration)], smooth=True)
 
 
@@ -155,6 +161,7 @@ def _along(begin: Array, step: Array, s: Array, offset: float) -> Array:
     return powers
 
 
+@checked
 def joint_moves(
     points: Array,
     velocity: Array,
@@ -163,8 +170,22 @@ def joint_moves(
     ramp: Ramp = "constant",
 ) -> Piecewise:
     """Return moves through `points` (points, joints) that stop at each, with `waits` (s) after every move."""
+    _check_moves(points, velocity, acceleration, waits)
     pieces: list[Piece] = []
     pauses = np.broadcast_to(np.asarray(waits, dtype=float), (len(points) - 1,))
     for begin, end, pause in zip(points[:-1], points[1:], pauses, strict=True):
         pieces += [*move(begin, end, velocity, acceleration, ramp), rest(end, float(pause))]
     return join(pieces or [rest(points[0], 1.0)], smooth=ramp == "smooth")
+
+
+def _check_moves(points: Array, velocity: Array, acceleration: Array, waits: float | Sequence[float]) -> None:
+    """Reject points, limits and waits of `joint_moves` that do not belong together."""
+    if np.ndim(points) != 2 or not np.size(points) or not np.isfinite(points).all():
+        raise ShapeError(f"points must be finite, of shape (points, joints). Got {np.shape(points)} instead.")
+    for name, limit in (("velocity", velocity), ("acceleration", acceleration)):
+        if np.shape(limit) not in ((), points.shape[1:]) or not np.all(np.greater(limit, 0.0)):
+            found = np.asarray(limit).tolist()
+            raise ShapeError(f"{name} must be {points.shape[1]} positive numbers, one for each joint. Got {found}.")
+    moves = len(points) - 1
+    if np.shape(waits) not in ((), (moves,)) or not np.all(np.greater_equal(waits, 0.0)):
+        raise ShapeError(f"waits must be one number >= 0, or {moves}, one for each move. Got {waits} instead.")

@@ -11,6 +11,7 @@ from jointwise.description.robot import Robot
 from jointwise.design.body import RESERVE
 from jointwise.design.clearance import Clearance, straight_path
 from jointwise.design.limits import motion_limits, upright_posture
+from jointwise.design.trajectory import random_numbers
 from jointwise.spatial import Array
 
 DRAWS = 50
@@ -66,7 +67,7 @@ def place_clear(robot: Robot, motion: M, seed: int, clearance: Clearance) -> M:
 
 def _centres(robot: Robot, first: Array, offsets: Array, seed: int) -> list[Array]:
     """Return the centres (joints,) to test: the first one, others about the upright posture, and that posture."""
-    rng, limits, upright = np.random.default_rng([seed, 1]), motion_limits(robot, 1.0), upright_posture(robot)
+    rng, limits, upright = random_numbers(seed, 1), motion_limits(robot, 1.0), upright_posture(robot)
     low, high = limits.lower - offsets.min(axis=0), limits.upper - offsets.max(axis=0)
     others = upright + rng.uniform(-SPREAD, SPREAD, (DRAWS - 2, robot.dof))
     return [first, *(np.clip(row, np.minimum(low, high), high) for row in np.vstack([others, upright]))]

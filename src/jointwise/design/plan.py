@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.description.check import require_sound
 from jointwise.description.mounting import Mounting, gravity_vector
-from jointwise.description.robot import Payload, Robot
+from jointwise.description.robot import Payload, Robot, check_joint
 from jointwise.design.body import APART, Body, Nearest
 from jointwise.design.clearance import (
     CLEARANCE,
@@ -208,6 +209,7 @@ class Plan:
     tool: Tool | None = None
 
 
+@checked
 def make_plan(
     robot: Robot,
     joint: int,
@@ -241,8 +243,7 @@ def make_plan(
     Raises:
         ModelError: If an argument is invalid or a motion exceeds the limits of the robot.
     """
-    if not 0 <= joint < robot.dof:
-        raise ModelError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")
+    check_joint(robot, joint)
     if payload is not None and not (np.isfinite(payload) and payload > 0.0):
         raise ModelError(f"payload must be a positive mass in kg. Got {payload} instead.")
     require_sound(robot)

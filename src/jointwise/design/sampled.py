@@ -8,6 +8,7 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jointwise.arguments import checked
 from jointwise.data.clock import GAP_SECONDS, GAP_STEPS, forward_samples
 from jointwise.data.log import Log
 from jointwise.data.statistics import quantum
@@ -125,6 +126,7 @@ Places = Callable[[int], str]
 """Names a sample (0-based) for a message."""
 
 
+@checked
 def sampled_motion(
     robot: Robot, t: ArrayLike, q: ArrayLike, where: Places = lambda sample: f"sample {sample}"
 ) -> SplineMotion:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jointwise.description.robot import Robot
+from jointwise.arguments import checked
+from jointwise.description.robot import Robot, check_joint
 from jointwise.design.clearance import Clearance
 from jointwise.design.joint_posture import (
     Interval,
@@ -18,10 +19,10 @@ from jointwise.design.joint_posture import (
     loaded_posture,
     widest_interval,
 )
-from jointwise.design.limits import check_joint, default_posture, motion_limits, unit_of
+from jointwise.design.limits import MotionLimits, default_posture, motion_limits, unit_of
 from jointwise.design.piecewise import Piece, Piecewise, join, rest, run
 from jointwise.design.trajectory import DurationError, check_positive
-from jointwise.errors import ModelError
+from jointwise.errors import ModelError, ShapeError, check_finite
 from jointwise.spatial import Array
 
 SPEEDS = 10
@@ -90,10 +91,17 @@ def _joint(robot: Robot, joint: int, posture: Array | None, clearance: Clearance
     lower, upper, speed, acceleration = (
         float(values[number]) for values in (limits.lower, limits.upper, limits.velocity, limits.acceleration)
     )
-    others = default_posture(robot) if posture is None else np.clip(posture, limits.lower, limits.upper)
+    others = default_posture(robot) if posture is None else _within(limits, robot, posture)
     if clearance is not None:
         others, (lower, upper) = _clear(robot, number, None if posture is None else others, clearance)
     return _TestedJoint(number, lower, upper, speed, acceleration, others, unit_of(robot, number))
+
+
+def _within(limits: MotionLimits, robot: Robot, posture: Array) -> Array:
+    """Return a posture (joints,) moved into the position limits."""
+    if np.shape(posture) != (robot.dof,) or not np.isfinite(posture).all():
+        raise ShapeError(f"posture must be {robot.dof} finite numbers. Got {np.asarray(posture).tolist()} instead.")
+    return np.clip(posture, limits.lower, limits.upper)
 
 
 def _clear(robot: Robot, joint: int, posture: Array | None, clearance: Clearance) -> tuple[Array, Interval]:
@@ -122,6 +130,7 @@ def default_speeds(robot: Robot, joint: int, top: float | None = None) -> Array:
     return np.geomspace(0.01 * top, 0.9 * top, SPEEDS)
 
 
+@checked
 def constant_speed_runs(
     robot: Robot,
     duration: float = 120.0,
@@ -141,7 +150,9 @@ def constant_speed_runs(
     """
     tested = _joint(robot, joint, posture, clearance)
     top = None if clearance is None else _fastest(tested, 0.9, duration / SPEEDS)
-    rates = [float(v) for v in (default_speeds(robot, joint, top=top) if speeds is None else speeds)]
+    rates = [float(v) for v in np.ravel(default_speeds(robot, joint, top=top) if speeds is None else speeds)]
+    if begin is not None:
+        check_finite("constant_speed_runs", begin=begin)
     return _speed_runs(tested, duration, rates, begin)
 
 
@@ -232,6 +243,7 @@ def _slot(tested: _TestedJoint, timing: RunTiming, start: float, side: float) ->
     return [*forwards, *run(back, -step, speed, rise, "constant"), rest(there, PAUSE)] * pairs
 
 
+@checked
 def load_runs(
     robot: Robot,
     duration: float = 120.0,
@@ -279,11 +291,13 @@ def _unloaded(tested: _TestedJoint, zero: float) -> float:
     return float(inside[np.argmin(np.abs(inside))])
 
 
+@checked
 def warm_up(robot: Robot, duration: float = 1800.0, *, joint: int = 0, clearance: Clearance | None = None) -> Piecewise:
     """Return long runs back and forth at 20, 50 and 80 % of the speed limit in turn, about 20 s each.
 
     With a `clearance` the speeds are reduced to those that fit into the clear range.
     """
+    check_positive(duration=duration)
     tested = _joint(robot, joint, None, clearance)
     rounds = max(1, round(duration / (WARM_UP_SLOT * len(WARM_UP_SPEEDS))))
     slot = duration / (rounds * len(WARM_UP_SPEEDS))
@@ -295,6 +309,7 @@ def warm_up(robot: Robot, duration: float = 1800.0, *, joint: int = 0, clearance
     return _speed_runs(tested, duration, [float(v) for v in top * np.tile(WARM_UP_SPEEDS, rounds)])
 
 
+@checked
 def reciprocation(
     robot: Robot,
     duration: float | None = None,
@@ -311,7 +326,7 @@ def reciprocation(
     clear range. `duration` (s) sets the number of cycles; beyond a turn the motion returns. The axis should be
     vertical.
     """
-    check_positive(acceleration=acceleration, net=net)
+    check_positive(acceleration=acceleration, net=net, duration=1.0 if duration is None else duration)
     tested = _joint(robot, joint, None, clearance)
     cycle = 4.0 * net / (acceleration * RECIPROCATION_LEAD)
     times = 0.5 * (cycle + RECIPROCATION_LEAD), 0.5 * (cycle - RECIPROCATION_LEAD)

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointwise.description.robot import Robot
+from jointwise.arguments import checked
+from jointwise.description.robot import Robot, check_joint
 from jointwise.design.clearance import Clearance
 from jointwise.design.limits import (
     MotionLimits,
-    check_joint,
     check_limits,
     default_posture,
     motion_limits,
@@ -20,7 +20,7 @@ from jointwise.design.limits import (
 )
 from jointwise.design.piecewise import Piece, Piecewise, Ramp, join, joint_moves, move, rest
 from jointwise.design.placement import draw_target
-from jointwise.design.trajectory import DurationError, check_positive
+from jointwise.design.trajectory import DurationError, check_positive, random_numbers
 from jointwise.errors import ModelError, ShapeError
 from jointwise.spatial import Array
 
@@ -44,6 +44,7 @@ THESIS_CYCLE = 13.458
 """Time of one round of the six waypoints, s. The moves alone take 13.250 s; the rest are stops at the points."""
 
 
+@checked
 def waypoint_trajectory(
     robot: Robot,
     points: ArrayLike,
@@ -60,6 +61,7 @@ def waypoint_trajectory(
     lower. A round returns to the first point; as many as fit into `duration` (s) are made, one if it is None. `cycle`
     (s) prolongs a round by equal stops at the points.
     """
+    check_positive(speed=speed, acceleration=acceleration)
     corners = _checked_points(robot, points)
     route = np.concatenate([corners, corners[:1]])
     limits = motion_limits(robot, 1.0)
@@ -73,6 +75,7 @@ def waypoint_trajectory(
     return motion
 
 
+@checked
 def thesis_waypoints(robot: Robot, duration: float | None = None, *, ramp: Ramp = "constant") -> Piecewise:
     """Return rounds of `THESIS_POINTS`: six waypoints, π rad/s, 2π/3 rad/s², 13.458 s per round."""
     return waypoint_trajectory(robot, THESIS_POINTS, duration, cycle=THESIS_CYCLE, ramp=ramp)
@@ -83,12 +86,12 @@ def random_points(robot: Robot, seed: int = 0, count: int = 6, reach: float = 1.
     limits = motion_limits(robot, 1.0)
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
     size = np.minimum(reach, half)
-    return middle + np.random.default_rng(seed).uniform(-size, size, (count, robot.dof))
+    return middle + random_numbers(seed).uniform(-size, size, (count, robot.dof))
 
 
 def clear_points(robot: Robot, clearance: Clearance, seed: int = 0, count: int = 6, reach: float = 1.5) -> Array:
     """Return random waypoints (count, joints) about the upright posture; all paths of the closed round are clear."""
-    limits, rng, upright = motion_limits(robot, 1.0), np.random.default_rng([seed, 1]), upright_posture(robot)
+    limits, rng, upright = motion_limits(robot, 1.0), random_numbers(seed, 1), upright_posture(robot)
     lower, upper = np.maximum(upright - reach, limits.lower), np.minimum(upright + reach, limits.upper)
     points: list[Array] = []
     begin = upright
@@ -113,6 +116,7 @@ def _rounds(duration: float | None, cycle: float) -> int:
     """Return the number of rounds."""
     if duration is None:
         return 1
+    check_positive(duration=duration)
     if duration < cycle - 1e-9:
         raise DurationError("one round of the waypoints", cycle, duration)
     return int(duration / cycle + 1e-9)
@@ -128,6 +132,7 @@ SMALLEST_SHARE = 0.3
 """Smallest share of the largest distance, speed and acceleration that a move uses."""
 
 
+@checked
 def bang_coast_bang(
     robot: Robot,
     duration: float = 35.0,
@@ -144,7 +149,7 @@ def bang_coast_bang(
     all. With a `clearance` the centre is the upright posture, and targets are drawn until the path to them is clear.
     """
     check_positive(duration=duration)
-    rng, limits = np.random.default_rng(seed), motion_limits(robot, 1.0)
+    rng, limits = random_numbers(seed), motion_limits(robot, 1.0)
     size = np.minimum(REACH, 0.5 * (limits.upper - limits.lower))
     if joint is not None:
         size = np.where(np.arange(robot.dof) == check_joint(robot, joint), size, 0.0)

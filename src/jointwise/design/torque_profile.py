@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.description.robot import Robot
-from jointwise.design.limits import check_joint
+from jointwise.arguments import checked
+from jointwise.description.robot import Robot, check_joint
 from jointwise.design.trajectory import check_positive
 from jointwise.errors import ModelError
 from jointwise.spatial import Array
@@ -48,6 +48,7 @@ class TorqueProfile:
         return result
 
 
+@checked
 def torque_ramps(
     robot: Robot,
     duration: float = 40.0,

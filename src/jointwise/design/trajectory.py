@@ -10,7 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.errors import ModelError
+from jointwise.arguments import checked
+from jointwise.errors import ModelError, ShapeError
 from jointwise.spatial import Array
 
 
@@ -80,6 +81,8 @@ class Differentiable(Trajectory):
         """
         if not 0 <= order <= 4:
             raise ModelError(f"order must be 0 to 4. Got {order} instead.")
+        if np.ndim(t) != 1:
+            raise ShapeError(f"t must have shape (samples,). Got {np.shape(t)} instead.")
         values = self.curve(np.clip(t, 0.0, self.duration), order)
         outside = (t < 0.0) | (t >= self.duration)
         return np.where(outside[:, None], 0.0, values) if order else values
@@ -94,6 +97,7 @@ class Differentiable(Trajectory):
         return States(times, *(self.derivative(times, order) for order in range(3)))
 
 
+@checked
 def derivative(motion: Trajectory, t: Array, order: int) -> Array:
     """Return dᵏq/dtᵏ of an order k, (samples, joints).
 
@@ -142,8 +146,11 @@ class Succession(Differentiable):
         return values
 
 
+@checked
 def succession(parts: Sequence[Differentiable], gap: float = 1e-9) -> Succession:
     """Return a sequence of motions; each must begin within `gap` (rad, m) of where the previous one stops."""
+    if not parts:
+        raise ModelError("parts must have at least one motion. Got none.")
     for k, (before, after) in enumerate(pairwise(parts), start=1):
         jump = np.abs(after.position(np.zeros(1)) - before.position(np.array([before.duration]))).max()
         if jump > gap:
@@ -173,6 +180,18 @@ def _up(seconds: float) -> float:
     """Return the next larger number of four digits, so that the duration in a message is sufficient."""
     step = 10.0 ** (np.floor(np.log10(seconds)) - 3)
     return float(np.ceil(seconds / step - 1e-6) * step)
+
+
+def random_numbers(seed: int, *more: int) -> np.random.Generator:
+    """Return the random numbers of a seed, or raise `ModelError` for a negative one.
+
+    Args:
+        seed: Seed of a motion.
+        more: Further numbers, for random numbers that are independent of those of the seed alone.
+    """
+    if seed < 0:
+        raise ModelError(f"seed must not be negative. Got {seed} instead.")
+    return np.random.default_rng([seed, *more] if more else seed)
 
 
 def check_positive(**settings: float) -> None:

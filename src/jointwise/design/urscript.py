@@ -12,6 +12,7 @@ from textwrap import wrap
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.description.robot import Robot
 from jointwise.design.bspline import DEGREE, SplineMotion, uniform_weights
 from jointwise.design.fourier import FadedSeries
@@ -39,6 +40,7 @@ def supports_urscript(robot: Robot) -> bool:
     return robot.dof == AXES and bool(robot.revolute.all()) and robot.title.startswith("Universal Robots")
 
 
+@checked
 def urscript(step: PlannedExperiment) -> str:
     """Return the program of one experiment for a six-axis arm."""
     if step.robot.dof != AXES or not step.robot.revolute.all():

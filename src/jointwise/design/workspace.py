@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.arguments import checked
 from jointwise.description.robot import Robot
 from jointwise.design.limits import check_limits, motion_limits
 from jointwise.design.piecewise import PEAKS, Piecewise, join, joint_moves, run
@@ -89,6 +90,7 @@ def _chain_rule(q: list[Array], s: list[Array]) -> Array:
             return q[4] * s[1] ** 4 + 6.0 * q[3] * s[1] ** 2 * s[2] + q[2] * second + q[1] * s[4]
 
 
+@checked
 def ellipse_trajectory(
     robot: Robot,
     duration: float = 10.0,
@@ -138,7 +140,7 @@ def _ellipse(robot: Robot, center: ArrayLike | None, axes: ArrayLike | None) -> 
 def _point(values: ArrayLike, size: int, name: str) -> Array:
     point = np.asarray(values, dtype=float)
     if point.shape != (size,) or not np.isfinite(point).all():
-        raise ShapeError(f"{name} must be {size} finite numbers in m. Got {values!r} instead.")
+        raise ShapeError(f"{name} must be {size} finite numbers in m. Got {point.tolist()} instead.")
     return point
 
 

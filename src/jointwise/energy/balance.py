@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.atomic import atomic_write
 from jointwise.data.coordinates import uncoupled_log
 from jointwise.data.log import Log
@@ -151,6 +152,7 @@ class EnergyBalance:
         return "\n".join(lines)
 
 
+@checked
 def energy_balance(power: PowerModel, log: Log, *, model: CalibratedModel | None = None) -> EnergyBalance:
     """Return where the energy of a motion goes.
 
@@ -187,6 +189,7 @@ def energy_balance(power: PowerModel, log: Log, *, model: CalibratedModel | None
     )
 
 
+@checked
 def write_power(balance: EnergyBalance, path: str | Path) -> None:
     """Write the predicted power as CSV: columns `t` as in the log and `power_pred`, W."""
     with atomic_write(path) as file:

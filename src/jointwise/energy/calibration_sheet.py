@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.atomic import read_limited
 from jointwise.energy.power_model import Braking, PowerModel
 from jointwise.errors import DataError, EstimationError
@@ -81,6 +82,7 @@ class MotorData:
     friction_rms: float
 
 
+@checked
 def read_calibration_sheet(path: str | Path) -> tuple[JointSheet, ...]:
     """Return the rows of a joint calibration sheet, one entry per joint; rows at speed 0 are left out.
 
@@ -136,6 +138,7 @@ def _numbers(path: str | Path, line: str, k: int) -> list[float]:
     return values
 
 
+@checked
 def motor_data(sheet: JointSheet, gear_ratio: float = GEAR_RATIO) -> MotorData:
     """Return the parameters of a motor by regression over the speeds of its sheet.
 
@@ -185,6 +188,7 @@ def _regression(columns: Array, values: Array, names: tuple[tuple[str, str], ...
     return parameters, float(np.sqrt(np.mean(residual**2)))
 
 
+@checked
 def power_from_motors(
     robot: str,
     motors: tuple[MotorData, ...],

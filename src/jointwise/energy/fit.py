@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.optimize import nnls
 
+from jointwise.arguments import checked
 from jointwise.data.coordinates import model_log
 from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.overlap import refuse_repeated_samples
@@ -40,6 +41,7 @@ LEAST_COST = 0.01
 and one no-load current for joints of several sizes cost less than 0.001 in simulated logs of a UR5e."""
 
 
+@checked
 def fit_power(
     logs: Log | Sequence[Log], robot: Robot, *, gains: Sequence[float] | None = None, braking: Braking = "stored"
 ) -> PowerModel:

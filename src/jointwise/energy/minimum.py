@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.arguments import checked
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
 from jointwise.design.clearance import CLEARANCE
@@ -131,6 +132,7 @@ class MinimumEnergyMotion:
         return "\n".join(lines)
 
 
+@checked
 def optimize_motion(
     model: CalibratedModel | Robot,
     power: PowerModel,

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot, loaded_inertials
 from jointwise.design.information import Rule, derivative_rule, exact_gradient
@@ -137,6 +138,7 @@ class MotionPower:
         return np.array(self.power.gains)
 
 
+@checked
 def motion_power(
     model: CalibratedModel | Robot,
     power: PowerModel,

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.atomic import read_limited
 from jointwise.description.transmission import Coordinates, Transmission
 from jointwise.document import LARGEST, Kind, load_document, write_document
@@ -169,6 +170,7 @@ class JointPowers:
         return self.mechanical + self.copper + self.drive
 
 
+@checked
 def load_power_model(path: str | Path) -> PowerModel:
     """Return the power model of a file.
 
@@ -179,6 +181,7 @@ def load_power_model(path: str | Path) -> PowerModel:
     return load_document(path, POWER_FILE, PowerModel)
 
 
+@checked
 def is_power_file(path: str | Path) -> bool:
     """Return whether a file is a power model, of any version; other files are no error."""
     try:

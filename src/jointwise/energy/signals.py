@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.arguments import checked
 from jointwise.data.conditioning import Filters
-from jointwise.data.log import Log
+from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.read import read_log
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, ModelError, ShapeError
@@ -36,6 +37,7 @@ PROPORTIONAL = 0.01
 more where the target current contains feedback."""
 
 
+@checked
 def read_power_log(path: str, robot: Robot | None = None, **reading: object) -> Log:
     """Return a log with the voltage and current of the DC bus in `extra`, where the file has them.
 
@@ -48,6 +50,7 @@ def read_power_log(path: str, robot: Robot | None = None, **reading: object) -> 
     return read_log(path, joints=robot, extra=["actual_robot_*"], **reading)  # type: ignore[arg-type]
 
 
+@checked
 def bus_power(log: Log) -> Array | None:
     """Return the measured power on the bus, robot voltage times robot current, (samples,), W.
 
@@ -98,6 +101,7 @@ class KnownGains:
     origin: str
 
 
+@checked
 def gains_from_joints(models: Iterable[JointModel], robot: Robot) -> list[float]:
     """Return the gains (Nm/A) of identified motors, one for each joint.
 
@@ -119,6 +123,7 @@ def gains_from_joints(models: Iterable[JointModel], robot: Robot) -> list[float]
     return [found[k] for k in range(robot.dof)]
 
 
+@checked
 def controller_gains(logs: Sequence[Log], robot: Robot) -> KnownGains:
     """Return the gains (Nm/A) of the drives: those of the controller's targets, else those of the description.
 
@@ -129,6 +134,8 @@ def controller_gains(logs: Sequence[Log], robot: Robot) -> KnownGains:
         DataError: Neither the logs nor the description determine the gain of a joint.
 
     """
+    for log in log_list(logs):
+        check_joints(log, robot)
     found = _target_gains(logs)
     origin = "targets of the controller at standstill"
     if found is None or np.isnan(_shared(found, robot)).any():
@@ -189,6 +196,7 @@ def _missing(logs: Sequence[Log], robot: Robot, gains: Array) -> str:
     )
 
 
+@checked
 def park(phases: ArrayLike, rotor: ArrayLike, pole_pairs: int) -> tuple[Array, Array]:
     """Return the currents i_d and i_q (samples,) of phase currents (amplitude-invariant).
 
@@ -210,11 +218,15 @@ def park(phases: ArrayLike, rotor: ArrayLike, pole_pairs: int) -> tuple[Array, A
     return (2.0 / 3.0 * (currents * np.cos(turned)).sum(axis=1), -2.0 / 3.0 * (currents * np.sin(turned)).sum(axis=1))
 
 
+@checked
 def inverse_park(direct: ArrayLike, quadrature: ArrayLike, rotor: ArrayLike, pole_pairs: int) -> Array:
     """Return the phase currents (samples, 3), A, of i_d and i_q (samples,): ``i_k = i_d cos(..) - i_q sin(..)``."""
-    turned = _electrical(np.asarray(rotor, dtype=float), pole_pairs)
-    d, q = (np.asarray(values, dtype=float)[:, None] for values in (direct, quadrature))
-    result: Array = d * np.cos(turned) - q * np.sin(turned)
+    d, q, angle = (np.asarray(values, dtype=float) for values in (direct, quadrature, rotor))
+    if angle.ndim != 1 or not d.shape == q.shape == angle.shape:
+        shapes = f"{d.shape}, {q.shape} and {angle.shape}"
+        raise ShapeError(f"direct, quadrature and rotor must have the same shape (samples,). Got {shapes} instead.")
+    turned = _electrical(angle, pole_pairs)
+    result: Array = d[:, None] * np.cos(turned) - q[:, None] * np.sin(turned)
     return result
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked_fields
 from jointwise.errors import ModelError
 from jointwise.model.terms import (
     Coulomb,
@@ -29,6 +30,7 @@ LADDER = Hysteresis.geometric_limits(9, 4e-6, 4e-2)
 """Deformation limits (rad) that non-negative least squares chooses from: below an encoder count to a wide backlash."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Structure:
     """What friction a joint model has; the same for all joints, the numbers differ.

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jointwise.description import load_robot
+from jointwise.arguments import checked
+from jointwise.description.files import as_robot
 from jointwise.description.robot import Robot
 from jointwise.design.excitation import Excitation, ExcitationOptions, optimize_excitation
 from jointwise.design.urscript import motion_script, supports_urscript
@@ -16,6 +17,7 @@ from jointwise.report.excitation import render_excitation
 from jointwise.result.excitation import PREDICTION_FILE, PREDICTION_KIND
 
 
+@checked
 def excite(
     robot: Robot | str,
     output: str | Path,
@@ -40,7 +42,7 @@ def excite(
         OutputError: If the directory holds other files.
         MissingExtraError: If plotly is not installed.
     """
-    arm = load_robot(robot) if isinstance(robot, str) else robot
+    arm = as_robot(robot)
 
     def search(state: Path) -> Excitation:
         return optimize_excitation(arm, options, state=state, progress=progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from jointwise.arguments import checked
 from jointwise.description.robot import Robot
 from jointwise.design.bspline import SplineMotion
 from jointwise.design.urscript import motion_script, supports_urscript
@@ -24,6 +25,7 @@ RESULT_KIND = Kind(
 )
 
 
+@checked
 def minimize_energy(
     model: CalibratedModel | Robot, power: PowerModel, output: str | Path, **task: Any
 ) -> MinimumEnergyMotion:

@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from jointwise.arguments import checked_fields
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
-from jointwise.errors import ModelError, check_positive, check_type, is_number
+from jointwise.errors import ModelError, check_positive, is_number
 from jointwise.experiment.controllers import AnyController
 from jointwise.simulation.recording import payload_to_dict
 from jointwise.simulation.robot import DigitalRobot, JointPlant, digital_robot
@@ -23,6 +24,7 @@ AGEING = ("friction", "stiffness")
 """Properties of the joints that age."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Push:
     """An external wrench at the origin of the tool, in the axes of the base frame.
@@ -58,6 +60,7 @@ def _is_vector(values: Any) -> bool:
     return np.shape(values) == (3,) and all(is_number(value) for value in values)
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Events:
     """Payload changes, pushes and wear during a recording; times in s from its start.
@@ -74,15 +77,7 @@ class Events:
     wear: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Reject values of the wrong type."""
-        check_type(Mapping, "a Payload or None by time (s)", payloads=self.payloads)
-        for time, payload in self.payloads.items():
-            if not is_number(time):
-                raise ModelError(f"payloads must come at times in s. Got {time!r} instead.")
-            check_type(Payload, "Payload or None", payloads=payload)
-        check_type(Sequence, "a list of Push", pushes=self.pushes)
-        for push in self.pushes:
-            check_type(Push, "a list of Push", pushes=push)
+        """Reject a wear that does not exist."""
         check_ageing("wear", self.wear)
 
     def check(self, duration: float) -> None:
@@ -133,12 +128,11 @@ class Events:
 
 def check_ageing(name: str, changes: Mapping[str, Any]) -> None:
     """Reject relative changes other than those of friction and stiffness, and changes of -100 % or less."""
-    check_type(Mapping, f"relative changes by name ({', '.join(AGEING)})", **{name: changes})
     for key, change in changes.items():
         if key not in AGEING:
             raise ModelError(f"{name} must name {' or '.join(AGEING)}. Got '{key}' instead.")
-        if not (is_number(change) and change > -1.0):
-            raise ModelError(f"{name}: {key} must be finite and > -1. Got {change!r} instead.")
+        if not -1.0 < change < np.inf:
+            raise ModelError(f"{name}: {key} must be finite and > -1. Got {change} instead.")
 
 
 Feedback = Literal["states", "sensors"]
@@ -147,6 +141,7 @@ FEEDBACKS: tuple[Feedback, ...] = ("states", "sensors")
 DEFAULT_CONTROLLER = "servo"
 
 
+@checked_fields
 @dataclass(frozen=True)
 class PlantOptions:
     """The simulated robot.
@@ -171,11 +166,10 @@ class PlantOptions:
     age: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Reject values of the wrong type or outside their range."""
-        check_type(Payload, "a Payload", payload=self.payload)
+        """Reject values outside their range."""
         check_ageing("age", self.age)
-        for value in [] if self.temperature is None else np.ravel(np.asarray(self.temperature, dtype=object)):
-            if not (is_number(value) and COLDEST <= value <= HOTTEST):
+        for value in [] if self.temperature is None else np.ravel(self.temperature):
+            if not COLDEST <= value <= HOTTEST:
                 raise ModelError(f"temperature must be {COLDEST:g} to {HOTTEST:g} °C. Got {value} instead.")
 
     @property
@@ -189,6 +183,7 @@ class PlantOptions:
         return digital.without(*self.disabled).aged(self.age.get("friction", 0.0), self.age.get("stiffness", 0.0))
 
 
+@checked_fields
 @dataclass(frozen=True)
 class ControllerOptions:
     """The controller of an experiment.

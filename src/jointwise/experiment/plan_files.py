@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.atomic import make_directory, output_set
 from jointwise.design.plan import Plan, PlannedExperiment
 from jointwise.design.urscript import supports_urscript, urscript
@@ -21,6 +22,7 @@ CHUNK_ROWS = 20_000
 """Rows in memory at a time."""
 
 
+@checked
 def write_plan(plan: Plan, folder: str | Path, *, rate: float = 125.0, programs: bool | None = None) -> list[Path]:
     """Write a plan into a new or empty directory and return its files; on an error nothing is written.
 

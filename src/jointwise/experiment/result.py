@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.atomic import output_set
 from jointwise.data.log import Log
 from jointwise.data.write import check_suffix, write_log
@@ -49,6 +50,7 @@ class SimulationResult:
     experiment: Experiment
     digital: DigitalRobot
 
+    @checked
     def write(self, path: str | Path, truth: str | Path | None = None) -> None:
         """Write the log as CSV or Parquet, by its suffix, and the truth as JSON if a path is given; both or neither."""
         check_suffix(path)

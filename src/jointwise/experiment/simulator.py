@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jointwise import __version__
+from jointwise.arguments import checked
 from jointwise.control.stability import UnstableError
 from jointwise.data.coordinates import is_same
 from jointwise.data.log import Log
-from jointwise.description import load_robot
 from jointwise.description.check import require_sound
+from jointwise.description.files import as_robot
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Robot
 from jointwise.design import Body, Clearance, Experiment, check_limits, make_experiment
 from jointwise.design.trajectory import DurationError, Trajectory
-from jointwise.errors import ModelError, check_integer, check_positive, check_type
+from jointwise.errors import ModelError, check_positive
 from jointwise.experiment.controllers import AnyController, DelayedMotion, make_controller
 from jointwise.experiment.options import ControllerOptions, Events, PlantOptions
 from jointwise.experiment.result import SimulationResult
@@ -48,8 +50,9 @@ BANDWIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.5, 8.0, 11.0, 16.0, 22.0, 32.
 """Bandwidths (Hz) tested to suggest a stable one; steps of a factor of about 1.4."""
 
 
+@checked
 def simulate(
-    robot: Robot | str | Twin | CalibratedModel,
+    robot: Robot | str | Path | Twin | CalibratedModel,
     experiment: str | Experiment | Trajectory = "excitation",
     *,
     duration: float | None = None,
@@ -94,7 +97,8 @@ def simulate(
     Raises:
         ModelError: If an argument is invalid, the controller is unstable, or the arm cannot perform the motion.
     """
-    _check_types(plant, events, sensors, seed, joint, keep)
+    if seed < 0:
+        raise ModelError(f"seed must not be negative. Got {seed} instead.")
     plant, events, control = plant or PlantOptions(), events or Events(), _controller_options(controller)
     _check_size(duration, rate, control.rate)
     description, plant, twin = _described(robot, plant)
@@ -130,31 +134,14 @@ def _require_movable(robot: Robot) -> None:
             raise ModelError(f"joint '{joint.name}': the links that it moves have no inertia. Add masses to the file.")
 
 
-def _check_types(
-    plant: object, events: object, sensors: object, seed: int, joint: int | None, keep: int | None
-) -> None:
-    """Reject arguments of `simulate` of the wrong type, and a negative seed."""
-    check_type(PlantOptions, "PlantOptions", plant=plant)
-    check_type(Events, "Events", events=events)
-    check_type(Sensors, "Sensors", sensors=sensors)
-    check_integer(seed=seed, joint=0 if joint is None else joint, keep=0 if keep is None else keep)
-    if seed < 0:
-        raise ModelError(f"seed must not be negative. Got {seed} instead.")
-
-
 def _described(
-    robot: Robot | str | Twin | CalibratedModel, plant: PlantOptions
+    robot: Robot | str | Path | Twin | CalibratedModel, plant: PlantOptions
 ) -> tuple[Robot, PlantOptions, Twin | None]:
     """Return the robot, its options, and the twin if it is one; options that are set overrule those of the twin."""
-    if isinstance(robot, str):
-        return load_robot(robot), plant, None
-    if isinstance(robot, Robot):
-        return robot, plant, None
+    if isinstance(robot, (Robot, str, Path)):
+        return as_robot(robot), plant, None
     from jointwise.experiment.twin import Twin, make_twin
-    from jointwise.result.calibration import Calibration
-    from jointwise.runtime import RobotModel
 
-    check_type((Twin, Calibration, RobotModel), "a Robot, a name, a calibrated model or a Twin", robot=robot)
     twin = robot if isinstance(robot, Twin) else make_twin(robot)
     gravity = twin.gravity if plant.gravity is None and not is_same(twin.gravity, gravity_vector()) else plant.gravity
     return twin.robot, replace(plant, joints=plant.joints or twin.joints, gravity=gravity), twin

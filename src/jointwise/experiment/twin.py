@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from jointwise.arguments import checked
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.joint.calibration_terms import joint_terms
@@ -78,6 +79,7 @@ class Twin:
         return {"notes": list(self.notes)}
 
 
+@checked
 def make_twin(model: CalibratedModel, joints: Iterable[JointModel] = ()) -> Twin:
     """Return the digital robot of a calibrated model; pass it to `simulate`.
 

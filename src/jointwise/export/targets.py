@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from jointwise.arguments import checked
 from jointwise.data.log import Log
 from jointwise.errors import ModelError, nearest
 from jointwise.export.c_code import c_library
@@ -31,6 +32,7 @@ TARGETS: dict[str, tuple[str, Callable[..., Content]]] = {
 """Name -> one line of help, and the function that makes the files of a model at a sampling rate (Hz)."""
 
 
+@checked
 def write(
     model: CalibratedModel,
     target: str,
@@ -75,6 +77,7 @@ def _ignored_joints(model: RobotModel) -> tuple[Loss, ...]:
     return (Loss(f"friction of joints {ignored}: their output was ignored in the calibration"),) if ignored else ()
 
 
+@checked
 def write_all(
     model: CalibratedModel, directory: str | Path, *, targets: Sequence[str] = (), force: bool = False, **options: Any
 ) -> list[Export]:
@@ -95,16 +98,19 @@ def write_all(
     return [write(model, name, Path(directory) / name, force=force, **options) for name in names]
 
 
+@checked
 def c(model: CalibratedModel, directory: str | Path, **options: Any) -> Export:
     """Export to a C99 library; arguments as in `write`."""
     return write(model, "c", directory, **options)
 
 
+@checked
 def fmu(model: CalibratedModel, directory: str | Path, **options: Any) -> Export:
     """Export to functional mock-up units; arguments as in `write`."""
     return write(model, "fmu", directory, **options)
 
 
+@checked
 def urdf(
     model: CalibratedModel,
     directory: str | Path,
@@ -117,16 +123,19 @@ def urdf(
     return write(model, "urdf", directory, urdf=urdf, tip=tip, **options)
 
 
+@checked
 def mjcf(model: CalibratedModel, directory: str | Path, **options: Any) -> Export:
     """Export to MJCF of MuJoCo; arguments as in `write`."""
     return write(model, "mjcf", directory, **options)
 
 
+@checked
 def ros2(model: CalibratedModel, directory: str | Path, **options: Any) -> Export:
     """Export to a ROS 2 package; arguments as in `write`."""
     return write(model, "ros2", directory, **options)
 
 
+@checked
 def ur(
     model: CalibratedModel, directory: str | Path, *, reference: CalibratedModel | None = None, **options: Any
 ) -> Export:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.errors import ModelError
 from jointwise.estimation.structure import JointTerms
 from jointwise.joint.load.law import load_law_of
@@ -64,6 +65,7 @@ def joint_terms(model: JointModel, known: bool = False, rotor: bool = False) -> 
     return JointTerms(terms, values if known else thermal.known, choices, firm=known)
 
 
+@checked
 def drive_gain(model: JointModel, described: float | None = None, *, accept_implausible: bool = False) -> float | None:
     """Return the drive gain (Nm/A) of a joint: the identified one, unless its interval contains the `described` one.
 

@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jointwise.arguments import checked
 from jointwise.errors import ModelError
 from jointwise.joint.curve import SURFACE_POINTS, Surface, plain
 from jointwise.joint.friction.law import VelocityLaw, friction_settings
@@ -82,6 +83,7 @@ class FrictionMap:
         return w, tau, T
 
 
+@checked
 def friction_map(parts: Sequence[Part]) -> FrictionMap:
     """Return the combined friction of the parts of a joint.
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting
-from jointwise.description.robot import Robot
+from jointwise.description.robot import Robot, check_joint
 from jointwise.errors import EstimationError, JointwiseError
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, Value
@@ -19,6 +20,7 @@ from jointwise.joint.record import MIN_TRAVEL, JointRecord, joint_record
 Progress = Callable[[str], None]
 
 
+@checked_fields
 @dataclass(frozen=True)
 class HysteresisOptions:
     """Options of the hysteresis identification; the defaults leave every choice to the data.
@@ -51,6 +53,7 @@ class JointIdentification:
     refused: Mapping[str, tuple[str, ...]]
 
 
+@checked
 def identify(
     phenomenon: str,
     record: JointRecord,
@@ -106,6 +109,7 @@ def identify(
     return methods[phenomenon]()
 
 
+@checked
 def identify_all(
     records: Sequence[JointRecord] | Mapping[str, Sequence[JointRecord]],
     robot: Robot,
@@ -142,6 +146,7 @@ def identify_all(
     return run.result()
 
 
+@checked
 def identify_motor_from_payload(
     logs: Sequence[Log],
     loaded: Sequence[Log],
@@ -170,8 +175,8 @@ def identify_motor_from_payload(
     """
     from jointwise.joint.motor.payload import identify_gains_from_payload
 
+    motor = robot.joints[check_joint(robot, joint)].motor
     estimate = identify_gains_from_payload(logs, loaded, robot, payload_mass, mounting=mounting)
-    motor = robot.joints[joint].motor
     expected = motor.joint_gain or _gain_of_links(logs, robot, joint, mounting)
     return estimate.part(joint, motor.gear_ratio, expected)
 
@@ -186,6 +191,7 @@ def _gain_of_links(logs: Sequence[Log], robot: Robot, joint: int, mounting: Moun
         return None
 
 
+@checked
 def identify_motor_from_targets(logs: Sequence[Log], robot: Robot, joint: int) -> Part:
     """Identify the drive gain of a joint from the target torques and currents of its controller.
 
@@ -203,7 +209,8 @@ def identify_motor_from_targets(logs: Sequence[Log], robot: Robot, joint: int) -
     from jointwise.joint.motor.current_loop import identify_current_loop
     from jointwise.joint.motor.targets import gains_from_targets
 
-    part = gains_from_targets(logs, robot).part(joint, robot.joints[joint].motor.gear_ratio)
+    gear_ratio = robot.joints[check_joint(robot, joint)].motor.gear_ratio
+    part = gains_from_targets(logs, robot).part(joint, gear_ratio)
     measured = [log for log in logs if log.current is not None]
     if not measured:
         return part

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.atomic import is_regular, lock_directory, output_set
 from jointwise.description import Robot
 from jointwise.document import Kind, load_document, write_document
@@ -28,6 +29,7 @@ KIND = Kind(
 MOST_JOINTS = 100
 
 
+@checked_fields
 @dataclass(frozen=True)
 class JointModel:
     """The identified phenomena of one joint of a robot.
@@ -42,6 +44,7 @@ class JointModel:
     joint: int
     parts: Mapping[str, Part] = field(default_factory=dict)
 
+    @checked
     def with_part(self, part: Part) -> JointModel:
         """Return the model with a phenomenon added or replaced."""
         found = {**self.parts, part.phenomenon: part}
@@ -62,11 +65,13 @@ class JointModel:
         return {"robot": self.robot, "joint": self.joint + 1, "parts": parts}
 
 
+@checked
 def save_joints(models: list[JointModel], path: str | Path) -> None:
     """Write the models of some joints; the file appears only when it is whole."""
     write_document(KIND.stamped({"joints": [model.to_dict() for model in models]}), path)
 
 
+@checked
 def load_joints(path: str | Path) -> list[JointModel]:
     """Return the models of a file that `save_joints` wrote.
 
@@ -77,6 +82,7 @@ def load_joints(path: str | Path) -> list[JointModel]:
     return [JointModel(entry.robot, entry.joint - 1, entry.parts.known()) for entry in document.joints]
 
 
+@checked
 def load_joint(path: str | Path, robot: Robot | str, joint: int) -> JointModel:
     """Return the model of one joint in a file; an empty model if the file or the joint does not exist yet.
 
@@ -96,6 +102,7 @@ def load_joint(path: str | Path, robot: Robot | str, joint: int) -> JointModel:
     return next((model for model in models if model.joint == joint), JointModel(name, joint))
 
 
+@checked
 def save_joint(model: JointModel, path: str | Path, phenomena: Collection[str] | None = None) -> None:
     """Add the phenomena of one joint to a file, or replace them there; everything else in the file is kept.
 

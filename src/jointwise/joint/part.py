@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.document import decode, plain_json
 from jointwise.errors import EstimationError, ModelError
 from jointwise.estimation.jackknife import NORMAL_FACTOR
@@ -192,6 +193,7 @@ class Part:
         except ModelError as problem:
             raise ModelError(f"{phenomenon}: settings: {problem}") from None
 
+    @checked
     def value(self, name: str) -> Value:
         """Return a parameter with its confidence interval by its name."""
         self[name]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.arguments import checked
 from jointwise.data.conditioning import UniformSpan, clean_log, condition
 from jointwise.data.coordinates import model_log, mounting_of_logs
 from jointwise.data.filters import differences, low_pass
@@ -20,8 +21,8 @@ from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.data.quality import DataQuality, check_quality
 from jointwise.data.statistics import TOP, quantum
 from jointwise.description.mounting import Mounting, gravity_vector
-from jointwise.description.robot import Payload, Robot
-from jointwise.errors import DataError, EstimationError
+from jointwise.description.robot import Payload, Robot, check_joint
+from jointwise.errors import DataError, EstimationError, check_positive
 from jointwise.model.rigid import gravity_torque
 from jointwise.model.rigid.chain import Chain, kernels, make_chain, refuse_non_finite
 from jointwise.model.transmission import motor_motion, motor_torque, motor_values
@@ -153,6 +154,7 @@ class JointRecord:
         return replace(self, motor=self.motor / self.gain * gain, gain=gain, unit="Nm")
 
 
+@checked
 def joint_record(
     logs: Log | Sequence[Log],
     robot: Robot,
@@ -183,11 +185,12 @@ def joint_record(
 
     Raises:
         DataError: If a log is in wrong units or has damaged channels.
-        EstimationError: If the joint does not exist or no segment is long enough.
+        ModelError: If the joint does not exist.
+        EstimationError: If no segment is long enough.
     """
     recordings = [model_log(log, robot) for log in log_list(logs)]
-    if not 0 <= joint < robot.dof:
-        raise EstimationError(f"joint must be 1 to {robot.dof}. Got {joint + 1} instead.")
+    check_joint(robot, joint)
+    check_positive("Hz", cutoff=cutoff)
     refuse_repeated_samples(recordings)
     if load is None:
         load = LinkLoad(robot, gravity_vector(mounting_of_logs(recordings, mounting)), payload)
@@ -199,8 +202,11 @@ def joint_record(
     return join_records(records)
 
 
+@checked
 def join_records(pieces: Sequence[JointRecord]) -> JointRecord:
     """Return records of the same joint as one, with segments renumbered; signals that one of them lacks are omitted."""
+    if not pieces:
+        raise EstimationError("pieces must have at least one record. Got none.")
     for a, b in pairwise(pieces):
         if abs(a.rate - b.rate) > RATE_TOLERANCE * a.rate or a.unit != b.unit:
             raise EstimationError(f"{b.place}: rate or unit differ from those of {', '.join(a.logs)}.")

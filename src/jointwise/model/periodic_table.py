@@ -7,11 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from jointwise.arguments import checked_fields
 from jointwise.spatial import Array
 
 TURN = 2.0 * np.pi
 
 
+@checked_fields
 @dataclass(frozen=True)
 class PeriodicTable:
     """Values (rad) at equally spaced angles of a turn from θ = 0, linearly interpolated, 2π-periodic."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.arguments import checked_fields
 from jointwise.errors import ModelError
 from jointwise.spatial import Array
 
@@ -106,6 +107,7 @@ class Polynomial(Spring):
         return result
 
 
+@checked_fields
 @dataclass(frozen=True)
 class OddPolynomial(Polynomial):
     """``τ_J = Σ_p a_p φ^(2p-1)``.
@@ -127,6 +129,7 @@ class OddPolynomial(Polynomial):
         return self.coefficients
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Cubic(Polynomial):
     """``τ_J = a_1 φ + a_2 φ³``.
@@ -152,6 +155,7 @@ class Cubic(Polynomial):
         return self.linear, self.cubic
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Segments(Spring):
     """A catalogue's three lines with knees, odd in φ.

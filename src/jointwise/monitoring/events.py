@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.model import rigid
 from jointwise.model.transmission import motor_torque
 from jointwise.monitoring.core import Reports, Samples
@@ -286,6 +287,7 @@ def _faults(
     return lasting, ended
 
 
+@checked
 def tool_force(
     model: RobotModel, q: Array, torque: Array, deviation: Array | None = None
 ) -> tuple[float, float, float] | None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data.log import Log
 from jointwise.estimation.bounded import non_negative
 from jointwise.model.transmission import motor_values
@@ -69,6 +70,7 @@ NORMAL_QUANTILE = 0.6827
 """Share of a normal distribution within one standard deviation."""
 
 
+@checked
 def residual_spread(
     model: RobotModel, logs: Sequence[Log], source: Literal["training", "validation"]
 ) -> ResidualSpread | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.arguments import checked_fields
 from jointwise.description.robot import Payload
 from jointwise.errors import ModelError, ShapeError
 from jointwise.monitoring.core import CoreMonitor, Known, NativeWatch, Reports, Samples, WatchCore
@@ -37,6 +38,7 @@ class MonitorState:
         return self.core.known(self.memory)
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class Monitor:
     """Watches a robot with a calibrated model: external torque, contact, payload, friction, faults of the data.

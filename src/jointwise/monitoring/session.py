@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.data.log import Log
 from jointwise.description.robot import Payload
 from jointwise.errors import DataError, ModelError
@@ -89,6 +90,7 @@ def _farthest(blocks: Array) -> Array:
     return result
 
 
+@checked_fields
 @dataclass
 class Session:
     """A stream that is monitored sample by sample; `feed` as they come, `result` at any time.
@@ -227,6 +229,7 @@ class Session:
         return events
 
 
+@checked
 def monitor_log(
     model: RobotModel,
     log: Log,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data.coordinates import uncoupled_channels
 from jointwise.data.row_stream import JsonRows, StreamRows, csv_rows
 from jointwise.errors import DataError
@@ -34,6 +35,7 @@ def row_samples(model: RobotModel, rows: StreamRows, where: str) -> Samples:
     return row_samples_or_nan(model, rows)
 
 
+@checked
 def follow_csv(
     session: Session,
     path: str | Path,
@@ -58,6 +60,7 @@ def follow_csv(
             yield from session.feed(row_samples(session.model, rows, str(path)))
 
 
+@checked
 def follow_json(session: Session, lines: Iterable[str]) -> Iterator[Contact | Fault]:
     """Feed a session with JSON lines, one sample each; yield contacts and faults as they are found.
 

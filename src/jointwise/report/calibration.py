@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from jointwise.arguments import checked
 from jointwise.data.log import Log
 from jointwise.report.data import ReportData, collect
 from jointwise.report.page import Html, Section, compose, robot_title, write_page
@@ -36,6 +37,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[ReportData], Html]], ...] = (
 """Identifier, title and content of the sections, in order."""
 
 
+@checked
 def write_report(
     model: CalibratedModel,
     directory: str | Path,

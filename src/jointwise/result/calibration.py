@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data.conditioning import Filters
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting
@@ -23,7 +24,7 @@ from jointwise.estimation.physical import PhysicalParameters
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.motion import Motion, with_substitutes
-from jointwise.result.metrics import Validation
+from jointwise.result.metrics import TrainingErrors, Validation
 from jointwise.result.plausibility import Check, worst_status
 from jointwise.result.plausibility.check import Status as SetupStatus
 from jointwise.result.predict import FeedForward, Use, for_use, predict
@@ -103,36 +104,6 @@ class Estimate:
         row[k] = 0.0
         partner = int(np.argmax(np.abs(row)))
         return (partner, float(row[partner])) if row[partner] != 0.0 else (k, 0.0)
-
-
-@dataclass(frozen=True)
-class TrainingErrors:
-    """MSE / variance of every joint on the training data, None where the output of a joint is ignored.
-
-    Attributes:
-        nmse: Errors of the fit, (joints,).
-        from_positions: Errors of the prediction from positions only, (joints,); None where the model uses nothing else.
-        of_logs: Those of every training log, None for long ones, for the report of the same run; they are not stored.
-    """
-
-    nmse: tuple[float | None, ...]
-    from_positions: tuple[float | None, ...] | None = None
-    of_logs: tuple[Validation | None, ...] = field(default=(), repr=False, compare=False)
-
-    @property
-    def ignored(self) -> tuple[int, ...]:
-        """Joints (0-based) whose output was not measured, or not used."""
-        return tuple(j for j, error in enumerate(self.nmse) if error is None)
-
-    @property
-    def known(self) -> tuple[float, ...]:
-        """The errors of the other joints."""
-        return tuple(error for error in self.nmse if error is not None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the errors for JSON."""
-        bare = {} if self.from_positions is None else {"positions_alone": list(self.from_positions)}
-        return {"nmse": list(self.nmse), **bare}
 
 
 @dataclass(frozen=True)
@@ -301,6 +272,7 @@ class Calibration:
         """Return the predicted output at every stamp of a log, (samples, joints); see `jointwise.predict`."""
         return predict(self, log, use=use)
 
+    @checked
     def residuals(self, log: Log) -> Array:
         """Return measured minus predicted output at every stamp of a log.
 
@@ -315,6 +287,7 @@ class Calibration:
         """
         return np.asarray(log.channel(self.output) - self.predict(log))
 
+    @checked
     def conf_int(self, level: float = 0.95) -> Array:
         """Return the confidence intervals of all parameters, in the order of ``model.parameters``.
 
@@ -379,6 +352,7 @@ class Calibration:
         return calibration_text(self, full)
 
 
+@runtime_checkable
 class HasCalibration(Protocol):
     """An object with a calibration, such as `RobotModel`."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data import check_quality, read_log
 from jointwise.data.coordinates import refuse_other_gravity
 from jointwise.data.effort import EffortUnit
@@ -23,6 +24,7 @@ FATAL = ("degrees", "motor-side", "time-unit")
 """Findings of the inspection that make a log useless for any model; other findings only warn."""
 
 
+@checked
 def read_log_for(
     model: CalibratedModel,
     path: str | Path,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data.log import Log
 from jointwise.document import finite_or_none
 from jointwise.result.plausibility.check import Check, Status
@@ -153,6 +154,7 @@ class Validation:
         part = max(min(round(100.0 * self.shared), 100), 1)
         return f"training errors, not a validation: the model was trained on {part} % of these samples"
 
+    @checked
     def failure(self, min_r2: float) -> str | None:
         """Return why a validation fails a limit of R²; None if it passes.
 
@@ -172,6 +174,7 @@ class Validation:
         missed = [str(j) for j in judged if not _reaches(self.joints[j - 1].r2, min_r2)]
         return f"R2 below {min_r2:g} at joint {', '.join(missed)}" if missed else None
 
+    @checked
     def passes(self, min_r2: float | None) -> bool | None:
         """Return whether a validation passes a limit of R²; None if it was not judged, as there is no limit.
 
@@ -253,6 +256,36 @@ class Validation:
             "plausibility": [asdict(check) for check in self.plausibility],
             "positions_alone": None if self.from_positions is None else self.from_positions.to_dict(),
         }
+
+
+@dataclass(frozen=True)
+class TrainingErrors:
+    """MSE / variance of every joint on the training data, None where the output of a joint is ignored.
+
+    Attributes:
+        nmse: Errors of the fit, (joints,).
+        from_positions: Errors of the prediction from positions only, (joints,); None where the model uses nothing else.
+        of_logs: Those of every training log, None for long ones, for the report of the same run; they are not stored.
+    """
+
+    nmse: tuple[float | None, ...]
+    from_positions: tuple[float | None, ...] | None = None
+    of_logs: tuple[Validation | None, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def ignored(self) -> tuple[int, ...]:
+        """Joints (0-based) whose output was not measured, or not used."""
+        return tuple(j for j, error in enumerate(self.nmse) if error is None)
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """The errors of the other joints."""
+        return tuple(error for error in self.nmse if error is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the errors for JSON."""
+        bare = {} if self.from_positions is None else {"positions_alone": list(self.from_positions)}
+        return {"nmse": list(self.nmse), **bare}
 
 
 def _reaches(value: float | None, least: float) -> bool:

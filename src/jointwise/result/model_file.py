@@ -21,8 +21,8 @@ from jointwise.estimation.semidefinite import PriorKind
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Term, term_from_dict
-from jointwise.result.calibration import Calibration, Estimate, Status, TrainingErrors
-from jointwise.result.metrics import JointMetrics, Validation
+from jointwise.result.calibration import Calibration, Estimate, Status
+from jointwise.result.metrics import JointMetrics, TrainingErrors, Validation
 from jointwise.result.plausibility import Check, worst_status
 from jointwise.result.predict import FeedForward, Use
 from jointwise.result.provenance import Provenance

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data.conditioning import Filters, clean_log, interpolate, motion_chunks
 from jointwise.data.coordinates import logged_output, model_log
 from jointwise.data.log import Log
@@ -86,6 +87,7 @@ def use_text(calibration: Calibration, use: Use) -> str:
     return "feed-forward model (positions only)"
 
 
+@checked
 def for_use(calibration: Calibration, use: Use) -> Calibration:
     """Return the calibration with the estimate of a use as its only one."""
     friction = calibration.feed_forward
@@ -118,6 +120,7 @@ def for_use(calibration: Calibration, use: Use) -> Calibration:
     )
 
 
+@checked
 def predict(model: CalibratedModel, log: Log, *, use: Use | None = None) -> Array:
     """Return the predicted output at every stamp of a log.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.atomic import atomic_write
 from jointwise.data.channels import default_names
 from jointwise.data.log import Log
@@ -32,11 +33,13 @@ KIND = Kind(
 )
 
 
+@checked
 def save_model(model: CalibratedModel, path: str | Path) -> None:
     """Write a calibrated model (`Calibration` or `RobotModel`) to a JSON file."""
     write_document(to_document(calibration_of(model)), path)
 
 
+@checked
 def load_calibration(path: str | Path) -> Calibration:
     """Return the calibration of a JSON file; the original logs and descriptions are not needed.
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data.coordinates import gravity_text
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload
@@ -41,6 +42,7 @@ def refuse_unknown_scale(calibration: Calibration, what: str) -> None:
         )
 
 
+@checked
 def with_payload(calibration: Calibration, payload: Payload | None) -> Calibration:
     """Return a calibration with a payload in place of the one that its parameters include.
 
@@ -71,6 +73,7 @@ def with_payload(calibration: Calibration, payload: Payload | None) -> Calibrati
     )
 
 
+@checked
 def with_mounting(calibration: Calibration, mounting: Mounting) -> Calibration:
     """Return a calibration under another gravity.
 

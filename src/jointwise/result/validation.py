@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data import statistics
 from jointwise.data.log import Log
+from jointwise.errors import ModelError, ShapeError
 from jointwise.estimation.regression import EXCERPT
-from jointwise.result.calibration import CalibratedModel, Calibration, TrainingErrors, calibration_of
+from jointwise.result.calibration import CalibratedModel, Calibration, calibration_of
 from jointwise.result.metrics import (
     IGNORED_METRICS,
     JointMetrics,
+    TrainingErrors,
     Validation,
     metrics,
     pool,
@@ -25,6 +28,7 @@ from jointwise.result.predict import Use, applicable_use
 from jointwise.spatial import Array
 
 
+@checked
 def validate(
     model: CalibratedModel, log: Log, *, prediction: Array | None = None, use: Use | None = None
 ) -> Validation:
@@ -57,6 +61,8 @@ def _validated(
     use: Use | None = None,
 ) -> Validation:
     """Return the errors on a log; see `validate`. Those of the feed-forward model may be known."""
+    if prediction is not None and np.shape(prediction) != log.q.shape:
+        raise ShapeError(f"prediction must have shape {log.q.shape}. Got {np.shape(prediction)} instead.")
     used = applicable_use(calibration, log.available, use)
     prediction = calibration.predict(log, use=used) if prediction is None else prediction
     shared = calibration.provenance.shared_fraction(log, calibration.output)
@@ -148,11 +154,23 @@ class Ranked:
         }
 
 
+@checked
 def compare(models: Mapping[str, CalibratedModel], log: Log) -> tuple[Ranked, ...]:
     """Return named models from best to worst: by the mean over the joints of MSE / variance on a log.
 
     A log in which no joint moves has no such figure: there the mean over the joints of the RMSE decides.
+
+    Args:
+        models: The calibrated models by name, such as ``{"old": load_model("old.json"), "new": calibration}``.
+        log: A log with the measured output (current or torque) that the models predict.
+
+    Raises:
+        DataError: The log has no such output, or its stamps run backwards.
+        ModelError: There is no model, or one has another number of joints than the log.
+
     """
+    if not models:
+        raise ModelError("models must have at least one model by name. Got none.")
     calibrations = {name: calibration_of(model) for name, model in models.items()}
     ranked = [
         Ranked(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data.parquet import convert_stream
 from jointwise.data.write import check_suffix
 from jointwise.errors import DataError, JointwiseError, OutputError, nearest
@@ -126,6 +127,7 @@ def find_gaps(stamps: Array, rate: float) -> tuple[Gap, ...]:
     return tuple(Gap(int(k) + 1, int(missing[k]), float(steps[k])) for k in np.flatnonzero(missing > 0))
 
 
+@checked
 def record(
     host: str,
     output: str | Path,

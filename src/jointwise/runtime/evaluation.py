@@ -15,6 +15,7 @@ from typing import Literal, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.arguments import checked
 from jointwise.backend import native
 from jointwise.data.log import Log
 from jointwise.distributions import normal_quantile
@@ -217,6 +218,7 @@ class Estimates:
         return chosen, make_motion(chosen.model, used, q, qd, qdd, **channels)
 
 
+@checked
 def half_widths(calibration: Calibration, motion: Motion, load: Array, level: float, observation: bool) -> Array:
     """Return half the width of the confidence or prediction interval of the torque along a motion.
 
@@ -256,6 +258,7 @@ def half_widths(calibration: Calibration, motion: Motion, load: Array, level: fl
     return half
 
 
+@checked
 def log_half_widths(calibration: Calibration, log: Log, level: float) -> Array:
     """Return half the width of the interval of the measured output at every stamp of a log, (samples, joints)."""
     if log.run_in is not None:

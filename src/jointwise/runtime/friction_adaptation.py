@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.arguments import checked_fields
 from jointwise.backend import native
 from jointwise.errors import ModelError, ShapeError
 from jointwise.runtime.motion import checked_rate
@@ -49,6 +50,7 @@ _STATE = 8
 """Numbers of the state of a joint: a1, a2, P11, P12, P22, samples since it moved, samples dropped, share at a bound."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class AdaptationOptions:
     """How the friction parameters follow the data.

@@ -11,6 +11,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.arguments import checked_fields
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
@@ -29,15 +30,15 @@ from jointwise.runtime.stream import NativeCore, NumpyCore, StreamState, checked
 from jointwise.spatial import Array
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class RobotModel:
     """A calibrated robot; every method is that of the identified bodies, rotors and friction.
 
-    Arrays are (samples, joints), or (joints,) for one sample, in rad, rad/s, rad/s², Nm (m, N for a prismatic joint);
-    results have the same form. `calibration` has the parameters with their statistics.
+    Arrays are (samples, joints), or (joints,), in rad, rad/s, rad/s², Nm (m, N of a prismatic joint); so are results.
 
     Attributes:
-        calibration: The calibration.
+        calibration: The calibration: parameters with their statistics.
     """
 
     calibration: Calibration
@@ -367,8 +368,7 @@ class RobotModel:
             mounting: `table`, `wall`, `ceiling`, ``tilt:AXIS:ANGLE``, or gravity in the base frame, m/s².
 
         Raises:
-            ModelError: Under that gravity parameters act that the training data did not determine, and the calibration
-                has no physical parameters, which else take their place.
+            ModelError: Parameters act there that the training data did not determine, and none are physical.
         """
         return replace(self, calibration=self.calibration.with_mounting(mounting))
 

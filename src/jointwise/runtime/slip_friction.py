@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.arguments import checked_fields
 from jointwise.backend import native
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.friction import slip_elements
@@ -28,6 +29,7 @@ class FrictionParts(NamedTuple):
     dry: Array
 
 
+@checked_fields
 @dataclass(frozen=True)
 class SlipFriction:
     """The friction of all joints, evaluated sample by sample.

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.arguments import checked_fields
 from jointwise.description.robot import TORQUE_NOISE
 from jointwise.errors import ModelError, ShapeError
 from jointwise.spatial import Array
@@ -82,6 +83,7 @@ SIZES = (
 """Settings that are sizes: not negative."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Sensors:
     """Sensors, clock and noise of a simulated robot.

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.atomic import read_limited
 from jointwise.data import Log, read_log
-from jointwise.description import load_robot
+from jointwise.description.files import as_robot
 from jointwise.description.robot import Robot
 from jointwise.design import make_experiment
 from jointwise.design.experiments import Experiment
@@ -119,8 +120,9 @@ def check_six_axes(robot: Robot) -> None:
         raise ModelError(f"a virtual UR must have six revolute joints. Robot '{robot.name}' has {robot.dof}.")
 
 
+@checked
 def make_virtual_ur(
-    robot: Robot | str = "ur5e",
+    robot: Robot | str | Path = "ur5e",
     program: str | Path | Trajectory | None = None,
     *,
     plant: PlantOptions | None = None,
@@ -141,7 +143,7 @@ def make_virtual_ur(
         ModelError: If the robot has other joints, or the program cannot be executed.
 
     """
-    arm = load_robot(robot) if isinstance(robot, str) else robot
+    arm = as_robot(robot)
     check_six_axes(arm)
     experiment = _experiment(arm, program, seed)
     motion = experiment.motion if isinstance(experiment, Experiment) else experiment
@@ -182,6 +184,7 @@ def _experiment(robot: Robot, program: str | Path | Trajectory | None, seed: int
     return sampled_motion(robot, t, q)
 
 
+@checked
 def serve(
     virtual: VirtualUr,
     *,

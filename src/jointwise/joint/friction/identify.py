@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.estimation.cross_validation import (
     FOLDS,
     held_out_predictions,
@@ -63,6 +64,7 @@ MAX_LOG_ERROR = 0.6
 """Standard error of log V_S or log μ above which the parameter is not identifiable: a factor of 3 within 95 %."""
 
 
+@checked
 def identify_friction(record: JointRecord, *, form: FrictionForm | None = None) -> Part:
     """Identify friction over speed, as `jointwise joint friction` does.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.errors import ModelError, nearest
 from jointwise.estimation.cross_validation import exceeds, first_or_best, simplest_candidate
 from jointwise.joint.checks import check_gravity, refuse
@@ -46,6 +47,7 @@ Candidate = tuple[HysteresisProblem, dict[int, Array]]
 """Data and settings under one load law, and held-out errors (blocks,) by number of elements."""
 
 
+@checked
 def identify_hysteresis(
     record: JointRecord,
     *,
@@ -79,7 +81,7 @@ def identify_hysteresis(
         ModelError: For an unknown method or an impossible number of elements.
     """
     check_gravity(record)
-    _check(method, elements)
+    _check(method, elements, backlash)
     scale, backlash_map = mean_and_map(backlash)
     loops, rise = make_loops(record, backlash_map, viscous_friction(steady, record)), known_rise(steady)
     problem, errors = _best_problem(
@@ -98,11 +100,15 @@ def identify_hysteresis(
     return make_part(record, problem, chosen, list(fits.values()), treatments, errors, remark)
 
 
-def _check(method: str, elements: int | None) -> None:
+def _check(method: str, elements: int | None, backlash: Backlash | None) -> None:
     if method != "auto" and method not in METHODS:
         raise ModelError(f"unknown method '{method}'. {nearest(method, ('auto', *METHODS))}")
     if elements is not None and not 1 <= elements <= MAX_ELEMENTS:
         raise ModelError(f"elements must be 1 to {MAX_ELEMENTS}. Got {elements} instead.")
+    if backlash is None or isinstance(backlash, Part):
+        return
+    if not (np.size(backlash) and np.isfinite(backlash).all()):
+        raise ModelError(f"backlash must be finite, in rad. Got {np.ravel(backlash).tolist()} instead.")
 
 
 def _methods(method: str, rise: Rise | None) -> tuple[str, ...]:

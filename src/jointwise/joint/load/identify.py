@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.estimation.cross_validation import first_or_best, held_out_predictions, unit_errors
 from jointwise.estimation.jackknife import MIN_BLOCKS
 from jointwise.estimation.linear_fit import JackknifeFit, grouped_fit, scaled_solution
@@ -129,6 +130,7 @@ def _position_means(record: JointRecord, run: slice, edges: Array) -> tuple[Arra
     return torque / samples, loads / samples, count
 
 
+@checked
 def identify_load(record: JointRecord, *, steady: Part | None = None) -> Part:
     """Identify friction over load, as `jointwise joint load` does: ``F_0 + F_l τ²`` or ``F_0 + F_l |τ|``.
 

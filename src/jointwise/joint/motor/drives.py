@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from jointwise.arguments import checked
 from jointwise.data.coordinates import model_log, mounting_of_logs
 from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.overlap import refuse_repeated_samples
@@ -65,6 +66,7 @@ class DriveInertia:
         return self.alike is not None and self.alike < SIGNIFICANCE
 
 
+@checked
 def inertias_from_targets(
     logs: Log | Sequence[Log], robot: Robot, *, mounting: Mounting | None = None, payload: Payload | None = None
 ) -> tuple[DriveInertia, ...]:
@@ -219,6 +221,7 @@ class DriveIdentification:
         return f"{head}; " + ", ".join(f"{v.name} {v.value:.4g} [{v.low:.4g}, {v.high:.4g}] {v.unit}" for v in listed)
 
 
+@checked
 def identify_drives(
     logs: Log | Sequence[Log],
     robot: Robot,

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
-from jointwise.errors import EstimationError
+from jointwise.arguments import checked
+from jointwise.errors import EstimationError, check_positive
 from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors
 from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, equal_blocks, jackknife, student_factor
@@ -44,6 +45,7 @@ MIN_LOAD = 0.05
 """Smallest standard deviation of the load relative to that of the motor torque."""
 
 
+@checked
 def identify_motor(
     record: JointRecord, *, gear_ratio: float | None = None, friction: str | None = None, known: float | None = None
 ) -> Part:
@@ -62,6 +64,7 @@ def identify_motor(
     Raises:
         EstimationError: Where the record does not determine a gain, or the gain is far from the known one.
     """
+    check_positive("Nm/A", known=known)
     if friction is not None and friction not in LAWS:
         raise EstimationError(f"friction must be one of {', '.join(LAWS)}. Got '{friction}' instead.")
     moving = _moving(record)

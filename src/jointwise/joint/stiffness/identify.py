@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.arguments import checked
 from jointwise.estimation.cross_validation import (
     SIGNIFICANT,
     held_out_predictions,
@@ -45,6 +46,7 @@ MAX_RELATIVE_ERROR = 0.25
 """Relative standard error of the stiffness at rest above which nothing is known."""
 
 
+@checked
 def identify_stiffness(record: JointRecord, *, transmission: Part | None = None) -> Part:
     """Identify the spring of a gear, as `jointwise joint stiffness` does: an odd polynomial, and three segments.
 

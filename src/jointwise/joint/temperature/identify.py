@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.estimation.cross_validation import held_out_predictions, simplest_candidate, unit_errors
 from jointwise.estimation.linear_fit import JackknifeFit
 from jointwise.joint.checks import check_record, refuse
@@ -30,6 +31,7 @@ from jointwise.joint.temperature.law import PARAMETERS, TemperatureLaw, Temperat
 from jointwise.spatial import Array
 
 
+@checked
 def identify_temperature(record: JointRecord, *, steady: Part | None = None, reference: float | None = None) -> Part:
     """Identify friction over temperature, as `jointwise joint temperature` does.
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.joint.checks import check_gravity, refuse
 from jointwise.joint.part import MIN_QUALITY, TINY, Part, tried_model
 from jointwise.joint.record import JointRecord
@@ -38,6 +39,7 @@ USUAL_RATIO = 100.0
 """Gear ratio assumed where none is described; twice it is the highest order that is resolved."""
 
 
+@checked
 def identify_transmission(
     record: JointRecord, *, stiffness: Part | None = None, gear_ratio: float | None = None
 ) -> Part:

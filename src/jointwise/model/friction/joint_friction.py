@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from jointwise.arguments import checked_fields
 from jointwise.errors import ModelError, check_finite, check_range
 from jointwise.model.friction.maxwell_slip import polynomial_limits, polynomial_shares
 from jointwise.model.friction.steady import load_growth, stribeck, thermal_factors, viscous_factor
@@ -28,6 +29,7 @@ FLOW_WIDTH = 1e-3
 """Power (W) over which friction changes between the two directions of power flow, that of friction.h."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Slip:
     """Spring-slip elements ``s = Δθ + δ_i``, ``δ_i = sgn(s) min(|s|, B(θ) D_i)``, ``H = Σ W_i δ_i / (B(θ) D_i)``.
@@ -57,6 +59,7 @@ class Slip:
         return cls(tuple(limits.tolist()), tuple(polynomial_shares(elements, share_power).tolist()))
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Stribeck:
     """Extra friction at low speed: ``(F_S - F_C0) exp(-(|ω|/V_S)^μ)``.
@@ -77,6 +80,7 @@ class Stribeck:
         check_range("stribeck", 0.0, above=True, speed=self.speed, shape=self.shape)
 
 
+@checked_fields
 @dataclass(frozen=True)
 class ThermalFriction:
     """Thermal part: ``√|ω| (F_T1 (T - T0) + F_T2 (T⁻³ - T0⁻³))``, T in °C.
@@ -102,6 +106,7 @@ class ThermalFriction:
         check_range("thermal friction", self.coldest, hottest=self.hottest)
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Friction:
     """Friction of a joint, at the joint side.

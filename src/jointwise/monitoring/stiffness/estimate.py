@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointwise.arguments import checked
 from jointwise.errors import EstimationError, ShapeError
 from jointwise.estimation.jackknife import jackknife_covariance, student_factor
 from jointwise.model.spring import OddPolynomial
@@ -90,6 +91,7 @@ class StiffnessEstimate:
         return OddPolynomial(tuple(self.values.tolist()))
 
 
+@checked
 def secant_stiffness(phi: ArrayLike, torque: ArrayLike, least: float = 1e-4) -> Array:
     """Return ``τ_E / φ`` of pairs, (samples,), Nm/rad.
 
@@ -103,6 +105,7 @@ def secant_stiffness(phi: ArrayLike, torque: ArrayLike, least: float = 1e-4) -> 
     return np.where(large, y / np.where(large, x, 1.0), np.nan)
 
 
+@checked
 def fit_stiffness(phi: ArrayLike, torque: ArrayLike, *, offset: bool = True) -> StiffnessEstimate:
     """Return the least-squares curve of stored pairs (φ, τ_E), such as static postures with gravity as the load.
 

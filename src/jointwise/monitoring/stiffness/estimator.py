@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from jointwise.arguments import checked_fields
 from jointwise.backend import native
 from jointwise.errors import EstimationError
 from jointwise.estimation.recursive import RecursiveLeastSquares, RecursiveState, Variant
@@ -129,6 +130,7 @@ def recursion_size(columns: int) -> int:
     return columns * (columns + 1) + 5
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class StiffnessEstimator:
     """Online stiffness of one joint; `init`, `step` or `steps`, then `estimate`.

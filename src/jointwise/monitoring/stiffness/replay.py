@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data.conditioning import UniformSpan, clean_log
 from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.log import Log, check_joints, log_list
@@ -106,6 +107,7 @@ def _interval(values: tuple[float, float, float]) -> dict[str, float | None]:
     return {name: finite_or_none(x) for name, x in zip(("value", "low", "high"), values, strict=True)}
 
 
+@checked
 def monitor_stiffness(
     logs: Log | Sequence[Log],
     robot: Robot,

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from jointwise.arguments import checked, checked_fields
 from jointwise.errors import ModelError
 from jointwise.joint.part import nrmse_of_error
 from jointwise.joint.stiffness.law import StiffnessLaw
@@ -28,6 +29,7 @@ PARTS = 256
 """Parts of a stream, at least, to which the beginning of its second half is known."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class StiffnessLimits:
     """Losses of stiffness relative to the stored one from which a joint is to be watched, and counts as worn.
@@ -158,6 +160,7 @@ class StiffnessStatus:
     is_stiffer: bool = False
 
 
+@checked
 def stiffness_status(
     estimate: StiffnessEstimate,
     stored: Spring | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from jointwise.arguments import checked
 from jointwise.data.coordinates import refuse_other_gravity
 from jointwise.data.log import Log, log_list
 from jointwise.data.overlap import refuse_repeated_samples
@@ -36,6 +37,7 @@ STEP = 1e-6
 """Relative step of the differences by which intervals are propagated."""
 
 
+@checked
 def identify_payload(
     model: CalibratedModel, logs: Log | Sequence[Log], *, progress: Callable[[str], object] | None = None
 ) -> IdentifiedPayload:
