@@ -113,7 +113,7 @@ def test_the_summary_of_a_recording_takes_no_more_memory_for_a_longer_one(monkey
     for samples in (2_000, 60_000):
         recording = recording_of(samples)
         tracemalloc.start()
-        recording.summary()
+        recording.to_dict()
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     short, long = peaks

@@ -236,7 +236,7 @@ def test_every_controller_follows_by_its_sensors(controller: str) -> None:
         jointwise.simulate(ROBOT, MOTION, keep=0, **grouped(controller=controller, feedback=source))
         for source in ("states", "sensors")
     )
-    errors = [np.array([item["tracking_rms"] for item in made.summary()["joints"]]) for made in (states, sensors)]
+    errors = [np.array([item["tracking_rms"] for item in made.to_dict()["joints"]]) for made in (states, sensors)]
     assert (errors[1] < 1.2 * errors[0] + 1e-4).all()
     assert sensors.truth["controller"]["feedback"] == "sensors"
     assert states.truth["controller"]["feedback"] == "states"

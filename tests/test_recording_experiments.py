@@ -356,7 +356,7 @@ def test_neither_log_nor_truth_appears_where_one_of_them_cannot(tmp_path: Path) 
 
 def test_a_summary_describes_the_log_and_the_truth() -> None:
     made = simulate("planar2", "excitation", duration=4.0, keep=0)
-    reported, off, temperature = made.summary(), error(made), made.log.channel("temperature")
+    reported, off, temperature = made.to_dict(), error(made), made.log.channel("temperature")
     few = made.log.samples // 50
     columns = {key: [item[key] for item in reported["joints"]] for key in reported["joints"][0]}
     assert columns["joint"] == [joint.name for joint in made.digital.robot.joints]
@@ -367,15 +367,24 @@ def test_a_summary_describes_the_log_and_the_truth() -> None:
     assert (reported["samples"], reported["rate"]) == (made.log.samples, made.truth["rate"])
 
 
+def test_a_summary_is_text_with_the_figures_of_the_document() -> None:
+    made = simulate("planar2", "bspline", duration=2.0, rate=100.0, keep=0)
+    text, figures = made.summary(), made.to_dict()
+    assert text.splitlines()[0].startswith(f"{figures['robot']}, simulated: bspline")
+    assert "2 s, 200 samples at 100 Hz" in text
+    for joint in figures["joints"]:
+        assert f"{joint['joint']} " in text and f"{1e3 * joint['tracking_max']:.3g}" in text
+
+
 def test_the_summary_states_the_load_and_the_chosen_gravity() -> None:
     recording = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0)
-    loaded = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0, plant=PlantOptions(Payload(2.0))).summary()
-    turned = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0, plant=PlantOptions(gravity="wall")).summary()
-    assert loaded["gravity_load"] > 1.1 * recording.summary()["gravity_load"] > 10.0 > turned["gravity_load"]
+    loaded = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0, plant=PlantOptions(Payload(2.0))).to_dict()
+    turned = simulate("ur5e", "load", duration=12.0, rate=100.0, keep=0, plant=PlantOptions(gravity="wall")).to_dict()
+    assert loaded["gravity_load"] > 1.1 * recording.to_dict()["gravity_load"] > 10.0 > turned["gravity_load"]
     assert "not here" in turned["note"] and "not here" not in loaded["note"]
-    assert recording.summary()["held_temperatures"] is None
-    assert simulate("panda", "constant-speed", rate=20.0, duration=20.0, keep=0).summary()["gravity_load"] == 0.0
-    cold = simulate("ur5e", duration=1.0, rate=100.0, keep=0, plant=PlantOptions(temperature=0.0)).summary()
+    assert recording.to_dict()["held_temperatures"] is None
+    assert simulate("panda", "constant-speed", rate=20.0, duration=20.0, keep=0).to_dict()["gravity_load"] == 0.0
+    cold = simulate("ur5e", duration=1.0, rate=100.0, keep=0, plant=PlantOptions(temperature=0.0)).to_dict()
     assert cold["held_temperatures"] == (10.0, 60.0)
 
 
@@ -394,12 +403,12 @@ def test_a_bandwidth_that_does_not_hold_is_refused_with_one_that_does(controller
 def test_the_summary_reports_motors_at_their_limits() -> None:
     """A motor below the required torque is reported as `saturation` reports it for the run; others are not."""
     usual = simulate("planar2", duration=4.0, rate=1000.0, sensors=PERFECT)
-    assert [item["saturated"] for item in usual.summary()["joints"]] == [0.0, 0.0]
+    assert [item["saturated"] for item in usual.to_dict()["joints"]] == [0.0, 0.0]
     first, second = usual.digital.joints
-    weak = replace(first, motor=replace(first.motor, limit=0.9 * usual.summary()["joints"][0]["current"]))
+    weak = replace(first, motor=replace(first.motor, limit=0.9 * usual.to_dict()["joints"][0]["current"]))
     made = simulate("planar2", duration=4.0, rate=1000.0, sensors=PERFECT, plant=PlantOptions(joints=[weak, second]))
     assert made.run is not None
-    reported, rows = saturation(made.run), made.summary()["joints"]
+    reported, rows = saturation(made.run), made.to_dict()["joints"]
     assert rows[0]["saturated"] > 0.0 and rows[0]["demand"] > 1.0 and rows[1]["saturated"] == 0.0
     np.testing.assert_allclose([block["demand"] for block in rows], reported.peak, rtol=1e-6)
     np.testing.assert_allclose([block["saturated"] for block in rows], reported.share, atol=2.0 / made.log.samples)

@@ -28,6 +28,7 @@ from jointwise.result.model_file import ModelFile
 from jointwise.result.predict import predict_chunks
 from jointwise.result.store import KIND, SCHEMA, to_document
 from jointwise.result.text import SHOWN, explain_structure
+from jointwise.result.validation import compare
 from synthetic import synthetic_log
 
 ROBOT = load_robot("planar2")
@@ -377,6 +378,15 @@ def test_confidence_intervals_of_another_level(model: Calibration) -> None:
     np.testing.assert_allclose(ratio, stdtrit(23.0, 0.995), rtol=1e-3)  # 24 blocks of the jackknife
     with pytest.raises(JointwiseError, match="between 0 and 1"):
         model.conf_int(95.0)
+
+
+def test_a_validation_has_the_residuals_of_its_errors(model: Calibration) -> None:
+    found = validate(model, LOG)
+    rms = np.sqrt(np.mean(found.residuals() ** 2, axis=0))
+    np.testing.assert_allclose(rms, [joint.rmse for joint in found.joints])
+    np.testing.assert_array_equal(found.residuals(), model.residuals(LOG))
+    with pytest.raises(ModelError, match="no prediction. Repeat it with validate"):
+        compare({"a": model}, LOG)[0].validation.residuals()
 
 
 def test_a_validation_is_text_and_a_data_frame(model: Calibration) -> None:

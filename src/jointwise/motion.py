@@ -64,6 +64,10 @@ class Motion(Signals):
             if value.shape != self.q.shape:
                 raise ShapeError(f"{name} must have shape {self.q.shape}. Got {value.shape} instead.")
 
+    def __repr__(self) -> str:
+        """Return size and rate in one line."""
+        return f"Motion({len(self.q)} samples, {self.joints} joints, {self.rate:g} Hz)"
+
     @property
     def joints(self) -> int:
         """Number of joints."""

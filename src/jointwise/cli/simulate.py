@@ -199,7 +199,7 @@ def run(args: argparse.Namespace) -> int:
         with output_set():
             recording.write(args.output, args.truth)
             page = _page(args, recording, progress)
-    facts = recording.summary() | {
+    facts = recording.to_dict() | {
         "seconds": elapsed,
         "real_time_factor": recording.truth["duration"] / elapsed,
         "files": {"log": args.output, "truth": args.truth, "report": None if page is None else str(page)},
@@ -208,7 +208,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         for line in recording.truth["controller"].get("notes", []):
             note(line)
-        print(as_json(facts) if args.json else recording_text(facts))
+        print(as_json(facts) if args.json else recording_text(recording, facts))
     return 0
 
 

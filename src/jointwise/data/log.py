@@ -136,6 +136,15 @@ class Log:
         if self.original is not None and (self.original.t is not self.t or self.original.origin is not self.origin):
             object.__setattr__(self, "original", None)  # other stamps, or other rows of the file
 
+    def __repr__(self) -> str:
+        """Return file, size, duration and channels in one line."""
+        file = "" if self.origin.path == "memory" else f"{self.origin.path!r}, "
+        time = f"{self.duration:.1f} s"
+        if self.duration > 0.0:
+            time += f" at {(self.samples - 1) / self.duration:.4g} Hz"
+        channels = " ".join(name for name in self.available if name != TIME)
+        return f"Log({file}{self.samples} samples, {self.joints} joints, {time}, channels {channels})"
+
     def _freeze(self, name: str) -> None:
         """Freeze one optional channel and check its shape."""
         if getattr(self, name) is None:

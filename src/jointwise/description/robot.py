@@ -305,6 +305,10 @@ class Robot:
                 f"Got {len(self.transmission.matrix)} instead."
             )
 
+    def __repr__(self) -> str:
+        """Return name and number of joints in one line."""
+        return f"Robot({self.name!r}, {self.dof} joints)"
+
     @property
     def dof(self) -> int:
         """Number of joints."""

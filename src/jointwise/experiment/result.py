@@ -17,6 +17,7 @@ from jointwise.design import Body, Experiment
 from jointwise.design.clearance import visited_postures
 from jointwise.design.limits import unit_of
 from jointwise.errors import OutputError
+from jointwise.experiment.summary_text import simulation_text
 from jointwise.model.rigid import gravity_torque
 from jointwise.simulation.recording import save_truth
 from jointwise.simulation.robot import DigitalRobot, Run
@@ -50,6 +51,10 @@ class SimulationResult:
     experiment: Experiment
     digital: DigitalRobot
 
+    def __repr__(self) -> str:
+        """Return robot, experiment and log in one line."""
+        return f"SimulationResult({self.digital.robot.name!r}, {self.experiment.name!r}, {self.log!r})"
+
     @checked
     def write(self, path: str | Path, truth: str | Path | None = None) -> None:
         """Write the log as CSV or Parquet, by its suffix, and the truth as JSON if a path is given; both or neither."""
@@ -61,7 +66,11 @@ class SimulationResult:
                 save_truth(self.truth, truth)
             write_log(self.log, path)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> str:
+        """Return the main figures as text, as `jointwise simulate` prints them."""
+        return simulation_text(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
         """Return the main figures as plain data, in SI units (for a prismatic joint N and m in place of Nm and rad).
 
         - `lowest`: least height (m) of the arm above the mounting plane, None if no part can rise or fall

@@ -44,6 +44,10 @@ class JointModel:
     joint: int
     parts: Mapping[str, Part] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """Return robot, joint (0-based) and names of the phenomena in one line."""
+        return f"JointModel({self.robot!r}, joint={self.joint}, parts {' '.join(self.parts) or 'none'})"
+
     @checked
     def with_part(self, part: Part) -> JointModel:
         """Return the model with a phenomenon added or replaced."""

@@ -164,6 +164,11 @@ class Part:
         for name, interval in self.ranges.items():
             _check_interval(interval, f"range of {name}")
 
+    def __repr__(self) -> str:
+        """Return phenomenon, law, values and quality in one line."""
+        values = ", ".join(f"{value.name} {value.value:.4g} {value.unit}".rstrip() for value in self.values)
+        return f"Part({self.phenomenon!r}, {self.model!r}, {values}, NRMSE fit {self.fitted:.1f} %)"
+
     def __getitem__(self, name: str) -> float:
         """Return the value of a parameter by its name."""
         for value in self.values:

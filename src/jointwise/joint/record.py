@@ -108,6 +108,11 @@ class JointRecord:
     gravity: tuple[float, ...] | None = None
     resolution: float = 0.0
 
+    def __repr__(self) -> str:
+        """Return robot, joint (0-based), size and logs in one line."""
+        size = f"{self.samples} samples at {self.rate:g} Hz"
+        return f"JointRecord({self.robot!r}, joint={self.joint}, {size}, logs {', '.join(map(repr, self.logs))})"
+
     @property
     def samples(self) -> int:
         """Number of samples."""

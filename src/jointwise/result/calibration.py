@@ -165,6 +165,12 @@ class Calibration:
         if not self.model.robot.superseded:
             object.__setattr__(self, "model", self.model.superseding())
 
+    def __repr__(self) -> str:
+        """Return robot, output, size and training logs in one line."""
+        robot, logs = self.model.robot, len(self.provenance.logs)
+        size, words = f"{robot.dof} joints, {self.model.count} parameters", "1 log" if logs == 1 else f"{logs} logs"
+        return f"Calibration({robot.name!r}, {size}, {self.output} in {self.unit}, trained on {words})"
+
     def robot_identified(self) -> Robot:
         """Return the robot with the identified bodies and rotor inertias, physically consistent.
 

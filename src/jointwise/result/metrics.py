@@ -12,6 +12,7 @@ import numpy as np
 from jointwise.arguments import checked
 from jointwise.data.log import Log
 from jointwise.document import finite_or_none
+from jointwise.errors import ModelError
 from jointwise.result.plausibility.check import Check, Status
 from jointwise.result.predict import Use
 from jointwise.spatial import Array
@@ -136,6 +137,12 @@ class Validation:
     log: Log | None = field(default=None, repr=False, compare=False)
     prediction: Array | None = field(default=None, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        """Return log, mean errors and whether they are training errors in one line."""
+        kind = "" if self.held_out else ", training data"
+        errors = f"mean R2 {self.mean_r2:.4f}, mean RMSE {self.mean_rmse:.3g} {self.unit}"
+        return f"Validation({self.file!r}, {len(self.joints)} joints, {errors}{kind})"
+
     @property
     def held_out(self) -> bool:
         """Whether no sample was used for training."""
@@ -221,6 +228,21 @@ class Validation:
             return None
         judged = [joint for joint in self.joints if not joint.ignored]
         return "no joint moves: there is no R2" if all(joint.still for joint in judged) else f"{CONSTANT}: no R2"
+
+    def residuals(self) -> Array:
+        """Return measured minus predicted output at every stamp of the log.
+
+        Returns:
+            Residuals in `unit`, shape (samples, joints); NaN for joints whose output is ignored.
+
+        Raises:
+            ModelError: The validation was read from a file or comes from `compare`, which do not keep the prediction.
+
+        """
+        if self.log is None or self.prediction is None:
+            raise ModelError(f"{self.file}: the validation has no prediction. Repeat it with validate(model, log).")
+        measured: Array = self.log.channel("current" if self.unit == "A" else "torque")
+        return measured - self.prediction
 
     def summary(self) -> str:
         """Return the errors of every joint, their means and the verdict as text, as `jointwise validate` does."""
