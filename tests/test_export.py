@@ -386,6 +386,18 @@ def test_the_ur_script_has_the_payload_and_scales(model: jw.RobotModel, tmp_path
 # -- all of them -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("check", "line"),
+    [
+        (ExportCheck("numbers", 0.0, 1e-6), "numbers: largest difference 0, allowed 1e-06"),
+        (ExportCheck("torques", 1e-10, 1e-9, "Nm"), "torques: largest difference 1e-10 Nm, allowed 1e-09 Nm"),
+        (ExportCheck("torques", 0.1, 1e-9, "Nm"), "torques: largest difference 0.1 Nm, allowed 1e-09 Nm FAILED"),
+    ],
+)
+def test_a_check_is_a_line_with_its_unit(check: ExportCheck, line: str) -> None:
+    assert str(check) == line
+
+
 def test_an_export_that_does_not_agree_is_not_written(model: jw.RobotModel, tmp_path: Path) -> None:
     content = Content({"a.txt": b"a"}, checks=(ExportCheck("torques", 0.1, 1e-9, "Nm"),))
     with pytest.raises(ModelError, match="was not written: torques: largest difference 0.1 Nm"):

@@ -140,6 +140,15 @@ def test_page_has_every_section_and_is_well_formed(page: Path) -> None:
         assert words in reader.text
 
 
+def test_every_r2_states_its_samples(page: Path) -> None:
+    """Cards count from the first to the last movement of all logs, captions all samples of one log: they differ."""
+    text = page.read_text(encoding="utf-8")
+    captions = re.findall(r"<figcaption>.*?</figcaption>", text)
+    assert text.count("validation data, first to last movement") == text.count('class="card-number"') > 0
+    fits = [caption for caption in captions if "R² " in caption]
+    assert fits and all("all samples" in caption for caption in fits)
+
+
 def test_page_loads_nothing_from_the_network(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     reader = Reader(text)

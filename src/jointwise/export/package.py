@@ -47,9 +47,9 @@ class ExportCheck:
         """Return one line."""
         if self.skipped is not None:
             return f"{self.name}: not checked, {self.skipped}"
-        result = "" if self.passed else " FAILED"
+        result, unit = "" if self.passed else " FAILED", f" {self.unit}" if self.unit else ""
         return (
-            f"{self.name}: largest difference {self.difference:.2g} {self.unit}, allowed {self.tolerance:.2g}{result}"
+            f"{self.name}: largest difference {self.difference:.2g}{unit}, allowed {self.tolerance:.2g}{unit}{result}"
         )
 
 

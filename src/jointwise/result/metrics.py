@@ -42,7 +42,7 @@ class JointMetrics:
         max: Largest absolute error.
         nmse: MSE / variance of the measurement; None where the measurement does not vary or the joint does not move.
         nmse_amplitude: MSE / mean absolute measurement, as AURT defines it.
-        nrmse_percent: 100 (1 - ‖y - ŷ‖ / ‖y - mean(y)‖).
+        nrmse_percent: Fit, 100 (1 - ‖y - ŷ‖ / ‖y - mean(y)‖): 100 is perfect, 0 no better than the mean.
         r2: 1 - `nmse`.
         offset: Mean of measured minus predicted.
         variance: Variance of the measurement.

@@ -51,7 +51,9 @@ def _explanation() -> Html:
 def _figure(data: ReportData, item: EvaluatedLog, j: int, most: int) -> Html:
     role = element("span", item.label, class_=f"role {item.role}")
     name, errors = element("span", item.name, class_="file"), item.validation.joints[j]
-    caption = join([role, " ", name, f" · RMSE {errors.rmse:.3g} {data.calibration.unit} · {_fit(errors)}"])
+    caption = join(
+        [role, " ", name, f" · RMSE {errors.rmse:.3g} {data.calibration.unit} · {_fit(errors)}, all samples"]
+    )
     return prediction_figure(data, item, j, most).html(caption)
 
 

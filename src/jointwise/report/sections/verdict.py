@@ -301,11 +301,12 @@ def _is_small_signal(joint: Pooled) -> bool:
 
 def _card(data: ReportData, j: int, joint: Pooled, basis: Basis, label: str) -> Html:
     grade = usable_grade(joint_grade(joint), data.calibration.setup, held_out=basis == "validation")
+    samples = label if joint.rmse is None else f"{label}, first to last movement"
     return element(
         "div",
         element("div", joint_title(data.robot, j), class_="card-title"),
         _figure(joint),
-        *(element("div", fact, class_="small") for fact in (*_facts(joint, data.calibration.unit), label)),
+        *(element("div", fact, class_="small") for fact in (*_facts(joint, data.calibration.unit), samples)),
         use_badge(grade),
         class_="card",
     )
