@@ -231,7 +231,7 @@ def _description(hint: Any) -> str:
     if origin in (Union, UnionType):
         return _joined([_description(item) for item in args if item is not NoneType])
     if origin is Literal:
-        return _joined([repr(item) for item in args])
+        return _joined([str(item) for item in args])
     if origin in LISTS:
         return f"a list of {_plural(args)}" if args else "a list"
     if origin is Mapping or origin is dict:

@@ -26,7 +26,7 @@ from jointwise.data.channels import (
 from jointwise.data.clock import Clock, examine_clock
 from jointwise.data.spool import Spool, release_pages, stamps_of
 from jointwise.description.robot import Payload, Robot
-from jointwise.errors import DataError, ShapeError
+from jointwise.errors import DataError, ModelError, ShapeError
 from jointwise.spatial import Array
 
 RUN_IN = 10.0
@@ -311,10 +311,10 @@ class Log:
 
 
 def log_list(logs: Log | Iterable[Log]) -> list[Log]:
-    """Return one log or several as a list; raise `DataError` if there is none, or one without samples."""
+    """Return one log or several as a list; raise `ModelError` if there is none, `DataError` if one is empty."""
     found = [logs] if isinstance(logs, Log) else list(logs)
     if not found:
-        raise DataError("at least one log is needed. Got none.")
+        raise ModelError("logs must have at least one log. Got none instead.")
     for log in found:
         if not log.samples:
             raise DataError(f"{log.origin.path}: the log has no samples.")

@@ -76,8 +76,6 @@ def identify_payload(
 
 def _check_logs(calibration: Calibration, logs: Sequence[Log]) -> None:
     robot = calibration.model.robot
-    if not logs:
-        raise ModelError("logs must have at least one log. Got none instead.")
     for log in logs:
         if log.joints != robot.dof:
             path = log.origin.path
