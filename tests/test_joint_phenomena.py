@@ -5,14 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import jointwise as jw
 import jointwise.joint
 from cli_runs import run
 from jointwise.design import EXPERIMENTS
 from jointwise.design.purpose import PURPOSES
 from jointwise.errors import EstimationError
-from jointwise.joint import PHENOMENA, JointModel, Part, identify, model
+from jointwise.joint import PHENOMENA, JointModel, Part, identify, joint_record, model
 from jointwise.joint.hysteresis.law import METHODS
 from jointwise.report.joint import joint_sections
 
@@ -46,8 +48,10 @@ def test_the_commands_are_the_phenomena() -> None:
 
 
 def test_an_unknown_phenomenon_is_refused() -> None:
+    robot, t = jw.load_robot("planar2"), np.arange(1200) / 100.0
+    record = joint_record(jw.Log(t, np.sin(t)[:, None] * [1.0, 1.0], current=np.cos(t)[:, None] * [1.0, 1.0]), robot, 0)
     with pytest.raises(EstimationError, match="one of stiffness, transmission, friction"):
-        identify("magic", None, None)  # type: ignore[arg-type]
+        identify("magic", record, robot)
 
 
 def test_an_unknown_method_of_hysteresis_is_wrong_usage() -> None:

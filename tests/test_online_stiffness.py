@@ -362,11 +362,11 @@ def test_the_command_says_so_where_nothing_can_be_used(tmp_path: Path) -> None:
 
 
 def test_settings_out_of_range_are_rejected() -> None:
-    with pytest.raises(EstimationError, match="side must be one of"):
+    with pytest.raises(ModelError, match="side must be motor, link or fused. Got 'middle'"):
         estimator(side="middle")
     with pytest.raises(EstimationError, match="needs a model of the links"):
         replace(estimator(), side="link", links=None)
-    with pytest.raises(EstimationError, match="variant must be one of"):
+    with pytest.raises(ModelError, match="variant must be .*directional.*. Got 'none'"):
         _ = estimator(variant="none").recursion
     with pytest.raises(ShapeError, match="at least one sample"):
         SignalPath(0, 6, 1000.0).init(JointSamples(np.zeros(0), np.zeros((0, 6)), np.zeros(0)))
