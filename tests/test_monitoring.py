@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib import resources
 
 import numpy as np
@@ -394,11 +394,37 @@ def test_the_contact_that_is_named_has_the_largest_torque(model, free):
     assert _contact_reason([largest]) == f"1 contact, {largest.peak:+.3g} Nm at joint {largest.joint}"
 
 
-def test_a_stream_that_the_model_does_not_explain_without_contacts_has_no_count_of_them():
+def test_a_stream_that_the_model_does_not_explain_without_contacts_has_no_count_of_them(model):
     sums = StreamSums(6, 0.0, 0.01, np.ones(6), samples=1000, in_contact=450)
     sums.duration = 10.0
-    assert "(45 % of it is beyond the thresholds)" in _mismatch(sums, 0, 0)[0]
-    assert "(45 % of it is beyond the thresholds in 1 contact)" in _mismatch(sums, 1, 0)[0]
+    assert "(45 % of it is beyond the thresholds)" in _mismatch(model, sums, 0, 0)[0]
+    assert "(45 % of it is beyond the thresholds in 1 contact)" in _mismatch(model, sums, 1, 0)[0]
+
+
+def test_poses_that_the_training_does_not_cover_are_named(model):
+    """Residuals within the uncertainty of the model in these poses are not a sign of another robot."""
+    poses = np.zeros((20, 6))
+    low, high = model.torque_interval(poses, poses, poses, observation=False)
+    half = 0.5 * (high - low)[0]
+    hints = []
+    for part in (1.2, 1.7):
+        sums = StreamSums(6, 0.0, 0.01, np.ones(6), samples=1000, in_contact=450, duration=10.0, poses=list(poses))
+        sums.square[1], sums.deviation[:] = 1000.0 * (part * half[1]) ** 2, 1000.0 * 0.3 * half[1]
+        hints.append(_mismatch(model, sums, 1, 0)[0])
+    assert f"(joint 2 by {half[1]:.2g} Nm): calibrate with logs that cover them" in hints[0]
+    assert hints[1].endswith("units of its channels")
+
+
+def test_few_poses_of_a_long_stream_are_kept(model, free):
+    samples = log_samples(model, free)
+    reports, _ = run(model, samples)
+    sums = StreamSums(6, 0.0, 0.01, np.ones(6))
+    for k in range(0, len(samples), 7):  # chunks of a live stream
+        piece = slice(k, k + 7)
+        sums.add(part_of(samples, piece), Reports(*(getattr(reports, f.name)[piece] for f in fields(reports))))
+    assert 64 <= len(sums.poses) <= 128
+    assert sums.every == 16
+    np.testing.assert_array_equal(np.array(sums.poses), np.asarray(samples.q)[::16])
 
 
 def test_a_singular_arm_has_no_tool_force(model):

@@ -14,6 +14,8 @@ ALIKE = 0.8
 """Correlation of two torques from which one may be the other."""
 SCALED = 3.0
 """Factor between measured and predicted torques from which their units differ."""
+MOST_POSES = 128
+"""Positions of a stream that are kept."""
 RESTART = VERDICTS.index("restart")
 """Verdict on a sample after which the clock of the stream has started again."""
 
@@ -84,6 +86,8 @@ class StreamSums:
         last: Last stamp, s.
         duration: Time from the first to the last stamp, without jumps of a clock that starts again, s.
         q: Last positions, rad; None before the first sample.
+        poses: Positions spread over the stream, at most `MOST_POSES` of (joints,), rad.
+        every: Number of samples from one of them to the next.
         samples: Number of samples.
         in_contact: Number of samples in contact.
         square: Sum of the squared direct residual, Nm².
@@ -102,6 +106,8 @@ class StreamSums:
     last: float = 0.0
     duration: float = 0.0
     q: Array | None = None
+    poses: list[Array] = field(default_factory=list)
+    every: int = 1
     samples: int = 0
     in_contact: int = 0
     square: Array = field(default_factory=lambda: np.zeros(0))
@@ -121,6 +127,7 @@ class StreamSums:
         """Add samples."""
         if not len(samples):
             return
+        self._add_poses(samples.q)
         self.samples += len(samples)
         self._add_time(samples.t, reports.verdict)
         self.q = samples.q[-1]
@@ -133,6 +140,12 @@ class StreamSums:
         self.path += self.period * np.abs(reports.speed * moves).sum(axis=0)
         self.dry += self.period * np.abs(reports.dry * moves).sum(axis=0)
         self._add_temperatures(samples.temperature)
+
+    def _add_poses(self, q: Array) -> None:
+        """Keep positions at equal steps; where there are too many, every other one."""
+        self.poses += list(q[-self.samples % self.every :: self.every])
+        while len(self.poses) > MOST_POSES:
+            self.poses, self.every = self.poses[::2], 2 * self.every
 
     def _add_time(self, t: Array, verdict: Array) -> None:
         """Add the steps between the stamps (s) of samples that were not dropped; a restart adds none."""

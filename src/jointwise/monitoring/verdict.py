@@ -54,6 +54,8 @@ LEAST_MASS = -0.5
 """... and total mass of a payload (kg) that is none, beyond three standard errors."""
 IMPOSSIBLE_RATIO = 3.0
 """Standard errors beyond which a quantity that cannot be negative is."""
+POSE_RATIO = 1.5
+"""Mean square residual, relative to its standard deviation without contact, that needs an explanation."""
 NOTED = 5.0
 """Difference to the temperature of the calibration (K) that is worth a line."""
 
@@ -203,7 +205,7 @@ def _findings(
     model = monitor.model
     payload = payload_estimate(known, model.payload, model.output == "current", float(sums.moved.max()))
     friction = friction_estimates(known, motion, measured)
-    mismatch = _mismatch(sums, len(contacts), known.adopted) or _impossible(
+    mismatch = _mismatch(model, sums, len(contacts), known.adopted) or _impossible(
         monitor, known, payload, friction, bool(sums.moved.any())
     )
     if mismatch or payload.status == "watch":  # friction that grows with the load is not a change of the joint
@@ -234,7 +236,7 @@ def _setup(model: RobotModel) -> list[str]:
     return [f"do not use: {CONTRADICTED}; its thresholds are assumed, and nothing here is reliable"]
 
 
-def _mismatch(sums: StreamSums, contacts: int, adopted: int) -> list[str]:
+def _mismatch(model: RobotModel, sums: StreamSums, contacts: int, adopted: int) -> list[str]:
     """Return why the stream is not that of this robot; empty if nothing says so."""
     share, time = sums.in_contact / max(sums.samples, 1), sums.duration
     often = contacts >= MISMATCH_COUNT and contacts > MISMATCH_RATE * time / 60.0
@@ -244,8 +246,27 @@ def _mismatch(sums: StreamSums, contacts: int, adopted: int) -> list[str]:
     return [
         f"the model does not explain the stream ({100.0 * share:.0f} % of it is beyond the thresholds{count})"
         ": check that it is of this robot, its mounting and payload, and the signs, order and units of its channels"
-        f"{sums.pairs.hint()}"
+        f"{sums.pairs.hint() or _pose_hint(model, sums)}"
     ]
+
+
+def _pose_hint(model: RobotModel, sums: StreamSums) -> str:
+    """Return the joints whose residuals the uncertainty of the model in the poses of the stream explains.
+
+    A training log that covers few poses does not separate gravity from the offset of a joint: in others the torque is
+    uncertain. Empty if a joint has a larger residual than that, or where the uncertainty of a coupled robot is unknown.
+    """
+    poses = np.array([q for q in sums.poses if np.isfinite(q).all()])
+    if not len(poses) or model.calibration.model.robot.transmission is not None:
+        return ""
+    low, high = model.torque_interval(poses, 0.0 * poses, 0.0 * poses, observation=False)
+    half = 0.5 * np.mean(high - low, axis=0)
+    residual, usual = np.sqrt(sums.square / sums.samples), sums.deviation / sums.samples
+    large = residual > POSE_RATIO * usual
+    if not large.any() or (residual > IMPOSSIBLE_RATIO / NORMAL * half)[large].any():
+        return ""
+    joints = ", ".join(f"joint {j + 1} by {half[j]:.2g} Nm" for j in np.flatnonzero(large).tolist())
+    return f"; the training logs leave torques uncertain in these poses ({joints}): calibrate with logs that cover them"
 
 
 def _impossible(
