@@ -698,6 +698,7 @@ def test_frozen_and_saturated_channels_are_faults(model, free):
     saturated = [fault for fault in clipped.data.faults if fault.kind == "output is saturated"]
     (line,) = (reason for reason in clipped.reasons if "output is saturated" in reason)
     assert len(saturated) > 1
+    assert line == clipped.reasons[0]  # before what may follow from it
     assert line.startswith(f"joint 1: output is saturated {len(saturated)} times, first at {saturated[0].start:.3f} s")
 
 

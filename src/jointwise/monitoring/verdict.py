@@ -147,7 +147,13 @@ def verdict(
         source=source,
         robot=model.name,
         status=_worst(found, data, temperature, setup),
-        reasons=(*setup, *found.mismatch, *_reasons(found, temperature, data), *found.wear.reasons),
+        reasons=(
+            *setup,
+            *_fault_reasons(data.faults),  # which may be why the model does not explain the stream
+            *found.mismatch,
+            *_reasons(found, temperature, data),
+            *found.wear.reasons,
+        ),
         start=sums.start,
         duration=sums.duration,
         rate=monitor.rate,
@@ -370,8 +376,8 @@ def _fault_reasons(faults: Sequence[Fault]) -> list[str]:
 
 
 def _data_reasons(data: DataQuality) -> list[str]:
-    """Return lines for the faults, for dropped samples and for breaks."""
-    lines = _fault_reasons(data.faults)
+    """Return lines for dropped samples and for breaks."""
+    lines = []
     lost = {**data.dropped, **({"malformed": data.malformed} if data.malformed else {})}
     if lost:
         lines.append("dropped samples: " + ", ".join(f"{count} {name}" for name, count in lost.items()))
