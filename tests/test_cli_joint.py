@@ -182,7 +182,7 @@ def test_what_is_no_gravity_is_wrong_usage(gravity: str, tmp_path: Path) -> None
 def test_a_joint_file_goes_into_a_calibration(tmp_path: Path) -> None:
     joint, log = tmp_path / "joint.json", tmp_path / "log.csv"
     done("joint", "friction", speeds(), *UR5E, *VERTICAL, "--output", joint)
-    jointwise.simulate("ur5e", "excitation", duration=20.0, rate=100.0, seed=1, keep=0).write(log)
+    jointwise.simulate("ur5e", "excitation", duration=15.0, rate=100.0, seed=1, keep=0).write(log)
     plain = ("--direction", "tanh", "--load", "none", "--viscous-powers", "1", "--stribeck", "0", "--no-ripple")
     for how, status in (("start", "determined"), ("known", "given")):
         words = ("--robot", "ur5e", *plain, "--joint", joint, "--joint-as", how, "--output", tmp_path / "model.json")

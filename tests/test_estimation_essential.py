@@ -96,6 +96,7 @@ def test_a_tolerance_out_of_range_is_rejected(tolerance: float) -> None:
 
 def test_a_log_too_short_for_held_out_errors_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jointwise.estimation.regression.BLOCKS", 2)
+    monkeypatch.setattr("jointwise.estimation.regression.PHASES", 2)
     with pytest.raises(EstimationError, match="too short to find essential parameters"):
         calibrate(made(1).log, UR5E, options=replace(FIXED, essential=0.005), physical=False)
 

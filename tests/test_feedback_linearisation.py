@@ -231,7 +231,7 @@ def test_wrong_gains_and_drives() -> None:
     with pytest.raises(ModelError, match="bandwidth of at most about 40 Hz at 1000 Hz"):
         feedback_linearisation(digital.robot, motion, drives=drives, gains=chain_gains(60.0), duration=1.0)
     for wrong in ((1.0, 2.0, 3.0), ()):
-        with pytest.raises(ModelError, match="gains must be ChainGains, for example"):
+        with pytest.raises(ModelError, match="gains must be ChainGains. Got an? (empty )?tuple instead"):
             feedback_linearisation(digital.robot, motion, drives=drives, gains=wrong, duration=1.0)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="bandwidth must be positive"):
         chain_gains(-1.0)

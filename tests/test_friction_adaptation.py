@@ -152,7 +152,7 @@ def test_samples_that_are_not_finite_are_counted_and_change_nothing() -> None:
 
 
 def test_wrong_input() -> None:
-    with pytest.raises(ModelError, match="method must be gradient, normalised, rls. Got 'newton' instead"):
+    with pytest.raises(ModelError, match="method must be gradient, normalised or rls. Got 'newton' instead"):
         AdaptationOptions(method="newton")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="time_constants must be two times"):
         AdaptationOptions(time_constants=(0.0, 1.0))

@@ -368,8 +368,6 @@ def feedback_linearisation(
 
 def _checked_poles(gains: ChainGains, rate: float) -> Array:
     """Return k0^(1/4), rad/s, one number or (joints,), of gains that the sampled loop at a rate (Hz) can have."""
-    if not isinstance(gains, ChainGains):
-        raise ModelError(f"gains must be ChainGains, for example chain_gains(10.0) for 10 Hz. Got {gains!r} instead.")
     w: Array = np.asarray(gains.k0, dtype=float) ** 0.25
     if np.max(w) > 2.0 * np.pi * FASTEST * rate:
         raise ModelError(
