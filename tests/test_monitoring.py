@@ -276,19 +276,24 @@ def test_a_payload_that_is_not_known_well_is_not_impossible(model):
     known, held = monitor.init().known, np.array([joint.held for joint in monitor.numbers.joints])
     x, P = np.zeros_like(known.x), np.diag(np.full(len(known.x), 1e-6))
     x[MOMENTS + 2 :: SHARES], P[MOMENTS + 2, MOMENTS + 2] = [5.0 * held[0], 0, 0, 0, 0, 0], held[0] ** 2
-    found = [
-        _impossible(monitor, replace(known, x=x, P=scale * P, rest=np.ones(6, dtype=bool)), payload, (), moved)
-        for scale, payload, moved in (
-            (1.0, PayloadEstimate("ok", 0.0, (-0.1, 0.1), None, None, 0.0), False),
-            (1.0, PayloadEstimate("ok", 0.0, (-0.1, 0.1), None, None, 0.0), True),
-            (0.01, PayloadEstimate("ok", 0.0, (-0.1, 0.1), None, None, 0.0), True),
-            (1.0, PayloadEstimate("unknown", -1.2, (-2.7, 0.4), None, None, 0.0), True),
-            (1.0, PayloadEstimate("watch", -1.2, (-1.5, -0.9), None, None, 0.0), True),
-        )
-    ]
-    assert [bool(lines) for lines in found] == [True, False, True, False, True]
+    free, heavy = ((0.0, (-0.1, 0.1)), (-1.2, (-1.5, -0.9)))
+    found = []
+    for scale, (mass, interval), moved, rested in (
+        (1.0, free, 0.0, 2.0),
+        (1.0, free, 5.0, 2.0),
+        (0.01, free, 5.0, 2.0),
+        (0.01, free, 5.0, 0.5),
+        (1.0, (-1.2, (-2.7, 0.4)), 5.0, 2.0),
+        (1.0, heavy, 5.0, 2.0),
+    ):
+        sums = StreamSums(6, 0.0, 0.01, np.ones(6))
+        sums.moved[1], sums.rested[:] = moved, rested
+        payload = PayloadEstimate("ok", mass, interval, None, None, 0.0)
+        state = replace(known, x=x, P=scale * P, rest=np.ones(6, dtype=bool))
+        found.append(_impossible(monitor, state, payload, (), sums))
+    assert [bool(lines) for lines in found] == [True, False, True, False, False, True]
     assert "hold at joint 1)" in found[0][0]
-    assert "negative payload of -1.2 kg" in found[4][0]
+    assert "negative payload of -1.2 kg" in found[5][0]
 
 
 def test_the_same_push_on_shuffled_currents_is_no_single_contact(model, free):
@@ -413,6 +418,18 @@ def test_poses_that_the_training_does_not_cover_are_named(model):
         hints.append(_mismatch(model, sums, 1, 0)[0])
     assert f"(joint 2 by {half[1]:.2g} Nm): calibrate with logs that cover them" in hints[0]
     assert hints[1].endswith("units of its channels")
+
+
+def test_the_time_at_rest_counts_from_the_last_motion(model, free):
+    samples = log_samples(model, free)
+    reports, _ = run(model, samples)
+    rest, sums = np.zeros((100, 6)), StreamSums(6, 0.0, 0.01, np.ones(6))
+    rest[30:, 0] = rest[:, 1] = rest[:99, 2] = 1.0
+    cut = Reports(*(getattr(reports, f.name)[:100] for f in fields(reports)))
+    for piece in (slice(0, 40), slice(40, 100)):
+        part = Reports(*(getattr(replace(cut, rest=rest), f.name)[piece] for f in fields(reports)))
+        sums.add(part_of(samples, piece), part)
+    assert sums.rested.tolist() == pytest.approx([0.7, 1.0, 0.0, 0.0, 0.0, 0.0])
 
 
 def test_few_poses_of_a_long_stream_are_kept(model, free):

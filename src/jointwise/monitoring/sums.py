@@ -8,7 +8,7 @@ import numpy as np
 
 from jointwise.data.statistics import MOVING_SPEED
 from jointwise.monitoring.core import DROPPED, VERDICTS, Reports, Samples
-from jointwise.spatial import Array
+from jointwise.spatial import Array, Mask
 
 ALIKE = 0.8
 """Correlation of two torques from which one may be the other."""
@@ -93,6 +93,7 @@ class StreamSums:
         square: Sum of the squared direct residual, Nm².
         deviation: Sum of its standard deviation without contact, Nm.
         moved: Time in motion, s.
+        rested: Time at rest since the last motion, s.
         path: Integral of |q̇| over the time in motion, rad.
         dry: Integral of the size of the model's dry friction over the time in motion, Nm s.
         temperatures: Lowest, highest and last temperatures, °C; empty where they are not measured.
@@ -113,6 +114,7 @@ class StreamSums:
     square: Array = field(default_factory=lambda: np.zeros(0))
     deviation: Array = field(default_factory=lambda: np.zeros(0))
     moved: Array = field(default_factory=lambda: np.zeros(0))
+    rested: Array = field(default_factory=lambda: np.zeros(0))
     path: Array = field(default_factory=lambda: np.zeros(0))
     dry: Array = field(default_factory=lambda: np.zeros(0))
     temperatures: list[Array] = field(default_factory=list)
@@ -120,7 +122,8 @@ class StreamSums:
 
     def __post_init__(self) -> None:
         """Start all sums at zero."""
-        self.square, self.deviation, self.moved, self.path, self.dry = (np.zeros(self.joints) for _ in range(5))
+        self.square, self.deviation, self.path, self.dry = (np.zeros(self.joints) for _ in range(4))
+        self.moved, self.rested = np.zeros(self.joints), np.zeros(self.joints)
         self.last = self.start
 
     def add(self, samples: Samples, reports: Reports) -> None:
@@ -137,6 +140,7 @@ class StreamSums:
         self.pairs.add(np.nan_to_num(samples.output) * self.gains, reports.residual)
         moves = np.abs(reports.speed) > MOVING_SPEED
         self.moved += self.period * moves.sum(axis=0)
+        self._add_rest(reports.rest != 0.0)
         self.path += self.period * np.abs(reports.speed * moves).sum(axis=0)
         self.dry += self.period * np.abs(reports.dry * moves).sum(axis=0)
         self._add_temperatures(samples.temperature)
@@ -146,6 +150,12 @@ class StreamSums:
         self.poses += list(q[-self.samples % self.every :: self.every])
         while len(self.poses) > MOST_POSES:
             self.poses, self.every = self.poses[::2], 2 * self.every
+
+    def _add_rest(self, rests: Mask) -> None:
+        """Add the time since the last sample at which a joint was not at rest, (samples, joints)."""
+        moves = ~rests.all(axis=0)
+        since = np.where(moves, np.argmax(~rests[::-1], axis=0), len(rests))
+        self.rested = np.where(moves, 0.0, self.rested) + self.period * since
 
     def _add_time(self, t: Array, verdict: Array) -> None:
         """Add the steps between the stamps (s) of samples that were not dropped; a restart adds none."""

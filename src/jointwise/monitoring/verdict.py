@@ -50,6 +50,8 @@ HELD_MOST = 4.0
 """Torque at rest that friction cannot hold, in its standard deviations: static friction is at most 2.8 of them ..."""
 HELD_USUAL = 1.7320508
 """... dry friction in slow motion: torque that a joint at rest may hold in addition to gravity or against it ..."""
+HELD_TIME = 1.0
+"""... after this time at rest, s: friction and residual settle after a stop ..."""
 LEAST_MASS = -0.5
 """... and total mass of a payload (kg) that is none, beyond three standard errors."""
 IMPOSSIBLE_RATIO = 3.0
@@ -212,7 +214,7 @@ def _findings(
     payload = payload_estimate(known, model.payload, model.output == "current", float(sums.moved.max()))
     friction = friction_estimates(known, motion, measured)
     mismatch = _mismatch(model, sums, len(contacts), known.adopted) or _impossible(
-        monitor, known, payload, friction, bool(sums.moved.any())
+        monitor, known, payload, friction, sums
     )
     if mismatch or payload.status == "watch":  # friction that grows with the load is not a change of the joint
         why = "the model does not explain the stream" if mismatch else "the payload is not the declared one"
@@ -276,15 +278,20 @@ def _pose_hint(model: RobotModel, sums: StreamSums) -> str:
 
 
 def _impossible(
-    monitor: Monitor, known: Known, payload: PayloadEstimate, friction: Sequence[FrictionEstimate], moved: bool
+    monitor: Monitor, known: Known, payload: PayloadEstimate, friction: Sequence[FrictionEstimate], sums: StreamSums
 ) -> list[str]:
     """Return why the stream is not that of this robot: torques at rest, payload or friction that no robot has.
 
-    Once a joint has moved (`moved`), errors of the payload learned from it count for those at rest.
+    Joints count that have been at rest for `HELD_TIME`; friction holds more where it has grown in motion. Once a joint
+    has moved, errors of the payload learned from it count for those at rest.
     """
-    errors = IMPOSSIBLE_RATIO * np.sqrt(np.maximum(np.diag(known.P), 0.0)) * moved
-    sure = (np.abs(known.x) - errors)[MOMENTS + 2 :: SHARES] / [joint.held for joint in monitor.numbers.joints]
-    resting = [str(j + 1) for j in np.flatnonzero(known.rest & (sure > HELD_MOST)).tolist()]
+    errors = IMPOSSIBLE_RATIO * np.sqrt(np.maximum(np.diag(known.P), 0.0)) * sums.moved.any()
+    sure = (np.abs(known.x) - errors)[MOMENTS + 2 :: SHARES]
+    held = np.array([joint.held for joint in monitor.numbers.joints]) * (
+        1.0 + np.maximum(known.x[MOMENTS::SHARES], 0.0)
+    )
+    found_at_rest = known.rest & (sums.rested >= HELD_TIME) & (sure > HELD_MOST * held)
+    resting = [str(j + 1) for j in np.flatnonzero(found_at_rest).tolist()]
     half = 0.5 * float(np.diff(payload.mass_interval)[0])
     driving = [
         str(j.joint) for j in friction if j.status != "unknown" and j.a1 + IMPOSSIBLE_RATIO * j.a1_deviation < 0.0
