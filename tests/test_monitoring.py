@@ -127,6 +127,10 @@ def test_c_and_numpy_agree_on_a_damaged_stream(model, free, has_speed):
     numbers = replace(numbers, lag=0.013)
     from jointwise.monitoring.core import NativeWatch
 
+    if has_speed:
+        qd = np.array(samples.qd)
+        qd[350:400] = 0.4
+        samples = replace(samples, qd=qd)
     native, reference = NativeWatch(model.planned_core(100.0), numbers), numpy_watch(model, numbers)
     ours, memory = native.steps(native.init(), samples)
     theirs, other = reference.steps(reference.init(), samples)
@@ -135,6 +139,7 @@ def test_c_and_numpy_agree_on_a_damaged_stream(model, free, has_speed):
         assert np.abs(one - two).max() < 1e-9 * max(np.abs(one).max(), 1.0), name
     assert ours.contact.any()
     assert (ours.change.max() > 3.0) == has_speed
+    assert (ours.frozen >= 8.0).any() == has_speed
     one, two = native.known(memory), reference.known(other)
     assert one.counts == two.counts
     assert np.abs(one.P - two.P).max() < 1e-9 * one.P.max()
@@ -710,6 +715,11 @@ def test_frozen_and_saturated_channels_are_faults(model, free):
     result = _fed(model, replace(samples, q=q))
     assert {(fault.joint, fault.kind) for fault in result.data.faults} == {(1, "position repeats")}
     assert result.status == "fault"
+    qd = np.array(samples.qd)
+    qd[moves : moves + 100, 0] = 0.0
+    still = _fed(model, replace(samples, qd=qd))
+    assert {(fault.joint, fault.kind) for fault in still.data.faults} == {(1, "speed repeats")}
+    assert still.contacts == ()
     output[:, 0] = np.clip(output[:, 0], -0.3, 0.3)
     clipped = _fed(model, replace(samples, output=output))
     saturated = [fault for fault in clipped.data.faults if fault.kind == "output is saturated"]

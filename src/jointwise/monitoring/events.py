@@ -30,7 +30,7 @@ PRECISE = 0.2
 """... and that relative to the force above which a contact has none."""
 FORCE_ERROR = 0.05
 """Standard error of a force relative to its size, beside that of the torques: friction grows with the load."""
-FAULTS = {1: "position repeats", 2: "output repeats", 4: "output is saturated"}
+FAULTS = {1: "position repeats", 2: "output repeats", 4: "output is saturated", 8: "speed repeats"}
 """Names of the bits of `Reports.frozen`."""
 
 

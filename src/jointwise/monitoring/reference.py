@@ -127,7 +127,7 @@ class ReferenceWatch:
         """Report channels that repeat their value while the joint moves, and outputs that repeat their largest one."""
         s, moves = m.joints, np.abs(sample.qd) > c.FROZEN_SPEED
         never = np.full(self.n, np.nan)
-        last_q, last_output = (never, never) if m.last is None else (m.last.q, m.last.output)
+        last_q, last_qd, last_output = (never,) * 3 if m.last is None else (m.last.q, m.last.qd, m.last.output)
         same_q = moves & (sample.q == last_q) & (not self.numbers.derived)
         same_output = moves & self.measured & (sample.output == last_output)
         s.same_q = np.where(same_q, s.same_q + step, 0.0)
@@ -135,7 +135,13 @@ class ReferenceWatch:
         size = np.abs(sample.output)
         s.highest = np.maximum(s.highest, size)
         repeats = np.where(size >= c.SATURATED * s.highest, 4.0, 2.0)
-        m.report["frozen"] = (s.same_q >= c.FROZEN_TIME) + np.where(s.same_output >= c.FROZEN_TIME, repeats, 0.0)
+        same_qd = (sample.qd == last_qd) & (not self.numbers.derived)
+        s.same_qd = np.where(same_qd, s.same_qd + step, 0.0)
+        s.apart = np.where(same_qd & (step > 0.0), s.apart + sample.q - last_q - step * sample.qd, 0.0)
+        wrong = (s.same_qd >= c.FROZEN_TIME) & (np.abs(s.apart) > c.FROZEN_SPEED * s.same_qd)
+        m.report["frozen"] = (
+            (s.same_q >= c.FROZEN_TIME) + np.where(s.same_output >= c.FROZEN_TIME, repeats, 0.0) + 8 * wrong
+        )
 
     def _ticks(self, m: WatchMemory, last: Measured, t: float, sample: Measured) -> None:
         """Evaluate the times of the uniform clock up to a sample, with signals linear between samples."""

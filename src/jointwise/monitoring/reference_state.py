@@ -73,6 +73,8 @@ class JointMemory:
         above: Time above the limit of the slow residual at rest, s.
         same_q: Time without any change of the position while the joint moves, s.
         same_output: The same of the output.
+        same_qd: Time without any change of the speed, s.
+        apart: Path of the positions in that time minus that of the speed, rad.
         highest: Largest absolute output so far.
         observer: Last two values of the momentum observer, newest first, Nm.
         level: Size of sudden changes in the last `LEVEL_TIME`, relative to the usual one.
@@ -94,7 +96,7 @@ class JointMemory:
         self.grip = self.slow_grip = self.loose_fast = self.loose_slow = zeros
         self.mean_fast = self.mean_slow = self.scale = self.followed = self.usual = self.calm_load = zeros
         self.slow_load = self.followed_load = zeros
-        self.over = self.above = self.same_q = self.same_output = self.highest = zeros
+        self.over = self.above = self.same_q = self.same_output = self.highest = self.same_qd = self.apart = zeros
         self.observer = [zeros, zeros]
         self.level = self.steady = zeros
 

@@ -118,7 +118,7 @@ class Session:
     malformed: int = 0
     joints: Sequence[JointModel] = ()
     wear: Wear | None = None
-    timeline: Timeline = field(default_factory=Timeline)
+    timeline: Timeline = field(default_factory=Timeline, repr=False)
     contacts: list[Contact] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     _waiting: list[Samples] = field(default_factory=list, repr=False)

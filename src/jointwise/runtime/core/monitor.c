@@ -789,9 +789,14 @@ static void watch_channels(const jw_monitor *m, jw_watch_state *s, jw_real step,
                                                                                        : JW(0.0);
         jw_real size = m->joint[j].measured ? jw_fabs(output[j]) : JW(0.0);
         s->highest[j] = larger(s->highest[j], size);
+        int same = !m->derived && qd[j] == s->qd[j];
+        s->same_qd[j] = same ? s->same_qd[j] + step : JW(0.0);
+        s->apart[j] = same && step > JW(0.0) ? s->apart[j] + q[j] - s->q[j] - step * qd[j] : JW(0.0);
         report->frozen[j] = s->same_q[j] >= FROZEN_TIME ? JW(1.0) : JW(0.0);
         if (s->same_output[j] >= FROZEN_TIME)
             report->frozen[j] += size >= SATURATED * s->highest[j] ? JW(4.0) : JW(2.0);
+        if (s->same_qd[j] >= FROZEN_TIME && jw_fabs(s->apart[j]) > FROZEN_SPEED * s->same_qd[j])
+            report->frozen[j] += JW(8.0);
     }
 }
 

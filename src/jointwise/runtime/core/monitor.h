@@ -102,6 +102,7 @@ typedef struct {
     jw_real since;                           /* samples since the last update of x */
     jw_real adopted;                         /* contacts that lasted and were taken as the new state */
     jw_real same_q[JW_MOST_JOINTS], same_output[JW_MOST_JOINTS]; /* s without any change while the joint moves */
+    jw_real same_qd[JW_MOST_JOINTS], apart[JW_MOST_JOINTS]; /* s without any change of the speed; path that it lacks, rad */
     jw_real highest[JW_MOST_JOINTS];         /* largest |output| so far */
     jw_real count[JW_VERDICTS];              /* samples by what they were */
     jw_watch_report last;
