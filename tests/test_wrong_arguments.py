@@ -152,3 +152,13 @@ def test_a_hint_of_another_kind_accepts_everything() -> None:
         call("a", 3, {})  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"table\['x'\] must be a number. Got 'one'"):
         call("a", abs, {"x": "one"})  # type: ignore[dict-item]
+
+
+def test_a_list_for_a_tuple_becomes_one() -> None:
+    assert jw.Structure("tanh", powers=[1.0, 2.0]) == jw.Structure("tanh", powers=(1.0, 2.0))  # type: ignore[arg-type]
+    assert hash(jw.Structure("tanh", powers=np.array([1.0, 2.0]))) == hash(jw.Structure("tanh", powers=(1.0, 2.0)))  # type: ignore[arg-type]
+
+
+def test_an_array_without_a_dimension_is_no_number() -> None:
+    with pytest.raises(ModelError, match="fraction must be a number. Got an array instead"):
+        jw.holdout(LOG, np.array(0.3))  # type: ignore[arg-type]

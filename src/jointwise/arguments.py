@@ -189,7 +189,7 @@ def _list(value: Any, hint: Any) -> Any:
         raise _MismatchError(hint, value)
     for k, (item, kind) in enumerate(zip(items, kinds, strict=False)):
         _item(item, kind, k)
-    return items
+    return tuple(items) if origin is tuple and not isinstance(items, tuple) else items
 
 
 def _mapping(value: Any, hint: Any) -> Any:
@@ -270,7 +270,7 @@ def _shown(value: object) -> str:
     if value is None or isinstance(value, (str, Real, os.PathLike)):
         text = str(value) if isinstance(value, Real) else repr(str(value)) if value is not None else "None"
         return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-    if isinstance(value, Collection) and not len(value):
+    if isinstance(value, Collection) and getattr(value, "ndim", 1) != 0 and not len(value):
         return f"an empty {type(value).__name__}"
     name = type(value).__name__.replace("ndarray", "array")
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"

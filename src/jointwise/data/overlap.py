@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ EXACT = 2**53
 class Sketch:
     """The smallest hashes of the samples of a log, and the number of its distinct samples."""
 
-    hashes: tuple[int, ...]
+    hashes: tuple[int, ...] = field(repr=False)
     distinct: int
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointwise.arguments import checked_fields
+from jointwise.arguments import checked, checked_fields
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
@@ -224,6 +224,7 @@ class RobotModel:
         """Return the frames of links and tool in the base, with samples as the first axis."""
         return rigid.forward_kinematics(self.calibration.model.robot, as_samples(q, self.dof, "q"))
 
+    @checked
     def init(
         self, q: ArrayLike, *, rate: float | None = None, rotor: ArrayLike | None = None, use: Use = "feed-forward"
     ) -> StreamState:
