@@ -74,6 +74,26 @@ def test_stdin_gives_the_numbers_of_the_log(files, monkeypatch):
     assert summary["payload"] == whole["payload"]
 
 
+def test_a_log_without_the_output_of_a_joint(files, tmp_path):
+    table = read_table(files / "quiet.csv")
+    joints = sum(name.startswith("q") and not name.startswith("qd") for name in table)
+    last = next(name for name in table if name in (f"i{joints}", f"current{joints}", f"current_{joints}"))
+    rows = zip(*(values for name, values in table.items() if name != last), strict=True)
+    path = tmp_path / "less.csv"
+    path.write_text("\n".join([",".join(name for name in table if name != last), *(",".join(row) for row in rows)]))
+    assert "--ignore-output" in refused("monitor", bench().model, path)
+    result = json.loads(run("monitor", bench().model, path, "--ignore-output", joints, "--json").out)
+    assert result["external_torque_rms"][-1] is None
+    assert any(f"joint {joints}: no measured" in line for line in result["missing"])
+    assert "outputs may be null" in run("monitor", bench().model, "-", "--ignore-output", "1").err
+
+
+def read_table(path):
+    """Return the columns of a CSV file as texts."""
+    header, *rows = (line.split(",") for line in path.read_text().splitlines() if not line.startswith("#"))
+    return dict(zip(header, zip(*rows, strict=True), strict=True))
+
+
 def test_lines_that_are_no_samples_are_counted(files, monkeypatch):
     lines = json_lines(files / "quiet.csv", 900)
     lines[100] = "not json"

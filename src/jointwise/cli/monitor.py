@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from jointwise.cli.arguments import UsageError, add_columns, add_payload, payload_of, positive
+from jointwise.cli.arguments import UsageError, add_columns, add_ignored, add_payload, payload_of, positive
 from jointwise.cli.output import Progress, check_file, check_files, check_page, note, read_model
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", metavar="NAME", help="name of the robot in the history (default: that of the model)")
     parser.add_argument("--json", action="store_true", help="print JSON lines")
     add_columns(parser)
+    add_ignored(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -91,6 +92,8 @@ def _is_live(args: argparse.Namespace) -> bool:
         raise UsageError("--idle needs --follow.")
     if live and len(args.logs) > 1:
         raise UsageError("a stream (- or --follow) must be the only LOG.")
+    if live and args.ignore_output != ():
+        raise UsageError("--ignore-output is for logs. In a stream (- or --follow) outputs may be null or nan.")
     return live
 
 
@@ -136,15 +139,17 @@ def _monitored(args: argparse.Namespace, model: RobotModel, joints: list[JointMo
 def _read(args: argparse.Namespace, model: RobotModel, path: str) -> Log | None:
     """Return a log; None for a CSV file with damaged rows, which is read row by row."""
     from jointwise.data import read_log
+    from jointwise.data.quality import useless_outputs
     from jointwise.errors import DataError
 
     unit: EffortUnit = args.effort_unit or ("A" if model.output == "current" else "Nm")
     robot = model.calibration.model.robot
     try:
-        return read_log(
+        log = read_log(
             path, columns=args.columns, joints=robot, needed=(model.output,), topic=args.topic, effort_unit=unit,
-            ignore_output=model.calibration.ignored,
+            ignore_output={*model.calibration.ignored, *(args.ignore_output or ())},
         )  # fmt: skip
+        return log.ignore_output(useless_outputs(log)) if args.ignore_output is None else log
     except DataError as problem:
         if ": row " not in str(problem) or not str(path).lower().endswith((".csv", ".txt")):
             raise
