@@ -121,7 +121,11 @@ def program_files(model: RobotModel, rate: float) -> dict[str, bytes]:
 
 
 def random_motion(model: RobotModel, samples: int, rate: float, seed: int = 0) -> tuple[Array, Array, Array]:
-    """Return positions, speeds and accelerations of a motion with slow and fast parts and rests, (samples, joints)."""
+    """Return positions, speeds and accelerations of a motion with slow and fast parts and rests, (samples, joints).
+
+    They are numbers of single precision: a library in float gets the motion of which the model computes the torques.
+    Otherwise hysteresis shows the rounding of positions (0.02 Nm of 129 Nm), which is not an error of the library.
+    """
     rng = np.random.default_rng(seed)
     t = np.arange(samples)[:, None] / rate
     size, phase = rng.uniform(0.1, 1.0, (2, 3, model.dof)) * [[[1.0]], [[6.0]]]
@@ -132,7 +136,12 @@ def random_motion(model: RobotModel, samples: int, rate: float, seed: int = 0) -
     qdd = -(size * w**2 * np.sin(angles)).sum(axis=1)
     rest = np.sin(7.0 * t[:, 0]) > 0.8
     qd[rest] = qdd[rest] = 0.0
-    return q, qd, qdd
+    return single(q), single(qd), single(qdd)
+
+
+def single(x: Array) -> Array:
+    """Return numbers rounded to single precision."""
+    return x.astype(np.float32).astype(np.float64)
 
 
 def c_checks(model: RobotModel, rate: float, content: dict[str, bytes]) -> tuple[ExportCheck, ...]:
@@ -143,8 +152,8 @@ def c_checks(model: RobotModel, rate: float, content: dict[str, bytes]) -> tuple
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_files(content, folder)
-        absolute, _ = _differences(model, rate, cc, folder, np.float64)
-        _, relative = _differences(model, rate, cc, folder, np.float32)
+        absolute, _ = _differences(model, rate, cc, folder)
+        _, relative = _differences(model, rate, cc, folder, "-DJW_FLOAT")
     allowed = _float_tolerance(model)
     return (
         ExportCheck(f"C library in double against Python, {STATES} states", absolute, DOUBLE, "Nm"),
@@ -156,13 +165,9 @@ def _float_tolerance(model: RobotModel) -> float:
     return FLOAT if model.robot.transmission is None else COUPLED_FLOAT
 
 
-def _differences(model: RobotModel, rate: float, cc: str, folder: Path, kind: type) -> tuple[float, float]:
-    """Return the largest difference of the library from the model in Nm, and relative to the largest torque of a joint.
-
-    The states are numbers of the `kind`, so that both see the same motion.
-    """
-    motion = [x.astype(kind).astype(np.float64) for x in random_motion(model, STATES, rate, seed=1)]
-    flags = ["-DJW_FLOAT"] if kind is np.float32 else []
+def _differences(model: RobotModel, rate: float, cc: str, folder: Path, *flags: str) -> tuple[float, float]:
+    """Return the largest difference from the model in Nm, and relative to the largest torque of a joint."""
+    motion = random_motion(model, STATES, rate, seed=1)
     run([cc, "-std=c99", "-O2", *STRICT, *flags, "test_model.c", "runtime.c", "-lm", "-o", "test_model"], folder)
     program = str(folder / "test_model")
     run([program], folder)
