@@ -35,7 +35,8 @@ from data_files import SHARED  # noqa: E402
 from jointwise.estimation.structure import Structure  # noqa: E402
 from jointwise.experiment.options import ControllerOptions  # noqa: E402
 from jointwise.model.terms import Hysteresis  # noqa: E402
-from jointwise.result.plausibility import worst_status  # noqa: E402
+from jointwise.result.plausibility import setup_of  # noqa: E402
+from jointwise.result.plausibility.wording import SETUP  # noqa: E402
 from wrong_setups import RandomSetups, Setup, WrongSetups, beginning  # noqa: E402
 
 OPTIONS = jw.Options(
@@ -84,11 +85,11 @@ def evaluate(setup: Setup) -> Outcome:
         )  # fmt: skip
     except jw.JointwiseError as problem:
         return Outcome(*head, "refused before", (), str(problem), np.inf, time.process_time() - started)
-    found = [check for check in model.plausibility if check.status != "ok"]
+    found = [check for check in model.plausibility if check.severity != "ok"]
     error = jw.validate(model, setup.unseen).mean_nmse
-    line = " | ".join(f"{check.check} {check.status}: {check.evidence}" for check in found)
+    line = " | ".join(f"{check.subject} {SETUP[check.severity]}: {check.evidence}" for check in found)
     seconds = time.process_time() - started
-    return Outcome(*head, worst_status(found), tuple(check.check for check in found), line, error, seconds)
+    return Outcome(*head, setup_of(found), tuple(check.subject for check in found), line, error, seconds)
 
 
 def real_log(name: str) -> jw.Log:

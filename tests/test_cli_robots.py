@@ -177,8 +177,8 @@ def test_check(capsys: Capture, tmp_path: Path) -> None:
     file.write_text("a,alpha,d\n0.1,pi/2,0.3\n")
     code, out, _ = run(capsys, "robots", "check", str(file), "--convention", "dh")
     assert code == 0
-    assert f"{file}, line 2, joint 1 'joint1': warning: no limit for lower, upper, velocity, effort.\n" in out
-    assert out.endswith("0 errors, 2 warnings, 2 notes\n")
+    assert f"warning: {file}, line 2, joint 1 'joint1': no limit for lower, upper, velocity, effort.\n" in out
+    assert out.endswith("errors: 0, warnings: 2, infos: 2\n")
     file.write_text("a,alpha,d\n0.1,pie,0.3\n")
     code, out, _ = run(capsys, "robots", "check", str(file), "--convention", "dh", "--json")
     assert code == 1

@@ -113,4 +113,4 @@ def test_ignored_outputs_do_not_turn_repeated_rows_into_other_values():
     t = np.repeat(np.arange(0.0, 1.0, 0.01), 2)
     current = np.column_stack([np.repeat(np.arange(100.0), 2), np.full(200, np.nan)])
     log = Log(t=t, q=np.repeat(np.arange(200.0).reshape(100, 2), 2, axis=0), current=current)
-    assert "100 whole rows, 0 with other values" in log.clock.findings[0].message
+    assert "100 whole rows, 0 with other values" in log.clock.findings[0].evidence

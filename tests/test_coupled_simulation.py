@@ -89,9 +89,9 @@ def test_a_simulated_coupled_arm_is_recovered_and_an_undeclared_coupling_named(n
         jw.calibrate(made.log, jw.load_robot(name, coupling=coupling, coordinates="motor"))
     log = replace(made.log, theta=None)
     plain = jw.calibrate(log, jw.load_robot(name), physical=False, accept_implausible=True)
-    check = next(check for check in plain.plausibility if check.check == "coupling")
+    check = next(check for check in plain.plausibility if check.subject == "coupling")
     assert check.status in ("suspect", "contradicted")
-    ratio = float(re.search(r"6:5:([-\d.]+)", check.suggestion).group(1).rstrip("."))
+    ratio = float(re.search(r"6:5:([-\d.]+)", check.advice).group(1).rstrip("."))
     assert ratio == pytest.approx(robot.transmission.matrix[5, 4], abs=0.05)
 
 

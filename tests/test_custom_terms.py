@@ -14,9 +14,9 @@ from cli_runs import PLAIN, run
 from jointwise.data import write_log
 from jointwise.errors import ModelError
 from jointwise.estimation.structure import Structure
+from jointwise.finding import with_severity, worst
 from jointwise.model import terms as registry
 from jointwise.model.terms import Parameter, Term, register_term
-from jointwise.result.plausibility import with_status, worst_status
 from synthetic import synthetic_log
 
 STIFFNESS = 40.0
@@ -67,9 +67,9 @@ def value(model, name):
 def test_a_counterbalance_is_recovered(robot):
     (log, truth), (test, _) = (recorded(robot, seed, lambda q: STIFFNESS * q) for seed in (1, 2))
     model, plain = calibrated(log, truth, robot, ("spring",)), calibrated(log, truth, robot)
-    assert worst_status(model.plausibility) == "ok"
-    suspect = with_status(plain.plausibility, "suspect")
-    assert [check.check for check in suspect] == ["spring"] and "joint 2 " in suspect[0].evidence
+    assert worst(model.plausibility) == "ok"
+    suspect = with_severity(plain.plausibility, "warning")
+    assert [check.subject for check in suspect] == ["spring"] and "joint 2 " in suspect[0].evidence
     assert np.isclose(value(model, "K_2"), STIFFNESS, rtol=0.05)
     assert abs(value(model, "K_1")) < 0.05 * STIFFNESS
     errors = [jw.validate(each, test).joints[1].nmse for each in (model, plain)]
@@ -80,7 +80,7 @@ def test_a_registered_term_is_recovered_and_saved(robot, tmp_path):
     register_term(Cogging)
     (log, truth), (test, _) = (recorded(robot, seed, lambda q: SINE * np.sin(7.0 * q)) for seed in (1, 2))
     model = calibrated(log, truth, robot, ("cogging",))
-    assert worst_status(model.plausibility) == "ok"
+    assert worst(model.plausibility) == "ok"
     assert np.isclose(value(model, "cog_2"), SINE, rtol=0.05)
     jw.save_model(model, tmp_path / "model.json")
     assert np.array_equal(jw.load_calibration(tmp_path / "model.json").predict(test), model.predict(test))

@@ -62,7 +62,7 @@ def test_gaps_split():
     clock = log_of(t).clock
     assert clock.segments == (slice(0, 100), slice(100, 200), slice(200, 300))
     assert clock.period == pytest.approx(0.01)
-    assert "2 gaps, the longest 2.01 s, first at sample 100, sample 200" in clock.findings[0].message
+    assert "2 gaps, the longest 2.01 s, first at sample 100, sample 200" in clock.findings[0].evidence
 
 
 def test_hiccup_at_a_kilohertz_is_no_gap():
@@ -77,7 +77,7 @@ def test_repeated_rows_are_dropped():
     assert np.array_equal(twice.q[kept], log.q)
     assert 11 not in kept
     assert twice.clock.findings[0].severity == "info"
-    assert "2 whole rows, 0 with other values" in twice.clock.findings[0].message
+    assert "2 whole rows, 0 with other values" in twice.clock.findings[0].evidence
 
 
 def test_equal_stamps_with_other_values_keep_the_first():

@@ -37,7 +37,10 @@ def test_report_as_text_and_json():
         "channel": "qd",
         "joint": 1,
         "message": "qd1 has the opposite sign of the motion of q.",
+        "subject": "qd1",
+        "evidence": "qd1 has the opposite sign of the motion of q.",
         "advice": "Turn it.",
+        "span": None,
     }
     lines = inspection.lines()
     assert lines[-1].startswith("verdict: refused.")
@@ -129,7 +132,7 @@ def test_jump_and_wrap():
     q = np.array(log.q)
     q[100, 1] += 5.0
     findings = check_quality(replace(log, q=q)).findings
-    assert findings[0].message.startswith("sample 100, column 'q2': position jumps by 5")
+    assert findings[0].evidence.startswith("sample 100, column 'q2': position jumps by 5")
     wrapped = np.array(log.q)
     wrapped[1000:, 0] -= 2 * np.pi
     assert "wrapped" in codes(replace(log, q=wrapped))

@@ -108,6 +108,8 @@ def test_decimal_commas(tmp_path):
         ("0,1,2\n1,2,3\n", "no header row, 3 columns. Name them in order"),
         (b"\x1f\x8b\x08\x00abc", "compressed"),
         (b"PK\x03\x04abc", "ZIP"),
+        (b"\x89MCAP0\r\n", "Give it the ending .mcap"),
+        (b"SQLite format 3\x00", "give it the ending .db3"),
         ("t,q1\n".encode("utf-16"), "UTF-16"),
         (b"\x00\x01\x02\x03" * 50, "not a text file"),
         (b"x" * 2_000_000, "no line break"),

@@ -12,11 +12,12 @@ import pytest
 import jointwise
 from jointwise import spatial
 from jointwise.description import Joint, Link, Payload, Robot, gravity_vector, list_robots, load_robot
-from jointwise.description.check import Remark, check_file, check_robot
+from jointwise.description.check import check_file, check_robot
 from jointwise.description.files import LARGEST_BYTES
 from jointwise.description.toml import robot_from_toml
 from jointwise.description.urdf import robot_from_urdf, urdf_text
 from jointwise.errors import DescriptionError
+from jointwise.finding import Finding
 
 JOINT = '[[joint]]\na = 0.1\nalpha = "pi/2"\nd = 0.2\n'
 TOML = f'schema = 1\nconvention = "dh"\n{JOINT}'
@@ -259,7 +260,7 @@ def test_unknown_names() -> None:
 # what can be read and is yet wrong
 
 
-def changed(inertial: np.ndarray | None = None, **limits: float) -> list[Remark]:
+def changed(inertial: np.ndarray | None = None, **limits: float) -> list[Finding]:
     """Return the findings about the pendulum with another body or other limits."""
     robot = load_robot("planar1")
     link = robot.links[0] if inertial is None else Link("link1", inertial)
@@ -267,7 +268,7 @@ def changed(inertial: np.ndarray | None = None, **limits: float) -> list[Remark]
     return check_robot(replace(robot, joints=(joint,), links=(link,)))
 
 
-def with_body(mass: float, moments: tuple[float, ...], center: tuple[float, ...] = (0.0, 0.0, 0.0)) -> list[Remark]:
+def with_body(mass: float, moments: tuple[float, ...], center: tuple[float, ...] = (0.0, 0.0, 0.0)) -> list[Finding]:
     return changed(Link.from_center("l", mass, center, np.diag(moments)).inertial)
 
 
@@ -286,14 +287,14 @@ def with_body(mass: float, moments: tuple[float, ...], center: tuple[float, ...]
         ),
         (with_body(1.0, (1e4, 1e4, 1e4)), "warning", "radius of gyration is 100 m. Is the inertia in kg m^2?"),
         (changed(np.zeros(10)), "warning", "no link has inertia"),
-        (changed(), "note", "no motor data (gear ratio, rotor inertia, gain): joint1"),
+        (changed(), "info", "no motor data (gear ratio, rotor inertia, gain): joint1"),
         (changed(lower=1.0, upper=1.0), "error", "lower must be below upper. Got 1 and 1 instead"),
         (changed(velocity=0.0), "error", "the velocity limit must be > 0. Got 0 instead"),
         (changed(upper=360.0), "warning", "Is it in degrees?"),
     ],
 )
-def test_doubts(found: list[Remark], severity: str, message: str) -> None:
-    assert any(finding.severity == severity and message in finding.message for finding in found), found
+def test_doubts(found: list[Finding], severity: str, message: str) -> None:
+    assert any(finding.severity == severity and message in finding.evidence for finding in found), found
 
 
 def test_doubtful_kinematics() -> None:
@@ -302,7 +303,7 @@ def test_doubtful_kinematics() -> None:
     joints = (Joint("a", "revolute", np.eye(3), np.zeros(3)), Joint("b", "revolute", turned, np.array([0, 0, 0.5])))
     body = load_robot("planar1").links[0].inertial
     robot = Robot("odd", (*joints, almost), (Link("1", body), Link("2", np.zeros(10)), Link("3", body)))
-    messages = {(finding.where, finding.message) for finding in check_robot(robot)}
+    messages = {(finding.subject, finding.evidence) for finding in check_robot(robot)}
     assert (
         "joint 2 'b'",
         "its axis is that of 'a': the motions of the two joints cannot be distinguished.",
@@ -326,32 +327,32 @@ def test_findings_carry_the_line(tmp_path: Path) -> None:
     toml.write_text(TOML + "velocity = -1\n\n" + JOINT)
     table.write_text("# convention: dh\n\na,alpha,d\n# first\n99,0,0\n\n0,0,0\n")
     tree.write_text(one(ENDS + '<limit effort="-1"/>', rest="\n" + HAND))
-    assert Remark(
-        "error", f"{toml}, line 3, joint 1 'joint1'", "the velocity limit must be > 0. Got -1 instead."
+    assert Finding(
+        "error", f"{toml}, line 3, joint 1 'joint1'", "the velocity limit must be > 0. Got -1 instead.", joint=0
     ) in check_file(toml)
     missing = "no limit for lower, upper, velocity, effort."
-    assert Remark("warning", f"{toml}, line 9, joint 2 'joint2'", missing) in check_file(toml)
+    assert Finding("warning", f"{toml}, line 9, joint 2 'joint2'", missing, joint=1) in check_file(toml)
     assert {f"{table}, line 5, joint 1 'joint1'", f"{table}, line 7, joint 2 'joint2'"} <= {
-        f.where for f in check_file(table)
+        f.subject for f in check_file(table)
     }
-    assert Remark(
-        "error", f"{tree}, line 5, joint 1 'j'", "the effort limit must be > 0. Got -1 instead."
+    assert Finding(
+        "error", f"{tree}, line 5, joint 1 'j'", "the effort limit must be > 0. Got -1 instead.", joint=0
     ) in check_file(tree)
-    assert Remark("warning", f"{tree}, line 6, joint 2 'k'", missing) in check_file(tree)
+    assert Finding("warning", f"{tree}, line 6, joint 2 'k'", missing, joint=1) in check_file(tree)
 
 
 def test_findings_without_a_line_where_the_layout_hides_it(tmp_path: Path) -> None:
     file = tmp_path / "arm.toml"
     file.write_text('schema = 1\nconvention = "dh"\njoint = [{a = 1, alpha = 0, d = 0}]\n')
-    assert f"{file}, joint 1 'joint1'" in {finding.where for finding in check_file(file)}
+    assert f"{file}, joint 1 'joint1'" in {finding.subject for finding in check_file(file)}
 
 
 def test_an_unreadable_file_is_one_error(tmp_path: Path) -> None:
     file = tmp_path / "arm.csv"
     file.write_text("a,alpha,d\n1,2\n")
     found = check_file(file, partial(load_robot, convention="dh"))
-    assert found == [Remark("error", f"{file}, line 2", "2 values, but the header names 3 columns.")]
-    assert check_file(tmp_path / "none.csv") == [Remark("error", str(tmp_path / "none.csv"), "no such file.")]
+    assert found == [Finding("error", f"{file}, line 2", "2 values, but the header names 3 columns.")]
+    assert check_file(tmp_path / "none.csv") == [Finding("error", str(tmp_path / "none.csv"), "no such file.")]
 
 
 def test_a_first_moment_without_mass_is_not_written() -> None:

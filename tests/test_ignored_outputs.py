@@ -181,12 +181,12 @@ def test_few_levels_are_named_as_such_and_not_as_limits(logs):
 def test_calibration_names_few_levels_and_not_dropped_samples(robot, logs, levels, status):
     step = np.ptp(logs[0].current[:, 5]) / (levels - 1)
     log = with_output(replace(logs[0], torque=None), 5, step * np.round(logs[0].current[:, 5] / step))
-    found = {check.check: check for check in check_resolution([log], "current")}
-    assert check_zeros([log], "current").status == "ok"
-    assert check_saturation([log], "current").status == "ok"
+    found = {check.subject: check for check in check_resolution([log], "current")}
+    assert check_zeros([log], "current").severity == "ok"
+    assert check_saturation([log], "current").severity == "ok"
     assert (found["resolution"].status if found else None) == status
     assert not list(check_resolution([log, logs[1]], "current"))  # the second log has enough levels
-    assert all("--ignore-output 6" in check.suggestion for check in found.values())
+    assert all("--ignore-output 6" in check.advice for check in found.values())
     if status == "contradicted":
         with pytest.raises(ImplausibleError, match=r"the output is too coarse: i6 .*--ignore-output 6"):
             jw.calibrate(log, robot, options=QUICK)

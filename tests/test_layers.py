@@ -13,7 +13,7 @@ import jointwise
 ROOT = Path(jointwise.__file__).parent
 FOUNDATIONS: list[set[str]] = [
     {"errors", "_native"},
-    {"atomic", "backend", "distributions", "formatting", "interrupts", "lazy", "toml"},
+    {"atomic", "backend", "finding", "formatting", "interrupts", "lazy", "toml"},
     {"arguments", "document"},
     {"spatial"},
     {"motion"},

@@ -12,15 +12,17 @@ import pytest
 from jointwise import load_robot
 from jointwise.description.mounting import gravity_vector
 from jointwise.description.robot import Limits, Payload, Robot
+from jointwise.finding import Finding
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.rigid import inverse_dynamics
-from jointwise.result.plausibility import Check, refusal, undecided_text
+from jointwise.result.plausibility import refusal, undecided_text
 from jointwise.result.plausibility.alternatives import motion_alternatives
 from jointwise.result.plausibility.assess import assess
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.evidence import evidence
 from jointwise.result.plausibility.samples import Samples
 from jointwise.result.plausibility.scales import like_drives
+from jointwise.result.plausibility.wording import SETUP
 from jointwise.spatial import Array
 
 RATE, DURATION = 20.0, 20.0
@@ -74,7 +76,7 @@ def findings(data: Samples, robot: str = "ur5e", gravity: Array = TABLE, factor:
     arm = load_robot(robot)
     declaration = Declaration.plain(arm, gravity, np.full(arm.dof, factor), data)
     result = assess(data, declaration, [load_robot(name) for name in CATALOG])
-    return {check.check: check.status for check in result if check.status != "ok"}
+    return {check.subject: SETUP[check.severity] for check in result if check.severity != "ok"}
 
 
 @pytest.mark.parametrize("name", ["ur5e", "ur10e", "panda"])
@@ -138,8 +140,8 @@ def test_another_robot_is_named(other: str) -> None:
 def test_undeclared_payload_is_named_with_its_mass() -> None:
     data = samples(payload=3.0)
     declaration = Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), data)
-    check = next(check for check in assess(data, declaration) if check.check == "payload")
-    assert check.status == "contradicted"
+    check = next(check for check in assess(data, declaration) if check.subject == "payload")
+    assert check.severity == "error"
     mass = float(check.evidence.split("about ")[1].split(" kg")[0])
     assert abs(mass - 3.0) < 0.3
 
@@ -147,18 +149,18 @@ def test_undeclared_payload_is_named_with_its_mass() -> None:
 def test_a_declared_payload_that_is_absent_is_named() -> None:
     data = samples()
     declaration = Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), data, Payload(4.0, (0.0, 0.0, 0.06)))
-    check = next(check for check in assess(data, declaration) if check.check == "payload")
-    assert check.status != "ok"
+    check = next(check for check in assess(data, declaration) if check.subject == "payload")
+    assert check.severity != "ok"
     assert "instead of the declared 4.0 kg" in check.evidence
     right = Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), samples(payload=3.0), Payload(3.1, (0, 0, 0.05)))
-    assert all(check.status == "ok" for check in assess(samples(payload=3.0), right))
+    assert all(check.severity == "ok" for check in assess(samples(payload=3.0), right))
 
 
-def payload_check(data: Samples, robot: str, payload: Payload | None) -> Check:
+def payload_check(data: Samples, robot: str, payload: Payload | None) -> Finding:
     """Return the check of the payload."""
     arm = load_robot(robot)
     declaration = Declaration.plain(arm, TABLE, np.ones(arm.dof), data, payload)
-    return next(check for check in assess(data, declaration) if check.check == "payload")
+    return next(check for check in assess(data, declaration) if check.subject == "payload")
 
 
 @pytest.mark.parametrize("robot", ["ur5e", "ur10e", "panda"])
@@ -166,14 +168,14 @@ def test_a_declared_payload_of_another_mass_is_named(robot: str) -> None:
     data = samples(robot, payload=3.0)
     for mass in (1.8, 4.5, 7.0):
         check = payload_check(data, robot, Payload(mass, (0.0, 0.0, 0.05)))
-        assert check.status != "ok"
-        estimate = float(check.suggestion.split("--payload ")[1].split(",")[0])
+        assert check.severity != "ok"
+        estimate = float(check.advice.split("--payload ")[1].split(",")[0])
         assert estimate == pytest.approx(3.0, abs=0.3)
     for center in (0.02, 0.06, 0.1):
-        assert payload_check(data, robot, Payload(3.0, (0.0, 0.0, center))).status == "ok"
+        assert payload_check(data, robot, Payload(3.0, (0.0, 0.0, center))).severity == "ok"
     light = samples(robot, payload=1.2)
-    assert payload_check(light, robot, None).status != "ok"
-    assert payload_check(light, robot, Payload(1.2, (0.0, 0.0, 0.05))).status == "ok"
+    assert payload_check(light, robot, None).severity != "ok"
+    assert payload_check(light, robot, Payload(1.2, (0.0, 0.0, 0.05))).severity == "ok"
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -181,21 +183,21 @@ def test_the_centre_of_a_declared_payload_is_named(known: bool) -> None:
     data, robot = samples(payload=3.0), load_robot("ur5e")
     wrong = Payload(3.0, (0.02, -0.2, 0.06))
     checks = assess(data, Declaration.plain(robot, TABLE, np.ones(6), data, wrong, known))
-    check = next(check for check in checks if check.check == "payload centre")
-    assert check.status != "ok"
-    center = [float(x) for x in check.suggestion.split("--payload ")[1].rstrip(".").split(",")[1:]]
+    check = next(check for check in checks if check.subject == "payload centre")
+    assert check.severity != "ok"
+    center = [float(x) for x in check.advice.split("--payload ")[1].rstrip(".").split(",")[1:]]
     assert center == pytest.approx([0.02, 0.0, 0.06], abs=0.04)
     unstated = Declaration.plain(robot, TABLE, np.ones(6), data, Payload(3.0), known)
-    assert all(check.status != "contradicted" for check in assess(data, unstated))
-    assert not known or all(check.status == "ok" for check in assess(data, unstated))
+    assert all(check.severity != "error" for check in assess(data, unstated))
+    assert not known or all(check.severity == "ok" for check in assess(data, unstated))
 
 
 def test_the_mass_of_a_payload_is_named_where_gains_are_estimated() -> None:
     data, robot = samples(payload=3.0), load_robot("ur5e")
     for mass, status in ((3.0, "ok"), (4.5, "suspect"), (1.5, "suspect")):
         declaration = Declaration.plain(robot, TABLE, np.ones(6), data, Payload(mass, (0.02, 0.0, 0.06)), False)
-        check = next(check for check in assess(data, declaration) if check.check == "payload")
-        assert (check.status == "ok") == (status == "ok")
+        check = next(check for check in assess(data, declaration) if check.subject == "payload")
+        assert (check.severity == "ok") == (status == "ok")
 
 
 def test_a_common_factor_of_all_outputs_is_no_payload() -> None:
@@ -227,9 +229,9 @@ def test_what_the_data_cannot_decide_is_said() -> None:
     data = samples()
     declaration = Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), data)
     checks = assess(data, declaration, [replace(load_robot("ur5e"), name="twin")])
-    robot = next(check for check in checks if check.check == "robot")
-    assert robot.status == "ok"
-    assert robot.undecided
+    robot = next(check for check in checks if check.subject == "robot")
+    assert robot.severity == "ok"
+    assert robot.code == "undecided"
     assert robot.evidence == "the data cannot decide: the robot 'twin' would fit as well"
 
 
@@ -254,8 +256,8 @@ def test_a_spring_is_right_if_declared_and_named_if_not(name: str, stiffness: fl
         assert findings(data, name) == {"spring": "suspect"}
         assert findings(with_term(data, "spring", data.q), name) == {}
     checks = assess(data, Declaration.plain(load_robot(name), TABLE, np.ones(load_robot(name).dof), data))
-    check = next(check for check in checks if check.check == "spring")
-    assert "joints 2 and 3" in check.evidence and "--terms spring" in check.suggestion
+    check = next(check for check in checks if check.subject == "spring")
+    assert "joints 2 and 3" in check.evidence and "--terms spring" in check.advice
     unsprung = samples(name)
     assert findings(with_term(unsprung, "spring", unsprung.q), name) == {}
 
@@ -307,7 +309,7 @@ def test_what_the_data_cannot_decide_is_said_by_joint() -> None:
         "gain": "another gain of joints 3 and 4",
         "time shift": "the output of joint 5 shifted by +25 ms",
     }
-    checks = [Check(name, "ok", f"{before}{text}{after}") for name, text in texts.items()]
+    checks = [Finding("ok", name, f"{before}{text}{after}", code="undecided") for name, text in texts.items()]
     others = "the robot 'ur10', or another direction or zero of joint 6, or another gain of joints 3 and 4"
     assert undecided_text(checks) == f"{before}{others}{after}"
     assert undecided_text(checks[-1:]) == ""
@@ -336,7 +338,7 @@ def test_an_undeclared_payload_is_named_where_gains_are_estimated(robot: str) ->
     for payload in (0.0, 3.0):
         data = samples(robot, payload=payload)
         checks = assess(data, Declaration.plain(arm, TABLE, np.ones(arm.dof), data, gains_known=False))
-        found = {check.check: check.status for check in checks if check.status != "ok"}
+        found = {check.subject: SETUP[check.severity] for check in checks if check.severity != "ok"}
         assert found == ({"payload": "suspect"} if payload else {})
 
 
@@ -365,7 +367,7 @@ def test_a_wrong_centre_of_the_payload_of_one_log_is_named() -> None:
         known = load - inverse_dynamics(robot, *motion, gravity=TABLE)
         both = joined(samples(), replace(loaded, output=loaded.output - known[:, :, None]))
         checks = assess(both, Declaration.plain(robot, TABLE, np.ones(6), both))
-        return next(check.status for check in checks if check.check == "logs")
+        return next(SETUP[check.severity] for check in checks if check.subject == "logs")
 
     assert status((0.02, 0.0, 0.06)) == "ok"
     assert status((0.2, 0.0, 0.06)) == "suspect"
@@ -420,8 +422,8 @@ def scaled_output(joint: int, factor: float) -> Samples:
 def test_a_gain_that_like_drives_contradict_is_suspect(joint: int, factor: float) -> None:
     data = scaled_output(joint, factor)
     checks = assess(data, Declaration.plain(load_robot("ur5e"), TABLE, np.ones(6), data))
-    gain = next(check for check in checks if check.check == "gain")
-    assert gain.status == "suspect" and f"joint {joint + 1}" in gain.evidence
+    gain = next(check for check in checks if check.subject == "gain")
+    assert gain.severity == "warning" and f"joint {joint + 1}" in gain.evidence
 
 
 def test_a_gain_that_nothing_verifies_is_said() -> None:
@@ -430,8 +432,8 @@ def test_a_gain_that_nothing_verifies_is_said() -> None:
     bare = replace(arm, joints=tuple(replace(joint, limits=Limits()) for joint in arm.joints))
     data = scaled_output(5, 1.8)
     checks = assess(data, Declaration.plain(bare, TABLE, np.ones(6), data))
-    gain = next(check for check in checks if check.check == "gain")
-    assert gain.status == "ok" and gain.undecided
+    gain = next(check for check in checks if check.subject == "gain")
+    assert gain.severity == "ok" and gain.code == "undecided"
     assert gain.evidence == "the data cannot decide: another gain of joint 6 would fit as well"
     assert "gain of joint 6 would" in undecided_text(checks)
 

@@ -14,9 +14,10 @@ import jointwise as jw
 from cli_runs import done, refused
 from jointwise.estimation.structure import Structure
 from jointwise.experiment.options import PlantOptions
+from jointwise.finding import Finding, with_severity, worst
 from jointwise.model.terms import Hysteresis
-from jointwise.result.plausibility import Check, with_status, worst_status
 from jointwise.result.plausibility.channels import check_low_pass, check_zeros
+from jointwise.result.plausibility.wording import SETUP
 from jointwise.result.verdict import log_verdict, parameter_verdict
 from wrong_setups import Setup, clipped, delayed, dropped, scaled, shifted, smoothed, swapped
 
@@ -43,7 +44,7 @@ def findings(setup: Setup) -> dict[str, str]:
         setup.logs, setup.robot, mounting=setup.mounting, payload=setup.payload, options=OPTIONS, physical=False,
         accept_implausible=True,
     )  # fmt: skip
-    return {check.check: check.status for check in model.plausibility if check.status != "ok"}
+    return {check.subject: SETUP[check.severity] for check in model.plausibility if check.severity != "ok"}
 
 
 WRONG = {
@@ -92,7 +93,7 @@ def test_an_output_that_is_low_passed_on_its_own_is_noticed(robot: str, joint: i
     assert not list(check_low_pass([log], output))
     assert not list(check_low_pass([smoothed(log, output, every, cutoff)], output))
     (check,) = check_low_pass([smoothed(log, output, (joint,), cutoff)], output)
-    assert (check.check, check.status) == ("low-pass", "suspect")
+    assert (check.subject, check.severity) == ("low-pass", "warning")
     assert log.names[output][joint] in check.evidence
 
 
@@ -155,14 +156,14 @@ def model() -> jw.Calibration:
 
 
 def test_validation_notices_a_log_of_another_arm() -> None:
-    assert worst_status(jw.validate(model(), recording(seed=2)).plausibility) == "ok"
+    assert worst(jw.validate(model(), recording(seed=2)).plausibility) == "ok"
     (loaded,) = jw.validate(model(), recording(seed=2, payload=2.5)).plausibility
-    assert loaded.check == "payload"
+    assert loaded.subject == "payload"
     assert abs(float(loaded.evidence.split("about ")[1].split(" kg")[0]) - 2.5) < 0.4
     turned = jw.validate(model(), scaled(recording(seed=2), ("current",), (4,), -1.0)).plausibility
-    assert [check.check for check in with_status(turned, "contradicted")] == ["output sign"]
+    assert [check.subject for check in with_severity(turned, "error")] == ["output sign"]
     crossed = jw.validate(model(), swapped(recording(seed=2), ("current",), 1, 2)).plausibility
-    assert [check.check for check in with_status(crossed, "contradicted")] == ["output order"]
+    assert [check.subject for check in with_severity(crossed, "error")] == ["output order"]
 
 
 def test_unknown_scale_gives_relative_parameters() -> None:
@@ -198,7 +199,7 @@ def test_each_log_is_judged_as_what_it_is() -> None:
     still = replace(still, q=np.tile(still.q[:1], (200, 1)), qd=np.zeros((200, 6)))
     assert log_verdict(jw.validate(model(), still)).kind == "standstill"
     assert parameter_verdict(replace(model(), scale_known=False))[0] == "poor"
-    same = Check("robot", "ok", "the data cannot decide: the robot 'twin' would fit as well")
+    same = Finding("ok", "robot", "the data cannot decide: the robot 'twin' would fit as well", code="undecided")
     grade, reason = parameter_verdict(replace(model(), plausibility=(same,)))
     assert grade == "fair"
     assert reason.endswith(same.evidence)
@@ -226,4 +227,4 @@ def test_a_single_loaded_log_with_a_poor_centre_is_not_taken_for_a_wrong_gain(ce
     log = jw.simulate(robot, duration=20.0, rate=100.0, seed=5, keep=0, plant=plant).log
     found = jw.calibrate(log.with_payload(jw.Payload(3.0, center)), robot, physical=False)
     assert not found.implausible
-    assert {check.check for check in found.plausibility if check.status != "ok"} <= {"logs"}
+    assert {check.subject for check in found.plausibility if check.severity != "ok"} <= {"logs"}

@@ -217,7 +217,7 @@ def test_a_coupling_that_is_not_declared_is_named(output, coupling):
 def test_an_arm_without_coupling_is_not_suspected():
     """Nor does friction that slip elements describe badly make a coupling of ratio zero."""
     model = jw.calibrate(coupled_log(arm("6:5:0"), 3), jw.load_robot("ur5e"), options=PLAIN, physical=False)
-    assert {check.check: check.status for check in model.plausibility}["coupling"] == "ok"
+    assert {check.subject: check.severity for check in model.plausibility}["coupling"] == "ok"
 
 
 def test_currents_are_those_of_the_motors():

@@ -12,10 +12,10 @@ import pytest
 import jointwise as jw
 from cli_runs import bench, done, run
 from jointwise.data import read_log
+from jointwise.finding import Finding
 from jointwise.report import write_report
 from jointwise.result import load_calibration
-from jointwise.result.plausibility import Check
-from jointwise.result.plausibility.check import Status
+from jointwise.result.plausibility.wording import SETUP, Setup
 from jointwise.result.verdict import log_verdict, parameter_verdict
 from runtime_models import fitted
 
@@ -27,12 +27,13 @@ def unseen() -> jw.Log:
     return read_log(bench().unseen)
 
 
-def with_setup(status: Status) -> jw.Calibration:
+def with_setup(status: Setup) -> jw.Calibration:
     """Return a good model whose set-up has a status."""
-    return replace(fitted(), plausibility=(Check("output sign", status, "evidence", "Invert it."),))
+    severity = next(each for each, word in SETUP.items() if word == status)
+    return replace(fitted(), plausibility=(Finding(severity, "output sign", "evidence", "Invert it."),))
 
 
-def saved(folder: Path, status: Status = "contradicted") -> Path:
+def saved(folder: Path, status: Setup = "contradicted") -> Path:
     jw.save_model(with_setup(status), folder / "model.json")
     return folder / "model.json"
 
@@ -40,7 +41,7 @@ def saved(folder: Path, status: Status = "contradicted") -> Path:
 @pytest.mark.parametrize(
     ("status", "grades"), [("ok", {"good"}), ("suspect", {"fair"}), ("contradicted", {"contradicted"})]
 )
-def test_no_use_is_better_than_the_set_up(status: Status, grades: set[str]) -> None:
+def test_no_use_is_better_than_the_set_up(status: Setup, grades: set[str]) -> None:
     assert set(log_verdict(jw.validate(with_setup(status), unseen())).grades) == grades
     assert (parameter_verdict(with_setup(status))[0] == "contradicted") == (status == "contradicted")
 
@@ -73,7 +74,7 @@ def test_a_contradicted_model_fails_every_limit_also_after_saving(tmp_path: Path
     ],
 )
 def test_json_says_passed_only_of_a_limit(
-    status: Status, limit: tuple[float, ...], passed: bool | None, tmp_path: Path
+    status: Setup, limit: tuple[float, ...], passed: bool | None, tmp_path: Path
 ) -> None:
     options = [word for value in limit for word in ("--min-r2", value)]
     for logs in ([bench().unseen], [bench().unseen, bench().unseen]):

@@ -42,13 +42,14 @@ from jointwise.estimation.uncertainty import (
     uncertainty_of,
     with_selection,
 )
+from jointwise.finding import Finding, worst
 from jointwise.monitoring.learn import residual_spread
 from jointwise.options import Options
 from jointwise.preparation import Setup, TrainingData, loaded_logs, prepare
 from jointwise.result.assembly import bounded_model, estimate_of, explained_output, feed_forward_of, structure_text
 from jointwise.result.calibration import Calibration
 from jointwise.result.metrics import TrainingErrors
-from jointwise.result.plausibility import Check, refusal, worst_status
+from jointwise.result.plausibility import refusal
 from jointwise.result.plausibility.setup import check_setup
 from jointwise.result.provenance import provenance_of
 from jointwise.result.validation import validate, with_feed_forward_errors
@@ -141,7 +142,7 @@ def _calibrated(setup: Setup, physical: bool, accept_implausible: bool, progress
     progress("fitting")
     found = _fit(regression, joint_model, setup, progress)
     drives, terms, fit = joint_model.drives, joint_model.joint_terms, found.fit
-    contradicted = worst_status(plausibility) == "contradicted"
+    contradicted = worst(plausibility) == "error"
     explained = explained_output(fit, data.inspections, data.output, drives.values, contradicted)
     bodies = _physical(found, setup, progress) if physical and drives.scale_known else None
     notes, seconds = [*data.notes, *explained.notes], time.perf_counter() - started
@@ -208,10 +209,10 @@ def _at_rotors(
 
 def _check_setup(
     regression: Regression, drives: DriveGains, setup: Setup, accept_implausible: bool
-) -> tuple[Check, ...]:
+) -> tuple[Finding, ...]:
     """Return whether the logs and the declared set-up belong together; reject a contradiction."""
     checks = check_setup(regression, drives, setup.payload, lag_known=setup.options.lag is not None)
-    if worst_status(checks) == "contradicted" and not accept_implausible:
+    if worst(checks) == "error" and not accept_implausible:
         raise ImplausibleError(f"{refusal(checks)} To calibrate anyway: --accept-implausible.")
     return checks
 

@@ -99,14 +99,14 @@ def inspected(log: Log, robot: Robot) -> DataQuality:
     inspection = check_quality(model_log(log, robot), robot)
     if inspection.verdict == "refused":
         gravest = next(finding for finding in inspection.findings if finding.severity == "error")
-        raise DataError(f"{log.origin.path}: {gravest.message} {gravest.advice}")
+        raise DataError(f"{log.origin.path}: {gravest.sentence}")
     return inspection
 
 
 def warnings_of(inspections: Sequence[DataQuality]) -> list[str]:
     """Return the warnings of the inspection of some logs, each with the name of its file."""
     return [
-        f"{Path(inspection.log.origin.path).name}: {finding.message} {finding.advice}".rstrip()
+        f"{Path(inspection.log.origin.path).name}: {finding.sentence}"
         for inspection in inspections
         for finding in inspection.findings
         if finding.severity == "warning"

@@ -273,6 +273,7 @@ def _with_report(args: argparse.Namespace, outcome: Outcome) -> Outcome:
 
 def outcome_document(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
     """Return a calibration, its validations and the files that were written, for JSON."""
+    from jointwise.result.plausibility import setup_entry
     from jointwise.result.store import physical_to_dict
     from jointwise.result.verdict import judged_parameters, judged_validation
 
@@ -294,7 +295,7 @@ def outcome_document(args: argparse.Namespace, outcome: Outcome) -> dict[str, An
         "choices": [asdict(choice) for choice in calibration.choices],
         "training": calibration.training.to_dict(),
         "physical": None if calibration.physical is None else physical_to_dict(calibration.physical),
-        "plausibility": [asdict(check) for check in calibration.plausibility],
+        "plausibility": [setup_entry(finding) for finding in calibration.plausibility],
         "logs": [
             {
                 "file": source.file,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from jointwise.cli.arguments import UsageError
 from jointwise.errors import MissingExtraError, OutputError
+from jointwise.finding import with_severity
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -58,7 +59,7 @@ def read_model(path: str) -> Calibration:
 
     calibration = load_calibration(path)
     if calibration.implausible:
-        found = ", ".join(check.check for check in calibration.plausibility if check.status == "contradicted")
+        found = ", ".join(each.subject for each in with_severity(calibration.plausibility, "error"))
         note(f"{path}: do not use: the training data contradict the declared set-up ({found}); see its report.")
     if not calibration.scale_known:
         note(f"{path}: the scale of the drive gains is unknown: torques (Nm), masses and inertias are relative to it.")

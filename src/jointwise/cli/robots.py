@@ -9,9 +9,10 @@ from typing import Any
 from jointwise.cli.arguments import add_description, add_gravity, format_options, mounting_of, robot_of
 from jointwise.cli.output import as_json
 from jointwise.description import Robot, gravity_vector, list_robots, load_robot
-from jointwise.description.check import Remark, check_file, check_robot
+from jointwise.description.check import check_file, check_robot
 from jointwise.description.transmission import Transmission
 from jointwise.description.urdf import rpy_angles
+from jointwise.finding import Finding, with_severity
 from jointwise.formatting import table
 from jointwise.model.base import base_parameters
 from jointwise.spatial import INERTIAL_NAMES, Array, tensor_to_six
@@ -42,7 +43,7 @@ examples:
   jointwise robots check arm.urdf --tip tool0 --json
   jointwise robots check table.csv --coupling 6:5:1
 
-Exit code 1 if there is an error; warnings and notes do not count."""
+Exit code 1 if there is an error; warnings and infos do not count."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +92,11 @@ def _check(args: argparse.Namespace) -> int:
         found = check_robot(robot_of(args))
     else:
         found = check_file(args.robot, lambda _: robot_of(args))
-    print(as_json([asdict(finding) for finding in found]) if args.json else _findings_text(found))
+    print(
+        as_json([finding.to_dict(where="subject", message="evidence") for finding in found])
+        if args.json
+        else _findings_text(found)
+    )
     return int(any(finding.severity == "error" for finding in found))
 
 
@@ -196,7 +201,6 @@ def _named_columns(joints: list[dict[str, Any]], key: str) -> str:
     return table(("name", *names), [(joint["name"], *(joint[key][name] for name in names)) for joint in joints])
 
 
-def _findings_text(found: list[Remark]) -> str:
-    lines = [f"{finding.where}: {finding.severity}: {finding.message}" for finding in found]
-    count = {kind: sum(finding.severity == kind for finding in found) for kind in ("error", "warning", "note")}
-    return "\n".join([*lines, ", ".join(f"{number} {kind}{'s' * (number != 1)}" for kind, number in count.items())])
+def _findings_text(found: list[Finding]) -> str:
+    counts = [f"{name}s: {len(with_severity(found, name))}" for name in ("error", "warning", "info")]
+    return "\n".join([*(finding.line() for finding in found), ", ".join(counts)])

@@ -14,8 +14,8 @@ from jointwise.result.verdict import parameters_line
 if TYPE_CHECKING:
     from jointwise.estimation.essential import Essential
     from jointwise.estimation.physical import PhysicalParameters
+    from jointwise.finding import Finding
     from jointwise.result import Calibration, Validation
-    from jointwise.result.plausibility import Check
 
 STATUS = {
     "weak": "weak: the 95 % confidence interval contains zero, because the value is small or correlated with others",
@@ -71,14 +71,15 @@ def _particular_lines(calibration: Calibration) -> list[str]:
     return lines
 
 
-def plausibility_lines(checks: Sequence[Check]) -> list[str]:
+def plausibility_lines(checks: Sequence[Finding]) -> list[str]:
     """Return what contradicts the set-up or makes it suspect, one line each; or that nothing does."""
     from jointwise.result.plausibility import undecided_text
+    from jointwise.result.plausibility.wording import SETUP
 
-    found = [check for check in checks if check.status != "ok"]
+    found = [check for check in checks if check.severity != "ok"]
     if checks and not found:
         return ["; ".join(filter(None, [f"set-up: plausible ({len(checks)} checks)", undecided_text(checks)]))]
-    return [f"set-up {check.status} ({check.check}): {check.line()}" for check in found]
+    return [f"set-up {SETUP[each.severity]} ({each.subject}): {each.sentence}" for each in found]
 
 
 def _training_feed_forward(calibration: Calibration) -> list[str]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from jointwise.data.finding import Finding
 from jointwise.errors import DataError
+from jointwise.finding import Finding
 from jointwise.spatial import Array
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def forward_samples(log: Log) -> NDArray[np.intp]:
         DataError: Stamps run backwards or time stands still; names the row.
     """
     if log.clock.faulty is not None:
-        raise DataError(f"{log.origin.path}: {log.clock.faulty.message} {log.clock.faulty.advice}")
+        raise DataError(f"{log.origin.path}: {log.clock.faulty.sentence}")
     return np.delete(np.arange(log.samples), log.clock.repeated)
 
 
@@ -170,7 +170,11 @@ def _findings(
     """Return the findings about the stamps."""
     found: list[Finding] = []
     if median == 0.0 and not len(backwards):
-        found.append(Finding("error", "no-time", "time stands still: all stamps are equal.", "Record t.", "t"))
+        found.append(
+            Finding(
+                "error", "stamps", "time stands still: all stamps are equal.", "Record t.", code="no-time", channel="t"
+            )
+        )
     elif len(repeated):
         found.append(_repeated(log, repeated))
     if len(backwards):
@@ -191,33 +195,43 @@ def _repeated(log: Log, repeated: NDArray[np.intp]) -> Finding:
     what = f"{len(repeated)} stamps repeat the one before ({rows} whole rows, {len(same) - rows} with other values)"
     return Finding(
         "info" if bool(same.all()) else "warning",
-        "repeated-stamps",
+        "stamps",
         f"{what}, first at {_places(log.origin, repeated)}.",
         "The first of each is used.",
-        "t",
+        code="repeated-stamps",
+        channel="t",
     )
 
 
 def _reversed(log: Log, steps: Array, median: float, backwards: NDArray[np.intp]) -> Finding:
     """Return the finding of stamps that run backwards."""
     if len(backwards) > 0.5 * len(steps):
-        return Finding("error", "backwards", "time runs backwards throughout.", "Reverse the rows of the file.", "t")
+        return Finding(
+            "error",
+            "stamps",
+            "time runs backwards throughout.",
+            "Reverse the rows of the file.",
+            code="backwards",
+            channel="t",
+        )
     falls = -steps[backwards - 1]
     at = _places(log.origin, backwards)
     if bool((falls > _RESTART_STEPS * median).all()) and _restarts(log.t, backwards):
         return Finding(
             "error",
-            "restart",
+            "stamps",
             f"the clock starts again at {at}: several recordings in one file.",
             "Split it there.",
-            "t",
+            code="restart",
+            channel="t",
         )
     return Finding(
         "error",
-        "reversed-stamps",
+        "stamps",
         f"{len(backwards)} stamps go backwards, first at {at} (by {falls[0]:.6g} s).",
         "Repair the stamps or cut those rows out.",
-        "t",
+        code="reversed-stamps",
+        channel="t",
     )
 
 
@@ -232,10 +246,11 @@ def _gaps(origin: Origin, steps: Array, gaps: NDArray[np.intp]) -> Finding:
     """Return the finding of gaps."""
     return Finding(
         "warning",
-        "gaps",
+        "stamps",
         f"{len(gaps)} gaps, the longest {steps[gaps - 1].max():.4g} s, first at {_places(origin, gaps)}.",
         "Each part between them is treated on its own.",
-        "t",
+        code="gaps",
+        channel="t",
     )
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from jointwise.data.channels import CHANNELS, OUTPUTS
-from jointwise.data.finding import Finding
 from jointwise.data.log import Log
 from jointwise.data.measures import Measures, measure
 from jointwise.data.suspicions import suspicions
 from jointwise.description.robot import Robot
+from jointwise.finding import Finding, Severity, most_severe_first, worst
 
-Verdict = Literal["good", "usable", "refused"]
+VERDICTS: dict[Severity, str] = {"ok": "good", "info": "good", "warning": "usable", "error": "refused"}
+"""Verdict on a log by its most severe finding."""
 
 SHORTEST = 2.0
 """Duration (s) below which a log hardly excites anything."""
@@ -32,8 +32,6 @@ FEWEST_LEVELS = 12
 """Steps over the range of an output below which its quantisation hides friction and dynamics."""
 LONGEST_FROZEN = 0.5
 """Time (s) for which a channel of a moving joint may repeat one value."""
-
-_RANK = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True)
@@ -51,10 +49,9 @@ class DataQuality:
     findings: tuple[Finding, ...]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> str:
         """The verdict: "refused" if an error was found, "usable" with a warning, else "good"."""
-        severities = {finding.severity for finding in self.findings}
-        return "refused" if "error" in severities else "usable" if "warning" in severities else "good"
+        return VERDICTS[worst(self.findings)]
 
     @property
     def advice(self) -> str:
@@ -78,7 +75,7 @@ class DataQuality:
             "clock": numbers.clock.to_dict(),
             "channels": {name: values.to_dict() for name, values in numbers.channels.items()},
             "motion": self._motion(),
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": [finding.to_dict(message="evidence") for finding in self.findings],
             "verdict": self.verdict,
             "advice": self.advice,
         }
@@ -144,12 +141,11 @@ def check_quality(log: Log, robot: Robot | None = None) -> DataQuality:
     findings = [*numbers.clock.findings]
     if robot is not None and robot.dof != log.joints:
         message = f"the log has {log.joints} joints, {robot.name} has {robot.dof}."
-        findings.append(Finding("error", "joint-count", message, "Give the robot of this log."))
+        findings.append(Finding("error", "joints", message, "Give the robot of this log.", code="joint-count"))
     if numbers.clock.median_step > 0.0:
         findings += [*suspicions(log, numbers, robot), *_extent(log, numbers), *_channels(log, numbers)]
     findings += _motion(log, numbers)
-    findings.sort(key=lambda finding: _RANK[finding.severity])
-    return DataQuality(log, numbers, tuple(_without_consequences(findings)))
+    return DataQuality(log, numbers, tuple(_without_consequences(most_severe_first(findings))))
 
 
 def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
@@ -178,14 +174,23 @@ def _extent(log: Log, numbers: Measures) -> Iterator[Finding]:
     """Yield the limits that length, sampling rate and missing channels set."""
     if not any(name in log.available for name in OUTPUTS):
         advice = "It can only be predicted, not calibrated or validated."
-        yield Finding("warning", "no-output", "neither current nor torque was measured.", advice)
+        yield Finding("warning", "output", "neither current nor torque was measured.", advice, code="no-output")
     if log.duration < SHORTEST:
-        yield Finding("warning", "short", f"only {log.duration:.2f} s long.", "Record some ten seconds or more.")
+        yield Finding(
+            "warning", "duration", f"only {log.duration:.2f} s long.", "Record some ten seconds or more.", code="short"
+        )
     if numbers.clock.rate < SLOWEST_RATE:
-        yield Finding("warning", "slow-rate", f"only {numbers.clock.rate:.3g} Hz.", "Record at 100 Hz or more.", "t")
+        yield Finding(
+            "warning",
+            "sampling rate",
+            f"only {numbers.clock.rate:.3g} Hz.",
+            "Record at 100 Hz or more.",
+            code="slow-rate",
+            channel="t",
+        )
     if numbers.stale > MOST_STALE:
         message = f"{100 * numbers.stale:.0f} % of the samples repeat the one before while the robot moves."
-        yield Finding("warning", "stale", message, "Record at the robot's own rate.")
+        yield Finding("warning", "samples", message, "Record at the robot's own rate.", code="stale")
 
 
 def _motion(log: Log, numbers: Measures) -> Iterator[Finding]:
@@ -193,16 +198,17 @@ def _motion(log: Log, numbers: Measures) -> Iterator[Finding]:
     if not numbers.moved.any():
         yield Finding(
             "error",
-            "no-motion",
+            "motion",
             "nothing moves.",
             "Record a motion of every joint; standstill only serves validation.",
-            "q",
+            code="no-motion",
+            channel="q",
         )
         return
     for j in np.flatnonzero(~numbers.moved):
         message = f"{log.names['q'][j]} never moves (range {numbers.travel[j]:.2g} rad)."
         advice = f"Friction and inertia of joint {j + 1} stay unknown."
-        yield Finding("warning", "still-joint", message, advice, "q", int(j))
+        yield Finding("warning", log.names["q"][j], message, advice, code="still-joint", joint=int(j), channel="q")
 
 
 def _channels(log: Log, numbers: Measures) -> Iterator[Finding]:
@@ -218,12 +224,20 @@ def _joint(log: Log, numbers: Measures, name: str, j: int) -> Iterator[Finding]:
     values, label = numbers.channels[name], log.names[name][j]
     longest = max(20.0, LONGEST_FROZEN * numbers.clock.rate)
     if values.high[j] == values.low[j] and _should_move(numbers, name, j):
-        severity: Literal["error", "warning"] = "warning" if name in ("qd", "theta") else "error"
+        severity: Severity = "warning" if name in ("qd", "theta") else "error"
         message = f"{label} is constant ({values.low[j]:.4g}) while the joint moves."
-        yield Finding(severity, "frozen", message, f"Record it again, or leave it out{_option(name, j)}.", name, j)
+        yield Finding(
+            severity,
+            label,
+            message,
+            f"Record it again, or leave it out{_option(name, j)}.",
+            code="frozen",
+            joint=j,
+            channel=name,
+        )
     elif values.frozen[j] > longest and values.saturated[j] == 0.0 and name not in ("q", "theta"):
         message = f"{label} repeats one value for {int(values.frozen[j])} samples while the joint moves."
-        yield Finding("warning", "frozen", message, "Cut that part out.", name, j)
+        yield Finding("warning", label, message, "Cut that part out.", code="frozen", joint=j, channel=name)
     yield from _saturated_or_coarse(log, numbers, name, j)
 
 
@@ -252,15 +266,17 @@ def _saturated_or_coarse(log: Log, numbers: Measures, name: str, j: int) -> Iter
     moved = bool(numbers.moved[j])
     if name == "q" and values.quantum[j] > COARSEST and moved:
         message = f"{label} comes in steps of {values.quantum[j]:.2g} rad."
-        yield Finding("warning", "coarse", message, "Speeds will be noisy.", name, j)
+        yield Finding("warning", label, message, "Speeds will be noisy.", code="coarse", joint=j, channel=name)
     if name not in OUTPUTS:
         return
     if levels < FEWEST_LEVELS and moved:
         message = f"{label} has only {levels + 1:.0f} levels, {values.quantum[j]:.2g} {CHANNELS[name].unit} apart."
-        yield Finding("warning", "coarse-output", message, f"Leave it out{_option(name, j)}.", name, j)
+        yield Finding(
+            "warning", label, message, f"Leave it out{_option(name, j)}.", code="coarse-output", joint=j, channel=name
+        )
     if values.saturated[j] > MOST_SATURATED and values.high[j] > values.low[j]:
         message = f"{label} sits at its extreme in {100 * values.saturated[j]:.1f} % of the samples."
-        yield Finding("warning", "saturated", message, "Move less violently.", name, j)
+        yield Finding("warning", label, message, "Move less violently.", code="saturated", joint=j, channel=name)
 
 
 def _should_move(numbers: Measures, name: str, j: int) -> bool:

@@ -30,8 +30,9 @@ _MAGIC = (
     (b"PK\x03\x04", "is a ZIP or spreadsheet file. Export it as CSV."),
     (b"\xff\xfe", "is text in UTF-16. Save it as UTF-8."),
     (b"\xfe\xff", "is text in UTF-16. Save it as UTF-8."),
-    (b"\x89MCAP", "is an MCAP recording. Export it as CSV or Parquet."),
-    (b"#ROSBAG", "is a ROS bag. Export it as CSV or Parquet."),
+    (b"\x89MCAP", "is an MCAP recording. Give it the ending .mcap."),
+    (b"#ROSBAG", "is a ROS 1 bag. Export it as CSV or Parquet."),
+    (b"SQLite format 3", "is an SQLite file. If it is a ROS 2 bag, give it the ending .db3."),
     (b"\x89HDF", "is an HDF5 file. Export it as CSV or Parquet."),
     (b"\x93NUMPY", "is a NumPy file. Export it as CSV or Parquet."),
 )

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jointwise.data.finding import Finding
 from jointwise.data.log import Log
 from jointwise.data.measures import Measures
 from jointwise.description.robot import Robot
+from jointwise.finding import Finding, Severity
 from jointwise.spatial import Array
 
 DEGREE = math.pi / 180.0
@@ -54,10 +54,22 @@ def _stamps(numbers: Measures) -> Iterator[Finding]:
     step = numbers.clock.median_step
     if step > SLOWEST_STEP:
         yield Finding(
-            "error", "time-unit", f"stamps are {step:.4g} s apart: milliseconds?", "If so, say t=@ms in columns.", "t"
+            "error",
+            "stamps",
+            f"stamps are {step:.4g} s apart: milliseconds?",
+            "If so, say t=@ms in columns.",
+            code="time-unit",
+            channel="t",
         )
     elif 0.0 < step < FASTEST_STEP:
-        yield Finding("error", "time-unit", f"stamps are {step:.3g} s apart: another unit than s?", "State it.", "t")
+        yield Finding(
+            "error",
+            "stamps",
+            f"stamps are {step:.3g} s apart: another unit than s?",
+            "State it.",
+            code="time-unit",
+            channel="t",
+        )
 
 
 def _angles(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
@@ -70,10 +82,11 @@ def _angles(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Findin
     elif len(large) and _on_motor_side(largest, ratio, robot):
         yield Finding(
             "error",
-            "motor-side",
+            "q",
             f"positions reach {largest.max():.4g} rad, the robot's gear ratio times its range: q is the motor's angle.",
             "Divide q by the gear ratio.",
-            "q",
+            code="motor-side",
+            channel="q",
         )
     elif _turns(largest, numbers, robot):
         return
@@ -92,7 +105,7 @@ def _turns(largest: Array, numbers: Measures, robot: Robot | None) -> bool:
 
 def _degrees(message: str) -> Finding:
     """Return the finding of positions in degrees."""
-    return Finding("error", "degrees", message, "If degrees, say q=@deg in columns.", "q")
+    return Finding("error", "q", message, "If degrees, say q=@deg in columns.", code="degrees", channel="q")
 
 
 def _speed_ratio(numbers: Measures) -> float | None:
@@ -138,16 +151,23 @@ def _jumps(log: Log, numbers: Measures) -> Iterator[Finding]:
     wraps = all(abs(abs(jump.size) - 2.0 * math.pi) < 0.2 for jump in numbers.jumps)
     if wraps:
         yield Finding(
-            "error", "wrapped", f"{where}: position wraps by a full turn{more}.", "Unwrap it.", "q", first.joint
+            "error",
+            log.names["q"][first.joint],
+            f"{where}: position wraps by a full turn{more}.",
+            "Unwrap it.",
+            code="wrapped",
+            joint=first.joint,
+            channel="q",
         )
         return
     yield Finding(
         "error",
-        "jump",
+        log.names["q"][first.joint],
         f"{where}: position jumps by {first.size:.3g} rad in one sample{more}.",
         "Cut those rows out: the recording is damaged there.",
-        "q",
-        first.joint,
+        code="jump",
+        joint=first.joint,
+        channel="q",
     )
 
 
@@ -161,10 +181,18 @@ def _limits(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Findin
         name = log.names["q"][j]
         if (lower is not None and low < lower - 0.05) or (upper is not None and high > upper + 0.05):
             message = f"{name} goes from {low:.3g} to {high:.3g} rad, outside the robot's limits."
-            yield Finding("warning", "outside-limits", message, "Is it the right robot, unit and zero?", "q", j)
+            yield Finding(
+                "warning",
+                name,
+                message,
+                "Is it the right robot, unit and zero?",
+                code="outside-limits",
+                joint=j,
+                channel="q",
+            )
         if velocity is not None and numbers.speed_95[j] > 1.5 * velocity:
             message = f"{name} moves at {numbers.speed_95[j]:.3g} rad/s, the robot at most {velocity:.3g}."
-            yield Finding("error", "too-fast", message, "Check the units of q and t.", "q", j)
+            yield Finding("error", name, message, "Check the units of q and t.", code="too-fast", joint=j, channel="q")
 
 
 def _drives(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
@@ -180,9 +208,9 @@ def _drives(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Findin
         if channel in numbers.channels:
             reach = float(np.max(np.abs([numbers.channels[channel].low, numbers.channels[channel].high])))
             if reach > limit:
-                severity = "warning" if channel == "temperature" else "error"
+                severity: Severity = "warning" if channel == "temperature" else "error"
                 message = f"{log.names[channel][0]}.. reach {reach:.4g} {question}"
-                yield Finding(severity, f"{channel}-unit", message, advice, channel)  # type: ignore[arg-type]
+                yield Finding(severity, channel, message, advice, code=f"{channel}-unit", channel=channel)
 
 
 def _speeds(log: Log, numbers: Measures, degrees: bool) -> Iterator[Finding]:
@@ -193,15 +221,45 @@ def _speeds(log: Log, numbers: Measures, degrees: bool) -> Iterator[Finding]:
         name, match, ratio = log.names["qd"][j], numbers.speed_match[j], numbers.speed_ratio[j]
         if match < -0.5:
             yield Finding(
-                "error", "speed-sign", f"{name} has the opposite sign of the motion of q.", "Turn it.", "qd", int(j)
+                "error",
+                name,
+                f"{name} has the opposite sign of the motion of q.",
+                "Turn it.",
+                code="speed-sign",
+                joint=int(j),
+                channel="qd",
             )
         elif match < 0.5:
-            yield Finding("warning", "speed-shape", f"{name} does not follow q.", "It is of no use here.", "qd", int(j))
+            yield Finding(
+                "warning",
+                name,
+                f"{name} does not follow q.",
+                "It is of no use here.",
+                code="speed-shape",
+                joint=int(j),
+                channel="qd",
+            )
         elif abs(ratio * DEGREE - 1.0) < 0.15:
-            yield Finding("error", "speed-unit", f"{name} is in deg/s.", "Say qd=@deg/s in columns.", "qd", int(j))
+            yield Finding(
+                "error",
+                name,
+                f"{name} is in deg/s.",
+                "Say qd=@deg/s in columns.",
+                code="speed-unit",
+                joint=int(j),
+                channel="qd",
+            )
         elif not degrees and match > 0.9 and abs(ratio - 1.0) > 0.15:
             message = f"{name} is {ratio:.3g} times the motion of q."
-            yield Finding("warning", "speed-unit", message, "Check its unit and side of the gear.", "qd", int(j))
+            yield Finding(
+                "warning",
+                name,
+                message,
+                "Check its unit and side of the gear.",
+                code="speed-unit",
+                joint=int(j),
+                channel="qd",
+            )
 
 
 def _rotor(log: Log, numbers: Measures, robot: Robot | None) -> Iterator[Finding]:
@@ -227,7 +285,7 @@ def _gear_side(name: str, j: int, ratio: float, robot: Robot | None) -> Finding:
     known = gear is not None and abs(abs(ratio) / abs(gear) - 1.0) < 0.1
     why = f"the gear ratio ({gear:g})" if known else "not 1"
     message = f"{name} moves {ratio:.4g} times q, {why}: theta must be the motor's angle after the gear."
-    return Finding("error", "theta-side", message, f"Divide it by {ratio:.4g}.", "theta", j)
+    return Finding("error", name, message, f"Divide it by {ratio:.4g}.", code="theta-side", joint=j, channel="theta")
 
 
 def _coupling(name: str, j: int, row: Array, robot: Robot | None) -> Finding:
@@ -238,7 +296,9 @@ def _coupling(name: str, j: int, row: Array, robot: Robot | None) -> Finding:
     advice = f"If the transmission is coupled, declare it: --coupling {declared}."
     if robot is not None and robot.transmission is not None:
         advice = "Check the coupling of the robot, and the coordinates of the log (--log-coordinates joint or motor)."
-    return Finding("error", "theta-coupling", f"{name} turns by q{j + 1}{turns}.", advice, "theta", j)
+    return Finding(
+        "error", name, f"{name} turns by q{j + 1}{turns}.", advice, code="theta-coupling", joint=j, channel="theta"
+    )
 
 
 def _commanded(log: Log, numbers: Measures) -> Iterator[Finding]:
@@ -248,10 +308,24 @@ def _commanded(log: Log, numbers: Measures) -> Iterator[Finding]:
     for j in np.flatnonzero(numbers.moved):
         name = log.names["q_des"][j]
         if numbers.command_match[j] < -0.5:
-            yield Finding("warning", "desired-sign", f"{name} has the opposite sign of q.", "", "q_des", int(j))
+            yield Finding(
+                "warning",
+                name,
+                f"{name} has the opposite sign of q.",
+                code="desired-sign",
+                joint=int(j),
+                channel="q_des",
+            )
         elif numbers.command_offset[j] > 0.5:
             offset = f"{numbers.command_offset[j]:.3g} rad"
-            yield Finding("warning", "desired-offset", f"{name} is {offset} away from q.", "", "q_des", int(j))
+            yield Finding(
+                "warning",
+                name,
+                f"{name} is {offset} away from q.",
+                code="desired-offset",
+                joint=int(j),
+                channel="q_des",
+            )
 
 
 def _limited(log: Log, numbers: Measures) -> Iterator[Finding]:
@@ -262,5 +336,8 @@ def _limited(log: Log, numbers: Measures) -> Iterator[Finding]:
     for j in np.flatnonzero(numbers.limited > MOST_LIMITED):
         most = max(abs(command.low[j]), abs(command.high[j]))
         share = f"{100.0 * numbers.limited[j]:.2g} % of the samples"
-        message = f"{log.names['current'][j]} is at its limit in {share}, with targets of up to {most:.3g} A."
-        yield Finding("warning", "current-limit", message, "Move less violently.", "current", int(j))
+        name = log.names["current"][j]
+        message = f"{name} is at its limit in {share}, with targets of up to {most:.3g} A."
+        yield Finding(
+            "warning", name, message, "Move less violently.", code="current-limit", joint=int(j), channel="current"
+        )

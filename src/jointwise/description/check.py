@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -15,9 +13,8 @@ from jointwise.arguments import checked
 from jointwise.description.files import load_robot, read_text
 from jointwise.description.robot import Joint, Limits, Link, Motor, Robot
 from jointwise.errors import DescriptionError
+from jointwise.finding import Finding, Severity
 from jointwise.spatial import Array
-
-Severity = Literal["error", "warning", "note"]
 
 FARTHEST_CENTER = 2.0
 """A centre of mass farther from its joint, or a larger radius of gyration (m), is reported as doubtful."""
@@ -27,29 +24,14 @@ WIDEST_TURN = 8.0 * np.pi
 """A revolute limit beyond it (rad) is reported as doubtful."""
 
 
-@dataclass(frozen=True)
-class Remark:
-    """One remark about a robot.
-
-    Attributes:
-        severity: "error" must be corrected before use, "warning" should be examined, "note" is for information.
-        where: File, line and joint.
-        message: What is wrong or doubtful.
-    """
-
-    severity: Severity
-    where: str
-    message: str
-
-
 @checked
-def check_robot(robot: Robot) -> list[Remark]:
+def check_robot(robot: Robot) -> list[Finding]:
     """Return what is wrong or doubtful about a robot, joint by joint."""
     places = [f"joint {number} '{joint.name}'" for number, joint in enumerate(robot.joints, start=1)]
     return _findings(robot, f"robot '{robot.name}'", places)
 
 
-def check_file(path: str | Path, load: Callable[[Path], Robot] = load_robot) -> list[Remark]:
+def check_file(path: str | Path, load: Callable[[Path], Robot] = load_robot) -> list[Finding]:
     """Return the findings about a description file, with line numbers; one that cannot be read is one error.
 
     Args:
@@ -71,12 +53,12 @@ def check_file(path: str | Path, load: Callable[[Path], Robot] = load_robot) -> 
     return _findings(robot, str(file), places)
 
 
-def _unreadable(file: Path, problem: str) -> Remark:
+def _unreadable(file: Path, problem: str) -> Finding:
     """Split 'file, place: message' where the place ends."""
     place, _, message = problem.removeprefix(str(file)).partition(": ")
     if not message or not problem.startswith(str(file)):
-        return Remark("error", str(file), problem)
-    return Remark("error", f"{file}{place}", message)
+        return Finding("error", str(file), problem)
+    return Finding("error", f"{file}{place}", message)
 
 
 def _joint_lines(file: Path, robot: Robot) -> list[int]:
@@ -96,13 +78,13 @@ def _joint_lines(file: Path, robot: Robot) -> list[int]:
 Remarks = Iterator[tuple[Severity, str]]
 
 
-def _findings(robot: Robot, whole: str, places: Sequence[str]) -> list[Remark]:
-    found = [Remark(severity, whole, message) for severity, message in _robot_remarks(robot)]
+def _findings(robot: Robot, whole: str, places: Sequence[str]) -> list[Finding]:
+    found = [Finding(severity, whole, message) for severity, message in _robot_remarks(robot)]
     previous: Joint | None = None
-    for joint, link, place in zip(robot.joints, robot.links, places, strict=True):
+    for j, (joint, link, place) in enumerate(zip(robot.joints, robot.links, places, strict=True)):
         remarks = [*_axis_remarks(previous, joint), *_placement_remarks(joint), *_limit_remarks(joint)]
         remarks += _body_remarks(link) if robot.inertials.any() else ()
-        found += [Remark(severity, place, message) for severity, message in remarks]
+        found += [Finding(severity, place, message, joint=j) for severity, message in remarks]
         previous = joint
     return found
 
@@ -115,7 +97,7 @@ def require_sound(robot: Robot) -> None:
     """
     for finding in check_robot(robot):
         if finding.severity == "error":
-            raise DescriptionError(f"{finding.where}: {finding.message}")
+            raise DescriptionError(f"{finding.subject}: {finding.evidence}")
 
 
 def _robot_remarks(robot: Robot) -> Remarks:
@@ -124,10 +106,10 @@ def _robot_remarks(robot: Robot) -> Remarks:
         yield "warning", "no link has inertia: kinematics only, every torque is zero."
     motors = [joint.name for joint in robot.joints if joint.motor == Motor()]
     if motors:
-        yield "note", f"no motor data (gear ratio, rotor inertia, gain): {', '.join(motors)}."
+        yield "info", f"no motor data (gear ratio, rotor inertia, gain): {', '.join(motors)}."
     accelerations = [joint.name for joint in robot.joints if joint.limits.acceleration is None]
     if accelerations:
-        yield "note", f"no acceleration limit: {', '.join(accelerations)}."
+        yield "info", f"no acceleration limit: {', '.join(accelerations)}."
 
 
 def _axis_remarks(previous: Joint | None, joint: Joint) -> Remarks:
@@ -198,7 +180,7 @@ def _placement_remarks(joint: Joint) -> Remarks:
     error = float(np.abs(joint.rotation - straight).max())
     if spatial.is_rotation(straight) and 1e-14 < error < 1e-4:
         yield (
-            "note",
+            "info",
             f"its rotation differs from multiples of 90 degrees by {error:.1g} rad. Write pi/2 if these are meant.",
         )
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from scipy.special import stdtr
 
-from jointwise.distributions import student_cdf
 from jointwise.errors import EstimationError
 from jointwise.estimation.bounded import bounded_from_moments, squared_error_from_moments
 from jointwise.estimation.factors import Index, JointMoments
@@ -75,7 +75,7 @@ class Score:
         """
         gain = np.log(other.errors / self.errors).mean(axis=1)
         error = max(standard_error_of_mean(gain), 1e-12)
-        return student_cdf(len(gain) - 1, float(gain.mean()) / error)
+        return float(stdtr(len(gain) - 1, gain.mean() / error))
 
     def improves_a_joint(self, simpler: Score) -> bool:
         """Return whether this is significantly better over all joints and worthwhile at one of them at least.

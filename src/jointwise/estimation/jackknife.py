@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
-from jointwise.distributions import student_quantile
 from jointwise.spatial import Array
 
 BLOCK_DURATION = 2.0
@@ -122,4 +122,4 @@ def student_factor(degrees_of_freedom: int) -> float:
 
     The jackknife over B blocks has B - 1 degrees of freedom.
     """
-    return student_quantile(max(degrees_of_freedom, 1), 0.5 * (1.0 + CONFIDENCE))
+    return float(stdtrit(max(degrees_of_freedom, 1), 0.5 * (1.0 + CONFIDENCE)))

@@ -11,7 +11,7 @@ from jointwise.atomic import atomic_path, make_directory, output_set
 from jointwise.data.log import Log
 from jointwise.errors import ModelError, OutputError
 from jointwise.result.metrics import CONTRADICTED
-from jointwise.result.plausibility.check import Status
+from jointwise.result.plausibility import Setup
 from jointwise.result.validation import validate
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
@@ -133,7 +133,7 @@ class Export:
     checks: tuple[ExportCheck, ...]
     next_step: str = field(default="", repr=False)
     measurable: bool = field(default=False, repr=False)
-    setup: Status = "ok"
+    setup: Setup = "ok"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the export for JSON."""
@@ -173,7 +173,7 @@ def report_text(
     checks: Sequence[ExportCheck],
     next_step: str,
     measurable: bool,
-    setup: Status,
+    setup: Setup,
 ) -> str:
     """Return the report of an export as lines of text.
 

@@ -15,7 +15,6 @@ from jointwise.arguments import checked
 from jointwise.data.conditioning import UniformSpan, clean_log, condition
 from jointwise.data.coordinates import model_log, mounting_of_logs
 from jointwise.data.filters import differences, low_pass
-from jointwise.data.finding import Finding
 from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.overlap import refuse_repeated_samples
 from jointwise.data.quality import DataQuality, check_quality
@@ -23,6 +22,7 @@ from jointwise.data.statistics import TOP, quantum
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot, check_joint
 from jointwise.errors import DataError, EstimationError, check_positive
+from jointwise.finding import Finding
 from jointwise.model.rigid import gravity_torque
 from jointwise.model.rigid.chain import Chain, kernels, make_chain, refuse_non_finite
 from jointwise.model.transmission import motor_motion, motor_torque, motor_values
@@ -381,7 +381,7 @@ def refuse_faulty(log: Log, robot: Robot, joint: int | None = None) -> None:
     inspection = check_quality(log, robot)
     for finding in inspection.findings:
         if finding.severity == "error" and _concerns(finding, inspection, joint):
-            raise DataError(f"{log.origin.path}: {finding.message} {finding.advice}")
+            raise DataError(f"{log.origin.path}: {finding.sentence}")
 
 
 def _concerns(finding: Finding, inspection: DataQuality, joint: int | None) -> bool:

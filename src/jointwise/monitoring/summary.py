@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from jointwise.monitoring.events import Contact, Fault
 from jointwise.monitoring.wear import JointStiffness
-from jointwise.result.plausibility.check import Status as SetupStatus
+from jointwise.result.plausibility import Setup
 
 REPEATED = 60.0
 """Errors of a joint that moved little are larger by this time (s) relative to that in motion: those of the model repeat
@@ -197,7 +197,7 @@ class MonitorResult:
     running: tuple[str, ...]
     missing: tuple[str, ...]
     stiffness: tuple[JointStiffness, ...] | None = None
-    setup: SetupStatus = "ok"
+    setup: Setup = "ok"
 
     @property
     def is_quiet(self) -> bool:

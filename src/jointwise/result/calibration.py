@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
+from scipy.special import stdtrit
 
 from jointwise.arguments import checked
 from jointwise.data.conditioning import Filters
 from jointwise.data.log import Log
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
-from jointwise.distributions import student_quantile
 from jointwise.errors import ModelError
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.essential import Essential
@@ -22,11 +22,11 @@ from jointwise.estimation.fit import LoadIteration
 from jointwise.estimation.jackknife import CONFIDENCE
 from jointwise.estimation.physical import PhysicalParameters
 from jointwise.estimation.structure import Structure
+from jointwise.finding import Finding
 from jointwise.model.dynamics import Dynamics
 from jointwise.motion import Motion, with_substitutes
 from jointwise.result.metrics import TrainingErrors, Validation
-from jointwise.result.plausibility import Check, worst_status
-from jointwise.result.plausibility.check import Status as SetupStatus
+from jointwise.result.plausibility import Setup, setup_of
 from jointwise.result.predict import FeedForward, Use, for_use, predict
 from jointwise.result.provenance import Provenance
 from jointwise.result.spread import ResidualSpread
@@ -92,10 +92,8 @@ class Estimate:
         low, high = 1.0, 1e6
         for _ in range(60):  # bisection: the quantile falls with the degrees of freedom
             middle = np.sqrt(low * high)
-            low, high = (
-                (middle, high) if student_quantile(middle, 0.5 + 0.5 * CONFIDENCE) > self.factor else (low, middle)
-            )
-        return student_quantile(low, 0.5 + 0.5 * level)
+            low, high = (middle, high) if stdtrit(middle, 0.5 + 0.5 * CONFIDENCE) > self.factor else (low, middle)
+        return float(stdtrit(low, 0.5 + 0.5 * level))
 
     def worst_partner(self, k: int) -> tuple[int, float]:
         """Return the parameter most correlated with parameter k, and the correlation; (k, 0) where there is none."""
@@ -148,7 +146,7 @@ class Calibration:
     training: TrainingErrors
     fastest: Array
     provenance: Provenance
-    plausibility: tuple[Check, ...] = ()
+    plausibility: tuple[Finding, ...] = ()
     scale_known: bool = True
     validation: tuple[Validation, ...] = ()
     physical: PhysicalParameters | None = None
@@ -217,9 +215,9 @@ class Calibration:
         return unit if self.scale_known else f"{unit} x gain"
 
     @property
-    def setup(self) -> SetupStatus:
+    def setup(self) -> Setup:
         """Whether the training data agree with the declared set-up: `ok`, `suspect` or `contradicted`."""
-        return worst_status(self.plausibility)
+        return setup_of(self.plausibility)
 
     @property
     def implausible(self) -> bool:

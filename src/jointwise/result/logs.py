@@ -93,10 +93,10 @@ def _check(log: Log, robot: Robot, warn: Callable[[str], object]) -> None:
     errors = [finding for finding in inspection.findings if finding.severity == "error"]
     for finding in errors:
         if finding.code in FATAL or finding in clock:
-            raise DataError(f"{log.origin.path}: {finding.message} {finding.advice}")
+            raise DataError(f"{log.origin.path}: {finding.sentence}")
     for finding in errors:
         if finding.code != "no-motion":
-            warn(f"{log.origin.path}: {finding.message} {finding.advice}")
+            warn(f"{log.origin.path}: {finding.sentence}")
 
 
 def _loss(calibration: Calibration) -> str:

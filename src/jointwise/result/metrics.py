@@ -13,7 +13,8 @@ from jointwise.arguments import checked
 from jointwise.data.log import Log
 from jointwise.document import finite_or_none
 from jointwise.errors import ModelError
-from jointwise.result.plausibility.check import Check, Status
+from jointwise.finding import Finding
+from jointwise.result.plausibility import Setup, setup_entry
 from jointwise.result.predict import Use
 from jointwise.spatial import Array
 
@@ -131,9 +132,9 @@ class Validation:
     shared: float = 0.0
     from_positions: Validation | None = None
     use: Use | None = None
-    plausibility: tuple[Check, ...] = ()
+    plausibility: tuple[Finding, ...] = ()
     motion: tuple[JointMetrics, ...] | None = None
-    setup: Status = "ok"
+    setup: Setup = "ok"
     log: Log | None = field(default=None, repr=False, compare=False)
     prediction: Array | None = field(default=None, repr=False, compare=False)
 
@@ -275,7 +276,7 @@ class Validation:
             "joints": [{**joint.to_dict(), "moving": part} for joint, part in zip(self.joints, moving, strict=True)],
             "moving": {"joints": moving},
             "motion": None if self.motion is None else [joint.to_dict() for joint in self.motion],
-            "plausibility": [asdict(check) for check in self.plausibility],
+            "plausibility": [setup_entry(finding) for finding in self.plausibility],
             "positions_alone": None if self.from_positions is None else self.from_positions.to_dict(),
         }
 

@@ -23,7 +23,8 @@ from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Term, term_from_dict
 from jointwise.result.calibration import Calibration, Estimate, Status
 from jointwise.result.metrics import JointMetrics, TrainingErrors, Validation
-from jointwise.result.plausibility import Check, worst_status
+from jointwise.result.plausibility import setup_of
+from jointwise.result.plausibility.wording import SetupEntry
 from jointwise.result.predict import FeedForward, Use
 from jointwise.result.provenance import Provenance
 from jointwise.result.spread import ResidualSpread
@@ -141,7 +142,7 @@ class _ValidationEntry:
     shared: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.0
     positions_alone: dict[str, Any] | None = None
     use: Use | None = None
-    plausibility: tuple[Check, ...] = ()
+    plausibility: tuple[SetupEntry, ...] = ()
     motion: tuple[dict[str, Any], ...] | None = None
 
     @property
@@ -155,7 +156,7 @@ class _ValidationEntry:
             unit=self.unit,
             file=self.file,
             use=self.use,
-            plausibility=self.plausibility,
+            plausibility=tuple(entry.finding for entry in self.plausibility),
             shared=self.shared,
             motion=None if self.motion is None else tuple(_selected(row, JointMetrics) for row in self.motion),
             from_positions=None if bare is None else _selected(bare, _ValidationEntry).validation,
@@ -309,7 +310,7 @@ class ModelFile:
     training: _Training
     fastest: tuple[NonNegative, ...]
     provenance: Provenance
-    plausibility: tuple[Check, ...] = ()
+    plausibility: tuple[SetupEntry, ...] = ()
     validation: _Validations = field(default_factory=_Validations)
     physical: _Physical | None = None
     feed_forward: _FeedForward | None = None
@@ -343,7 +344,7 @@ class ModelFile:
     def calibration(self) -> Calibration:
         """The calibration itself."""
         terms = _terms(self.model.terms)
-        setup = worst_status(self.plausibility)
+        setup = setup_of(entry.finding for entry in self.plausibility)
         return Calibration(
             model=Dynamics(
                 self.robot.robot,
@@ -366,7 +367,7 @@ class ModelFile:
             training=TrainingErrors(self.training.nmse, self.training.positions_alone),
             fastest=np.array(self.fastest),
             provenance=self.provenance,
-            plausibility=self.plausibility,
+            plausibility=tuple(entry.finding for entry in self.plausibility),
             validation=tuple(replace(log, setup=setup) for log in self.validation.validations),
             physical=None if self.physical is None else self.physical.parameters(),
             feed_forward=None if self.feed_forward is None else self.feed_forward.friction,

@@ -20,6 +20,7 @@ from jointwise.estimation.physical import PhysicalParameters
 from jointwise.model.dynamics import Dynamics
 from jointwise.result.calibration import CalibratedModel, Calibration, Estimate, calibration_of
 from jointwise.result.model_file import ModelFile
+from jointwise.result.plausibility import setup_entry
 from jointwise.result.predict import FeedForward, Use, predict_chunks
 from jointwise.result.provenance import Provenance
 
@@ -69,7 +70,7 @@ def to_document(calibration: Calibration) -> dict[str, Any]:
         **({} if calibration.physical is None else {"physical": physical_to_dict(calibration.physical)}),
         **({} if calibration.essential is None else {"essential": asdict(calibration.essential)}),
         **({} if calibration.spread is None else {"spread": asdict(calibration.spread)}),
-        "plausibility": [asdict(check) for check in calibration.plausibility],
+        "plausibility": [setup_entry(finding) for finding in calibration.plausibility],
         "feed_forward": _feed_forward_entry(calibration.feed_forward),
         "validation": {"logs": [each.to_dict() for each in calibration.validation]} if calibration.validation else {},
     }

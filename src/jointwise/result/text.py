@@ -15,6 +15,7 @@ from jointwise.estimation.structure import Structure
 from jointwise.formatting import condition_text, rounded, rounded_r2, table
 from jointwise.lazy import import_pandas
 from jointwise.result.metrics import IGNORED, JointMetrics, Validation
+from jointwise.result.plausibility.wording import SETUP
 from jointwise.result.verdict import log_verdict
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _means(validation: Validation) -> list[str]:
 
 def _log_lines(validation: Validation) -> list[str]:
     """Return what contradicts that a log belongs to the model, and what the model can be used for by this log."""
-    found = [f"log {check.status} ({check.check}): {check.line()}" for check in validation.plausibility]
+    found = [f"log {SETUP[each.severity]} ({each.subject}): {each.sentence}" for each in validation.plausibility]
     setup = [SUSPECT] if validation.setup == "suspect" else []
     return [*found, replace(log_verdict(validation), cause="").line(), *setup]
 

@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from jointwise.finding import with_severity
 from jointwise.result.calibration import Calibration
 from jointwise.result.metrics import JointMetrics, Pooled, Validation, pool
-from jointwise.result.plausibility import undecided_text
-from jointwise.result.plausibility.check import Status
+from jointwise.result.plausibility import Setup, undecided_text
 
 Grade = Literal["good", "fair", "poor", "plain", "unvalidated", "contradicted"]
 """plain: there are no data to judge by; unvalidated: only training data, whose errors show no more than that the model
@@ -122,7 +122,7 @@ def log_kind(validation: Validation) -> Kind:
     """Return what a log is for the model."""
     if validation.reason is not None:
         return "standstill"
-    found = {check.check for check in validation.plausibility if check.status == "contradicted"}
+    found = {each.subject for each in with_severity(validation.plausibility, "error")}
     if not found:
         return "motion"
     return "payload" if found == {"payload"} else "contradiction"
@@ -161,7 +161,7 @@ def log_verdict(validation: Validation) -> LogVerdict:
     )
 
 
-def usable_grade(grade: Grade, setup: Status, held_out: bool) -> Grade:
+def usable_grade(grade: Grade, setup: Setup, held_out: bool) -> Grade:
     """Return the grade of a use or a joint.
 
     Args:
@@ -213,7 +213,7 @@ def _parameter_grade(calibration: Calibration) -> tuple[Grade, str]:
     text = f"{100.0 * share:.0f} % of the body parameters have an interval that excludes zero"
     if calibration.setup == "suspect":
         return "fair", f"the set-up is suspect; {text}"
-    robot_known = not any(check.check == "robot" and check.undecided for check in calibration.plausibility)
+    robot_known = not any((each.subject, each.code) == ("robot", "undecided") for each in calibration.plausibility)
     return ("good" if share >= WELL_DETERMINED and robot_known else "fair"), text
 
 
@@ -278,4 +278,4 @@ def _worst_grade(joints: Sequence[JointMetrics | None]) -> Grade:
 def _cause(validation: Validation, kind: Kind) -> str:
     if kind == "standstill":
         return "no joint moves: the errors are those at rest"
-    return "; ".join(check.line() for check in validation.plausibility)
+    return "; ".join(each.sentence for each in validation.plausibility)

@@ -14,11 +14,11 @@ from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from jointwise.arguments import checked
 from jointwise.backend import native
 from jointwise.data.log import Log
-from jointwise.distributions import normal_quantile
 from jointwise.errors import ModelError
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Offset
@@ -253,7 +253,7 @@ def half_widths(calibration: Calibration, motion: Motion, load: Array, level: fl
         index = model.joint_index(j)
         variance[:, j] = np.einsum("ij,jk,ik->i", rows, estimate.covariance[np.ix_(index, index)], rows, optimize=True)
         variance[np.abs(rows[:, undetermined[index]]).max(axis=1, initial=0.0) > 0.0, j] = np.inf
-    t, z = estimate.factor_at(level), normal_quantile(0.5 + 0.5 * level) if observation else 0.0
+    t, z = estimate.factor_at(level), float(ndtri(0.5 + 0.5 * level)) if observation else 0.0
     half: Array = np.sqrt(np.square(t) * np.maximum(variance, 0.0) + np.square(z * estimate.sigma))
     return half
 

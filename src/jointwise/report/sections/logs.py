@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jointwise.data.finding import Finding
 from jointwise.data.log import Log
 from jointwise.data.measures import Measures
 from jointwise.data.statistics import MOVING_SPEED
+from jointwise.finding import Finding
 from jointwise.formatting import fixed, number, percent, r2_text
 from jointwise.report.data import EvaluatedLog, ReportData, Role
 from jointwise.report.page import Html, badge, element, facts, items, join, paragraph, table
@@ -142,7 +142,7 @@ def _findings(findings: tuple[Finding, ...]) -> Html:
         return paragraph(NO_FINDINGS)
     return items(
         (
-            join([badge(each.severity, SEVERITIES[each.severity]), " ", each.message, " ", element("em", each.advice)])
+            join([badge(each.severity, SEVERITIES[each.severity]), " ", each.evidence, " ", element("em", each.advice)])
             for each in findings
         ),
         class_="findings",

@@ -24,6 +24,7 @@ from jointwise.report.page import (
 from jointwise.report.sections.logs import use_badge, uses
 from jointwise.result.calibration import Calibration
 from jointwise.result.metrics import AT_NOISE, Pooled, Validation, pool
+from jointwise.result.plausibility.wording import SETUP
 from jointwise.result.predict import EXTRAS
 from jointwise.result.verdict import (
     GOOD,
@@ -93,7 +94,7 @@ def summary_section(data: ReportData) -> Html:
 
 def _plausibility(calibration: Calibration) -> Html:
     """Return what contradicts the declared set-up, in red, or makes it suspect; empty if nothing does."""
-    found = [check for check in calibration.plausibility if check.status != "ok"]
+    found = [check for check in calibration.plausibility if check.severity != "ok"]
     if not found:
         return Html("")
     grade: Grade = "poor" if calibration.implausible else "fair"
@@ -104,7 +105,7 @@ def _plausibility(calibration: Calibration) -> Html:
         if calibration.implausible
         else "Something else explains the training data better than the declared set-up."
     )
-    lines = items([f"{check.check} ({check.status}): {check.line()}" for check in found])
+    lines = items([f"{check.subject} ({SETUP[check.severity]}): {check.sentence}" for check in found])
     headline = element("p", badge(title, grade), class_="light")
     return element("div", headline, paragraph(meaning, class_="sentence"), lines, class_=f"verdict {grade}")
 

@@ -1,5 +1,5 @@
 """Whether data and declaration belong together, and which other declaration would explain the data better."""
 
-from jointwise.result.plausibility.check import Check, refusal, undecided_text, with_status, worst_status
+from jointwise.result.plausibility.wording import Setup, refusal, setup_entry, setup_of, undecided_text
 
-__all__ = ["Check", "refusal", "undecided_text", "with_status", "worst_status"]
+__all__ = ["Setup", "refusal", "setup_entry", "setup_of", "undecided_text"]

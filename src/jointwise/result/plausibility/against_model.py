@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.data.log import Log
+from jointwise.finding import Finding
 from jointwise.formatting import listed
 from jointwise.model.transmission import motor_regressor
-from jointwise.result.plausibility.check import Check
 from jointwise.spatial import Array
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ LEAST_MASS, LEAST_TILT = 0.3, 3.0
 """Smallest payload (kg) and tilt (degrees) that are named."""
 
 
-def check_log(calibration: Calibration, log: Log, prediction: Array) -> tuple[Check, ...]:
+def check_log(calibration: Calibration, log: Log, prediction: Array) -> tuple[Finding, ...]:
     """Return what contradicts that a log was recorded with the arm of a model, as the model describes it.
 
     Args:
@@ -65,15 +65,15 @@ def _squares(error: Array, reference: Array) -> Array:
     return np.asarray(np.mean(error**2, axis=0) / np.maximum(reference.var(axis=0), 1e-12))
 
 
-def _signs(log: Log, output: str, measured: Array, predicted: Array, used: NDArray[np.bool_]) -> Iterator[Check]:
+def _signs(log: Log, output: str, measured: Array, predicted: Array, used: NDArray[np.bool_]) -> Iterator[Finding]:
     """Yield outputs that are predicted with the opposite sign."""
     as_is, turned = _squares(measured - predicted, predicted), _squares(measured + predicted, predicted)
     for j in np.flatnonzero(used & (as_is > CLEAR * turned)):
         text = f"{log.names[output][j]} has the opposite sign of the prediction"
-        yield Check("output sign", "contradicted", text, "Invert this column, or the sign of the joint in the model.")
+        yield Finding("error", "output sign", text, "Invert this column, or the sign of the joint in the model.")
 
 
-def _orders(log: Log, output: str, measured: Array, predicted: Array, used: NDArray[np.bool_]) -> Iterator[Check]:
+def _orders(log: Log, output: str, measured: Array, predicted: Array, used: NDArray[np.bool_]) -> Iterator[Finding]:
     """Yield pairs of outputs that fit exchanged."""
     for i, j in combinations(np.flatnonzero(used).tolist(), 2):
         both = predicted[:, [i, j]]
@@ -82,10 +82,10 @@ def _orders(log: Log, output: str, measured: Array, predicted: Array, used: NDAr
         if (as_is > CLEAR * crossed).all():
             names = log.names[output]
             text = f"{names[i]} and {names[j]} fit the prediction when they are exchanged"
-            yield Check("output order", "contradicted", text, "Check the order of the columns (--columns).")
+            yield Finding("error", "output order", text, "Check the order of the columns (--columns).")
 
 
-def _loads(calibration: Calibration, q: Array, residual: Array, used: NDArray[np.bool_]) -> Iterator[Check]:
+def _loads(calibration: Calibration, q: Array, residual: Array, used: NDArray[np.bool_]) -> Iterator[Finding]:
     """Yield the payload or the gravity that explains the residual, whichever explains more."""
     rows = np.flatnonzero(used)
     torque = (residual * calibration.gains)[:, rows]
@@ -93,12 +93,12 @@ def _loads(calibration: Calibration, q: Array, residual: Array, used: NDArray[np
     found = [_payload(calibration, q, torque, weight, rows), _gravity(calibration, q, torque, weight, rows)]
     share, check = max(found, key=lambda pair: pair[0])
     if share > EXPLAINED_SUSPECT and check is not None:
-        yield replace(check, status="contradicted" if share > EXPLAINED_CONTRADICTED else "suspect")
+        yield replace(check, severity="error" if share > EXPLAINED_CONTRADICTED else "warning")
 
 
 def _payload(
     calibration: Calibration, q: Array, torque: Array, weight: Array, rows: NDArray[np.intp]
-) -> tuple[float, Check | None]:
+) -> tuple[float, Finding | None]:
     """Return the part of a torque that a mass at the tool explains, and the check if it is large enough."""
     model = calibration.model
     columns = motor_regressor(model.robot, q, gravity=model.gravity).matrices()[:, rows, -4:]
@@ -113,7 +113,7 @@ def _payload(
         "Identify it (jointwise payload MODEL LOG), declare it when calibrating (--payload), or use a model with the "
         "payload of this log."
     )
-    return share, Check("payload", "suspect", text, advice)
+    return share, Finding("warning", "payload", text, advice)
 
 
 def _explained(columns: Array, torque: Array, weight: Array) -> tuple[Array, float]:
@@ -126,7 +126,7 @@ def _explained(columns: Array, torque: Array, weight: Array) -> tuple[Array, flo
 
 def _gravity(
     calibration: Calibration, q: Array, torque: Array, weight: Array, rows: NDArray[np.intp]
-) -> tuple[float, Check | None]:
+) -> tuple[float, Finding | None]:
     """Return the part of a torque that another gravity explains, and the check if the angle is large enough."""
     model = calibration.model
     bodies = model.base.to_standard(calibration.estimate.values[: model.base.count])
@@ -144,7 +144,7 @@ def _gravity(
         return share, None
     direction = ", ".join(f"{g:.2f}" for g in after)
     text = f"the residual is explained by gravity ({direction}) m/s^2, {degrees:.0f} degrees from that of the model"
-    return share, Check("mounting", "suspect", text, "Use a model of this mounting.")
+    return share, Finding("warning", "mounting", text, "Use a model of this mounting.")
 
 
 def _largest(part: Array, torque: Array, rows: NDArray[np.intp]) -> str:

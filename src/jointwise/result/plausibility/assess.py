@@ -10,9 +10,9 @@ from typing import get_args
 import numpy as np
 
 from jointwise.description.robot import Robot, loaded_inertials
+from jointwise.finding import Finding, Severity, worst
 from jointwise.formatting import listed
 from jointwise.result.plausibility.alternatives import PAYLOADS, Alternative, Cause
-from jointwise.result.plausibility.check import ANOTHER, UNDECIDED, Check, Status, joint_text, worst_status
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.evidence import Evidence, evidence
 from jointwise.result.plausibility.excitation import check_excitation
@@ -29,6 +29,7 @@ from jointwise.result.plausibility.payloads import (
 from jointwise.result.plausibility.rank import SUSPECT, Scored, rank
 from jointwise.result.plausibility.samples import Samples
 from jointwise.result.plausibility.scales import Witness, check_scales
+from jointwise.result.plausibility.wording import ANOTHER, UNDECIDED, joint_text
 
 CONTRADICTED = 60.0
 """Gain of log evidence by another declaration that contradicts the declared one; `SUSPECT` makes it suspect."""
@@ -62,7 +63,7 @@ FAR = 60.0
 
 def assess(
     samples: Samples, declaration: Declaration, catalog: Iterable[Robot] = (), signals: Sequence[Witness] = ()
-) -> tuple[Check, ...]:
+) -> tuple[Finding, ...]:
     """Return what the samples say about a declaration.
 
     Args:
@@ -73,14 +74,14 @@ def assess(
 
     """
     if not samples.moving.any():
-        return (Check("excitation", "ok", "no joint with a measured output moves long enough to compare anything"),)
+        return (Finding("ok", "excitation", "no joint with a measured output moves long enough to compare anything"),)
     moments = make_moments(samples, declaration, tuple(range(len(samples.lags))))
     excitation = check_excitation(samples, declaration, moments)
     declared, ranked = rank(samples, declaration, moments, catalog)
-    if excitation.status == "contradicted" and not _is_contradicted(ranked):
+    if excitation.severity == "error" and not _is_contradicted(ranked):
         return (excitation,)
     if _is_hopeless(declared, ranked):
-        return (Check("fit", "ok", "no declaration explains the output: see the error of the fit"),)
+        return (Finding("ok", "fit", "no declaration explains the output: see the error of the fit"),)
     logs = _log_check(samples, declaration)
     best = _blamed(ranked, logs)
     causes = {cause: _cause_check(cause, ranked, best, declaration) for cause in get_args(Cause)}
@@ -88,13 +89,13 @@ def assess(
         del causes["payload centre"]
     if declaration.robot.transmission is None:
         del causes["log coordinates"]
-    if logs.status != "ok":
+    if logs.severity != "ok":
         del causes["payload"]  # one mass fits no log
     elif best is None or best.gain < SUSPECT:  # weak: it may be another error that resembles it
         causes["gain"] = check_scales(declared, samples, declaration, moments, signals)
-        if causes["payload"].status == "ok":
+        if causes["payload"].severity == "ok":
             load = check_mass(samples, declaration, moments)
-            causes |= {check.check: check for check in (load, *_common_scale(load, ranked, declaration))}
+            causes |= {check.subject: check for check in (load, *_common_scale(load, ranked, declaration))}
     return (
         logs,
         *causes.values(),
@@ -103,36 +104,36 @@ def assess(
     )
 
 
-def _common_scale(load: Check, ranked: Sequence[Scored], declaration: Declaration) -> Iterator[Check]:
+def _common_scale(load: Finding, ranked: Sequence[Scored], declaration: Declaration) -> Iterator[Finding]:
     """Yield payload and gain where a common factor of all outputs explains a suspect mass better than any payload."""
     scale = next((s for s in ranked if s.alternative.cause == "gain" and not s.alternative.joints), None)
     payload = max((s.gain for s in ranked if s.alternative.cause == "payload"), default=0.0)
-    if declaration.payload is not None or load.status != "suspect" or scale is None:
+    if declaration.payload is not None or load.severity != "warning" or scale is None:
         return
     if scale.gain > max(payload, 0.0) + NEAR:
         text = f"the data fit better with {describe(scale, declaration)} (log evidence {scale.gain:+.0f})"
-        yield Check("gain", "suspect", text, suggestion(scale))
-        yield Check("payload", "ok", f"{load.evidence}, but a common factor of all outputs explains more")
+        yield Finding("warning", "gain", text, suggestion(scale))
+        yield Finding("ok", "payload", f"{load.evidence}, but a common factor of all outputs explains more")
 
 
 def _remaining_checks(
-    declaration: Declaration, declared: Evidence, best: Scored | None, checks: Sequence[Check]
-) -> tuple[Check, Check]:
+    declaration: Declaration, declared: Evidence, best: Scored | None, checks: Sequence[Finding]
+) -> tuple[Finding, Finding]:
     """Return the checks of offsets and bodies; bodies far from the description may be `explained` by other checks.
 
     Offsets are those of the best declaration: a wrong one leaves constants that are no offsets.
     """
-    explained = best is not None or worst_status(list(checks)) != "ok"
+    explained = best is not None or worst(list(checks)) != "ok"
     return _offset_check(declared if best is None else best.found), _body_check(declaration, declared, explained)
 
 
-def _blamed(ranked: Sequence[Scored], logs: Check) -> Scored | None:
+def _blamed(ranked: Sequence[Scored], logs: Finding) -> Scored | None:
     """Return the best alternative if it makes the declaration suspect.
 
     Logs with different bodies fit no declaration well; then only a contradiction counts.
     """
-    best = next((s for s in ranked if s.gain >= _threshold(s.alternative, "suspect")), None)
-    return best if best is None or logs.status == "ok" or best.gain >= CONTRADICTED else None
+    best = next((s for s in ranked if s.gain >= _threshold(s.alternative, "warning")), None)
+    return best if best is None or logs.severity == "ok" or best.gain >= CONTRADICTED else None
 
 
 def _is_contradicted(ranked: Sequence[Scored]) -> bool:
@@ -146,10 +147,10 @@ def _is_hopeless(declared: Evidence, ranked: Sequence[Scored]) -> bool:
     return min(float(np.nanmedian(error)) for error in errors) > HOPELESS
 
 
-def _threshold(alternative: Alternative, status: Status) -> float:
-    """Return the gain of log evidence from which an alternative has a status."""
+def _threshold(alternative: Alternative, severity: Severity) -> float:
+    """Return the gain of log evidence from which an alternative is a finding of a severity."""
     cause = alternative.cause
-    if status == "contradicted":
+    if severity == "error":
         if cause == "spring":
             return math.inf  # hoses, cables and badly described bodies resemble it
         return SHIFT_CONTRADICTED if cause == "time shift" else CONTRADICTED
@@ -160,21 +161,21 @@ def _threshold(alternative: Alternative, status: Status) -> float:
     return PAYLOAD_SUSPECT if cause in ("payload", "payload centre") else SUSPECT
 
 
-def _cause_check(cause: Cause, ranked: Sequence[Scored], best: Scored | None, declaration: Declaration) -> Check:
+def _cause_check(cause: Cause, ranked: Sequence[Scored], best: Scored | None, declaration: Declaration) -> Finding:
     """Return the check of one cause: it is blamed if it explains the data best, or nearly as well as the best."""
     same = [s for s in ranked if s.alternative.cause == cause]
     if not same:
-        return Check(cause, "ok", "no alternative to compare with")
-    first = _with_equals(next((s for s in same if s.gain >= _threshold(s.alternative, "suspect")), same[0]), ranked)
+        return Finding("ok", cause, "no alternative to compare with")
+    first = _with_equals(next((s for s in same if s.gain >= _threshold(s.alternative, "warning")), same[0]), ranked)
     difference = describe(first, declaration)
     if best is None and abs(first.gain) < NEAR:
-        return Check(cause, "ok", UNDECIDED.format(_any_value(first.alternative) or difference))
-    if best is None or first.gain < _threshold(first.alternative, "suspect") or first.gain < best.gain - NEAR:
-        return Check(cause, "ok", f"the best alternative changes the log evidence by {first.gain:+.0f}")
-    certain = first.gain >= _threshold(first.alternative, "contradicted") and not _is_followed(cause, declaration)
-    status: Status = "contradicted" if certain else "suspect"
+        return Finding("ok", cause, UNDECIDED.format(_any_value(first.alternative) or difference), code="undecided")
+    if best is None or first.gain < _threshold(first.alternative, "warning") or first.gain < best.gain - NEAR:
+        return Finding("ok", cause, f"the best alternative changes the log evidence by {first.gain:+.0f}")
+    certain = first.gain >= _threshold(first.alternative, "error") and not _is_followed(cause, declaration)
+    severity: Severity = "error" if certain else "warning"
     text = f"the data fit better with {difference} (log evidence {first.gain:+.0f})"
-    return Check(cause, status, text, suggestion(first))
+    return Finding(severity, cause, text, suggestion(first))
 
 
 def _any_value(alternative: Alternative) -> str:
@@ -199,34 +200,34 @@ def _with_equals(first: Scored, ranked: Sequence[Scored]) -> Scored:
     return replace(first, alternative=replace(first.alternative, name="' or '".join(dict.fromkeys(near))))
 
 
-def _log_check(samples: Samples, declaration: Declaration) -> Check:
+def _log_check(samples: Samples, declaration: Declaration) -> Finding:
     """Return whether the logs agree about a payload: contradicted if some carry one and others do not."""
     count = len(samples.duration)
     alone = count < 2 and not declaration.removed_mass
     if alone or not declaration.described():
-        return Check("logs", "ok", "a single log" if alone else "the description has no bodies to compare with")
+        return Finding("ok", "logs", "a single log" if alone else "the description has no bodies to compare with")
     payloads = [_payload_of_log(samples, declaration, k) for k in range(count)]
     masses, moments = zip(*payloads, strict=True)
     return _moment_check(moments) if not any(masses) else _mass_check(masses)
 
 
-def _mass_check(masses: Sequence[float]) -> Check:
+def _mass_check(masses: Sequence[float]) -> Finding:
     """Return the check of undeclared payloads (kg) of logs, of which at least one is not zero."""
     if all(masses):
-        return Check("logs", "ok", "the logs agree about the payload")
+        return Finding("ok", "logs", "the logs agree about the payload")
     which = ", ".join(f"log {k} about {mass:.1f} kg" for k, mass in enumerate(masses, start=1) if mass)
     text = f"some logs carry a payload and others do not ({which})"
     advice = "Declare the payload of each log (--payload LOG=KG,X,Y,Z), or calibrate them separately."
-    return Check("logs", "contradicted", text, advice)
+    return Finding("error", "logs", text, advice)
 
 
-def _moment_check(moments: Sequence[float]) -> Check:
+def _moment_check(moments: Sequence[float]) -> Finding:
     """Return the check of logs whose payloads have other first moments than declared, by `moments` (kg m)."""
     which = ", ".join(f"log {k} by {moment:.2f} kg m" for k, moment in enumerate(moments, start=1) if moment)
     if not which:
-        return Check("logs", "ok", "the logs agree about the payload")
+        return Finding("ok", "logs", "the logs agree about the payload")
     text = f"the first moment at the flange differs from the declared one ({which})"
-    return Check("logs", "suspect", text, "Check the centre of the payload of each log (--payload LOG=KG,X,Y,Z).")
+    return Finding("warning", "logs", text, "Check the centre of the payload of each log (--payload LOG=KG,X,Y,Z).")
 
 
 def _payload_of_log(samples: Samples, declaration: Declaration, log: int) -> tuple[float, float]:
@@ -248,7 +249,7 @@ def _payload_of_log(samples: Samples, declaration: Declaration, log: int) -> tup
     return (mass if mass > 0.0 and is_payload(mass, error, declaration) else 0.0), moment
 
 
-def _offset_check(declared: Evidence) -> Check:
+def _offset_check(declared: Evidence) -> Finding:
     """Return whether an output has a constant part that neither gravity nor friction explains."""
     size = np.nan_to_num(np.where(declared.terms > PRELOADED, 0.0, np.abs(declared.offset)))
     joint = int(np.argmax(size))
@@ -256,19 +257,19 @@ def _offset_check(declared: Evidence) -> Check:
         f"the output of joint {joint + 1} has a constant part of {100.0 * declared.offset[joint]:.0f} % of its spread"
     )
     if size[joint] < LARGE_OFFSET:
-        return Check("offset", "ok", text)
-    return Check("offset", "suspect", text, "Subtract the offset of this channel before calibration.")
+        return Finding("ok", "offset", text)
+    return Finding("warning", "offset", text, "Subtract the offset of this channel before calibration.")
 
 
-def _body_check(declaration: Declaration, declared: Evidence, explained: bool) -> Check:
+def _body_check(declaration: Declaration, declared: Evidence, explained: bool) -> Finding:
     """Return the check of the described bodies, suspect if nothing else explains their distance."""
     text = f"estimated and described bodies differ by {math.sqrt(declared.distance):.1f} standard deviations"
     if not declaration.described():
-        return Check("bodies", "ok", "the description has no bodies to compare with")
+        return Finding("ok", "bodies", "the description has no bodies to compare with")
     if declared.distance < FAR or explained:
-        return Check("bodies", "ok", text)
-    return Check(
-        "bodies", "suspect", text, "Check the description, the drive gains and whether the logs carry a payload."
+        return Finding("ok", "bodies", text)
+    return Finding(
+        "warning", "bodies", text, "Check the description, the drive gains and whether the logs carry a payload."
     )
 
 

@@ -13,8 +13,8 @@ from jointwise.data import statistics
 from jointwise.data.conditioning import CHUNK
 from jointwise.data.log import Log
 from jointwise.data.quality import MOST_SATURATED, check_quality, coarse_outputs
+from jointwise.finding import Finding, Severity
 from jointwise.formatting import listed
-from jointwise.result.plausibility.check import Check, Status
 from jointwise.spatial import Array
 
 ZEROS_SUSPECT, ZEROS_CONTRADICTED = 2e-3, 1e-2
@@ -41,7 +41,7 @@ LEAST_ROUGHNESS = 0.1
 """Median roughness below which the outputs show no noise: all are smooth, and none of them differs by a filter."""
 
 
-def check_resolution(logs: Sequence[Log], output: str) -> Iterator[Check]:
+def check_resolution(logs: Sequence[Log], output: str) -> Iterator[Finding]:
     """Yield the outputs whose few levels alone make every model of the joint poor, or not good.
 
     A log in which an output has enough levels is enough for its joint.
@@ -53,8 +53,10 @@ def check_resolution(logs: Sequence[Log], output: str) -> Iterator[Check]:
     names = [logs[0].names[output][j] for j in joints]
     text = f"{listed(names)} {'has' if len(names) == 1 else 'have'} a few levels only"
     advice = f"Leave out what is too coarse (--ignore-output {','.join(str(j + 1) for j in joints)})."
-    status: Status = "contradicted" if shares.max() > ROUNDING_CONTRADICTED else "suspect"
-    yield Check("resolution", status, f"{text}: rounding is up to {100.0 * shares.max():.2g} % of the variance", advice)
+    severity: Severity = "error" if shares.max() > ROUNDING_CONTRADICTED else "warning"
+    yield Finding(
+        severity, "resolution", f"{text}: rounding is up to {100.0 * shares.max():.2g} % of the variance", advice
+    )
 
 
 def _rounding_shares(log: Log, output: str) -> Array:
@@ -68,23 +70,25 @@ def _rounding_shares(log: Log, output: str) -> Array:
     return result
 
 
-def check_zeros(logs: Sequence[Log], output: str) -> Check:
+def check_zeros(logs: Sequence[Log], output: str) -> Finding:
     """Return whether an output drops to zero for single samples; one with a few levels only may do so."""
     shares = [_zero_share(log, output) for log in logs]
     worst = int(np.argmax([share.max() for share in shares]))
     share = float(shares[worst].max())
     if share < ZEROS_SUSPECT:
-        return Check("dropped samples", "ok", f"at most {100.0 * share:.2g} % of the output are zeros between samples")
+        return Finding(
+            "ok", "dropped samples", f"at most {100.0 * share:.2g} % of the output are zeros between samples"
+        )
     names = [logs[worst].names[output][j] for j in np.flatnonzero(shares[worst] >= ZEROS_SUSPECT)]
     verb, most = ("is", "") if len(names) == 1 else ("are", "up to ")
     text = (
         f"{listed(names)} {verb} zero in {most}{100.0 * share:.2g} % of the samples although the samples around are not"
     )
     advice = "Leave these rows out: a zero that stands for a missing value is not a measurement."
-    return Check("dropped samples", "contradicted" if share >= ZEROS_CONTRADICTED else "suspect", text, advice)
+    return Finding("error" if share >= ZEROS_CONTRADICTED else "warning", "dropped samples", text, advice)
 
 
-def check_saturation(logs: Sequence[Log], output: str) -> Check:
+def check_saturation(logs: Sequence[Log], output: str) -> Finding:
     """Return whether an output piles up at its extreme values, as if it were cut off."""
     shares = [check_quality(log).numbers.channels[output].saturated.copy() for log in logs]
     for share_of_log, log in zip(shares, logs, strict=True):
@@ -93,11 +97,11 @@ def check_saturation(logs: Sequence[Log], output: str) -> Check:
     joint, share = int(np.argmax(shares[worst])), float(shares[worst].max())
     text = f"{logs[worst].names[output][joint]} is at its extreme value in {100.0 * share:.2g} % of the samples"
     if share <= MOST_SATURATED:
-        return Check("saturation", "ok", "no output piles up at its extreme values")
-    return Check("saturation", "suspect", text, "Check the range of this channel, or move less violently.")
+        return Finding("ok", "saturation", "no output piles up at its extreme values")
+    return Finding("warning", "saturation", text, "Check the range of this channel, or move less violently.")
 
 
-def check_low_pass(logs: Sequence[Log], output: str) -> Iterator[Check]:
+def check_low_pass(logs: Sequence[Log], output: str) -> Iterator[Finding]:
     """Yield the output of a joint that is much smoother than those of the others: low-passed, and so late."""
     ratios = [_relative_roughness(log, output) for log in logs]
     worst = int(np.argmin([ratio.min() for ratio in ratios]))
@@ -105,7 +109,7 @@ def check_low_pass(logs: Sequence[Log], output: str) -> Iterator[Check]:
     if ratio < SMOOTH_SHARE:
         text = f"{logs[worst].names[output][joint]} is {1.0 / ratio:.1f} times as smooth as the outputs of other joints"
         advice = "It was probably low-passed, and so delayed: record it without a filter, or filter all outputs alike."
-        yield Check("low-pass", "suspect", text, advice)
+        yield Finding("warning", "low-pass", text, advice)
 
 
 def _relative_roughness(log: Log, output: str) -> Array:
@@ -213,7 +217,7 @@ def _window_sums(values: Array, count: int) -> Array:
     return np.asarray(total[count:] - total[:-count])
 
 
-def check_set_points(log: Log, output: str, loaded: bool) -> Iterator[Check]:
+def check_set_points(log: Log, output: str, loaded: bool) -> Iterator[Finding]:
     """Yield what the set points of a log make suspect.
 
     Args:
@@ -232,13 +236,13 @@ def check_set_points(log: Log, output: str, loaded: bool) -> Iterator[Check]:
         yield from _times(log, output, signals)
 
 
-def _order(log: Log, output: str, signals: SetPoints) -> Iterator[Check]:
+def _order(log: Log, output: str, signals: SetPoints) -> Iterator[Finding]:
     """Yield outputs that follow minus their set point, or that of another joint."""
     names, targets = log.names[output], log.names[f"{output}_des"]
     same = np.diag(signals.correlation)
     for j in np.flatnonzero(same < -SIMILAR):
         text = f"{names[j]} follows -{targets[j]} (correlation {same[j]:.2f})"
-        yield Check("output sign", "suspect", text, "Check the sign of this column.")
+        yield Finding("warning", "output sign", text, "Check the sign of this column.")
     size = np.abs(signals.correlation)
     for j in np.flatnonzero(signals.moving):
         k = int(np.argmax(size[j]))
@@ -246,10 +250,10 @@ def _order(log: Log, output: str, signals: SetPoints) -> Iterator[Check]:
             text = (
                 f"{names[j]} follows {targets[k]} (correlation {size[j, k]:.2f}), not {targets[j]} ({size[j, j]:.2f})"
             )
-            yield Check("output order", "suspect", text, "Check the order of the columns.")
+            yield Finding("warning", "output order", text, "Check the order of the columns.")
 
 
-def _scale(log: Log, output: str, signals: SetPoints) -> Iterator[Check]:
+def _scale(log: Log, output: str, signals: SetPoints) -> Iterator[Finding]:
     """Yield outputs whose size or mean differs from the set point's."""
     names, targets = log.names[output], log.names[f"{output}_des"]
     spread = signals.output.std(axis=0)
@@ -257,13 +261,13 @@ def _scale(log: Log, output: str, signals: SetPoints) -> Iterator[Check]:
         slope, offset = signals.lines[j]
         if abs(np.log(slope)) > np.log(GAIN_RATIO):
             text = f"{names[j]} is {slope:.2f} times {targets[j]}"
-            yield Check("gain", "suspect", text, "Check the unit and the scale of this column.")
+            yield Finding("warning", "gain", text, "Check the unit and the scale of this column.")
         if abs(offset) > OFFSET_SHARE * spread[j]:
             text = f"{names[j]} exceeds {targets[j]} by {offset:.2g} on average"
-            yield Check("offset", "suspect", text, "Subtract the offset of this channel before calibration.")
+            yield Finding("warning", "offset", text, "Subtract the offset of this channel before calibration.")
 
 
-def _times(log: Log, output: str, signals: SetPoints) -> Iterator[Check]:
+def _times(log: Log, output: str, signals: SetPoints) -> Iterator[Finding]:
     """Yield outputs that are late against the set point."""
     delays, correlation = signals.delays
     good = correlation > SAME
@@ -271,10 +275,10 @@ def _times(log: Log, output: str, signals: SetPoints) -> Iterator[Check]:
     common = float(np.median(delays[good])) if good.any() else 0.0
     if abs(common) > COMMON_DELAY:
         text = f"the outputs follow their set points with a delay of {1e3 * common:.0f} ms"
-        yield Check("time shift", "suspect", text, advice)
+        yield Finding("warning", "time shift", text, advice)
     usable = signals.moving & (correlation > SIMILAR)
     usual = float(np.median(delays[usable])) if usable.any() else 0.0
     for j in np.flatnonzero(usable & (np.abs(delays - usual) > JOINT_DELAY)):
         late = f"{1e3 * (delays[j] - usual):.0f} ms"
         text = f"{log.names[output][j]} is {late} later than the outputs of other joints: delayed or low-passed"
-        yield Check("time shift", "suspect", text, advice)
+        yield Finding("warning", "time shift", text, advice)

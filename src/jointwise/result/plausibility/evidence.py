@@ -15,8 +15,8 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
-from jointwise.distributions import log_normal_cdf
 from jointwise.result.plausibility.declaration import Declaration, Tolerance, body_prior
 from jointwise.result.plausibility.moments import Moments, make_moments
 from jointwise.result.plausibility.samples import FRICTION, Samples
@@ -345,8 +345,7 @@ def _summaries(problem: _Linear, joints: Index, iterations: int) -> list[Evidenc
     noise = np.maximum(found.residual, NOISE_FLOOR * problem.variance)
     distance = ((found.bodies - problem.mean) ** 2).sum(axis=1)
     fit = problem.independent * (np.log(noise / problem.variance) + found.residual / noise).sum(axis=1)
-    logs = np.array([[log_normal_cdf(float(x)) for x in row] for row in dissipation])
-    brakes = np.maximum(logs, -MOST_DOUBT).sum(axis=1) + len(joints) * np.log(2.0)
+    brakes = np.maximum(log_ndtr(dissipation), -MOST_DOUBT).sum(axis=1) + len(joints) * np.log(2.0)
     log_evidence = -0.5 * (fit + distance + (found.friction**2).sum(axis=(1, 2))) - found.volume + brakes
     deviation = problem.spread * np.sqrt(np.diagonal(found.covariance, axis1=1, axis2=2))
     friction = problem.friction_spread * found.friction

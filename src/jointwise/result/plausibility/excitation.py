@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointwise.finding import Finding, Severity
 from jointwise.model.transmission import motor_regressor
-from jointwise.result.plausibility.check import Check, Status
 from jointwise.result.plausibility.declaration import Declaration, Tolerance
 from jointwise.result.plausibility.evidence import Posterior, posterior
 from jointwise.result.plausibility.moments import Moments
@@ -20,7 +20,7 @@ STATES = 200
 """Random states at which the torque is predicted."""
 
 
-def check_excitation(samples: Samples, declaration: Declaration, moments: Moments) -> Check:
+def check_excitation(samples: Samples, declaration: Declaration, moments: Moments) -> Finding:
     """Return whether the logs determine the torque of other motions.
 
     Args:
@@ -34,10 +34,10 @@ def check_excitation(samples: Samples, declaration: Declaration, moments: Moment
     worst = float(error[joint])
     text = f"expected MSE/variance on other motions at most {worst:.2g} (joint {joint + 1})"
     if worst < EXCITATION_SUSPECT:
-        return Check("excitation", "ok", text)
-    status: Status = "contradicted" if worst >= EXCITATION_CONTRADICTED else "suspect"
+        return Finding("ok", "excitation", text)
+    severity: Severity = "error" if worst >= EXCITATION_CONTRADICTED else "warning"
     advice = f"Record a longer log ({samples.duration.sum():.0f} s of motion here) in which all joints move widely."
-    return Check("excitation", status, text, advice)
+    return Finding(severity, "excitation", text, advice)
 
 
 def expected_error(samples: Samples, declaration: Declaration, moments: Moments) -> Array:

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointwise.finding import Finding
 from jointwise.result.plausibility.alternatives import PAYLOADS
-from jointwise.result.plausibility.check import Check
 from jointwise.result.plausibility.declaration import PAYLOAD_MASS, Declaration
 from jointwise.result.plausibility.evidence import Evidence, evidence
 from jointwise.result.plausibility.moments import Moments
@@ -32,7 +32,7 @@ CENTER_STEPS = 5
 """Steps of the search for the centre of a payload."""
 
 
-def check_mass(samples: Samples, declaration: Declaration, moments: Moments) -> Check:
+def check_mass(samples: Samples, declaration: Declaration, moments: Moments) -> Finding:
     """Return whether the mass at the flange is the declared one.
 
     Args:
@@ -42,7 +42,7 @@ def check_mass(samples: Samples, declaration: Declaration, moments: Moments) -> 
 
     """
     if not declaration.described():
-        return Check("payload", "ok", "the description has no bodies to compare with")
+        return Finding("ok", "payload", "the description has no bodies to compare with")
     found = evidence(samples, replace(declaration, payload_mass=max(PAYLOADS)), moments)
     mass, error = payload_mass(found, declaration)
     declared = declared_mass(declaration)
@@ -50,8 +50,8 @@ def check_mass(samples: Samples, declaration: Declaration, moments: Moments) -> 
     instead = f"instead of the declared {declared:.1f} kg" if declared > 0.0 else "where none is declared"
     text = f"the bodies suggest {max(mass, 0.0):.1f} +- {error:.1f} kg at the flange {instead}"
     if doubt < MASS_SUSPECT or not is_payload(mass, error, declaration):
-        return Check("payload", "ok", text)
-    return Check("payload", "suspect", f"{text} ({doubt:.1f} standard errors)", payload_advice(mass))
+        return Finding("ok", "payload", text)
+    return Finding("warning", "payload", f"{text} ({doubt:.1f} standard errors)", payload_advice(mass))
 
 
 def payload_mass(found: Evidence, declaration: Declaration) -> tuple[float, float]:

@@ -18,14 +18,15 @@ from jointwise.data import statistics
 from jointwise.data.log import Log
 from jointwise.description.robot import Robot
 from jointwise.estimation.drive_gains import DriveGains
+from jointwise.finding import Finding
 from jointwise.formatting import listed
 from jointwise.result.plausibility.alternatives import with_gain
 from jointwise.result.plausibility.channels import SIMILAR, SetPoints
-from jointwise.result.plausibility.check import ANOTHER, UNDECIDED, Check, joint_text
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.evidence import Evidence, evidences
 from jointwise.result.plausibility.moments import Moments
 from jointwise.result.plausibility.samples import FRICTION, Samples
+from jointwise.result.plausibility.wording import ANOTHER, UNDECIDED, joint_text
 from jointwise.spatial import Array
 
 FRICTION_SPREAD, ROTOR_SPREAD, NOISE_SPREAD, GAIN_SPREAD = 0.15, 0.15, 0.12, 0.05
@@ -70,7 +71,7 @@ class Witness:
 
 def check_scales(
     declared: Evidence, samples: Samples, declaration: Declaration, moments: Moments, signals: Iterable[Witness]
-) -> Check:
+) -> Finding:
     """Return whether the scale of an output is suspect, and list scales that cannot be verified.
 
     Args:
@@ -94,10 +95,10 @@ def check_scales(
         f"the output of joint {joint + 1} is about {np.exp(scale[joint]):.2f} times what {listed(against)} suggest"
         f" ({doubt[joint]:.1f} standard deviations)"
     )
-    return Check("gain", "suspect", text, f"Check the drive gain and the unit of the output of joint {joint + 1}.")
+    return Finding("warning", "gain", text, f"Check the drive gain and the unit of the output of joint {joint + 1}.")
 
 
-def _accepted(moving: NDArray[np.bool_], spread: Array) -> Check:
+def _accepted(moving: NDArray[np.bool_], spread: Array) -> Finding:
     """Return the check that names the joints whose scale cannot be verified, or the factor that would be noticed.
 
     Args:
@@ -108,11 +109,11 @@ def _accepted(moving: NDArray[np.bool_], spread: Array) -> Check:
     unverified = np.flatnonzero(moving & (spread > UNVERIFIED)).tolist()
     if unverified:
         joints = joint_text(() if len(unverified) == len(moving) else unverified)
-        return Check("gain", "ok", UNDECIDED.format(ANOTHER.format("gain", joints)))
+        return Finding("ok", "gain", UNDECIDED.format(ANOTHER.format("gain", joints)), code="undecided")
     joint = int(np.argmax(np.where(moving, spread, 0.0)))
     factor = max(float(np.exp(DOUBT * spread[joint])), LEAST_FACTOR)
     text = "the outputs have the scale that bodies, like drives and set points suggest"
-    return Check("gain", "ok", f"{text} (within a factor of {factor:.1f}, that of joint {joint + 1})")
+    return Finding("ok", "gain", f"{text} (within a factor of {factor:.1f}, that of joint {joint + 1})")
 
 
 def _model_witnesses(

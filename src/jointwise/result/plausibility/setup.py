@@ -13,6 +13,7 @@ from jointwise.description.robot import Payload, Robot
 from jointwise.estimation.drive_gains import DriveGains
 from jointwise.estimation.regression import EXCERPT, Regression
 from jointwise.estimation.select_filters import LAGS
+from jointwise.finding import Finding, worst
 from jointwise.result.plausibility.assess import assess
 from jointwise.result.plausibility.channels import (
     check_low_pass,
@@ -21,7 +22,6 @@ from jointwise.result.plausibility.channels import (
     check_set_points,
     check_zeros,
 )
-from jointwise.result.plausibility.check import Check, worst_status
 from jointwise.result.plausibility.declaration import Declaration
 from jointwise.result.plausibility.payloads import LEAST_PAYLOAD
 from jointwise.result.plausibility.samples import collect_samples
@@ -36,7 +36,7 @@ that seems early is not suspect, since imperfect models of friction imitate it."
 
 def check_setup(
     regression: Regression, drives: DriveGains, payload: Payload | None = None, *, lag_known: bool = False
-) -> tuple[Check, ...]:
+) -> tuple[Finding, ...]:
     """Return whether logs and declaration belong together.
 
     Args:
@@ -50,17 +50,17 @@ def check_setup(
 
     """
     resolution = check_resolution([clean.log for clean in regression.logs], regression.output)
-    checks = {check.check: check for check in [*resolution, *_assessed(regression, drives, payload)]}
-    contradicted = worst_status(checks.values()) == "contradicted"  # then estimated gains are meaningless
+    checks = {check.subject: check for check in [*resolution, *_assessed(regression, drives, payload)]}
+    contradicted = worst(checks.values()) == "error"  # then estimated gains are meaningless
     missing = [] if contradicted else _payload_checks(drives, regression.bodies.robot)
     loaded = _may_be_loaded(regression, payload, checks.values())
     for check in [*missing, *_signal_checks(regression, loaded, lag_known)]:
-        if check.check not in checks or checks[check.check].status == "ok":
-            checks[check.check] = check
+        if check.subject not in checks or checks[check.subject].severity == "ok":
+            checks[check.subject] = check
     return tuple(checks.values())
 
 
-def _assessed(regression: Regression, drives: DriveGains, payload: Payload | None) -> tuple[Check, ...]:
+def _assessed(regression: Regression, drives: DriveGains, payload: Payload | None) -> tuple[Finding, ...]:
     """Return what the samples say about the declaration, compared with others and with robots of the catalogue."""
     robot = regression.bodies.robot
     samples = collect_samples(regression)
@@ -82,27 +82,29 @@ def _first_minutes(logs: Iterable[Log]) -> list[Log]:
     return [log if log.samples <= EXCERPT else log.slice(0, EXCERPT) for log in logs]
 
 
-def _may_be_loaded(regression: Regression, payload: Payload | None, checks: Iterable[Check]) -> bool:
+def _may_be_loaded(regression: Regression, payload: Payload | None, checks: Iterable[Finding]) -> bool:
     """Return whether a payload is declared for some log, or suspected."""
-    suspected = any(check.status != "ok" for check in checks if check.check in ("payload", "logs"))
+    suspected = any(check.severity != "ok" for check in checks if check.subject in ("payload", "logs"))
     return payload is not None or suspected or any(carried is not None for carried in regression.carried or ())
 
 
-def _payload_checks(drives: DriveGains, robot: Robot) -> Iterator[Check]:
+def _payload_checks(drives: DriveGains, robot: Robot) -> Iterator[Finding]:
     """Yield the payload that estimated gains contradict: they take their scale from the described bodies."""
     if drives.missing > max(LEAST_PAYLOAD, MISSING_SHARE * sum(link.mass for link in robot.links)):
         text = f"the estimated drive gains contradict the described bodies by about {drives.missing:.2g} kg at the tool"
-        yield Check("payload", "suspect", text, f"Declare what the tool carries: --payload {drives.missing:.2g},X,Y,Z.")
+        yield Finding(
+            "warning", "payload", text, f"Declare what the tool carries: --payload {drives.missing:.2g},X,Y,Z."
+        )
 
 
-def _signal_checks(regression: Regression, loaded: bool, lag_known: bool) -> Iterator[Check]:
+def _signal_checks(regression: Regression, loaded: bool, lag_known: bool) -> Iterator[Finding]:
     """Yield what the channels of the logs show without a model, and the lag that was chosen."""
     lag = regression.filters.lag
     if not lag_known and -lag > LARGE_LAG:
         longest = -lag >= max(LAGS)
         text = f"the output is {'at least ' if longest else ''}{-1e3 * lag:.0f} ms later than the motion"
         declared = "the delay (--lag)" if longest else f"--lag {lag:.3f}"
-        yield Check("time shift", "suspect", text, f"Check the time stamps of the channels, or declare {declared}.")
+        yield Finding("warning", "time shift", text, f"Check the time stamps of the channels, or declare {declared}.")
     logs = [clean.log for clean in regression.logs]
     yield check_zeros(logs, regression.output)
     yield check_saturation(logs, regression.output)

@@ -1,16 +1,18 @@
-"""What a check of a set-up found."""
+"""The wording of set-up checks: the set-up in one word, what the data cannot decide, and why it is refused."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal
 
+from jointwise.finding import Finding, Severity, with_severity, worst
 from jointwise.formatting import listed
 
-Status = Literal["ok", "suspect", "contradicted"]
+Setup = Literal["ok", "suspect", "contradicted"]
 """ok: nothing explains the data better; suspect: something else probably does; contradicted: it certainly does."""
+SETUP: dict[Severity, Setup] = {"ok": "ok", "info": "ok", "warning": "suspect", "error": "contradicted"}
 
 UNDECIDED = "the data cannot decide: {} would fit as well"
 """Evidence where another declaration fits as well as the declared one."""
@@ -27,52 +29,53 @@ def joint_text(joints: Sequence[int]) -> str:
     return f"joint{'s' * (len(joints) > 1)} {listed(str(j + 1) for j in joints)}"
 
 
-@dataclass(frozen=True)
-class Check:
-    """Result of checking one part of a set-up.
+def setup_of(findings: Iterable[Finding]) -> Setup:
+    """Return the set-up in one word: that of the most severe finding."""
+    return SETUP[worst(findings)]
 
-    Attributes:
-        check: What was checked.
-        status: "ok", "suspect" (something else probably explains the data better) or "contradicted" (it certainly
-            does).
-        evidence: Evidence in words.
-        suggestion: What to do; "" where there is nothing to do.
-    """
+
+def setup_entry(finding: Finding) -> dict[str, Any]:
+    """Return a finding for JSON, with the names of earlier versions: check, status and suggestion."""
+    return {**finding.to_dict(check="subject", suggestion="advice"), "status": SETUP[finding.severity]}
+
+
+@dataclass(frozen=True)
+class SetupEntry:
+    """A finding in a file, as `setup_entry` writes it; earlier versions wrote the first four entries only."""
 
     check: str
-    status: Status
+    status: Setup
     evidence: str
     suggestion: str = ""
+    code: str = ""
+    severity: Severity = "ok"
+    subject: str = ""
+    advice: str = ""
+    joint: int | None = None
+    channel: str | None = None
+    span: tuple[float, float] | None = None
 
     @property
-    def undecided(self) -> bool:
-        """Whether another declaration fits as well as the declared one."""
-        before, after = UNDECIDED.split("{}")
-        return self.evidence.startswith(before) and self.evidence.endswith(after)
-
-    def line(self) -> str:
-        """Return evidence and suggestion as one line."""
-        return f"{self.evidence}. {self.suggestion}".strip()
+    def finding(self) -> Finding:
+        """The finding itself."""
+        severity = next(each for each, word in SETUP.items() if word == self.status)
+        code = self.code or ("undecided" if self.evidence.startswith(UNDECIDED.partition("{}")[0]) else "")
+        joint = None if self.joint is None else self.joint - 1
+        return Finding(severity, self.check, self.evidence, self.suggestion, code, joint, self.channel, self.span)
 
 
-def worst_status(checks: Iterable[Check]) -> Status:
-    """Return the gravest status of some checks."""
-    return max((check.status for check in checks), key=get_args(Status).index, default="ok")
-
-
-def with_status(checks: Sequence[Check], status: Status) -> list[Check]:
-    """Return the checks with a status."""
-    return [check for check in checks if check.status == status]
-
-
-def undecided_text(checks: Iterable[Check]) -> str:
+def undecided_text(findings: Iterable[Finding]) -> str:
     """Return in one sentence which other declarations fit as well as the declared one; empty if there are none.
 
     It names what changes the meaning of a model, and directions, zeros and gains by joint; delays and springs that
     merely do no harm are left to the list of checks.
     """
     before, after = UNDECIDED.split("{}")
-    others = {c.check: c.evidence.removeprefix(before).removesuffix(after) for c in checks if c.undecided}
+    others = {
+        each.subject: each.evidence.removeprefix(before).removesuffix(after)
+        for each in findings
+        if each.code == "undecided"
+    }
     texts = [others[name] for name in RELEVANT if name in others]
     texts += _any_values(text for name, text in others.items() if name not in RELEVANT)
     return UNDECIDED.format(", or ".join(texts)) if texts else ""
@@ -96,9 +99,9 @@ REFUSALS = {
 """How a refusal begins if its cause is no declaration."""
 
 
-def refusal(checks: Sequence[Check]) -> str:
+def refusal(findings: Sequence[Finding]) -> str:
     """Return in one line what contradicts, what would fit, and how to declare it."""
-    first, *more = with_status(checks, "contradicted")
-    others = f" (also contradicted: {', '.join(check.check for check in more)})" if more else ""
-    what = REFUSALS.get(first.check, f"the data contradict the declared {first.check}")
-    return f"{what}: {first.line()}{others}"
+    first, *more = with_severity(findings, "error")
+    others = f" (also contradicted: {', '.join(each.subject for each in more)})" if more else ""
+    what = REFUSALS.get(first.subject, f"the data contradict the declared {first.subject}")
+    return f"{what}: {first.sentence}{others}"
