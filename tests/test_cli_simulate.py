@@ -20,7 +20,7 @@ from jointwise.data import read_log
 from jointwise.design import EXPERIMENTS
 from jointwise.simulation.recording import digital_robot_from_truth, load_truth
 from jointwise.simulation.robot import PHENOMENA
-from peers import needs_native
+from kernels import needs_native
 
 pytestmark = needs_native
 

@@ -41,7 +41,7 @@ from jointwise.model.rigid import inverse_dynamics, mass_matrix
 from jointwise.model.rigid.chain import make_chain
 from jointwise.simulation.robot import PHENOMENA, digital_robot, integrate
 from jointwise.spatial import Array
-from peers import needs_native
+from kernels import needs_native
 from robots import random_robot
 
 ROBOT = load_robot("ur5e")

@@ -18,7 +18,7 @@ from jointwise.simulation.robot import (
     digital_robot,
     integrate,
 )
-from peers import needs_native
+from kernels import needs_native
 
 pytestmark = needs_native
 

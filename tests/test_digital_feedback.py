@@ -27,7 +27,7 @@ from jointwise.simulation.robot import (
 )
 from jointwise.simulation.sensors import Encoders
 from jointwise.spatial import Array
-from peers import needs_native
+from kernels import needs_native
 from simulation_options import grouped
 
 pytestmark = needs_native

@@ -15,7 +15,7 @@ from jointwise.model.terms import Hysteresis, JointSignals
 from jointwise.simulation.robot import Backlash, Friction, JointPlant, Slip, Stribeck, ThermalFriction
 from jointwise.simulation.robot.packing import pack_backlash, pack_joints
 from jointwise.spatial import Array
-from peers import native, needs_native
+from kernels import native, needs_native
 from plant_laws import follow_path, steady_friction
 from robots import law
 

@@ -38,7 +38,7 @@ from jointwise.simulation.robot import (
     load_joints,
     step,
 )
-from peers import native, needs_native
+from kernels import native, needs_native
 
 ROBOT = load_robot("ur5e")
 FULL = digital_robot(ROBOT)

@@ -26,7 +26,7 @@ from jointwise.simulation.robot import (
 )
 from jointwise.simulation.robot.run import spin_coupling
 from jointwise.spatial import Array
-from peers import loaded_pinocchio_model, mujoco, mujoco_model, needs_native, pin
+from kernels import needs_native
 from robots import Case, law, random_robot
 
 pytestmark = needs_native
@@ -203,6 +203,9 @@ def rigid_run() -> tuple[Run, Payload, Array]:
 
 
 def test_with_everything_off_the_motion_is_pinocchios(rigid_run: tuple[Run, Payload, Array]) -> None:
+    pin = pytest.importorskip("pinocchio")
+    from peers import loaded_pinocchio_model
+
     run, payload, torque = rigid_run
     model = loaded_pinocchio_model(peer_case(payload))
     data = model.createData()
@@ -216,6 +219,9 @@ def test_with_everything_off_the_motion_is_pinocchios(rigid_run: tuple[Run, Payl
 
 
 def test_with_everything_off_the_motion_is_mujocos(rigid_run: tuple[Run, Payload, Array]) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    from peers import mujoco_model
+
     run, payload, torque = rigid_run
     model = mujoco_model(peer_case(payload))
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4

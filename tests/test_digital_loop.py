@@ -25,7 +25,7 @@ from jointwise.simulation.robot import (
     saturation,
 )
 from jointwise.spatial import Array
-from peers import needs_native
+from kernels import needs_native
 
 pytestmark = needs_native
 

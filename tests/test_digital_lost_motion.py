@@ -12,7 +12,7 @@ from jointwise.description import load_robot
 from jointwise.simulation.robot import Backlash, DigitalRobot, LostMotion, Run, digital_robot, integrate
 from jointwise.simulation.robot.joint import kinematic_error
 from jointwise.spatial import Array
-from peers import needs_native
+from kernels import needs_native
 
 pytestmark = needs_native
 

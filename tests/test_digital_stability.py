@@ -14,7 +14,7 @@ from jointwise.errors import ModelError
 from jointwise.model.rigid import mass_matrix
 from jointwise.simulation.robot import Cubic, DigitalRobot, Rigid, digital_robot, integrate
 from jointwise.simulation.robot.stability import SHORTER, SMALLEST_STEP, STROKE, pose_range
-from peers import needs_native
+from kernels import needs_native
 
 ARM = digital_robot(load_robot("ur5e"))
 LINEAR = 1e4

@@ -13,7 +13,7 @@ from jointwise.backend import VARIABLE, native
 from jointwise.model import friction
 from jointwise.model.periodic_table import PeriodicTable
 from jointwise.spatial import Array
-from peers import native as kernel
+from kernels import native as kernel
 from robots import law
 
 RATE = 500.0

@@ -52,7 +52,7 @@ from jointwise.model.terms import JointSignals, Rated, term_from_dict
 from jointwise.simulation.robot import DigitalRobot, Run, digital_robot
 from jointwise.simulation.sensors import Sensors
 from jointwise.spatial import Array
-from peers import native, needs_native
+from kernels import native, needs_native
 
 RATE = 500.0
 LIMITS = np.array([6e-5, 1.2e-3])

@@ -14,7 +14,7 @@ from jointwise.description import Joint, Link, Robot, load_robot
 from jointwise.model.rigid import numpy_kernels, regressor_structure
 from jointwise.model.rigid.chain import Chain, make_chain
 from jointwise.spatial import Array
-from peers import INSTRUCTION_SETS, assert_agree, engine, native, needs_native
+from kernels import INSTRUCTION_SETS, assert_agree, engine, native, needs_native
 from robots import Case, cases, law, quarter_turned_cases, random_states
 
 pytestmark = needs_native

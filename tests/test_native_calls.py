@@ -16,7 +16,7 @@ from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.robot.run import SERIES
 from jointwise.simulation.robot.state import ROWS
 from jointwise.spatial import Array
-from peers import native, needs_native
+from kernels import native, needs_native
 
 pytestmark = needs_native
 

@@ -27,7 +27,7 @@ from jointwise.simulation.recording import (
 from jointwise.simulation.robot import PHENOMENA, Run, Segments, digital_robot, integrate
 from jointwise.simulation.robot.defaults import joint_effort, joint_size
 from jointwise.simulation.sensors import Readings
-from peers import needs_native
+from kernels import needs_native
 
 pytestmark = needs_native
 

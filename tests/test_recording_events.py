@@ -14,7 +14,7 @@ from jointwise.errors import JointwiseError, ModelError
 from jointwise.experiment import Events, PlantOptions, Push, SimulationResult, simulate
 from jointwise.experiment.options import WEAR_STEPS
 from jointwise.spatial import Array
-from peers import needs_native
+from kernels import needs_native
 from simulation_options import grouped
 
 pytestmark = needs_native

@@ -20,7 +20,7 @@ from jointwise.experiment import run as experiment_run
 from jointwise.simulation import Sensors
 from jointwise.simulation.recording import digital_robot_from_truth
 from jointwise.simulation.robot import PHENOMENA, InstabilityError, default_joints, saturation
-from peers import needs_native
+from kernels import needs_native
 from simulation_options import grouped
 
 pytestmark = needs_native

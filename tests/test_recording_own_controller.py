@@ -16,7 +16,7 @@ from jointwise.experiment import Events, Push, run, simulate
 from jointwise.experiment.closed_loop import drives_of
 from jointwise.report.recording import write_recording_page
 from jointwise.simulation.robot import digital_robot
-from peers import needs_native
+from kernels import needs_native
 from simulation_options import grouped
 
 pytestmark = needs_native

@@ -14,7 +14,7 @@ from cli_runs import done
 from jointwise.data.log import Log
 from jointwise.experiment import SimulationResult, simulate
 from jointwise.report.recording import render_recording
-from peers import needs_native
+from kernels import needs_native
 
 pytestmark = needs_native
 

@@ -28,7 +28,7 @@ from jointwise.model.rigid import (
     wrench_torque,
 )
 from jointwise.spatial import Array
-from peers import ENGINES, TOLERANCE, assert_agree, engine, natural_scales
+from kernels import ENGINES, TOLERANCE, assert_agree, engine, natural_scales
 from robots import Case, cases, law, random_body, random_rotation
 
 STENCIL = {-3: -1 / 60, -2: 3 / 20, -1: -3 / 4, 1: 3 / 4, 2: -3 / 20, 3: 1 / 60}

@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given
 
 from jointwise.description import list_robots, load_robot
-from peers import (
-    ENGINES,
-    assert_all_agree,
-    engine,
-    jointwise_answers,
-    mujoco_answers,
-    natural_scales,
-    pinocchio_answers,
-)
+from kernels import ENGINES, assert_all_agree, engine, natural_scales
+from peers import jointwise_answers, mujoco_answers, pinocchio_answers
 from robots import Case, cases, law, random_case
 
 PEERS = {"pinocchio": pinocchio_answers, "mujoco": mujoco_answers}

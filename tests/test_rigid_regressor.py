@@ -20,7 +20,7 @@ from jointwise.model.rigid import (
 from jointwise.model.rigid.chain import make_chain
 from jointwise.model.rigid.regressor import _structure
 from jointwise.spatial import INERTIAL_NAMES, Array
-from peers import ENGINES, assert_agree, engine
+from kernels import ENGINES, assert_agree, engine
 from robots import Case, cases, law, random_body, random_rotation, random_states
 
 PAGE, CACHE_LINE = 4096, 64

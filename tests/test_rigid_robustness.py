@@ -15,7 +15,7 @@ from jointwise.description import Joint, Link, Robot, load_robot
 from jointwise.errors import JointwiseError, ShapeError
 from jointwise.model import rigid
 from jointwise.spatial import Array
-from peers import ENGINES, assert_agree, engine
+from kernels import ENGINES, assert_agree, engine
 from robots import random_states
 
 ROBOT = load_robot("ur5e")

@@ -13,7 +13,8 @@ from jointwise.description import Robot
 from jointwise.description.urdf import robot_from_urdf
 from jointwise.model import rigid
 from jointwise.spatial import Array
-from peers import Answers, assert_all_agree, numbers, stacked, symmetric
+from kernels import Answers, assert_all_agree, stacked, symmetric
+from peers import numbers
 from robots import law, random_body, random_states, seeds
 
 KINDS = ("revolute", "continuous", "prismatic")

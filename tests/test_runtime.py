@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import jointwise as jw
@@ -20,7 +19,7 @@ from jointwise.model.transmission import motor_motion
 from jointwise.options import Options
 from jointwise.runtime.motion import make_motion, start_states, term_torques
 from jointwise.spatial import Array, pseudo_inertia
-from peers import pinocchio_model, symmetric
+from kernels import symmetric
 from runtime_models import exact, fitted, swinging
 from synthetic import synthetic_log
 
@@ -41,6 +40,9 @@ def states(model: jw.RobotModel, samples: int = 50) -> Array:
 
 
 def test_the_dynamics_are_those_of_pinocchio_with_the_same_bodies(model: jw.RobotModel) -> None:
+    pin = pytest.importorskip("pinocchio")
+    from peers import pinocchio_model
+
     described = jw.load_robot("ur5e")
     peer = pinocchio_model(described)
     peer.armature = described.rotor_inertias

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from jointwise import spatial
 from jointwise.spatial import Array
-from peers import assert_agree
+from kernels import assert_agree
 from robots import law, random_body, random_rotation, seeds
 
 UNIT_AXES = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0)]

@@ -15,7 +15,7 @@ from jointwise.model.periodic_table import PeriodicTable
 from jointwise.model.spring import Cubic, OddPolynomial, Rigid, Segments, Spring
 from jointwise.simulation.recording import joint_from_dict, joint_to_dict
 from jointwise.simulation.robot import Backlash, digital_robot, integrate
-from peers import needs_native
+from kernels import needs_native
 
 GEAR = Segments(16e3, 25e3, 29e3, 7.0, 25.0)
 SPRINGS: list[Spring] = [
