@@ -43,7 +43,7 @@ from jointwise.control import (  # noqa: E402  # noqa: E402
     adaptive,
     computed_torque,
 )
-from jointwise.design.straight_moves import thesis_waypoints  # noqa: E402
+from jointwise.design.piecewise import thesis_waypoints  # noqa: E402
 from jointwise.experiment.closed_loop import drives_of, run_loop, sample_of  # noqa: E402
 from jointwise.experiment.controllers import slip_friction_of  # noqa: E402
 from jointwise.model.friction import direction  # noqa: E402

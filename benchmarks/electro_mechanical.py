@@ -17,7 +17,7 @@ import numpy as np
 
 import jointwise as jw
 from jointwise.design import Body, Clearance
-from jointwise.design.straight_moves import clear_points, waypoint_trajectory
+from jointwise.design.piecewise import clear_points, waypoint_trajectory
 from jointwise.experiment.result import SimulationResult
 from jointwise.joint.motor.drives import DriveIdentification, identify_drives
 from jointwise.model.friction import power_flow_columns, viscous_torque

@@ -19,10 +19,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import jointwise as jw
-from jointwise.design.body import APART
-from jointwise.design.clearance import straight_path
-from jointwise.design.excitation import RATE, STUDY_RATE
-from jointwise.design.excitation_search import condition_number, standard_errors
+from jointwise.design.clearance import APART, straight_path
+from jointwise.design.excitation import RATE, STUDY_RATE, condition_number, standard_errors
 from jointwise.design.information import InformationModel
 from jointwise.estimation.uncertainty import error_ratio
 from jointwise.experiment.excitation_files import write_excitation

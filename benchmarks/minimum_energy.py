@@ -17,7 +17,7 @@ import numpy as np
 
 import jointwise as jw
 from jointwise.design import Body, Clearance
-from jointwise.design.straight_moves import clear_points
+from jointwise.design.piecewise import clear_points
 from jointwise.design.trajectory import Trajectory
 from jointwise.energy.motion_space import StraightPath
 from jointwise.runtime import RobotModel

@@ -21,8 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import jointwise as jw
-from jointwise.design.piecewise import Ramp
-from jointwise.design.straight_moves import random_points, waypoint_trajectory
+from jointwise.design.piecewise import Ramp, random_points, waypoint_trajectory
 from jointwise.design.trajectory import Trajectory
 from jointwise.estimation.structure import JointTerms
 from jointwise.model.terms import Temperature

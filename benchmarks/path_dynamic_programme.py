@@ -12,9 +12,9 @@ import numpy as np
 
 from jointwise.design.excitation_limits import ExcitationLimits
 from jointwise.design.piecewise import Piece, Piecewise, join
-from jointwise.energy.least_duration import ramp_limits
 from jointwise.energy.motion_power import WIDTH, MotionPower
 from jointwise.energy.motion_space import StraightPath
+from jointwise.energy.motion_task import ramp_limits
 from jointwise.spatial import Array
 
 LOADS = 33

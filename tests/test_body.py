@@ -21,9 +21,9 @@ from jointwise.design import (
     upright_posture,
     waypoint_trajectory,
 )
-from jointwise.design.joint_posture import widest_interval
 from jointwise.design.limits import default_posture, motion_limits
 from jointwise.design.plan import make_plan
+from jointwise.design.single_joint import widest_interval
 from jointwise.errors import ModelError
 from jointwise.model.rigid import forward_kinematics
 from jointwise.model.skeleton import Skeleton, Tool

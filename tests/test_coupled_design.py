@@ -10,18 +10,21 @@ import pytest
 
 import jointwise as jw
 from jointwise.design import States, fourier_trajectory
-from jointwise.design.body import Body
-from jointwise.design.clearance import Clearance
-from jointwise.design.excitation import ExcitationOptions, _information_model, optimize_excitation
-from jointwise.design.excitation_basis import FourierBasis
+from jointwise.design.clearance import Body, Clearance
+from jointwise.design.excitation import (
+    ExcitationOptions,
+    FourierBasis,
+    Search,
+    _information_model,
+    criterion,
+    optimize_excitation,
+)
 from jointwise.design.excitation_limits import excitation_limits
-from jointwise.design.excitation_search import Search, criterion
 from jointwise.design.information import Goal, InformationModel
-from jointwise.energy.least_duration import least_duration
+from jointwise.energy.minimum import MotionSearch
 from jointwise.energy.motion_power import motion_power
-from jointwise.energy.motion_search import MotionSearch
 from jointwise.energy.motion_space import FreeLeg, PathLeg, StraightPath, UnitSpline
-from jointwise.energy.motion_task import MotionTask, TaskSettings
+from jointwise.energy.motion_task import MotionTask, TaskSettings, least_duration
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.model.terms import Coulomb, Offset, Viscous
 from jointwise.spatial import Array

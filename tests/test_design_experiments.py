@@ -14,9 +14,8 @@ from jointwise.design import (
     reciprocation,
     torque_ramps,
 )
-from jointwise.design.joint_posture import gravity_along, joint_axis
 from jointwise.design.limits import motion_limits
-from jointwise.design.single_joint import default_speeds
+from jointwise.design.single_joint import default_speeds, gravity_along, joint_axis
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.model.rigid import gravity_torque
 

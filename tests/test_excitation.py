@@ -21,19 +21,20 @@ from jointwise.design import (
     fourier_trajectory,
     optimize_excitation,
 )
-from jointwise.design.body import APART, Body
-from jointwise.design.clearance import Clearance, straight_path
-from jointwise.design.excitation import _information_model
-from jointwise.design.excitation_basis import FourierBasis, MotionBasis, SplineBasis
-from jointwise.design.excitation_limits import excitation_limits
-from jointwise.design.excitation_search import (
+from jointwise.design.clearance import APART, Body, Clearance, straight_path
+from jointwise.design.excitation import (
+    FourierBasis,
+    MotionBasis,
     Search,
+    SplineBasis,
+    _information_model,
     condition_number,
     criterion,
     rigid_columns,
     search_motion,
     standard_errors,
 )
+from jointwise.design.excitation_limits import excitation_limits
 from jointwise.design.information import Goal, InformationModel
 from jointwise.experiment.excitation_files import excite, write_excitation
 from jointwise.model.base import base_parameters

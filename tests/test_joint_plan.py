@@ -22,8 +22,7 @@ from jointwise.design import APART, EXPERIMENTS, Body, Piecewise, make_experimen
 from jointwise.design.clearance import CLEARANCE
 from jointwise.design.fourier import FadedSeries
 from jointwise.design.limits import motion_limits
-from jointwise.design.plan import Plan, PlannedExperiment, make_plan
-from jointwise.design.purpose import PURPOSES
+from jointwise.design.plan import PURPOSES, Plan, PlannedExperiment, make_plan
 from jointwise.design.urscript import urscript
 from jointwise.errors import JointwiseError, ModelError, OutputError
 from jointwise.experiment.plan_files import write_plan

@@ -14,11 +14,10 @@ import jointwise as jw
 from cli_runs import done, refused
 from jointwise.design.trajectory import DurationError
 from jointwise.energy import minimum
-from jointwise.energy.least_duration import fastest_ramps, least_duration
+from jointwise.energy.minimum import MotionSearch
 from jointwise.energy.motion_power import motion_power
-from jointwise.energy.motion_search import MotionSearch
 from jointwise.energy.motion_space import FreeLeg, PathLeg, StraightPath, UnitSpline, paths_of
-from jointwise.energy.motion_task import MotionTask, TaskSettings, trapezoid
+from jointwise.energy.motion_task import MotionTask, TaskSettings, fastest_ramps, least_duration, trapezoid
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from path_dynamic_programme import path_optimum

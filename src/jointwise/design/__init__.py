@@ -1,11 +1,13 @@
 """References: motions to follow, from trapezoids to paths of the tool, and the experiments that use them, by name."""
 
-from jointwise.design.body import APART, Body, Nearest
 from jointwise.design.bspline import SplineMotion, bspline_trajectory
 from jointwise.design.clearance import (
+    APART,
+    Body,
     Clearance,
     ClearanceError,
     LinksError,
+    Nearest,
     PlaneError,
     straight_path,
 )
@@ -13,13 +15,25 @@ from jointwise.design.excitation import Excitation, ExcitationOptions, optimize_
 from jointwise.design.experiments import EXPERIMENTS, Experiment, make_experiment
 from jointwise.design.fourier import fourier_trajectory
 from jointwise.design.limits import check_limits, upright_posture
-from jointwise.design.piecewise import Piecewise, hold, joint_moves
-from jointwise.design.plan import Plan, PlannedExperiment, make_plan
-from jointwise.design.purpose import PURPOSES, Purpose
+from jointwise.design.piecewise import (
+    THESIS_POINTS,
+    Piecewise,
+    bang_coast_bang,
+    hold,
+    joint_moves,
+    thesis_waypoints,
+    waypoint_trajectory,
+)
+from jointwise.design.plan import PURPOSES, Plan, PlannedExperiment, Purpose, make_plan
 from jointwise.design.sampled import sampled_motion
-from jointwise.design.single_joint import constant_speed_runs, load_runs, reciprocation, warm_up
-from jointwise.design.straight_moves import THESIS_POINTS, bang_coast_bang, thesis_waypoints, waypoint_trajectory
-from jointwise.design.torque_profile import TorqueProfile, torque_ramps
+from jointwise.design.single_joint import (
+    TorqueProfile,
+    constant_speed_runs,
+    load_runs,
+    reciprocation,
+    torque_ramps,
+    warm_up,
+)
 from jointwise.design.trajectory import Differentiable, States, Succession, Trajectory, derivative, succession
 from jointwise.design.urscript import urscript
 from jointwise.design.workspace import PathMotion, ellipse_trajectory

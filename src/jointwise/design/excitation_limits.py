@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.description.robot import Robot
-from jointwise.design.body import APART, RESERVE
-from jointwise.design.clearance import Clearance, straight_path
+from jointwise.design.clearance import APART, RESERVE, Clearance, straight_path
 from jointwise.design.limits import MotionLimits, motion_limits, unit_of, upright_posture
 from jointwise.design.trajectory import States, check_positive
 from jointwise.errors import ModelError

@@ -12,38 +12,36 @@ import numpy as np
 from jointwise.arguments import checked
 from jointwise.description.mounting import gravity_vector
 from jointwise.description.robot import Robot, check_joint
-from jointwise.design.body import Body
 from jointwise.design.bspline import bspline_trajectory
-from jointwise.design.clearance import Clearance, straight_path
+from jointwise.design.clearance import Body, Clearance, place_clear, straight_path
 from jointwise.design.fourier import fourier_trajectory
-from jointwise.design.joint_posture import (
-    clear_loaded_posture,
-    gravity_across,
-    gravity_along,
-    loaded_posture,
-    standing_posture,
-)
 from jointwise.design.limits import check_limits, motion_limits, unit_of
-from jointwise.design.piecewise import Piecewise, hold
-from jointwise.design.placement import place_clear
-from jointwise.design.single_joint import (
-    RECIPROCATION_NET,
-    check_revolute,
-    constant_speed_runs,
-    cycles_of,
-    load_runs,
-    reciprocation,
-    warm_up,
-)
-from jointwise.design.straight_moves import (
+from jointwise.design.piecewise import (
     THESIS_POINTS,
+    Piecewise,
     bang_coast_bang,
     clear_points,
+    hold,
     random_points,
     thesis_waypoints,
     waypoint_trajectory,
 )
-from jointwise.design.torque_profile import TorqueProfile, torque_ramps
+from jointwise.design.single_joint import (
+    RECIPROCATION_NET,
+    TorqueProfile,
+    check_revolute,
+    clear_loaded_posture,
+    constant_speed_runs,
+    cycles_of,
+    gravity_across,
+    gravity_along,
+    load_runs,
+    loaded_posture,
+    reciprocation,
+    standing_posture,
+    torque_ramps,
+    warm_up,
+)
 from jointwise.design.trajectory import Trajectory, check_positive
 from jointwise.design.workspace import ellipse_trajectory
 from jointwise.errors import ModelError, nearest

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.design.body import APART, Body
+from jointwise.design.clearance import APART, Body
 from jointwise.design.plan import Plan, PlannedExperiment
 
 CHANNELS = {
