@@ -7,7 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 LOCK := requirements-dev.lock
 SOURCES := pyproject.toml setup.py $(wildcard src/native/* src/jointwise/runtime/core/*)
 
-.PHONY: setup lock demo test lint types docs check benchmark clean
+.PHONY: setup lock demo test lint types docs check gate benchmark clean
 
 setup: $(DEV_READY)
 
@@ -55,6 +55,10 @@ types: setup
 docs: setup
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
 	@echo "documentation: docs/_build/html/index.html"
+
+# Figures that no change may make worse, against those in benchmarks/gate.toml; UPDATE=1 rewrites them.
+gate: setup
+	$(BIN)/python benchmarks/gate.py $(if $(UPDATE),--update)
 
 check: lint types docs test
 
