@@ -17,7 +17,7 @@ import numpy as np
 
 import jointwise
 from jointwise.joint import Part, joint_record
-from jointwise.joint.friction.identify import identify_friction
+from jointwise.joint.friction import identify_friction
 from jointwise.joint.hysteresis.identify import identify_hysteresis
 from jointwise.joint.part import value_of
 

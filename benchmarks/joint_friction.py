@@ -20,11 +20,10 @@ import jointwise
 from digital_joint import RATE, follow, log_of
 from jointwise.description import Payload
 from jointwise.design import make_experiment
-from jointwise.joint.load.identify import identify_load, run_pairs
+from jointwise.joint.load import identify_load, load_rows
 from jointwise.joint.part import Part, nrmse_percent, rms
 from jointwise.joint.record import JointRecord, joint_record
-from jointwise.joint.temperature.fit import temperature_pairs
-from jointwise.joint.temperature.identify import identify_temperature
+from jointwise.joint.temperature import identify_temperature, temperature_rows
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.simulation.robot import DigitalRobot, Run, digital_robot
 from jointwise.simulation.sensors import Sensors
@@ -113,15 +112,15 @@ def _outcome(
 
 def _load_effect(record: JointRecord) -> Array:
     """Return the friction at the held-out positions."""
-    points = run_pairs(record)
-    return points.friction[points.held_out]
+    rows, _ = load_rows(record)
+    return rows.y[rows.test]
 
 
 def _temperature_effect(record: JointRecord) -> Array:
     """Return the friction of the held-out pairs without the mean of every speed."""
-    pairs = temperature_pairs(record)
-    test = pairs.held_out
-    level, friction = pairs.level[test], pairs.friction[test]
+    rows = temperature_rows(record)
+    test = rows.take(rows.test)
+    level, friction = np.argmax(test.beside, axis=1), test.y
     means = np.bincount(level, friction) / np.bincount(level)
     result: Array = friction - means[level]
     return result

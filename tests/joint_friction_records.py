@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jointwise.joint.friction.law import VelocityLaw
+from jointwise.joint.laws import VelocityLaw
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 

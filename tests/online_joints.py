@@ -11,8 +11,7 @@ from joint_runs import RATE, log_of, run_experiment
 from jointwise.data.log import Log
 from jointwise.design import make_experiment
 from jointwise.document import plain_json
-from jointwise.joint.friction.law import VelocityLaw
-from jointwise.joint.hysteresis.law import FrictionLaw
+from jointwise.joint.laws import FrictionLaw, VelocityLaw
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, value_of
 from jointwise.joint.transmission.law import MapSettings, TransmissionSettings

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jointwise.joint.hysteresis.law import FrictionLaw, JointMotion
+from jointwise.joint.laws import FrictionLaw, JointMotion
 from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.terms import Hysteresis, JointSignals
 from jointwise.simulation.robot import Backlash, Friction, JointPlant, Slip, Stribeck, ThermalFriction

@@ -18,8 +18,7 @@ from cli_runs import PLAIN, bench, refused, run
 from jointwise.document import plain_json
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.joint import Curve, JointModel, Part, Surface, TriedModel, load_joints, save_joints
-from jointwise.joint.friction.law import VelocityLaw
-from jointwise.joint.hysteresis.law import FrictionLaw
+from jointwise.joint.laws import FrictionLaw, VelocityLaw
 from jointwise.joint.model import _LAWS
 from jointwise.joint.part import value_of
 from jointwise.joint.phenomenon import PHENOMENA

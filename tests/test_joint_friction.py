@@ -19,11 +19,11 @@ from jointwise.cli import main
 from jointwise.data import read_log
 from jointwise.design import make_experiment
 from jointwise.errors import EstimationError, ModelError
-from jointwise.joint.friction.data import FrictionPoints, find_plateaus
-from jointwise.joint.friction.identify import friction_values, identifiable_fit, identify_friction
-from jointwise.joint.friction.law import FrictionForm, VelocityLaw, velocity_law_of
+from jointwise.joint.friction import FrictionForm, identify_friction
+from jointwise.joint.laws import VelocityLaw, velocity_law_of
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord, joint_record
+from jointwise.joint.windows import find_plateaus
 from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.sensors import Sensors
 
@@ -64,14 +64,11 @@ def test_the_digital_robots_friction_lies_within_its_intervals() -> None:
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
-    speed = np.sort(np.concatenate([SPEEDS, SPEEDS, -np.array(SPEEDS), -np.array(SPEEDS)]))
     form = FrictionForm(stribeck=True, powers=2, side="asymmetry")
-    none, covered = np.empty((len(speed), 0)), []
+    covered = []
     for seed in range(25):
-        torque = LAW.torque(speed) + 0.02 * np.random.default_rng(seed).normal(size=len(speed))
-        points = FrictionPoints(speed, torque, np.ones(len(speed)), np.arange(len(speed)), none, (), "runs")
-        fit, uncertainty, _ = identifiable_fit(points, form)
-        covered += [value.covers(TRUTH[value.name]) for value in friction_values(fit, uncertainty)]
+        found = identify_friction(record_of(to_and_fro(SPEEDS * 2), seed=seed), form=form)
+        covered += [value.covers(TRUTH[value.name]) for value in found.values]
     assert 0.90 <= np.mean(covered) <= 0.995
 
 

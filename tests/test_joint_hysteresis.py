@@ -20,7 +20,11 @@ from jointwise.joint.calibration_terms import joint_terms
 from jointwise.joint.hysteresis import normal_equations
 from jointwise.joint.hysteresis.data import make_loops
 from jointwise.joint.hysteresis.identify import identify_hysteresis
-from jointwise.joint.hysteresis.law import (
+from jointwise.joint.hysteresis.methods import known_rise
+from jointwise.joint.hysteresis.normal_equations import best_choices, gains, slip_grams
+from jointwise.joint.hysteresis.result import _searched
+from jointwise.joint.identification import HysteresisOptions, identify
+from jointwise.joint.laws import (
     METHODS,
     FrictionLaw,
     JointMotion,
@@ -29,10 +33,6 @@ from jointwise.joint.hysteresis.law import (
     rated_term,
     relative_table,
 )
-from jointwise.joint.hysteresis.methods import known_rise
-from jointwise.joint.hysteresis.normal_equations import best_choices, gains, slip_grams
-from jointwise.joint.hysteresis.result import _searched
-from jointwise.joint.identification import HysteresisOptions, identify
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, nrmse_percent, value_of
 from jointwise.joint.record import JointRecord, join_records, joint_record

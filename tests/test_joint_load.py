@@ -16,12 +16,11 @@ from jointwise.description import Payload
 from jointwise.design import make_experiment
 from jointwise.errors import EstimationError
 from jointwise.joint.calibration_terms import joint_terms
-from jointwise.joint.combined_friction import friction_map, map_surfaces
-from jointwise.joint.friction.identify import identify_friction
+from jointwise.joint.friction import identify_friction
 from jointwise.joint.hysteresis.data import make_loops
 from jointwise.joint.hysteresis.methods import candidate_growths
-from jointwise.joint.load.identify import identify_load
-from jointwise.joint.load.law import load_law_of
+from jointwise.joint.laws import friction_map, load_law_of, map_surfaces
+from jointwise.joint.load import identify_load
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord, joint_record

@@ -15,7 +15,7 @@ from jointwise.design import EXPERIMENTS
 from jointwise.design.plan import PURPOSES
 from jointwise.errors import EstimationError
 from jointwise.joint import PHENOMENA, JointModel, Part, identify, joint_record, model
-from jointwise.joint.hysteresis.law import METHODS
+from jointwise.joint.laws import METHODS
 from jointwise.report.joint import joint_sections
 
 

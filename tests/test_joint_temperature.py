@@ -14,12 +14,11 @@ from joint_runs import RATE, log_of, run_experiment
 from jointwise.backend import native
 from jointwise.design import make_experiment
 from jointwise.errors import EstimationError
-from jointwise.joint.combined_friction import friction_map, map_surfaces
-from jointwise.joint.friction.identify import identify_friction
+from jointwise.joint.friction import identify_friction
+from jointwise.joint.laws import friction_map, map_surfaces, temperature_law_of
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord, joint_record
-from jointwise.joint.temperature.identify import identify_temperature
-from jointwise.joint.temperature.law import temperature_law_of
+from jointwise.joint.temperature import identify_temperature
 from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.sensors import Sensors
 

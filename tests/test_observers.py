@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from jointwise.errors import ModelError, ShapeError
-from jointwise.joint.combined_friction import FrictionMap, OnlineFriction
-from jointwise.joint.friction.law import VelocityLaw
-from jointwise.joint.hysteresis.law import FrictionLaw, JointMotion
+from jointwise.joint.laws import FrictionLaw, FrictionMap, JointMotion, OnlineFriction, VelocityLaw
 from jointwise.joint.record import LinkLoad
 from jointwise.joint.stiffness.law import StiffnessLaw
 from jointwise.model.spring import Cubic

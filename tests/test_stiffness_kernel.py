@@ -10,12 +10,8 @@ import pytest
 
 from jointwise.backend import native
 from jointwise.estimation.recursive import VARIANTS
-from jointwise.joint.combined_friction import FrictionMap, OnlineFriction
-from jointwise.joint.friction.law import VelocityLaw
-from jointwise.joint.hysteresis.law import FrictionLaw
-from jointwise.joint.load.law import LoadLaw
+from jointwise.joint.laws import FrictionLaw, FrictionMap, LoadLaw, OnlineFriction, TemperatureLaw, VelocityLaw
 from jointwise.joint.record import LinkLoad
-from jointwise.joint.temperature.law import TemperatureLaw
 from jointwise.joint.transmission.law import FourierSeries, GearMap, GearMaps, RippledTable
 from jointwise.model.periodic_table import PeriodicTable
 from jointwise.monitoring.stiffness import JointSamples, StiffnessEstimator, StiffnessState, StiffnessTrace

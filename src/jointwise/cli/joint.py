@@ -193,7 +193,7 @@ def _check_method(args: argparse.Namespace) -> None:
     """Reject an unknown method of hysteresis."""
     if getattr(args, "method", "auto") == "auto":
         return
-    from jointwise.joint.hysteresis.law import METHODS
+    from jointwise.joint.laws import METHODS
 
     if args.method not in METHODS:
         raise UsageError(f"--method must be auto or one of {', '.join(METHODS)}. Got '{args.method}' instead")

@@ -7,13 +7,12 @@ function returns a `Part`; a `JointModel` collects the parts and is saved in a j
     model = load_joint("joint2.json", robot.name, joint=1).with_part(identify_friction(record))
     save_joint(model, "joint2.json")
 
-Every phenomenon is a package with the same files: `law` is what is identified and how a file stores it; `identify` is
-the entry point that selects samples, checks, fits and makes the `Part`. What makes `identify` too long is in `data`
-(samples of a record, averaged), `fit` (the estimate) and `result` (the part). Friction laws are those of
-`model/friction`; models are selected by `simplest_candidate` on held-out data; standard errors come from
-`estimation.jackknife`; `part.identified_part` makes every part. The motor has one file for each source of its gain
-instead of one `identify`; hysteresis divides its fit into files that its package lists. What several phenomena say
-together is in `combined_friction` and `calibration_terms`.
+`record` prepares the signals, `checks` refuses records, and `windows` finds samples in motion and runs at constant
+speed. Friction over speed, load and temperature are laws that `engine` fits to rows of a record: each file states its
+rows, its laws, and what it reports. Hysteresis, stiffness, transmission and motor have a search of their own.
+`part.identified_part` makes every part; models are selected by `simplest_candidate` on held-out data; standard errors
+come from `estimation.jackknife`. `laws` holds the identified friction laws and their combination, which
+`calibration_terms` turns into the terms of a calibration.
 """
 
 from __future__ import annotations
@@ -24,9 +23,8 @@ from jointwise.lazy import lazy_names
 
 if TYPE_CHECKING:
     from jointwise.joint.calibration_terms import drive_gain
-    from jointwise.joint.combined_friction import FrictionMap, friction_map
     from jointwise.joint.curve import Curve, Surface
-    from jointwise.joint.friction.identify import identify_friction
+    from jointwise.joint.friction import identify_friction
     from jointwise.joint.hysteresis.identify import identify_hysteresis
     from jointwise.joint.identification import (
         HysteresisOptions,
@@ -36,7 +34,8 @@ if TYPE_CHECKING:
         identify_motor_from_payload,
         identify_motor_from_targets,
     )
-    from jointwise.joint.load.identify import identify_load
+    from jointwise.joint.laws import FrictionMap, friction_map
+    from jointwise.joint.load import identify_load
     from jointwise.joint.model import JointModel, load_joint, load_joints, save_joint, save_joints
     from jointwise.joint.motor.drives import identify_drives, inertias_from_targets
     from jointwise.joint.motor.links import identify_motor
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from jointwise.joint.phenomenon import PHENOMENA, Phenomenon
     from jointwise.joint.record import JointRecord, join_records, joint_record
     from jointwise.joint.stiffness.identify import identify_stiffness
-    from jointwise.joint.temperature.identify import identify_temperature
+    from jointwise.joint.temperature import identify_temperature
     from jointwise.joint.transmission.identify import identify_transmission
 
 __all__ = [

@@ -9,11 +9,10 @@ import numpy as np
 from jointwise.arguments import checked
 from jointwise.errors import ModelError
 from jointwise.estimation.structure import JointTerms
-from jointwise.joint.load.law import load_law_of
+from jointwise.joint.laws import TemperatureLaw, load_law_of, temperature_law_of
 from jointwise.joint.model import JointModel
 from jointwise.joint.motor.result import MotorSettings, implausible_gain
 from jointwise.joint.part import Part
-from jointwise.joint.temperature.law import TemperatureLaw, temperature_law_of
 from jointwise.model.terms import Coulomb, Hysteresis, JointSignals, Offset, Stribeck, Temperature, Term, Viscous
 
 USED = ("friction", "load", "temperature", "hysteresis")
@@ -133,7 +132,7 @@ def _is_rated(model: JointModel) -> bool:
 
 def _rate_dependent(part: Part, dry: _DryFriction, rotor: bool) -> _Piece:
     """Return rate-dependent hysteresis; size and growth with the load from `dry` where known, else its own."""
-    from jointwise.joint.hysteresis.law import rated_term
+    from jointwise.joint.laws import rated_term
 
     term = rated_term(part, "rotor" if rotor else "q")
     term = term if dry.growth is None else replace(term, load=dry.load_law)
@@ -144,7 +143,7 @@ def _rate_dependent(part: Part, dry: _DryFriction, rotor: bool) -> _Piece:
 
 def _slip_elements(part: Part, dry: _DryFriction, rotor: bool, known: bool) -> _Piece:
     """Return slip elements; size and growth with the load from `dry` where known, else their own."""
-    from jointwise.joint.hysteresis.law import friction_law, hysteresis_term
+    from jointwise.joint.laws import friction_law, hysteresis_term
 
     law, term = friction_law(part), hysteresis_term(part)
     shares = tuple((law.forces / law.forces.sum()).tolist())
@@ -193,7 +192,7 @@ def _hysteresis_rise(part: Part | None) -> _Piece:
     """Return the Stribeck effect that was identified with the hysteresis; viscous friction is open."""
     if part is None or _rises_with_speed(part) or _find(part, "V_S") is None:
         return _Piece(open=("viscous", "stribeck"))
-    from jointwise.joint.hysteresis.law import friction_law
+    from jointwise.joint.laws import friction_law
 
     rise = Stribeck(part["V_S"], friction_law(part).exponent)
     return _Piece((rise,), {"FS": _estimate(part, "F_S-F_C")}, ("viscous",))

@@ -310,8 +310,8 @@ def _twist(record: JointRecord) -> Score:
 
 def _reversals(record: JointRecord) -> Score:
     """Return whether the joint moves slowly, and the time (s) near its reversals; 0 if it does not move."""
-    from jointwise.joint.friction.data import moving, settled
     from jointwise.joint.transmission.data import MAX_SPEED, usual_top_speed
+    from jointwise.joint.windows import moving, settled
 
     if np.ptp(record.position) < MIN_TRAVEL:
         return 0.0, 0.0
@@ -321,15 +321,15 @@ def _reversals(record: JointRecord) -> Score:
 
 def _speed(record: JointRecord) -> Score:
     """Return the logarithm of the fastest over the slowest constant speed, and the top speed, rad/s."""
-    from jointwise.joint.friction.data import find_plateaus
+    from jointwise.joint.windows import find_plateaus
 
-    runs = np.abs(find_plateaus(record if record.unit == "Nm" else record.with_gain(1.0)).speed)
+    runs = np.abs(find_plateaus(record).speed)
     return float(np.ptp(np.log(runs))) if len(runs) else 0.0, record.top_speed
 
 
 def _load_range(record: JointRecord) -> Score:
     """Return the range of the load, Nm, in motion at constant speed: weight, not inertia."""
-    from jointwise.joint.friction.data import LOAD_QUANTILES, moving, unaccelerated
+    from jointwise.joint.windows import LOAD_QUANTILES, moving, unaccelerated
 
     steady = record.load[moving(record) & unaccelerated(record)]
     return (float(np.ptp(np.quantile(steady, LOAD_QUANTILES))) if len(steady) else 0.0,)

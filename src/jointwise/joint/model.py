@@ -222,7 +222,7 @@ def _check(name: str, evaluate: Callable[[], list[Array]]) -> None:
 
 
 def _combined(parts: Mapping[str, Part]) -> list[Array]:
-    from jointwise.joint.combined_friction import friction_map
+    from jointwise.joint.laws import friction_map
 
     return [SIGNED, friction_map(list(parts.values())).torque(SIGNED)]
 
@@ -247,13 +247,13 @@ def _transmission(part: Part) -> list[Array]:
 
 
 def _friction(part: Part) -> list[Array]:
-    from jointwise.joint.friction.law import velocity_law_of
+    from jointwise.joint.laws import velocity_law_of
 
     return [SIGNED, velocity_law_of(part).torque(SIGNED)]
 
 
 def _load(part: Part) -> list[Array]:
-    from jointwise.joint.load.law import CHOICES, load_law_of
+    from jointwise.joint.laws import CHOICES, load_law_of
 
     law = load_law_of(part)
     if law.kind not in ("none", *CHOICES) or law.largest < 0.0:
@@ -262,7 +262,7 @@ def _load(part: Part) -> list[Array]:
 
 
 def _temperature(part: Part) -> list[Array]:
-    from jointwise.joint.temperature.law import PARAMETERS, temperature_law_of
+    from jointwise.joint.laws import PARAMETERS, temperature_law_of
 
     law = temperature_law_of(part)
     if law.kind not in PARAMETERS or not law.coldest <= law.hottest or law.fastest < 0.0:
@@ -271,7 +271,7 @@ def _temperature(part: Part) -> list[Array]:
 
 
 def _hysteresis(part: Part) -> list[Array]:
-    from jointwise.joint.hysteresis.law import METHODS, JointMotion, friction_law
+    from jointwise.joint.laws import METHODS, JointMotion, friction_law
     from jointwise.model.friction import LOAD_POWERS
 
     law = friction_law(part)

@@ -14,7 +14,7 @@ from scipy.signal import find_peaks
 from jointwise.data.statistics import intervals
 from jointwise.estimation.jackknife import MAX_BLOCKS
 from jointwise.joint.checks import MIN_REVERSALS, check_unsaturated, few_reversals, refuse
-from jointwise.joint.hysteresis.law import relative_table
+from jointwise.joint.laws import relative_table
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array
 

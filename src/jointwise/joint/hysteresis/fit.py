@@ -21,8 +21,8 @@ from jointwise.estimation.gram import (
     non_negative_solution,
 )
 from jointwise.joint.hysteresis.data import Loops
-from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, FrictionLaw
 from jointwise.joint.hysteresis.normal_equations import LINEAR, column_grams, slip_grams
+from jointwise.joint.laws import RATED, SLIP, STATIC, FrictionLaw
 from jointwise.joint.part import TINY
 from jointwise.model.friction import load_growth
 from jointwise.spatial import Array

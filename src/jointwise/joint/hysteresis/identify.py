@@ -10,7 +10,6 @@ from jointwise.estimation.cross_validation import exceeds, first_or_best, simple
 from jointwise.joint.checks import check_gravity, refuse
 from jointwise.joint.hysteresis.data import Loops, make_loops
 from jointwise.joint.hysteresis.fit import HysteresisFit
-from jointwise.joint.hysteresis.law import METHODS, SLIP, STATIC
 from jointwise.joint.hysteresis.methods import (
     Backlash,
     Growth,
@@ -27,6 +26,7 @@ from jointwise.joint.hysteresis.methods import (
 from jointwise.joint.hysteresis.normal_equations import Bank, best_choices, errors_by_count, gains, make_bank
 from jointwise.joint.hysteresis.result import held_out_fit, make_part
 from jointwise.joint.hysteresis.uncertainty import other_treatments
+from jointwise.joint.laws import METHODS, SLIP, STATIC
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array

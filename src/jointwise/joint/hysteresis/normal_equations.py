@@ -19,7 +19,7 @@ from jointwise.backend import native
 from jointwise.estimation.gram import RIDGE, block_errors, eliminated, folds_of
 from jointwise.estimation.jackknife import standard_error
 from jointwise.joint.hysteresis.data import Loops
-from jointwise.joint.hysteresis.law import (
+from jointwise.joint.laws import (
     FrictionLaw,
     JointMotion,
     dry_level,

@@ -12,9 +12,9 @@ from jointwise.estimation.cross_validation import FOLDS
 from jointwise.joint.curve import CURVE_BINS, Curve, make_curve
 from jointwise.joint.hysteresis.data import ENCODER_STEPS, Loops
 from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, limit_range
-from jointwise.joint.hysteresis.law import RATED, SLIP, STATIC, HysteresisSettings, JointMotion, dry_level
 from jointwise.joint.hysteresis.methods import HysteresisProblem
 from jointwise.joint.hysteresis.uncertainty import LawEstimate, estimate
+from jointwise.joint.laws import RATED, SLIP, STATIC, HysteresisSettings, JointMotion, dry_level
 from jointwise.joint.part import (
     TINY,
     Part,

@@ -9,12 +9,11 @@ import numpy as np
 
 from jointwise.estimation.gram import gram_covariance
 from jointwise.estimation.jackknife import student_factor
-from jointwise.joint.friction.law import StoredCovariance
 from jointwise.joint.hysteresis.data import Loops, make_loops
 from jointwise.joint.hysteresis.fit import HysteresisFit, Names, fit_forces, refine
-from jointwise.joint.hysteresis.law import LADDERS, SLIP
 from jointwise.joint.hysteresis.methods import Rise, Viscous, known_rise, viscous_friction
 from jointwise.joint.hysteresis.normal_equations import LINEAR
+from jointwise.joint.laws import LADDERS, SLIP, StoredCovariance
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
 from jointwise.spatial import Array

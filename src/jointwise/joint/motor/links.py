@@ -19,7 +19,6 @@ from jointwise.estimation.gram import block_grams, gram_solution
 from jointwise.estimation.jackknife import MIN_BLOCKS, block_count, equal_blocks, jackknife, student_factor
 from jointwise.joint.checks import check_record, refuse
 from jointwise.joint.curve import Curve, slope_curve
-from jointwise.joint.friction.data import has_both
 from jointwise.joint.motor.data import REVERSAL_TIME
 from jointwise.joint.motor.result import (
     GAIN_TOLERANCE,
@@ -30,6 +29,7 @@ from jointwise.joint.motor.result import (
 )
 from jointwise.joint.part import TINY, Part, TriedModel, Value, identified_part, nrmse_percent, percent_off, value_of
 from jointwise.joint.record import JointRecord
+from jointwise.joint.windows import has_both
 from jointwise.model.friction import (
     LOAD_POWERS,
     direction,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jointwise.estimation.recursive import RecursiveState
-from jointwise.joint.hysteresis.law import JointMotion
+from jointwise.joint.laws import JointMotion
 from jointwise.model.friction import slip_elements
 from jointwise.monitoring.stiffness.estimate import TERMS, powers
 from jointwise.monitoring.stiffness.estimator import HARMONICS, HEAD, REACH, StiffnessEstimator, StiffnessTrace

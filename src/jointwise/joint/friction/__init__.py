@@ -1,1 +1,0 @@
-"""Friction over speed, from runs at constant speed."""

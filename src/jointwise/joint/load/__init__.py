@@ -1,1 +1,0 @@
-"""Friction over load, from slow runs forward and back under gravity."""

@@ -1,1 +1,0 @@
-"""Friction over temperature, from a warm-up."""
