@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from jointwise.cli import main
-from jointwise.data import clock, conditioning, measures
+from jointwise.data import clock, conditioning, quality
 from jointwise.data.log import Log, holdout
 from jointwise.result import predict
 
@@ -84,7 +84,7 @@ def test_a_command_examines_the_clock_of_a_log_once(command, folder, monkeypatch
 
 def test_calibrate_shares_inspections_and_predictions_with_its_report(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    inspections = counted(monkeypatch, measures, "measure", name_of)
+    inspections = counted(monkeypatch, quality, "measure", name_of)
     predictions = counted(
         monkeypatch, predict, "output_chunks", lambda model, values, log, *_: (name_of(log), values.tobytes())
     )

@@ -9,7 +9,7 @@ import pytest
 
 import jointwise as jw
 from jointwise.data.channels import CHANNELS
-from jointwise.data.mapping import presets
+from jointwise.data.columns import presets
 
 JOINTS = 6
 

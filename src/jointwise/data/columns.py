@@ -8,24 +8,38 @@ count from 0 or 1, as ``q1``, ``q_1`` or ``q[1]``, without holes.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
 from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from jointwise.data.channels import CHANNELS, POSITION, SPELLINGS, TIME, Conversion, conversion, default_names
-from jointwise.data.mapping import Wanted, with_preset
-from jointwise.errors import DataError, nearest
+from jointwise.atomic import read_limited
+from jointwise.data.channels import (
+    CHANNELS,
+    OUTPUTS,
+    POSITION,
+    SPELLINGS,
+    TIME,
+    Conversion,
+    channel_named,
+    conversion,
+    default_names,
+)
+from jointwise.errors import DataError, JointwiseError, nearest
 from jointwise.formatting import MOST_NAMES, shortened
 from jointwise.spatial import Array
+from jointwise.toml import parse_toml
 
-OUTPUTS = ("current", "torque")
-"""Channels that may be missing for single joints."""
 CLOSE = 0.7
 """Similarity of a column name with a known one from which it may be a misspelling."""
 _INDEXED = re.compile(r"^([A-Za-z_]*[A-Za-z])(?:_?(\d{1,4})|\[(\d{1,4})\])?$")
@@ -376,3 +390,380 @@ def _refuse_twins(header: Sequence[str], where: str) -> None:
         if name in seen and name:
             raise DataError(f"{where}: two columns are named '{name}'. Rename one of them.")
         seen.add(name)
+
+
+ORDER_EXAMPLE = "t,q*6,qd*6,i*6"
+MOST_COLUMNS = 4096
+MOST_MAPPING_BYTES = 1024 * 1024
+
+_NUMBERED = re.compile(r"^(.*?)(\d{1,9})(\D*)$", re.DOTALL)
+_ORDER_ITEM = re.compile(r"^([A-Za-z_]+|-)(?:\*(\d{1,4}))?$")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A user's mapping from columns to channels.
+
+    Attributes:
+        names: Names of the columns of every channel.
+        units: Unit of every channel for which one is stated; others are in SI units.
+        order: Channels of nameless columns in their order, None for a column without channel; None for columns with
+            names.
+    """
+
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[str | None, ...] | None = None
+
+
+def parse_columns(columns: str | Path | Mapping[str, Any] | None) -> Wanted:
+    """Return the mapping that `columns` states: an option string, the path of a TOML file, a dict, or nothing."""
+    if columns is None:
+        return Wanted()
+    if isinstance(columns, Mapping):
+        return _from_table(columns, "columns")
+    text = str(columns).strip()
+    if isinstance(columns, Path) or text.endswith(".toml"):
+        return _from_file(Path(columns))
+    if not text:
+        raise DataError(f"columns: empty. Give names such as t=time,q=pos_0..pos_5 or an order such as {ORDER_EXAMPLE}")
+    return _from_names(text) if "=" in text else _from_order(text, "columns")
+
+
+def _from_file(path: Path) -> Wanted:
+    """Read a mapping file."""
+    try:
+        table = parse_toml(read_limited(path, MOST_MAPPING_BYTES, "a column mapping").decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: column mapping: not a text file in UTF-8.") from None
+    except JointwiseError as problem:
+        raise DataError(f"{path}: column mapping: {problem}") from None
+    return _from_table(table, str(path))
+
+
+def _from_table(table: Mapping[str, Any], where: str) -> Wanted:
+    """Return the mapping of a table with `columns`, `units`, `order`, or of a plain table channel -> names."""
+    keys = {"columns", "units", "order"}
+    if not keys & set(table):
+        table = {"columns": table}
+    unknown = sorted(set(table) - keys)
+    if unknown:
+        raise DataError(f"{where}: unknown key '{unknown[0]}'. Allowed: columns, units, order.")
+    if "order" in table:
+        return _ordered_table(table, where)
+    names = {
+        channel_named(str(key), where).name: _names(value, str(key), where)
+        for key, value in _section(table, "columns", where).items()
+    }
+    return Wanted(names, _units(table, where))
+
+
+def _ordered_table(table: Mapping[str, Any], where: str) -> Wanted:
+    """Return the mapping of a table that gives the order of the columns."""
+    if "columns" in table:
+        raise DataError(f"{where}: give columns or order, not both.")
+    order = table["order"]
+    text = ",".join(map(str, order)) if isinstance(order, Sequence) and not isinstance(order, str) else str(order)
+    wanted = _from_order(text, where)
+    return Wanted(units={**wanted.units, **_units(table, where)}, order=wanted.order)
+
+
+def _section(table: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
+    """Return a sub-table, empty if absent."""
+    section = table.get(key, {})
+    if not isinstance(section, Mapping):
+        raise DataError(f"{where}: '{key}' must be a table. Got {type(section).__name__} instead.")
+    return section
+
+
+def _units(table: Mapping[str, Any], where: str) -> dict[str, str]:
+    """Return the units of a table per channel."""
+    return {channel_named(str(k), where).name: str(v) for k, v in _section(table, "units", where).items()}
+
+
+def _names(value: object, key: str, where: str) -> tuple[str, ...]:
+    """Return the column names of a table's value: a string (name, range, a|b|c or a,b,c) or a list of names.
+
+    A comma separates names in a string only: a name in a list may have one.
+    """
+    if isinstance(value, str):
+        return expand_names(value.replace(",", "|"), where)
+    if isinstance(value, Sequence) and value and all(isinstance(name, str) for name in value):
+        return tuple(name for part in value for name in expand_names(part, where))
+    raise DataError(f"{where}: columns of '{key}' must be a name or a list of names. Got {value!r} instead.")
+
+
+def _from_names(text: str) -> Wanted:
+    """Parse ``t=time,q=torso,pos_0..pos_5@deg``."""
+    names: dict[str, tuple[str, ...]] = {}
+    units: dict[str, str] = {}
+    for item in _by_channel(text):
+        key, _, rest = item.partition("=")
+        channel = channel_named(key, "columns").name
+        if channel in names or channel in units:
+            raise DataError(f"columns: '{channel}' is given twice.")
+        spec, unit = _split_unit(rest)
+        if unit:
+            units[channel] = unit
+        if spec:
+            names[channel] = expand_names(spec, "columns")
+        elif not unit:
+            raise DataError(f"columns: '{key.strip()}=' names no column.")
+    return Wanted(names, units)
+
+
+def _by_channel(text: str) -> list[str]:
+    """Return the parts of a text that belong to one channel each; an item without `=` continues the one before."""
+    parts: list[str] = []
+    for item in text.split(","):
+        if "=" in item:
+            parts.append(item)
+        elif not parts:
+            raise DataError(f"columns: '{item.strip()}' must be channel=column, as in t=time,q=pos_0..pos_5")
+        else:
+            parts[-1] += f"|{item}"
+    return parts
+
+
+def _from_order(text: str, where: str) -> Wanted:
+    """Parse ``t,q*6@deg,-*3``."""
+    order: list[str | None] = []
+    units: dict[str, str] = {}
+    for item in text.split(","):
+        spec, unit = _split_unit(item)
+        match = _ORDER_ITEM.match(spec)
+        if match is None:
+            raise DataError(f"{where}: '{item.strip()}' must be a channel and a count, as in {ORDER_EXAMPLE}")
+        channel = None if match[1] == "-" else channel_named(match[1], where).name
+        order += [channel] * int(match[2] or 1)
+        if unit and channel:
+            units[channel] = unit
+        if len(order) > MOST_COLUMNS:
+            raise DataError(f"{where}: more than {MOST_COLUMNS} columns.")
+    if order.count(TIME) > 1:
+        raise DataError(f"{where}: '{TIME}' is given twice.")
+    return Wanted(units=units, order=tuple(order))
+
+
+def _split_unit(text: str) -> tuple[str, str]:
+    """Return the part before the last `@` and the unit after it."""
+    spec, at, unit = text.strip().rpartition("@")
+    return (spec.strip(), unit.strip()) if at else (unit.strip(), "")
+
+
+def expand_names(spec: str, where: str) -> tuple[str, ...]:
+    """Return the names of ``a|b|c``, each a name or a range ``first..last`` (counting the last number in it)."""
+    if "|" in spec:
+        return tuple(name for part in spec.split("|") for name in expand_names(part, where))
+    first, dots, last = spec.partition("..")
+    if not dots:
+        return (spec.strip(),)
+    return _counted_columns(first.strip(), last.strip(), where)
+
+
+def _counted_columns(first: str, last: str, where: str) -> tuple[str, ...]:
+    """Return first..last, which must differ in their last number only."""
+    begin, end = _NUMBERED.match(first), _NUMBERED.match(last)
+    if begin is None or end is None or (begin[1], begin[3]) != (end[1], end[3]) or int(begin[2]) > int(end[2]):
+        raise DataError(f"{where}: '{first}..{last}' must count up in the last number, as in pos_0..pos_5")
+    low, high = int(begin[2]), int(end[2])
+    if high - low >= MOST_COLUMNS:
+        raise DataError(f"{where}: '{first}..{last}' is more than {MOST_COLUMNS} columns.")
+    width = len(begin[2]) if begin[2].startswith("0") else 0
+    return tuple(f"{begin[1]}{k:0{width}d}{begin[3]}" for k in range(low, high + 1))
+
+
+# -- names of known interfaces (`presets.toml`) --
+
+_COLUMN = re.compile(r"^(.*?)(?:_?(\d{1,4})|\[(\d{1,4})\])?$")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Column names of one interface.
+
+    Attributes:
+        title: Name of the interface, for notes.
+        source: Where the names are documented.
+        detect: Stems that a header must have.
+        columns: Stem of every channel.
+        units: Unit of every channel for which one is stated; others are in SI units.
+    """
+
+    title: str
+    source: str
+    detect: tuple[str, ...]
+    columns: dict[str, str]
+    units: dict[str, str]
+
+
+@cache
+def presets() -> dict[str, Preset]:
+    """Return all presets by name."""
+    tables = tomllib.loads((files("jointwise.data") / "presets.toml").read_text(encoding="utf-8"))
+    return {
+        name: Preset(
+            table["title"],
+            table["source"],
+            tuple(table["detect"]),
+            dict(table["columns"]),
+            dict(table.get("units", {})),
+        )
+        for name, table in tables.items()
+    }
+
+
+def with_preset(header: Sequence[str], wanted: Wanted) -> tuple[Wanted, str | None]:
+    """Return a mapping completed by the preset of a header, and a note that names the preset; None if none applies.
+
+    What the user states takes precedence.
+    """
+    if wanted.names or wanted.order is not None:
+        return wanted, None
+    stems = _stems(header)
+    for preset in presets().values():
+        if all(stem in stems for stem in preset.detect):
+            names = {channel: stems[stem] for channel, stem in preset.columns.items() if stem in stems}
+            units = {channel: unit for channel, unit in preset.units.items() if channel in names}
+            return replace(wanted, names=names, units=units | dict(wanted.units)), f"columns of the {preset.title}"
+    return wanted, None
+
+
+def _stems(header: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the columns of every stem in the order of their numbers."""
+    numbered: dict[str, list[tuple[int, str]]] = {}
+    for name in header:
+        match = _COLUMN.match(name)
+        if match is not None:
+            numbered.setdefault(match[1], []).append((int(match[2] or match[3] or -1), name))
+    return {stem: tuple(name for _, name in sorted(columns)) for stem, columns in numbered.items()}
+
+
+NEEDED = (TIME, POSITION, "current", "torque")
+"""Channels whose missing values reject the log; any other channel with missing values is left out, with a note."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a file becomes a log, as `read_log` describes it.
+
+    Attributes:
+        wanted: Columns that the user stated.
+        joints: Number of joints; None for any.
+        needed: Channels that must have no missing values.
+        spool_bytes: Bytes of a log that stay in memory; None for the default.
+        extra: Names or patterns of other columns to read.
+        ignored: Joints (0-based) whose output is ignored.
+    """
+
+    wanted: Wanted
+    joints: int | None
+    needed: Collection[str]
+    spool_bytes: int | None
+    extra: Sequence[str] = ()
+    ignored: Collection[int] = ()
+
+
+@dataclass
+class Gate:
+    """Passes blocks of values; counts, per column, how many were missing.
+
+    Missing values of an output (current, torque) are accepted of the ignored joints, and where a joint has no values at
+    all.
+
+    Attributes:
+        layout: Columns of the file.
+        needed: Channels that must have no missing values.
+        ignored: Joints (0-based) whose output is ignored.
+        largest: Largest plausible magnitude of every column, (columns,), SI units.
+        channels: Channel of every column.
+        joints: Joint (0-based) of every column.
+        rows: Number of rows so far.
+        missing: Number of missing values of every column so far, (columns,).
+    """
+
+    layout: TableLayout
+    needed: Collection[str] = NEEDED
+    ignored: Collection[int] = ()
+    largest: Array = field(init=False)
+    channels: list[str] = field(init=False)
+    joints: list[int] = field(init=False)
+    rows: int = 0
+    missing: NDArray[np.intp] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the limits of each column."""
+        self.largest, self.channels, self.joints = self.layout.largest, self.layout.channels, self.layout.joints
+        self.missing = np.zeros(len(self.channels), dtype=np.intp)
+
+    def passes(self, matrix: Array) -> bool:
+        """Take a block of SI values (rows, columns); False if it holds garbage, which the reader then locates.
+
+        Garbage is a magnitude out of the range of its channel. Non-finite values only count as missing (see `verdict`).
+        """
+        self.rows += len(matrix)
+        if len(matrix) == 0 or bool(
+            ((matrix.min(axis=0) >= -self.largest) & (matrix.max(axis=0) <= self.largest)).all()
+        ):
+            return True
+        lost = ~np.isfinite(matrix)
+        self.missing += lost.sum(axis=0)
+        return bool(((np.abs(matrix) <= self.largest) | lost).all())
+
+    def lost(self) -> set[str]:
+        """Return the channels to leave out: not needed and holed, or altogether empty (never t and q)."""
+        empty = {channel for channel in self.channels if self._empty(channel)}
+        holed = {c for k, c in enumerate(self.channels) if self._holed(k) and c not in self.needed}
+        return (empty | holed) - {TIME, POSITION}
+
+    def fatal(self) -> list[int]:
+        """Return the columns, as positions in the log's matrix, whose missing values refuse the log."""
+        lost = self.lost()
+        return [k for k, channel in enumerate(self.channels) if channel not in lost and self._holed(k)]
+
+    def _holed(self, k: int) -> bool:
+        """Return whether a column has missing values that are not accepted."""
+        accepted = self.channels[k] in OUTPUTS and (self.joints[k] in self.ignored or self.missing[k] == self.rows)
+        return bool(self.missing[k]) and not accepted
+
+    def _unmeasured(self) -> list[int]:
+        """Return the columns of outputs that have no values, of channels that are kept."""
+        lost = self.lost()
+        named = enumerate(self.channels)
+        return [k for k, c in named if c in OUTPUTS and c not in lost and 0 < self.missing[k] == self.rows]
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a note for each channel left out, and for each output without values."""
+        unmeasured = (f"{self.layout.labels[k]} has no values: this output is ignored" for k in self._unmeasured())
+        return (*unmeasured, *self._left_out())
+
+    def _left_out(self) -> tuple[str, ...]:
+        return tuple(
+            f"{channel} left out: {self.count(channel)} of its values are missing or not finite"
+            for channel in self.layout.positions
+            if channel in self.lost()
+        )
+
+    def count(self, channel: str) -> int:
+        """Return how many values of a channel are missing."""
+        return sum(int(n) for c, n in zip(self.channels, self.missing, strict=True) if c == channel)
+
+    def _empty(self, channel: str) -> bool:
+        """Return whether a channel has no value at all."""
+        return self.rows > 0 and self.count(channel) == self.rows * self.channels.count(channel)
+
+
+def refuse_short(rows: int, where: str) -> None:
+    """Refuse a log of no or one sample."""
+    if rows < 2:
+        found = "no rows below the header" if rows == 0 else "only one row"
+        raise DataError(f"{where}: {found}. A log needs at least two samples, and seconds of motion to be of use.")
+
+
+def refuse_missing(channel: str, label: str, count: int, place: str, where: str) -> None:
+    """Refuse a log because a needed value is missing."""
+    more = f" and {count - 1} more values of {channel}" if count > 1 else ""
+    raise DataError(
+        f"{where}: {place}, column '{label}' is missing or not finite{more}. "
+        "Cut those rows out, or leave the column out."
+    )

@@ -9,24 +9,276 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from jointwise.data import sniff
 from jointwise.data.channels import CHANNELS, TIME, Conversion
-from jointwise.data.columns import TableLayout, extra_columns, layout
-from jointwise.data.gate import Gate, ReadOptions, refuse_missing, refuse_short
+from jointwise.data.columns import (
+    MOST_COLUMNS,
+    Gate,
+    ReadOptions,
+    TableLayout,
+    extra_columns,
+    known_column,
+    layout,
+    refuse_missing,
+    refuse_short,
+)
 from jointwise.data.log import Log, Origin, log_from_matrix
-from jointwise.data.sniff import MISSING, NUMBER, Head, seconds_of, split_fields
 from jointwise.data.spool import Spool
-from jointwise.data.tall import is_tall, table_of
 from jointwise.errors import DataError
 from jointwise.spatial import Array
+
+HEAD_BYTES = 1024 * 1024
+"""Comments, header and first row must fit in this; a longer line is no table."""
+
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+MISSING = ("", "NaN", "nan", "NAN", "-nan", "NA", "N/A", "null", "NULL", "None")
+_LONGEST_QUOTED = 65536
+_FIRST_ROWS = 20
+"""Rows at the beginning of a file that show its decimal mark and which columns are text."""
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
+
+_MAGIC = (
+    (b"\x1f\x8b", "is compressed (gzip). Unpack it first."),
+    (b"PK\x03\x04", "is a ZIP or spreadsheet file. Export it as CSV."),
+    (b"\xff\xfe", "is text in UTF-16. Save it as UTF-8."),
+    (b"\xfe\xff", "is text in UTF-16. Save it as UTF-8."),
+    (b"\x89MCAP", "is an MCAP recording. Give it the ending .mcap."),
+    (b"#ROSBAG", "is a ROS 1 bag. Export it as CSV or Parquet."),
+    (b"SQLite format 3", "is an SQLite file. If it is a ROS 2 bag, give it the ending .db3."),
+    (b"\x89HDF", "is an HDF5 file. Export it as CSV or Parquet."),
+    (b"\x93NUMPY", "is a NumPy file. Export it as CSV or Parquet."),
+)
+
+
+@dataclass(frozen=True)
+class Head:
+    """How a text log begins.
+
+    Attributes:
+        delimiter: Text between two fields.
+        header: Column names; None without a header.
+        count: Number of columns.
+        offset: Byte at which the rows begin.
+        first_line: Line at which they begin, 1-based.
+        rows: Fields of the first rows.
+        decimal: Decimal mark.
+        bare_returns: Whether lines end with a bare carriage return.
+    """
+
+    delimiter: str
+    header: tuple[str, ...] | None
+    count: int
+    offset: int
+    first_line: int
+    rows: tuple[tuple[str, ...], ...] = ()
+    decimal: str = "."
+    bare_returns: bool = False
+
+    def is_number(self, column: int) -> bool:
+        """Return whether the first values of a column are numbers, as far as there are any."""
+        values = [row[column].replace(",", ".", 1) for row in self.rows if len(row) > column and row[column]]
+        return all(value in MISSING or NUMBER.fullmatch(value) for value in values)
+
+    def is_stamp(self, column: int) -> bool:
+        """Return whether the first values of a column are stamps as text."""
+        values = [row[column] for row in self.rows if len(row) > column and row[column]]
+        return bool(values) and all(map(is_stamp, values))
+
+    def is_counter(self, column: int) -> bool:
+        """Return whether a column only counts the rows, in steps of one."""
+        values = [row[column] for row in self.rows if len(row) > column and row[column]]
+        steps = [int(b) - int(a) for a, b in pairwise(values)] if all(map(str.isdecimal, values)) else []
+        return bool(steps) and set(steps) == {1}
+
+
+def sniff(head: bytes, where: str) -> Head:
+    """Return the head of a text log from its first bytes."""
+    refuse_binary(head, where)
+    bare_returns = ends_with_returns(head)
+    found = _sniffed(with_line_feeds(head) if bare_returns else head, where)
+    return replace(found, bare_returns=bare_returns)
+
+
+def _sniffed(head: bytes, where: str) -> Head:
+    """Return the head of a text log whose lines end with a line feed."""
+    bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    comments, offset, line = _comments(head, bom)
+    text = _decode(_first_line(head, offset, where))
+    delimiter = _delimiter(text)
+    fields = split_fields(text, delimiter)
+    if len(fields) > MOST_COLUMNS:
+        raise DataError(f"{where}: {len(fields)} columns in row {line}; at most {MOST_COLUMNS} are read.")
+    if _is_numbers(fields):
+        names = _commented_header(comments, delimiter, len(fields))
+        return _with_rows(Head(delimiter, names, len(fields), offset, line), head)
+    end = head.find(b"\n", offset)
+    start = len(head) if end < 0 else end + 1
+    return _with_rows(Head(delimiter, tuple(fields), len(fields), start, line + 1), head)
+
+
+def _with_rows(found: Head, head: bytes) -> Head:
+    """Return a head with its first rows and their decimal mark; with commas between the fields it is the point."""
+    lines = head[found.offset :].split(b"\n")[:-1] or [head[found.offset :]]
+    texts = [text for line in lines[: 2 * _FIRST_ROWS] if (text := _decode(line).strip())]
+    rows = tuple(tuple(split_fields(text, found.delimiter)) for text in texts[:_FIRST_ROWS])
+    return replace(found, rows=rows, decimal=_decimal_mark(rows, found.delimiter))
+
+
+def _decimal_mark(rows: Sequence[Sequence[str]], delimiter: str) -> str:
+    """Return the comma if some fields have one and none has a point."""
+    fields = [field for row in rows for field in row]
+    commas = delimiter != "," and any(map(_DECIMAL_COMMA.fullmatch, fields))
+    return "," if commas and not any(map(_DECIMAL_POINT.fullmatch, fields)) else "."
+
+
+def ends_with_returns(head: bytes) -> bool:
+    """Return whether lines end with a bare carriage return: there is no line feed at all."""
+    return b"\n" not in head and b"\r" in head.rstrip(b"\r")
+
+
+def with_line_feeds(content: bytes) -> bytes:
+    """Return text whose lines end with a line feed instead of a bare carriage return; no byte moves."""
+    return content.replace(b"\r", b"\n") if ends_with_returns(content) else content
+
+
+def refuse_binary(head: bytes, where: str) -> None:
+    """Refuse what is empty or no text."""
+    if not head.strip():
+        raise DataError(f"{where}: the file is empty.")
+    for magic, advice in _MAGIC:
+        if head.startswith(magic):
+            raise DataError(f"{where}: {advice}")
+    if b"\x00" in head.partition(b"\n")[0][:512]:
+        raise DataError(f"{where}: not a text file (binary bytes at its beginning). Give a CSV or Parquet log.")
+
+
+def split_fields(text: str, delimiter: str) -> list[str]:
+    """Return the fields of a line, unquoted and stripped; runs of spaces are one delimiter."""
+    if delimiter == " ":
+        text = " ".join(text.split())
+    if '"' not in text or len(text) > _LONGEST_QUOTED:
+        return [field.strip() for field in text.split(delimiter)]
+    fields = re.split(rf'{re.escape(delimiter)}(?=(?:[^"]*"[^"]*")*[^"]*$)', text)
+    return [_unquoted(field.strip()).strip() for field in fields]
+
+
+def _unquoted(field: str) -> str:
+    """Return a field without the quotes around it, in which a doubled quote stands for one."""
+    if len(field) > 1 and field[0] == field[-1] == '"':
+        return field[1:-1].replace('""', '"')
+    return field.strip('"')
+
+
+def _comments(head: bytes, offset: int) -> tuple[list[str], int, int]:
+    """Return the comment lines at the top, the byte after them and its 1-based line; blank lines are skipped."""
+    comments: list[str] = []
+    line = 1
+    while True:
+        end = head.find(b"\n", offset)
+        content = head[offset : end if end >= 0 else len(head)].strip()
+        if end < 0 or (content and not content.startswith(b"#")):
+            return comments, offset, line
+        if content:
+            comments.append(_decode(content.lstrip(b"#").strip()))
+        offset, line = end + 1, line + 1
+
+
+def _first_line(head: bytes, offset: int, where: str) -> bytes:
+    """Return the line at `offset`."""
+    end = head.find(b"\n", offset)
+    if end < 0 and len(head) >= HEAD_BYTES:
+        raise DataError(f"{where}: no line break in its first {HEAD_BYTES} bytes. This is not a table of samples.")
+    content = head[offset : end if end >= 0 else len(head)].strip(b"\r\n")
+    if not content.strip() or content.lstrip().startswith(b"#"):
+        raise DataError(f"{where}: only comments or blank lines. Where are the samples?")
+    return content
+
+
+def _decode(content: bytes) -> str:
+    """Return text in UTF-8, else Latin-1 (degree signs of older programs)."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _delimiter(text: str) -> str:
+    """Return the delimiter of a line: semicolon or tab if there is one, else comma, else space.
+
+    Semicolon before comma, so that decimal commas are seen as such.
+    """
+    plain = re.sub(r'"[^"]*"', "", text.strip())
+    return next((mark for mark in ";\t, " if mark in plain), ",")
+
+
+def _is_numbers(fields: list[str]) -> bool:
+    """Return whether a first row is data: most of its fields are numbers (one may be garbage)."""
+    numbers = sum(NUMBER.fullmatch(field.replace(",", ".", 1)) is not None for field in fields)
+    return 2 * numbers > len(fields)
+
+
+def _commented_header(comments: list[str], delimiter: str, count: int) -> tuple[str, ...] | None:
+    """Return the names in the last comment line if it has one name a column, as numpy.savetxt writes them."""
+    if not comments:
+        return None
+    fields = split_fields(comments[-1], delimiter)
+    if len(fields) != count or _is_numbers(fields) or count < 2:
+        return None
+    return tuple(fields)
+
+
+# -- stamps as text, such as ``2021-10-05T12:08:13.122`` or ``12:08:13.122`` --
+
+STAMP = re.compile(
+    r"(?:(\d{4})[-/:.](\d{1,2})[-/:.](\d{1,2})[T :_])?(\d{1,2}):(\d{2}):(\d{2}(?:[.,]\d{1,9})?)"
+    r"(Z|[+-]\d{2}:?\d{2})?"
+)
+"""Year, month and day (optional), hours, minutes, seconds, and the offset from UTC (optional)."""
+
+
+def is_stamp(text: str) -> bool:
+    """Return whether a text is a stamp."""
+    return STAMP.fullmatch(text) is not None
+
+
+def seconds_of(texts: Iterable[str | None]) -> Array:
+    """Return stamps in s: since 1970 (UTC, unless the text states an offset), or since midnight without a date.
+
+    What is no stamp becomes NaN.
+    """
+    return np.array([np.nan if text is None else _seconds(text.strip()) for text in texts])
+
+
+def _seconds(text: str) -> float:
+    match = STAMP.fullmatch(text)
+    if match is None:
+        return np.nan
+    year, month, day, hours, minutes, seconds, zone = match.groups()
+    clock = 3600 * int(hours) + 60 * int(minutes) - _offset(zone)
+    try:
+        date = 0.0 if year is None else datetime(int(year), int(month), int(day), tzinfo=UTC).timestamp()
+    except ValueError:
+        return np.nan
+    return date + clock + float(seconds.replace(",", "."))
+
+
+def _offset(zone: str | None) -> int:
+    """Return the offset from UTC in s."""
+    if zone is None or zone == "Z":
+        return 0
+    digits = zone[1:].replace(":", "")
+    return (1 if zone[0] == "+" else -1) * (3600 * int(digits[:2]) + 60 * int(digits[2:]))
+
 
 _LONGEST_SHOWN = 24
 
@@ -94,19 +346,19 @@ class Lines:
 def read_csv(path: Path, options: ReadOptions) -> Log:
     """Return the log of a text file; see `read_log`."""
     with path.open("rb") as file:
-        head = sniff.sniff(file.read(sniff.HEAD_BYTES), str(path))
+        head = sniff(file.read(HEAD_BYTES), str(path))
         if not is_tall(head):
             return _read_table(file, path, head, options)
     table = table_of(path, head, None if options.wanted.order is None else len(options.wanted.order))
     with BytesIO(table.text) as content:
-        head = sniff.sniff(table.text[: sniff.HEAD_BYTES], str(path))
+        head = sniff(table.text[:HEAD_BYTES], str(path))
         log = _read_table(content, path, head, options)
     note = "one value per line: read as a table"
     origin = replace(log.origin, sha256=table.sha256, size=table.size, first_line=None, notes=(*log.origin.notes, note))
     return replace(log, origin=origin)
 
 
-def _read_table(file: IO[bytes], path: Path, head: sniff.Head, options: ReadOptions) -> Log:
+def _read_table(file: IO[bytes], path: Path, head: Head, options: ReadOptions) -> Log:
     """Return the log of a text with one sample per line."""
     columns = layout(head.header, head.count, options.wanted, options.joints, str(path), head, options.ignored)
     file.seek(0)
@@ -119,7 +371,7 @@ def _read_table(file: IO[bytes], path: Path, head: sniff.Head, options: ReadOpti
     return replace(log, extra=_extra_columns(file, path, head, others))
 
 
-def _extra_columns(file: IO[bytes], path: Path, head: sniff.Head, names: Mapping[str, int]) -> dict[str, Array]:
+def _extra_columns(file: IO[bytes], path: Path, head: Head, names: Mapping[str, int]) -> dict[str, Array]:
     """Return other columns of a file, (samples,) each, NaN where a value is missing."""
     columns = TableLayout({"extra": tuple(names.values())}, {"extra": tuple(names)}, {}, ())
     parse, parts = _parser(head, columns), list[Array]()
@@ -136,7 +388,7 @@ class _Reader:
     """One reading of one file."""
 
     path: Path
-    head: sniff.Head
+    head: Head
     layout: TableLayout
     gate: Gate
 
@@ -205,7 +457,7 @@ def _fault_text(first: list[BadRow], more: int, all_seen: bool, block: Block, wh
     return f"{where}: {place}: {fault.reason}{count}. {fault.advice}"
 
 
-def _parser(head: sniff.Head, columns: TableLayout) -> Any:
+def _parser(head: Head, columns: TableLayout) -> Any:
     """Return a function from the bytes of whole lines to SI values (rows, columns), None where pyarrow refuses.
 
     Whole blocks are parsed one after another in this thread: pyarrow's own streaming reader reads ahead in a
@@ -218,12 +470,12 @@ def _parser(head: sniff.Head, columns: TableLayout) -> Any:
     used = [str(k) for k in columns.columns]
     texts = {str(k) for k in columns.positions.get(TIME, ()) if head.is_stamp(k)}
     types = {name: pa.string() if name in texts else pa.float64() for name in used}
-    reading = arrow.ReadOptions(use_threads=False, column_names=every, block_size=2 * BLOCK_BYTES + sniff.HEAD_BYTES)
+    reading = arrow.ReadOptions(use_threads=False, column_names=every, block_size=2 * BLOCK_BYTES + HEAD_BYTES)
     parsing = arrow.ParseOptions(delimiter=head.delimiter)
     converting = arrow.ConvertOptions(
         column_types=types,
         include_columns=used,
-        null_values=list(sniff.MISSING),
+        null_values=list(MISSING),
         strings_can_be_null=True,
         decimal_point=head.decimal,
     )
@@ -373,3 +625,94 @@ def _value(text: str) -> float:
     if text in MISSING:
         return math.nan
     return float(text) if NUMBER.fullmatch(text) else float(seconds_of([text])[0])
+
+
+MOST_BYTES = 512 * 1024 * 1024
+"""Largest file with one value per line; it is turned around in memory."""
+LONG_COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table made from a file with one value per line.
+
+    Attributes:
+        text: The table as comma-separated text.
+        sha256: Hash of the file.
+        size: Size of the file, bytes.
+    """
+
+    text: bytes
+    sha256: str
+    size: int
+
+
+def is_tall(head: Head) -> bool:
+    """Return whether a text log has one value per line."""
+    return head.count == 1 or _name_column(head) is not None
+
+
+def table_of(path: Path, head: Head, width: int | None) -> Table:
+    """Return the table of a log with one value per line; `width` is the number of nameless columns, if known."""
+    if path.stat().st_size > MOST_BYTES:
+        raise DataError(f"{path}: one value per line, and more than {MOST_BYTES} bytes. Save it as a table or Parquet.")
+    content = path.read_bytes()
+    text = with_line_feeds(content).decode("utf-8-sig", "replace")
+    lines = ((number, line.strip()) for number, line in enumerate(text.split("\n"), start=1))
+    used = ((number, line) for number, line in lines if line and not line.startswith("#"))
+    rows = _one_column(used, width, str(path)) if head.count == 1 else _long_form(used, head, str(path))
+    return Table("\n".join(map(",".join, rows)).encode(), hashlib.sha256(content).hexdigest(), len(content))
+
+
+def _name_column(head: Head) -> int | None:
+    """Return the column of a long form that holds the names: the one whose every value is a text."""
+    if head.header is None or head.count != LONG_COLUMNS or not head.rows or any(map(known_column, head.header[1:])):
+        return None
+    texts = [k for k in range(1, LONG_COLUMNS) if not any(_is_value(row[k]) for row in head.rows if len(row) > k)]
+    return texts[0] if len(texts) == 1 else None
+
+
+def _is_value(text: str) -> bool:
+    return NUMBER.fullmatch(text.replace(",", ".", 1)) is not None or is_stamp(text) or not text
+
+
+def _long_form(lines: Iterator[tuple[int, str]], head: Head, where: str) -> Iterator[list[str]]:
+    """Yield the header and the samples of a long form; samples of one stamp need not follow each other."""
+    names, name_at = dict[str, int](), _name_column(head) or 1
+    samples: dict[str, dict[int, str]] = {}
+    next(lines)  # the header
+    for number, line in lines:
+        fields = split_fields(line, head.delimiter)
+        if len(fields) != LONG_COLUMNS:
+            raise DataError(f"{where}: row {number}: {len(fields)} fields instead of {LONG_COLUMNS}.")
+        stamp, value = fields[0], fields[LONG_COLUMNS - name_at]
+        column = names.setdefault(fields[name_at], len(names))
+        sample = samples.setdefault(stamp, {})
+        if column in sample:
+            raise DataError(f"{where}: row {number}: two values of '{fields[name_at]}' at the stamp {stamp}.")
+        sample[column] = value.replace(",", ".")
+    yield ["t", *names]
+    for stamp, sample in samples.items():
+        yield [stamp.replace(",", "."), *(sample.get(k, "") for k in range(len(names)))]
+
+
+def _one_column(lines: Iterator[tuple[int, str]], width: int | None, where: str) -> Iterator[list[str]]:
+    """Yield the header, where there is one, and the samples of a single column."""
+    names, values = list[str](), list[str]()
+    for number, line in lines:
+        text = line.strip('"; ').replace(",", ".")
+        if _is_value(text):
+            values.append(text)
+        elif values:
+            raise DataError(f"{where}: row {number}: '{line[:24]}' is not a number.")
+        else:
+            names.append(line)
+    count = len(names) or width
+    if not count:
+        raise DataError(f"{where}: one value per line and no names. State their order: --columns 't,q*6,i*6'.")
+    if len(values) % count:
+        raise DataError(f"{where}: {len(values)} values must be a multiple of the {count} columns.")
+    if names:
+        yield names
+    for first in range(0, len(values), count):
+        yield values[first : first + count]

@@ -16,11 +16,18 @@ from typing import Any, Self
 import numpy as np
 
 from jointwise.atomic import atomic_path
-from jointwise.data.columns import TableLayout, extra_columns, layout
+from jointwise.data.columns import (
+    MOST_COLUMNS,
+    Gate,
+    ReadOptions,
+    TableLayout,
+    extra_columns,
+    layout,
+    refuse_missing,
+    refuse_short,
+)
 from jointwise.data.coordinates import KEY, gravity_from_bytes
-from jointwise.data.gate import Gate, ReadOptions, refuse_missing, refuse_short
 from jointwise.data.log import Log, Origin, log_from_matrix
-from jointwise.data.mapping import MOST_COLUMNS
 from jointwise.data.spool import Spool
 from jointwise.errors import DataError
 from jointwise.spatial import Array

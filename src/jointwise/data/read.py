@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from jointwise.arguments import checked
+from jointwise.data.columns import NEEDED, ReadOptions, parse_columns
 from jointwise.data.effort import EffortUnit
-from jointwise.data.gate import NEEDED, ReadOptions
 from jointwise.data.log import Log
-from jointwise.data.mapping import parse_columns
 from jointwise.data.parquet import STREAM_MAGIC
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError

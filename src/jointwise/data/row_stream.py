@@ -16,11 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.data import sniff
 from jointwise.data.channels import SPELLINGS, TIME
-from jointwise.data.columns import TableLayout, layout
-from jointwise.data.mapping import Wanted, parse_columns
-from jointwise.data.sniff import Head, seconds_of, split_fields
+from jointwise.data.columns import TableLayout, Wanted, layout, parse_columns
+from jointwise.data.csv import HEAD_BYTES, Head, seconds_of, sniff, split_fields
 from jointwise.errors import DataError
 from jointwise.spatial import Array
 
@@ -73,7 +71,7 @@ def csv_rows(
         with Path(path).open("rb") as file:
             lines = _lines(file, follow, idle)
             first = _head_lines(lines)
-            head = sniff.sniff(b"".join(first)[: sniff.HEAD_BYTES], str(path))
+            head = sniff(b"".join(first)[:HEAD_BYTES], str(path))
             reader = _Reader.of(head, parse_columns(columns), joints, str(path))
             yield from _batches(reader, [line for line in first[head.first_line - 1 :] if line], lines)
     except FileNotFoundError:

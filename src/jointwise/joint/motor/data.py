@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
-from jointwise.data.alignment import MotionPair, align_pair
 from jointwise.data.log import Log, log_list
+from jointwise.data.repetition import MotionPair, align_pair
 from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
 from jointwise.estimation.jackknife import BLOCK_DURATION, MIN_BLOCKS, recording_blocks

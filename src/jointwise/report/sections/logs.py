@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jointwise.data.log import Log
-from jointwise.data.measures import Measures
+from jointwise.data.quality import Measures
 from jointwise.data.statistics import MOVING_SPEED
 from jointwise.finding import Finding
 from jointwise.formatting import fixed, number, percent, r2_text
