@@ -22,7 +22,7 @@ from jointwise.estimation.cross_validation import cross_validate
 from jointwise.estimation.factors import JointFactors
 from jointwise.estimation.least_squares import Layout, Problem, Solution, weighted_least_squares
 from jointwise.estimation.physical import OTHER_MOTIONS, PRIOR_WEIGHTS, Programme, physical_parameters
-from jointwise.estimation.semidefinite import MARGIN, symmetric
+from jointwise.estimation.semidefinite import MARGIN, ConvergenceError, symmetric
 from jointwise.estimation.structure import Structure
 from jointwise.model.base import base_parameters
 from jointwise.model.rigid import compute_regressor, inverse_dynamics
@@ -127,7 +127,7 @@ def test_the_programme_agrees_with_an_independent_modelling_tool(kind: Any) -> N
     limits = [q - MARGIN * np.eye(4) >> 0 for q in Q] + [rotors >= 0.0, terms >= 0.0]
     oracle = cvxpy.Problem(cvxpy.Minimize(cost + PRIOR_WEIGHT * divergence), limits)
     oracle.solve(solver="SCS", eps=1e-7, max_iters=200_000)
-    found = parts(programme, programme.solve(programme.moments()))
+    found = parts(programme, programme.solve(programme.factor()))
     theirs = objective(programme, np.array([q.value for q in Q]), rotors.value, terms.value)
     assert objective(programme, *found) == pytest.approx(theirs, rel=1e-5)
     np.testing.assert_allclose(found[1], rotors.value, rtol=0.01)
@@ -138,7 +138,7 @@ def test_the_optimum_satisfies_its_conditions(kind: Any) -> None:
     """At the optimum the gradient is a multiplier of the constraints, and zero where they are not active."""
     problem, solution, projection, prior = problem_of(noise=20.0, rows=20)
     programme = Programme(problem, solution, projection, prior, kind)
-    relative, rotors, terms = parts(programme, programme.solve(programme.moments()))
+    relative, rotors, terms = parts(programme, programme.solve(programme.factor()))
 
     def change(*variables: Array) -> float:
         return objective(programme, *variables) - at_optimum
@@ -165,7 +165,7 @@ def test_log_cholesky_refinement_reaches_the_same_optimum() -> None:
     problem, solution, projection, prior = problem_of()
     programme = Programme(problem, solution, projection, prior, "entropic")
     rows = rows_of(programme)
-    found = parts(programme, programme.solve(programme.moments()))
+    found = parts(programme, programme.solve(programme.factor()))
     A = np.hstack([rows[:, : len(projection)] @ projection @ programme.whitening, rows[:, len(projection) : -1]])
     b = rows[:, -1]
     start = rows[:, :-1] @ solution.values - rows[:, -1]
@@ -239,8 +239,8 @@ def test_a_wrong_prior_gets_less_weight_and_costs_little_held_out_error() -> Non
     assert max(good.held_out.cost, found.held_out.cost) < 0.001
     strong = Programme(problem, solution, projection, wrong, "entropic")
     free, held = (
-        cross_validate(problem, solution.sigma, solve).joints.mean()
-        for solve in (None, lambda square: strong.solve(square).values)
+        cross_validate(problem, solution.sigma, fitted).joints.mean()
+        for fitted in (None, [strong.solve(others).values for others in problem.without_folds(solution.sigma)])
     )
     assert held / free - 1.0 > 0.002
     assert found.held_out.unconstrained == pytest.approx(free, rel=1e-12)
@@ -251,7 +251,7 @@ def test_a_wrong_prior_gets_less_weight_and_costs_little_held_out_error() -> Non
 def test_a_mass_without_effect_stays_at_the_prior_however_weak(kind: Any, weight: float) -> None:
     problem, solution, projection, prior = problem_of()
     programme = Programme(problem, solution, projection, prior, kind, weight)
-    found = programme.solve(programme.moments()).standard[:10]
+    found = programme.solve(programme.factor()).standard[:10]
     assert base_parameters(UR5E, rotors=True).classification["m1"] == "none"
     assert found[9] == pytest.approx(UR5E.inertials[0][9], rel=1e-3)
 
@@ -306,12 +306,12 @@ def test_with_a_weak_prior_the_nearest_bodies_are_closer_to_the_truth_whatever_t
     problem, solution, projection, prior = problem_of(seed, noise=20.0, rows=20)
     programme = Programme(problem, solution, projection, prior, "euclidean", weight=1e-9)
     truth = np.concatenate([projection @ np.append(UR5E.inertials.ravel(), np.full(6, 0.5)), np.full(6, 5.0)])
-    nearest = programme.solve(programme.moments()).values
+    nearest = programme.solve(programme.factor()).values
     rows = rows_of(programme)[:, :-1]
     lengths = [np.linalg.norm(rows @ (values - truth)) for values in (nearest, solution.values)]
     assert lengths[0] < lengths[1]
     monkeypatch.setattr("jointwise.estimation.physical.OTHER_MOTIONS", 0.0)
-    of_the_log = programme.solve(programme.moments()).values
+    of_the_log = programme.solve(programme.factor()).values
     columns = np.linalg.norm(rows, axis=0)
     moved = [np.linalg.norm(columns * (values - solution.values)) for values in (nearest, of_the_log)]
     assert moved[0] < moved[1]
@@ -335,18 +335,26 @@ def test_shapes_that_nobody_described_get_weight_only_if_they_predict() -> None:
 def test_the_optimum_is_independent_of_the_start() -> None:
     problem, solution, projection, prior = problem_of()
     weak, strong = (Programme(problem, solution, projection, prior, "entropic", weight) for weight in (1e-6, 1e-2))
-    square = weak.moments()
-    cold, warm = weak.solve(square), weak.solve(square, strong.solve(square).point)
+    data = weak.factor()
+    cold, warm = weak.solve(data), weak.solve(data, strong.solve(data).point)
     np.testing.assert_allclose(warm.standard, cold.standard, rtol=1e-3, atol=1e-4)
 
 
-def test_regions_that_exclude_each_other_end_with_a_message() -> None:
+def test_a_method_that_is_stopped_says_so_and_keeps_its_best_point(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, solution, projection, prior = problem_of()
     programme = Programme(problem, solution, projection, prior, "entropic")
-    impossible = replace(prior)
-    object.__setattr__(impossible, "regions", (np.array([[1.0, 0.0, 0.0], [0.9, 0.1, 0.1]]), *(None,) * 5))
-    with pytest.raises(EstimationError, match=r"no physically consistent bodies found: .*--no-physical"):
-        replace(programme, prior=impossible).solve(programme.moments())
+    best = programme.solve(programme.factor()).point
+    monkeypatch.setattr("jointwise.estimation.semidefinite.RESOLUTION", 0.0)
+    with pytest.raises(
+        ConvergenceError, match=r"rounding stopped the method at .* of the prior .*--no-physical"
+    ) as error:
+        programme.solve(programme.factor())
+    assert error.value.best is not None and best is not None
+    np.testing.assert_allclose(error.value.best.v[:60], best.v[:60], atol=1e-6)
+    monkeypatch.setattr("jointwise.estimation.semidefinite.MAX_ITERATIONS", 1)
+    with pytest.raises(ConvergenceError, match="without a point that satisfies all constraints") as error:
+        programme.solve(programme.factor())
+    assert error.value.best is None
 
 
 def test_more_data_take_the_bodies_from_the_prior_to_the_truth() -> None:

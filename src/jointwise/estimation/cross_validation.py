@@ -87,15 +87,14 @@ class Score:
         return most > WORTHWHILE and float(gain.mean()) > SIGNIFICANT * standard_error_of_mean(gain)
 
 
-def cross_validate(
-    problem: Problem | QuickProblem, sigma: Array, solve: Callable[[Array], Array] | None = None
-) -> Score:
+def cross_validate(problem: Problem | QuickProblem, sigma: Array, fitted: Sequence[Array] | None = None) -> Score:
     """Return the held-out error of a regression; see the module for the equation.
 
     Args:
         problem: The regression; its blocks are merged to folds.
         sigma: Standard deviation by which the rows of each joint are divided, (joints,), Nm.
-        solve: Parameters for the moments ``[W y]ᵀ [W y]`` of the other folds; None for bounded least squares.
+        fitted: Parameters (parameters,) without each fold (see `Problem.without_folds`); None for those of bounded
+            least squares, from second moments.
 
     Returns:
         Errors relative to the variance of the output. Joints whose output was not measured are excluded; in a fold
@@ -110,8 +109,8 @@ def cross_validate(
     folds = list(zip(*(joint.squares for joint in quick.joints), strict=True))
     squares = [assembled(fold, quick.layout, sigma) for fold in folds]
     total = np.sum(squares, axis=0)
-    solve = solve or (lambda square: bounded_from_moments(square, quick.layout.bound))
-    fitted = [solve(total - square) for square in squares]
+    if fitted is None:
+        fitted = [bounded_from_moments(total - square, quick.layout.bound) for square in squares]
     errors = [
         [squared_error_from_moments(G, values[index]) for G, index in zip(fold, quick.layout.index, strict=True)]
         for fold, values in zip(folds, fitted, strict=True)

@@ -26,7 +26,7 @@ from jointwise.estimation.bounded import (
     squared_error,
     squared_error_from_moments,
 )
-from jointwise.estimation.factors import BlockSums, Index, JointFactors, JointMoments, triangle
+from jointwise.estimation.factors import BlockSums, Index, JointFactors, JointMoments, fold_blocks, triangle
 from jointwise.spatial import Array, Mask
 
 SUM_WEIGHT = 1e3
@@ -128,6 +128,13 @@ class Problem(_JointRegression[JointFactors]):
     def whole(self, sigma: Array) -> Array:
         """Return the factor of all rows, those of each joint divided by its standard deviation `sigma`."""
         return triangle(stacked(self.merged(), self.layout, sigma))
+
+    def without_folds(self, sigma: Array) -> list[Array]:
+        """Return for each fold of a cross-validation the factor, as `whole` does, of all other folds."""
+        joints = [joint.grouped(fold_blocks(joint.blocks)) for joint in self.joints]
+        others = [[g for g in range(joints[0].blocks) if g != k] for k in range(joints[0].blocks)]
+        parts = [[joint.merged(folds) for joint in joints] for folds in others]
+        return [triangle(stacked(part, self.layout, sigma)) for part in parts]
 
     def quick(self) -> QuickProblem:
         """Return the same regression from second moments."""

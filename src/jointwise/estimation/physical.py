@@ -29,18 +29,17 @@ lowers the error. The training residual is not a criterion: a weak prior mostly 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from jointwise.description.robot import Link
 from jointwise.estimation.body_prior import BodyPrior
-from jointwise.estimation.bounded import RIDGE, bounded_from_moments
+from jointwise.estimation.bounded import bounded_least_squares, squared_error
 from jointwise.estimation.cross_validation import cross_validate
-from jointwise.estimation.factors import Index, fold_blocks
+from jointwise.estimation.factors import Index, fold_blocks, triangle
 from jointwise.estimation.least_squares import Problem, Solution
-from jointwise.estimation.semidefinite import MARGIN, DefiniteLeastSquares, Iterate, PriorKind, symmetric
+from jointwise.estimation.semidefinite import MARGIN, RIDGE, DefiniteLeastSquares, Iterate, PriorKind, symmetric
 from jointwise.spatial import Array, Mask
 
 NEAR_BOUNDARY = 2.0 * MARGIN
@@ -150,14 +149,14 @@ def physical_parameters(
         Bodies, rotors and joint terms, with the share of the data in each and the cost of consistency.
 
     Raises:
-        EstimationError: The constraints contradict each other: there is no solution.
+        ConvergenceError: Rounding stopped the method before the optimum; has the best bodies found.
 
     """
     if estimate is None:
         programme, fit, held_out = _weighted(Programme(problem, solution, projection, prior, kind))
     else:
         programme = Programme(problem, replace(solution, values=estimate), projection, prior, kind)
-        fit, held_out = programme.solve(_about(programme.moments(), estimate)), None
+        fit, held_out = programme.solve(_about(programme.factor(), estimate)), None
     eigenvalues = fit.eigenvalues()
     share, rotor_share = programme.shares(fit)
     links = len(prior.names)
@@ -182,32 +181,29 @@ def physical_parameters(
 
 def _weighted(programme: Programme) -> tuple[Programme, _Solved, Consistency | None]:
     """Return the programme with the weight of the prior by held-out errors, its solution, and the errors."""
-    problem, sigma, square = programme.problem, programme.solution.sigma, programme.moments()
-    fit = programme.solve(square)
+    problem, sigma, factor = programme.problem, programme.solution.sigma, programme.factor()
+    fit = programme.solve(factor)
     if len(fold_blocks(len(problem.factors[0].triangles))) < LEAST_FOLDS:
         return programme, fit, None
     free, found = float(cross_validate(problem, sigma).joints.mean()), (programme, fit, np.inf)
-    described = bool(np.isfinite(programme.prior.described_masses).any())
+    described, training = bool(np.isfinite(programme.prior.described_masses).any()), problem.without_folds(sigma)
     for weight in PRIOR_WEIGHTS if described else PRIOR_WEIGHTS[::-1]:
         candidate = replace(programme, weight=weight)
-        fit = candidate.solve(square, fit.point)
-        error = float(cross_validate(problem, sigma, _folds_from(candidate, fit)).joints.mean())
+        fit = candidate.solve(factor, fit.point)
+        folds = [candidate.solve(others, fit.point).values for others in training]
+        error = float(cross_validate(problem, sigma, folds).joints.mean())
         if error > (1.0 - WORTHWHILE) * found[2]:
             break
         found = candidate, fit, error
     return found[0], found[1], Consistency(free, found[2])
 
 
-def _about(square: Array, values: Array) -> Array:
-    """Return moments ``[W y]ᵀ [W y]`` of other outputs: least squares gives `values`, with the residual they leave."""
-    signed, right = np.append(values, -1.0), square[:-1, :-1] @ values
-    last = np.append(right, values @ right + signed @ square @ signed)
-    return np.vstack([np.column_stack([square[:-1, :-1], right]), last])
-
-
-def _folds_from(programme: Programme, fit: _Solved) -> Callable[[Array], Array]:
-    """Return the parameters for the moments of some folds, from the solution for all of them."""
-    return lambda square: programme.solve(square, fit.point).values
+def _about(factor: Array, values: Array) -> Array:
+    """Return the factor of other outputs: least squares gives `values`, with the residual they leave."""
+    R = np.vstack([factor, np.zeros(factor.shape[1])])
+    R[:-1, -1] = factor[:, :-1] @ values
+    R[-1, -1] = np.sqrt(squared_error(factor, values))
+    return R
 
 
 @dataclass(frozen=True)
@@ -260,60 +256,48 @@ class Programme:
     def __post_init__(self) -> None:
         """Compute the map from relative coordinates to standard parameters, and which joint terms have an effect."""
         object.__setattr__(self, "whitening", self.prior.from_relative())
-        lengths, base = np.sqrt(np.diag(self.moments())[:-1]), len(self.projection)
+        lengths, base = np.linalg.norm(self.factor()[:, :-1], axis=0), len(self.projection)
         active = base + np.flatnonzero(lengths[base:] > 1e-12 * lengths.max())
         object.__setattr__(self, "active", active)
 
-    def moments(self) -> Array:
-        """Return ``[W y]ᵀ [W y]`` of all rows, those of each joint divided by its residual deviation."""
-        return self.problem.quick().whole(self.solution.sigma)
+    def factor(self) -> Array:
+        """Return the factor [R z] of all rows, those of each joint divided by its residual deviation."""
+        return self.problem.whole(self.solution.sigma)
 
-    def curvature(self, square: Array) -> tuple[Array, Array]:
-        """Return AᵀA and Aᵀb of the residual A v - b in the unknowns (Q entries, rotors, active terms)."""
-        base, bodies = len(self.projection), self.whitening.shape[1]
-        to_base = self.projection @ self.whitening
-        chosen = np.concatenate([np.arange(base), self.active])
-        across = to_base.T @ square[:base][:, [*chosen, -1]]
-        H = np.empty((bodies + len(self.active), bodies + len(self.active)))
-        H[:bodies, :bodies] = across[:, :base] @ to_base
-        H[:bodies, bodies:] = across[:, base:-1]
-        H[bodies:, :bodies] = across[:, base:-1].T
-        H[bodies:, bodies:] = square[self.active][:, self.active]
-        return H, np.concatenate([across[:, -1], square[self.active, -1]])
-
-    def solve(self, square: Array, start: Iterate | None = None) -> _Solved:
-        """Return the solution for the moments ``[W y]ᵀ [W y]`` of rows divided by the deviations of their joints."""
-        H, right = self.curvature(self._with_other_motions(square))
-        size = np.sqrt(self._squared_residual(square))
-        free = np.arange(len(right)) >= 10 * len(self.prior.names)
-        free[: self.whitening.shape[1]] &= self._without_prior()
-        lengths = np.sqrt(np.diag(H))
-        scale = size * np.where(free & (lengths > 1e-12 * lengths.max()), lengths / size, 1.0)
-        ratios, firmness = self._ratios(len(right))
+    def solve(self, factor: Array, start: Iterate | None = None) -> _Solved:
+        """Return the solution for the factor [R z] of rows divided by the deviations of their joints."""
+        size, bodies = np.sqrt(self._squared_residual(factor)), self.whitening.shape[1]
+        rows = self._with_other_motions(factor)[:, [*range(len(self.projection)), *self.active, -1]]
+        effects = np.zeros((rows.shape[1] - 1, bodies + len(self.active)))
+        effects[: len(self.projection), :bodies] = self.projection @ self.whitening
+        effects[len(self.projection) :, bodies:] = np.eye(len(self.active))
+        free = np.ones(effects.shape[1], dtype=bool)
+        free[:bodies] = self._without_prior()
+        lengths = np.linalg.norm(rows[:, :-1] @ effects, axis=0)
+        scaled = free & (lengths > 1e-12 * lengths.max())
+        scale = np.ones(len(free))
+        scale[scaled] = size / lengths[scaled]
+        ratios, firmness = self._ratios(len(free))
         bound = np.concatenate([np.ones(len(self.prior.rotors), dtype=bool), self._bound()])
         point = DefiniteLeastSquares(
-            curvature=H / np.outer(scale, scale) + np.diag(RIDGE * free),
-            right=right / scale / size,
+            factor=rows / size,
+            effects=effects * scale,
+            free=free,
             matrices=len(self.prior.names),
             ratios=ratios,
             firmness=firmness,
             bound=10 * len(self.prior.names) + np.flatnonzero(bound),
-            inequalities=self._regions(len(right)),
+            inequalities=self._regions(len(free)),
             kind=self.kind,
             weight=self.weight,
         ).solve(start)
-        return replace(self._solved(point.v * size / scale), point=point)
+        return replace(self._solved(point.v * scale), point=point)
 
-    def _with_other_motions(self, square: Array) -> Array:
-        """Return the moments with μ ‖v - v̂‖²_h added: one row ``√(μ h_k) (v_k - v̂_k)`` for every parameter."""
-        weights = OTHER_MOTIONS * np.diag(square)[:-1]
-        nearest = bounded_from_moments(square, self.problem.layout.bound)
-        result = square.copy()
-        result.flat[: -len(square) : len(square) + 1] += weights
-        result[:-1, -1] += weights * nearest
-        result[-1, :-1] += weights * nearest
-        result[-1, -1] += weights @ nearest**2
-        return result
+    def _with_other_motions(self, factor: Array) -> Array:
+        """Return the rows with μ ‖v - v̂‖²_h added: one row ``√(μ h_k) (v_k - v̂_k)`` for every parameter."""
+        weights = np.sqrt(OTHER_MOTIONS) * np.linalg.norm(factor[:, :-1], axis=0)
+        nearest = bounded_least_squares(factor, self.problem.layout.bound)
+        return np.vstack([factor, np.column_stack([np.diag(weights), weights * nearest])])
 
     def _ratios(self, unknowns: int) -> tuple[Array, Array]:
         """Return the rows of quantities relative to their prior, masses and described rotors, and their firmness."""
@@ -331,10 +315,9 @@ class Programme:
         """Return which of the body parameters have no prior: rotors that are not described."""
         return np.concatenate([np.zeros(10 * len(self.prior.names), dtype=bool), np.isnan(self.prior.rotors)])
 
-    def _squared_residual(self, square: Array) -> float:
+    def _squared_residual(self, factor: Array) -> float:
         """Return the squared residual of the unconstrained solution, N, by which that of the programme is divided."""
-        signed = np.append(self.solution.values, -1.0)
-        return float(max(signed @ square @ signed, SMALLEST_RESIDUAL * square[-1, -1]))
+        return max(squared_error(factor, self.solution.values), SMALLEST_RESIDUAL * float(np.sum(factor[:, -1] ** 2)))
 
     def _bound(self) -> Mask:
         return self.problem.layout.bound[self.active]
@@ -365,22 +348,24 @@ class Programme:
     def shares(self, fit: _Solved) -> tuple[Array, Array]:
         """Return the diagonal of the resolution (H + Λ)⁻¹ H, within 0 and 1.
 
-        It is the part of a change of each parameter that the estimate follows through the data. H is the curvature of
-        the data with the joint terms free, Λ that of the prior.
+        It is the part of a change of each parameter that the estimate follows through the data. ``H = RᵀR`` is the
+        curvature of the data with the joint terms free, ``Λ = DᵀD`` that of the prior. With the factors
+        ``[R; D] = Q U`` the resolution is ``U⁻¹ Qᵀ [R; 0]``.
         """
-        square = self.moments()
-        whole, _ = self.curvature(self._with_other_motions(square))
-        bodies, links = self.whitening.shape[1], len(self.prior.names)
-        free = bodies + np.flatnonzero((self.solution.values[self.active] != 0.0) | ~self._bound())
-        lengths = np.sqrt(np.diag(whole)[free])
-        across = whole[free, :bodies] / lengths[:, None]
-        inner = whole[np.ix_(free, free)] / np.outer(lengths, lengths) + RIDGE * np.eye(len(free))
-        H = (whole[:bodies, :bodies] - across.T @ np.linalg.solve(inner, across)) / self._squared_residual(square)
+        factor = self.factor()
+        rows, bodies, links = self._with_other_motions(factor), self.whitening.shape[1], len(self.prior.names)
+        terms = rows[:, self.active[(self.solution.values[self.active] != 0.0) | ~self._bound()]]
+        terms = np.vstack([terms / np.linalg.norm(terms, axis=0), np.sqrt(RIDGE) * np.eye(terms.shape[1])])
+        whole = np.zeros((len(terms), terms.shape[1] + bodies))
+        whole[:, : terms.shape[1]] = terms
+        whole[: len(rows), terms.shape[1] :] = rows[:, : len(self.projection)] @ self.projection @ self.whitening
+        R = triangle(whole)[terms.shape[1] :, terms.shape[1] :] / np.sqrt(self._squared_residual(factor))
         alone = self._without_prior()  # their prior deviation: the value itself, or the inertia of the link
         size = np.where(alone, np.maximum(fit.standard, self._axis_inertias()), 1.0)
         ratios, firmness = self._ratios(bodies)
-        masses = ratios[:links].T @ (firmness[:links, None] * ratios[:links])
-        resolution = np.linalg.solve(H + self.weight * (np.diag(size**-2.0) + masses), H)
+        D = np.sqrt(self.weight) * np.vstack([np.diag(1.0 / size), np.sqrt(firmness[:links, None]) * ratios[:links]])
+        Q, U = np.linalg.qr(np.vstack([R, D]))
+        resolution = np.linalg.solve(U, Q[: len(R)].T @ R)
         inverse = np.linalg.inv(self.whitening)
         share = np.clip(np.sum((self.whitening @ resolution) * inverse.T, axis=1), 0.0, 1.0)
         rotors = share[10 * links :] if len(self.prior.rotors) else np.zeros(links)
