@@ -46,7 +46,7 @@ from jointwise.control import (  # noqa: E402  # noqa: E402
 from jointwise.design.piecewise import thesis_waypoints  # noqa: E402
 from jointwise.experiment.closed_loop import drives_of, run_loop, sample_of  # noqa: E402
 from jointwise.experiment.controllers import slip_friction_of  # noqa: E402
-from jointwise.model.friction import direction  # noqa: E402
+from jointwise.model.terms import direction  # noqa: E402
 from jointwise.simulation.robot import DigitalRobot, digital_robot  # noqa: E402
 from jointwise.spatial import Array  # noqa: E402
 

@@ -20,8 +20,8 @@ from jointwise.design import Body, Clearance
 from jointwise.design.piecewise import clear_points, waypoint_trajectory
 from jointwise.experiment.result import SimulationResult
 from jointwise.joint.motor.drives import DriveIdentification, identify_drives
-from jointwise.model.friction import power_flow_columns, viscous_torque
 from jointwise.model.rigid import inverse_dynamics
+from jointwise.model.terms import power_flow_columns, viscous_torque
 from jointwise.simulation.robot import Friction, JointPlant, default_joints
 from jointwise.spatial import Array
 

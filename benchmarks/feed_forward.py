@@ -33,9 +33,12 @@ import jointwise as jw  # noqa: E402
 from jointwise.data.filters import low_pass  # noqa: E402
 from jointwise.estimation.structure import Structure  # noqa: E402
 from jointwise.experiment.result import SimulationResult  # noqa: E402
-from jointwise.model.friction import slip_elements, slip_state  # noqa: E402
 from jointwise.model.rigid import inverse_dynamics  # noqa: E402
-from jointwise.model.terms import Hysteresis  # noqa: E402
+from jointwise.model.terms import (  # noqa: E402
+    Hysteresis,
+    slip_elements,
+    slip_state,
+)
 from jointwise.simulation.robot.defaults import default_joints, joints_from_toml  # noqa: E402
 from jointwise.simulation.robot.joint import JointPlant, kinematic_error  # noqa: E402
 from jointwise.spatial import Array  # noqa: E402

@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jointwise.joint.laws import FrictionLaw, JointMotion
-from jointwise.model.friction import slip_elements, slip_state
-from jointwise.model.terms import Hysteresis, JointSignals
+from jointwise.model.terms import Hysteresis, JointSignals, slip_elements, slip_state
 from jointwise.simulation.robot import Backlash, Friction, JointPlant, Slip, Stribeck, ThermalFriction
 from jointwise.simulation.robot.packing import pack_backlash, pack_joints
 from jointwise.spatial import Array

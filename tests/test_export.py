@@ -67,7 +67,7 @@ def test_the_c_library_has_the_torques_of_python(every_term: jw.RobotModel, tmp_
     assert made.losses == ("measured speeds and rotor positions are not used",)
     assert export.c(every_term, tmp_path / "sensor", rate=500.0, use="sensor").losses == ()
     core = Path(jw.__file__).parent / "runtime" / "core"
-    for name in ("runtime.c", "runtime.h", "laws.h", "slip.h", "number.h"):
+    for name in ("runtime.c", "runtime.h", "terms.h", "number.h"):
         assert (tmp_path / "c" / name).read_bytes() == (core / name).read_bytes()
     build = ["gcc", *STRICT, "-O2", "test_model.c", "runtime.c", "-lm", "-o", "test_model"]
     subprocess.run(build, cwd=tmp_path / "c", check=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jointwise.backend import VARIABLE, native
-from jointwise.model import friction
+from jointwise.model import terms as friction
 from jointwise.model.periodic_table import PeriodicTable
 from jointwise.spatial import Array
 from kernels import native as kernel

@@ -36,7 +36,10 @@ from jointwise.joint.laws import (
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, nrmse_percent, value_of
 from jointwise.joint.record import JointRecord, join_records, joint_record
-from jointwise.model.friction import (
+from jointwise.model.rigid import inverse_dynamics
+from jointwise.model.terms import (
+    JointSignals,
+    Rated,
     lugre_deflection,
     lugre_state,
     rate_slip,
@@ -46,9 +49,8 @@ from jointwise.model.friction import (
     slip_state,
     steady_level,
     stribeck,
+    term_from_dict,
 )
-from jointwise.model.rigid import inverse_dynamics
-from jointwise.model.terms import JointSignals, Rated, term_from_dict
 from jointwise.simulation.robot import DigitalRobot, Run, digital_robot
 from jointwise.simulation.sensors import Sensors
 from jointwise.spatial import Array

@@ -26,7 +26,7 @@ from jointwise.joint.motor.result import RobotGains, implausible_gain, same_driv
 from jointwise.joint.motor.targets import gains_from_targets
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
-from jointwise.model.friction import power_flow_columns, viscous_torque
+from jointwise.model.terms import power_flow_columns, viscous_torque
 from jointwise.options import Options
 from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.sensors import Sensors

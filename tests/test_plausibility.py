@@ -13,8 +13,8 @@ from jointwise import load_robot
 from jointwise.description.mounting import gravity_vector
 from jointwise.description.robot import Limits, Payload, Robot
 from jointwise.finding import Finding
-from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.rigid import inverse_dynamics
+from jointwise.model.terms import slip_elements, slip_state
 from jointwise.result.plausibility import refusal, undecided_text
 from jointwise.result.plausibility.alternatives import motion_alternatives
 from jointwise.result.plausibility.assess import assess

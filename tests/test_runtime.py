@@ -13,8 +13,7 @@ from jointwise.description.mounting import gravity_vector
 from jointwise.errors import DescriptionError, ModelError, ShapeError
 from jointwise.estimation.structure import Structure
 from jointwise.model import rigid
-from jointwise.model.friction import polynomial_limits
-from jointwise.model.terms import Hysteresis, Offset
+from jointwise.model.terms import Hysteresis, Offset, polynomial_limits
 from jointwise.model.transmission import motor_motion
 from jointwise.options import Options
 from jointwise.runtime.motion import make_motion, start_states, term_torques

@@ -1,15 +1,14 @@
 /* Friction of a joint: steady laws of speed, load and temperature, carried by slip elements.
  *
  * f = level(w, tau, T) H + (F_V1 + F_V2 |w| + F_V3 w^2) w, H in [-1, 1] the state of the slip elements. H replaces sgn(w)
- * everywhere, so that friction is continuous at reversal and passive. NumPy reference: model/friction and
- * simulation/robot/friction.py. Plain C without Python.
+ * everywhere, so that friction is continuous at reversal and passive. NumPy reference:
+ * model/joint_friction.py. Plain C without Python.
  */
 #ifndef JOINTWISE_FRICTION_H
 #define JOINTWISE_FRICTION_H
 
 #include "compiler.h"
-#include "laws.h"
-#include "slip.h"
+#include "terms.h"
 
 #define MOST_ELEMENTS 16
 
@@ -52,7 +51,7 @@ INLINED double dry_level(const friction_law *f, double speed, double load, doubl
 /* F_V1 + F_V2 |w| + F_V3 w^2, never below zero. */
 INLINED double viscous_factor(const friction_law *f, double speed)
 {
-    double factor = jw_viscous_factor(speed, f->viscous, f->square, f->cube);
+    double size = fabs(speed), factor = f->viscous + size * (f->square + size * f->cube);
     return factor > 0.0 ? factor : 0.0;
 }
 

@@ -8,9 +8,8 @@
 #define JOINTWISE_GEAR_H
 
 #include "compiler.h"
-#include "laws.h"
+#include "terms.h"
 #include "sincos.h"
-#include "slip.h"
 
 #define MOST_HARMONICS 8
 

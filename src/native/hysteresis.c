@@ -1,9 +1,9 @@
 /* Friction with memory along a path: Maxwell-slip elements, their rate-dependent form, and the bristles of LuGre. The laws
- * are in slip.h; NumPy references: model/friction/maxwell_slip.py and lugre.py.
+ * are in terms.h; NumPy references: model/terms/maxwell_slip.py, rate_slip.py and lugre.py.
  */
 #include "arguments.h"
 #include "compiler.h"
-#include "slip.h"
+#include "terms.h"
 
 /* Slip elements along a path: s = decay d + dx, d = jw_clamp(s, b D), out = d / (b D). With `slopes` also d(out)/d(ln D). */
 INLINED void follow_slip(const double *x, const double *backlash, Py_ssize_t samples, const double *limits,

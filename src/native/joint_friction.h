@@ -8,8 +8,7 @@
 #define JOINTWISE_JOINT_FRICTION_H
 
 #include "compiler.h"
-#include "laws.h"
-#include "slip.h"
+#include "terms.h"
 
 /* -- steady friction -- */
 
@@ -40,8 +39,8 @@ typedef struct {
 
 INLINED double viscous_part(const velocity_law *law, double speed)
 {
-    speed = jw_clamp(speed, law->fastest);
-    return jw_viscous_factor(speed, law->viscous, law->square, law->cube) * speed;
+    double size = fabs(speed = jw_clamp(speed, law->fastest));
+    return (law->viscous + size * (law->square + size * law->cube)) * speed;
 }
 
 INLINED double velocity_torque(const velocity_law *law, double speed)

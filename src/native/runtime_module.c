@@ -1,14 +1,11 @@
 /* The runtime core for Python: a model as a capsule, steps of a stream, and motions of a torque. */
 #include "arguments.h"
-#include "reader.h"
 #include "runtime.h"
+#include "term_reader.h"
 
 #define CAPSULE "jointwise.runtime"
 
 /* -- a model from a flat array -- */
-
-#define MOST_TERMS 16
-#define MOST_POINTS 100000
 
 typedef struct {
     jw_model model;
@@ -16,19 +13,6 @@ typedef struct {
     jw_term terms[JW_MOST_JOINTS][MOST_TERMS];
     double *numbers;
 } held_model;
-
-static void read_term(reader *in, jw_term *term)
-{
-    term->kind = read_count(in, JW_INERTIA);
-    term->load = read_count(in, JW_LOAD_SQUARE);
-    term->driver = read_count(in, JW_DRIVER_ROTOR);
-    term->count = read_count(in, JW_MOST_ELEMENTS);
-    term->points = read_count(in, MOST_POINTS);
-    read_numbers(in, term->number, JW_NUMBERS);
-    int row = term->kind == JW_HYSTERESIS ? 3 : (term->kind == JW_VISCOUS || term->kind == JW_RATE_SLIP ? 2 : 0);
-    term->elements = read_span(in, (Py_ssize_t)row * term->count);
-    term->backlash = read_span(in, term->points);
-}
 
 static void read_joint(reader *in, jw_joint *joint, jw_term *terms)
 {
@@ -41,10 +25,8 @@ static void read_joint(reader *in, jw_joint *joint, jw_term *terms)
     joint->load_rotor = read_number(in);
     joint->gain = read_number(in);
     joint->reference = read_number(in);
-    joint->terms = read_count(in, MOST_TERMS);
+    joint->terms = read_terms(in, terms);
     joint->term = terms;
-    for (int k = 0; k < joint->terms && in->left >= 0; k++)
-        read_term(in, &terms[k]);
 }
 
 static int read_model(reader *in, held_model *held)
@@ -232,7 +214,17 @@ static PyObject *runtime_state_size(PyObject *self, PyObject *args)
     return PyLong_FromLong(JW_MOST_MEMORY);
 }
 
+/* term_laws() -> names of the laws in terms.h, in the order of their kinds, separated by spaces */
+static PyObject *term_laws(PyObject *self, PyObject *args)
+{
+    (void)self, (void)args;
+#define LAW_NAME(law, role, columns, memory) " " #law
+    return PyUnicode_FromString(&(JW_TERM_LIST(LAW_NAME))[1]);
+#undef LAW_NAME
+}
+
 PyMethodDef RUNTIME_METHODS[] = {
+    {"term_laws", term_laws, METH_NOARGS, "() -> names of the laws of terms, in order, separated by spaces"},
     {"runtime_open", runtime_open, METH_O, "(numbers) -> model"},
     {"runtime_init", runtime_init, METH_VARARGS, "(model, q, rotor, state)"},
     {"runtime_steps", runtime_steps, METH_VARARGS, "(model, state, samples, q, qd, qdd, speed, rotor, temperature, torque)"},

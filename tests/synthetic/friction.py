@@ -11,15 +11,18 @@ import numpy as np
 from jointwise.description.robot import Joint, Robot
 from jointwise.design.trajectory import Trajectory
 from jointwise.errors import ModelError
-from jointwise.model.friction import (
+from jointwise.model.terms import (
     LOAD_POWERS,
+    Coulomb,
+    Hysteresis,
+    Term,
+    Viscous,
     load_growth,
     polynomial_limits,
     polynomial_shares,
     slip_elements,
     slip_state,
 )
-from jointwise.model.terms import Coulomb, Hysteresis, Term, Viscous
 from jointwise.simulation.robot.defaults import joint_size
 from jointwise.spatial import Array
 

@@ -26,7 +26,7 @@ from jointwise.control.pd import pd_gravity, pid
 from jointwise.control.reference import Reference, as_reference, part_of
 from jointwise.control.torque_rates import torque_rates
 from jointwise.lazy import lazy_names
-from jointwise.model.friction.joint_friction import Friction, Slip, Stribeck, ThermalFriction
+from jointwise.model.joint_friction import Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.periodic_table import PeriodicTable
 from jointwise.model.spring import Cubic, OddPolynomial, Segments, Spring
 

@@ -23,9 +23,8 @@ from jointwise.description.robot import Robot
 from jointwise.design.trajectory import States
 from jointwise.model.base import BaseParameters, group_columns
 from jointwise.model.dynamics import Dynamics
-from jointwise.model.friction import direction
 from jointwise.model.rigid import Regressor, RegressorStructure
-from jointwise.model.terms import Coulomb, Offset, Term, Viscous
+from jointwise.model.terms import Coulomb, Offset, Term, Viscous, direction
 from jointwise.model.transmission import joint_torque, motor_regressor, motor_structure, motor_values
 from jointwise.spatial import INERTIAL_UNITS, Array
 

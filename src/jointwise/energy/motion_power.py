@@ -14,8 +14,8 @@ from jointwise.description.robot import Payload, Robot, loaded_inertials
 from jointwise.design.information import Rule, derivative_rule, exact_gradient
 from jointwise.energy.power_model import PowerModel
 from jointwise.errors import ModelError
-from jointwise.model.friction import direction
 from jointwise.model.rigid import inverse_dynamics
+from jointwise.model.terms import direction
 from jointwise.model.transmission import joint_torque, joint_values, motor_torque, motor_values
 from jointwise.result.calibration import CalibratedModel, calibration_of
 from jointwise.runtime import RobotModel

@@ -19,7 +19,7 @@ from jointwise.data.filters import decimate, decimation_taps
 from jointwise.estimation.factors import Blocks, Index, JointFactors, JointMoments, block_sums
 from jointwise.estimation.least_squares import Layout, Problem, QuickProblem
 from jointwise.model.dynamics import Dynamics, joint_signals
-from jointwise.model.terms import Term
+from jointwise.model.terms import Term, joint_columns
 from jointwise.model.transmission import motor_motion
 from jointwise.motion import Motion, with_substitutes
 from jointwise.spatial import Array, Mask
@@ -363,4 +363,4 @@ class Regression:
 def term_series(terms: Sequence[Term], motion: Motion, joint: int, load: Array | None, at: slice) -> list[Array]:
     """Return the columns of a joint's terms at some samples as series, one array (count, samples) a term."""
     signals = joint_signals(motion, joint, load)
-    return [term.columns(signals)[0][at].T for term in terms]
+    return [columns[at].T for columns in joint_columns(terms, signals)[0]]

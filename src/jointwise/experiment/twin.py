@@ -17,8 +17,8 @@ from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part
 from jointwise.joint.stiffness.law import stiffness_of
 from jointwise.joint.transmission.law import transmission_of
-from jointwise.model import friction as laws
-from jointwise.model.friction import joint_friction as plant
+from jointwise.model import joint_friction as plant
+from jointwise.model import terms as laws
 from jointwise.model.periodic_table import TURN
 from jointwise.model.spring import Cubic, Segments
 from jointwise.model.terms import Coulomb, Hysteresis, Inertia, Offset, Stribeck, Temperature, Term, Viscous

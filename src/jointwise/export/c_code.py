@@ -17,15 +17,16 @@ import numpy as np
 from jointwise.errors import ModelError
 from jointwise.export.package import Content, ExportCheck
 from jointwise.export.simple_friction import planned_losses
+from jointwise.model.terms import DRIVERS, LOADS, NUMBERS, CoreTerm
 from jointwise.result.predict import Use
 from jointwise.runtime import RobotModel
-from jointwise.runtime.packing import DRIVERS, LOADS, NUMBERS, CoreJoint, CoreModel, CoreTerm
+from jointwise.runtime.packing import CoreJoint, CoreModel
 from jointwise.spatial import Array
 
 LONGEST_RUN = 120.0
 """s; a compilation takes some seconds."""
 STRICT = ("-Wall", "-Wextra", "-Werror")
-CORE = ("number.h", "laws.h", "slip.h", "runtime.h", "runtime.c")
+CORE = ("number.h", "terms.h", "runtime.h", "runtime.c")
 """Files of the core, in the order in which they include each other."""
 STATES = 10_000
 """States at which an export is compared with the model."""
@@ -222,9 +223,9 @@ def _joint_tables(name: str, joint: CoreJoint) -> list[str]:
 def _term_text(name: str, k: int, term: CoreTerm) -> str:
     elements = f"{name}_elements{k}" if term.elements else "0"
     backlash = f"{name}_backlash{k}" if term.backlash else "0"
-    heads = f"{term.kind}, {LOADS[term.load]}, {DRIVERS[term.driver]}, {term.count}, {len(term.backlash)}"
+    heads = f"JW_TERM_{term.kind}, {LOADS[term.load]}, {DRIVERS[term.driver]}, {term.count}, {len(term.backlash)}"
     padded = [*term.number, *(0.0,) * (NUMBERS - len(term.number))]
-    return f"{{{heads},\n     {c_array(padded)}, {elements}, {backlash}}}"
+    return f"{{{heads}, {number(term.width)},\n     {c_array(padded)}, {elements}, {backlash}}}"
 
 
 def _joint_text(name: str, joint: CoreJoint) -> str:

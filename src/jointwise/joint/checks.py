@@ -14,7 +14,7 @@ from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.joint.part import TINY, rms
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.joint.record import MIN_TRAVEL, JointRecord
-from jointwise.model.friction import direction, viscous_columns
+from jointwise.model.terms import direction, viscous_columns
 from jointwise.spatial import Array
 
 Flags = NDArray[np.bool_]

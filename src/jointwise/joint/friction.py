@@ -27,7 +27,7 @@ from jointwise.joint.windows import (
     settled,
     unaccelerated,
 )
-from jointwise.model.friction import root_speed, stribeck, viscous_columns
+from jointwise.model.terms import root_speed, stribeck, viscous_columns
 from jointwise.spatial import Array
 
 # -- forms of the law --

@@ -34,8 +34,11 @@ from jointwise.errors import ModelError
 from jointwise.joint.curve import SURFACE_POINTS, Surface, plain
 from jointwise.joint.part import TINY, Part
 from jointwise.joint.record import JointRecord
-from jointwise.model.friction import (
+from jointwise.model.periodic_table import PeriodicTable
+from jointwise.model.terms import (
     LOAD_POWERS,
+    Hysteresis,
+    Rated,
     direction,
     load_growth,
     load_law_name,
@@ -52,8 +55,6 @@ from jointwise.model.friction import (
     thermal_factors,
     viscous_torque,
 )
-from jointwise.model.periodic_table import PeriodicTable
-from jointwise.model.terms import Hysteresis, Rated
 from jointwise.spatial import Array
 
 # -- over speed ------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from jointwise.joint.laws import CHOICES, LoadLaw, LoadSettings, velocity_law_of
 from jointwise.joint.part import MIN_QUALITY, Part, identified_part
 from jointwise.joint.record import JointRecord
 from jointwise.joint.windows import LOAD_VARIATION, find_plateaus, level_columns
-from jointwise.model.friction import load_growth, load_unit
+from jointwise.model.terms import load_growth, load_unit
 from jointwise.spatial import Array
 
 BINS = 60

@@ -272,7 +272,7 @@ def _temperature(part: Part) -> list[Array]:
 
 def _hysteresis(part: Part) -> list[Array]:
     from jointwise.joint.laws import METHODS, JointMotion, friction_law
-    from jointwise.model.friction import LOAD_POWERS
+    from jointwise.model.terms import LOAD_POWERS
 
     law = friction_law(part)
     if law.model not in METHODS or not (law.limits > 0.0).all():

@@ -25,7 +25,7 @@ from jointwise.joint.laws import (
 from jointwise.joint.part import MIN_QUALITY, TEST_EVERY, Part, Value, identified_part, nrmse_percent
 from jointwise.joint.record import JointRecord
 from jointwise.joint.windows import VISIBLE_WARMING, find_plateaus, level_columns
-from jointwise.model.friction import root_speed, thermal_decay
+from jointwise.model.terms import root_speed, thermal_decay
 from jointwise.spatial import Array
 
 COLDEST = 2.0

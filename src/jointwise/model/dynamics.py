@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError
 from jointwise.model.base import BaseParameters, base_parameters
-from jointwise.model.terms import JointSignals, Term
+from jointwise.model.terms import JointSignals, Term, joint_columns
 from jointwise.model.transmission import motor_motion, motor_regressor, motor_structure
 from jointwise.motion import Motion, Signals
 from jointwise.spatial import INERTIAL_NAMES, INERTIAL_UNITS, Array
@@ -184,7 +184,7 @@ class Dynamics:
         `load` (samples, joints) where it is known.
         """
         signals = joint_signals(motion, joint, load)
-        columns = [term.columns(signals)[0] for term in self.terms[joint]]
+        columns, _ = joint_columns(self.terms[joint], signals)
         return np.concatenate(columns, axis=1) if columns else np.empty((motion.samples, 0))
 
     def torque(self, motion: Motion, values: Array) -> Array:

@@ -21,14 +21,14 @@ from jointwise.backend import native
 from jointwise.data.log import Log
 from jointwise.errors import ModelError
 from jointwise.model.dynamics import Dynamics
-from jointwise.model.terms import Offset
+from jointwise.model.terms import Offset, has_core_law
 from jointwise.model.transmission import joint_torque, motor_motion, motor_torque, motor_values
 from jointwise.motion import Motion
 from jointwise.result.calibration import Calibration
 from jointwise.result.predict import applicable_use, motion_function_chunks
 from jointwise.runtime.bodies import Bodies
 from jointwise.runtime.motion import at_rest_torques, checked_rate, make_motion, steady_torques, term_torques
-from jointwise.runtime.packing import core_model, has_core_term
+from jointwise.runtime.packing import core_model
 from jointwise.runtime.stream import NativeCore, NumpyCore
 from jointwise.spatial import Array
 
@@ -105,7 +105,7 @@ class Evaluation:
     def core(self, rate: float) -> NativeCore | NumpyCore:
         """Return the evaluator of single samples at a rate (Hz): in C, or in NumPy for terms that C does not have."""
         terms = [term for terms in self.model.terms for term in terms]
-        if native() is None or not all(map(has_core_term, terms)):
+        if native() is None or not all(map(has_core_law, terms)):
             return NumpyCore(self.model, self.values, self.bodies, rate)
         return NativeCore(core_model(self.calibration, self.bodies, rate))
 

@@ -14,7 +14,7 @@ from jointwise.data.conditioning import TRACK_TIME, complementary
 from jointwise.errors import ModelError, ShapeError
 from jointwise.model.dynamics import Dynamics, joint_signals
 from jointwise.model.rigid.chain import checked_samples
-from jointwise.model.terms import Inertia, Spring, Temperature
+from jointwise.model.terms import Inertia, Spring, Temperature, joint_columns
 from jointwise.model.terms.term import State, Term
 from jointwise.motion import Motion, with_substitutes
 from jointwise.spatial import Array
@@ -169,9 +169,9 @@ def term_torques(
         part = motion.part(rows)
         for j in range(motion.joints):
             signals = joint_signals(part, j, load[rows])
-            for k, (term, value) in enumerate(term_values(model, j, values)):
-                columns, states[j][k] = term.columns(signals, states[j][k])
-                result[rows, j] += columns @ value
+            columns, states[j] = joint_columns(model.terms[j], signals, states[j])
+            for each, (_, value) in zip(columns, term_values(model, j, values), strict=True):
+                result[rows, j] += each @ value
     return result, states
 
 

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from jointwise.arguments import checked_fields
 from jointwise.backend import native
 from jointwise.errors import ModelError, ShapeError
-from jointwise.model.friction import slip_elements
-from jointwise.model.friction.joint_friction import Friction
+from jointwise.model.joint_friction import Friction
 from jointwise.model.periodic_table import PeriodicTable
+from jointwise.model.terms import slip_elements
 from jointwise.spatial import Array
 
 

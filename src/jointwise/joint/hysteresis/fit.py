@@ -24,7 +24,7 @@ from jointwise.joint.hysteresis.data import Loops
 from jointwise.joint.hysteresis.normal_equations import LINEAR, column_grams, slip_grams
 from jointwise.joint.laws import RATED, SLIP, STATIC, FrictionLaw
 from jointwise.joint.part import TINY
-from jointwise.model.friction import load_growth
+from jointwise.model.terms import load_growth
 from jointwise.spatial import Array
 
 Names = tuple[str, ...]

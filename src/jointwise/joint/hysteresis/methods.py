@@ -27,7 +27,7 @@ from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
 from jointwise.joint.transmission.law import backlash_table, transmission_of
 from jointwise.joint.windows import LOAD_QUANTILES
-from jointwise.model.friction import (
+from jointwise.model.terms import (
     LOAD_POWERS,
     linear_limits,
     load_growth,

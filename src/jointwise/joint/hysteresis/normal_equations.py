@@ -27,7 +27,7 @@ from jointwise.joint.laws import (
     rest_state,
 )
 from jointwise.joint.part import TINY
-from jointwise.model.friction import load_growth, slip_slope_state, slip_slopes, stribeck, stribeck_slope
+from jointwise.model.terms import load_growth, slip_slope_state, slip_slopes, stribeck, stribeck_slope
 from jointwise.spatial import Array
 
 LINEAR = 3

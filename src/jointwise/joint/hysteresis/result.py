@@ -27,7 +27,7 @@ from jointwise.joint.part import (
     value_of,
 )
 from jointwise.joint.record import JointRecord
-from jointwise.model.friction import load_law_name, load_unit, slip_after_reversal
+from jointwise.model.terms import load_law_name, load_unit, slip_after_reversal
 from jointwise.spatial import Array
 
 

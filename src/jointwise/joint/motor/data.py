@@ -15,8 +15,8 @@ from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError
 from jointwise.estimation.jackknife import BLOCK_DURATION, MIN_BLOCKS, recording_blocks
 from jointwise.joint.record import MIN_TRAVEL, refuse_faulty
-from jointwise.model.friction import direction
 from jointwise.model.rigid import compute_regressor, inverse_dynamics
+from jointwise.model.terms import direction
 from jointwise.spatial import Array
 
 SLOW = 0.02

@@ -16,7 +16,7 @@ from jointwise.estimation.cross_validation import held_out_predictions, unit_err
 from jointwise.estimation.gram import normal_solution
 from jointwise.joint.motor.data import BODY, PayloadData
 from jointwise.joint.part import TINY, nrmse_percent
-from jointwise.model.friction import LOAD_POWERS, load_growth
+from jointwise.model.terms import LOAD_POWERS, load_growth
 from jointwise.spatial import Array
 
 LEVER = 0.2

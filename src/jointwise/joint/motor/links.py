@@ -30,7 +30,7 @@ from jointwise.joint.motor.result import (
 from jointwise.joint.part import TINY, Part, TriedModel, Value, identified_part, nrmse_percent, percent_off, value_of
 from jointwise.joint.record import JointRecord
 from jointwise.joint.windows import has_both
-from jointwise.model.friction import (
+from jointwise.model.terms import (
     LOAD_POWERS,
     direction,
     load_growth,

@@ -31,7 +31,7 @@ from jointwise.joint.motor.data import PayloadData, aligned_pairs, payload_data
 from jointwise.joint.motor.fit import ASYMMETRIC, GainFit, Products, body_scales, fit_payload, solve
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status, inverse_value, same_drives
 from jointwise.joint.part import TriedModel, percent_off
-from jointwise.model.friction import LOAD_POWERS
+from jointwise.model.terms import LOAD_POWERS
 from jointwise.spatial import Array
 
 LAWS = ("none", *LOAD_POWERS)

@@ -21,7 +21,7 @@ from jointwise.joint.motor.data import SLOW
 from jointwise.joint.motor.result import JointGain, RobotGains, gain_status
 from jointwise.joint.part import MIN_QUALITY, nrmse_percent, percent_off, rms, rounding_error, value_of
 from jointwise.joint.record import refuse_faulty
-from jointwise.model.friction import direction, viscous_columns
+from jointwise.model.terms import direction, viscous_columns
 from jointwise.spatial import Array
 
 STANDSTILL = 2e-3

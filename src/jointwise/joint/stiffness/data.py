@@ -16,7 +16,7 @@ from jointwise.estimation.jackknife import equal_blocks
 from jointwise.joint.checks import check_unsaturated, refuse
 from jointwise.joint.record import MIN_TRAVEL, JointRecord
 from jointwise.joint.transmission.law import GearMaps, full_lag
-from jointwise.model.friction import slip_elements, slip_state
+from jointwise.model.terms import slip_elements, slip_state
 from jointwise.spatial import Array
 
 Kind = Literal["locked", "free"]

@@ -13,7 +13,7 @@ from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.joint.part import TINY, nrmse_percent, rms
 from jointwise.joint.stiffness.data import LARGEST, StiffnessRows
 from jointwise.joint.stiffness.law import SpringFamily
-from jointwise.model.friction import LOAD_POWERS, load_growth
+from jointwise.model.terms import LOAD_POWERS, load_growth
 from jointwise.spatial import Array
 
 WEIGHT_STEPS = 3

@@ -24,7 +24,7 @@ from jointwise.joint.transmission.fit import (
     solve_blocks,
 )
 from jointwise.joint.transmission.law import full_lag
-from jointwise.model.friction import slip_slope_state, slip_slopes
+from jointwise.model.terms import slip_slope_state, slip_slopes
 from jointwise.spatial import Array
 
 SMOOTHING_ERROR = 5e-4

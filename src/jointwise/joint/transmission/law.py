@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from jointwise.document import plain_json
 from jointwise.errors import ModelError
 from jointwise.joint.part import Part
-from jointwise.model.friction import slip_elements, slip_state
 from jointwise.model.periodic_table import TURN, PeriodicTable
+from jointwise.model.terms import slip_elements, slip_state
 from jointwise.spatial import Array
 
 MIN_REACH = 1e-9

@@ -27,8 +27,8 @@ from jointwise.joint.transmission.fit import (
 )
 from jointwise.joint.transmission.lag import SMOOTHING_ERROR, Lag
 from jointwise.joint.transmission.law import POINTS, FourierSeries, MapSettings, TransmissionSettings
-from jointwise.model.friction import slip_after_reversal
 from jointwise.model.periodic_table import TURN, PeriodicTable
+from jointwise.model.terms import slip_after_reversal
 from jointwise.spatial import Array
 
 SPRING_ERROR = 5e-3

@@ -1,7 +1,11 @@
-"""Joint torques beside rigid-body dynamics, each as a term of the regressor.
+"""Joint torques beside rigid-body dynamics: a joint is a list of terms, each law in one file.
 
-A term names its parameters and returns their columns for the signals of one joint; the model adds terms up. The physics
-is in `model/friction`; a new term is a class here and an entry in `KINDS`.
+A term names its parameters, returns their columns for the signals of one joint, and packs itself for the C core
+(`runtime/core/terms.h`), which calibrated models and exports run. A new law is a file here with an entry in `KINDS`,
+and a function in `terms.h`.
+
+Beside the terms, the files have the functions that they are made of, for estimators. Speeds ω in rad/s and torques in
+Nm at the joint side, positions θ in rad; laws with memory take a state and return the next one.
 """
 
 from __future__ import annotations
@@ -12,19 +16,47 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from jointwise.errors import ModelError, nearest
-from jointwise.model.terms.hysteresis import Hysteresis, Rated
-from jointwise.model.terms.steady import (
-    Coulomb,
-    Inertia,
-    Offset,
-    PowerFlow,
-    SpeedRipple,
-    Spring,
-    Stribeck,
-    Temperature,
-    Viscous,
+from jointwise.model.terms.coulomb import Coulomb
+from jointwise.model.terms.counterbalance import Spring
+from jointwise.model.terms.direction import direction
+from jointwise.model.terms.inertia import Inertia
+from jointwise.model.terms.joint import JointLaw, core_terms, joint_columns
+from jointwise.model.terms.load import LOAD_POWERS, check_load_law, load_growth, load_law_name, load_unit
+from jointwise.model.terms.lugre import lugre_deflection, lugre_state
+from jointwise.model.terms.maxwell_slip import (
+    STEMS,
+    Hysteresis,
+    geometric_limits,
+    linear_limits,
+    polynomial_limits,
+    polynomial_shares,
+    slip_after_reversal,
+    slip_elements,
+    slip_slope_state,
+    slip_slopes,
+    slip_state,
 )
-from jointwise.model.terms.term import JointSignals, Parameter, Term
+from jointwise.model.terms.offset import Offset
+from jointwise.model.terms.power_flow import PowerFlow, power_flow_columns
+from jointwise.model.terms.rate_slip import rate_slip, rate_slip_state
+from jointwise.model.terms.rated import RATE_MODELS, Rated
+from jointwise.model.terms.ripple import SpeedRipple
+from jointwise.model.terms.stribeck import Stribeck, steady_level, stribeck, stribeck_slope
+from jointwise.model.terms.term import (
+    DRIVERS,
+    DRY,
+    LOADS,
+    NUMBERS,
+    CoreTerm,
+    JointSignals,
+    Parameter,
+    Role,
+    State,
+    Term,
+    has_core_law,
+)
+from jointwise.model.terms.thermal import Temperature, root_speed, thermal_decay, thermal_factors
+from jointwise.model.terms.viscous import Viscous, viscous_columns, viscous_factor, viscous_torque
 
 KINDS: dict[str, type[Term]] = {
     term.kind: term
@@ -35,24 +67,66 @@ KINDS: dict[str, type[Term]] = {
 }
 
 __all__ = [
+    "DRIVERS",
+    "DRY",
     "KINDS",
+    "LOADS",
+    "LOAD_POWERS",
+    "NUMBERS",
+    "RATE_MODELS",
+    "STEMS",
+    "CoreTerm",
     "Coulomb",
     "Hysteresis",
     "Inertia",
+    "JointLaw",
     "JointSignals",
     "Offset",
     "Parameter",
     "PowerFlow",
     "Rated",
+    "Role",
     "SpeedRipple",
     "Spring",
+    "State",
     "Stribeck",
     "Temperature",
     "Term",
     "Viscous",
+    "check_load_law",
+    "core_terms",
+    "direction",
+    "geometric_limits",
+    "has_core_law",
+    "joint_columns",
+    "linear_limits",
+    "load_growth",
+    "load_law_name",
+    "load_unit",
+    "lugre_deflection",
+    "lugre_state",
+    "polynomial_limits",
+    "polynomial_shares",
+    "power_flow_columns",
+    "rate_slip",
+    "rate_slip_state",
     "register_term",
+    "root_speed",
+    "slip_after_reversal",
+    "slip_elements",
+    "slip_slope_state",
+    "slip_slopes",
+    "slip_state",
+    "steady_level",
+    "stribeck",
+    "stribeck_slope",
     "term_class",
     "term_from_dict",
+    "thermal_decay",
+    "thermal_factors",
+    "viscous_columns",
+    "viscous_factor",
+    "viscous_torque",
 ]
 
 

@@ -1,18 +1,46 @@
-"""The interface of joint terms and the signals that they are evaluated on."""
+"""The interface of joint terms and the signals that they are evaluated on.
+
+A term is one law of a joint: a frozen dataclass whose settings are fields. It names its parameters, returns their
+regressor columns along a motion, with explicit memory, and packs itself for the C core. The torque of a joint is the
+sum of its terms (`joint.JointLaw`).
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from jointwise.model.friction import LOAD_POWERS, load_growth, load_unit
+from jointwise.backend import native
 from jointwise.motion import Signals
 from jointwise.spatial import Array
 
 State = Array | None
+Role = Literal["dry", "slip", "viscous", "thermal", "offset", "spring", "inertia", "drive", "other"]
+"""What a term is physically: dry friction, without (`dry`) and with memory (`slip`); friction that grows with speed;
+friction by temperature; a constant; a spring; an inertia; the response of the drive to ripple; anything else."""
+DRY: tuple[Role, ...] = ("dry", "slip")
+"""Dry friction, which wear changes in proportion."""
+NUMBERS = 8
+"""Numbers of a term in the C core, JW_NUMBERS."""
+LOADS = {
+    "none": "JW_LOAD_NONE",
+    "absolute": "JW_LOAD_ABSOLUTE",
+    "square": "JW_LOAD_SQUARE",
+    "mixed": "JW_LOAD_MIXED",
+}
+"""How a term grows with the load, and the names in the C core, in their order."""
+DRIVERS = {
+    "q": "JW_DRIVER_Q",
+    "track": "JW_DRIVER_TRACK",
+    "rotor": "JW_DRIVER_ROTOR",
+    "speed": "JW_DRIVER_SPEED",
+}
+"""What drives a term: a position that deforms slip elements, for other terms the state of the slip elements with that
+driver, or the sign of the speed; and the names in the C core, in their order."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +62,15 @@ class Parameter:
 class JointSignals(Signals):
     """The motion of one joint, each (samples,); see `Signals`.
 
-    `load` (Nm) is the torque that the links require of the joint, None where it is not known yet.
+    Attributes:
+        load: Torque that the links require of the joint, Nm; None where it is not known yet.
+        directions: State H in [-1, 1] of the slip terms by their driver, for terms that act in that direction; it is
+            filled where all terms of a joint are evaluated (`joint.joint_columns`).
+
     """
 
     load: Array | None = None
+    directions: Mapping[str, Array] | None = None
 
     def known_load(self, term: str) -> Array:
         """Return the load torque; raise a `ValueError` that names the term if there is none."""
@@ -46,10 +79,49 @@ class JointSignals(Signals):
         return self.load
 
 
+@dataclass(frozen=True)
+class CoreTerm:
+    """A term with its values as `jw_term` of `runtime/core/terms.h`, which lists the numbers of every law.
+
+    Attributes:
+        kind: Name of the law in `terms.h`.
+        number: Its numbers, at most `NUMBERS`, in SI units.
+        load: How it grows with the load, a key of `LOADS`.
+        driver: What drives its memory, or the direction in which it acts; a key of `DRIVERS`.
+        count: Number of its elements.
+        elements: Columns of the elements, one after the other, `count` numbers each.
+        backlash: Relative backlash over a turn, equally spaced, (points,); () for 1 everywhere.
+        width: Speed (rad/s) over which the sign of the speed turns as tanh; 0: at once.
+    """
+
+    kind: str
+    number: tuple[float, ...]
+    load: str = "none"
+    driver: str = "speed"
+    count: int = 0
+    elements: tuple[float, ...] = ()
+    backlash: tuple[float, ...] = ()
+    width: float = 0.0
+
+    def packed(self) -> list[float]:
+        """Return the numbers in the order of the native reader (`term_reader.h`)."""
+        heads = [_core_laws().index(self.kind), list(LOADS).index(self.load), list(DRIVERS).index(self.driver)]
+        padded = [*self.number, *(0.0,) * (NUMBERS - len(self.number))]
+        sizes = [float(self.count), float(len(self.backlash)), self.width]
+        return [*map(float, heads), *sizes, *padded, *self.elements, *self.backlash]
+
+
+def _core_laws() -> list[str]:
+    """Return the names of the laws of the native kernel, in the order of their kinds."""
+    kernel = native()
+    return [] if kernel is None else kernel.term_laws().split()
+
+
 class Term(ABC):
     """One physical effect at a joint: named parameters and their regressor columns."""
 
     kind: ClassVar[str]
+    role: ClassVar[Role] = "other"
     needs_load: ClassVar[bool] = False
     """Whether the columns always depend on the load torque (see `uses_load`)."""
 
@@ -70,6 +142,17 @@ class Term(ABC):
 
         """
 
+    def pack(self, values: list[float], period: float) -> tuple[CoreTerm, ...]:
+        """Return the term with its parameter values as laws of the C core, for a sampling period (s).
+
+        A term without it is evaluated in Python, on arrays only.
+        """
+        raise NotImplementedError(f"term '{self.kind}' has no law in the C core")
+
+    def hysteresis(self, columns: Array) -> Array:
+        """Return the state H in [-1, 1], (samples,), of a term with the role `slip` from its columns."""
+        raise NotImplementedError(f"term '{self.kind}' has no slip elements")
+
     def causal_state(self, rate: float) -> State:
         """Return the state at the start of a stream at a rate (Hz), in which no later sample is known; see `columns`.
 
@@ -86,8 +169,11 @@ class Term(ABC):
             temperature: Joint temperatures (samples,), °C; None for the temperature at which the other terms hold.
 
         """
-        still = np.zeros(len(speed))
-        return self.columns(JointSignals(1.0, still, speed, still, load=load, temperature=temperature))[0]
+        still, side = np.zeros(len(speed)), np.sign(speed)
+        directions = dict.fromkeys(("q", "track", "rotor"), side)
+        return self.columns(
+            JointSignals(1.0, still, speed, still, load=load, temperature=temperature, directions=directions)
+        )[0]
 
     def uses_load(self) -> bool:
         """Return whether the columns depend on the load torque."""
@@ -105,17 +191,6 @@ class Term(ABC):
         """Return whether the columns depend on a measured temperature."""
         return False
 
-    def load_parameters(self, name: str, law: str) -> tuple[Parameter, ...]:
-        """Return the coefficient of a load law in a tuple; empty for `none`."""
-        return () if law == "none" else (Parameter(name, load_unit(law), non_negative=True),)
-
-    def with_load(self, columns: list[Array], loaded: Array, joint: JointSignals, law: str) -> Array:
-        """Return the columns stacked, followed by ℓ(τ_load) times `loaded` (samples,) unless the load law is `none`."""
-        if law == "none":
-            return np.column_stack(columns)
-        growth = load_growth(joint.known_load(self.kind), LOAD_POWERS[law])
-        return np.column_stack([*columns, growth * loaded])
-
     def to_dict(self) -> dict[str, Any]:
         """Return the term as a document: its kind and settings, and the package of a term that is not ours."""
         settings = {key: getattr(self, key) for key in getattr(self, "__dataclass_fields__", ())}
@@ -129,6 +204,11 @@ class Term(ABC):
         from jointwise.document import decode
 
         return decode(settings, cls)
+
+
+def has_core_law(term: Term) -> bool:
+    """Return whether a term is evaluated in C: its class, not one that it derives from, has `pack`."""
+    return "pack" in vars(type(term))
 
 
 def _plain(value: Any) -> Any:

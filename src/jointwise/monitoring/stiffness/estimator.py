@@ -23,7 +23,7 @@ from jointwise.backend import native
 from jointwise.errors import EstimationError
 from jointwise.estimation.recursive import RecursiveLeastSquares, RecursiveState, Variant
 from jointwise.joint.record import LoadModel
-from jointwise.model.friction import slip_state
+from jointwise.model.terms import slip_state
 from jointwise.monitoring.stiffness.estimate import TERMS, StiffnessEstimate
 from jointwise.monitoring.stiffness.signals import Flags, JointSamples, SignalPath, SignalState
 from jointwise.runtime.observers import ObservedJoint, TorqueFusion

@@ -12,7 +12,7 @@ import numpy as np
 
 from jointwise.estimation.recursive import RecursiveState
 from jointwise.joint.laws import JointMotion
-from jointwise.model.friction import slip_elements
+from jointwise.model.terms import slip_elements
 from jointwise.monitoring.stiffness.estimate import TERMS, powers
 from jointwise.monitoring.stiffness.estimator import HARMONICS, HEAD, REACH, StiffnessEstimator, StiffnessTrace
 from jointwise.monitoring.stiffness.signals import Flags, JointSignals

@@ -15,8 +15,7 @@ from jointwise.data.filters import low_pass
 from jointwise.description.robot import Robot
 from jointwise.estimation.regression import Regression, term_series
 from jointwise.estimation.structure import Structure
-from jointwise.model.friction import slip_elements, slip_state
-from jointwise.model.terms import Term
+from jointwise.model.terms import Term, slip_elements, slip_state
 from jointwise.model.transmission import motor_motion
 from jointwise.motion import Motion, with_substitutes
 from jointwise.spatial import Array

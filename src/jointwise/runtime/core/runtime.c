@@ -1,6 +1,5 @@
 /* The calibrated robot at run time; see runtime.h. */
 #include "runtime.h"
-#include "slip.h"
 
 #include <string.h>
 
@@ -144,7 +143,7 @@ JW_INLINE jw_real term_inertia(const jw_joint *joint)
 {
     jw_real sum = JW(0.0);
     for (int k = 0; k < joint->terms; k++)
-        if (joint->term[k].kind == JW_INERTIA)
+        if (jw_term_role(&joint->term[k]) == JW_ROLE_ROTOR)
             sum += joint->term[k].number[0];
     return sum;
 }
@@ -251,23 +250,12 @@ void jw_body_columns(const jw_model *model, const jw_real *q, const jw_real *qd,
  * then what each term remembers. */
 #define JOINT_MEMORY 2
 
-JW_INLINE int term_memory(const jw_term *term)
-{
-    switch (term->kind) {
-    case JW_RIPPLE: return term->count;
-    case JW_HYSTERESIS: return term->count + 1;     /* deformations, last position */
-    case JW_LUGRE: return 2;                        /* deflection, last position */
-    case JW_RATE_SLIP: return 2 * term->count + 2;  /* forces, directions of slip, last backlash, last position */
-    default: return 0;
-    }
-}
-
 int jw_memory(const jw_model *model)
 {
     int size = 1 + JOINT_MEMORY * model->joints;
     for (int j = 0; j < model->joints; j++)
         for (int k = 0; k < model->joint[j].terms; k++)
-            size += term_memory(&model->joint[j].term[k]);
+            size += jw_term_memory(&model->joint[j].term[k]);
     return size > JW_MOST_MEMORY || model->joints > JW_MOST_JOINTS ? -1 : size;
 }
 
@@ -280,132 +268,22 @@ void jw_init(const jw_model *model, const jw_real *q, const jw_real *rotor, jw_s
     for (int j = 0; j < model->joints; j++)
         for (int k = 0; k < model->joint[j].terms; k++) {
             const jw_term *term = &model->joint[j].term[k];
-            int size = term_memory(term);
-            if (term->kind != JW_RIPPLE && size > 0)
+            int size = jw_term_memory(term);
+            if (jw_term_role(term) == JW_ROLE_SLIP)
                 memory[size - 1] = term->driver == JW_DRIVER_ROTOR && rotor ? rotor[j] : q[j];
-            if (term->kind == JW_RATE_SLIP)
-                memory[size - 2] = JW(1.0);
             memory += size;
         }
 }
 
 /* -- terms -- */
 
-/* What the terms of a joint depend on. */
-typedef struct {
-    jw_real speed, load, temperature, ripple, path[3]; /* path by driver */
-    jw_real sharpest;                                  /* speed over which a sign turns at least, rad/s */
-    jw_real acceleration, position;
-} signals;
-
-JW_INLINE jw_real direction(const signals *in, jw_real width)
-{
-    return jw_direction(in->speed, jw_fmax(width, in->sharpest));
-}
-
-JW_INLINE jw_real backlash_at(const jw_term *term, jw_real position)
-{
-    return term->points ? jw_periodic(term->backlash, term->points, position) : JW(1.0);
-}
-
-JW_INLINE jw_real steady_level(const jw_real *n, jw_real speed)
-{
-    return JW(1.0) + n[3] * jw_stribeck(speed, n[4], n[5]);
-}
-
-static jw_real viscous(const jw_term *term, jw_real speed)
-{
-    jw_real torque = JW(0.0);
-    for (int i = 0; i < term->count; i++)
-        torque += term->elements[term->count + i] * jw_viscous(speed, term->elements[i], term->number[0]);
-    return torque;
-}
-
-static jw_real ripple(const jw_term *term, jw_real u, jw_real *memory)
-{
-    const jw_real *n = term->number;
-    u = n[4] > JW(0.0) ? jw_clamp(u, n[4]) : u;
-    int whole = (int)jw_floor(n[3]); /* between `whole` and whole + 1 samples ago */
-    jw_real part = n[3] - (jw_real)whole, late = whole > 0 ? memory[whole - 1] : u;
-    if (part > JW(0.0))
-        late += part * (memory[whole] - late);
-    memmove(memory + 1, memory, (size_t)(term->count - 1) * sizeof(*memory));
-    memory[0] = u;
-    return n[0] * late + (n[1] + n[2]) * u;
-}
-
-static jw_real hysteresis(const jw_term *term, jw_real position, jw_real growth, jw_real *memory)
-{
-    int m = term->count;
-    const jw_real *limits = term->elements, *forces = limits + m, *shares = forces + m;
-    jw_real move = position - memory[m], b = backlash_at(term, position), torque = JW(0.0);
-    jw_real decay = term->number[1], loaded = term->number[0] * growth, parts[JW_MOST_ELEMENTS];
-    for (int i = 0; i < m; i++) {
-        jw_real limit = b * limits[i];
-        memory[i] = jw_clamp(decay * memory[i] + move, limit);
-        parts[i] = (forces[i] + loaded * shares[i]) * (memory[i] / limit);
-    }
-    for (int i = 0; i < m; i++)
-        torque += parts[i];
-    memory[m] = position;
-    return torque;
-}
-
-static jw_real lugre(const jw_term *term, const signals *in, jw_real position, jw_real growth, jw_real *memory)
-{
-    const jw_real *n = term->number;
-    jw_real h = steady_level(n, in->speed), before = memory[0];
-    jw_real u = jw_lugre_step(before, position - memory[1], h, n[2] * backlash_at(term, position) * h);
-    memory[0] = u;
-    memory[1] = position;
-    return (n[0] + n[1] * growth) * (u + n[6] * (u - before));
-}
-
-static jw_real rate_slip(const jw_term *term, const signals *in, jw_real position, jw_real growth, jw_real *memory)
-{
-    const jw_real *n = term->number;
-    int m = term->count;
-    jw_real h = steady_level(n, in->speed), remains = jw_exp(-n[2] / h), move = position - memory[2 * m + 1];
-    jw_real b = backlash_at(term, position), before = memory[2 * m], H = JW(0.0);
-    for (int i = 0; i < m; i++) {
-        jw_real limit = term->elements[i];
-        memory[i] = jw_rate_slip_step(memory[i], move, before * limit, b * limit, h, remains, &memory[m + i]);
-        H += term->elements[m + i] * memory[i];
-    }
-    memory[2 * m] = b;
-    memory[2 * m + 1] = position;
-    return (n[0] + n[1] * growth) * H;
-}
-
-static jw_real term_torque(const jw_term *term, const signals *in, jw_real *memory)
-{
-    const jw_real *n = term->number;
-    jw_real v = in->speed, growth = jw_load_growth(in->load, term->load), position = in->path[term->driver];
-    switch (term->kind) {
-    case JW_OFFSET: return n[0];
-    case JW_COULOMB: return (n[0] + n[1] * growth) * direction(in, n[2]);
-    case JW_STRIBECK: return n[0] * direction(in, n[3]) * jw_stribeck(v, n[1], n[2]);
-    case JW_VISCOUS: return viscous(term, v);
-    case JW_POWER_FLOW: return (v * in->load > JW(0.0) ? n[0] : n[1]) * direction(in, n[2]);
-    case JW_TEMPERATURE:
-        return jw_sign(v) * jw_sqrt(jw_fabs(v)) * jw_thermal(in->temperature, n[0], n[1], n[2], n[3], n[4]);
-    case JW_RIPPLE: return ripple(term, in->ripple, memory);
-    case JW_HYSTERESIS: return hysteresis(term, position, growth, memory);
-    case JW_LUGRE: return lugre(term, in, position, growth, memory);
-    case JW_RATE_SLIP: return rate_slip(term, in, position, growth, memory);
-    case JW_SPRING: return in->position * (n[0] + n[1] * in->position * in->position);
-    case JW_INERTIA: return n[0] * in->acceleration;
-    default: return JW(0.0);
-    }
-}
-
 /* Torque of all terms of a joint; `memory` is moved to that of the next joint. */
-JW_INLINE jw_real joint_terms(const jw_joint *joint, const signals *in, jw_real **memory)
+JW_INLINE jw_real joint_terms(const jw_joint *joint, jw_input *in, jw_real **memory)
 {
     jw_real torque = JW(0.0);
     for (int k = 0; k < joint->terms; k++) {
-        torque += term_torque(&joint->term[k], in, *memory);
-        *memory += term_memory(&joint->term[k]);
+        torque += jw_part_torque(jw_term_part(&joint->term[k], in, *memory), in->speed);
+        *memory += jw_term_memory(&joint->term[k]);
     }
     return torque;
 }
@@ -432,10 +310,10 @@ JW_INLINE jw_sample motor_sample(const jw_model *model, const jw_sample *in, jw_
 }
 
 /* What the terms of a motor depend on; `in` is a sample of the motors. */
-JW_INLINE signals gather(const jw_model *model, jw_state *state, const jw_sample *in, int j, jw_real load)
+JW_INLINE jw_input gather(const jw_model *model, jw_state *state, const jw_sample *in, int j, jw_real load)
 {
     jw_real path = in->path ? in->path[j] : in->q[j];
-    signals s = {.speed = in->qd[j], .load = load, .path = {path, path, in->rotor ? in->rotor[j] : path}};
+    jw_input s = {.speed = in->qd[j], .load = load, .path = {path, path, in->rotor ? in->rotor[j] : path}};
     s.position = in->q[j];
     s.acceleration = in->qdd ? in->qdd[j] : JW(0.0);
     s.temperature = in->temperature ? in->temperature[j] : model->joint[j].reference;
@@ -458,7 +336,7 @@ void jw_step(const jw_model *model, jw_state *state, const jw_sample *sample, jw
         newton_euler(model, at, sample->qd, sample->qdd, model->gravity, 1, body);
     jw_motor_torque(model, model->other_load ? body : torque, load);
     for (int j = 0; j < model->joints; j++) {
-        signals in = gather(model, state, &motors, j, load[j]);
+        jw_input in = gather(model, state, &motors, j, load[j]);
         friction[j] = joint_terms(&model->joint[j], &in, &memory);
     }
     add_motor_torque(model, friction, torque);
@@ -471,13 +349,13 @@ void jw_smooth_torque(const jw_model *model, const jw_sample *sample, jw_real *t
     jw_sample motors = motor_sample(model, sample, buffer);
     motors.speed = NULL; /* no term below looks at the ripple of a measured speed */
     for (int j = 0; j < model->joints; j++) {
-        signals in = gather(model, NULL, &motors, j, JW(0.0));
+        jw_input in = gather(model, NULL, &motors, j, JW(0.0));
         smooth[j] = torque[j] = JW(0.0);
         for (int k = 0; k < model->joint[j].terms; k++) {
             const jw_term *term = &model->joint[j].term[k];
-            if (term->kind == JW_OFFSET || term->kind == JW_VISCOUS || term->kind == JW_TEMPERATURE ||
-                term->kind == JW_SPRING || term->kind == JW_INERTIA)
-                smooth[j] += term_torque(term, &in, NULL);
+            int role = jw_term_role(term);
+            if (role == JW_ROLE_SMOOTH || role == JW_ROLE_ROTOR)
+                smooth[j] += jw_part_torque(jw_term_part(term, &in, NULL), in.speed);
         }
     }
     add_motor_torque(model, smooth, torque);
@@ -559,24 +437,21 @@ static void friction_at(const move *m, const jw_real *v, const jw_real *load, jw
     for (int j = 0; j < model->joints; j++)
         position[j] = m->q[j] + model->period * v[j];
     for (int j = 0; j < model->joints; j++) {
-        signals in = gather(model, after, &sample, j, load[j]);
+        jw_input in = gather(model, after, &sample, j, load[j]);
         in.sharpest = SHARPEST;
         friction[j] = joint_terms(&model->joint[j], &in, &memory);
     }
     after->memory[0] = JW(1.0);
 }
 
-enum { MIXED_LOAD = JW_LOAD_SQUARE + 1 }; /* friction that is not linear in one growth with the load */
-
-/* How the friction of a joint depends on its load. */
+/* How the friction of a joint depends on its load: in one way, or mixed. */
 static int load_law(const jw_joint *joint)
 {
     int law = JW_LOAD_NONE;
     for (int k = 0; k < joint->terms; k++) {
-        const jw_term *term = &joint->term[k];
-        if (term->kind == JW_POWER_FLOW || (term->load != JW_LOAD_NONE && law != JW_LOAD_NONE && law != term->load))
-            return MIXED_LOAD;
-        law = term->load != JW_LOAD_NONE ? term->load : law;
+        int load = joint->term[k].load;
+        if (load != JW_LOAD_NONE)
+            law = law == JW_LOAD_NONE || law == load ? load : JW_LOAD_MIXED;
     }
     return law;
 }
@@ -621,15 +496,15 @@ static void loaded_friction(const move *m, const jw_real *v, jw_real *friction, 
     for (int j = 0; j < model->joints; j++) {
         int law = load_law(&model->joint[j]);
         jw_real b = grown[j] - friction[j];
-        mixed |= law == MIXED_LOAD;
+        mixed |= law == JW_LOAD_MIXED;
         if (!model->other_load)
             load[j] = solve_load(law, b, rest[j] - friction[j]);
-        friction[j] += law == MIXED_LOAD ? JW(0.0) : b * jw_load_growth(load[j], law);
+        friction[j] += law == JW_LOAD_MIXED ? JW(0.0) : b * jw_load_growth(load[j], law);
     }
     for (int k = 0; mixed && k < LOAD_ITERATIONS; k++) {
         friction_at(m, v, load, grown, after);
         for (int j = 0; j < model->joints; j++)
-            if (load_law(&model->joint[j]) == MIXED_LOAD) {
+            if (load_law(&model->joint[j]) == JW_LOAD_MIXED) {
                 friction[j] = grown[j];
                 if (!model->other_load)
                     load[j] += JW(0.5) * (rest[j] - friction[j] - load[j]);

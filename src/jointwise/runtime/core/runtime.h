@@ -16,8 +16,7 @@
 #ifndef JOINTWISE_RUNTIME_H
 #define JOINTWISE_RUNTIME_H
 
-#include "laws.h"
-#include "number.h"
+#include "terms.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,34 +28,6 @@ extern "C" {
 #ifndef JW_MOST_MEMORY
 #define JW_MOST_MEMORY 1024 /* numbers of a state */
 #endif
-#define JW_MOST_ELEMENTS 64 /* of a term */
-#define JW_NUMBERS 8 /* of a term */
-
-/* What drives friction with memory: the joint position, the integrated measured speed, the rotor position. */
-enum { JW_DRIVER_Q, JW_DRIVER_TRACK, JW_DRIVER_ROTOR };
-
-/* Kinds of terms; v the speed, l the growth with the load, n the numbers, e the columns of `elements`. */
-enum {
-    JW_OFFSET,      /* n0 */
-    JW_COULOMB,     /* (n0 + n1 l) direction(v, n2) */
-    JW_STRIBECK,    /* n0 direction(v, n3) stribeck(v, n1, n2) */
-    JW_VISCOUS,     /* sum of e1 sgn(v) |v|^e0, along the tangent above the speed n0; 2 columns */
-    JW_POWER_FLOW,  /* (v load > 0 ? n0 : n1) direction(v, n2) */
-    JW_TEMPERATURE, /* sgn(v) sqrt|v| thermal(T, n0 .. n4) */
-    JW_RIPPLE,      /* n0 u(t - lag) + (n1 + n2) u(t), |u| < n4 (0: no limit), lag n3 samples; `count` samples before */
-    JW_HYSTERESIS,  /* slip elements u: sum of (e1 + n0 l e2) u, limits e0; 3 columns; part n1 remains after a sample */
-    JW_LUGRE,       /* (n0 + n1 l) (u + n6 (u - u before)), length n2, level 1 + n3 stribeck(v, n4, n5) */
-    JW_RATE_SLIP,   /* (n0 + n1 l) sum of e1 u, limits e0, rate n2 a sample, level as above; 2 columns */
-    JW_SPRING,      /* n0 q + n1 q^3 */
-    JW_INERTIA      /* n0 qdd: inertia of a rotor that is not part of the load torque */
-};
-
-typedef struct {
-    int kind, load, driver, count, points;
-    jw_real number[JW_NUMBERS];
-    const jw_real *elements; /* columns of `count` numbers, one after the other */
-    const jw_real *backlash; /* relative backlash over a turn, `points` numbers; NULL for 1 everywhere */
-} jw_term;
 
 typedef struct {
     int revolute, terms;

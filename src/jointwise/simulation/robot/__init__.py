@@ -1,6 +1,6 @@
 """The digital robot: an arm with elastic joints, hysteretic friction, motors and heat, integrated natively."""
 
-from jointwise.model.friction.joint_friction import Friction, Slip, Stribeck, ThermalFriction
+from jointwise.model.joint_friction import Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.spring import Cubic, Rigid, Segments
 from jointwise.simulation.robot.defaults import default_joints, load_joints
 from jointwise.simulation.robot.digital import DigitalRobot, Supply, digital_robot, motor_voltages

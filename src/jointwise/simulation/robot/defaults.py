@@ -12,7 +12,7 @@ from typing import Any
 from jointwise.atomic import read_limited
 from jointwise.description.robot import Joint, Robot
 from jointwise.errors import DataError, ModelError, check_range, nearest
-from jointwise.model.friction.joint_friction import Friction, Slip, Stribeck, ThermalFriction
+from jointwise.model.joint_friction import Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.spring import Cubic, Segments
 from jointwise.simulation.robot.joint import Backlash, Harmonic, JointPlant, LostMotion, MotorPlant, Thermal
 from jointwise.toml import LONGEST_TOML, parse_toml

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from jointwise.errors import ModelError, check_finite, check_range, nearest
-from jointwise.model.friction.joint_friction import COULOMB_LIMIT, Friction, Slip, Stribeck, ThermalFriction
+from jointwise.model.joint_friction import COULOMB_LIMIT, Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.model.spring import Cubic, Rigid, Segments
 from jointwise.spatial import Array

@@ -16,8 +16,8 @@ import numpy as np
 
 from jointwise.arguments import checked_fields
 from jointwise.errors import ModelError, check_finite, check_range
-from jointwise.model.friction.maxwell_slip import polynomial_limits, polynomial_shares
-from jointwise.model.friction.steady import load_growth, stribeck, thermal_factors, viscous_factor
+from jointwise.model.terms import load_growth, stribeck, thermal_factors, viscous_factor
+from jointwise.model.terms.maxwell_slip import polynomial_limits, polynomial_shares
 from jointwise.spatial import Array
 
 MOST_ELEMENTS = 16
