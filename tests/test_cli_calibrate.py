@@ -252,7 +252,7 @@ def test_compare_ranks(tmp_path: Path) -> None:
 
 
 def test_report_knows_the_training_log(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     pytest.importorskip("jointwise.report")
     out = done("report", bench().model, bench().training, bench().unseen, "--output", tmp_path / "r")
     assert "1 training, 0 partly training, 1 held-out logs" in out
@@ -260,7 +260,7 @@ def test_report_knows_the_training_log(tmp_path: Path) -> None:
 
 
 def test_calibrate_writes_a_report(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     pytest.importorskip("jointwise.report")
     flags = ("--output", tmp_path / "m.json", "--report", tmp_path / "r", "--holdout", 0.3, *PLAIN)
     out = done("calibrate", bench().training, "--robot", "planar2", *flags)

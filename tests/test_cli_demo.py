@@ -15,7 +15,7 @@ from jointwise.simulation.recording import load_truth
 
 
 def test_demo(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     pytest.importorskip("jointwise.report")
     facts = json.loads(done("demo", "--output", tmp_path / "demo", "--json"))
     assert [joint["r2"] > 0.9 for joint in facts["joints"]] == [True] * 6

@@ -150,7 +150,7 @@ def test_the_list_names_everything() -> None:
 
 @pytest.mark.parametrize("where", ["page.html", "folder"])
 def test_a_page_of_plots(tmp_path: Path, where: str) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     done(*SHORT, "--output", tmp_path / "log.csv", "--report", tmp_path / where)
     page = tmp_path / where if where.endswith("html") else tmp_path / where / "recording.html"
     text = page.read_text(encoding="utf-8")
@@ -160,7 +160,7 @@ def test_a_page_of_plots(tmp_path: Path, where: str) -> None:
 
 
 def test_a_page_opens_at_the_joint_under_test(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     for joint, opened in ((1, 0), (2, 3)):
         words = ("--experiment", "locked", "--joint", joint, "--age", "friction=0.3", "--temperature", 5)
         done(*SHORT, *words, "--output", tmp_path / "log.csv", "--report", tmp_path / "page.html")
@@ -170,7 +170,7 @@ def test_a_page_opens_at_the_joint_under_test(tmp_path: Path) -> None:
 
 
 def test_a_locked_joint_shows_torque_and_deformation_and_no_tracking(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     words = (*SHORT, "--experiment", "locked", "--joint", 2, "--output", tmp_path / "log.csv")
     text = done(*words, "--report", tmp_path / "page.html")
     assert "tracking" not in text
@@ -183,7 +183,7 @@ def test_a_locked_joint_shows_torque_and_deformation_and_no_tracking(tmp_path: P
 def test_the_list_comes_without_scipy() -> None:
     script = (
         "import sys; from jointwise.cli import main; main(['simulate', '--list']); "
-        "print('loaded', *{'scipy', 'pyarrow', 'plotly'} & set(sys.modules))"
+        "print('loaded', *{'scipy', 'pyarrow', 'jinja2'} & set(sys.modules))"
     )
     listed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert listed.stdout.splitlines()[-1] == "loaded"

@@ -112,7 +112,7 @@ def test_commands_never_report_training_data_as_held_out(tmp_path: Path, kind: s
 
 @pytest.mark.parametrize("kind", ["same", "copy.csv", "copy.parquet", "part.csv"])
 def test_calibrate_refuses_repeated_samples_and_labels_them_in_a_validation(tmp_path: Path, kind: str) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     log, out = copies(tmp_path)[kind], ("--robot", "planar2", "--output", tmp_path / "m.json", *PLAIN)
     assert "of its samples are in the logs before it" in refused("calibrate", bench().training, log, *out)
     assert not (tmp_path / "m.json").exists()
@@ -128,7 +128,7 @@ def test_calibrate_refuses_repeated_samples_and_labels_them_in_a_validation(tmp_
 
 
 def test_report_of_another_session_recognises_training_data(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     files = copies(tmp_path)
     mixed = read_log(bench().training).slice(0, 1000)
     other = read_log(bench().unseen).slice(0, 1000)

@@ -132,7 +132,7 @@ def test_all_outputs_with_zeros_are_named() -> None:
 
 
 def test_contradicted_setup_is_refused_unless_accepted(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     log, model = tmp_path / "log.csv", tmp_path / "model.json"
     jw.write_log(scaled(recording(), ("current",), (1,), -1.0), log)
     command = ("calibrate", log, "--robot", "ur5e", "--output", model, "--direction", "tanh", "--load", "none")

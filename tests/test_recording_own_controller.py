@@ -59,7 +59,7 @@ def test_a_controller_of_ones_own_leaves_a_whole_recording(tmp_path: Path) -> No
     assert made.log.samples == 250 and made.run is not None
     assert np.abs(made.log.q - made.log.channel("q_des")).max() < 0.2
     made.write(tmp_path / "log.csv", tmp_path / "truth.json")
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     page = write_recording_page(ARM, made.log, made.truth, vars(made.run), tmp_path)
     assert "Following at 1000 Hz" in page.read_text(encoding="utf-8")
 

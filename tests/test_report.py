@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
 import sys
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -32,14 +34,15 @@ from jointwise.report.calibration import SECTIONS
 from jointwise.report.data import collect
 from jointwise.report.figure import downsample, safe_json
 from jointwise.report.friction_curves import friction_curve, friction_samples, hysteresis_loops, steady_columns
-from jointwise.report.page import Html, element, markup, table
+from jointwise.report.page import Html, element, environment, markup, table
 from jointwise.report.sections.reproduce import default_command, python_lines
 from jointwise.report.sections.verdict import Assessment, assess, joint_grade
 from jointwise.result import Calibration, save_model, validate
 from jointwise.result.metrics import Pooled
+from report_numbers import numbers
 from synthetic import synthetic_log
 
-pytest.importorskip("plotly")
+pytest.importorskip("jinja2")
 HOSTILE = "<script>alert(1)</script>&\"'</title>.csv"
 
 
@@ -118,13 +121,9 @@ def refused(literal: str) -> None:
     raise AssertionError(f"{literal} is no JSON")
 
 
-def numbers(spec: dict[str, str]) -> Any:
-    return np.frombuffer(base64.b64decode(spec["bdata"]), dtype="<f4")
-
-
 def page_content(text: str) -> str:
     """Return the page without the library and without the figures' numbers."""
-    start = text.index("<script>")
+    start = text.index('<script type="application/gzip"')
     return re.sub(r'"bdata":"[^"]*"', "", text[:start] + text[text.index("</script>", start) :])
 
 
@@ -156,17 +155,17 @@ def test_page_loads_nothing_from_the_network(page: Path) -> None:
     content = page_content(text)
     assert "http://" not in content and "https://" not in content
     assert "url(" not in content and "@import" not in content
-    assert "default-src 'none'" in content
-    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
-    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    policy = " ".join(f"'sha256-{value}'" for value in hashes)
-    assert len(scripts) == 2 and f"script-src {policy}; style-src" in text
+    (library,) = re.findall(r'<script type="application/gzip" id="library">(.*?)</script>', text)
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    scripts = gzip.decompress(base64.b64decode(library)), script.encode()
+    policy = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(each).digest()).decode()}'" for each in scripts)
+    assert f"default-src 'none'; script-src {policy}; style-src" in unescape(text)
     assert "sendChartToCloud" not in content and 'plotlyServerURL: ""' in content
 
 
 def test_page_is_small_and_contains_no_nan(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert page.stat().st_size < 8_000_000
+    assert page.stat().st_size < 1_500_000
     assert not re.search(r"\b(NaN|nan|inf|Infinity|None)\b", page_content(Html(text)).split('"use strict"')[0])
 
 
@@ -178,17 +177,18 @@ def test_every_figure_has_a_description_and_data(page: Path) -> None:
     for document in documents:
         for trace in document["data"]:
             x = document["x"] if trace["x"] == "shared" else trace["x"]
-            assert len(numbers(x)) == len(numbers(trace["y"])) <= 4002
+            assert len(numbers(x)) == len(numbers(trace["y"])) <= 1502
 
 
 def test_residual_and_peaks_are_preserved(page: Path, calibration: Calibration, logs: tuple[Log, Log]) -> None:
     document = Reader(page.read_text(encoding="utf-8")).documents[0]  # joint 1, the validation log first
     measured, predicted, residual = (numbers(trace["y"]) for trace in document["data"])
-    np.testing.assert_allclose(measured - predicted, residual, atol=1e-5)
+    bounds = [0.5 * trace["y"]["step"] for trace in document["data"]]  # of the rounding to 16 bits
+    np.testing.assert_allclose(measured - predicted, residual, rtol=0.0, atol=sum(bounds) + 1e-9)
     current = logs[1].channel("current")[:, 0]
     error = current - calibration.predict(logs[1])[:, 0]
     assert measured.max() == pytest.approx(current.max()) and measured.min() == pytest.approx(current.min())
-    assert residual.max() == pytest.approx(error.max(), abs=1e-5)
+    assert residual.max() == pytest.approx(error.max(), abs=1e-9)
 
 
 def test_hostile_names_are_escaped(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ def test_predictions_and_measures_are_computed_once(
 def test_many_logs_stay_small(calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path) -> None:
     others = [named(logs[1], f"other{k}.csv", f"{k:064d}") for k in range(7)]
     path = write_report(calibration, tmp_path, [logs[0]], others)
-    assert path.stat().st_size < 8_000_000
+    assert path.stat().st_size < 1_500_000
     assert "3 more logs" in Reader(path.read_text(encoding="utf-8")).text
 
 
@@ -381,9 +381,10 @@ def test_command_names_the_validation_data(calibration: Calibration, logs: tuple
     assert "jointwise do it" in reader.text
 
 
-def test_plotly_missing(monkeypatch: pytest.MonkeyPatch, calibration: Calibration, tmp_path: Path) -> None:
-    hide(monkeypatch, "plotly")
-    with pytest.raises(MissingExtraError, match=re.escape("a report needs plotly. Install it with: pip install 'join")):
+def test_jinja2_missing(monkeypatch: pytest.MonkeyPatch, calibration: Calibration, tmp_path: Path) -> None:
+    environment.cache_clear()
+    hide(monkeypatch, "jinja2")
+    with pytest.raises(MissingExtraError, match=re.escape("a report needs jinja2. Install it with: pip install 'join")):
         write_report(calibration, tmp_path / "none", [])
     assert not (tmp_path / "none").exists()
 
@@ -427,7 +428,7 @@ def jointwise_signals(moving: dict[str, Any]) -> Any:
 
 def test_curve_follows_the_measured_points(calibration: Calibration, logs: tuple[Log, Log]) -> None:
     data = friction_samples(calibration, [logs[0]])
-    assert 500 <= len(data.speed) <= 1000
+    assert 350 <= len(data.speed) <= 700
     for joint in (0, 1):
         curve = friction_curve(calibration, joint, float(data.typical[joint]))
         fast = np.abs(data.speed[:, joint]) > 0.2
@@ -502,7 +503,7 @@ def test_three_logs_print_on_fewer_than_twelve_pages(
     third = named(logs[1].slice(0, logs[1].samples // 2), "third.csv", "c" * 64)
     path = write_report(calibration, tmp_path, [logs[0]], [logs[1], third])
     with opened(path, tmp_path / "profile") as view:
-        view.wait("document.documentElement.classList.contains('js')")
+        view.wait("Boolean(window.Plotly)")
         document = base64.b64decode(view.ask("Page.printToPDF", preferCSSPageSize=True)["data"])
         assert view.complaints == []
     assert 4 <= len(re.findall(rb"/Type\s*/Page\b", document)) < 12

@@ -16,6 +16,7 @@ from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.report.joint import curve_figure, measured_areas, render_joints, surface_figure
 from jointwise.report.joint_text import MEANINGS, finding, fit_grade, meaning
 from jointwise.report.sections.residuals import smooth_share
+from report_numbers import numbers
 
 RNG = np.random.default_rng(1)
 SPEEDS = np.geomspace(0.1, 2.0, 30)
@@ -37,12 +38,6 @@ def load() -> Part:
     ranges = {"speed": (0.5, 0.5), "load": (-60.0, 10.0)}
     values = (value_of("F_l", "1/Nm", 1e-3, 1e-4),)
     return Part("load", "square", values, 90.0, 90.0, ranges=ranges, surfaces=(surface,))
-
-
-@pytest.fixture(autouse=True)
-def without_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the five megabytes of plotly.js out of the pages."""
-    monkeypatch.setattr("jointwise.report.page.plotly_script", str)
 
 
 def page(*parts: Part) -> str:
@@ -138,17 +133,11 @@ def test_partial_turn_is_stated() -> None:
 def test_friction_curve_is_interrupted_at_standstill_and_a_spring_is_not() -> None:
     def gaps(curve: Curve) -> int:
         (trace,) = [each for each in curve_figure(curve).traces if each["name"] == "model"]
-        return int(np.isnan(decoded(trace["x"])).sum())
+        return int(np.isnan(numbers(trace["x"])).sum())
 
     assert gaps(friction().curves[0]) == 1
     x = plain(np.linspace(-1.0, 1.0, 40))
     assert gaps(Curve("Spring", "twist [rad]", "torque [Nm]", line_x=x, line_y=x)) == 0
-
-
-def decoded(values: dict[str, str]) -> np.ndarray:
-    import base64
-
-    return np.frombuffer(base64.b64decode(values["bdata"]), dtype="<f4")
 
 
 def test_fit_states_its_data() -> None:

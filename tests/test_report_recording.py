@@ -19,12 +19,6 @@ from kernels import needs_native
 pytestmark = needs_native
 
 
-@pytest.fixture(autouse=True)
-def without_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the five megabytes of plotly.js out of the pages."""
-    monkeypatch.setattr("jointwise.report.page.plotly_script", str)
-
-
 @cache
 def made() -> SimulationResult:
     return simulate("planar2", duration=2.0, rate=1000.0)
@@ -37,7 +31,7 @@ def page(recording: SimulationResult, log: Log | None = None) -> str:
 
 
 def test_page_lists_the_configuration(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     words = "--rotors complete --jitter 0.0001 --dropped 0.01 --repeated 0.02 --bandwidth 6 --feedback sensors"
     events = "--wear friction=0.3 --payload-at 0.5:0.25 --payload-at 1:0 --push 1.5:0.2:0,3,4"
     files = ("--output", tmp_path / "log.csv", "--report", tmp_path / "page.html")

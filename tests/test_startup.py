@@ -11,7 +11,7 @@ import jointwise as jw
 from jointwise.cli import COMMANDS
 from jointwise.lazy import lazy_modules
 
-HEAVY = ("numpy", "scipy", "pyarrow", "plotly", "lxml", "matplotlib", "msgspec", "rich")
+HEAVY = ("numpy", "scipy", "pyarrow", "jinja2", "lxml", "matplotlib", "msgspec", "rich")
 
 
 def loaded_by(code: str) -> set[str]:

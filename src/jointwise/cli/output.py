@@ -245,8 +245,8 @@ def check_directory(path: str | None, name: str = "report.html") -> str | None:
     if target.is_dir():
         check_target(target / name)
     _check_above(target)
-    if find_spec("plotly") is None:
-        raise MissingExtraError("plotly", "report", "The report")
+    if find_spec("jinja2") is None:
+        raise MissingExtraError("jinja2", "report", "The report")
     return str(target / name)
 
 

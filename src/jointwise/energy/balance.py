@@ -97,7 +97,7 @@ class EnergyBalance:
             "friction": friction,
             "links": None if friction is None else mechanical - friction,
             "braking": energy(np.maximum(-electrical, 0.0), self.t),
-            "efficiency": _ratio(mechanical, total),
+            "efficiency": _efficiency(mechanical, total),
         }
 
     def _robot(self, joints: list[dict[str, Any]]) -> dict[str, Any]:
@@ -111,8 +111,8 @@ class EnergyBalance:
             "energy": self.energy,
             "measured_energy": measured,
             "energy_error": None if measured is None else self.energy / measured - 1.0,
-            "efficiency": _ratio(sums["mechanical"], self.energy),
-            "motor_efficiency": _ratio(sums["mechanical"], sums["electrical"]),
+            "efficiency": _efficiency(sums["mechanical"], self.energy),
+            "motor_efficiency": _efficiency(sums["mechanical"], sums["electrical"]),
             "standing_power": self.power_model.standing,
             "standing": standing,
             "mechanical": sums["mechanical"],
@@ -230,8 +230,9 @@ def _link_torque(log: Log, calibration: Calibration | None) -> Array | None:
     return torque
 
 
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if whole > MIN_ENERGY else None
+def _efficiency(shaft: float, whole: float) -> float | None:
+    """Return the share of an energy that reaches the shafts; None where the load drives the shafts in total."""
+    return shaft / whole if whole > MIN_ENERGY and shaft >= 0.0 else None
 
 
 def _percent(value: float | None) -> str:

@@ -40,7 +40,7 @@ def excite(
     Raises:
         ModelError: If a setting is wrong, the description lacks limits, or the limits permit no motion.
         OutputError: If the directory holds other files.
-        MissingExtraError: If plotly is not installed.
+        MissingExtraError: If jinja2 is not installed.
     """
     arm = as_robot(robot)
 

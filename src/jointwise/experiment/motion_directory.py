@@ -16,7 +16,7 @@ from jointwise.design.excitation_limits import Use
 from jointwise.design.trajectory import Trajectory
 from jointwise.document import write_document
 from jointwise.errors import OutputError
-from jointwise.report.page import plotly_script
+from jointwise.report.page import environment
 from jointwise.spatial import Array
 
 STATE_FILE = "state.json"
@@ -38,9 +38,9 @@ def search_in(output: str | Path, search: Callable[[Path], R], write: Callable[[
 
     Raises:
         OutputError: If the directory holds other files.
-        MissingExtraError: If plotly is not installed.
+        MissingExtraError: If jinja2 is not installed.
     """
-    plotly_script()  # a search takes minutes: what its page needs is checked before
+    environment()  # a search takes minutes: what its page needs is checked before
     folder = usable_directory(output, (STATE_FILE,))
     make_directory(folder)
     state = folder / STATE_FILE

@@ -45,7 +45,7 @@ def minimize_energy(
         DurationError: The duration is below the least possible one, which the message states.
         ModelError: The task has no solution within the limits, or an argument is wrong.
         OutputError: The directory holds other files.
-        MissingExtraError: If plotly is not installed.
+        MissingExtraError: If jinja2 is not installed.
     """
 
     def search(state: Path) -> MinimumEnergyMotion:

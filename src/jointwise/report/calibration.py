@@ -60,7 +60,7 @@ def write_report(
         file: Name of the model file, for the examples of use.
 
     Raises:
-        MissingExtraError: If plotly is not installed.
+        MissingExtraError: If jinja2 is not installed.
         OutputError: If the page cannot be written.
 
     """

@@ -79,7 +79,7 @@ def write_energy_page(balance: Balance, heading: str, path: str | Path) -> Path:
     sections: Sequence[Section] = [
         ("overview", "Energy", _overview(result["robot"])),
         ("power", "Power over time", _power(t, balance.power, balance.measured)),
-        ("flow", "Where the energy goes", _sankey(result["robot"])),
+        ("flow", "Where the energy goes", _flow(result["robot"])),
         ("joints", "Joints", joints),
     ]
     origin = f"{number(result['robot']['duration'])} s, currents {result['robot']['currents']}"
@@ -137,32 +137,35 @@ def _bars(joints: Sequence[Mapping[str, Any]]) -> Html:
     )
 
 
-def _sankey(robot: Mapping[str, Any]) -> Html:
-    """Return the flow of the energy from the bus; a share that returns energy flows backwards."""
-    flows = [
-        ("bus", "standing power", robot["standing"]),
-        ("bus", "motors", robot["energy"] - robot["standing"]),
-        ("motors", "copper loss", robot["copper"]),
-        ("motors", "iron and drive loss", robot["drive"]),
-        ("motors", "braking resistor", robot["burnt"]),
-        ("motors", "motor shafts", robot["mechanical"]),
+def _flow(robot: Mapping[str, Any]) -> Html:
+    """Return where the energy from the bus goes: every bar begins where the one before it ends."""
+    parts = [
+        ("standing power", robot["standing"], "#8b9bb0"),
+        ("copper loss", robot["copper"], SHARES["copper"][1]),
+        ("iron and drive loss", robot["drive"], SHARES["drive"][1]),
+        ("braking resistor", robot["burnt"], "#a3265f"),
     ]
-    if robot["friction"] is not None:
-        flows += [("motor shafts", "friction heat", robot["friction"]), ("motor shafts", "links", robot["links"])]
-    forward = [(a, b, x) if x > 0.0 else (b, a, -x) for a, b, x in flows if abs(x) > 1e-9]
-    nodes = list(dict.fromkeys(name for a, b, _ in forward for name in (a, b)))
+    if robot["friction"] is None:
+        parts.append(("motor shafts", robot["mechanical"], SHARES["mechanical"][1]))
+    else:
+        parts.append(("friction heat", robot["friction"], SHARES["friction"][1]))
+        parts.append(("links and payload", robot["links"], SHARES["links"][1]))
+    sizes = np.array([size for _, size, _ in parts])
     trace = {
-        "type": "sankey",
-        "valueformat": ".3g",
-        "valuesuffix": " J",
-        "node": {"label": nodes, "pad": 24, "thickness": 16},
-        "link": {
-            "source": [nodes.index(a) for a, _, _ in forward],
-            "target": [nodes.index(b) for _, b, _ in forward],
-            "value": [x for _, _, x in forward],
-        },
+        "type": "bar",
+        "orientation": "h",
+        "y": [name for name, _, _ in parts],
+        "x": sizes.tolist(),
+        "base": (np.cumsum(sizes) - sizes).tolist(),
+        "text": [f"{number(size, 3)} J" for size in sizes.tolist()],
+        "textposition": "auto",
+        "cliponaxis": False,
+        "marker": {"color": [color for _, _, color in parts]},
+        "hovertemplate": "%{y}: %{text}<extra></extra>",
     }
-    return Figure([trace], {}, "flow of the energy", height=400).html("Energy from the bus by destination, J.")
+    layout = {"xaxis": axis("energy [J]", zeroline=True), "yaxis": {"autorange": "reversed"}, "hovermode": "closest"}
+    caption = "Energy from the bus by destination; a bar to the left is energy that gravity or the load returns."
+    return Figure([trace], layout, "destinations of the energy", height=300).html(caption)
 
 
 def _table(joints: Sequence[Mapping[str, Any]]) -> Html:
@@ -172,7 +175,7 @@ def _table(joints: Sequence[Mapping[str, Any]]) -> Html:
 
 _NOTE = (
     "The power at the motor shaft drives the links and their rotors against friction. An efficiency is the energy at "
-    "the shaft over the electrical energy; it is not defined where the motor returns energy."
+    "the shaft over the electrical energy; it is not defined where in total the load drives the motor."
 )
 
 

@@ -21,7 +21,7 @@ from jointwise.motion import Motion, with_substitutes
 from jointwise.result.calibration import Calibration
 from jointwise.spatial import Array
 
-POINTS = 1000
+POINTS = 700
 """Number of measured samples per joint."""
 SEGMENTS = 4
 """Segments of a log from which samples are taken, so that long logs cost no more than short ones."""

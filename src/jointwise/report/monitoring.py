@@ -26,7 +26,7 @@ from jointwise.report.page import (
 from jointwise.spatial import Array
 
 FILE = "monitor.html"
-POINTS = 4000
+POINTS = 3000
 """Largest number of points of a curve."""
 SHOWN = 200
 """Contacts in the table of a log."""

@@ -18,7 +18,7 @@ from jointwise.errors import ShapeError
 from jointwise.model.rigid import Frames, forward_kinematics
 from jointwise.model.rigid.chain import checked_states, refuse_non_finite
 from jointwise.model.skeleton import arm_length, arm_radii
-from jointwise.report.figure import packed, packed_integers, safe_json
+from jointwise.report.figure import packed, packed_floats, packed_integers, safe_json
 from jointwise.report.mesh import TONES, Faces, Mesh, arm_mesh
 from jointwise.report.page import Html, element, robot_title
 from jointwise.spatial import Array, rotation_z_to
@@ -142,7 +142,7 @@ def _points(points: Array) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-FRAMES = 1200
+FRAMES = 900
 """Largest number of instants in the page; the script interpolates between them."""
 LONGEST = 60.0
 """Longest playback, s; longer motions are played faster."""
@@ -265,11 +265,11 @@ def motion_document(scene: Scene) -> dict[str, Any]:
     translations = [*robot.translations, robot.tool_translation]
     transforms = [[*R.ravel(), *p] for R, p in zip(rotations, translations, strict=True)]
     return {
-        "t": packed(scene.t),
-        "q": packed(scene.q.ravel()),
+        "duration": float(scene.t[-1]),
+        "q": packed_floats(scene.q.ravel()),
         "revolute": [bool(revolute) for revolute in robot.revolute],
-        "transforms": packed(np.array(transforms).ravel()),
-        "world": packed(scene.world.ravel()),
+        "transforms": packed_floats(np.array(transforms).ravel()),
+        "world": packed_floats(scene.world.ravel()),
         "vertices": packed(mesh.vertices.ravel()),
         "counts": np.bincount(mesh.link, minlength=robot.dof + 2).tolist(),
         "triangles": packed_integers(mesh.triangles),
@@ -298,7 +298,8 @@ def _caption(scene: Scene) -> str:
     step = f"{scene.grid:g} m"
     return (
         "The shape is derived from the kinematics, not from the manufacturer's CAD data. The line is the path of the "
-        f"tool, whose frame is red (x), green (y) and blue (z). Grid on the floor: {step}."
+        f"tool, whose frame is red (x), green (y) and blue (z). Grid on the floor: {step}. "
+        "Drag to turn the view; a double click resets it."
     )
 
 

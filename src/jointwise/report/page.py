@@ -6,17 +6,22 @@ A content security policy allows only their own scripts.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from string import Template
+from typing import TYPE_CHECKING
 
 from jointwise.atomic import atomic_write, make_directory, output_set
 from jointwise.description.robot import Joint, Robot
 from jointwise.errors import MissingExtraError
+from jointwise.formatting import fixed, number, percent, r2_text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 VOID = ("br", "col", "hr")
 
@@ -25,6 +30,10 @@ class Html(str):
     """Markup, as opposed to text; created only by the functions of this module."""
 
     __slots__ = ()
+
+    def __html__(self) -> str:
+        """Return the markup itself: templates do not escape it."""
+        return self
 
 
 def markup(child: object) -> Html:
@@ -127,7 +136,8 @@ POLICY = (
     "form-action 'none'; base-uri 'none'"
 )
 """Content security policy. Nothing is loaded from a network, and only scripts with the listed hashes run. Styles cannot
-be listed by hash: Plotly sets style attributes and inserts style rules while it draws."""
+be listed by hash: Plotly sets style attributes and inserts style rules while it draws. The library is packed; the page
+inserts the script that it unpacks, which runs because its hash is listed."""
 
 
 def compose(kind: str, heading: str, origin: str, sections: Sequence[Section]) -> str:
@@ -140,23 +150,56 @@ def compose(kind: str, heading: str, origin: str, sections: Sequence[Section]) -
         sections: Sections in order.
 
     Raises:
-        MissingExtraError: If plotly is not installed.
+        MissingExtraError: If jinja2 is not installed.
 
     """
-    first = sections[0]
-    scripts = [_inline(source) for source in (plotly_script(), page_script())]
-    return Template(_asset("page.html")).substitute(
-        policy=POLICY.format(scripts=" ".join(map(_hash, scripts))),
-        title=element("title", f"{heading} · {kind}"),
-        style=_asset("style.css"),
-        skip=element("a", f"Skip to: {first[1]}", class_="skip", href=f"#{first[0]}"),
-        kind=element("p", kind, class_="kind"),
-        heading=element("h1", heading),
-        origin=element("p", origin, class_="origin"),
-        contents=join(element("a", name, href=f"#{id_}") for id_, name, _ in sections),
-        sections=join(_section(*section) for section in sections),
-        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+    return render("sections.html", kind=kind, heading=heading, origin=origin, sections=sections)
+
+
+def render(template: str, **values: object) -> str:
+    """Return a complete page of a template. It is self-contained and needs no network.
+
+    Args:
+        template: A template that extends `page.html`.
+        **values: What it shows; `kind`, `heading` and `origin` are those of `compose`.
+
+    Raises:
+        MissingExtraError: If jinja2 is not installed.
+
+    """
+    library, script = _asset("plotly.min.js.gz"), (_asset("script.js") + _asset("motion.js")).decode()
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            **values,
+            contents=[],
+            policy=POLICY.format(scripts=" ".join(map(_hash, (gzip.decompress(library), script.encode())))),
+            style=Html(_asset("style.css").decode()),
+            library=base64.b64encode(library).decode("ascii"),
+            script=Html(script),
+        )
     )
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates with the macros and filters that they use."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        raise MissingExtraError("jinja2", "report", "a report") from None
+    templates = Environment(
+        loader=PackageLoader("jointwise.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
+    )
+    for function in (number, fixed, percent, r2_text):
+        templates.filters[function.__name__] = function
+    return templates
 
 
 def write_page(page: str, path: str | Path, name: str) -> Path:
@@ -172,37 +215,13 @@ def write_page(page: str, path: str | Path, name: str) -> Path:
     return target
 
 
-def plotly_script() -> str:
-    """Return the source code of plotly.js from the plotly package."""
-    try:
-        offline = import_module("plotly.offline")
-    except ImportError:
-        raise MissingExtraError("plotly", "report", "a report") from None
-    return str(offline.get_plotlyjs())
+def _hash(script: bytes) -> str:
+    """Return the source expression of a script for the content security policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode('ascii')}'"
 
 
-def page_script() -> str:
-    """Return the scripts of the page: plots and tabs, and the animation of the arm."""
-    return _asset("script.js") + _asset("motion.js")
-
-
-def _inline(source: str) -> str:
-    """Return a script that can stand in a script element, with line ends as the HTML parser normalises them."""
-    return source.replace("</script", "<\\/script").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _hash(script: str) -> str:
-    """Return the source expression of an inline script for the content security policy."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode('ascii')}'"
-
-
-def _section(name: str, title: str, body: Html) -> Html:
-    heading = element("h2", title, id=f"{name}-title")
-    return element("section", heading, body, id=name, aria_labelledby=f"{name}-title")
-
-
-def _asset(name: str) -> str:
-    return (files("jointwise.report") / "assets" / name).read_text(encoding="utf-8")
+def _asset(name: str) -> bytes:
+    return (files("jointwise.report") / "assets" / name).read_bytes()
 
 
 def joint_title(robot: Robot, j: int) -> str:

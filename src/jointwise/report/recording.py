@@ -39,7 +39,7 @@ from jointwise.report.page import (
 from jointwise.spatial import Array
 
 FILE = "recording.html"
-POINTS = 3000
+POINTS = 2000
 """Largest number of points of a curve."""
 ROWS = 65536
 """Samples per chunk: a long log is read in chunks to limit memory."""

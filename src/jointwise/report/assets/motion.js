@@ -7,14 +7,6 @@
     return new TYPES[dtype](bytes.buffer);
   };
 
-  const drawable = () => {
-    try {
-      const context = document.createElement("canvas").getContext("webgl");
-      if (context) context.getExtension("WEBGL_lose_context")?.loseContext();
-      return Boolean(context);
-    } catch { return false; }
-  };
-
   // A frame is [R row by row, p]; a joint turns about its z or slides along it.
   const product = (A, B) => {
     const C = new Array(12);
@@ -39,91 +31,183 @@
 
   const read = (text) => {
     const arm = JSON.parse(text);
-    for (const name of ["t", "q", "transforms", "world", "vertices", "triangles", "tones"]) arm[name] = unpacked(arm[name]);
+    for (const name of ["q", "transforms", "world", "triangles", "tones"]) arm[name] = unpacked(arm[name]);
+    const { low, step, ...levels } = arm.vertices;
+    arm.vertices = Float32Array.from(unpacked(levels), (k) => low + step * k);
+    arm.frames = arm.q.length / arm.revolute.length;
     arm.transforms = Array.from({ length: arm.transforms.length / 12 }, (_, k) => arm.transforms.slice(12 * k, 12 * k + 12));
-    arm.duration = arm.t[arm.t.length - 1];
     return arm;
   };
 
   const positions = (arm, time) => {
-    const [n, last] = [arm.revolute.length, arm.t.length - 1];
+    const [n, last] = [arm.revolute.length, arm.frames - 1];
     const index = arm.duration > 0 ? Math.min(Math.max(time / arm.duration, 0), 1) * last : 0;
     const k = Math.min(Math.floor(index), Math.max(last - 1, 0));
     const [share, next] = [index - k, Math.min(k + 1, last)];
     return Array.from({ length: n }, (_, j) => (1 - share) * arm.q[k * n + j] + share * arm.q[next * n + j]);
   };
 
-  const vertices = (arm, chain) => {
-    const count = arm.tones.length;
-    const [x, y, z, v] = [new Float32Array(count), new Float32Array(count), new Float32Array(count), arm.vertices];
+  const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+  const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+  const unit = (a) => a.map((value) => value / (Math.hypot(...a) || 1));
+  const color = (hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16) / 255);
+
+  // Normals of the vertices in the frames of their links: sums of those of the faces around them, by area.
+  const normals = ({ vertices: v, triangles }) => {
+    const sums = new Float32Array(v.length);
+    const corner = (k) => [v[3 * k], v[3 * k + 1], v[3 * k + 2]];
+    for (let f = 0; f < triangles.length; f += 3) {
+      const [a, b, c] = [0, 1, 2].map((k) => corner(triangles[f + k]));
+      const normal = cross(b.map((value, k) => value - a[k]), c.map((value, k) => value - a[k]));
+      for (let k = 0; k < 3; k++) for (let axis = 0; axis < 3; axis++) sums[3 * triangles[f + k] + axis] += normal[axis];
+    }
+    return sums;
+  };
+
+  // Every vector (x, y, z one after another) in the world, from the frames of the links: points (share 1) or directions (0).
+  const placed = (arm, chain, vectors, share) => {
+    const result = new Float32Array(vectors.length);
     let k = 0;
     arm.counts.forEach((number, link) => {
       const T = chain[link];
-      for (const stop = k + number; k < stop; k++) {
-        const [a, b, c] = [v[3 * k], v[3 * k + 1], v[3 * k + 2]];
-        x[k] = T[0] * a + T[1] * b + T[2] * c + T[9];
-        y[k] = T[3] * a + T[4] * b + T[5] * c + T[10];
-        z[k] = T[6] * a + T[7] * b + T[8] * c + T[11];
+      for (const stop = k + 3 * number; k < stop; k += 3) {
+        const [a, b, c] = [vectors[k], vectors[k + 1], vectors[k + 2]];
+        result[k] = T[0] * a + T[1] * b + T[2] * c + share * T[9];
+        result[k + 1] = T[3] * a + T[4] * b + T[5] * c + share * T[10];
+        result[k + 2] = T[6] * a + T[7] * b + T[8] * c + share * T[11];
       }
     });
-    return { x, y, z };
+    return result;
   };
 
-  const body = (arm) => {
-    const [triangles, last] = [arm.triangles, arm.colors.length - 1];
-    const column = (k) => triangles.filter((_, index) => index % 3 === k);
-    const scale = arm.colors.map((color, k) => [k / last, color]);
-    return { type: "mesh3d", ...vertices(arm, frames(arm, positions(arm, 0))), i: column(0), j: column(1), k: column(2),
-             intensity: Float32Array.from(arm.tones), cmin: 0, cmax: last, colorscale: scale, showscale: false,
-             hoverinfo: "skip", flatshading: false, lightposition: { x: 600 * arm.view[0] + 400, y: 600 * arm.view[1], z: 1400 },
-             lighting: { ambient: 0.62, diffuse: 0.55, specular: 0.18, roughness: 0.55, fresnel: 0.05,
-                         vertexnormalsepsilon: 1e-18, facenormalsepsilon: 1e-18 } };
-  };
+  const path = (arm) => Array.from({ length: arm.frames }, (_, k) => frames(arm, positions(arm, (arm.duration * k) / Math.max(arm.frames - 1, 1))).pop().slice(9));
 
-  const line = (points, color, width) => ({
-    type: "scatter3d", mode: "lines", hoverinfo: "skip", showlegend: false, line: { color, width },
-    x: points.map((p) => p[0]), y: points.map((p) => p[1]), z: points.map((p) => p[2]),
-  });
-
-  const path = (arm) => {
-    const points = Array.from(arm.t, (time) => frames(arm, positions(arm, time)).pop().slice(9));
-    return line(points, "#e07b39", 4);
-  };
-
-  const floor = (arm) => {
+  const floor = (arm) => {  // lines of the grid, each from one point to another
     const [low, high] = arm.box;
     const marks = (k) => {
       const values = [];
       for (let m = Math.ceil(low[k] / arm.grid); m * arm.grid <= high[k]; m++) values.push(m * arm.grid);
       return values;
     };
-    const [x, y, z, gap] = [marks(0), marks(1), low[2], [null, null, null]];
-    const points = [];
-    for (const value of x) points.push([value, y[0], z], [value, y[y.length - 1], z], gap);
-    for (const value of y) points.push([x[0], value, z], [x[x.length - 1], value, z], gap);
-    return line(points, "#c3cedb", 1.5);
+    const [x, y, z] = [marks(0), marks(1), low[2]];
+    return [...x.map((value) => [[value, y[0], z], [value, y[y.length - 1], z]]),
+            ...y.map((value) => [[x[0], value, z], [x[x.length - 1], value, z]])];
   };
 
-  const ground = (arm) => {
+  const MESH = [`
+    attribute vec3 point, normal, tone; uniform mat4 camera; uniform vec3 light; varying vec3 shade;
+    void main() {
+      float length_ = length(normal);
+      shade = length_ > 0.0 ? tone * min(0.5 + 0.56 * max(dot(normal / length_, light), 0.0), 1.05) : tone;
+      gl_Position = camera * vec4(point, 1.0);
+    }`, "precision mediump float; varying vec3 shade; void main() { gl_FragColor = vec4(shade, 1.0); }"];
+  const LINE = [`
+    attribute vec3 from, to; attribute vec2 corner; uniform mat4 camera; uniform vec2 size;
+    void main() {
+      vec4 a = camera * vec4(from, 1.0), b = camera * vec4(to, 1.0);
+      vec2 along = normalize((b.xy / b.w - a.xy / a.w) * size + 1e-6);
+      vec4 end = corner.x < 0.5 ? a : b;
+      gl_Position = end + vec4(corner.y * vec2(-along.y, along.x) / size * end.w, -0.0003 * end.w, 0.0);
+    }`, "precision mediump float; uniform vec3 ink; void main() { gl_FragColor = vec4(ink, 1.0); }"];
+
+  const program = (gl, [vertex, fragment]) => {
+    const made = gl.createProgram();
+    for (const [type, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
+      const shader = gl.createShader(type);
+      gl.shaderSource(shader, source);
+      gl.compileShader(shader);
+      gl.attachShader(made, shader);
+    }
+    gl.linkProgram(made);
+    return made;
+  };
+
+  // Draws the arm at an instant, seen from a direction; returns null without WebGL.
+  const painter = (arm, canvas) => {
+    const scale = window.devicePixelRatio || 1;
+    const gl = canvas.getContext("webgl", { alpha: true, antialias: true, preserveDrawingBuffer: true });
+    if (!gl) return null;
+    const [solid, thread] = [program(gl, MESH), program(gl, LINE)];
+    const buffer = (values) => {
+      const made = gl.createBuffer();
+      gl.bindBuffer(gl.ARRAY_BUFFER, made);
+      gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
+      return made;
+    };
+    const feed = (used, name, size, made) => {
+      const place = gl.getAttribLocation(used, name);
+      gl.bindBuffer(gl.ARRAY_BUFFER, made);
+      gl.enableVertexAttribArray(place);
+      gl.vertexAttribPointer(place, size, gl.FLOAT, false, 0, 0);
+    };
     const [[a, b, z], [c, d]] = arm.box;
     const below = z - 0.002 * (c - a);
-    return { type: "mesh3d", x: [a, c, c, a], y: [b, b, d, d], z: [below, below, below, below], i: [0, 0], j: [1, 2], k: [2, 3],
-             color: "#f1f4f8", hoverinfo: "skip", lighting: { ambient: 1, diffuse: 0, specular: 0, fresnel: 0 } };
-  };
+    const ground = { point: buffer(new Float32Array([a, b, below, c, b, below, a, d, below, c, d, below])),
+                     normal: buffer(new Float32Array(12)), tone: buffer(new Float32Array([...Array(4)].flatMap(() => color("#f1f4f8")))) };
+    const body = { point: gl.createBuffer(), normal: gl.createBuffer(),
+                   tone: buffer(new Float32Array(Array.from(arm.tones, (k) => color(arm.colors[k])).flat())) };
+    const faces = gl.createBuffer();
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, faces);
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, arm.triangles, gl.STATIC_DRAW);
+    const lines = (segments, ink, width) => {  // two triangles for every segment
+      const corners = [[0, -1], [0, 1], [1, -1], [1, -1], [0, 1], [1, 1]];
+      const each = (pick) => buffer(new Float32Array(segments.flatMap((segment) => corners.flatMap((corner) => pick(segment, corner)))));
+      return { from: each(([from]) => from), to: each(([, to]) => to), corner: each((_, [end, side]) => [end, side * width]),
+               count: 6 * segments.length, ink: color(ink) };
+    };
+    const points = path(arm);
+    const threads = [lines(floor(arm), "#c3cedb", scale), lines(points.slice(1).map((point, k) => [points[k], point]), "#e07b39", 2.2 * scale)];
+    const outwards = normals(arm);
+    const middle = [0, 1, 2].map((k) => 0.5 * (arm.box[0][k] + arm.box[1][k]));
+    const radius = 0.5 * Math.hypot(...[0, 1, 2].map((k) => arm.box[1][k] - arm.box[0][k]));
 
-  const scene = (arm, wide) => {
-    const size = [0, 1, 2].map((k) => arm.box[1][k] - arm.box[0][k]);
-    const unit = Math.hypot(...size);
-    const edge = 0.01 * unit;  // objects on the border are not drawn
-    const range = (k) => [arm.box[0][k] - edge, arm.box[1][k] + edge];
-    const axis = (k) => ({ visible: false, range: range(k), autorange: false, showspikes: false,
-                          showticklabels: false, tickmode: "array", tickvals: [], title: { text: "" } });
-    const [x, y, z] = size.map((length) => (2 * (length + 2 * edge)) / unit);
-    const far = Math.max(wide ? 1.95 : 2.2, 1.7 * z);  // tall scenes need more distance
-    const [a, b, c] = arm.view.map((value) => far * value);
-    return { xaxis: axis(0), yaxis: axis(1), zaxis: axis(2), aspectmode: "manual", aspectratio: { x, y, z },
-             camera: { eye: { x: a, y: b, z: c }, center: { x: 0, y: 0, z: -0.21 }, up: { x: 0, y: 0, z: 1 } },
-             dragmode: "turntable", hovermode: false, bgcolor: "rgba(0,0,0,0)" };
+    const camera = (view) => {  // columns of the matrix of a perspective that contains the scene
+      const aspect = canvas.width / canvas.height;
+      const focus = 1 / Math.tan(0.22);
+      const far = (radius * focus) / (1.45 * Math.min(1, 0.62 * aspect));
+      const right = unit(cross([0, 0, 1], view));
+      const up = cross(view, right);
+      const eye = middle.map((value, k) => value + far * view[k]);
+      const [near, end] = [Math.max(far - 1.5 * radius, 0.01 * far), far + 1.5 * radius];
+      const rows = [right, up, view].map((axis) => [...axis, -dot(axis, eye)]);
+      const deep = [(near + end) / (near - end), (2 * near * end) / (near - end)];
+      const M = [rows[0].map((value) => (value * focus) / aspect), rows[1].map((value) => value * focus),
+                 rows[2].map((value, k) => deep[0] * value + (k === 3 ? deep[1] : 0)), rows[2].map((value) => -value)];
+      return new Float32Array([0, 1, 2, 3].flatMap((column) => M.map((row) => row[column])));
+    };
+
+    return (time, view) => {
+      const chain = frames(arm, positions(arm, time));
+      canvas.points = placed(arm, chain, arm.vertices, 1);
+      for (const [name, values] of [["point", canvas.points], ["normal", placed(arm, chain, outwards, 0)]]) {
+        gl.bindBuffer(gl.ARRAY_BUFFER, body[name]);
+        gl.bufferData(gl.ARRAY_BUFFER, values, gl.DYNAMIC_DRAW);
+      }
+      const matrix = camera(view);
+      gl.viewport(0, 0, canvas.width, canvas.height);
+      gl.clearColor(0, 0, 0, 0);
+      gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+      gl.enable(gl.DEPTH_TEST);
+      gl.useProgram(solid);
+      gl.uniformMatrix4fv(gl.getUniformLocation(solid, "camera"), false, matrix);
+      const side = unit(cross([0, 0, 1], view));
+      gl.uniform3fv(gl.getUniformLocation(solid, "light"), unit(view.map((value, k) => value - 0.5 * side[k] + (k === 2 ? 0.9 : 0))));
+      for (const name of ["point", "normal", "tone"]) feed(solid, name, 3, ground[name]);
+      gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+      for (const name of ["point", "normal", "tone"]) feed(solid, name, 3, body[name]);
+      gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, faces);
+      gl.drawElements(gl.TRIANGLES, arm.triangles.length, gl.UNSIGNED_SHORT, 0);
+      gl.useProgram(thread);
+      gl.uniformMatrix4fv(gl.getUniformLocation(thread, "camera"), false, matrix);
+      gl.uniform2f(gl.getUniformLocation(thread, "size"), canvas.width, canvas.height);
+      for (const each of threads) {
+        gl.uniform3fv(gl.getUniformLocation(thread, "ink"), each.ink);
+        feed(thread, "from", 3, each.from);
+        feed(thread, "to", 3, each.to);
+        feed(thread, "corner", 2, each.corner);
+        gl.drawArrays(gl.TRIANGLES, 0, each.count);
+      }
+    };
   };
 
   const made = (tag, parent, name, text) => {
@@ -136,30 +220,38 @@
 
   const start = (container) => {
     const arm = read(container.querySelector("script").textContent);
-    const view = made("div", container, "motion-view");
+    const canvas = document.createElement("canvas");
+    const draw = painter(arm, canvas);
+    if (!draw) return;  // without WebGL the drawing remains
+    canvas.className = "motion-view";
+    container.append(canvas);
     const controls = made("div", container, "motion-controls");
     const play = made("button", controls, "motion-play", "Play");
     const slider = made("input", controls, "motion-time");
     const status = made("output", controls, "motion-status");
-    const wide = container.clientWidth > 560;
     play.type = "button";
     Object.assign(slider, { type: "range", min: 0, max: arm.duration, step: "any", value: 0 });
     slider.setAttribute("aria-label", "Time in s");
     if (!arm.duration) play.hidden = slider.hidden = true;
 
-    let [time, running, before, busy, held, hidden, wanted] = [0, false, 0, false, false, false, false];
+    let [time, running, before, hidden, dirty] = [0, false, 0, false, false];
+    const first = [Math.atan2(arm.view[1], arm.view[0]), Math.asin(arm.view[2])];
+    let [azimuth, elevation] = first;
+    const paint = () => {
+      if (dirty) return;
+      dirty = true;
+      requestAnimationFrame(() => {
+        dirty = false;
+        const flat = Math.cos(elevation);
+        draw(time, [flat * Math.cos(azimuth), flat * Math.sin(azimuth), Math.sin(elevation)]);
+      });
+    };
     const updateStatus = () => {
       const tip = frames({ ...arm, world: [1, 0, 0, 0, 1, 0, 0, 0, 1] }, positions(arm, time)).pop().slice(9);
       const speed = arm.speed > 1 ? ` (×${arm.speed})` : "";
       status.textContent = `${time.toFixed(2)} s${speed} · tool ${tip.map((value) => value.toFixed(3)).join(", ")} m`;
       slider.value = time;
       slider.setAttribute("aria-valuetext", `${time.toFixed(1)} s of ${arm.duration.toFixed(1)} s`);
-    };
-    const paint = () => {  // one redraw at a time, and none while the user rotates the view
-      if (busy || held) { wanted = true; return; }
-      [busy, wanted] = [true, false];
-      const { x, y, z } = vertices(arm, frames(arm, positions(arm, time)));
-      Plotly.restyle(view, { x: [x], y: [y], z: [z] }, [0]).then(() => { busy = false; if (wanted) paint(); });
     };
     const show = (at) => {
       time = Math.min(Math.max(at, 0), arm.duration);
@@ -169,10 +261,8 @@
     const step = () => {
       if (!running) return;
       const now = performance.now();
-      if (!held && !busy && !hidden) {
-        show(time + (arm.speed * Math.min(now - before, 250)) / 1000);
-        before = now;
-      } else if (held || hidden) before = now;
+      if (!hidden) show(time + (arm.speed * Math.min(now - before, 250)) / 1000);
+      before = now;
       if (time >= arm.duration) run(false);
       else requestAnimationFrame(step);
     };
@@ -187,26 +277,28 @@
 
     play.addEventListener("click", () => run(!running));
     slider.addEventListener("input", () => { run(false); show(Number(slider.value)); });
-    view.addEventListener("pointerdown", () => { held = true; }, true);
-    for (const name of ["pointerup", "pointercancel"])
-      window.addEventListener(name, () => { held = false; if (wanted) paint(); });
+    canvas.addEventListener("pointerdown", (event) => canvas.setPointerCapture(event.pointerId));
+    canvas.addEventListener("pointermove", (event) => {
+      if (!canvas.hasPointerCapture(event.pointerId)) return;
+      azimuth -= 0.008 * event.movementX;
+      elevation = Math.min(Math.max(elevation + 0.008 * event.movementY, -1.5), 1.5);
+      paint();
+    });
+    canvas.addEventListener("dblclick", () => { [azimuth, elevation] = first; paint(); });
     window.addEventListener("beforeprint", () => run(false));
-    new IntersectionObserver(([entry]) => { hidden = !entry.isIntersecting; }).observe(view);
-
-    const layout = { scene: scene(arm, wide), margin: { l: 0, r: 0, t: 0, b: 0 }, autosize: true, showlegend: false,
-                     height: wide ? 520 : 360, paper_bgcolor: "rgba(0,0,0,0)", uirevision: "kept",
-                     modebar: { bgcolor: "rgba(0,0,0,0)", color: "#8794a5", activecolor: "#17202b" } };
-    Plotly.newPlot(view, [body(arm), path(arm), floor(arm), ground(arm)], layout, {
-      responsive: true, displaylogo: false, displayModeBar: wide ? "hover" : false, scrollZoom: false, plotlyServerURL: "",
-      modeBarButtons: [["toImage", "resetCameraDefault3d"]],
-    }).then(() => container.classList.add("motion-live"));
+    new IntersectionObserver(([entry]) => { hidden = !entry.isIntersecting; }).observe(canvas);
+    new ResizeObserver(() => {
+      const scale = window.devicePixelRatio || 1;
+      [canvas.width, canvas.height] = [canvas.clientWidth * scale, canvas.clientHeight * scale];
+      paint();
+    }).observe(canvas);
+    container.classList.add("motion-live");
     updateStatus();
+    paint();
   };
 
-  const containers = [...document.querySelectorAll(".motion")];
-  if (!containers.length || !drawable()) return;  // without WebGL the drawing remains
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) { watcher.unobserve(entry.target); start(entry.target); }
   }, { rootMargin: "400px" });
-  for (const container of containers) watcher.observe(container);
+  for (const container of document.querySelectorAll(".motion")) watcher.observe(container);
 })();

@@ -13,12 +13,12 @@ from jointwise.report.page import Html, element, join, joint_title, paragraph, t
 from jointwise.result.metrics import JointMetrics
 from jointwise.spatial import Array
 
-MOST_POINTS, LEAST_POINTS = 4000, 500
+MOST_POINTS, LEAST_POINTS = 1500, 300
 """Limits of the number of points of a curve."""
-MOST_BYTES = 2_400_000
+MOST_BYTES = 250_000
 """Size of all curves in the page."""
-BYTES_PER_POINT = 4 * 16 / 3
-"""Four 32-bit numbers in base64."""
+BYTES_PER_POINT = 4 * 8 / 3
+"""Four 16-bit numbers in base64."""
 MOST_LOGS = 4
 """Largest number of training logs, and of validation logs, that are drawn."""
 

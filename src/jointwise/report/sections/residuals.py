@@ -190,7 +190,7 @@ def _held_out_share(index: NDArray[np.intp], residual: Array, block: NDArray[np.
     return 1.0 - float(np.sum((rest - mean[index[~fit]]) ** 2) / max(float(np.sum(rest**2)), 1e-300))
 
 
-DEFORMATION_POINTS = 1500
+DEFORMATION_POINTS = 800
 """Largest number of points of a deformation plot."""
 
 
