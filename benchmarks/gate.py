@@ -217,14 +217,15 @@ def energy() -> Figures:
     yield Figure("energy", "simulated ur5e", abs(balance.energy / balance.measured_energy - 1.0))
 
 
-LENGTHS = {"locked": 40.0, "constant-speed": 60.0, "load": 60.0, "reciprocate": 60.0, "warm-up": 300.0}
+LENGTHS = {"locked": 40.0, "constant-speed": 60.0, "load": 60.0, "reciprocate": 60.0, "warm-up": 1800.0}
 
 
 def joints() -> Figures:
     """Identify all phenomena of a joint from its own experiments: fit on held-out data, and intervals."""
     robot, records = jw.load_robot("ur5e"), []
     for experiment, duration in LENGTHS.items():
-        made = jw.simulate(robot, experiment, joint=1, duration=duration, rate=100.0, seed=4800, keep=0)
+        rate = 20.0 if experiment == "warm-up" else 100.0
+        made = jw.simulate(robot, experiment, joint=1, duration=duration, rate=rate, seed=4800, keep=0)
         records.append(jw.joint.joint_record(made.log, robot, 1, mounting=made.experiment.gravity.tolist()))
     for name, part in jw.joint.identify_all(records, robot).model.parts.items():
         if part.held_out is not None:
