@@ -13,7 +13,7 @@ import numpy as np
 import jointwise as jw
 from jointwise.cli.aurt import load_aurt_model, load_bodies
 from jointwise.joint import JointModel, friction_map, load_joints
-from jointwise.joint.hysteresis.law import JointMotion, friction_law
+from jointwise.joint.laws import JointMotion, friction_law
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.monitoring import History
 from jointwise.result import load_calibration
