@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile, mkdtemp
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import jointwise
 from data_files import SHARED
-from jointwise.cli import main
+from jointwise.cli import load, main
+from jointwise.cli.command import command_of, settings_from
 from jointwise.data.write import write_csv
 from synthetic import synthetic_log
 
@@ -114,6 +115,14 @@ def _received(reader: int, child: int) -> bytes:
             if not part:
                 return b"".join(parts)
             parts.append(part)
+
+
+def settings_for(*argv: object) -> Any:
+    """Return the settings that the words of a command state."""
+    name, *words = map(str, argv)
+    command, inner, rest = command_of(load(name), name, words)
+    assert command is not None
+    return settings_from(command, " ".join(["jointwise", name, *inner]), rest)
 
 
 def done(*argv: object) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import jointwise
-from cli_runs import bench
+from cli_runs import bench, settings_for
 from jointwise.cli.joint_logs import _calibrated_bodies
 from jointwise.cli.output import print_notes
 from jointwise.description.robot import Payload, loaded_inertials
@@ -65,7 +64,8 @@ def test_a_payload_replaces_the_one_that_the_model_was_calibrated_with() -> None
 @pytest.mark.parametrize("gravity", [(3.0, -9.0, 0.0), (0.0, 9.81, 0.0)])
 def test_the_stated_gravity_is_used(gravity: tuple[float, ...], capsys: pytest.CaptureFixture[str]) -> None:
     arm = jointwise.load_robot("planar2")
-    found = _calibrated_bodies(Namespace(model=str(bench().model), payload=None, joint=1), arm, [], list(gravity))
+    settings = settings_for("joint", "friction", "log.csv", "--robot", "planar2", "--joint", 1)
+    found = _calibrated_bodies(settings, str(bench().model), arm, [], list(gravity))
     assert found.gravity.tolist() == list(gravity)
     print_notes()
     assert f"used under {gravity[0]:g} {gravity[1]:g} 0 m/s^2" in capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 from pathlib import Path
@@ -11,8 +10,7 @@ import numpy as np
 import pytest
 
 import jointwise
-from cli_runs import PLAIN, bench, done, refused, run
-from jointwise.cli import calibrate
+from cli_runs import PLAIN, bench, done, refused, run, settings_for
 from jointwise.data import read_log
 from jointwise.result import load_calibration, validate
 
@@ -103,10 +101,8 @@ def test_options_may_stand_between_the_files(tmp_path: Path) -> None:
 
 
 def test_logs_for_validation_may_be_given_by_several_options() -> None:
-    parser = argparse.ArgumentParser()
-    calibrate.add_arguments(parser)
     for words in (["--validate", "a", "--validate", "b"], ["--validate", "a", "b"]):
-        assert parser.parse_args(["log.csv", "--robot", "ur5e", *words]).validate == ["a", "b"]
+        assert settings_for("calibrate", "log.csv", "--robot", "ur5e", *words).validate == ("a", "b")
 
 
 def test_a_description_without_inertia_is_enough(tmp_path: Path) -> None:

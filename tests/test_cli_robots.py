@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import shlex
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from cli_runs import settings_for
 from jointwise import __version__
 from jointwise.cli import COMMANDS, main
 from jointwise.description import list_robots, load_robot
@@ -65,12 +64,8 @@ def examples(text: str) -> list[list[str]]:
 def test_examples_of_every_help_can_be_parsed(capsys: Capture, words: tuple[str, ...]) -> None:
     found = examples(run(capsys, *words, "--help")[1])
     assert any(example[: len(words)] == [*words] for example in found)
-    for name, *rest in found:
-        command = import_module(COMMANDS[name][0])
-        parser = argparse.ArgumentParser()
-        command.add_arguments(parser)
-        intermixed = getattr(command, "INTERMIXED", False)
-        assert (parser.parse_intermixed_args if intermixed else parser.parse_args)(rest) is not None
+    for example in found:
+        assert settings_for(*example) is not None
 
 
 def test_version(capsys: Capture) -> None:

@@ -273,7 +273,7 @@ def test_wrong_arguments_get_one_line_and_no_file(tmp_path: Path, words: tuple[o
         (("--repeated", 2), "--repeated: must be a number from 0 to 1"),
         (("--payload-at", "1:3", "--payload-at", "1:2"), "--payload-at must name each time once"),
         (("--payload-at", "-1:3"), "a value that begins with - is written --name=VALUE"),
-        (("--rotors", "other"), "--rotors: invalid choice"),
+        (("--rotors", "other"), "--rotors: must be spong or complete. Got 'other' instead."),
     ],
 )
 def test_wrong_usage(tmp_path: Path, words: tuple[object, ...], message: str) -> None:

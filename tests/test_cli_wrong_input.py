@@ -344,14 +344,16 @@ signal.signal(signal.SIGINT, signal.{handler})  # a background shell ignores it
 import jointwise.__main__ as program
 import jointwise.cli
 
-def add_arguments(parser):
+def settings_from(*args):
     try:
         os.kill(os.getpid(), signal.SIGINT)
     except KeyboardInterrupt:
         raise AttributeError("as libraries do") from None
+    return Common()
 
 import jointwise.cli.demo
-jointwise.cli.demo.add_arguments = add_arguments
+from jointwise.cli.command import Common
+jointwise.cli.settings_from = settings_from
 jointwise.cli.demo.run = lambda args: 0
 import sys
 sys.argv = ["jointwise", "demo"]

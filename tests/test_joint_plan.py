@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
@@ -17,14 +16,15 @@ import numpy as np
 import pytest
 
 import jointwise
-from jointwise.cli import joint_plan, simulate
+from cli_runs import settings_for
+from jointwise.cli import main
 from jointwise.design import APART, EXPERIMENTS, Body, Piecewise, make_experiment
 from jointwise.design.clearance import CLEARANCE
 from jointwise.design.fourier import FadedSeries
 from jointwise.design.limits import motion_limits
 from jointwise.design.plan import PURPOSES, Plan, PlannedExperiment, make_plan
 from jointwise.design.urscript import urscript
-from jointwise.errors import JointwiseError, ModelError, OutputError
+from jointwise.errors import ModelError, OutputError
 from jointwise.experiment.plan_files import write_plan
 from jointwise.model.skeleton import Tool
 from jointwise.report.plan import page
@@ -281,19 +281,17 @@ def test_a_rehearsal_is_the_planned_motion_and_gravity_is_that_of_the_robot(
     )
     write_plan(chosen, tmp_path / "plan", rate=5.0)
     page = (tmp_path / "plan" / "README.md").read_text(encoding="utf-8")
-    parser = argparse.ArgumentParser()
-    simulate.add_arguments(parser)
     rehearsals = re.findall(r"^    jointwise simulate (.*)$", page, re.MULTILINE)
     assert len(rehearsals) == 4
     for line, planned in zip(rehearsals, [*chosen.steps, chosen.steps[-1]], strict=True):
-        args = parser.parse_args(shlex.split(line))
-        joint = None if not args.joint else int(args.joint[0]) - 1
+        args = settings_for("simulate", *shlex.split(line))
+        joint = None if args.tested_joint is None else args.tested_joint - 1
         made = make_experiment(
             args.experiment, planned.robot, seed=args.seed, joint=joint, clearance=args.clearance, tool=Tool(*args.tool)
         )
         t = np.linspace(0.0, made.motion.duration, 40)
         assert np.array_equal(made.motion.position(t), planned.experiment.motion.position(t))
-        assert args.gravity == [0.0, 9.81, 0.0]
+        assert args.gravity == (0.0, 9.81, 0.0)
     identify = re.findall(r"^    jointwise joint .*$", page, re.MULTILINE)
     assert len(identify) == 5 and all("--gravity 0 9.81 0 " in line for line in identify)
 
@@ -372,11 +370,9 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 def command(*words: str) -> tuple[int, str]:
-    parser = argparse.ArgumentParser()
-    joint_plan.add_arguments(parser)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        code = joint_plan.run(parser.parse_args(words))
+        code = main(["joint", "plan", *words])
     return code, out.getvalue()
 
 
@@ -391,8 +387,7 @@ def test_the_command_writes_a_plan_and_prints_it(tmp_path: Path) -> None:
     reported = json.loads(out)
     assert [item["name"] for item in reported["experiments"]] == ["friction", "stiffness"]
     assert all(Path(name).is_file() for name in reported["files"])
-    with pytest.raises(JointwiseError, match="is not empty"):
-        command(*words, "--output", str(tmp_path / "a"))
+    assert command(*words, "--output", str(tmp_path / "a")) == (1, "")
 
 
 def test_the_command_reports_what_it_does_not_plan(tmp_path: Path) -> None:
@@ -405,9 +400,9 @@ def test_the_command_reports_what_it_does_not_plan(tmp_path: Path) -> None:
 
 
 def test_the_command_keeps_the_clearance_of_the_library() -> None:
-    from jointwise.cli import arguments
+    from jointwise.cli import inputs
 
-    assert arguments.CLEARANCE == CLEARANCE  # stated in its help, which loads no library
+    assert inputs.CLEARANCE == CLEARANCE  # stated in its help, which loads no library
 
 
 def test_the_command_takes_a_tool(tmp_path: Path) -> None:
@@ -419,8 +414,7 @@ def test_the_command_takes_a_tool(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "b" / "plan.json").read_text())["tool_m"] == {"length": 0.2, "radius": 0.06}
     assert "with a tool of 0.2 m" in " ".join((tmp_path / "b" / "1-friction.script").read_text().split("\n# "))
     for wrong in ("0", "0.1,0.1,0.1", "x"):
-        with pytest.raises(SystemExit):
-            command(*words, str(tmp_path / "c"), "--tool", wrong)
+        assert command(*words, str(tmp_path / "c"), "--tool", wrong)[0] == 2
 
 
 def test_a_joint_that_slides_is_planned_with_its_axis_horizontal() -> None:

@@ -14,7 +14,7 @@ ROOT = Path(jointwise.__file__).parent
 FOUNDATIONS: list[set[str]] = [
     {"errors", "_native"},
     {"atomic", "backend", "finding", "formatting", "interrupts", "lazy", "toml"},
-    {"arguments", "document"},
+    {"arguments", "document", "settings"},
     {"spatial"},
     {"motion"},
 ]

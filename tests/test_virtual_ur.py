@@ -143,6 +143,16 @@ def test_wrong_programs_and_robots_are_reported_in_one_line(tmp_path: Path) -> N
     assert "must be empty" in refused("rehearse", "--output", tmp_path / "full")
 
 
+def test_the_server_says_where_it_is_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moves = "  movej([0, -1.5, 0, 0, 0, 0])\n  movej([0.1, -1.5, 0, 0, 0, 0])"
+    (tmp_path / "p.script").write_text(f"def p():\n{moves}\nend\np()\n")
+    monkeypatch.setattr("jointwise.virtual_ur.serve", lambda *_, ready, **options: ready(31000))
+    words = ("virtual-ur", "--run", tmp_path / "p.script")
+    assert json.loads(done(*words, "--json")) == {"robot": "ur5e", "host": "127.0.0.1", "port": 31000}
+    assert "ur5e on 127.0.0.1:31000" in done(*words)
+    assert done(*words, "--quiet") == ""
+
+
 def test_rehearsal_gives_a_model_that_predicts_another_motion(tmp_path: Path) -> None:
     text = done("rehearse", "--output", tmp_path / "r", "--duration", 12, "--json")
     result = json.loads(text)

@@ -5,7 +5,6 @@ What only some commands or errors need is imported where it is used, so that `--
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import os
@@ -19,40 +18,50 @@ from types import ModuleType
 from typing import NoReturn
 
 from jointwise import __version__
-from jointwise.cli.arguments import UsageError
+from jointwise.cli.command import Command, Common, Parser, UsageError, command_of, parser_of, settings_from
 from jointwise.cli.output import PlainText, drop_notes, one_line, print_notes
-from jointwise.errors import JointwiseError
+from jointwise.errors import JointwiseError, nearest
 from jointwise.interrupts import INTERRUPTED, is_interrupt, raise_at_interrupts
 
-COMMANDS = {
-    "robots": ("jointwise.cli.robots", "list the built-in robots, show or check a robot description"),
-    "inspect": ("jointwise.cli.inspect", "check a log, and list the parameters that it determines"),
-    "calibrate": ("jointwise.cli.calibrate", "estimate a model from logs"),
-    "validate": ("jointwise.cli.validate", "compute the errors of a model on held-out logs"),
-    "predict": ("jointwise.cli.predict", "predict the currents or torques of a log"),
-    "payload": ("jointwise.cli.payload", "identify mass, centre of mass and inertia of a payload"),
-    "compare": ("jointwise.cli.compare", "rank models on a log"),
-    "joint": ("jointwise.cli.joint", "identify stiffness, friction, hysteresis, ... of one joint"),
-    "motor": ("jointwise.cli.motor", "identify inertia, gain and friction of all drives from one log"),
-    "energy": ("jointwise.cli.energy", "power and energy on the DC bus: fit, balance, predict, minimise"),
-    "monitor": ("jointwise.cli.monitor", "detect contacts, payload, friction changes and faults, in logs or live"),
-    "report": ("jointwise.cli.report", "write an HTML report of a model on logs"),
-    "export": ("jointwise.cli.export", "export a model to C, FMU, URDF, MJCF, ROS 2 or UR"),
-    "simulate": ("jointwise.cli.simulate", "simulate an experiment; writes a log and the true parameters"),
-    "excite": ("jointwise.cli.excite", "optimise a motion for the identification of a robot"),
-    "record": ("jointwise.cli.record", "record a log from a UR controller"),
-    "convert": ("jointwise.cli.convert", "convert a log between CSV, Parquet and MCAP"),
-    "virtual-ur": ("jointwise.cli.virtual_ur", "serve a simulated UR controller over RTDE"),
-    "rehearse": ("jointwise.cli.rehearse", "excite, record, calibrate and validate on the virtual UR"),
-    "demo": ("jointwise.cli.demo", "calibrate a simulated UR5e and compare with the true parameters"),
-    "compile-rbd": ("jointwise.cli.compile_rbd", "AURT step 1: store a robot description"),
-    "compile-rd": ("jointwise.cli.compile_rd", "AURT step 2: add the friction model"),
-    "calibrate-validate": ("jointwise.cli.calibrate_validate", "AURT: calibrate on a part of a log, predict the rest"),
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "calibrate and check": {
+        "inspect": ("inspect", "check a log, and list the parameters that it determines"),
+        "calibrate": ("calibrate", "estimate a model from logs"),
+        "validate": ("validate", "compute the errors of a model on held-out logs"),
+        "compare": ("compare", "rank models on a log"),
+        "report": ("report", "write an HTML report of a model on logs"),
+        "excite": ("excite", "optimise a motion for the identification of a robot"),
+    },
+    "use a model": {
+        "predict": ("predict", "predict the currents or torques of a log"),
+        "payload": ("payload", "identify mass, centre of mass and inertia of a payload"),
+        "monitor": ("monitor", "detect contacts, payload, friction changes and faults, in logs or live"),
+        "energy": ("energy", "power and energy on the DC bus: fit, balance, predict, minimise"),
+        "export": ("export", "export a model to C, FMU, URDF, MJCF, ROS 2 or UR"),
+    },
+    "single joints": {
+        "joint": ("joint", "identify stiffness, friction, hysteresis, ... of one joint"),
+        "motor": ("motor", "identify inertia, gain and friction of all drives from one log"),
+    },
+    "robot and logs": {
+        "robots": ("robots", "list the built-in robots, show or check a robot description"),
+        "record": ("record", "record a log from a UR controller"),
+        "convert": ("convert", "convert a log between CSV, Parquet and MCAP"),
+    },
+    "simulate": {
+        "simulate": ("simulate", "simulate an experiment; writes a log and the true parameters"),
+        "demo": ("demo", "calibrate a simulated UR5e and compare with the true parameters"),
+        "virtual-ur": ("virtual_ur", "serve a simulated UR controller over RTDE"),
+        "rehearse": ("rehearse", "excite, record, calibrate and validate on the virtual UR"),
+    },
+    "AURT": {
+        "compile-rbd": ("compile", "step 1: store a robot description"),
+        "compile-rd": ("compile", "step 2: add the friction model"),
+        "calibrate-validate": ("calibrate_validate", "calibrate on a part of a log, predict the rest"),
+    },
 }
-"""Name -> module with `EXAMPLES`, `add_arguments(parser)` and `run(args) -> int`, and one line of help.
-
-A module with `INTERMIXED = True` takes options between its file names.
-"""
+"""Title -> name -> module of `jointwise.cli` (`cli.command.command_of` says what it has), and one line of help."""
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 _EXAMPLES = """\
 examples:
@@ -136,19 +145,53 @@ def _run(argv: list[str]) -> int:
     if name is None:
         parser.print_help(sys.stderr)
         return 2
-    command = import_module(COMMANDS[name][0])
-    subparser = _parser(f"jointwise {name}", command.__doc__ or "", command.EXAMPLES)
-    command.add_arguments(subparser)
+    if name not in COMMANDS:
+        parser.error(f"there is no command '{name}'. {nearest(name, COMMANDS, 5)}")
+    command, inner, words = command_of(load(name), name, argv[len(options) + 1 :])
+    prog = " ".join(["jointwise", name, *inner])
+    if command is None:
+        _list_further(prog, name, words)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads are slower
     try:
-        args = _parsed(subparser, command, argv[len(options) + 1 :])
-        args.command_line = _quoted(["jointwise", *argv])
+        settings = settings_from(command, prog, words, _quoted(["jointwise", *argv]))
         raise_at_interrupts()
-        with _text_beside_files(args):
-            code: int = command.run(args)
+        with _text_beside_files(settings):
+            code = command.run(settings)
     except UsageError as problem:
-        subparser.error(str(problem))
+        parser_of(command, prog).error(str(problem))
+    if settings.quiet:
+        drop_notes()
     return code
+
+
+def load(name: str) -> ModuleType:
+    """Return the module of a command."""
+    return import_module(f"jointwise.cli.{COMMANDS[name][0]}")
+
+
+def every_command() -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Yield the words of every command (``joint friction``) with the command, in the order of the help."""
+    for name in COMMANDS:
+        module = load(name)
+        command, _, _ = command_of(module, name, [])
+        if command is not None:
+            yield (name,), command
+        for inner, further in getattr(module, "COMMANDS", {}).items():
+            if COMMANDS.get(inner, ("",))[0] != COMMANDS[name][0]:
+                yield (name, inner), further
+
+
+def _list_further(prog: str, name: str, words: list[str]) -> NoReturn:
+    """Leave with the further names of a command; wrong usage unless they are asked for."""
+    module = load(name)
+    listed = "\n".join(f"  {inner:<20}{each.about}" for inner, each in module.COMMANDS.items())
+    parser = Parser(prog, module.__doc__ or "", f"commands:\n{listed}\n\n{module.EXAMPLES}")
+    parser.add_argument("what", nargs="?", metavar="WHAT", help="one of those below")
+    parser.parse_known_args([word for word in words if word in ("-h", "--help")])
+    word = next((word for word in words if not word.startswith("-")), None)
+    if word is None:
+        parser.error("the following arguments are required: WHAT")
+    parser.error(f"there is no command '{word}'. {nearest(word, module.COMMANDS)}")
 
 
 def _quoted(words: list[str]) -> str:
@@ -158,50 +201,24 @@ def _quoted(words: list[str]) -> str:
     return shlex.join(words)
 
 
-def _text_beside_files(args: argparse.Namespace) -> contextlib.AbstractContextManager[object]:
+def _text_beside_files(settings: Common) -> contextlib.AbstractContextManager[object]:
     """Print the text of a command on stderr if one of its files goes to stdout (--output /dev/stdout)."""
     from jointwise.atomic import STDOUT, stream_number
 
-    if any(isinstance(value, str) and stream_number(value) == STDOUT for value in vars(args).values()):
+    if any(isinstance(value, str) and stream_number(value) == STDOUT for value in vars(settings).values()):
         return contextlib.redirect_stdout(sys.stderr)
     return contextlib.nullcontext()
 
 
-def _parsed(parser: argparse.ArgumentParser, command: ModuleType, words: list[str]) -> argparse.Namespace:
-    for word in words:
-        if word.startswith("--") and word.endswith("=--"):  # argparse drops the value
-            parser.error(f"argument {word[:-3]}: expected one argument")
-    if getattr(command, "INTERMIXED", False):
-        return parser.parse_intermixed_args(words)
-    return parser.parse_args(words)
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that reports wrong usage in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        """Leave with one line and exit code 2."""
-        if message.endswith("expected one argument"):
-            message += "; a value that begins with - is written --name=VALUE"
-        self.exit(2, one_line(f"{self.prog}: {message} (see '{self.prog} --help')") + "\n")
-
-
-def _parser(prog: str, description: str, examples: str) -> argparse.ArgumentParser:
-    return _Parser(
-        prog=prog,
-        description=description,
-        epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-
-
-def _top_parser() -> argparse.ArgumentParser:
-    listed = "\n".join(f"  {name:<20}{line}" for name, (_, line) in COMMANDS.items())
-    parser = _parser("jointwise", "Identifies the dynamics of robot arms.", f"commands:\n{listed}\n\n{_EXAMPLES}")
+def _top_parser() -> Parser:
+    lines = [
+        "\n".join([f"{title}:", *(f"  {name:<20}{line}" for name, (_, line) in group.items())])
+        for title, group in GROUPS.items()
+    ]
+    parser = Parser("jointwise", "Identifies the dynamics of robot arms.", "\n\n".join([*lines, _EXAMPLES]))
     parser.add_argument("--version", action="version", version=f"jointwise {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an unexpected error")
-    parser.add_argument("command", nargs="?", choices=tuple(COMMANDS), metavar="COMMAND", help="one of those below")
+    parser.add_argument("command", nargs="?", metavar="COMMAND", help="one of those below")
     return parser
 
 

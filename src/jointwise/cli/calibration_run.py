@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jointwise.atomic import output_set
-from jointwise.cli.arguments import (
-    UsageError,
-    mounting_of,
-    payload_of,
-    reading,
-    robot_of,
-)
+from jointwise.cli.command import UsageError
+from jointwise.cli.inputs import payload_of
 from jointwise.cli.output import Progress, check_files, check_page, mounting_for, note
 
 if TYPE_CHECKING:
+    from jointwise.cli.calibrate import Settings
     from jointwise.data import Log
     from jointwise.description import Robot
     from jointwise.joint import JointModel
@@ -55,48 +50,48 @@ class Outcome:
         return self.calibration.validation
 
 
-def carry_out(args: argparse.Namespace, progress: Progress, more: Mapping[str, str | None] | None = None) -> Outcome:
+def carry_out(settings: Settings, progress: Progress, more: Mapping[str, str | None] | None = None) -> Outcome:
     """Check the arguments, calibrate, validate, and write the outputs; the caller writes the files of `more`."""
-    paths = [*args.logs, *([args.data] if args.data else [])]
-    _check_usage(args, paths)
-    inputs = [*paths, *args.validate, *args.joint, args.model, args.robot, args.columns]
-    outputs = {"--output": args.output, "--out-params": args.out_params, **(more or {})}
-    check_files(inputs, outputs, check_page(args.report, "report.html"))
-    if args.plot:
+    paths = [*settings.logs, *([settings.data] if settings.data else [])]
+    _check_usage(settings, paths)
+    inputs = [*paths, *settings.validate, *settings.joint, settings.model, settings.robot, settings.columns]
+    outputs = {"--output": settings.output, "--out-params": settings.out_params, **(more or {})}
+    check_files(inputs, outputs, check_page(settings.report, "report.html"))
+    if settings.plot:
         note("--plot opens no window; --report DIR writes the plots.")
-    return _written(args, _compared(args, _calibrated(args, paths, progress)), progress)
+    return _written(settings, _compared(settings, _calibrated(settings, paths, progress)), progress)
 
 
-def _compared(args: argparse.Namespace, outcome: Outcome) -> Outcome:
+def _compared(settings: Settings, outcome: Outcome) -> Outcome:
     """Return the outcome with its standard errors beside those that an excitation predicted, if there is one."""
-    if not args.excitation:
+    if not settings.excitation:
         return outcome
     from jointwise.result.excitation import compare_with_prediction
 
-    return replace(outcome, errors=compare_with_prediction(outcome.calibration, args.excitation))
+    return replace(outcome, errors=compare_with_prediction(outcome.calibration, settings.excitation))
 
 
-def _check_usage(args: argparse.Namespace, paths: list[str]) -> None:
+def _check_usage(settings: Settings, paths: list[str]) -> None:
     if not paths:
         raise UsageError("a LOG is required (or AURT's --data CSV)")
-    if bool(args.robot) == bool(args.model):
-        raise UsageError("--robot is required" if not args.robot else "give --robot or --model, not both")
-    if not (args.output or args.out_params):
+    if bool(settings.robot) == bool(settings.model):
+        raise UsageError("--robot is required" if not settings.robot else "give --robot or --model, not both")
+    if not (settings.output or settings.out_params):
         raise UsageError("--output is required")
-    _check_named_logs(args, paths)
-    _check_combinations(args)
+    _check_named_logs(settings, paths)
+    _check_combinations(settings)
 
 
-def _check_combinations(args: argparse.Namespace) -> None:
+def _check_combinations(settings: Settings) -> None:
     """Reject options that exclude each other or are out of range."""
-    if args.power_flow and args.load not in (None, "none"):
+    if settings.power_flow and settings.load not in (None, "none"):
         raise UsageError("--power-flow and --load do not go together: both depend on the load")
-    if args.essential_tolerance is not None and not args.essential:
+    if settings.essential_tolerance is not None and not settings.essential:
         raise UsageError("--essential-tolerance is used with --essential")
-    if args.joint_as is not None and not args.joint:
+    if settings.joint_as is not None and not settings.joint:
         raise UsageError("--joint-as is for the joint files of --joint. Got none instead.")
-    if args.elements is not None:
-        _check_elements(args.elements)
+    if settings.elements is not None:
+        _check_elements(settings.elements)
 
 
 def _check_elements(count: int) -> None:
@@ -106,36 +101,39 @@ def _check_elements(count: int) -> None:
         raise UsageError(f"--elements must be from 1 to {MOST_ELEMENTS}. Got {count} instead.")
 
 
-def _calibrated(args: argparse.Namespace, paths: list[str], progress: Progress) -> Outcome:
+def _calibrated(settings: Settings, paths: list[str], progress: Progress) -> Outcome:
     """Return the calibration with its validations."""
     from jointwise.calibration import calibrate
     from jointwise.cli.aurt import load_aurt_model
     from jointwise.options import Options, read_joints
     from jointwise.result import validate
 
-    aurt = load_aurt_model(args.model) if args.model else None
-    robot, payload = aurt.robot if aurt else robot_of(args), payload_of(_shared(args.payload, "--payload"))
-    checked = mounting_of(args)
+    aurt = load_aurt_model(settings.model) if settings.model else None
+    robot, payload = (
+        aurt.robot if aurt else settings.described(settings.robot or ""),
+        payload_of(_shared(settings.payload, "--payload")),
+    )
+    checked = settings.stated_mounting()
     progress("reading")
-    training, held_out = _logs(args, paths, robot)
+    training, held_out = _logs(settings, paths, robot)
     mounting = mounting_for([*training, *held_out], checked)
-    joints = read_joints(args.joint, robot)
-    options = _options(args, Options() if aurt is None else aurt.options(training), training)
-    _note_implausible_gains(joints, args.accept_implausible)
+    joints = read_joints(settings.joint, robot)
+    options = _options(settings, Options() if aurt is None else aurt.options(training), training)
+    _note_implausible_gains(joints, settings.accept_implausible)
     calibration = calibrate(
         training,
         robot,
         mounting=mounting,
         payload=payload,
         options=options,
-        physical=not args.no_physical,
+        physical=not settings.no_physical,
         progress=progress,
-        accept_implausible=args.accept_implausible,
+        accept_implausible=settings.accept_implausible,
         validation=held_out,
         joints=joints,
-        joint_values=args.joint_as or "start",
+        joint_values=settings.joint_as or "start",
     )
-    if args.temperature and not calibration.model.needs_temperature:
+    if settings.temperature and not calibration.model.needs_temperature:
         note("--temperature: no term of the model depends on temperature (--joint, --terms); it is only stored.")
     consistent = calibration.consistent() if calibration.physical is not None and held_out else None
     bodies = () if consistent is None else tuple(validate(consistent, log) for log in held_out)
@@ -154,31 +152,31 @@ def _note_implausible_gains(joints: list[JointModel], accept: bool) -> None:
             note(f"drive gain of joint {model.joint + 1} is {used}: {reason}.")
 
 
-def _logs(args: argparse.Namespace, paths: list[str], robot: Robot) -> tuple[list[Log], list[Log]]:
+def _logs(settings: Settings, paths: list[str], robot: Robot) -> tuple[list[Log], list[Log]]:
     """Return the logs for training and those for validation."""
     from jointwise.data import holdout
 
-    training, validation = ([_log(args, path, robot) for path in group] for group in (paths, args.validate))
-    if not args.holdout:
+    training, validation = ([_log(settings, path, robot) for path in group] for group in (paths, settings.validate))
+    if not settings.holdout:
         return training, validation
-    parts = [holdout(log, args.holdout) for log in training]
+    parts = [holdout(log, settings.holdout) for log in training]
     return [first for first, _ in parts], [*(last for _, last in parts), *validation]
 
 
-def _log(args: argparse.Namespace, path: str, robot: Robot) -> Log:
+def _log(settings: Settings, path: str, robot: Robot) -> Log:
     """Return a log without the outputs to ignore; with `auto` those that are useless in this log."""
     from jointwise.data import read_log, useless_outputs
 
-    log = read_log(path, joints=robot, **reading(args), ignore_output=args.ignore_output or ())
-    log = log.ignore_output(useless_outputs(log)) if args.ignore_output is None else log
-    payload, temperature = _of_log(args.payload, path), _of_log(args.temperature, path)
+    log = read_log(path, joints=robot, **settings.reading(), ignore_output=settings.ignore_output or ())
+    log = log.ignore_output(useless_outputs(log)) if settings.ignore_output is None else log
+    payload, temperature = _of_log(settings.payload, path), _of_log(settings.temperature, path)
     if temperature is None and log.temperature is None:
-        temperature = _shared(args.temperature, "--temperature")
+        temperature = _shared(settings.temperature, "--temperature")
     log = log if temperature is None else log.with_temperature(temperature)
     return log.with_payload(payload_of(payload))
 
 
-def _shared(stated: list[tuple[str | None, T]], option: str) -> T | None:
+def _shared(stated: Sequence[tuple[str | None, T]], option: str) -> T | None:
     """Return what an option states for all logs, None if it states nothing."""
     values = [value for log, value in stated if log is None]
     if len(values) > 1:
@@ -186,80 +184,80 @@ def _shared(stated: list[tuple[str | None, T]], option: str) -> T | None:
     return values[0] if values else None
 
 
-def _of_log(stated: list[tuple[str | None, T]], path: str) -> T | None:
+def _of_log(stated: Sequence[tuple[str | None, T]], path: str) -> T | None:
     """Return what an option states for one log, by its path or file name; None if it states nothing."""
     values = [value for log, value in stated if log is not None and log in (path, Path(path).name)]
     return values[-1] if values else None
 
 
-def _check_named_logs(args: argparse.Namespace, paths: list[str]) -> None:
+def _check_named_logs(settings: Settings, paths: list[str]) -> None:
     """Reject options for a log that is not there."""
     from jointwise.errors import nearest
 
-    known = [name for path in (*paths, *args.validate) for name in (path, Path(path).name)]
-    for log, _ in (*args.payload, *args.temperature):
+    known = [name for path in (*paths, *settings.validate) for name in (path, Path(path).name)]
+    for log, _ in (*settings.payload, *settings.temperature):
         if log is not None and log not in known:
             raise UsageError(f"'{log}=...': no such log. {nearest(log, {Path(name).name for name in known})}")
 
 
-def _options(args: argparse.Namespace, start: Options, logs: list[Log]) -> Options:
+def _options(settings: Settings, start: Options, logs: list[Log]) -> Options:
     """Return options with what the arguments fix."""
     from jointwise.options import with_friction
 
     fixed = with_friction(
         start,
         logs,
-        direction=args.direction,
-        load=args.load,
-        viscous_powers=args.viscous_powers,
-        stribeck=args.stribeck,
-        power_flow=args.power_flow,
-        ripple=args.ripple,
-        elements=args.elements,
-        relaxation=args.relaxation,
-        terms=args.terms,
-        two_encoders=args.two_encoders,
-        rotor_inertias=args.rotor_inertia,
+        direction=settings.direction,
+        load=settings.load,
+        viscous_powers=settings.viscous_powers,
+        stribeck=settings.stribeck,
+        power_flow=settings.power_flow,
+        ripple=settings.ripple,
+        elements=settings.elements,
+        relaxation=settings.relaxation,
+        terms=settings.terms,
+        two_encoders=settings.two_encoders,
+        rotor_inertias=settings.rotor_inertia,
     )
     return replace(
         fixed,
-        output=args.output_signal or start.output,
-        position_cutoff=args.position_cutoff,
-        parallel_cutoff=args.parallel_cutoff,
-        lag=args.lag,
-        decimation=args.decimation,
-        gains=args.gains,
-        rotors=start.rotors and not args.no_rotors,
-        method=args.method,
-        load_basis=(args.load_basis or start.load_basis).replace("-", "_"),
-        body_prior=args.body_prior,
-        essential=_essential_tolerance(args),
+        output=settings.output_signal or start.output,
+        position_cutoff=settings.position_cutoff,
+        parallel_cutoff=settings.parallel_cutoff,
+        lag=settings.lag,
+        decimation=settings.decimation,
+        gains=settings.gains,
+        rotors=start.rotors and not settings.no_rotors,
+        method=settings.method,
+        load_basis=(settings.load_basis or start.load_basis).replace("-", "_"),
+        body_prior=settings.body_prior,
+        essential=_essential_tolerance(settings),
     )
 
 
-def _essential_tolerance(args: argparse.Namespace) -> float | None:
+def _essential_tolerance(settings: Settings) -> float | None:
     """Return the tolerance of the held-out error as a part; None where all parameters are kept."""
     from jointwise.estimation.essential import TOLERANCE
 
-    percent = args.essential_tolerance
-    return (TOLERANCE if percent is None else 0.01 * percent) if args.essential else None
+    percent = settings.essential_tolerance
+    return (TOLERANCE if percent is None else 0.01 * percent) if settings.essential else None
 
 
-def _written(args: argparse.Namespace, outcome: Outcome, progress: Progress) -> Outcome:
+def _written(settings: Settings, outcome: Outcome, progress: Progress) -> Outcome:
     """Write parameters, model and report: all of them or none."""
     from jointwise.result import save_model
     from jointwise.result.store import write_parameters
 
     progress("writing")
     with output_set():
-        if args.out_params:
-            write_parameters(outcome.calibration, args.out_params)
-        if args.output:
-            save_model(outcome.calibration, args.output)
-        return _with_report(args, outcome) if args.report else outcome
+        if settings.out_params:
+            write_parameters(outcome.calibration, settings.out_params)
+        if settings.output:
+            save_model(outcome.calibration, settings.output)
+        return _with_report(settings, Path(settings.report), outcome) if settings.report else outcome
 
 
-def _with_report(args: argparse.Namespace, outcome: Outcome) -> Outcome:
+def _with_report(settings: Settings, path: Path, outcome: Outcome) -> Outcome:
     """Write the report and return the outcome with its page."""
     from jointwise.report import write_report
     from jointwise.report.joint import joint_sections
@@ -267,11 +265,11 @@ def _with_report(args: argparse.Namespace, outcome: Outcome) -> Outcome:
 
     sections = joint_sections(outcome.joints)
     logs = (validate_training(outcome.calibration, outcome.training), list(outcome.validations))
-    page = write_report(outcome.calibration, Path(args.report), *logs, args.command_line, sections, args.output)
+    page = write_report(outcome.calibration, path, *logs, settings.command_line, sections, settings.output)
     return replace(outcome, page=page)
 
 
-def outcome_document(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
+def outcome_document(settings: Settings, outcome: Outcome) -> dict[str, Any]:
     """Return a calibration, its validations and the files that were written, for JSON."""
     from jointwise.result.plausibility import setup_entry
     from jointwise.result.store import physical_to_dict
@@ -279,8 +277,8 @@ def outcome_document(args: argparse.Namespace, outcome: Outcome) -> dict[str, An
 
     calibration = outcome.calibration
     return {
-        "model": args.output,
-        "parameters_file": args.out_params,
+        "model": settings.output,
+        "parameters_file": settings.out_params,
         "report": str(outcome.page) if outcome.page else None,
         "robot": calibration.model.robot.name,
         "output": calibration.output,

@@ -2,56 +2,60 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jointwise.cli.arguments import UsageError, add_columns, add_json, reading
-from jointwise.cli.output import Progress, as_json, note, read_model
+from jointwise.cli.command import Common, UsageError
+from jointwise.cli.inputs import LogFormat
+from jointwise.cli.output import Progress, note, read_model, show
 from jointwise.formatting import table
+from jointwise.settings import option
 
 if TYPE_CHECKING:
     from jointwise.result.validation import Ranked
 
-INTERMIXED = True
 EXAMPLES = """\
 examples:
   jointwise compare plain.json rich.json other.csv
   jointwise compare *.json other.csv --json"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the files: models first, the log last."""
-    parser.add_argument("files", nargs="+", metavar="MODEL MODEL ... LOG", help="two models or more, then the log")
-    add_columns(parser)
-    add_json(parser)
+@dataclass(frozen=True, kw_only=True)
+class Settings(LogFormat, Common):
+    """The files: models first, the log last."""
+
+    files: tuple[str, ...] = option(
+        help="two models or more, then the log", metavar="MODEL MODEL ... LOG", argument=True
+    )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Print the ranking."""
     from jointwise.result.logs import check_log_for, read_log_for
     from jointwise.result.validation import compare
 
-    *paths, last = args.files
+    *paths, last = settings.files
     if len(paths) < 2:
         raise UsageError("at least two models and a log are required")
     if len(set(paths)) < len(paths):
         raise UsageError("a model is named twice")
-    with Progress(args.json) as progress:
+    with Progress(settings.silent) as progress:
         progress("comparing")
         models = {path: read_model(path) for path in paths}
         first, *others = models.values()
-        log = read_log_for(first, last, **reading(args), warn=note)
+        log = read_log_for(first, last, **settings.reading(), warn=note)
         for model in others:
             check_log_for(model, log, note)
         ranked = compare(models, log)
     for entry in ranked:
         if entry.validation.training_text is not None:
             note(f"{entry.name}: {entry.validation.training_text}.")
-    if args.json:
-        print(as_json({"file": last, "ranking": [entry.to_dict() for entry in ranked]}))
-    else:
-        print(f"{last}\n{_table(ranked)}")
+    show(
+        settings,
+        lambda: {"file": last, "ranking": [entry.to_dict() for entry in ranked]},
+        lambda: f"{last}\n{_table(ranked)}",
+    )
     return 0
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 
-from jointwise.cli.arguments import add_columns, add_json, add_robot, reading, robot_of
-from jointwise.cli.output import as_json, check_files
+from jointwise.cli.command import Common
+from jointwise.cli.inputs import LogFormat, MaybeRobot
+from jointwise.cli.output import check_files, show
+from jointwise.settings import option
 
 EXAMPLES = """\
 examples:
@@ -15,21 +17,23 @@ examples:
   jointwise convert log.csv log.parquet --columns 't=time,q=pos_0..pos_5,i=cur_0..cur_5' --json"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add input, output and how the input is read."""
-    parser.add_argument("log", metavar="LOG", help="CSV, Parquet, ROS 2 bag, or interrupted recording")
-    parser.add_argument("output", metavar="OUTPUT", help="file to write: .csv, .parquet or .mcap")
-    add_robot(parser, required=False)
-    add_columns(parser)
-    add_json(parser)
+@dataclass(frozen=True, kw_only=True)
+class Settings(MaybeRobot, LogFormat, Common):
+    """Input, output and how the input is read."""
+
+    log: str = option(help="CSV, Parquet, ROS 2 bag, or interrupted recording", argument=True)
+    output: str = option(help="file to write: .csv, .parquet or .mcap", argument=True)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Write the log in the other format."""
     from jointwise.data.write import convert
 
-    check_files([args.log, args.columns], {"OUTPUT": args.output})
-    samples = convert(args.log, args.output, robot=None if args.robot is None else robot_of(args), **reading(args))
-    facts = {"file": args.output, "samples": samples}
-    print(as_json(facts) if args.json else f"{args.output}: {samples} samples")
+    check_files([settings.log, settings.columns], {"OUTPUT": settings.output})
+    samples = convert(settings.log, settings.output, robot=settings.load_robot(), **settings.reading())
+    show(
+        settings,
+        lambda: {"file": settings.output, "samples": samples},
+        lambda: f"{settings.output}: {samples} samples",
+    )
     return 0

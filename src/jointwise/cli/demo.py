@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from jointwise.atomic import atomic_write, check_target, make_directory, output_set
-from jointwise.cli.arguments import add_json
-from jointwise.cli.output import Progress, as_json, check_directory, note
+from jointwise.cli.command import Common
+from jointwise.cli.output import Progress, check_directory, note, show
 from jointwise.errors import MissingExtraError, OutputError
 from jointwise.formatting import table
+from jointwise.settings import option
 
 if TYPE_CHECKING:
     from jointwise.data import Log
@@ -35,23 +35,19 @@ SHOWN = 4
 """Number of the most and of the least precise parameters that are shown."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add where the files go."""
-    parser.add_argument(
-        "--output",
-        default="demo-output",
-        metavar="DIR",
-        help="directory for logs, model and report (default: demo-output)",
-    )
-    add_json(parser)
+@dataclass(frozen=True, kw_only=True)
+class Settings(Common):
+    """Where the files go."""
+
+    output: str = option("demo-output", "directory for logs, model and report", metavar="DIR")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Simulate, calibrate, validate, compare with the truth, and print the errors and the files."""
-    folder = _check_folder(args.output)
-    with Progress(args.json) as progress:
+    folder = _check_folder(settings.output)
+    with Progress(settings.silent) as progress:
         facts = carry_out(folder, progress)
-    print(as_json(facts) if args.json else _text(facts))
+    show(settings, lambda: facts, lambda: _text(facts))
     return 0
 
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from jointwise.cli import energy_optimize
-from jointwise.cli.arguments import (
-    add_columns,
-    add_json,
-    add_robot,
-    finite,
-    format_options,
-    positive,
-    reading,
-    robot_of,
-)
-from jointwise.cli.output import as_json, check_file, check_files, check_page, read_model
+from jointwise.cli.command import Command, Common, UsageError
+from jointwise.cli.inputs import Carried, Clear, LogFormat, Mounted, RobotFile, numbers
+from jointwise.cli.output import Progress, check_file, check_files, check_page, read_model, show
+from jointwise.errors import ModelError
 from jointwise.formatting import table
+from jointwise.settings import Number, Positive, Share, option
 
 if TYPE_CHECKING:
-    from jointwise.data import Log
-    from jointwise.energy import EnergyBalance, PowerModel
+    from jointwise.description import Robot
+    from jointwise.design.trajectory import Differentiable
+    from jointwise.energy import PowerModel
     from jointwise.joint.part import Value
     from jointwise.result import Calibration
 
@@ -38,189 +32,277 @@ examples:
 
 A log of a UR with the RTDE fields actual_robot_voltage and actual_robot_current (power on the bus), actual_current,
 actual_qd, target_current, target_moment and target_qd (torque per ampere of the drives) determines a power model."""
+OPTIMIZE = """\
+examples:
+  jointwise energy optimize power.json --model model.json --start 0,-1.2,1,-1,-1.5,0 --goal 1.5,-0.6,0.3,-1.5,-1,1 \\
+    --duration 2.5 --payload 3 --output motion
+  jointwise energy optimize power.json --robot ur5e --start 0,-1.2,1,-1,-1.5,0 --via 0.9,-1.3,0.9,-1,-1.2,0.4 \\
+    --goal 1.5,-0.6,0.3,-1.5,-1,1 --longest 6 --output motion
+  jointwise energy optimize power.json --model model.json --motion trajectory.csv --path fixed --output motion
+
+The directory contains trajectory.csv (500 Hz), joint_trajectory.json (ROS 2), motion.script (URScript, for arms of
+Universal Robots and motions without stops), energy.json and energy.html. With --longest the duration is optimised as
+well, because the standing power counts. Limits, the mounting plane and self-collision are checked; obstacles in the
+cell are not. Repeat an interrupted command to resume it."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands."""
-    commands = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    _add_fit(_subparser(commands, "fit", "fit a power model to logs with bus power"))
-    _add_report(_subparser(commands, "report", "energy balance of a motion, by joint and kind of loss"))
-    _add_predict(_subparser(commands, "predict", "predict the power at every time stamp of a log"))
-    optimize = commands.add_parser(
-        "optimize", help="find the motion with the least energy", **format_options(energy_optimize.EXAMPLES)
-    )
-    energy_optimize.add_arguments(optimize)
-    _add_sheet(_subparser(commands, "sheet", "read the motor data of a joint calibration sheet"))
-
-
-def _subparser(commands: argparse._SubParsersAction[Any], name: str, line: str) -> argparse.ArgumentParser:
-    """Return the parser of a subcommand with those of `EXAMPLES` that name it."""
-    examples = [text for text in EXAMPLES.splitlines() if text.startswith(f"  jointwise energy {name} ")]
-    options = format_options("\n".join(["examples:", *examples]))
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=line, description=line, **options)
-    return parser
-
-
-def _add_fit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("logs", nargs="+", metavar="LOG", help="logs with bus voltage and bus current")
-    add_robot(parser)
-    parser.add_argument("--output", required=True, metavar="JSON", help="power model to write")
-    gains = parser.add_mutually_exclusive_group()
-    gains.add_argument("--gains", type=numbers, metavar="K1,K2,..", help="drive gains, Nm/A (default: from the log)")
-    gains.add_argument(
-        "--joint", metavar="JSON", help="take the drive gains from a joint file of all joints ('jointwise motor')"
-    )
-    _add_braking(parser, "stored")
-    add_columns(parser)
-    add_json(parser)
-
-
-def _add_report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model_file", metavar="MODEL|POWER", help="calibrated model, or power model of 'energy fit'")
-    _add_log(parser, "MODEL")
-    parser.add_argument("--power", metavar="JSON", help="power model, if the first file is a calibrated model")
-    parser.add_argument("--report", metavar="DIR|HTML", help="write a page with plots")
-    _add_braking(parser, "that of the power model")
-
-
-def _add_predict(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("power", metavar="POWER", help="power model of 'energy fit'")
-    _add_log(parser, "--model")
-    parser.add_argument(
-        "--model", metavar="MODEL", help="calibrated model that predicts the currents if the log has none"
-    )
-    parser.add_argument("--output", required=True, metavar="CSV", help="file to write: columns t and power_pred")
-
-
-def _add_log(parser: argparse.ArgumentParser, model: str) -> None:
-    """Add the log, which has positions only where `model` (an argument) predicts the currents, and its columns."""
-    parser.add_argument("log_file", metavar="LOG", help=f"log, or with {model} the positions of a planned motion")
-    add_columns(parser)
-    add_json(parser)
-
-
-def _add_sheet(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sheet", metavar="SHEET", help="joint calibration sheet of a UR")
-    parser.add_argument("--output", metavar="JSON", help="write a power model of these motors")
-    parser.add_argument("--robot", default="ur5e", metavar="NAME", help="name of the robot (default: ur5e)")
-    parser.add_argument("--gear-ratio", type=positive, default=101.0, metavar="R", help="gear ratio (default: 101)")
-    parser.add_argument("--standing", type=finite, default=0.0, metavar="W", help="standing power (default: 0)")
-    parser.add_argument(
-        "--conversion", type=finite, default=0.0, metavar="C", help="loss of the drives per motor power (default: 0)"
-    )
-    add_json(parser)
-
-
-def _add_braking(parser: argparse.ArgumentParser, default: str) -> None:
-    parser.add_argument(
-        "--braking",
-        choices=("stored", "burnt"),
-        help=f"braking power that no joint uses is stored on the bus or burnt in a resistor (default: {default})",
+def braking(standard: str) -> Any:
+    """Return the field of what becomes of braking power; `standard` says what holds without it."""
+    return option(
+        None, "braking power that no joint uses is stored on the bus or burnt in a resistor", standard=standard
     )
 
 
-def numbers(text: str) -> list[float]:
-    """Return numbers separated by commas."""
-    return [finite(word) for word in text.split(",")]
+def log_argument(model: str) -> Any:
+    """Return the field of a log, which has positions only where `model` (an argument) predicts the currents."""
+    return option(help=f"log, or with {model} the positions of a planned motion", metavar="LOG", argument=True)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run one of the commands."""
-    commands = {"fit": _fit, "report": _report, "predict": _predict, "sheet": _sheet, "optimize": energy_optimize.run}
-    return commands[args.what](args)
+@dataclass(frozen=True, kw_only=True)
+class Fit(RobotFile, LogFormat, Common):
+    """Logs, robot and drive gains."""
+
+    logs: tuple[str, ...] = option(help="logs with bus voltage and bus current", metavar="LOG", argument=True)
+    output: str = option(help="power model to write", metavar="JSON")
+    gains: tuple[float, ...] | None = option(
+        None, "drive gains, Nm/A", metavar="K1,K2,..", parse=numbers, one_of="gains", standard="from the log"
+    )
+    joint: str | None = option(
+        None, "take the drive gains from a joint file of all joints ('jointwise motor')", metavar="JSON",
+        one_of="gains",
+    )  # fmt: skip
+    braking: Literal["stored", "burnt"] | None = braking("stored")
 
 
-def _fit(args: argparse.Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Report(LogFormat, Common):
+    """The models, the log and the page."""
+
+    model_file: str = option(
+        help="calibrated model, or power model of 'energy fit'", metavar="MODEL|POWER", argument=True
+    )
+    log_file: str = log_argument("MODEL")
+    power: str | None = option(None, "power model, if the first file is a calibrated model", metavar="JSON")
+    report: str | None = option(None, "write a page with plots", metavar="DIR|HTML")
+    braking: Literal["stored", "burnt"] | None = braking("that of the power model")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predict(LogFormat, Common):
+    """The models, the log and the file."""
+
+    power: str = option(help="power model of 'energy fit'", argument=True)
+    log_file: str = log_argument("--model")
+    model: str | None = option(None, "calibrated model that predicts the currents if the log has none", metavar="MODEL")
+    output: str = option(help="file to write: columns t and power_pred", metavar="CSV")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet(Common):
+    """The sheet, and what it does not state."""
+
+    sheet: str = option(help="joint calibration sheet of a UR", argument=True)
+    output: str | None = option(None, "write a power model of these motors", metavar="JSON")
+    robot: str = option("ur5e", "name of the robot", metavar="NAME")
+    gear_ratio: Positive = option(101.0, "gear ratio", metavar="R")
+    standing: Number = option(0.0, "standing power", metavar="W")
+    conversion: Number = option(0.0, "loss of the drives per motor power", metavar="C")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimize(Carried, Clear, Mounted, Common):
+    """The model, the task and its limits."""
+
+    power: str = option(help="power model (energy fit or energy sheet)", argument=True)
+    model: str | None = option(None, "calibrated model: bodies and friction", metavar="MODEL", one_of="source")
+    robot: str | None = option(
+        None, "use described bodies and friction instead of a model", metavar="NAME|FILE", one_of="source"
+    )
+    output: str = option(help="new directory for the files", metavar="DIR")
+    start: tuple[float, ...] | None = option(None, "positions at the start, rad", metavar="Q1,Q2,..", parse=numbers)
+    goal: tuple[float, ...] | None = option(None, "positions at the end, rad", metavar="Q1,Q2,..", parse=numbers)
+    via: tuple[tuple[float, ...], ...] = option(
+        (), "waypoint, rad; can be repeated", metavar="Q1,Q2,..", parse=numbers, many="repeat"
+    )
+    motion: str | None = option(None, "planned motion, instead of start and goal", metavar="CSV")
+    duration: Positive | None = option(
+        None, "duration from rest to rest", metavar="S", one_of="times", standard="that of --motion"
+    )
+    longest: Positive | None = option(
+        None, "upper limit of the duration, which is optimised as well", metavar="S", one_of="times"
+    )
+    path: Literal["free", "fixed"] = option("free", "fixed: only the timing changes")
+    speed: Share = option(1.0, "fraction of the speed limits")
+    acceleration: Positive | None = option(
+        None, "acceleration limit of joints without one in the description, rad/s^2", metavar="A", standard="6"
+    )
+    power_limit: Positive | None = option(None, "limit of the power on the bus", metavar="W")
+
+
+def fit(settings: Fit) -> int:
+    """Fit a power model to logs with bus power."""
     from jointwise import energy
     from jointwise.options import read_joints
 
-    check_files([*args.logs, args.columns, args.robot, args.joint], {"--output": args.output})
-    robot = robot_of(args)
-    logs = [energy.read_power_log(path, robot, **reading(args)) for path in args.logs]
-    gains = energy.gains_from_joints(read_joints([args.joint], robot), robot) if args.joint else args.gains
-    model = energy.fit_power(logs, robot, gains=gains, braking=args.braking or "stored")
-    model.save(args.output)
-    print(as_json(model.to_dict()) if args.json else f"{args.output}: {model.summary()}")
+    check_files([*settings.logs, settings.columns, settings.robot, settings.joint], {"--output": settings.output})
+    robot = settings.load_robot()
+    logs = [energy.read_power_log(path, robot, **settings.reading()) for path in settings.logs]
+    joints = read_joints([settings.joint], robot) if settings.joint else None
+    gains = settings.gains if joints is None else energy.gains_from_joints(joints, robot)
+    model = energy.fit_power(logs, robot, gains=gains, braking=settings.braking or "stored")
+    model.save(settings.output)
+    show(settings, model.to_dict, lambda: f"{settings.output}: {model.summary()}")
     return 0
 
 
-def _report(args: argparse.Namespace) -> int:
-    from jointwise.errors import ModelError
+def report(settings: Report) -> int:
+    """Print the energy balance of a motion, by joint and kind of loss."""
+    from jointwise.energy import energy_balance, read_power_log
     from jointwise.report.energy import write_energy_page
 
-    page = check_page(args.report, "energy.html")
-    check_files([args.model_file, args.log_file, args.power, args.columns], {}, page)
-    power, calibration = _models(args)
+    page = check_page(settings.report, "energy.html")
+    check_files([settings.model_file, settings.log_file, settings.power, settings.columns], {}, page)
+    power, calibration = _models(settings)
     if power is None:
         raise ModelError(
-            f"{args.model_file}: a calibrated model has no losses of motors and drives. Give a power model (--power "
-            "power.json, from jointwise energy fit)."
+            f"{settings.model_file}: a calibrated model has no losses of motors and drives. Give a power model "
+            "(--power power.json, from jointwise energy fit)."
         )
-    balance = _balance(args, power, calibration)
+    if settings.braking is not None:
+        power = replace(power, braking=settings.braking)
+    log = read_power_log(settings.log_file, **settings.reading())
+    balance = energy_balance(power, log, model=calibration)
     if page is not None:
-        write_energy_page(balance, f"{power.robot}: {Path(args.log_file).name}", page)
-    print(as_json(balance.to_dict()) if args.json else balance.summary())
+        write_energy_page(balance, f"{power.robot}: {Path(settings.log_file).name}", page)
+    show(settings, balance.to_dict, balance.summary)
     return 0
 
 
-def _models(args: argparse.Namespace) -> tuple[PowerModel | None, Calibration | None]:
+def _models(settings: Report) -> tuple[PowerModel | None, Calibration | None]:
     """Return the power model and the calibrated model of a report."""
     from jointwise.energy import is_power_file, load_power_model
 
-    if is_power_file(args.model_file):
-        return load_power_model(args.model_file), None
-    calibration = read_model(args.model_file)
-    return (load_power_model(args.power) if args.power else None), calibration
+    if is_power_file(settings.model_file):
+        return load_power_model(settings.model_file), None
+    calibration = read_model(settings.model_file)
+    return (load_power_model(settings.power) if settings.power else None), calibration
 
 
-def _balance(args: argparse.Namespace, power: PowerModel, calibration: Calibration | None) -> EnergyBalance:
-    from dataclasses import replace
+def predict(settings: Predict) -> int:
+    """Write the power at every time stamp of a log."""
+    from jointwise.energy import energy_balance, load_power_model, read_power_log, write_power
 
-    from jointwise.energy import energy_balance
-
-    if args.braking is not None:
-        power = replace(power, braking=args.braking)
-    return energy_balance(power, _read(args), model=calibration)
-
-
-def _read(args: argparse.Namespace) -> Log:
-    from jointwise.energy import read_power_log
-
-    return read_power_log(args.log_file, **reading(args))
-
-
-def _predict(args: argparse.Namespace) -> int:
-    from jointwise.energy import energy_balance, load_power_model, write_power
-
-    check_files([args.power, args.log_file, args.model, args.columns], {"--output": args.output})
-    check_file(args.output)
-    power = load_power_model(args.power)
-    balance = energy_balance(power, _read(args), model=read_model(args.model) if args.model else None)
-    write_power(balance, args.output)
-    facts = {"file": args.output, "samples": len(balance.t), "energy_J": balance.energy, "currents": balance.currents}
-    text = f"{args.output}: {len(balance.t)} samples, {balance.energy:.1f} J; currents {balance.currents}"
-    print(as_json(facts) if args.json else text)
+    check_files([settings.power, settings.log_file, settings.model, settings.columns], {"--output": settings.output})
+    check_file(settings.output)
+    power, log = load_power_model(settings.power), read_power_log(settings.log_file, **settings.reading())
+    balance = energy_balance(power, log, model=read_model(settings.model) if settings.model else None)
+    write_power(balance, settings.output)
+    samples, currents = len(balance.t), balance.currents
+    facts = {"file": settings.output, "samples": samples, "energy_J": balance.energy, "currents": currents}
+    text = f"{settings.output}: {samples} samples, {balance.energy:.1f} J; currents {currents}"
+    show(settings, lambda: facts, lambda: text)
     return 0
 
 
-def _sheet(args: argparse.Namespace) -> int:
-    from dataclasses import asdict
-
+def sheet(settings: Sheet) -> int:
+    """Print the motor data of a calibration sheet; write a power model of these motors."""
     from jointwise.energy import motor_data, power_from_motors, read_calibration_sheet
 
-    check_files([args.sheet], {"--output": args.output})
-    motors = tuple(motor_data(sheet, args.gear_ratio) for sheet in read_calibration_sheet(args.sheet))
-    if args.output:
-        options = {"standing": args.standing, "conversion": args.conversion, "gear_ratio": args.gear_ratio}
-        power_from_motors(args.robot, motors, **options).save(args.output)
-    if args.json:
-        print(as_json([{**asdict(motor), "joint": motor.joint + 1} for motor in motors]))
-        return 0
+    check_files([settings.sheet], {"--output": settings.output})
+    motors = tuple(motor_data(joint, settings.gear_ratio) for joint in read_calibration_sheet(settings.sheet))
+    if settings.output:
+        power_from_motors(
+            settings.robot,
+            motors,
+            standing=settings.standing,
+            conversion=settings.conversion,
+            gear_ratio=settings.gear_ratio,
+        ).save(settings.output)
     names = ("resistance", "back_emf", "torque_constant", "coulomb", "viscous", "square")
     header = ["", *(f"{name} [{getattr(motors[0], name).unit}]" for name in names)]
-    print(table(header, [[f"joint {m.joint + 1}", *(_interval(getattr(m, name)) for name in names)] for m in motors]))
+    rows = [[f"joint {m.joint + 1}", *(_interval(getattr(m, name)) for name in names)] for m in motors]
+    facts = [{**asdict(motor), "joint": motor.joint + 1} for motor in motors]
+    show(settings, lambda: facts, lambda: table(header, rows))
     return 0
 
 
 def _interval(value: Value) -> str:
     return f"{value.value:.3g} [{value.low:.3g}, {value.high:.3g}]"
+
+
+def optimize(settings: Optimize) -> int:
+    """Optimise, write the files and print the comparison."""
+    from jointwise.energy import load_power_model
+    from jointwise.experiment.motion_files import minimize_energy
+
+    check_files([settings.power, settings.model, settings.motion], {})
+    model, robot = _model(settings)
+    task = _task(settings, robot)
+    with Progress(settings.silent) as progress:
+        result = minimize_energy(
+            model, load_power_model(settings.power), settings.output, **task, duration=settings.duration,
+            longest=settings.longest, path=settings.path, payload=settings.load(),
+            mounting=settings.stated_mounting(), clearance=settings.clearance, tool=settings.shape(),
+            speed=settings.speed, acceleration=settings.acceleration, power_limit=settings.power_limit,
+            progress=progress,
+        )  # fmt: skip
+    first = f"read {settings.output}/energy.html first; the cell is not checked"
+    show(settings, result.to_dict, lambda: f"{result.summary()}\n{first}")
+    return 0
+
+
+def _model(settings: Optimize) -> tuple[Calibration | Robot, Robot]:
+    """Return the model of a task, and its robot."""
+    import jointwise
+
+    if settings.model is not None:
+        calibration = read_model(settings.model)
+        return calibration, calibration.model.robot
+    if settings.robot is None:
+        raise UsageError("one of the arguments --model --robot is required")
+    robot = jointwise.load_robot(settings.robot)
+    return robot, robot
+
+
+def _task(settings: Optimize, robot: Robot) -> dict[str, object]:
+    """Return points or motion of a task."""
+    if settings.motion is not None:
+        if settings.start or settings.goal or settings.via:
+            raise ModelError("a task must have either --motion, or --start and --goal with --via.")
+        return {"motion": _motion(settings.motion, robot)}
+    if settings.start is None or settings.goal is None:
+        raise ModelError("a task must have --start and --goal, or --motion.")
+    points = [settings.start, *settings.via, settings.goal]
+    for each in points:
+        if len(each) != robot.dof:
+            raise ModelError(f"positions must be {robot.dof} numbers. Got {len(each)} instead.")
+    return {"points": points}
+
+
+def _motion(path: str, robot: Robot) -> Differentiable:
+    """Return the planned motion of a file."""
+    from jointwise.data import read_log
+    from jointwise.design.sampled import experiment_from_log
+    from jointwise.design.trajectory import Differentiable
+
+    motion = experiment_from_log(robot, read_log(path, joints=robot)).motion
+    assert isinstance(motion, Differentiable)
+    return motion
+
+
+_EXAMPLES = EXAMPLES.splitlines()
+
+
+def _command(run: Any, settings: type[Common], about: str) -> Command:
+    """Return a command with those of `EXAMPLES` that name it."""
+    own = [text for text in _EXAMPLES if text.startswith(f"  jointwise energy {settings.__name__.lower()} ")]
+    return Command(settings, run, about, "\n".join(["examples:", *own]))
+
+
+COMMANDS = {
+    "fit": _command(fit, Fit, "fit a power model to logs with bus power"),
+    "report": _command(report, Report, "energy balance of a motion, by joint and kind of loss"),
+    "predict": _command(predict, Predict, "predict the power at every time stamp of a log"),
+    "optimize": Command(Optimize, optimize, "find the motion with the least energy", OPTIMIZE),
+    "sheet": _command(sheet, Sheet, "read the motor data of a joint calibration sheet"),
+}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from jointwise.cli.arguments import add_columns, add_json, add_payload, frequency, payload_of
-from jointwise.cli.output import Progress, as_json, note, read_model
+from jointwise.cli.command import Common, UsageError
+from jointwise.cli.inputs import Carried, LogFormat
+from jointwise.cli.output import Progress, note, read_model, show
+from jointwise.settings import Hertz, option
 
 EXAMPLES = """\
 examples:
@@ -23,78 +25,68 @@ Every export is compared with the model before it is written; one that does not 
 is lost on your data. urdf, mjcf and ros2 need physically consistent bodies (calibrate without --no-physical)."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the model, the target and its options."""
-    parser.add_argument("model", metavar="MODEL", help="model file of 'jointwise calibrate'")
-    parser.add_argument("--to", required=True, metavar="TARGET", help="c, fmu, urdf, mjcf, ros2, ur or all")
-    parser.add_argument("--output", required=True, metavar="DIR", help="directory for the files, new or empty")
-    parser.add_argument(
-        "--rate", type=frequency, metavar="HZ", help="sampling rate (default: that of the training logs)"
+@dataclass(frozen=True, kw_only=True)
+class Settings(Carried, LogFormat, Common):
+    """The model, the target and its options."""
+
+    model: str = option(help="model file of 'jointwise calibrate'", argument=True)
+    to: str = option(help="c, fmu, urdf, mjcf, ros2, ur or all", metavar="TARGET")
+    output: str = option(help="directory for the files, new or empty", metavar="DIR")
+    rate: Hertz | None = option(None, "sampling rate", metavar="HZ", standard="that of the training logs")
+    log: tuple[str, ...] = option(
+        (), "log on which the loss of accuracy is measured; can be repeated", metavar="LOG", many="repeat"
     )
-    parser.add_argument(
-        "--log",
-        action="append",
-        default=[],
-        metavar="LOG",
-        help="log on which the loss of accuracy is measured; can be repeated",
+    mounting: str | None = option(None, "table, ceiling, wall or tilt:AXIS:ANGLE", metavar="HOW")
+    urdf: str | None = option(None, "for urdf: file in which to replace inertials and dynamics", metavar="FILE")
+    tip: str | None = option(None, "for --urdf: last link of the chain, where the file branches", metavar="LINK")
+    use: Literal["feed-forward", "sensor"] | None = option(
+        None, "for c: friction estimate to export", standard="feed-forward"
     )
-    add_payload(parser)
-    parser.add_argument("--mounting", metavar="HOW", help="table, ceiling, wall or tilt:AXIS:ANGLE")
-    parser.add_argument("--urdf", metavar="FILE", help="for urdf: file in which to replace inertials and dynamics")
-    parser.add_argument("--tip", metavar="LINK", help="for --urdf: last link of the chain, where the file branches")
-    parser.add_argument(
-        "--use", choices=("feed-forward", "sensor"), help="for c: friction estimate to export (default: feed-forward)"
+    reference: str | None = option(
+        None, "for ur: model of an arm as delivered, which the friction model of the controller fits", metavar="MODEL"
     )
-    parser.add_argument(
-        "--reference",
-        metavar="MODEL",
-        help="for ur: model of an arm as delivered, which the friction model of the controller fits",
-    )
-    add_columns(parser)
-    parser.add_argument("--force", action="store_true", help="overwrite files in a directory that is not empty")
-    add_json(parser)
+    force: bool = option(False, "overwrite files in a directory that is not empty")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Write the export and print its report."""
     from jointwise.export import write, write_all
     from jointwise.result.logs import read_log_for
     from jointwise.runtime import RobotModel
 
-    with Progress(args.json) as progress:
+    with Progress(settings.silent) as progress:
         progress("reading")
-        model = RobotModel(read_model(args.model))
-        if args.mounting is not None:
-            model = model.with_mounting(args.mounting)
-        if (payload := payload_of(args.payload)) is not None:
+        model = RobotModel(read_model(settings.model))
+        if settings.mounting is not None:
+            model = model.with_mounting(settings.mounting)
+        if (payload := settings.load()) is not None:
             model = model.with_payload(payload.mass, payload.center_of_mass)
-        logs = [read_log_for(model, path, columns=args.columns, warn=note) for path in args.log]
-        common = {"rate": args.rate, "logs": logs, "force": args.force}
-        progress(f"exporting to {args.to}")
-        if args.to == "all":
-            exports = write_all(model, args.output, **common)
+        logs = [read_log_for(model, path, **settings.reading(), warn=note) for path in settings.log]
+        common: dict[str, Any] = {"rate": settings.rate, "logs": logs, "force": settings.force}
+        progress(f"exporting to {settings.to}")
+        if settings.to == "all":
+            exports = write_all(model, settings.output, **common)
         else:
-            exports = [write(model, args.to, args.output, **common, **_options(args))]
-    if args.json:
-        print(as_json([export.to_dict() for export in exports]))
-        return 0
-    for export in exports:
-        print(f"{export.directory}: {export.target}, {len(export.files)} files\n{export.summary()}\n")
+            exports = [write(model, settings.to, settings.output, **common, **_options(settings))]
+    titles = (f"{export.directory}: {export.target}, {len(export.files)} files" for export in exports)
+    show(
+        settings,
+        lambda: [export.to_dict() for export in exports],
+        lambda: "\n".join(f"{title}\n{export.summary()}\n" for title, export in zip(titles, exports, strict=True)),
+    )
     return 0
 
 
-def _options(args: argparse.Namespace) -> dict[str, Any]:
+def _options(settings: Settings) -> dict[str, Any]:
     """Return the options of the target; those of another target are wrong usage."""
-    from jointwise.cli.arguments import UsageError
     from jointwise.runtime import RobotModel
 
-    options = {
-        name: getattr(args, name) for name in ("urdf", "tip", "reference", "use") if getattr(args, name) is not None
-    }
-    allowed = {"c": ("use",), "urdf": ("urdf", "tip"), "ur": ("reference",)}.get(args.to, ())
+    stated = {name: getattr(settings, name) for name in ("urdf", "tip", "reference", "use")}
+    options = {name: value for name, value in stated.items() if value is not None}
+    allowed = {"c": ("use",), "urdf": ("urdf", "tip"), "ur": ("reference",)}.get(settings.to, ())
     for name in options:
         if name not in allowed:
-            raise UsageError(f"--{name} is not for --to {args.to}")
+            raise UsageError(f"--{name} is not for --to {settings.to}")
     if "reference" in options:
-        options["reference"] = RobotModel(read_model(args.reference))
+        options["reference"] = RobotModel(read_model(options["reference"]))
     return options

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 
-from jointwise.cli.arguments import (
-    add_columns,
-    add_gravity,
-    add_ignored,
-    add_json,
-    add_robot,
-    mounting_of,
-    reading,
-    robot_of,
-)
-from jointwise.cli.output import Progress, as_json, mounting_for
+from jointwise.cli.command import Common
+from jointwise.cli.inputs import LogFormat, MaybeRobot, Mounted, Outputs
+from jointwise.cli.output import Progress, mounting_for, show
+from jointwise.settings import option
 
 EXAMPLES = """\
 examples:
@@ -27,26 +20,24 @@ examples:
 Exit code 1 if the log is rejected for calibration."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the log and the robot."""
-    parser.add_argument("log", metavar="LOG", help="log: CSV, Parquet or ROS 2 bag")
-    add_robot(parser, required=False)
-    add_gravity(parser)
-    add_columns(parser)
-    add_ignored(parser)
-    add_json(parser)
+@dataclass(frozen=True, kw_only=True)
+class Settings(MaybeRobot, Mounted, LogFormat, Outputs, Common):
+    """The log and its robot."""
+
+    log: str = option(help="log: CSV, Parquet or ROS 2 bag", argument=True)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Print the inspection; 1 if the log is rejected."""
     from jointwise.data import read_log, useless_outputs
     from jointwise.inspection import inspect
 
-    robot, mounting = None if args.robot is None else robot_of(args), mounting_of(args)
-    with Progress(args.json) as progress:
+    robot, mounting = settings.load_robot(), settings.stated_mounting()
+    with Progress(settings.silent) as progress:
         progress("inspecting")
-        log = read_log(args.log, joints=robot, **reading(args), ignore_output=args.ignore_output or ())
-        log = log.ignore_output(useless_outputs(log)) if args.ignore_output is None else log
+        ignored = settings.ignore_output
+        log = read_log(settings.log, joints=robot, **settings.reading(), ignore_output=ignored or ())
+        log = log.ignore_output(useless_outputs(log)) if ignored is None else log
         result = inspect(log, robot, mounting=mounting_for([log], mounting))
-    print(as_json(result.to_dict()) if args.json else result.summary())
+    show(settings, result.to_dict, result.summary)
     return int(result.rejected)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from jointwise.atomic import output_set
 from jointwise.cli import joint_online_stiffness, joint_plan
-from jointwise.cli.arguments import UsageError, add_json, add_quiet, count, format_options, heavy, mounting_of
-from jointwise.cli.joint_logs import (
-    add_joint_logs,
-    joint_record_of,
-    joint_records,
-    logs_of,
-    robot_with_joint,
-    split_word,
-)
-from jointwise.cli.output import Progress, as_json, check_files, check_page, mounting_for, note
+from jointwise.cli.command import Command, Common, UsageError
+from jointwise.cli.joint_logs import Record, joint_record_of, joint_records, logs_of, split_word, with_joint
+from jointwise.cli.output import Progress, check_files, check_page, mounting_for, note, show
 from jointwise.errors import EstimationError
 from jointwise.joint.phenomenon import PHENOMENA
+from jointwise.settings import Count, Kilograms, option
 
 if TYPE_CHECKING:
     from jointwise.description import Robot
@@ -79,214 +74,210 @@ EXAMPLE_NOTE = """\
 The result is added to the output file. Results already in that file are used for the identification."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add one command per phenomenon, one for all of them, and the plan."""
-    commands = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    for name, phenomenon in PHENOMENA.items():
-        command = _command(commands, name, phenomenon.line, "logs of the experiment, CSV or Parquet")
-        if name == "hysteresis":
-            _add_hysteresis(command)
-        if name == "motor":
-            command.add_argument(
-                "--loaded",
-                nargs="+",
-                action="extend",
-                default=[],
-                metavar="LOG",
-                help="logs of the same motions with a payload",
-            )
-            command.add_argument(
-                "--payload-mass", type=heavy, metavar="KG", help="mass of that payload; its centre is estimated"
-            )
-            command.add_argument("--targets", action="store_true", help="use tau_des and i_des of the controller")
-    whole = _command(commands, "all", "every phenomenon that a set of logs determines", "[PHENOMENON=]LOG[@GRAVITY]")
-    _add_hysteresis(whole)
-    plan = commands.add_parser(
-        "plan", help="write the experiments that each method needs", **format_options(joint_plan.EXAMPLES)
-    )
-    joint_plan.add_arguments(plan)
-    online = commands.add_parser(
-        "online-stiffness",
-        help=joint_online_stiffness.LINE,
-        description=joint_online_stiffness.LINE,
-        **format_options(joint_online_stiffness.EXAMPLES),
-    )
-    joint_online_stiffness.add_arguments(online)
+@dataclass(frozen=True, kw_only=True)
+class Settings(Record, Common):
+    """The logs of a phenomenon and the files to write."""
+
+    output: str | None = option(None, "joint file, JSON; other phenomena in it are kept", metavar="FILE")
+    report: str | None = option(None, "write a page with curves, .html, or into a directory", metavar="PAGE")
 
 
-def _command(commands: Any, name: str, line: str, logs: str) -> argparse.ArgumentParser:
-    command: argparse.ArgumentParser = commands.add_parser(
-        name, help=line, description=line, **format_options(_examples(name))
+@dataclass(frozen=True, kw_only=True)
+class Hysteresis(Settings):
+    """The options of the hysteresis."""
+
+    method: str = option(
+        "auto", "hysteresis model, such as nlr, gms or lugre", metavar="NAME",
+        standard="auto, selected by cross-validation",
+    )  # fmt: skip
+    elements: Count | None = option(
+        None, "number of slip elements", metavar="M", standard="selected by cross-validation"
     )
-    add_joint_logs(command, logs)
-    command.add_argument(
-        "--model", metavar="MODEL", help="calibrated model for the load (default: bodies of the robot description)"
-    )
-    command.add_argument(
-        "--accept-implausible", action="store_true", help="use a drive gain of the output file marked as implausible"
-    )
-    command.add_argument("--output", metavar="FILE", help="joint file, JSON; other phenomena in it are kept")
-    command.add_argument("--report", metavar="PAGE", help="write a page with curves, .html, or into a directory")
-    add_json(command)
-    add_quiet(command)
-    return command
+    hysteresis_load: Literal["none", "square", "absolute"] | None = option(
+        None, "load dependence of the hysteresis", "--load",
+        standard="that of the joint file, else selected by cross-validation",
+    )  # fmt: skip
 
 
-def _examples(name: str) -> str:
-    """Return the examples of a phenomenon, or of `all`, for the end of its help."""
-    return "\n".join(["examples:", *(f"  jointwise joint {line}" for line in EXAMPLE_LINES[name]), "", EXAMPLE_NOTE])
+@dataclass(frozen=True, kw_only=True)
+class Everything(Hysteresis):
+    """Logs for all phenomena."""
+
+    logs: tuple[str, ...] = option(help="[PHENOMENON=]LOG[@GRAVITY]", metavar="LOG", argument=True)
 
 
-def _add_hysteresis(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--method",
-        metavar="NAME",
-        default="auto",
-        help="hysteresis model, such as nlr, gms or lugre (default: auto, selected by cross-validation)",
-    )
-    parser.add_argument(
-        "--elements", type=count, metavar="M", help="number of slip elements (default: selected by cross-validation)"
-    )
-    parser.add_argument(
-        "--load",
-        dest="hysteresis_load",
-        choices=("none", "square", "absolute"),
-        help="load dependence of the hysteresis (default: that of the joint file, else selected by cross-validation)",
-    )
+@dataclass(frozen=True, kw_only=True)
+class Motor(Settings):
+    """The two methods that use more than friction and load."""
+
+    loaded: tuple[str, ...] = option((), "logs of the same motions with a payload", metavar="LOG", many="extend")
+    payload_mass: Kilograms | None = option(None, "mass of that payload; its centre is estimated", metavar="KG")
+    targets: bool = option(False, "use tau_des and i_des of the controller")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Identify, write and print; or plan."""
-    if args.what == "plan":
-        return joint_plan.run(args)
-    if args.what == "online-stiffness":
-        return joint_online_stiffness.run(args)
-    _check_motor(args)
-    _check_method(args)
-    check_files(_inputs(args), {"--output": args.output}, check_page(args.report, "joint.html"))
-    with Progress(args.json or args.quiet) as progress:
+def identified(what: str, settings: Settings) -> int:
+    """Identify a phenomenon, or `all`; write and print."""
+    if isinstance(settings, Motor):
+        _check_motor(settings)
+    if isinstance(settings, Hysteresis):
+        _check_method(settings)
+    check_files(_inputs(settings), {"--output": settings.output}, check_page(settings.report, "joint.html"))
+    with Progress(settings.silent) as progress:
         progress("reading")
-        robot = robot_with_joint(args)
-        result = _identified(args, robot, _known(args, robot), progress)
-        page = _written(args, result)
-    _print(args, result, page)
+        robot = with_joint(settings.load_robot(), settings.joint)
+        result = _identified(what, settings, robot, _known(settings, robot), progress)
+        page = _written(settings, result)
+    for name, (reason, *_) in result.refused.items():  # of each the reason of the best suited log; --json has them all
+        note(f"{name}: {reason}")
+    everything = isinstance(settings, Everything)
+    show(
+        settings,
+        lambda: _document(settings, result, page, everything),
+        lambda: _summary(settings, result, page, everything),
+    )
     return 0
 
 
-def _inputs(args: argparse.Namespace) -> list[str | None]:
+def _inputs(settings: Settings) -> list[str | None]:
     """Return all input files but the output file, which is extended."""
-    logs = [split_word(word)[1] for word in args.logs] if args.what == "all" else args.logs
-    return [*logs, *getattr(args, "loaded", []), args.model, args.robot, args.columns]
+    logs = [split_word(word)[1] if isinstance(settings, Everything) else word for word in settings.logs]
+    loaded = settings.loaded if isinstance(settings, Motor) else ()
+    return [*logs, *loaded, settings.model, settings.robot, settings.columns]
 
 
-def _check_motor(args: argparse.Namespace) -> None:
+def _check_motor(settings: Motor) -> None:
     """Reject options of the motor that exclude each other."""
-    if args.what != "motor":
-        return
-    if bool(args.loaded) != (args.payload_mass is not None):
+    if bool(settings.loaded) != (settings.payload_mass is not None):
         raise UsageError("--loaded and --payload-mass must be used together: the mass sets the scale of the gain")
-    if args.targets and args.loaded:
+    if settings.targets and settings.loaded:
         raise UsageError("--targets and --loaded are two methods: choose one")
 
 
-def _check_method(args: argparse.Namespace) -> None:
+def _check_method(settings: Hysteresis) -> None:
     """Reject an unknown method of hysteresis."""
-    if getattr(args, "method", "auto") == "auto":
+    if settings.method == "auto":
         return
     from jointwise.joint.laws import METHODS
 
-    if args.method not in METHODS:
-        raise UsageError(f"--method must be auto or one of {', '.join(METHODS)}. Got '{args.method}' instead")
+    if settings.method not in METHODS:
+        raise UsageError(f"--method must be auto or one of {', '.join(METHODS)}. Got '{settings.method}' instead")
 
 
-def _known(args: argparse.Namespace, robot: Robot) -> JointModel:
+def _known(settings: Settings, robot: Robot) -> JointModel:
     from jointwise.joint import JointModel, load_joint
 
     return (
-        load_joint(args.output, robot.name, args.joint - 1) if args.output else JointModel(robot.name, args.joint - 1)
+        load_joint(settings.output, robot.name, settings.joint - 1)
+        if settings.output
+        else JointModel(robot.name, settings.joint - 1)
     )
 
 
-def _identified(args: argparse.Namespace, robot: Robot, known: JointModel, progress: Progress) -> JointIdentification:
+def _identified(
+    what: str, settings: Settings, robot: Robot, known: JointModel, progress: Progress
+) -> JointIdentification:
     from jointwise.joint import JointIdentification, identify, identify_all
 
-    if args.what == "all":
-        result = identify_all(joint_records(args, robot, known), robot, known, _options(args), progress)
+    if isinstance(settings, Everything):
+        result = identify_all(joint_records(settings, robot, known), robot, known, _options(settings), progress)
         if not result.found:
             raise EstimationError(next(iter(result.refused.values()))[0])
         return result
-    if args.what == "motor" and (args.loaded or args.targets):
+    if isinstance(settings, Motor) and (settings.loaded or settings.targets):
         progress("drive gains")
-        part = _motor(args, robot)
+        part = _motor(settings, robot)
     else:
-        record = joint_record_of(args, robot, args.logs, mounting_of(args), None if args.what == "motor" else known)
-        progress(args.what)
-        part = identify(args.what, record, robot, known, _options(args))
-    return JointIdentification(known.with_part(part), (args.what,), {})
+        before = None if what == "motor" else known
+        record = joint_record_of(settings, robot, settings.logs, settings.stated_mounting(), before)
+        progress(what)
+        part = identify(what, record, robot, known, _options(settings))
+    return JointIdentification(known.with_part(part), (what,), {})
 
 
-def _options(args: argparse.Namespace) -> HysteresisOptions | None:
+def _options(settings: Settings) -> HysteresisOptions | None:
     from jointwise.joint import HysteresisOptions
 
-    return HysteresisOptions(args.method, args.elements, args.hysteresis_load) if hasattr(args, "method") else None
+    if not isinstance(settings, Hysteresis):
+        return None
+    return HysteresisOptions(settings.method, settings.elements, settings.hysteresis_load)
 
 
-def _motor(args: argparse.Namespace, robot: Robot) -> Part:
+def _motor(settings: Motor, robot: Robot) -> Part:
     """Return the motor of the joint from logs without and with a payload, or from the targets of the controller."""
     from jointwise.joint import identify_motor_from_payload, identify_motor_from_targets
 
-    logs, loaded = logs_of(args, robot, args.logs), logs_of(args, robot, args.loaded)
-    if args.targets:
-        return identify_motor_from_targets(logs, robot, args.joint - 1)
-    mounting = mounting_for([*logs, *loaded], mounting_of(args))
-    return identify_motor_from_payload(logs, loaded, robot, args.joint - 1, args.payload_mass, mounting=mounting)
+    logs, loaded = logs_of(settings, robot, settings.logs), logs_of(settings, robot, settings.loaded)
+    if settings.targets:
+        return identify_motor_from_targets(logs, robot, settings.joint - 1)
+    mounting = mounting_for([*logs, *loaded], settings.stated_mounting())
+    return identify_motor_from_payload(
+        logs, loaded, robot, settings.joint - 1, settings.payload_mass or 0.0, mounting=mounting
+    )
 
 
-def _written(args: argparse.Namespace, result: JointIdentification) -> Path | None:
+def _written(settings: Settings, result: JointIdentification) -> Path | None:
     """Write the joint file and the report, both or neither; return the page of the report."""
     from jointwise.joint import save_joint
 
     with output_set():
-        page = None if args.report is None else _report(args, result.model)
-        if args.output:
-            save_joint(result.model, args.output, result.found)
+        page = None if settings.report is None else _report(settings, settings.report, result.model)
+        if settings.output:
+            save_joint(result.model, settings.output, result.found)
     return page
 
 
-def _report(args: argparse.Namespace, model: JointModel) -> Path:
+def _report(settings: Settings, page: str, model: JointModel) -> Path:
     from jointwise.report.joint import write_joint_report
 
-    return write_joint_report([model], args.report, args.output)
+    return write_joint_report([model], page, settings.output)
 
 
-def _print(args: argparse.Namespace, result: JointIdentification, page: Path | None) -> None:
-    """Print the result; of each failed phenomenon the reason of the best suited log, `--json` has them all."""
-    for name, (reason, *_) in result.refused.items():
-        note(f"{name}: {reason}")
-    if args.quiet:
-        return
-    print(as_json(_document(args, result, page)) if args.json else _summary(args, result, page))
-
-
-def _document(args: argparse.Namespace, result: JointIdentification, page: Path | None) -> dict[str, Any]:
+def _document(settings: Settings, result: JointIdentification, page: Path | None, everything: bool) -> dict[str, Any]:
     """Return the document of `--json`: `found` are the parts from these logs, others were known before."""
-    model, everything = result.model, args.what == "all"
+    model = result.model
     return {
         "robot": model.robot,
         "joint": model.joint + 1,
         "found": result.found,
         "parts": {name: part.to_dict() for name, part in model.parts.items() if everything or name in result.found},
         "refused": result.refused,
-        "files": {"output": args.output, "report": None if page is None else str(page)},
+        "files": {"output": settings.output, "report": None if page is None else str(page)},
     }
 
 
-def _summary(args: argparse.Namespace, result: JointIdentification, page: Path | None) -> str:
+def _summary(settings: Settings, result: JointIdentification, page: Path | None, everything: bool) -> str:
     """Return the text for a terminal: parts that were found, parts known before, files."""
     model = result.model
     text = "\n\n".join(f"{model.title}, {part.summary()}" for name, part in model.parts.items() if name in result.found)
     before = [name for name in model.parts if name not in result.found]
-    if before and args.what == "all":
+    if before and everything:
         text += f"\n\nknown before, unchanged: {', '.join(before)}"
-    files = [f"\n{name}: {path}" for name, path in (("joint", args.output), ("report", page)) if path]
+    files = [f"\n{name}: {path}" for name, path in (("joint", settings.output), ("report", page)) if path]
     return "\n".join([text, *files]) if files else text
+
+
+def _command(name: str, about: str) -> Command:
+    """Return the command of a phenomenon, or of `all`."""
+    settings = {"hysteresis": Hysteresis, "motor": Motor, "all": Everything}.get(name, Settings)
+    examples = "\n".join(
+        ["examples:", *(f"  jointwise joint {line}" for line in EXAMPLE_LINES[name]), "", EXAMPLE_NOTE]
+    )
+    return Command(settings, partial(identified, name), about, examples)
+
+
+COMMANDS = {
+    **{name: _command(name, phenomenon.line) for name, phenomenon in PHENOMENA.items()},
+    "all": _command("all", "every phenomenon that a set of logs determines"),
+    "plan": Command(
+        joint_plan.Settings,
+        joint_plan.run,
+        "write the experiments that each method needs",
+        joint_plan.EXAMPLES,
+    ),
+    "online-stiffness": Command(
+        joint_online_stiffness.Settings,
+        joint_online_stiffness.run,
+        joint_online_stiffness.LINE,
+        joint_online_stiffness.EXAMPLES,
+    ),
+}

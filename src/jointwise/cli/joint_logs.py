@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jointwise.cli.arguments import (
-    UsageError,
-    add_columns,
-    add_gravity,
-    add_payload,
-    add_robot,
-    count,
-    gain,
-    mounting_of,
-    payload_of,
-    reading,
-    robot_of,
-)
+from jointwise.cli.command import UsageError
+from jointwise.cli.inputs import Carried, LogFormat, Mounted, RobotFile
 from jointwise.cli.output import mounting_for, note, read_model
 from jointwise.errors import JointwiseError, ModelError
 from jointwise.joint.phenomenon import PHENOMENA
+from jointwise.settings import Count, Gain, option
 
 if TYPE_CHECKING:
     from jointwise.data import Log
@@ -31,37 +22,41 @@ if TYPE_CHECKING:
     from jointwise.result.bodies import CalibratedBodies
 
 
-def add_joint_logs(parser: argparse.ArgumentParser, logs: str) -> None:
-    """Add the logs (`logs` is their help), the robot, its joint, and what the logs do not state."""
-    parser.add_argument("logs", nargs="+", metavar="LOG", help=logs)
-    add_robot(parser)
-    parser.add_argument("--joint", type=count, required=True, metavar="J", help="the joint, counted from 1")
-    add_gravity(parser)
-    add_columns(parser)
-    add_payload(parser)
-    parser.add_argument(
-        "--gain",
-        type=gain,
-        metavar="K",
-        help="drive gain, Nm/A (default: from the joint file, else from the robot description)",
+@dataclass(frozen=True, kw_only=True)
+class JointLogs(RobotFile, Mounted, LogFormat, Carried):
+    """The logs, the robot, its joint, and what the logs do not state."""
+
+    logs: tuple[str, ...] = option(help="logs of the experiment, CSV or Parquet", metavar="LOG", argument=True)
+    joint: Count = option(help="the joint, counted from 1", metavar="J")
+    gain: Gain | None = option(
+        None, "drive gain, Nm/A", metavar="K", standard="from the joint file, else from the robot description"
     )
 
 
-def robot_with_joint(args: argparse.Namespace) -> Robot:
-    """Return the robot of the arguments; reject a joint that it does not have."""
-    robot = robot_of(args)
-    if args.joint > robot.dof:
-        raise UsageError(f"--joint must be 1 to {robot.dof}. Got {args.joint} instead")
+@dataclass(frozen=True, kw_only=True)
+class Record(JointLogs):
+    """The logs of a joint, and the load of its bodies."""
+
+    model: str | None = option(
+        None, "calibrated model for the load", metavar="MODEL", standard="bodies of the robot description"
+    )
+    accept_implausible: bool = option(False, "use a drive gain of the output file marked as implausible")
+
+
+def with_joint(robot: Robot, joint: int) -> Robot:
+    """Return a robot; reject a joint (counted from 1) that it does not have."""
+    if joint > robot.dof:
+        raise UsageError(f"--joint must be 1 to {robot.dof}. Got {joint} instead")
     return robot
 
 
-def joint_records(args: argparse.Namespace, robot: Robot, known: JointModel) -> dict[str, list[JointRecord]]:
+def joint_records(settings: Record, robot: Robot, known: JointModel) -> dict[str, list[JointRecord]]:
     """Return the records of each phenomenon: those with its name, else all without a name."""
     named: dict[str, list[JointRecord]] = {}
     unnamed: list[JointRecord] = []
-    for word in args.logs:
+    for word in settings.logs:
         name, path, gravity = split_word(word)
-        record = joint_record_of(args, robot, [path], gravity or mounting_of(args), known)
+        record = joint_record_of(settings, robot, [path], gravity or settings.stated_mounting(), known)
         (named.setdefault(name, []) if name else unnamed).append(record)
     return {name: named.get(name, unnamed) for name in PHENOMENA}
 
@@ -103,24 +98,24 @@ def _gravity(text: str) -> str | list[float] | None:
     return gravity
 
 
-def logs_of(args: argparse.Namespace, robot: Robot, paths: list[str]) -> list[Log]:
+def logs_of(settings: JointLogs, robot: Robot, paths: Sequence[str]) -> list[Log]:
     """Return the logs of the robot at some paths."""
     from jointwise.data import read_log
 
-    return [read_log(path, joints=robot, **reading(args)) for path in paths]
+    return [read_log(path, joints=robot, **settings.reading()) for path in paths]
 
 
 def joint_record_of(
-    args: argparse.Namespace, robot: Robot, paths: list[str], mounting: Mounting | None, known: JointModel | None
+    settings: Record, robot: Robot, paths: Sequence[str], mounting: Mounting | None, known: JointModel | None
 ) -> JointRecord:
     """Return the signals of the joint, with the load of the described or the calibrated bodies."""
     from jointwise.joint import joint_record
 
-    logs, joint, payload = logs_of(args, robot, paths), args.joint - 1, payload_of(args.payload)
-    drive = args.gain or _known_gain(robot, known, args.accept_implausible)
-    if args.model is None:
+    logs, joint, payload = logs_of(settings, robot, paths), settings.joint - 1, settings.load()
+    drive = settings.gain or _known_gain(robot, known, settings.accept_implausible)
+    if settings.model is None:
         return joint_record(logs, robot, joint, payload=payload, gain=drive, mounting=mounting_for(logs, mounting))
-    bodies = _calibrated_bodies(args, robot, logs, mounting)
+    bodies = _calibrated_bodies(settings, settings.model, robot, logs, mounting)
     gravity = bodies.gravity.tolist()
     return joint_record(logs, robot, joint, payload=payload, gain=drive, load=bodies, inertia=0.0, mounting=gravity)
 
@@ -145,22 +140,22 @@ def _known_gain(robot: Robot, known: JointModel | None, accept_implausible: bool
 
 
 def _calibrated_bodies(
-    args: argparse.Namespace, robot: Robot, logs: list[Log], mounting: Mounting | None
+    settings: JointLogs, model: str, robot: Robot, logs: list[Log], mounting: Mounting | None
 ) -> CalibratedBodies:
     """Return the bodies of the calibrated model; print a note if they are used under another gravity."""
     from jointwise.data.coordinates import gravity_text, is_same
     from jointwise.result.bodies import calibrated_load
 
-    calibration = read_model(args.model)
+    calibration = read_model(model)
     mounting_for(logs, mounting)  # prints a note if the logs state the gravity
     try:
         bodies = calibrated_load(
-            calibration, robot, args.joint - 1, logs, mounting=mounting, payload=payload_of(args.payload)
+            calibration, robot, settings.joint - 1, logs, mounting=mounting, payload=settings.load()
         )
     except ModelError as problem:
-        raise ModelError(f"{args.model}: {problem}") from None
+        raise ModelError(f"{model}: {problem}") from None
     calibrated = calibration.model.gravity
     if not is_same(calibrated, bodies.gravity):
         texts = gravity_text(calibrated), gravity_text(bodies.gravity)
-        note(f"{args.model}: calibrated under gravity {texts[0]}, used under {texts[1]} m/s^2.")
+        note(f"{model}: calibrated under gravity {texts[0]}, used under {texts[1]} m/s^2.")
     return bodies

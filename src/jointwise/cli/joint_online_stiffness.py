@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from jointwise.cli.arguments import UsageError, add_json, mounting_of, payload_of
-from jointwise.cli.joint_logs import add_joint_logs, logs_of, robot_with_joint
-from jointwise.cli.output import Progress, as_json, check_files, mounting_for
+from jointwise.cli.command import Common, UsageError
+from jointwise.cli.joint_logs import JointLogs, logs_of, with_joint
+from jointwise.cli.output import Progress, check_files, mounting_for, show
 from jointwise.errors import ModelError
 from jointwise.formatting import table
+from jointwise.settings import Number, option
 
 if TYPE_CHECKING:
     from jointwise.joint import JointModel
@@ -30,92 +31,64 @@ application by the maker of the UR robots: check your situation before you use i
 PERCENT = 100.0
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add logs, joint file, method and limits."""
-    add_joint_logs(parser, "logs with theta, q and i, in the order of time")
-    parser.add_argument(
-        "--known", required=True, metavar="FILE", help="joint file with friction and stiffness of the joint"
+@dataclass(frozen=True, kw_only=True)
+class Settings(JointLogs, Common):
+    """Logs, joint file, method and limits."""
+
+    logs: tuple[str, ...] = option(help="logs with theta, q and i, in the order of time", metavar="LOG", argument=True)
+    known: str = option(help="joint file with friction and stiffness of the joint", metavar="FILE")
+    side: Literal["motor", "link", "fused"] = option(
+        "fused", "torque from the motor, from the links, or both by inverse variance (fused)"
     )
-    parser.add_argument(
-        "--side",
-        choices=("motor", "link", "fused"),
-        default="fused",
-        help="torque from the motor, from the links, or both by inverse variance (default)",
+    variant: Literal["plain", "exponential", "reset", "on-off", "directional", "directional-floor"] = option(
+        "directional-floor", "how old samples are forgotten", metavar="NAME"
     )
-    parser.add_argument(
-        "--variant",
-        metavar="NAME",
-        default="directional-floor",
-        help="how old samples are forgotten: plain, exponential, reset, on-off, directional or directional-floor "
-        "(default)",
-    )
-    parser.add_argument(
-        "--watch",
-        type=float,
-        default=7.5,
-        metavar="%",
-        help="loss of stiffness that gives the status watch (default: 7.5)",
-    )
-    parser.add_argument(
-        "--worn",
-        type=float,
-        default=15.0,
-        metavar="%",
-        help="loss of stiffness that gives the status worn (default: 15)",
-    )
-    add_json(parser)
+    watch: Number = option(7.5, "loss of stiffness that gives the status watch", metavar="PERCENT")
+    worn: Number = option(15.0, "loss of stiffness that gives the status worn", metavar="PERCENT")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Print the estimate and the status."""
     from jointwise.monitoring import monitor_stiffness
 
-    limits = _limits(args)
-    _check_variant(args.variant)
-    check_files([*args.logs, args.known, args.robot, args.columns], {})
-    with Progress(args.json) as progress:
+    limits = _limits(settings)
+    check_files([*settings.logs, settings.known, settings.robot, settings.columns], {})
+    with Progress(settings.silent) as progress:
         progress("reading")
-        robot = robot_with_joint(args)
-        logs = logs_of(args, robot, args.logs)
+        robot = with_joint(settings.load_robot(), settings.joint)
+        logs = logs_of(settings, robot, settings.logs)
         report = monitor_stiffness(
-            logs, robot, _known(args, robot.name),
-            side=args.side, variant=args.variant, mounting=mounting_for(logs, mounting_of(args)),
-            payload=payload_of(args.payload), gain=args.gain, limits=limits,
+            logs, robot, _known(settings, robot.name),
+            side=settings.side, variant=settings.variant, mounting=mounting_for(logs, settings.stated_mounting()),
+            payload=settings.load(), gain=settings.gain, limits=limits,
         )  # fmt: skip
-    print(as_json(report.to_dict()) if args.json else _text(report))
+    show(settings, report.to_dict, lambda: _text(report))
     return 3 if report.status.status in ("watch", "worn") else 0
 
 
-def _limits(args: argparse.Namespace) -> StiffnessLimits:
+def _limits(settings: Settings) -> StiffnessLimits:
     from jointwise.monitoring import StiffnessLimits
 
     try:
-        return StiffnessLimits(args.watch / PERCENT, args.worn / PERCENT)
+        return StiffnessLimits(settings.watch / PERCENT, settings.worn / PERCENT)
     except ModelError:
         raise UsageError(
-            f"--watch and --worn must be 0 < watch < worn < 100 %. Got {args.watch:g} and {args.worn:g} instead"
+            f"--watch and --worn must be 0 < watch < worn < 100 %. Got {settings.watch:g} and {settings.worn:g} instead"
         ) from None
 
 
-def _check_variant(name: str) -> None:
-    from jointwise.estimation.recursive import VARIANTS
-
-    if name not in VARIANTS:
-        raise UsageError(f"--variant must be one of {', '.join(VARIANTS)}. Got '{name}' instead")
-
-
-def _known(args: argparse.Namespace, robot: str) -> JointModel:
+def _known(settings: Settings, robot: str) -> JointModel:
     from jointwise.joint import load_joints
 
-    models = load_joints(args.known)
+    models = load_joints(settings.known)
     others = {model.robot for model in models} - {robot}
     if others:
-        raise ModelError(f"{args.known}: must hold joints of {robot}. Got joints of {others.pop()} instead.")
+        raise ModelError(f"{settings.known}: must hold joints of {robot}. Got joints of {others.pop()} instead.")
     for model in models:
-        if model.joint == args.joint - 1:
+        if model.joint == settings.joint - 1:
             return model
     found = ", ".join(str(model.joint + 1) for model in models)
-    raise ModelError(f"{args.known}: must hold joint {args.joint}. Got joints {found or 'none'} instead.")
+    raise ModelError(f"{settings.known}: must hold joint {settings.joint}. Got joints {found or 'none'} instead.")
 
 
 def _text(report: StiffnessReport) -> str:

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from jointwise.cli.arguments import (
-    UsageError,
-    add_clearance,
-    add_gravity,
-    add_json,
-    add_robot,
-    add_tool,
-    count,
-    heavy,
-    mounting_of,
-    tool_of,
-    within,
-)
-from jointwise.cli.joint_logs import robot_with_joint
-from jointwise.cli.output import as_json
+from jointwise.cli.command import Common
+from jointwise.cli.inputs import Clear, OnTable, RobotFile
+from jointwise.cli.joint_logs import with_joint
+from jointwise.cli.output import show
 from jointwise.formatting import table
+from jointwise.settings import Count, Kilograms, Range, option
 
 if TYPE_CHECKING:
     from jointwise.design.plan import Plan, PlannedExperiment
 
-RATE = within(1.0, 10_000.0)
+Rate = Annotated[float, Range(1.0, 1e4, "Hz")]
 """Rate of a trajectory in Hz; no controller takes more, and the files grow with it."""
 
 EXAMPLES = """\
@@ -42,58 +32,51 @@ obstacles in the cell are not. For an arm 0.8 m above the floor on a pedestal us
 are written for the six-axis arms of Universal Robots; other controllers execute the trajectory files."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the joint, the experiments and where the files go."""
-    add_robot(parser)
-    parser.add_argument("--joint", type=count, required=True, metavar="J", help="the joint under test, counted from 1")
-    parser.add_argument("--output", required=True, metavar="DIR", help="new directory for the files")
-    parser.add_argument(
-        "--experiments",
-        metavar="A,B",
-        help="stiffness, friction, load, temperature, transmission, motor (default: all)",
-    )
-    parser.add_argument(
-        "--rate", type=RATE, default=125.0, metavar="HZ", help="sampling rate of the trajectories (default: 125)"
-    )
-    parser.add_argument(
-        "--payload", type=heavy, metavar="KG", help="mass of the payload for the experiments that require one"
-    )
-    add_clearance(parser)
-    add_tool(parser)
-    add_gravity(parser, "table")
-    add_json(parser)
+def experiment_names(text: str) -> tuple[str, ...]:
+    """Return the names of a list `a,b`."""
+    words = tuple(name.strip() for name in text.split(","))
+    if not all(words):
+        raise ValueError(f"must be names with commas between them. Got '{text}' instead.")
+    return words
 
 
-def run(args: argparse.Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Settings(RobotFile, Clear, OnTable, Common):
+    """The joint, the experiments and where the files go."""
+
+    joint: Count = option(help="the joint under test, counted from 1", metavar="J")
+    output: str = option(help="new directory for the files", metavar="DIR")
+    experiments: tuple[str, ...] | None = option(
+        None, "stiffness, friction, load, temperature, transmission, motor", metavar="A,B", parse=experiment_names,
+        standard="all",
+    )  # fmt: skip
+    rate: Rate = option(125.0, "sampling rate of the trajectories", metavar="HZ")
+    payload: Kilograms | None = option(None, "mass of the payload for the experiments that require one", metavar="KG")
+
+
+def run(settings: Settings) -> int:
     """Write the plan and print its experiments."""
     from jointwise.design.plan import make_plan
     from jointwise.experiment.plan_files import write_plan
 
-    robot = robot_with_joint(args)
+    robot = with_joint(settings.load_robot(), settings.joint)
     plan = make_plan(
         robot,
-        args.joint - 1,
-        _names(args.experiments),
-        mounting=mounting_of(args) or "table",
-        payload=args.payload,
-        clearance=args.clearance,
-        tool=tool_of(args),
-        called=_called(args),
+        settings.joint - 1,
+        settings.experiments,
+        mounting=settings.stated_mounting() or "table",
+        payload=settings.payload,
+        clearance=settings.clearance,
+        tool=settings.shape(),
+        called=_called(settings),
     )
-    files = write_plan(plan, args.output, rate=args.rate)
-    if args.json:
-        print(as_json({"experiments": [step.facts() for step in plan.steps], "files": [str(path) for path in files]}))
-    else:
-        print(_text(plan, files[0]))
+    files = write_plan(plan, settings.output, rate=settings.rate)
+    show(
+        settings,
+        lambda: {"experiments": [step.facts() for step in plan.steps], "files": [str(path) for path in files]},
+        lambda: _text(plan, files[0]),
+    )
     return 0
-
-
-def _names(text: str | None) -> list[str] | None:
-    """Return the names of a list `a,b`."""
-    names = None if text is None else [name.strip() for name in text.split(",")]
-    if names is not None and not all(names):
-        raise UsageError("--experiments must be names with commas between them.")
-    return names
 
 
 def _text(plan: Plan, page: Path) -> str:
@@ -104,13 +87,13 @@ def _text(plan: Plan, page: Path) -> str:
     return "\n".join([_table(plan), *rejected, last])
 
 
-def _called(args: argparse.Namespace) -> str:
+def _called(settings: Settings) -> str:
     """Return the robot as the command line names it, and how its file is read."""
     from shlex import quote
 
-    words = [quote(args.robot)]
-    words += [f"--convention {args.convention}"] if args.convention else []
-    words += [f"--tip {quote(args.tip)}"] if args.tip else []
+    words = [quote(settings.robot)]
+    words += [f"--convention {settings.convention}"] if settings.convention else []
+    words += [f"--tip {quote(settings.tip)}"] if settings.tip else []
     return " ".join(words)
 
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 
-from jointwise.cli.arguments import (
-    add_columns,
-    add_gravity,
-    add_json,
-    add_payload,
-    add_robot,
-    mounting_of,
-    payload_of,
-    reading,
-    robot_of,
-)
-from jointwise.cli.output import Progress, as_json, check_files, mounting_for
+from jointwise.cli.command import Common
+from jointwise.cli.inputs import Carried, LogFormat, Mounted, RobotFile
+from jointwise.cli.output import Progress, check_files, mounting_for, show
+from jointwise.settings import option
 
-INTERMIXED = True
 EXAMPLES = """\
 examples:
   jointwise motor log.csv --robot ur5e --output motors.json
@@ -29,32 +20,29 @@ The log needs the RTDE fields target_q, target_qd, target_qdd, target_moment, ac
 are as accurate as the described links."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the logs, the robot and what it carries."""
-    parser.add_argument("logs", nargs="+", metavar="LOG", help="logs with targets and measured currents")
-    add_robot(parser)
-    parser.add_argument("--output", metavar="JSON", help="joint file with the motor of every joint")
-    parser.add_argument("--alike", action="store_true", help="joints with the same torque limit share their inertia")
-    add_payload(parser)
-    add_gravity(parser)
-    add_columns(parser)
-    add_json(parser)
+@dataclass(frozen=True, kw_only=True)
+class Settings(RobotFile, Carried, Mounted, LogFormat, Common):
+    """The logs, the robot and what it carries."""
+
+    logs: tuple[str, ...] = option(help="logs with targets and measured currents", metavar="LOG", argument=True)
+    output: str | None = option(None, "joint file with the motor of every joint", metavar="JSON")
+    alike: bool = option(False, "joints with the same torque limit share their inertia")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Identify the drives, write the joint file and print the result."""
     from jointwise.data import read_log
     from jointwise.joint import identify_drives, save_joints
 
-    check_files([*args.logs, args.columns, args.robot], {"--output": args.output})
-    robot, mounting = robot_of(args), mounting_of(args)
-    with Progress(args.json) as progress:
+    check_files([*settings.logs, settings.columns, settings.robot], {"--output": settings.output})
+    robot, mounting = settings.load_robot(), settings.stated_mounting()
+    with Progress(settings.silent) as progress:
         progress("reading")
-        logs = [read_log(path, joints=robot, **reading(args)) for path in args.logs]
+        logs = [read_log(path, joints=robot, **settings.reading()) for path in settings.logs]
         progress("identifying")
         where = mounting_for(logs, mounting)
-        result = identify_drives(logs, robot, mounting=where, payload=payload_of(args.payload), alike=args.alike)
-    if args.output:
-        save_joints(result.models(), args.output)
-    print(as_json(result.to_dict()) if args.json else result.summary())
+        result = identify_drives(logs, robot, mounting=where, payload=settings.load(), alike=settings.alike)
+    if settings.output:
+        save_joints(result.models(), settings.output)
+    show(settings, result.to_dict, result.summary)
     return 0

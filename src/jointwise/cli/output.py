@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from jointwise.cli.arguments import UsageError
+from jointwise.cli.command import Common, UsageError
 from jointwise.errors import MissingExtraError, OutputError
 from jointwise.finding import with_severity
 
@@ -43,6 +43,21 @@ def as_json(value: object) -> str:
     import json
 
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def line_as_json(value: object) -> str:
+    """Return JSON on one line; a number that is not finite raises ValueError."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def show(settings: Common, document: Callable[[], object], text: Callable[[], str]) -> None:
+    """Print a result: its document with --json, nothing with --quiet, else its text."""
+    if settings.json:
+        print(as_json(document()))
+    elif not settings.quiet:
+        print(text())
 
 
 _NOTES: list[str] = []

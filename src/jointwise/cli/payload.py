@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 
-from jointwise.cli.arguments import add_columns, add_json
-from jointwise.cli.output import Progress, as_json, check_files, note, read_model
+from jointwise.cli.command import Common
+from jointwise.cli.inputs import LogFormat
+from jointwise.cli.output import Progress, check_files, note, read_model, show
+from jointwise.settings import option
 
 EXAMPLES = """\
 examples:
@@ -19,28 +21,28 @@ is in the tool frame, the inertia about the centre of mass. Exit code 1 if no pa
 because of another robot, wrong signs or wrong columns."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the files."""
-    parser.add_argument("model", metavar="MODEL", help="model file of 'jointwise calibrate'")
-    parser.add_argument("logs", metavar="LOG", nargs="+", help="a log with the payload and the measured output")
-    parser.add_argument("--output", metavar="JSON", help="write the model including the payload to this file")
-    add_columns(parser)
-    add_json(parser)
+@dataclass(frozen=True, kw_only=True)
+class Settings(LogFormat, Common):
+    """The files."""
+
+    model: str = option(help="model file of 'jointwise calibrate'", argument=True)
+    logs: tuple[str, ...] = option(help="a log with the payload and the measured output", metavar="LOG", argument=True)
+    output: str | None = option(None, "write the model including the payload to this file", metavar="JSON")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Print the payload."""
     from jointwise.result import save_model
     from jointwise.result.logs import read_log_for
     from jointwise.runtime import identify_payload
 
-    check_files([args.model, *args.logs, args.columns], {"--output": args.output})
-    with Progress(args.json) as progress:
+    check_files([settings.model, *settings.logs, settings.columns], {"--output": settings.output})
+    with Progress(settings.silent) as progress:
         progress("reading")
-        calibration = read_model(args.model)
-        logs = [read_log_for(calibration, path, columns=args.columns, warn=note) for path in args.logs]
+        calibration = read_model(settings.model)
+        logs = [read_log_for(calibration, path, **settings.reading(), warn=note) for path in settings.logs]
         found = identify_payload(calibration, logs, progress=progress)
-    if args.output:
-        save_model(calibration.with_payload(found.payload), args.output)
-    print(as_json({"model": args.model, **found.to_dict()}) if args.json else found.summary())
+    if settings.output:
+        save_model(calibration.with_payload(found.payload), settings.output)
+    show(settings, lambda: {"model": settings.model, **found.to_dict()}, found.summary)
     return 0

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jointwise.cli.arguments import UsageError, add_columns, add_json, add_quiet, add_use, finite, reading
-from jointwise.cli.output import Progress, as_json, check_files, note, read_model
+from jointwise.cli.command import Common, UsageError
+from jointwise.cli.inputs import Estimate, LogFormat
+from jointwise.cli.output import Progress, check_files, note, read_model, show
+from jointwise.settings import Number, option
 
 if TYPE_CHECKING:
     from jointwise.result import Calibration
 
-INTERMIXED = True
 EXAMPLES = """\
 examples:
   jointwise predict model.json log.csv --output predicted.csv
@@ -24,49 +26,45 @@ _pred (i1_pred, tau1_pred). With --out it has the column names of AURT: timestam
 A model that was trained on speeds (qd) or rotor positions (theta) contains two estimates with the same bodies: a
 sensor-based one, used if the log has these channels, and a feed-forward one for positions only. The summary states
 which one was used."""
+AURT = "options of AURT"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the files in our spelling and in AURT's."""
-    parser.add_argument("model_file", nargs="?", metavar="MODEL", help="model file of 'jointwise calibrate'")
-    parser.add_argument(
-        "log_file", nargs="?", metavar="LOG", help="log with positions and the other channels that the model uses"
+@dataclass(frozen=True, kw_only=True)
+class Settings(Estimate, LogFormat, Common):
+    """The files in our spelling and in AURT's."""
+
+    model_file: str | None = option(None, "model file of 'jointwise calibrate'", metavar="MODEL", argument=True)
+    log_file: str | None = option(
+        None, "log with positions and the other channels that the model uses", metavar="LOG", argument=True
     )
-    parser.add_argument("--output", metavar="CSV", help="file to write")
-    parser.add_argument(
-        "--gravity",
-        nargs=3,
-        type=finite,
-        metavar=("X", "Y", "Z"),
-        help="gravity in the base frame, m/s^2 (default: that of the model)",
+    output: str | None = option(None, "file to write", metavar="CSV")
+    gravity: tuple[Number, Number, Number] | None = option(
+        None, "gravity in the base frame, m/s^2", metavar=("X", "Y", "Z"), standard="that of the model"
     )
-    add_use(parser)
-    add_columns(parser)
-    add_json(parser)
-    add_quiet(parser)
-    aurt = parser.add_argument_group("options of AURT")
-    aurt.add_argument("--model", metavar="F", help="model file of 'jointwise calibrate'")
-    aurt.add_argument("--data", metavar="CSV", help="the log")
-    aurt.add_argument("--out", "--prediction", metavar="CSV", help="file to write, with the column names of AURT")
+    model: str | None = option(None, "model file of 'jointwise calibrate'", metavar="F", group=AURT)
+    data: str | None = option(None, "the log", metavar="CSV", group=AURT)
+    out: str | None = option(
+        None, "file to write, with the column names of AURT", "--out", "--prediction", metavar="CSV", group=AURT
+    )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Write the prediction."""
-    model, log_path, target = _files(args)
+    model, log_path, target = _files(settings)
     from jointwise.cli.aurt import predicted_names
     from jointwise.result.logs import read_log_for
     from jointwise.result.predict import applicable_use, use_text
     from jointwise.result.store import write_prediction
 
-    check_files([model, log_path, args.columns], {"--out" if args.out else "--output": target})
-    with Progress(args.quiet or args.json) as progress:
+    check_files([model, log_path, settings.columns], {"--out" if settings.out else "--output": target})
+    with Progress(settings.silent) as progress:
         progress("reading")
         calibration = read_model(model)
-        if args.gravity:
-            calibration = _under_gravity(calibration, args.gravity)
-        log = read_log_for(calibration, log_path, **reading(args), measured=False, warn=note)
-        names, time = (predicted_names(calibration), "timestamp") if args.out else (None, "t")
-        use = applicable_use(calibration, log.available, args.use)
+        if settings.gravity:
+            calibration = _under_gravity(calibration, settings.gravity)
+        log = read_log_for(calibration, log_path, **settings.reading(), measured=False, warn=note)
+        names, time = (predicted_names(calibration), "timestamp") if settings.out else (None, "t")
+        use = applicable_use(calibration, log.available, settings.use)
         write_prediction(calibration, log, target, names, time, lambda part: progress("predicting", part), use)
     facts = {
         "file": target,
@@ -76,15 +74,12 @@ def run(args: argparse.Namespace) -> int:
         "use": use,
         "setup": calibration.setup,
     }
-    if args.json:
-        print(as_json(facts))
-    elif not args.quiet:
-        used = use_text(calibration, use)
-        print(f"{target}: {log.samples} samples, {calibration.output} in {calibration.unit}; {used}")
+    where = f"{target}: {log.samples} samples, {calibration.output} in {calibration.unit}"
+    show(settings, lambda: facts, lambda: f"{where}; {use_text(calibration, use)}")
     return 0
 
 
-def _under_gravity(calibration: Calibration, gravity: list[float]) -> Calibration:
+def _under_gravity(calibration: Calibration, gravity: Sequence[float]) -> Calibration:
     """Return a calibration under another gravity (m/s²); say which parameters the training data did not determine."""
     moved = calibration.with_mounting(gravity)
     if unknown := [name for name in moved.undetermined() if name not in calibration.undetermined()]:
@@ -92,13 +87,15 @@ def _under_gravity(calibration: Calibration, gravity: list[float]) -> Calibratio
     return moved
 
 
-def _files(args: argparse.Namespace) -> tuple[str, str, str]:
+def _files(settings: Settings) -> tuple[str, str, str]:
     """Return model, log and output, each in one of two spellings."""
-    positional = iter([name for name in (args.model_file, args.log_file) if name])
-    model: str = args.model or next(positional, "")
-    log: str = args.data or next(positional, "")
+    positional = iter([name for name in (settings.model_file, settings.log_file) if name])
+    model: str = settings.model or next(positional, "")
+    log: str = settings.data or next(positional, "")
     if "" in (model, log) or next(positional, ""):
         raise UsageError("one MODEL and one LOG are required")
-    if bool(args.output) == bool(args.out):
-        raise UsageError("--output is required" if not args.out else "give --output or --out, not both")
-    return model, log, args.output or args.out
+    if settings.output and settings.out:
+        raise UsageError("give --output or --out, not both")
+    if not (target := settings.output or settings.out):
+        raise UsageError("--output is required")
+    return model, log, target

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from jointwise.cli.arguments import add_json, frequency, port, positive
-from jointwise.cli.output import as_json, check_file, is_terminal, note
+from jointwise.cli.command import Common
+from jointwise.cli.inputs import names
+from jointwise.cli.output import check_file, is_terminal, note, show
+from jointwise.settings import Hertz, Port, Positive, option
 
 if TYPE_CHECKING:
     from jointwise.rtde.recorder import RecordingStatus
@@ -23,43 +25,36 @@ During a recording, samples are appended to OUTPUT.recording. If the process is 
 OUTPUT.recording OUTPUT' completes the log. Fields that the controller does not offer are omitted and listed."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the address, the output and what to record."""
-    parser.add_argument("--host", required=True, metavar="H", help="name or address of the controller")
-    parser.add_argument("--output", required=True, metavar="FILE", help="log to write, .parquet or .csv")
-    parser.add_argument("--duration", type=positive, metavar="S", help="duration in s (default: until Ctrl-C)")
-    parser.add_argument(
-        "--rate", type=frequency, default=500.0, metavar="HZ", help="sampling rate, at most 500 (default: 500)"
-    )
-    parser.add_argument(
-        "--preset",
-        choices=("calibration", "energy", "all"),
-        default="calibration",
-        help="group of RTDE fields to record (default: calibration)",
-    )
-    parser.add_argument("--fields", default="", metavar="NAME[,NAME...]", help="additional RTDE output fields")
-    parser.add_argument("--port", type=port, default=30004, help="TCP port (default: 30004)")
-    add_json(parser)
+@dataclass(frozen=True, kw_only=True)
+class Settings(Common):
+    """The address, the output and what to record."""
+
+    host: str = option(help="name or address of the controller", metavar="H")
+    output: str = option(help="log to write, .parquet or .csv", metavar="FILE")
+    duration: Positive | None = option(None, "duration in s", metavar="S", standard="until Ctrl-C")
+    rate: Hertz = option(500.0, "sampling rate, at most 500", metavar="HZ")
+    preset: Literal["calibration", "energy", "all"] = option("calibration", "group of RTDE fields to record")
+    fields: tuple[str, ...] = option((), "additional RTDE output fields", metavar="NAME[,NAME...]", parse=names)
+    port: Port = option(30004, "TCP port")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Record, and print what was recorded."""
     from jointwise.rtde.recorder import missing_field_notes, record
 
-    check_file(args.output)
-    fields = [name.strip() for name in args.fields.split(",") if name.strip()]
-    live = not args.json and is_terminal(sys.stderr)
+    check_file(settings.output)
+    live = not settings.silent and is_terminal(sys.stderr)
     try:
         result = record(
-            args.host, args.output, duration=args.duration, rate=args.rate, preset=args.preset, fields=fields,
-            port=args.port, progress=_print_status if live else None,
+            settings.host, settings.output, duration=settings.duration, rate=settings.rate, preset=settings.preset,
+            fields=settings.fields, port=settings.port, progress=_print_status if live else None,
         )  # fmt: skip
     finally:
         if live:
             print(file=sys.stderr)
-    for line in missing_field_notes([name for name in result.missing_fields if name in fields]):
+    for line in missing_field_notes([name for name in result.missing_fields if name in settings.fields]):
         note(line)
-    print(as_json(result.to_dict()) if args.json else result.summary())
+    show(settings, result.to_dict, result.summary)
     return 0
 
 

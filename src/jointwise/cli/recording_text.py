@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import shlex
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jointwise.cli.output import as_json
 
 if TYPE_CHECKING:
+    from jointwise.cli.simulate import Settings
     from jointwise.experiment import SimulationResult
 
 
@@ -26,7 +26,7 @@ def recording_text(recording: SimulationResult, facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def next_commands(args: argparse.Namespace, recording: SimulationResult) -> list[str]:
+def next_commands(settings: Settings, output: str, recording: SimulationResult) -> list[str]:
     """Return the commands that use the log, with the gravity unless the log states it.
 
     They contain the drive gain where it differs from the robot description.
@@ -34,22 +34,22 @@ def next_commands(args: argparse.Namespace, recording: SimulationResult) -> list
     from jointwise.joint.phenomenon import PHENOMENA
 
     plan = recording.experiment
-    robot = _robot_words(args, recording)
+    robot = _robot_words(settings, recording) + _gravity_words(output, recording.truth["gravity"])
     names = [name for name, phenomenon in PHENOMENA.items() if phenomenon.experiment == plan.name]
     if plan.joint is None or not names:
-        return [shlex.join(["jointwise", "calibrate", args.output, *robot, "--output", "model.json"])]
-    robot += _option("--payload", args.payload and ",".join(f"{value:g}" for value in args.payload))
+        return [shlex.join(["jointwise", "calibrate", output, *robot, "--output", "model.json"])]
+    robot += _option("--payload", ",".join(f"{value:g}" for value in settings.payload or ()) or None)
     joint = ["--joint", str(plan.joint + 1), "--output", f"joint{plan.joint + 1}.json"]
     gain = {name: [] if name == "motor" else _gain_words(recording, plan.joint) for name in names}
-    return [shlex.join(["jointwise", "joint", name, args.output, *robot, *gain[name], *joint]) for name in names]
+    return [shlex.join(["jointwise", "joint", name, output, *robot, *gain[name], *joint]) for name in names]
 
 
-def _robot_words(args: argparse.Namespace, recording: SimulationResult) -> list[str]:
-    """Return the options that name the robot, and its gravity where the log does not state it."""
-    name = args.robot or recording.digital.robot.name
-    words = ["--robot", name, *_option("--convention", args.convention), *_option("--tip", args.tip)]
-    words += [*_option("--coupling", args.coupling), *_option("--log-coordinates", args.log_coordinates)]
-    return words + _gravity_words(args.output, recording.truth["gravity"])
+def _robot_words(settings: Settings, recording: SimulationResult) -> list[str]:
+    """Return the options that name the robot."""
+    name = settings.robot or recording.digital.robot.name
+    words = ["--robot", name, *_option("--convention", settings.convention), *_option("--tip", settings.tip)]
+    words += [*_option("--coupling", settings.coupling), *_option("--log-coordinates", settings.log_coordinates)]
+    return words
 
 
 def _gain_words(recording: SimulationResult, joint: int) -> list[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 
-from jointwise.cli.arguments import add_json, add_robot, robot_of, seconds, whole
-from jointwise.cli.output import Progress, as_json
+from jointwise.cli.command import Common
+from jointwise.cli.inputs import NAMED, ROBOT, Description
+from jointwise.cli.output import Progress, show
+from jointwise.settings import Seconds, Whole, option
 
 EXAMPLES = """\
 examples:
@@ -15,27 +17,26 @@ examples:
 Recording runs in real time and takes twice the duration. The directory contains both recordings and the model."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the robot, the directory and the duration."""
-    add_robot(parser, required=False)
-    parser.add_argument("--output", required=True, metavar="DIR", help="directory for recordings and model")
-    parser.add_argument(
-        "--duration", type=seconds, default=30.0, metavar="S", help="duration of each motion (default: 30)"
-    )
-    parser.add_argument("--seed", type=whole, default=0, help="seed of motions and noise (default: 0)")
-    parser.add_argument("--optimize", action="store_true", help="train on an optimal excitation (jointwise excite)")
-    add_json(parser)
+@dataclass(frozen=True, kw_only=True)
+class Settings(Description, Common):
+    """The robot, the directory and the duration."""
+
+    robot: str = option("ur5e", NAMED, **ROBOT)
+    output: str = option(help="directory for recordings and model", metavar="DIR")
+    duration: Seconds = option(30.0, "duration of each motion", metavar="S")
+    seed: Whole = option(0, "seed of motions and noise")
+    optimize: bool = option(False, "train on an optimal excitation (jointwise excite)")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Rehearse, and print the result."""
     from jointwise.rehearsal import rehearse
 
-    args.robot = "ur5e" if args.robot is None else args.robot
-    with Progress(args.json) as progress:
+    robot = settings.described(settings.robot)
+    with Progress(settings.silent) as progress:
         result = rehearse(
-            robot_of(args), args.output, duration=args.duration, seed=args.seed,
-            optimize=args.optimize, progress=progress,
+            robot, settings.output, duration=settings.duration, seed=settings.seed, optimize=settings.optimize,
+            progress=progress,
         )  # fmt: skip
-    print(as_json(result.to_dict()) if args.json else result.summary())
+    show(settings, result.to_dict, result.summary)
     return 0

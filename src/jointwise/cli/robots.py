@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from jointwise.cli.arguments import add_description, add_gravity, format_options, mounting_of, robot_of
-from jointwise.cli.output import as_json
+from jointwise.cli.command import Command, Common
+from jointwise.cli.inputs import NAMED, ROBOT, Description, OnTable
+from jointwise.cli.output import show
 from jointwise.description import Robot, gravity_vector, list_robots, load_robot
 from jointwise.description.check import check_file, check_robot
 from jointwise.description.transmission import Transmission
@@ -15,6 +15,7 @@ from jointwise.description.urdf import rpy_angles
 from jointwise.finding import Finding, with_severity
 from jointwise.formatting import table
 from jointwise.model.base import base_parameters
+from jointwise.settings import option
 from jointwise.spatial import INERTIAL_NAMES, Array, tensor_to_six
 
 EXAMPLES = """\
@@ -46,56 +47,51 @@ examples:
 Exit code 1 if there is an error; warnings and infos do not count."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the actions list (none named), show and check."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    actions = parser.add_subparsers(dest="action", metavar="{show,check}")
-    show = actions.add_parser(
-        "show", help="show kinematics, inertia, limits and base parameters", **format_options(SHOW_EXAMPLES)
-    )
-    check = actions.add_parser(
-        "check", help="list errors and doubtful values of a description", **format_options(CHECK_EXAMPLES)
-    )
-    for action in (show, check):
-        action.add_argument("robot", metavar="NAME|FILE", help="name of a built-in robot, or a description file")
-        add_description(action)
-        action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
-    add_gravity(show, default="table")
+@dataclass(frozen=True, kw_only=True)
+class Settings(Common):
+    """The list of the built-in robots."""
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the action and return its exit code."""
-    actions = {None: _list, "show": _show, "check": _check}
-    return actions[args.action](args)
+@dataclass(frozen=True, kw_only=True)
+class Check(Description, Common):
+    """A robot."""
+
+    robot: str = option(help=NAMED, argument=True, **ROBOT)
 
 
-def _list(args: argparse.Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Show(Check, OnTable):
+    """A robot and the gravity of its base parameters."""
+
+
+def run(settings: Settings) -> int:
+    """List the built-in robots."""
     robots = [(name, load_robot(name)) for name in list_robots()]
     rows = [(name, robot.title, robot.dof, float(robot.inertials[:, 9].sum())) for name, robot in robots]
     keys = ("name", "title", "joints", "mass_kg")
-    if args.json:
-        print(as_json([dict(zip(keys, row, strict=True)) for row in rows]))
-    else:
-        print(table(("name", "title", "joints", "mass kg"), rows))
+    facts = [dict(zip(keys, row, strict=True)) for row in rows]
+    show(settings, lambda: facts, lambda: table(("name", "title", "joints", "mass kg"), rows))
     return 0
 
 
-def _show(args: argparse.Namespace) -> int:
-    robot, gravity = robot_of(args), gravity_vector(mounting_of(args) or "table")
+def show_robot(settings: Show) -> int:
+    """Print all that is known of a robot."""
+    robot, gravity = settings.described(settings.robot), gravity_vector(settings.stated_mounting() or "table")
     shown = describe(robot, gravity)
-    print(as_json(shown) if args.json else _description_text(shown))
+    show(settings, lambda: shown, lambda: _description_text(shown))
     return 0
 
 
-def _check(args: argparse.Namespace) -> int:
-    if args.robot in list_robots():
-        found = check_robot(robot_of(args))
+def check(settings: Check) -> int:
+    """Print what is wrong or doubtful; 1 if there is an error."""
+    if settings.robot in list_robots():
+        found = check_robot(settings.described(settings.robot))
     else:
-        found = check_file(args.robot, lambda _: robot_of(args))
-    print(
-        as_json([finding.to_dict(where="subject", message="evidence") for finding in found])
-        if args.json
-        else _findings_text(found)
+        found = check_file(settings.robot, lambda _: settings.described(settings.robot))
+    show(
+        settings,
+        lambda: [finding.to_dict(where="subject", message="evidence") for finding in found],
+        lambda: _findings_text(found),
     )
     return int(any(finding.severity == "error" for finding in found))
 
@@ -204,3 +200,9 @@ def _named_columns(joints: list[dict[str, Any]], key: str) -> str:
 def _findings_text(found: list[Finding]) -> str:
     counts = [f"{name}s: {len(with_severity(found, name))}" for name in ("error", "warning", "info")]
     return "\n".join([*(finding.line() for finding in found), ", ".join(counts)])
+
+
+COMMANDS = {
+    "show": Command(Show, show_robot, "show kinematics, inertia, limits and base parameters", SHOW_EXAMPLES),
+    "check": Command(Check, check, "list errors and doubtful values of a description", CHECK_EXAMPLES),
+}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jointwise.cli.arguments import add_columns, add_json, add_use, finite, reading
-from jointwise.cli.output import Progress, as_json, note, read_model
+from jointwise.cli.command import Common
+from jointwise.cli.inputs import Estimate, LogFormat
+from jointwise.cli.output import Progress, note, read_model, show
+from jointwise.settings import Number, option
 
 if TYPE_CHECKING:
     from jointwise.result import Calibration, Validation
@@ -25,35 +27,36 @@ training data is reported, even if the file differs, and fails --min-r2; so does
 its set-up (--accept-implausible)."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the files and the limit."""
-    parser.add_argument("model", metavar="MODEL", help="model file of 'jointwise calibrate'")
-    parser.add_argument("logs", metavar="LOG", nargs="+", help="a log with the measured output")
-    parser.add_argument("--min-r2", type=finite, metavar="R2", help="exit with code 1 if the R2 of any joint is lower")
-    add_use(parser)
-    add_columns(parser)
-    add_json(parser)
+@dataclass(frozen=True, kw_only=True)
+class Settings(Estimate, LogFormat, Common):
+    """The files and the limit."""
+
+    model: str = option(help="model file of 'jointwise calibrate'", argument=True)
+    logs: tuple[str, ...] = option(help="a log with the measured output", metavar="LOG", argument=True)
+    min_r2: Number | None = option(None, "exit with code 1 if the R2 of any joint is lower", metavar="R2")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Print the errors on every log; 1 if they are too large on one."""
     from jointwise.cli.summary import pooled_text
     from jointwise.result import validate
     from jointwise.result.logs import read_log_for
     from jointwise.result.verdict import parameters_line
 
-    with Progress(args.json) as progress:
+    with Progress(settings.silent) as progress:
         progress("validating")
-        calibration = read_model(args.model)
-        logs = [read_log_for(calibration, path, **reading(args), warn=note) for path in args.logs]
-        validations = [validate(calibration, log, use=args.use) for log in logs]
-    failures = [None if args.min_r2 is None else validation.failure(args.min_r2) for validation in validations]
+        calibration = read_model(settings.model)
+        logs = [read_log_for(calibration, path, **settings.reading(), warn=note) for path in settings.logs]
+        validations = [validate(calibration, log, use=settings.use) for log in logs]
+    least = settings.min_r2
+    failures = [None if least is None else validation.failure(least) for validation in validations]
     _print_notes(validations, failures)
-    if args.json:
-        print(as_json(_document(args.model, calibration, validations, args.min_r2)))
-    else:
-        texts = [*(each.summary() for each in validations), *pooled_text(validations), parameters_line(calibration)]
-        print("\n\n".join(texts))
+    summaries = (each.summary() for each in validations)
+    show(
+        settings,
+        lambda: _document(settings.model, calibration, validations, least),
+        lambda: "\n\n".join([*summaries, *pooled_text(validations), parameters_line(calibration)]),
+    )
     return int(any(failure is not None for failure in failures))
 
 

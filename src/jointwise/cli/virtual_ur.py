@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
-from jointwise.cli.arguments import (
-    UsageError,
-    add_gravity,
-    add_payload,
-    add_robot,
-    mounting_of,
-    payload_of,
-    port,
-    robot_of,
-    seconds,
-    times,
-    whole,
-)
-from jointwise.cli.output import Progress, read_model
+from jointwise.cli.command import Common, UsageError
+from jointwise.cli.inputs import Carried, MaybeRobot, OnTable, names
+from jointwise.cli.output import Progress, line_as_json, read_model
+from jointwise.settings import Port, Range, Whole, converted, option
 
 EXAMPLES = """\
 examples:
@@ -31,68 +21,73 @@ examples:
 
 In another terminal: jointwise record --host 127.0.0.1 --output log.parquet --duration 25
 The program starts one second after the first client receives data. Ctrl-C ends the server."""
+FAULTS = "faults of the controller"
+Time = Annotated[float, Range(0.0, 1e5, "s")]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the robot, its program and faults of the controller."""
-    add_robot(parser, required=False)
-    parser.add_argument(
-        "--model", metavar="FILE", help="serve the digital twin of this calibrated model instead of --robot"
+def times(text: str) -> tuple[float, ...]:
+    """Return times in s, separated by commas."""
+    return tuple(converted(word, Time) for word in text.split(","))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(MaybeRobot, Carried, OnTable, Common):
+    """The robot, its program and faults of the controller."""
+
+    json: bool = option(False, "print robot, host and port as a line of JSON", group="general")
+    model: str | None = option(
+        None, "serve the digital twin of this calibrated model instead of --robot", metavar="FILE"
     )
-    parser.add_argument("--run", metavar="FILE", help="program: URScript (.script), or a trajectory (.csv, .parquet)")
-    add_payload(parser)
-    add_gravity(parser, "table")
-    parser.add_argument("--seed", type=whole, default=0, help="seed of the sensor noise (default: 0)")
-    parser.add_argument("--port", type=port, default=30004, help="TCP port (default: 30004; 0: any free one)")
-    parser.add_argument(
-        "--once", action="store_true", help="exit when the program has ended and no client is connected"
+    run: str | None = option(None, "program: URScript (.script), or a trajectory (.csv, .parquet)", metavar="FILE")
+    seed: Whole = option(0, "seed of the sensor noise")
+    port: Port = option(30004, "TCP port; 0: any free one")
+    once: bool = option(False, "exit when the program has ended and no client is connected")
+    stall: tuple[float, ...] = option(
+        (), "send nothing for 1 s at these times", metavar="S[,S...]", parse=times, group=FAULTS
     )
-    faults = parser.add_argument_group("faults of the controller")
-    faults.add_argument(
-        "--stall", type=times, default=(), metavar="S[,S...]", help="send nothing for 1 s at these times"
+    lose: Whole = option(0, "lose every N-th message; 0: none", metavar="N", group=FAULTS)
+    late: Time = option(0.0, "delay every message by S seconds", metavar="S", group=FAULTS)
+    hide: tuple[str, ...] = option(
+        (), "fields that the controller does not offer", metavar="NAME[,NAME...]", parse=names, group=FAULTS
     )
-    faults.add_argument("--lose", type=whole, default=0, metavar="N", help="lose every N-th message")
-    faults.add_argument("--late", type=seconds, default=0.0, metavar="S", help="delay every message by S seconds")
-    faults.add_argument("--hide", metavar="NAME[,NAME...]", help="fields that the controller does not offer")
-    faults.add_argument("--old", action="store_true", help="simulate a controller without protocol version 2")
+    old: bool = option(False, "simulate a controller without protocol version 2", group=FAULTS)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(settings: Settings) -> int:
     """Simulate the program and serve it."""
     from jointwise.experiment import PlantOptions
     from jointwise.experiment.twin import make_twin
-    from jointwise.rtde.server import LOOPBACK
+    from jointwise.rtde.server import LOOPBACK, Faults
     from jointwise.runtime import RobotModel
     from jointwise.virtual_ur import make_virtual_ur, serve
 
-    if args.model is not None and args.robot is not None:
+    if settings.model is not None and settings.robot is not None:
         raise UsageError("--model replaces --robot")
-    args.robot = "ur5e" if args.robot is None else args.robot
-    with Progress() as progress:
-        twin = None if args.model is None else make_twin(RobotModel(read_model(args.model)))
+    with Progress(settings.silent) as progress:
+        twin = None if settings.model is None else make_twin(RobotModel(read_model(settings.model)))
         joints = None if twin is None else twin.joints
-        plant = PlantOptions(payload=payload_of(args.payload), gravity=mounting_of(args), joints=joints)
+        plant = PlantOptions(payload=settings.load(), gravity=settings.stated_mounting(), joints=joints)
         virtual = make_virtual_ur(
-            robot_of(args) if twin is None else twin.robot,
-            args.run,
+            settings.described(settings.robot or "ur5e") if twin is None else twin.robot,
+            settings.run,
             plant=plant,
-            seed=args.seed,
+            seed=settings.seed,
             progress=lambda share: progress("simulating", share),
         )
+
+    def ready(port: int) -> None:
+        if settings.json:
+            print(line_as_json({"robot": virtual.robot.name, "host": LOOPBACK, "port": port}), flush=True)
+        elif not settings.quiet:
+            print(f"{virtual.robot.name} on {LOOPBACK}:{port}, Ctrl-C ends it", flush=True)
+
+    faults = Faults(
+        stall=settings.stall,
+        lose=settings.lose,
+        late=settings.late,
+        hide=settings.hide,
+        protocol=1 if settings.old else 2,
+    )
     with contextlib.suppress(KeyboardInterrupt):
-        serve(
-            virtual,
-            port=args.port,
-            faults=_faults(args),
-            once=args.once,
-            ready=lambda port: print(f"{virtual.robot.name} on {LOOPBACK}:{port}, Ctrl-C ends it", flush=True),
-        )
+        serve(virtual, port=settings.port, faults=faults, once=settings.once, ready=ready)
     return 0
-
-
-def _faults(args: argparse.Namespace) -> Any:
-    """Return the faults of the options."""
-    from jointwise.rtde.server import Faults
-
-    hidden = tuple(args.hide.split(",")) if args.hide else ()
-    return Faults(stall=args.stall, lose=args.lose, late=args.late, hide=hidden, protocol=1 if args.old else 2)
