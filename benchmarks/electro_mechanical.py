@@ -19,7 +19,7 @@ import jointwise as jw
 from jointwise.design import Body, Clearance
 from jointwise.design.piecewise import clear_points, waypoint_trajectory
 from jointwise.experiment.result import SimulationResult
-from jointwise.joint.motor.drives import DriveIdentification, identify_drives
+from jointwise.joint.drives import DriveIdentification, identify_drives
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.model.terms import power_flow_columns, viscous_torque
 from jointwise.simulation.robot import Friction, JointPlant, default_joints

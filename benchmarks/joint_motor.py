@@ -6,8 +6,7 @@ from pathlib import Path
 
 import jointwise
 from jointwise.data import read_log
-from jointwise.joint.motor.payload import identify_gains_from_payload
-from jointwise.joint.motor.targets import gains_from_targets
+from jointwise.joint.drives import gains_from_targets, identify_gains_from_payload
 
 LOGS = Path(__file__).parents[1].parent / "shared" / "data" / "ur10e"
 PAIRS = (

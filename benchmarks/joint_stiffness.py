@@ -14,7 +14,7 @@ from digital_joint import RATE, log_of
 from jointwise.design import make_experiment
 from jointwise.joint.part import Part, nrmse_percent
 from jointwise.joint.record import JointRecord, joint_record
-from jointwise.joint.stiffness.identify import identify_stiffness
+from jointwise.joint.stiffness import identify_stiffness
 from jointwise.simulation.robot import DigitalRobot, digital_robot, integrate
 from jointwise.simulation.sensors import Sensors
 

@@ -11,7 +11,7 @@ import numpy as np
 import jointwise
 from jointwise.calibration import calibrate
 from jointwise.joint import HysteresisOptions, JointModel, identify, joint_record
-from jointwise.joint.transmission.law import transmission_of
+from jointwise.joint.gear import transmission_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import ur5_harmonic_drives as ur5

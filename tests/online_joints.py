@@ -11,10 +11,10 @@ from joint_runs import RATE, log_of, run_experiment
 from jointwise.data.log import Log
 from jointwise.design import make_experiment
 from jointwise.document import plain_json
+from jointwise.joint.gear import MapSettings, TransmissionSettings
 from jointwise.joint.laws import FrictionLaw, VelocityLaw
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, value_of
-from jointwise.joint.transmission.law import MapSettings, TransmissionSettings
 from jointwise.model.periodic_table import TURN
 from jointwise.simulation.robot import DigitalRobot, digital_robot
 from jointwise.simulation.sensors import Sensors

@@ -14,12 +14,9 @@ from jointwise.data.log import Log
 from jointwise.data.quality import check_quality
 from jointwise.experiment import PlantOptions
 from jointwise.joint import JointModel, Part, identify, joint_record
-from jointwise.joint.motor.current_loop import identify_current_loop
-from jointwise.joint.stiffness.data import stiffness_rows
-from jointwise.joint.stiffness.fit import fit_spring
-from jointwise.joint.stiffness.identify import find_damping
-from jointwise.joint.stiffness.law import PolynomialSpring
-from jointwise.joint.transmission.law import backlash_table
+from jointwise.joint.gear import backlash_table
+from jointwise.joint.motor import identify_current_loop
+from jointwise.joint.stiffness import PolynomialSpring, find_damping, fit_spring, stiffness_rows
 from jointwise.report.data import ReportData, collect
 from jointwise.report.friction_curves import friction_curve
 from jointwise.report.joint import render_joints

@@ -14,7 +14,7 @@ import jointwise as jw
 from cli_runs import done, refused
 from data_files import SHARED, needs_shared
 from jointwise.data.write import write_csv
-from jointwise.joint.motor.drives import identify_drives, inertias_from_targets
+from jointwise.joint.drives import identify_drives, inertias_from_targets
 
 ROBOT = jw.load_robot("ur5e")
 TRUTH = np.array([joint.motor.reflected_inertia for joint in ROBOT.joints])

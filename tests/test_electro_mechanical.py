@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jointwise as jw
-from jointwise.joint.motor.drives import identify_drives
+from jointwise.joint.drives import identify_drives
 from jointwise.simulation.robot import Friction, default_joints
 from plant_laws import steady_friction
 

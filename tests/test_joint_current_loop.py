@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 from data_files import SHARED, needs_shared
 from jointwise.data import read_log
 from jointwise.description import load_robot
-from jointwise.joint.motor.current_loop import CurrentLoop, identify_current_loop
+from jointwise.joint.motor import CurrentLoop, identify_current_loop
 from jointwise.joint.part import Part, value_of
 from jointwise.joint.record import JointRecord, joint_record
 

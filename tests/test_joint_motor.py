@@ -18,12 +18,15 @@ from jointwise.description.robot import Payload
 from jointwise.design import make_experiment
 from jointwise.errors import DataError, EstimationError
 from jointwise.joint.calibration_terms import drive_gain
-from jointwise.joint.identification import identify_motor_from_payload
+from jointwise.joint.drives import (
+    RobotGains,
+    gains_from_targets,
+    identify_gains_from_payload,
+    identify_motor_from_payload,
+    same_drives,
+)
 from jointwise.joint.model import JointModel
-from jointwise.joint.motor.links import identify_motor
-from jointwise.joint.motor.payload import identify_gains_from_payload
-from jointwise.joint.motor.result import RobotGains, implausible_gain, same_drives
-from jointwise.joint.motor.targets import gains_from_targets
+from jointwise.joint.motor import identify_motor, implausible_gain
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
 from jointwise.model.terms import power_flow_columns, viscous_torque

@@ -10,12 +10,10 @@ import pytest
 
 from joint_runs import joint_log
 from jointwise.errors import EstimationError
+from jointwise.joint.gear import stiffness_of
 from jointwise.joint.part import Part, value_of
 from jointwise.joint.record import JointRecord, joint_record
-from jointwise.joint.stiffness.data import stiffness_rows
-from jointwise.joint.stiffness.fit import fit_spring
-from jointwise.joint.stiffness.identify import find_damping, identify_stiffness
-from jointwise.joint.stiffness.law import PolynomialSpring, stiffness_of
+from jointwise.joint.stiffness import PolynomialSpring, find_damping, fit_spring, identify_stiffness, stiffness_rows
 from jointwise.model.spring import OddPolynomial
 
 GEAR = ("kinematic_error", "lost_motion")

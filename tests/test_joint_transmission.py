@@ -13,11 +13,11 @@ from joint_runs import RATE, joint_log, log_of, run_experiment
 from jointwise.data.filters import differences
 from jointwise.design import make_experiment, reciprocation
 from jointwise.errors import EstimationError
+from jointwise.joint.gear import FourierSeries, backlash_table, full_lag, transmission_of
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord, joint_record
-from jointwise.joint.stiffness.identify import identify_stiffness
-from jointwise.joint.transmission.identify import identify_transmission
-from jointwise.joint.transmission.law import FourierSeries, backlash_table, full_lag, transmission_of
+from jointwise.joint.stiffness import identify_stiffness
+from jointwise.joint.transmission import identify_transmission
 from jointwise.model.periodic_table import PeriodicTable
 from jointwise.simulation.robot import digital_robot
 from jointwise.simulation.sensors import Sensors

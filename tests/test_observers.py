@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from jointwise.errors import ModelError, ShapeError
+from jointwise.joint.gear import StiffnessLaw
 from jointwise.joint.laws import FrictionLaw, FrictionMap, JointMotion, OnlineFriction, VelocityLaw
 from jointwise.joint.record import LinkLoad
-from jointwise.joint.stiffness.law import StiffnessLaw
 from jointwise.model.spring import Cubic
 from jointwise.runtime.observers import ObservedJoint, TorqueFusion, TorqueObserver, fuse, observed_joint
 from jointwise.spatial import Array

@@ -16,8 +16,8 @@ from jointwise.data.write import write_csv
 from jointwise.errors import DataError, EstimationError, ModelError, ShapeError
 from jointwise.estimation.recursive import VARIANTS
 from jointwise.joint import save_joint
+from jointwise.joint.gear import StiffnessLaw
 from jointwise.joint.record import LinkLoad
-from jointwise.joint.stiffness.law import StiffnessLaw
 from jointwise.model.spring import Cubic
 from jointwise.monitoring import StiffnessEstimate, StiffnessLimits, fit_stiffness, secant_stiffness, stiffness_status
 from jointwise.monitoring.stiffness import JointSamples, StiffnessEstimator, StiffnessState, monitor_stiffness

@@ -10,7 +10,7 @@ import pytest
 import jointwise
 from jointwise.control.joint_drive import JointDrive
 from jointwise.errors import ModelError
-from jointwise.joint.stiffness.law import CATALOGUE, StiffnessLaw
+from jointwise.joint.gear import CATALOGUE, StiffnessLaw
 from jointwise.model.periodic_table import PeriodicTable
 from jointwise.model.spring import Cubic, OddPolynomial, Rigid, Segments, Spring
 from jointwise.simulation.recording import joint_from_dict, joint_to_dict

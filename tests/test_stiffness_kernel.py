@@ -10,9 +10,9 @@ import pytest
 
 from jointwise.backend import native
 from jointwise.estimation.recursive import VARIANTS
+from jointwise.joint.gear import FourierSeries, GearMap, GearMaps, RippledTable
 from jointwise.joint.laws import FrictionLaw, FrictionMap, LoadLaw, OnlineFriction, TemperatureLaw, VelocityLaw
 from jointwise.joint.record import LinkLoad
-from jointwise.joint.transmission.law import FourierSeries, GearMap, GearMaps, RippledTable
 from jointwise.model.periodic_table import PeriodicTable
 from jointwise.monitoring.stiffness import JointSamples, StiffnessEstimator, StiffnessState, StiffnessTrace
 from jointwise.monitoring.stiffness.reference import StiffnessReference

@@ -19,8 +19,7 @@ from jointwise.design.fourier import fourier_trajectory
 from jointwise.errors import DescriptionError, EstimationError, ImplausibleError
 from jointwise.estimation.structure import Structure
 from jointwise.joint import JointModel, identify_friction, joint_record
-from jointwise.joint.motor.drives import inertias_from_targets
-from jointwise.joint.motor.payload import identify_gains_from_payload
+from jointwise.joint.drives import identify_gains_from_payload, inertias_from_targets
 from jointwise.model.base import base_parameters
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.rigid import inverse_dynamics, mass_matrix

@@ -12,9 +12,9 @@ from cli_runs import done, refused, run
 from jointwise.errors import ModelError
 from jointwise.estimation.structure import Structure
 from jointwise.experiment.twin import _steady_law
+from jointwise.joint.gear import transmission_of
 from jointwise.joint.model import JointModel, save_joints
 from jointwise.joint.part import Part, value_of
-from jointwise.joint.transmission.law import transmission_of
 from jointwise.model.periodic_table import TURN
 from jointwise.model.spring import Cubic, Segments
 from jointwise.model.terms import Coulomb, Hysteresis, Stribeck, Viscous

@@ -144,7 +144,7 @@ def _note_implausible_gains(joints: list[JointModel], accept: bool) -> None:
     """Print a note for every drive gain that contradicts the description."""
     if not joints:
         return
-    from jointwise.joint.motor.result import implausible_gain
+    from jointwise.joint.motor import implausible_gain
 
     for model in joints:
         if reason := implausible_gain(model.parts.get("motor")):

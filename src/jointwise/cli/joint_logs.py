@@ -123,7 +123,7 @@ def joint_record_of(
 def _known_gain(robot: Robot, known: JointModel | None, accept_implausible: bool) -> float | None:
     """Return the drive gain of an identified motor, None if there is none; print a note if it replaces another."""
     from jointwise.joint import drive_gain
-    from jointwise.joint.motor.result import implausible_gain
+    from jointwise.joint.motor import implausible_gain
 
     if known is None or "motor" not in known.parts:
         return None

@@ -13,10 +13,9 @@ from jointwise.arguments import checked
 from jointwise.description.robot import Robot
 from jointwise.errors import ModelError
 from jointwise.joint.calibration_terms import joint_terms
+from jointwise.joint.gear import stiffness_of, transmission_of
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part
-from jointwise.joint.stiffness.law import stiffness_of
-from jointwise.joint.transmission.law import transmission_of
 from jointwise.model import joint_friction as plant
 from jointwise.model import terms as laws
 from jointwise.model.periodic_table import TURN

@@ -24,6 +24,12 @@ from jointwise.lazy import lazy_names
 if TYPE_CHECKING:
     from jointwise.joint.calibration_terms import drive_gain
     from jointwise.joint.curve import Curve, Surface
+    from jointwise.joint.drives import (
+        identify_drives,
+        identify_motor_from_payload,
+        identify_motor_from_targets,
+        inertias_from_targets,
+    )
     from jointwise.joint.friction import identify_friction
     from jointwise.joint.hysteresis.identify import identify_hysteresis
     from jointwise.joint.identification import (
@@ -31,20 +37,17 @@ if TYPE_CHECKING:
         JointIdentification,
         identify,
         identify_all,
-        identify_motor_from_payload,
-        identify_motor_from_targets,
     )
     from jointwise.joint.laws import FrictionMap, friction_map
     from jointwise.joint.load import identify_load
     from jointwise.joint.model import JointModel, load_joint, load_joints, save_joint, save_joints
-    from jointwise.joint.motor.drives import identify_drives, inertias_from_targets
-    from jointwise.joint.motor.links import identify_motor
+    from jointwise.joint.motor import identify_motor
     from jointwise.joint.part import Part, TriedModel, Value
     from jointwise.joint.phenomenon import PHENOMENA, Phenomenon
     from jointwise.joint.record import JointRecord, join_records, joint_record
-    from jointwise.joint.stiffness.identify import identify_stiffness
+    from jointwise.joint.stiffness import identify_stiffness
     from jointwise.joint.temperature import identify_temperature
-    from jointwise.joint.transmission.identify import identify_transmission
+    from jointwise.joint.transmission import identify_transmission
 
 __all__ = [
     "PHENOMENA",

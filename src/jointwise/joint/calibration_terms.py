@@ -11,7 +11,7 @@ from jointwise.errors import ModelError
 from jointwise.estimation.structure import JointTerms
 from jointwise.joint.laws import TemperatureLaw, load_law_of, temperature_law_of
 from jointwise.joint.model import JointModel
-from jointwise.joint.motor.result import MotorSettings, implausible_gain
+from jointwise.joint.motor import MotorSettings, implausible_gain
 from jointwise.joint.part import Part
 from jointwise.model.terms import Coulomb, Hysteresis, JointSignals, Offset, Stribeck, Temperature, Term, Viscous
 

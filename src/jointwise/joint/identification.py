@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointwise.arguments import checked, checked_fields
-from jointwise.data.log import Log
-from jointwise.description.mounting import Mounting
-from jointwise.description.robot import Robot, check_joint
+from jointwise.description.robot import Robot
 from jointwise.errors import EstimationError, JointwiseError
 from jointwise.joint.model import JointModel
-from jointwise.joint.part import Part, Value
+from jointwise.joint.part import Part
 from jointwise.joint.phenomenon import PHENOMENA
-from jointwise.joint.record import MIN_TRAVEL, JointRecord, joint_record
+from jointwise.joint.record import MIN_TRAVEL, JointRecord
 
 Progress = Callable[[str], None]
 
@@ -78,7 +76,7 @@ def identify(
         EstimationError: If the phenomenon is unknown or the record does not determine it.
     """
     from jointwise import joint as package  # each identification is imported on its first use
-    from jointwise.joint.motor.current_loop import identify_current_loop
+    from jointwise.joint.motor import identify_current_loop
 
     if phenomenon not in PHENOMENA:
         raise EstimationError(f"phenomenon must be one of {', '.join(PHENOMENA)}. Got '{phenomenon}' instead.")
@@ -144,77 +142,6 @@ def identify_all(
                 progress(name)
             run.identify(name)
     return run.result()
-
-
-@checked
-def identify_motor_from_payload(
-    logs: Sequence[Log],
-    loaded: Sequence[Log],
-    robot: Robot,
-    joint: int,
-    payload_mass: float,
-    *,
-    mounting: Mounting = "table",
-) -> Part:
-    """Identify the drive gain of a joint from the same motions without and with a payload of known mass.
-
-    Args:
-        logs: Logs without the payload.
-        loaded: Logs of the same motions with the payload, in the same order.
-        robot: The robot.
-        joint: Index of the joint, from 0.
-        payload_mass: Mass of the payload, kg; its centre of mass is estimated.
-        mounting: Mounting of the base, or gravity in the base frame, m/s².
-
-    Returns:
-        The phenomenon "motor" of the joint, marked as implausible where it contradicts the described gain or, without
-        one, the described links: later commands then do not use it.
-
-    Raises:
-        EstimationError: If the logs do not determine the gain of this joint.
-    """
-    from jointwise.joint.motor.payload import identify_gains_from_payload
-
-    motor = robot.joints[check_joint(robot, joint)].motor
-    estimate = identify_gains_from_payload(logs, loaded, robot, payload_mass, mounting=mounting)
-    expected = motor.joint_gain or _gain_of_links(logs, robot, joint, mounting)
-    return estimate.part(joint, motor.gear_ratio, expected)
-
-
-def _gain_of_links(logs: Sequence[Log], robot: Robot, joint: int, mounting: Mounting) -> Value | None:
-    """Return the drive gain that follows from the described links, None where the logs do not determine it."""
-    from jointwise.joint.motor.links import identify_motor
-
-    try:
-        return identify_motor(joint_record(logs, robot, joint, mounting=mounting)).value("gain")
-    except JointwiseError:
-        return None
-
-
-@checked
-def identify_motor_from_targets(logs: Sequence[Log], robot: Robot, joint: int) -> Part:
-    """Identify the drive gain of a joint from the target torques and currents of its controller.
-
-    Args:
-        logs: Logs with the channels tau_des and i_des; a measured current adds the dynamics of the current loop.
-        robot: The robot.
-        joint: Index of the joint, from 0.
-
-    Returns:
-        The phenomenon "motor" of the joint: what the controller assumes, which need not be true.
-
-    Raises:
-        EstimationError: If the logs do not determine the gain of this joint.
-    """
-    from jointwise.joint.motor.current_loop import identify_current_loop
-    from jointwise.joint.motor.targets import gains_from_targets
-
-    gear_ratio = robot.joints[check_joint(robot, joint)].motor.gear_ratio
-    part = gains_from_targets(logs, robot).part(joint, gear_ratio)
-    measured = [log for log in logs if log.current is not None]
-    if not measured:
-        return part
-    return identify_current_loop(joint_record(measured, robot, joint, gain=1.0)).added(part)
 
 
 # -- all phenomena --
@@ -310,7 +237,7 @@ def _twist(record: JointRecord) -> Score:
 
 def _reversals(record: JointRecord) -> Score:
     """Return whether the joint moves slowly, and the time (s) near its reversals; 0 if it does not move."""
-    from jointwise.joint.transmission.data import MAX_SPEED, usual_top_speed
+    from jointwise.joint.transmission import MAX_SPEED, usual_top_speed
     from jointwise.joint.windows import moving, settled
 
     if np.ptp(record.position) < MIN_TRAVEL:

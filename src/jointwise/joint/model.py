@@ -228,7 +228,7 @@ def _combined(parts: Mapping[str, Part]) -> list[Array]:
 
 
 def _stiffness(part: Part) -> list[Array]:
-    from jointwise.joint.stiffness.law import stiffness_of
+    from jointwise.joint.gear import stiffness_of
 
     law = stiffness_of(part)
     if not (law.largest > 0.0 and float(law.stiffness(np.zeros(1))[0]) > 0.0):
@@ -238,7 +238,7 @@ def _stiffness(part: Part) -> list[Array]:
 
 
 def _transmission(part: Part) -> list[Array]:
-    from jointwise.joint.transmission.law import transmission_of
+    from jointwise.joint.gear import transmission_of
 
     maps = transmission_of(part)
     if maps.reach < 0.0:

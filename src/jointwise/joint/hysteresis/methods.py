@@ -19,13 +19,13 @@ from scipy.optimize import brute, fmin
 
 from jointwise.errors import EstimationError, ModelError
 from jointwise.joint.checks import refuse
+from jointwise.joint.gear import backlash_table, transmission_of
 from jointwise.joint.hysteresis.data import Loops
 from jointwise.joint.hysteresis.fit import RATES, SPEEDS, HysteresisFit, complete, fit_forces, limit_range, refine
 from jointwise.joint.hysteresis.normal_equations import Bank, best_choices, choice_spread
 from jointwise.joint.laws import LADDERS, RATED, STATIC, USUAL_SPEED, FrictionLaw, load_law_of, usual_exponent
 from jointwise.joint.part import Part
 from jointwise.joint.record import JointRecord
-from jointwise.joint.transmission.law import backlash_table, transmission_of
 from jointwise.joint.windows import LOAD_QUANTILES
 from jointwise.model.terms import (
     LOAD_POWERS,

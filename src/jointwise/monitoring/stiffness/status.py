@@ -10,8 +10,8 @@ import numpy as np
 
 from jointwise.arguments import checked, checked_fields
 from jointwise.errors import ModelError
+from jointwise.joint.gear import StiffnessLaw
 from jointwise.joint.part import nrmse_of_error
-from jointwise.joint.stiffness.law import StiffnessLaw
 from jointwise.model.spring import Spring
 from jointwise.monitoring.stiffness.estimate import StiffnessEstimate
 from jointwise.spatial import Array

@@ -17,10 +17,9 @@ from jointwise.description.robot import Robot
 from jointwise.description.transmission import refuse_coupled
 from jointwise.errors import ModelError
 from jointwise.joint.calibration_terms import drive_gain
+from jointwise.joint.gear import GearMaps, StiffnessLaw, stiffness_of, transmission_of
 from jointwise.joint.laws import OnlineFriction, online_friction
 from jointwise.joint.model import JointModel
-from jointwise.joint.stiffness.law import StiffnessLaw, stiffness_of
-from jointwise.joint.transmission.law import GearMaps, transmission_of
 from jointwise.spatial import Array
 
 

@@ -1,14 +1,16 @@
-"""Periodic maps of a gear: kinematic error and lost motion over the rotor angle at the output.
+"""The gear of a joint as its file holds it: spring, kinematic error and lost motion.
 
 References:
     Tuttle, Seering: A nonlinear model of a harmonic drive gear transmission, IEEE Trans. Robotics and Automation 12(3),
-    1996 (kinematic error).
+    1996 (cubic spring, kinematic error).
+    Spong: Modeling and control of elastic joint robots, ASME J. Dynamic Systems, Measurement, and Control 109(4), 1987.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +19,103 @@ from jointwise.document import plain_json
 from jointwise.errors import ModelError
 from jointwise.joint.part import Part
 from jointwise.model.periodic_table import TURN, PeriodicTable
+from jointwise.model.spring import OddPolynomial, Segments, Spring
 from jointwise.model.terms import slip_elements, slip_state
 from jointwise.spatial import Array
+
+# -- spring ----------------------------------------------------------------------------------------------------------
+
+CATALOGUE: dict[str, Segments] = {
+    "HFUS-14": Segments(4.7e3, 6.1e3, 7.1e3, 2.0, 6.9),
+    "HFUS-20": Segments(16e3, 25e3, 29e3, 7.0, 25.0),
+}
+"""Strain-wave gears with a ratio of at least 80: K1, K2, K3 (Nm/rad), T1, T2 (Nm) of the manufacturer's catalogue, rows
+in stiffening order."""
+
+
+@dataclass(frozen=True)
+class StiffnessLaw(Spring):
+    """An identified spring with its range of deformation.
+
+    Beyond the range the last stiffness continues: ``τ(φ) = τ(±φ_max) + k(φ_max) (φ ∓ φ_max)``.
+
+    Attributes:
+        spring: Spring within the range.
+        largest: φ_max, rad.
+        damping: Damping D of the gear, Nm s/rad; 0 where it was not determined.
+        uncertainty: Half-width of the 95 % confidence interval of the identified k(0), relative to it.
+
+    """
+
+    spring: Spring
+    largest: float
+    damping: float = 0.0
+    uncertainty: float = 0.0
+
+    def torque(self, phi: Array) -> Array:
+        """Return τ_J in Nm for deformations (any shape), rad."""
+        inside, beyond = self._split(phi)
+        return self.spring.torque(inside) + self.spring.stiffness(inside) * beyond
+
+    def damped_torque(self, phi: Array, rate: Array) -> Array:
+        """Return ``τ_J = spring(φ) + D φ̇`` in Nm for deformations (rad) and their rates (rad/s), any shape."""
+        return self.torque(phi) + self.damping * rate
+
+    def stiffness(self, phi: Array) -> Array:
+        """Return dτ_J/dφ in Nm/rad, constant beyond the range."""
+        return self.spring.stiffness(self._split(phi)[0])
+
+    def curvature(self, phi: Array) -> Array:
+        """Return dk/dφ in Nm/rad², 0 beyond the range."""
+        inside, beyond = self._split(phi)
+        return np.where(beyond == 0.0, self.spring.curvature(inside), 0.0)
+
+    def energy(self, phi: Array) -> Array:
+        """Return the stored energy in J: ``E(±φ_max) + (τ(±φ_max) + ½ k Δφ) Δφ`` beyond the range."""
+        inside, beyond = self._split(phi)
+        mean = self.spring.torque(inside) + 0.5 * self.spring.stiffness(inside) * beyond
+        return self.spring.energy(inside) + mean * beyond
+
+    def _split(self, phi: Array) -> tuple[Array, Array]:
+        """Return φ clamped to the range and the excess, rad."""
+        inside = np.clip(phi, -self.largest, self.largest)
+        return inside, phi - inside
+
+
+@dataclass(frozen=True)
+class StiffnessSettings:
+    """Settings of a stiffness part.
+
+    Attributes:
+        kind: "polynomial" or "segments".
+        coefficients: a_1, a_3, ... of a polynomial, Nm/rad^(2p-1).
+        data: Output of the experiment, "locked" or "free".
+        offset: Offset of the encoders, rad.
+    """
+
+    kind: Literal["polynomial", "segments"]
+    coefficients: tuple[float, ...] = ()
+    data: str = ""
+    offset: float = 0.0
+
+
+def stiffness_of(part: Part) -> StiffnessLaw:
+    """Return the spring of a part from `identify_stiffness`."""
+    settings, largest = part.settings_as("stiffness", StiffnessSettings), max(map(abs, part.ranges["phi"]))
+    damping = max(part.get("damping"), 0.0)
+    if settings.kind == "segments":
+        segments = Segments(*(part[name] for name in ("K1", "K2", "K3", "T1", "T2")))
+        return StiffnessLaw(segments, largest, damping, _relative_half_width(part, "K1"))
+    return StiffnessLaw(OddPolynomial(settings.coefficients), largest, damping, _relative_half_width(part, "a_1"))
+
+
+def _relative_half_width(part: Part, name: str) -> float:
+    """Return the half-width of the 95 % confidence interval of a parameter, relative to its size; infinite for 0."""
+    value = part.value(name)
+    return 0.5 * (value.high - value.low) / abs(value.value) if value.value else math.inf
+
+
+# -- kinematic error and lost motion ---------------------------------------------------------------------------------
 
 MIN_REACH = 1e-9
 """Reach (rad) of a lag that is the sign of the motion."""

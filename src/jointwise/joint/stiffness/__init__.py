@@ -1,1 +1,0 @@
-"""Stiffness of a gear: the spring between rotor and link."""

@@ -1,1 +1,0 @@
-"""Kinematic error and position-dependent backlash of a gear."""
